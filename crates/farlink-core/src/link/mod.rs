@@ -1,0 +1,1 @@
+//! A link: a queue, a transmitter of some rate, a delay and a channel.

@@ -1,0 +1,1 @@
+//! Typed packets to bytes and back.
