@@ -23,8 +23,11 @@ pub struct TcpConfig {
     pub initial_window_segments: Count,
     /// Initial slow-start threshold; arbitrarily high unless given (RFC 5681, section 3.1).
     pub initial_ssthresh_segments: Option<Count>,
-    /// Largest window: caps both the congestion window and the window that the receiver offers.
+    /// Largest congestion window.
     pub max_window_segments: Count,
+    /// Window that the receiver offers; `max_window_segments` unless given. ns-2's Reno and NewReno send beyond
+    /// `window_` while in fast recovery; a larger offer here lets ours do so too.
+    pub receive_window_segments: Option<Count>,
     /// Duplicate acknowledgements that mean a loss (RFC 5681, section 3.2).
     pub duplicate_ack_threshold: Count,
     /// Send new data on the first duplicate acknowledgements (RFC 3042).
@@ -58,6 +61,7 @@ impl Default for TcpConfig {
             initial_window_segments: count(10),
             initial_ssthresh_segments: None,
             max_window_segments: count(1_000_000),
+            receive_window_segments: None,
             duplicate_ack_threshold: count(3),
             limited_transmit: true,
             delayed_ack: true,
