@@ -25,8 +25,7 @@ pub struct TcpConfig {
     pub initial_ssthresh_segments: Option<Count>,
     /// Largest congestion window.
     pub max_window_segments: Count,
-    /// Window that the receiver offers; `max_window_segments` unless given. ns-2's Reno and NewReno send beyond
-    /// `window_` while in fast recovery; a larger offer here lets ours do so too.
+    /// Window that the receiver offers; `max_window_segments` unless given.
     pub receive_window_segments: Option<Count>,
     /// Duplicate acknowledgements that mean a loss (RFC 5681, section 3.2).
     pub duplicate_ack_threshold: Count,
