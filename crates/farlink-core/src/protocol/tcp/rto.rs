@@ -1,6 +1,7 @@
 //! The retransmission timer (RFC 6298).
 
 use crate::time::Time;
+use crate::units::Count;
 
 use super::config::RtoConfig;
 
@@ -30,10 +31,12 @@ struct Limits {
     beta: f64,
     k: f64,
     backoff_limit: u32,
+    forget_above_backoff: u32,
 }
 
 impl RetransmissionTimer {
     pub(super) fn new(config: &RtoConfig) -> Self {
+        let factor = |n: Option<Count>| n.and_then(|n| u32::try_from(n.whole()).ok()).unwrap_or(u32::MAX);
         RetransmissionTimer {
             deadline: Time::NEVER,
             rto: config.initial_s.time(),
@@ -48,7 +51,8 @@ impl RetransmissionTimer {
                 alpha: config.alpha.get(),
                 beta: config.beta.get(),
                 k: config.k.get(),
-                backoff_limit: u32::try_from(config.backoff_limit.whole()).unwrap_or(u32::MAX),
+                backoff_limit: factor(Some(config.backoff_limit)),
+                forget_above_backoff: factor(config.forget_above_backoff),
             },
         }
     }
@@ -105,8 +109,13 @@ impl RetransmissionTimer {
         if self.backoff < self.limits.backoff_limit {
             //= https://www.rfc-editor.org/rfc/rfc6298#section-5
             //# The host MUST set RTO <- RTO * 2 ("back off the timer").
-            self.backoff *= 2;
+            self.backoff = self.backoff.saturating_mul(2);
             self.rto = self.rto.times(2).min(self.limits.maximum);
+        }
+        if self.backoff > self.limits.forget_above_backoff {
+            //= https://www.rfc-editor.org/rfc/rfc6298#section-5
+            //# a TCP implementation MAY clear SRTT and RTTVAR after backing off the timer multiple times
+            (self.srtt, self.rttvar) = (0.0, 0.0);
         }
     }
 

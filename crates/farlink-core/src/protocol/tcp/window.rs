@@ -44,6 +44,8 @@ pub(super) struct Window {
     /// Duplicate acknowledgements in a row.
     pub(super) dup_acks: u32,
     pub(super) dup_ack_threshold: u32,
+    /// Bytes in flight when the first of them arrived: before limited transmit added to it.
+    flight_before_dup_acks: u64,
     /// Bytes that limited transmit allows beyond the congestion window.
     pub(super) extra: u64,
     /// Highest offset sent when the last loss was found ("recover" of RFC 6582, RecoveryPoint of RFC 6675).
@@ -77,6 +79,7 @@ impl Window {
             mss,
             dup_acks: 0,
             dup_ack_threshold: u32::try_from(config.duplicate_ack_threshold.whole()).unwrap_or(u32::MAX),
+            flight_before_dup_acks: 0,
             extra: 0,
             // Nothing was lost yet, and nothing below this offset was sent.
             recover: 0,
@@ -157,11 +160,11 @@ impl Window {
         self.cwnd = (self.cwnd + increase).min(self.cwnd_cap);
     }
 
-    /// Half of what is in flight, at least two segments.
-    pub(super) fn half_flight(&self) -> f64 {
+    /// Half of a flight, at least two segments.
+    fn half(&self, flight: u64) -> f64 {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
         //# ssthresh = max (FlightSize / 2, 2*SMSS)
-        (self.flight() as f64 / 2.0).max(2.0 * self.mss_f64())
+        (flight as f64 / 2.0).max(2.0 * self.mss_f64())
     }
 
     /// Whether duplicate acknowledgements may still be echoes of the loss that was reacted to already.
@@ -173,6 +176,9 @@ impl Window {
 
     /// One more duplicate acknowledgement outside recovery; `true` if it is the one that means a loss.
     pub(super) fn is_loss_found(&mut self) -> bool {
+        if self.dup_acks == 0 {
+            self.flight_before_dup_acks = self.flight();
+        }
         self.dup_acks += 1;
         if self.dup_acks == self.dup_ack_threshold {
             return !self.is_guarded();
@@ -188,7 +194,10 @@ impl Window {
 
     /// Enters fast recovery or the like: remembers where the loss was found.
     pub(super) fn begin_reaction(&mut self) {
-        self.ssthresh = self.half_flight();
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.2
+        //# As specified in [RFC3042], the additional data sent in limited transmit MUST NOT be included in this
+        //# calculation.
+        self.ssthresh = self.half(self.flight().min(self.flight_before_dup_acks));
         self.recover = self.max;
         self.extra = 0;
         self.fast_retransmits += 1;
@@ -207,7 +216,7 @@ impl Window {
         //# when a TCP sender detects segment loss using the retransmission timer and the given segment has already
         //# been retransmitted [...] the value of ssthresh is held constant.
         if is_first_of_segment {
-            self.ssthresh = self.half_flight();
+            self.ssthresh = self.half(self.flight());
         }
         //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
         //# upon a timeout [...] cwnd MUST be set to no more than the loss window, LW, which equals 1 full-sized segment
