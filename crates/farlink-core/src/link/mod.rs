@@ -4,6 +4,8 @@
 //! becomes of it. Capacity and delay are known ahead, so everything is computed when the packet is queued: no event marks
 //! a departure.
 
+pub mod series;
+pub mod setting;
 mod state;
 
 use std::collections::VecDeque;
