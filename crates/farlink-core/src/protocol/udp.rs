@@ -49,3 +49,9 @@ impl Default for UdpConfig {
         UdpConfig { header_bytes: count(28), segment_bytes: count(1472) }
     }
 }
+
+impl crate::protocol::ProtocolConfig for UdpConfig {
+    fn check(&self) -> Result<(), crate::scenario::ScenarioError> {
+        crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)
+    }
+}
