@@ -8,7 +8,7 @@ use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::error::{ScenarioError, suggest};
+use super::error::ScenarioError;
 
 /// An engine that can run scenarios.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,6 +30,16 @@ pub enum Honours {
 
 /// Every engine there is: one line each.
 pub const ENGINES: &[Engine] = &[Engine { name: "packet", honours: Honours::Everything }];
+
+const NAMES: [&str; ENGINES.len()] = {
+    let mut names = [""; ENGINES.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = ENGINES[at].name;
+        at += 1;
+    }
+    names
+};
 
 /// Engines that the design names but that nobody has built yet.
 const PLANNED: &[&str] = &["model", "fluid", "live"];
@@ -89,27 +99,23 @@ impl<'de> Deserialize<'de> for EngineName {
             type Value = EngineName;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&remedy("engines that exist"))
+                write!(f, "one of the engines that exist: {}", NAMES.join(", "))
             }
 
             fn visit_str<E: Error>(self, name: &str) -> Result<EngineName, E> {
-                let engine = ENGINES.iter().find(|engine| engine.name == name);
-                engine.map(EngineName).ok_or_else(|| {
-                    if PLANNED.contains(&name) {
-                        E::custom(format_args!("the engine {name:?} is not built yet"))
-                    } else {
-                        E::invalid_value(Unexpected::Str(name), &self)
+                match ENGINES.iter().find(|engine| engine.name == name) {
+                    Some(engine) => Ok(EngineName(engine)),
+                    None if PLANNED.contains(&name) => {
+                        let found = format!("the engine {name:?}, which is not built yet,");
+                        Err(E::invalid_value(Unexpected::Other(&found), &self))
                     }
-                })
+                    None => Err(E::unknown_variant(name, &NAMES)),
+                }
             }
         }
 
         deserializer.deserialize_str(Name)
     }
-}
-
-fn remedy(what: &str) -> String {
-    suggest("", what, ENGINES.iter().map(|engine| engine.name))
 }
 
 impl JsonSchema for EngineName {
@@ -118,8 +124,7 @@ impl JsonSchema for EngineName {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names: Vec<_> = ENGINES.iter().map(|engine| engine.name).collect();
-        json_schema!({ "description": "An engine that runs the scenario.", "enum": names })
+        json_schema!({ "description": "An engine that runs the scenario.", "enum": NAMES })
     }
 }
 

@@ -71,11 +71,16 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
     best.1
 }
 
-/// From 0 (nothing in common) to 1 (equal).
+/// From 0 (nothing in common) to 1 (equal); the unit at the end of a key weighs little.
 fn likeness(a: &str, b: &str) -> f64 {
-    // A forgotten unit: `rate` for `rate_bps`.
-    let unit_forgotten = !a.is_empty() && b.strip_prefix(a).is_some_and(|rest| rest.starts_with('_'));
-    if unit_forgotten { 0.99 } else { strsim::jaro_winkler(a, b) }
+    let stems = strsim::jaro_winkler(stem(a), stem(b));
+    strsim::jaro_winkler(a, b).max(0.99 * stems)
+}
+
+/// A key without its unit: `rate` of `rate_bps`.
+fn stem(key: &str) -> &str {
+    const UNITS: &[&str] = &["s", "ms", "us", "bps", "kbps", "mbps", "bytes", "bits", "packets", "segments", "db", "hz", "m", "km"];
+    key.rsplit_once('_').filter(|(_, unit)| UNITS.contains(unit)).map_or(key, |(stem, _)| stem)
 }
 
 /// `did you mean "x"? known: a, b, c`.

@@ -254,41 +254,36 @@ fn blame(refusal: &Refusal, settings: &[Setting<'_>], created: &[String]) -> Sce
     let cause = settings.iter().rev().find(|setting| is_within(&path, setting.path));
     let made = created.iter().rev().find(|made| is_within(&path, made));
     match (cause, made) {
-        (Some(setting), _) if path == setting.path && refusal.nearest_path().is_some() => {
-            let near = refusal.nearest_path().unwrap_or_default();
-            ScenarioError::new(
-                "grid",
-                format_args!("{path:?} does not exist"),
-                format!("did you mean \"{near}\"? {}", list_only(&refusal.remedy())),
-            )
-        }
         (Some(setting), _) if path == setting.path && refusal.is_unknown_key() => {
-            ScenarioError::new("grid", format_args!("{path:?} does not exist"), refusal.remedy())
+            let remedy = match refusal.nearest_path() {
+                Some(near) => format!("did you mean {near:?}? {}", list_only(&refusal.remedy())),
+                None => refusal.remedy(),
+            };
+            ScenarioError::new("grid", format_args!("{path:?} does not exist"), remedy)
         }
-        (Some(setting), _) => ScenarioError::new(
-            format!("grid.{:?}", setting.path),
-            format_args!(
-                "the value {} does not fit: {}",
-                show(setting.value),
-                inner(&path, setting.path, &refusal.what())
-            ),
-            refusal.remedy(),
-        ),
+        (Some(setting), _) => {
+            let inside = path[setting.path.len()..].trim_start_matches('.');
+            let what = match inside {
+                "" => refusal.what(),
+                inside => format!("in {}: {inside}: {}", show(setting.value), refusal.what()),
+            };
+            ScenarioError::new(format!("grid.{:?}", setting.path), what, refusal.remedy())
+        }
         (None, Some(made)) => {
             let full =
                 settings.iter().rev().find(|setting| is_within(setting.path, made)).map_or("", |setting| setting.path);
-            let remedy = match refusal.nearest_path() {
+            let (why, remedy) = match refusal.nearest_path() {
                 Some(near) => {
-                    format!(
-                        "did you mean \"{near}{}\"? {}",
-                        &full[path.len().min(full.len())..],
-                        list_only(&refusal.remedy())
-                    )
+                    let meant = format!("{near}{}", &full[path.len().min(full.len())..]);
+                    (format!("the scenario has no [{made}]"), format!("did you mean \"{meant}\"? {}", list_only(&refusal.remedy())))
                 }
-                None if refusal.is_missing_key() => format!("write [{made}] with all that it needs, then vary {full}"),
-                None => refusal.remedy(),
+                None if refusal.is_missing_key() => {
+                    (format!("the scenario has no [{made}]"), format!("write [{made}] with all that it needs, then vary {full}"))
+                }
+                None if refusal.is_unknown_key() => (format!("the scenario has no [{made}]"), refusal.remedy()),
+                None => (format!("{made} is not a table"), format!("vary {made} itself: {}", refusal.remedy())),
             };
-            ScenarioError::new("grid", format_args!("{full:?} does not exist: the scenario has no [{made}]"), remedy)
+            ScenarioError::new("grid", format_args!("{full:?} does not exist: {why}"), remedy)
         }
         (None, None) => refusal.clone().into(),
     }
@@ -301,12 +296,6 @@ fn blame_check(error: ScenarioError, settings: &[Setting<'_>]) -> ScenarioError 
     }
     let at: Vec<_> = settings.iter().map(|setting| format!("{} = {}", setting.path, show(setting.value))).collect();
     ScenarioError { message: format!("{} (at {})", error.message, at.join(", ")), ..error }
-}
-
-/// What is wrong, with the part of the path that lies inside the value.
-fn inner(path: &str, setting: &str, what: &str) -> String {
-    let rest = path[setting.len()..].trim_start_matches('.');
-    if rest.is_empty() { what.to_owned() } else { format!("{rest}: {what}") }
 }
 
 /// Whether `path` is `outer` or lies inside it.

@@ -139,8 +139,8 @@ impl de::Error for Refusal {
     fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
         let found_text = describe(found);
         let mut wanted = plain_words(&wanted.to_string());
-        if matches!(found, Unexpected::Str(text) if text.parse::<f64>().is_ok() && wanted.contains("number")) {
-            wanted += ", without quotes";
+        if matches!(found, Unexpected::Str(text) if text.parse::<f64>().is_ok()) {
+            wanted += "; numbers stand without quotes";
         }
         Self::from_what(What::Unfit { found: found_text, wanted })
     }
