@@ -16,6 +16,7 @@ pub mod payload;
 pub mod protocol;
 pub mod registry;
 pub mod rng;
+pub mod scenario;
 pub mod time;
 pub mod trace;
 pub mod units;

@@ -3,14 +3,15 @@
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as DeError, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Defines a checked number: its range stands once and gives the check, the error text and the schema.
 macro_rules! checked_number {
     ($(#[$doc:meta])* $name:ident, $schema:literal, $allowed:literal, |$value:ident| $is_valid:expr) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
-        #[serde(try_from = "f64", into = "f64")]
+        #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
+        #[serde(into = "f64")]
         pub struct $name(f64);
 
         impl $name {
@@ -45,6 +46,13 @@ macro_rules! checked_number {
             }
         }
 
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let value = deserializer.deserialize_f64(Number { allowed: $allowed })?;
+                Self::new(value).map_err(|_| D::Error::invalid_value(Unexpected::Float(value), &$allowed))
+            }
+        }
+
         impl JsonSchema for $name {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($name).into()
@@ -63,6 +71,31 @@ macro_rules! checked_number {
     };
 }
 
+/// Reads any number; what is wanted instead of anything else is said in the words of the range.
+struct Number {
+    allowed: &'static str,
+}
+
+impl Visitor<'_> for Number {
+    type Value = f64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.allowed)
+    }
+
+    fn visit_f64<E: DeError>(self, value: f64) -> Result<f64, E> {
+        Ok(value)
+    }
+
+    fn visit_u64<E: DeError>(self, value: u64) -> Result<f64, E> {
+        Ok(value as f64)
+    }
+
+    fn visit_i64<E: DeError>(self, value: i64) -> Result<f64, E> {
+        Ok(value as f64)
+    }
+}
+
 /// A number outside its range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{value} is not allowed; allowed: {allowed}")]
@@ -75,7 +108,7 @@ pub struct OutOfRange {
 
 checked_number!(
     /// A probability.
-    Probability, r#"{"minimum": 0, "maximum": 1}"#, "0 to 1", |value| (0.0..=1.0).contains(&value)
+    Probability, r#"{"minimum": 0, "maximum": 1}"#, "a number from 0 to 1", |value| (0.0..=1.0).contains(&value)
 );
 checked_number!(
     /// A rate in bits per second.
@@ -84,16 +117,16 @@ checked_number!(
 );
 checked_number!(
     /// A span of time in seconds; zero is allowed. 1e7 s are 116 days.
-    Seconds, r#"{"minimum": 0, "maximum": 1e7}"#, "0 to 1e7 s", |value| (0.0..=1e7).contains(&value)
+    Seconds, r#"{"minimum": 0, "maximum": 1e7}"#, "a number of seconds from 0 to 1e7", |value| (0.0..=1e7).contains(&value)
 );
 checked_number!(
     /// A span of time in seconds that cannot be empty.
-    PositiveSeconds, r#"{"exclusiveMinimum": 0, "maximum": 1e7}"#, "above 0 and at most 1e7 s",
+    PositiveSeconds, r#"{"exclusiveMinimum": 0, "maximum": 1e7}"#, "a number of seconds above 0 and at most 1e7",
     |value| value > 0.0 && value <= 1e7
 );
 checked_number!(
     /// Events per second.
-    EventRate, r#"{"exclusiveMinimum": 0, "maximum": 1e9}"#, "above 0 and at most 1e9 per second",
+    EventRate, r#"{"exclusiveMinimum": 0, "maximum": 1e9}"#, "a number per second above 0 and at most 1e9",
     |value| value > 0.0 && value <= 1e9
 );
 checked_number!(
@@ -106,6 +139,23 @@ checked_number!(
     Whole, r#"{"minimum": 0, "maximum": 1e15}"#, "a whole number from 0 to 1e15",
     |value| (0.0..=1e15).contains(&value) && value.fract() == 0.0
 );
+checked_number!(
+    /// A whole number from 1 to a million: how many runs, flows.
+    CountToMillion, r#"{"minimum": 1, "maximum": 1e6}"#, "a whole number from 1 to 1e6",
+    |value| (1.0..=1e6).contains(&value) && value.fract() == 0.0
+);
+checked_number!(
+    /// A share that is neither nothing nor everything.
+    Fraction, r#"{"exclusiveMinimum": 0, "exclusiveMaximum": 1}"#, "a number between 0 and 1, both excluded",
+    |value| value > 0.0 && value < 1.0
+);
+
+impl Default for Seconds {
+    /// No time.
+    fn default() -> Self {
+        Seconds(0.0)
+    }
+}
 
 impl Seconds {
     /// As a span.
@@ -118,6 +168,13 @@ impl PositiveSeconds {
     /// As a span.
     pub fn time(self) -> crate::Time {
         crate::Time::from_secs_f64(self.0)
+    }
+}
+
+impl CountToMillion {
+    /// As an integer.
+    pub const fn whole(self) -> u64 {
+        self.0 as u64
     }
 }
 
@@ -155,7 +212,7 @@ mod tests {
 
     #[test]
     fn refusals_name_value_and_range() {
-        assert_eq!(Probability::new(1.5).unwrap_err().to_string(), "1.5 is not allowed; allowed: 0 to 1");
+        assert_eq!(Probability::new(1.5).unwrap_err().to_string(), "1.5 is not allowed; allowed: a number from 0 to 1");
         assert!(Probability::new(f64::NAN).is_err());
         assert!(BitRate::new(0.0).is_err() && BitRate::new(-1.0).is_err());
         assert!(Count::new(1.5).is_err() && Count::new(1e6).unwrap().whole() == 1_000_000);

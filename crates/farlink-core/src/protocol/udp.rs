@@ -158,3 +158,9 @@ mod tests {
         assert_eq!((sender.poll_event(), sender.poll_event()), (Some(Event::Closed), None));
     }
 }
+
+impl crate::protocol::ProtocolConfig for UdpConfig {
+    fn check(&self) -> Result<(), crate::scenario::ScenarioError> {
+        crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)
+    }
+}

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::scenario::ScenarioError;
 use crate::units::{Count, PositiveSeconds, Probability, Seconds, Whole};
 
 use super::variant::Variant;
@@ -115,5 +116,28 @@ impl Default for RtoConfig {
             backoff_limit: Count::new(64.0).expect("a constant within its range"),
             forget_above_backoff: None,
         }
+    }
+}
+
+impl crate::protocol::ProtocolConfig for TcpConfig {
+    fn check(&self) -> Result<(), ScenarioError> {
+        crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
+        // Sequence numbers are compared in half of their 32-bit space.
+        let largest = (1 << 31) / self.segment_bytes.whole();
+        for (key, window) in [
+            ("max_window_segments", self.max_window_segments),
+            ("initial_window_segments", self.initial_window_segments),
+        ] {
+            if window.whole() >= largest {
+                let what = "the window holds 2 GiB or more, past what TCP's sequence numbers allow";
+                return Err(ScenarioError::new(key, what, format!("give less than {largest}")));
+            }
+        }
+        let (minimum, maximum) = (self.rto.minimum_s.get(), self.rto.maximum_s.get());
+        if minimum > maximum {
+            let what = format!("{minimum} is above maximum_s = {maximum}");
+            return Err(ScenarioError::new("rto.minimum_s", what, "give at most maximum_s, or raise maximum_s"));
+        }
+        Ok(())
     }
 }
