@@ -1,1 +1,4 @@
-//! placeholder
+//! Simulators and what they measure: event loop, metrics, captures.
+#![forbid(unsafe_code)]
+
+pub mod pcap;
