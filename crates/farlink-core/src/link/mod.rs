@@ -13,9 +13,11 @@ use std::collections::VecDeque;
 use crate::channel::{Channel, Fate, Frame, Prepared, Quiet, SettingId};
 use crate::rng::Rng;
 use crate::time::Time;
-use crate::units::BitRate;
 
 pub use state::LinkState;
+
+use series::{DelaySeries, Transmitter};
+use setting::{PreparedDelay, PreparedRate};
 
 /// How much may wait for the transmitter; the packet on the transmitter does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,8 +48,8 @@ pub enum Verdict {
 pub struct Link {
     /// When the transmitter is free.
     free_at: Time,
-    ps_per_byte: f64,
-    delay: Time,
+    transmitter: Transmitter,
+    delay: DelaySeries,
     /// What the channel promised, less what was used of it since.
     quiet: Quiet,
     skipped_frames: u64,
@@ -63,12 +65,20 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link of constant rate and delay.
-    pub fn new(rate: BitRate, delay: Time, limit: QueueLimit, channel: &dyn Prepared, mut rng: Rng) -> Self {
+    /// Begins a run.
+    pub fn new(
+        rate: &PreparedRate,
+        delay: &PreparedDelay,
+        limit: QueueLimit,
+        channel: &dyn Prepared,
+        mut rng: Rng,
+    ) -> Self {
+        let transmitter = rate.start(&mut rng);
+        let delay = delay.start(&mut rng);
         let channel = channel.start(&mut rng);
         Link {
             free_at: Time::ZERO,
-            ps_per_byte: rate.ps_per_byte(),
+            transmitter,
             delay,
             quiet: channel.quiet(),
             skipped_frames: 0,
@@ -86,11 +96,17 @@ impl Link {
     /// A packet arrives at the queue. Calls are in order of time.
     #[inline]
     pub fn send(&mut self, now: Time, bytes: u32) -> Verdict {
-        let start = now.max(self.free_at);
-        if self.limit != QueueLimit::Unlimited && !self.enqueue(now, start, bytes) {
+        let ready = now.max(self.free_at);
+        let is_limited = self.limit != QueueLimit::Unlimited;
+        if is_limited && !self.has_room(now, ready, bytes) {
             return Verdict::Dropped;
         }
-        let end = start + Time::from_ps((f64::from(bytes) * self.ps_per_byte + 0.5) as u64);
+        let (start, end) = self.transmitter.depart(ready, bytes);
+        if is_limited && start > now {
+            self.waiting.push_back((start, bytes));
+            self.waiting_bytes += u64::from(bytes);
+            self.peak_waiting_bytes = self.peak_waiting_bytes.max(self.waiting_bytes);
+        }
         self.free_at = end;
         let bits = u64::from(bytes) * 8;
         if self.quiet.frames > 0 && self.quiet.bits >= bits && self.quiet.until >= end {
@@ -98,7 +114,7 @@ impl Link {
             self.quiet.bits -= bits;
             self.skipped_frames += 1;
             self.skipped_bits += bits;
-            return Verdict::Arrives(end + self.delay);
+            return Verdict::Arrives(end + self.delay.at(end));
         }
         self.carry(&Frame { start, end, bits: bits as u32, setting: SettingId::default() })
     }
@@ -112,35 +128,30 @@ impl Link {
         self.wrong_bits.clear();
         let fate = self.channel.carry(frame, &mut self.rng, &mut self.wrong_bits);
         self.quiet = self.channel.quiet();
+        let arrival = frame.end + self.delay.at(frame.end);
         match fate {
-            Fate::Delivered => Verdict::Arrives(frame.end + self.delay),
-            Fate::Damaged => Verdict::Damaged(frame.end + self.delay),
+            Fate::Delivered => Verdict::Arrives(arrival),
+            Fate::Damaged => Verdict::Damaged(arrival),
             Fate::Lost => Verdict::Lost,
         }
     }
 
-    /// Puts a packet behind the others; `false` if there is no room.
-    fn enqueue(&mut self, now: Time, start: Time, bytes: u32) -> bool {
+    /// Whether the queue takes one more, now that some have left it.
+    fn has_room(&mut self, now: Time, ready: Time, bytes: u32) -> bool {
         while let Some(&(begins, size)) = self.waiting.front()
             && begins <= now
         {
             self.waiting_bytes -= u64::from(size);
             self.waiting.pop_front();
         }
-        if start <= now {
+        if ready <= now && self.waiting.is_empty() {
             return true; // straight to the transmitter
         }
-        let has_room = match self.limit {
+        match self.limit {
             QueueLimit::Unlimited => true,
             QueueLimit::Bytes(most) => self.waiting_bytes + u64::from(bytes) <= most,
             QueueLimit::Packets(most) => (self.waiting.len() as u64) < most,
-        };
-        if has_room {
-            self.waiting.push_back((start, bytes));
-            self.waiting_bytes += u64::from(bytes);
-            self.peak_waiting_bytes = self.peak_waiting_bytes.max(self.waiting_bytes);
         }
-        has_room
     }
 
     /// Wrong bits of the packet that the last [`send`](Link::send) called damaged.
@@ -158,10 +169,12 @@ impl Link {
 mod tests {
     use super::*;
     use crate::channel::none::Clear;
+    use crate::units::BitRate;
 
     fn link(limit: QueueLimit) -> Link {
-        let rate = BitRate::new(8e6).unwrap(); // one byte per microsecond
-        Link::new(rate, Time::from_millis(250), limit, &Clear {}, Rng::for_component(1, 0, "test"))
+        let rate = BitRate::new(8e6).unwrap().into(); // one byte per microsecond
+        let delay = Time::from_millis(250).into();
+        Link::new(&rate, &delay, limit, &Clear {}, Rng::for_component(1, 0, "test"))
     }
 
     #[test]

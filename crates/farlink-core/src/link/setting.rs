@@ -228,6 +228,18 @@ enum Rates {
     Delivery { opportunities: Arc<Steps>, bytes: u32, start: Start },
 }
 
+impl From<BitRate> for PreparedRate {
+    fn from(rate: BitRate) -> Self {
+        PreparedRate(Rates::Constant(rate))
+    }
+}
+
+impl From<Time> for PreparedDelay {
+    fn from(delay: Time) -> Self {
+        PreparedDelay(Delays::Constant(delay))
+    }
+}
+
 impl PreparedRate {
     /// Begins a run.
     pub fn start(&self, rng: &mut Rng) -> Transmitter {
