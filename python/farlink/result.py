@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Column = Sequence[Any]
 
+_KEYS = ("engine", "flow", "transport", "runs")
+
 # What the table shows of each flow, beside the grid: (quantity, heading). A column that says nothing is left out.
 _SHOWN = (
     ("goodput_bps", "goodput"),
@@ -100,9 +102,7 @@ class Result:
         quantities = self.quantities
         entries = []
         for i, point in enumerate(columns["point"]):
-            entry: dict[str, Any] = {
-                name: columns[name][i] for name in ("engine", "flow", "transport", "runs") if name in columns
-            }
+            entry: dict[str, Any] = {name: columns[name][i] for name in _KEYS}
             entry.update({path: self.points[point].get(path) for path in self.grid_paths})
             entry.update({q: {"mean": columns[q][i], "ci95": columns[f"{q}_ci95"][i]} for q in quantities})
             entries.append(entry)
@@ -146,10 +146,9 @@ class Result:
             columns.append((names[path], _is_number(values), [units.show(value, path) for value in values]))
         for key in ("engine", "flow", "transport"):
             values = [entry[key] for entry in entries]
-            told_by_grid = key == "transport" and any(path.endswith(".transport") for path in self.grid_paths)
-            if (key == "transport" and not told_by_grid) or len(set(values)) > 1:
-                if not (key == "transport" and told_by_grid):
-                    columns.append((key, False, [str(value) for value in values]))
+            is_told_by_grid = key == "transport" and any(path.endswith(".transport") for path in self.grid_paths)
+            if not is_told_by_grid and (key == "transport" or len(set(values)) > 1):
+                columns.append((key, False, [str(value) for value in values]))
         columns.append(("runs", True, [str(entry["runs"]) for entry in entries]))
         for quantity, heading in _SHOWN:
             pairs = [(_float(entry[quantity]["mean"]), _float(entry[quantity]["ci95"])) for entry in entries]
@@ -253,8 +252,8 @@ def shown_entries(summary: list[dict[str, Any]], flow: str | None = None) -> lis
 def _grouped(body: list[list[str]]) -> Iterator[tuple[list[str], bool]]:
     """Rows, each with whether a new value of the first column follows it."""
     has_groups = len({row[0] for row in body}) < len(body)
-    for row, following in zip(body, [*body[1:], None], strict=True):
-        yield row, has_groups and following is not None and following[0] != row[0]
+    for i, row in enumerate(body, start=1):
+        yield row, has_groups and i < len(body) and body[i][0] != row[0]
 
 
 def _plain(values: Column) -> list[Any]:

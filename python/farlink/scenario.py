@@ -267,18 +267,16 @@ def _assign(data: Table, keys: list[str], value: Any) -> None:
 
 
 def _fix(data: Table, path: str) -> None:
-    """Take `path` out of the grid: it now has one value."""
-    grid = data.get("grid")
-    if isinstance(grid, dict) and grid.pop(path, None) is not None and not grid:
+    """Take `path`, and what lies below it, out of the grid: it now has one value."""
+    tables = [data.get("grid"), *(data.get("grid_zip") or [])]
+    for table in tables:
+        if isinstance(table, dict):
+            for varied in [key for key in table if key == path or key.startswith(f"{path}.")]:
+                del table[varied]
+    if data.get("grid") == {}:
         del data["grid"]
-    groups = data.get("grid_zip")
-    if isinstance(groups, list):
-        for group in groups:
-            if isinstance(group, dict):
-                group.pop(path, None)
-        data["grid_zip"] = [group for group in groups if group]
-        if not data["grid_zip"]:
-            del data["grid_zip"]
+    if "grid_zip" in data and not any(data["grid_zip"]):
+        del data["grid_zip"]
 
 
 def _dotted(grid: Table, prefix: str = "") -> Table:

@@ -123,10 +123,8 @@ def label(key: str) -> str:
 def labels(keys: list[str]) -> dict[str, str]:
     """A label for each key, told apart by as much of its path as that takes."""
     short = {key: label(key) for key in keys}
-    for key, text in short.items():
-        if list(short.values()).count(text) > 1:
-            short[key] = f"{key.rpartition('.')[0]} {text}".strip()
-    return short
+    texts = list(short.values())
+    return {key: text if texts.count(text) == 1 else f"{key.rpartition('.')[0]} {text}".strip() for key, text in short.items()}
 
 
 def show(value: Any, key: str = "") -> str:

@@ -21,7 +21,7 @@ def user_errors() -> Iterator[None]:
         typer.echo(f"hint: {error.remedy}", err=True)
         raise typer.Exit(2) from error
     except KeyboardInterrupt:
-        typer.echo("interrupted: nothing was written", err=True)
+        typer.echo("interrupted", err=True)
         raise typer.Exit(130) from None
     except BrokenPipeError:
         # The reader of our output has gone, as `head` does; there is nobody left to tell.
