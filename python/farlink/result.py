@@ -89,6 +89,11 @@ class Result:
         """Names of the measured quantities."""
         return [name.removesuffix("_ci95") for name in self.summary_columns if name.endswith("_ci95")]
 
+    @property
+    def finished_runs(self) -> int:
+        """How many runs there are, over all grid points."""
+        return len(set(zip(self.columns["point"], self.columns["run"], strict=True)))
+
     def summary(self) -> list[dict[str, Any]]:
         """Means over the runs, one entry per engine x grid point x flow.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
 
+import numpy as np
 import pytest
 from tests.conftest import SMALL
 
@@ -76,7 +77,8 @@ def test_bad_scenario_is_refused(case, farlink, tmp_path):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_bad_arguments_are_refused(arguments, said, farlink, small, tmp_path):
+@pytest.mark.usefixtures("small")
+def test_bad_arguments_are_refused(arguments, said, farlink, tmp_path):
     done = farlink("run", *arguments)
 
     assert_refused(done, said)
@@ -86,27 +88,25 @@ def test_bad_arguments_are_refused(arguments, said, farlink, small, tmp_path):
 def test_empty_trace_is_refused(farlink, small, tmp_path):
     (tmp_path / "empty.npz").write_bytes(b"")
 
-    done = farlink(
-        "run", small, "--set", 'link.channel={kind="packet-trace", file="empty.npz"}', "--set", "link.channel.offset=0"
-    )
+    done = farlink("run", small, "--set", replayed("empty.npz"))
 
     assert_refused(done, ["empty.npz"])
 
 
 def test_truncated_trace_is_refused(farlink, small, tmp_path):
-    import json
-
-    import numpy as np
-
     meta = {"farlink_trace": 1, "kind": "packet-loss", "title": "t", "source": "s", "licence": "l", "units": {}}
     whole = tmp_path / "whole.npz"
     np.savez(whole, lost=np.zeros(1000, np.uint8), meta=np.array(json.dumps(meta)))
     for kept in (10, 600, whole.stat().st_size - 30):
         (tmp_path / "cut.npz").write_bytes(whole.read_bytes()[:kept])
 
-        done = farlink("run", small, "--set", 'link.channel={kind="packet-trace", file="cut.npz"}', "--set", "grid={}")
+        done = farlink("run", small, "--set", replayed("cut.npz"))
 
         assert_refused(done, ["cut.npz"])
+
+
+def replayed(file: str) -> str:
+    return f'link.channel={{kind="packet-trace", file="{file}"}}'
 
 
 def test_missing_measured_data_says_which_variable_to_set(farlink, small, tmp_path):
@@ -127,4 +127,3 @@ def assert_refused(done, said):
     assert len(lines[1]) > len("hint: ") + 3
     for word in said:
         assert word in done.stderr
-    assert not list(Path.cwd().glob(".out*"))

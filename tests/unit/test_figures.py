@@ -84,7 +84,7 @@ def unique_ids(page: str) -> bool:
     found: list[str] = []
 
     class Ids(HTMLParser):
-        def handle_starttag(self, tag, attrs):
+        def handle_starttag(self, _tag, attrs):
             found.extend(value for name, value in attrs if name == "id")
 
     Ids().feed(page)

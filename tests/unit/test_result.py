@@ -24,6 +24,11 @@ def result(tmp_path_factory):
     return farlink.run(path)
 
 
+SHOWN = [
+    "goodput_bps", "goodput_fraction", "delay_mean_s", "delay_p99_s", "loss_fraction", "timeouts", "transfer_time_mean_s",
+]  # fmt: skip
+
+
 def made(**columns: list[float]) -> Result:
     """A result of one run with chosen values."""
     head = {"engine": ["packet"], "flow": ["all"], "transport": ["sack"]}
@@ -84,8 +89,7 @@ def test_parquet_and_pandas_hold_the_rows(result, tmp_path):
 
 def test_grid_of_tables_fits_flat_files(tmp_path):
     point = {"link.channel": {"kind": "loss", "loss": 0.1}}
-    one = made(goodput_bps=[1.0], goodput_fraction=[0.5], delay_mean_s=[0.1], delay_p99_s=[0.1], loss_fraction=[0.1],
-               timeouts=[0.0], transfer_time_mean_s=[math.nan])  # fmt: skip
+    one = made(**{name: [0.5] for name in SHOWN})
     gridded = Result(**{**vars(one), "points": [point]})
 
     gridded.to_parquet(tmp_path / "r.parquet")
@@ -98,8 +102,7 @@ def test_grid_of_tables_fits_flat_files(tmp_path):
 
 def test_notebook_shows_the_table_escaped(result):
     assert result._repr_html_().count("<tr>") == 7
-    one = made(goodput_bps=[1.0], goodput_fraction=[0.5], delay_mean_s=[0.1], delay_p99_s=[0.1], loss_fraction=[0.1],
-               timeouts=[0.0], transfer_time_mean_s=[math.nan])  # fmt: skip
+    one = made(**{name: [0.5] for name in SHOWN})
     assert "<b>" not in one._repr_html_()
 
 
@@ -123,9 +126,13 @@ def test_file_appears_whole_or_not_at_all(tmp_path):
     target = tmp_path / "r.txt"
     target.write_text("old")
 
-    with pytest.raises(RuntimeError), whole_file(target) as temporary:
-        temporary.write_text("half")
-        raise RuntimeError
+    def fail_halfway():
+        with whole_file(target) as temporary:
+            temporary.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_halfway()
 
     assert target.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["r.txt"]

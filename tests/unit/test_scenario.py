@@ -39,7 +39,7 @@ def test_override_is_parsed(override, keys, value):
 
 @pytest.mark.parametrize("override", ["", "=", "runs", "runs=", "runs=[1", "a..b=1", 'title="open', "runs=nan", "a b=1"])
 def test_bad_override_is_refused(override):
-    with pytest.raises(ScenarioError, match="--set|finite"):
+    with pytest.raises(ScenarioError, match=r"--set|finite"):
         parse_override(override)
 
 

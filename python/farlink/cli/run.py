@@ -76,12 +76,12 @@ def run(
         with progress_bar(prepared.title) as progress:
             result = engines.run(prepared, engine=engine, threads=threads, progress=progress)
 
+        if result.interrupted:
+            note(f"interrupted: {result.finished_runs} finished runs kept")
+        if result.interrupted and not result.finished_runs:
+            raise typer.Exit(130)
         if "-" not in (json, csv):
             _print_table(result)
-        if result.interrupted:
-            note(
-                f"interrupted: {len(set(zip(result.columns['point'], result.columns['run'], strict=True)))} finished runs kept"
-            )
         _write(result, json=json, csv=csv, parquet=parquet)
         _write_traces(prepared, traced, pcap, series)
         if report is not None:

@@ -92,7 +92,7 @@ def _facts(result: Result) -> Iterator[tuple[str, str]]:
     yield "channel", ", ".join(sorted(channels - {"none"})) or "no errors"
     if scenario.get("duration_s"):
         yield "simulated time", units.show(scenario["duration_s"], "duration_s")
-    yield "runs", str(len(set(zip(result.columns["point"], result.columns["run"], strict=True))))
+    yield "runs", str(result.finished_runs)
 
 
 def _grid_figures(result: Result) -> Iterator[str]:
