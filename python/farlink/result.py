@@ -148,7 +148,11 @@ class Result:
         columns: list[tuple[str, bool, list[str]]] = []
         for path in self.grid_paths:
             values = [entry[path] for entry in entries]
-            columns.append((names[path], _is_number(values), [units.show(value, path) for value in values]))
+            if _is_number(values):
+                scale = units.scale_for(path, values)
+                columns.append((_heading(names[path], scale), True, [scale.exact(value) for value in values]))
+            else:
+                columns.append((names[path], False, [units.show(value, path) for value in values]))
         for key in ("engine", "flow", "transport"):
             values = [entry[key] for entry in entries]
             is_told_by_grid = key == "transport" and any(path.endswith(".transport") for path in self.grid_paths)
@@ -163,8 +167,7 @@ class Result:
             scale = units.scale_for(quantity, means)
             if quantity == "loss_fraction":
                 scale = units.Scale(100.0, "%")
-            title = f"{heading}\n{scale.unit}" if scale.unit else heading
-            columns.append((title, True, [scale.interval(mean, ci) for mean, ci in pairs]))
+            columns.append((_heading(heading, scale), True, [scale.interval(mean, ci) for mean, ci in pairs]))
         headings = [(title, is_number) for title, is_number, _ in columns]
         return headings, [list(row) for row in zip(*(cells for _, _, cells in columns), strict=True)]
 
@@ -275,6 +278,10 @@ def _flat(values: list[Any]) -> list[Any]:
     if len(kinds) > 1 and not kinds <= {int, float}:
         return [None if value is None else str(value) for value in flat]
     return [float(value) if kinds == {int, float} and value is not None else value for value in flat]
+
+
+def _heading(name: str, scale: units.Scale) -> str:
+    return f"{name}\n{scale.unit}" if scale.unit else name
 
 
 def _is_number(values: list[Any]) -> bool:

@@ -26,7 +26,16 @@ _SUFFIX = {
     "_per_s": "1/s",
 }
 _PREFIXED = {"b/s", "B", "b", "Hz", "W"}
-_NAME = {"ber": "bit error rate", "loss": "packet loss rate", "delay_s": "one-way delay"}
+_NAME = {
+    "ber": "bit error rate",
+    "loss": "packet loss rate",
+    "delay_s": "one-way delay",
+    "down_s": "outage length",
+    "period_s": "outage period",
+    "queue_packets": "queue limit",
+    "queue_bytes": "queue limit",
+    "transfer_time_mean_s": "transfer time",
+}
 
 
 @dataclass(frozen=True)
@@ -36,9 +45,9 @@ class Scale:
     factor: float
     unit: str
 
-    def number(self, value: float) -> str:
-        """A value without its interval, to four significant digits."""
-        return _plain(value * self.factor, 4)
+    def exact(self, value: float) -> str:
+        """A value that was given, not measured: up to six significant digits."""
+        return _plain(value * self.factor, 6)
 
     def interval(self, mean: float, half_width: float) -> str:
         """Mean and half-width, both to the interval's second significant digit.
@@ -141,7 +150,7 @@ def show(value: Any, key: str = "") -> str:
             return " ".join(named) or str(value)
         return str(value).lower() if isinstance(value, bool) else str(value)
     scale = scale_for(key, [float(value)])
-    return f"{_plain(value * scale.factor, 6)} {scale.unit}".rstrip()
+    return f"{scale.exact(value)} {scale.unit}".rstrip()
 
 
 def _plain(value: float, digits: int) -> str:

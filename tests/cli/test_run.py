@@ -66,6 +66,17 @@ def test_setting_a_key_of_the_grid_fixes_it(farlink, small):
     assert content["scenario"]["link"]["channel"]["ber"] == 1e-8
 
 
+def test_reader_who_leaves_early_loses_only_the_table(small, tmp_path):
+    command = f"{sys.executable} -m farlink.cli run {small} --csv rows.csv --report r.html | head -n 1"
+
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "Small\n"
+    assert "Broken" not in done.stderr
+    assert (tmp_path / "rows.csv").exists()
+    assert (tmp_path / "r.html").exists()
+
+
 def test_csv_has_a_line_per_row(farlink, small):
     done = farlink("run", small, "--csv", "-")
 

@@ -1,7 +1,8 @@
-"""What a command says on standard error."""
+"""What a command says: data on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,10 +24,15 @@ def user_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         raise typer.Exit(130) from None
+
+
+def data(text: str) -> None:
+    """Print the data that was asked for. A reader who has gone, as `head` does, is no reason to stop."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output has gone, as `head` does; there is nobody left to tell.
-        sys.stderr.close()
-        raise typer.Exit(0) from None
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def note(text: str) -> None:

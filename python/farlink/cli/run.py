@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli.messages import note, user_errors
+from farlink.cli.messages import data, note, user_errors
 from farlink.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -96,20 +97,26 @@ def run(
 def _print_table(result: Result) -> None:
     from rich.console import Console
 
-    console = Console() if sys.stdout.isatty() else Console(width=160)
-    console.print(result.scenario.title, style="bold", highlight=False)
-    console.print(result.table(width=console.width))
-    console.print(f"mean ± half-width of the 95 % interval; seed {result.seed}; farlink {result.version}", highlight=False)
+    is_terminal = sys.stdout.isatty()
+    console = Console() if is_terminal else Console(width=160)
+    with console.capture() as captured:
+        console.print(result.scenario.title, style="bold", highlight=False)
+        console.print(result.table(width=console.width))
+        console.print(f"mean ± half-width of the 95 % interval; seed {result.seed}; farlink {result.version}", highlight=False)
+    text = captured.get()
+    data(text if is_terminal else "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 
 
 def _write(result: Result, *, json: str | None, csv: str | None, parquet: Path | None) -> None:
     if json == "-":
-        sys.stdout.write(result.to_json())
+        data(result.to_json())
     elif json:
         result.to_json(json)
         note(f"json: {json}")
     if csv == "-":
-        result.to_csv(sys.stdout)
+        text = io.StringIO()
+        result.to_csv(text)
+        data(text.getvalue())
     elif csv:
         result.to_csv(csv)
         note(f"csv: {csv}")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 Entry = dict[str, Any]
 Line = list[tuple[float, float, float]]
 
+_MOST_TICKS = 7
+
 _TITLE = {"goodput_bps": "goodput", "delay_mean_s": "delay to in-order delivery", "delay_p99_s": "99 % delay"}
 
 
@@ -122,7 +124,12 @@ def _draw_lines(ax: Axes, drawn: dict[str, Line], x_path: str, quantity: str) ->
         )
     if is_log:
         ax.set_xscale("log")
-    ax.set_ylim(bottom=0)
+    values = sorted(set(all_x))
+    if len(values) <= _MOST_TICKS and not (is_log and all(math.log10(x).is_integer() for x in values)):
+        ax.set_xticks([x * x_scale.factor for x in values], [x_scale.exact(x) for x in values])
+        ax.minorticks_off()
+    tops = [(mean + (0.0 if math.isnan(ci) else ci)) * y_scale.factor for points in drawn.values() for _, mean, ci in points]
+    ax.set_ylim(0, 1.08 * max(tops, default=1.0) or 1.0)
     ax.set_xlabel(_axis(units.label(x_path), x_scale.unit))
     ax.set_ylabel(_axis(_TITLE.get(quantity, units.label(quantity)), y_scale.unit))
 

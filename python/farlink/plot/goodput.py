@@ -9,6 +9,9 @@ from farlink.plot.against_grid import Entry, against_grid, main_path, shown_flow
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# From this share of the link on, the axis reaches to the link's rate.
+_WORTH_THE_WHOLE = 0.4
+
 
 def goodput(summary: list[Entry], grid_paths: list[str], *, title: str | None = None) -> Figure:
     """Draw the goodput of a result's summary; parameters as for `against_grid`."""
@@ -18,7 +21,9 @@ def goodput(summary: list[Entry], grid_paths: list[str], *, title: str | None = 
         ax = figure.axes[0]
         shown_per_bps = _shown_per_bps(ax.get_ylabel())
         full = rate_bps * shown_per_bps
-        ax.set_ylim(0, max(full * 1.02, ax.get_ylim()[1]))
+        top = ax.get_ylim()[1]
+        if top > _WORTH_THE_WHOLE * full:
+            ax.set_ylim(0, max(full * 1.02, top))
 
         def to_share(shown: Any) -> Any:
             return 100 * shown / full

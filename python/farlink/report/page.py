@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from farlink import units
 from farlink.engines import trace_run
 from farlink.output import whole_file
-from farlink.plot.against_grid import main_path, shown_flows
+from farlink.plot.against_grid import against_grid, main_path, shown_flows
 from farlink.plot.delay import delay
 from farlink.plot.goodput import goodput
 from farlink.plot.round_trip import round_trip
@@ -46,14 +46,17 @@ def write_report(result: Result, path: str | Path, *, command: str | None = None
 
 def render_report(result: Result, *, command: str | None = None) -> str:
     """The report's HTML; see `write_report`."""
+    overview, full = _overview_table(result), _full_table(result)
     template = Template(resources.files("farlink.report").joinpath("page.html").read_text(encoding="utf-8"))
     return template.substitute(
         title=_text(result.scenario.title),
         lead=_lead(result),
         facts="".join(f"<div><dt>{_text(k)}</dt><dd>{_text(v)}</dd></div>" for k, v in _facts(result)),
         figures="".join(_grid_figures(result)),
-        table=_overview_table(result),
-        details=_full_table(result),
+        table=overview or full,
+        details=f'<details><summary>Delay, losses and timeouts</summary><div class="scroll">{full}</div></details>'
+        if overview
+        else "",
         run="".join(_run_figures(result)),
         scenario=_text(result.scenario.to_toml()),
         command=_text(command or "farlink.run(...)"),
@@ -103,6 +106,13 @@ def _grid_figures(result: Result) -> Iterator[str]:
         goodput(summary, paths), "goodput", f"Goodput{against}",
         "Payload delivered in order, per second, with 95 % intervals. Points of different lines are set a little apart.",
     )  # fmt: skip
+    if any(entry["transfer_time_mean_s"]["mean"] for entry in summary):
+        yield _figure(
+            against_grid(summary, paths, "transfer_time_mean_s"),
+            "transfer",
+            f"Transfer time{against}",
+            "Mean time from the moment a transfer is asked for to its last byte.",
+        )
     if any(entry["delay_mean_s"]["mean"] for entry in summary):
         yield _figure(
             delay(summary, paths), "delay", f"Delay{against}",
@@ -145,17 +155,17 @@ def _differences(runs: list[Series]) -> list[str]:
     return [", ".join(units.show(run.values[path], path) for path in varied) for run in runs]
 
 
-def _overview_table(result: Result) -> str:
-    """Goodput with two keys of the grid as rows and columns; the full table where the grid has another shape."""
+def _overview_table(result: Result) -> str | None:
+    """Goodput with two keys of the grid as rows and columns; None where the grid has another shape."""
     paths = result.grid_paths
     entries = [entry for entry in result.summary() if entry["flow"] == "all"]
     if len(paths) != 2 or len({entry["engine"] for entry in entries}) != 1:
-        return _full_table(result)
+        return None
     row_path, column_path = paths
     rows = list(dict.fromkeys(str(entry[row_path]) for entry in entries))
     columns = list(dict.fromkeys(str(entry[column_path]) for entry in entries))
     if len(columns) > 8 or len(rows) * len(columns) != len(entries):
-        return _full_table(result)
+        return None
     cells = {(str(entry[row_path]), str(entry[column_path])): entry for entry in entries}
     scale = units.scale_for("goodput_bps", [entry["goodput_bps"]["mean"] or 0.0 for entry in entries])
     shown = {str(entry[path]): units.show(entry[path], path) for entry in entries for path in paths}
