@@ -54,9 +54,7 @@ def render_report(result: Result, *, command: str | None = None) -> str:
         facts="".join(f"<div><dt>{_text(k)}</dt><dd>{_text(v)}</dd></div>" for k, v in _facts(result)),
         figures="".join(_grid_figures(result)),
         table=overview or full,
-        details=f'<details><summary>Delay, losses and timeouts</summary><div class="scroll">{full}</div></details>'
-        if overview
-        else "",
+        details=_details("Delay, losses and timeouts", full) if overview else "",
         run="".join(_run_figures(result)),
         scenario=_text(result.scenario.to_toml()),
         command=_text(command or "farlink.run(...)"),
@@ -174,15 +172,18 @@ def _overview_table(result: Result) -> str | None:
     lines = []
     for row in rows:
         found = [cells[row, column]["goodput_bps"] for column in columns]
-        best = max((entry["mean"] or 0.0) for entry in found)
+        # The best, and whatever its interval does not tell from it.
+        best = max(found, key=lambda goodput: goodput["mean"] or 0.0)
+        least = (best["mean"] or 0.0) - (best["ci95"] or 0.0)
         line = f"<th>{_text(shown[row])}</th>"
         for entry in found:
             mean, ci = entry["mean"], entry["ci95"]
             text = scale.interval(float("nan") if mean is None else mean, float("nan") if ci is None else ci)
-            mark = " best" if mean is not None and mean == best and len(columns) > 1 else ""
+            is_best = len(columns) > 1 and mean is not None and mean + (ci or 0.0) >= least
+            mark = " best" if is_best else ""
             line += f'<td class="n{mark}">{_text(text)}</td>'
         lines.append(f"<tr>{line}</tr>")
-    caption = f"Goodput in {scale.unit}; the best of each row in bold"
+    caption = f"Goodput in {scale.unit}; the best of each row in bold, with what its interval does not tell from it"
     return (
         f"<table><caption>{_text(caption)}</caption><thead><tr><th>{_text(names[row_path])}</th>{head}</tr></thead>"
         f"<tbody>{''.join(lines)}</tbody></table>"
@@ -197,6 +198,10 @@ def _full_table(result: Result) -> str:
         "<tr>" + "".join(f"<td{c}>{_text(cell)}</td>" for c, cell in zip(classes, row, strict=True)) + "</tr>" for row in body
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _details(summary: str, content: str) -> str:
+    return f'<details><summary>{_text(summary)}</summary><div class="scroll">{content}</div></details>'
 
 
 def _figure(figure: Figure, name: str, heading: str, caption: str) -> str:
