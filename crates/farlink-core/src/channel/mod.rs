@@ -1,0 +1,153 @@
+//! Channels: what happens to the bits of each frame.
+//!
+//! A channel is one file and one line in [`channels!`]. Its configuration (what a scenario says) and its running state
+//! (what one direction of one hop remembers in one run) are separate types. Cost follows the number of errors, not of
+//! frames: a channel that knows that nothing will happen for a while says so in [`Channel::quiet`], and the link only
+//! counts.
+
+use std::sync::Arc;
+
+use crate::rng::Rng;
+use crate::time::Time;
+use crate::trace::{TraceError, TraceSource};
+
+/// A frame on its way through a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// When its first bit is sent.
+    pub start: Time,
+    /// When its last bit is sent.
+    pub end: Time,
+    /// Its length: all bits on the wire.
+    pub bits: u32,
+    /// Which modulation and coding it was sent with.
+    pub setting: SettingId,
+}
+
+/// Which modulation and coding; links without adaptive coding have just [`SettingId::default`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SettingId(pub u16);
+
+/// What became of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Every bit arrived as it was sent.
+    Delivered,
+    /// It arrived with wrong bits; their positions were appended to `errors`.
+    Damaged,
+    /// It did not arrive.
+    Lost,
+}
+
+/// How far a channel surely does nothing: as long as all three hold, frames arrive intact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quiet {
+    /// This many more frames,
+    pub frames: u64,
+    /// this many more bits,
+    pub bits: u64,
+    /// of frames that end no later than this.
+    pub until: Time,
+}
+
+impl Quiet {
+    /// Nothing is promised: ask about each frame.
+    pub const NONE: Quiet = Quiet { frames: 0, bits: 0, until: Time::ZERO };
+    /// Nothing will ever happen.
+    pub const FOREVER: Quiet = Quiet { frames: u64::MAX, bits: u64::MAX, until: Time::NEVER };
+}
+
+/// The running state of one direction of one hop.
+///
+/// A driver sends frames in order. For each it either checks that the frame is covered by [`quiet`](Channel::quiet) and
+/// accounts for it later with [`skip`](Channel::skip), or calls [`carry`](Channel::carry).
+pub trait Channel: Send {
+    /// What is surely intact from here on.
+    fn quiet(&self) -> Quiet {
+        Quiet::NONE
+    }
+
+    /// So many frames, of so many bits together, passed under the last promise of [`quiet`](Channel::quiet).
+    fn skip(&mut self, _frames: u64, _bits: u64) {}
+
+    /// Carries one frame; positions of wrong bits (ascending, below `frame.bits`) are appended to `errors`.
+    fn carry(&mut self, frame: &Frame, rng: &mut Rng, errors: &mut Vec<u32>) -> Fate;
+}
+
+/// What a scenario says about a channel.
+pub trait ChannelConfig {
+    /// Reads what it needs (trace files) once per scenario and checks what the types cannot.
+    ///
+    /// # Errors
+    /// If a trace is missing or unfit, or keys contradict each other.
+    fn prepare(&self, traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, ChannelError>;
+}
+
+/// A channel that is ready to start any number of runs.
+pub trait Prepared: Send + Sync + std::fmt::Debug {
+    /// Begins a run.
+    fn start(&self, rng: &mut Rng) -> Box<dyn Channel>;
+}
+
+/// Why a channel cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChannelError {
+    /// A trace file cannot be used.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// Keys contradict each other, or one is missing.
+    #[error("{message}")]
+    Keys {
+        /// What is wrong.
+        message: String,
+        /// How to mend it.
+        remedy: String,
+    },
+}
+
+crate::registry::registry! {
+    /// A channel, by its `kind`.
+    channels: ChannelKind as ChannelConfig {
+        None = "none" => none::Clear,
+        Loss = "loss" => loss::Loss,
+        Ber = "ber" => ber::Ber,
+        GilbertElliott = "gilbert-elliott" => gilbert_elliott::GilbertElliott,
+        RoundLoss = "round-loss" => round_loss::RoundLoss,
+        Outage = "outage" => outage::Outage,
+        PacketTrace = "packet-trace" => packet_trace::PacketTrace,
+        BitTrace = "bit-trace" => bit_trace::BitTrace,
+        Chain = "chain" => chain::Chain,
+    }
+}
+
+pub mod ber;
+pub mod bit_trace;
+pub mod chain;
+pub mod gilbert_elliott;
+mod jump;
+pub mod loss;
+pub mod none;
+pub mod outage;
+pub mod packet_trace;
+mod replay;
+pub mod round_loss;
+
+impl ChannelKind {
+    /// See [`ChannelConfig::prepare`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn prepare(&self, traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, ChannelError> {
+        self.as_dyn().prepare(traces)
+    }
+}
+
+impl Default for ChannelKind {
+    fn default() -> Self {
+        ChannelKind::None(none::Clear {})
+    }
+}
+
+#[cfg(test)]
+mod tests;

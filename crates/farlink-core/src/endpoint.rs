@@ -1,0 +1,204 @@
+//! The contract of every protocol: typed packets in, typed packets out, time as an argument.
+
+use crate::event::Event;
+use crate::payload::Payload;
+use crate::time::Time;
+use crate::units::BitRate;
+
+/// Which of several paths to the peer; a single path is [`PathId::ONLY`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PathId(pub u8);
+
+impl PathId {
+    /// The path of an endpoint that has just one.
+    pub const ONLY: PathId = PathId(0);
+}
+
+/// Explicit congestion notification codepoint (RFC 3168, section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotCapable,
+    /// ECN-capable transport, ECT(0).
+    Capable0,
+    /// ECN-capable transport, ECT(1).
+    Capable1,
+    /// Congestion experienced.
+    Congestion,
+}
+
+/// What the link did to the bits of a packet that arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Integrity {
+    /// As it was sent.
+    #[default]
+    Intact,
+    /// A code in the packet mended it.
+    Mended {
+        /// How many wrong bits there were.
+        bits: u16,
+    },
+    /// The header is right, the payload is not.
+    PayloadDamaged,
+}
+
+/// How a packet arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rx {
+    /// Over which path.
+    pub path: PathId,
+    /// With which congestion mark.
+    pub ecn: Ecn,
+    /// With what damage.
+    pub integrity: Integrity,
+}
+
+/// Class of service; lower goes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Class(pub u8);
+
+/// A packet on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit<P> {
+    /// The packet.
+    pub packet: P,
+    /// Its class of service.
+    pub class: Class,
+    /// Its congestion mark.
+    pub ecn: Ecn,
+    /// What [`LinkHint::Dropped`] names it by.
+    pub token: u32,
+}
+
+impl<P> Transmit<P> {
+    /// A packet of the default class that is not ECN-capable and that nobody asks about again.
+    #[inline]
+    pub fn plain(packet: P) -> Self {
+        Transmit { packet, class: Class(0), ecn: Ecn::NotCapable, token: 0 }
+    }
+}
+
+/// Advice from the link below. Everything works without it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum LinkHint {
+    /// The path carries frames again.
+    Up(PathId),
+    /// The path carries nothing.
+    Down(PathId),
+    /// The path's rate changed.
+    Rate(PathId, BitRate),
+    /// The path's bit error rate changed.
+    Ber(PathId, f64),
+    /// A packet was dropped before it was sent.
+    Dropped {
+        /// On this path.
+        path: PathId,
+        /// The [`Transmit::token`] of the packet.
+        token: u32,
+    },
+}
+
+/// Positions of wrong bits in a packet as sent, in ascending order; bit 0 is the first on the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Damage<'a> {
+    /// Wrong bits.
+    pub bits: &'a [u32],
+}
+
+/// A typed packet: knows its length on the wire and what damage does to it.
+pub trait Packet: Clone {
+    /// Bytes on the wire, headers included.
+    fn wire_bytes(&self) -> u32;
+
+    /// Application bytes in it.
+    fn payload_bytes(&self) -> u32;
+
+    /// Position of its payload in the sender's stream (32 bits, wrapping), if it carries stream data.
+    fn stream_position(&self) -> Option<u32>;
+
+    /// What the receiver makes of the damaged packet; `None` if the header is lost, and with it the packet.
+    ///
+    /// Agrees with the wire codec: decoding the encoded bytes with the same bits flipped gives the same answer.
+    fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity>;
+}
+
+/// A protocol endpoint that owns no socket, thread or clock.
+///
+/// A driver calls a `handle_*` method, drains [`poll_transmit`](Endpoint::poll_transmit) and
+/// [`poll_event`](Endpoint::poll_event) until both return `None` (it may stop at any time, when a queue is full, and poll
+/// later), then waits for input or for [`poll_timeout`](Endpoint::poll_timeout).
+pub trait Endpoint {
+    /// What it sends and receives; knows its length on the wire; encodes and decodes in [`crate::wire`].
+    type Packet: Packet;
+
+    /// A packet arrived. Never fails: what makes no sense is counted and dropped.
+    fn handle_packet(&mut self, now: Time, packet: &Self::Packet, rx: Rx);
+
+    /// Advice from the link.
+    fn handle_link(&mut self, _now: Time, _hint: LinkHint) {}
+
+    /// Time has passed. Early or repeated calls do nothing.
+    fn handle_timeout(&mut self, now: Time);
+
+    /// The next packet to send, if any.
+    fn poll_transmit(&mut self, now: Time, path: PathId) -> Option<Transmit<Self::Packet>>;
+
+    /// The next thing to tell the application, if any.
+    fn poll_event(&mut self) -> Option<Event>;
+
+    /// When to call [`handle_timeout`](Endpoint::handle_timeout). O(1).
+    fn poll_timeout(&self) -> Option<Time>;
+
+    /// Counters for the result table.
+    fn counters(&self) -> Counters {
+        Counters::default()
+    }
+
+    /// State for the time series, of the sending side.
+    fn probe(&self) -> Probe {
+        Probe::default()
+    }
+}
+
+/// An endpoint that carries a stream of bytes (or of datagrams, one per write).
+pub trait Stream<D: Payload>: Endpoint {
+    /// Takes from the front of `data` what fits and returns how many bytes that was; 0 means full, and
+    /// [`Event::Writable`] follows when there is room again.
+    fn write(&mut self, now: Time, data: &mut D) -> usize;
+
+    /// The next data in order, if any. Unread data closes the window.
+    fn read(&mut self) -> Option<D>;
+
+    /// Nothing more will be written.
+    fn close(&mut self, now: Time);
+}
+
+/// What an endpoint counted since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Fast retransmits (recoveries entered on duplicate or selective acknowledgements).
+    pub fast_retransmits: u64,
+    /// Largest number of bytes held for reordering.
+    pub peak_reorder_bytes: u64,
+    /// Largest number of bytes sent and not yet acknowledged.
+    pub peak_send_buffer_bytes: u64,
+}
+
+/// The sending side's state at one instant; `None` where a protocol has no such thing.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Probe {
+    /// Congestion window, bytes.
+    pub cwnd_bytes: Option<f64>,
+    /// Slow-start threshold, bytes; infinite until it is first set.
+    pub ssthresh_bytes: Option<f64>,
+    /// Latest round-trip time sample.
+    pub rtt: Option<Time>,
+    /// Bytes sent and not acknowledged.
+    pub in_flight_bytes: Option<u64>,
+    /// First byte of the stream not yet acknowledged.
+    pub acknowledged_bytes: Option<u64>,
+}

@@ -1,0 +1,29 @@
+//! What an endpoint tells its application.
+
+/// Something an application may act on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The connection is established (or was from the start, without a handshake).
+    Connected,
+    /// Data waits in [`crate::Stream::read`].
+    Readable,
+    /// [`crate::Stream::write`] takes data again after it was full.
+    Writable,
+    /// The peer will send no more, and everything it sent was read.
+    Finished,
+    /// Everything written was acknowledged and both sides have closed.
+    Closed,
+    /// The connection was given up.
+    Aborted(Abort),
+}
+
+/// Why a connection was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Abort {
+    /// The peer reset it.
+    Reset,
+    /// Too many retransmissions of the same segment went unanswered.
+    TooManyRetries,
+}

@@ -1,0 +1,30 @@
+//! Sans-IO building blocks of farlink: what a link does to frames, and the protocols that run over it.
+//!
+//! Nothing here owns a socket, a clock, a thread or a global random source. Time is an argument
+//! ([`Time`]), randomness a seeded stream ([`Rng`]). The packet engine drives the same state machines in virtual time
+//! that a network layer drives over sockets.
+//!
+//! Reading order: [`endpoint`] (the contract of every protocol), [`channel`] and [`link`] (the contract of
+//! everything that loses or delays frames), then one protocol, for example [`protocol::tcp`].
+#![forbid(unsafe_code)]
+
+pub mod channel;
+pub mod endpoint;
+pub mod event;
+pub mod link;
+pub mod payload;
+pub mod protocol;
+pub mod registry;
+pub mod rng;
+pub mod scenario;
+pub mod time;
+pub mod trace;
+pub mod units;
+pub mod wire;
+
+pub use endpoint::{Class, Damage, Ecn, Endpoint, Integrity, LinkHint, Packet, PathId, Rx, Stream, Transmit};
+pub use event::Event;
+pub use payload::{Payload, Virtual};
+pub use rng::Rng;
+pub use time::Time;
+pub use units::{BitRate, Probability};

@@ -1,0 +1,87 @@
+//! What a packet carries: real bytes on the wire, only a length in the engine.
+
+/// Application data as the protocols see it: something with a length that can be cut and joined.
+pub trait Payload: Clone + Default {
+    /// Length in bytes.
+    fn len(&self) -> usize;
+
+    /// Removes and returns the first `n` bytes.
+    ///
+    /// # Panics
+    /// If `n` is larger than [`Payload::len`].
+    fn split_to(&mut self, n: usize) -> Self;
+
+    /// Appends `next` if that costs no copy; hands it back otherwise.
+    ///
+    /// Lengths join for free, so the engine keeps one chunk where the wire keeps one per segment.
+    fn try_join(&mut self, next: Self) -> Result<(), Self>;
+
+    /// Whether there is nothing in it.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A payload without content: what the simulator carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Virtual(pub u32);
+
+impl Payload for Virtual {
+    #[inline]
+    fn len(&self) -> usize {
+        self.0 as usize
+    }
+
+    #[inline]
+    fn split_to(&mut self, n: usize) -> Self {
+        let taken = u32::try_from(n).ok().filter(|&n| n <= self.0).expect("cannot split beyond the payload's length");
+        self.0 -= taken;
+        Virtual(taken)
+    }
+
+    #[inline]
+    fn try_join(&mut self, next: Self) -> Result<(), Self> {
+        match self.0.checked_add(next.0) {
+            Some(sum) => {
+                self.0 = sum;
+                Ok(())
+            }
+            None => Err(next),
+        }
+    }
+}
+
+impl Payload for Vec<u8> {
+    fn len(&self) -> usize {
+        Vec::len(self)
+    }
+
+    fn split_to(&mut self, n: usize) -> Self {
+        let tail = self.split_off(n);
+        std::mem::replace(self, tail)
+    }
+
+    fn try_join(&mut self, next: Self) -> Result<(), Self> {
+        Err(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splitting_conserves_bytes() {
+        let mut lengths = Virtual(10);
+        assert_eq!((lengths.split_to(4), lengths), (Virtual(4), Virtual(6)));
+
+        let mut bytes = b"abcdef".to_vec();
+        assert_eq!((bytes.split_to(2), bytes), (b"ab".to_vec(), b"cdef".to_vec()));
+    }
+
+    #[test]
+    fn joining_lengths_refuses_to_overflow() {
+        let mut lengths = Virtual(u32::MAX);
+        assert_eq!(lengths.try_join(Virtual(1)), Err(Virtual(1)));
+    }
+}

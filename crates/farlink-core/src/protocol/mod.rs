@@ -1,0 +1,37 @@
+//! Transport protocols, each a sans-IO state machine. A protocol is one module and one line in `protocols`.
+
+pub mod tcp;
+pub mod udp;
+
+use crate::scenario::ScenarioError;
+use crate::units::Count;
+
+/// What a scenario says about a transport.
+pub trait ProtocolConfig {
+    /// Checks what the types cannot; paths are relative to the transport's table.
+    ///
+    /// # Errors
+    /// If keys contradict each other.
+    fn check(&self) -> Result<(), ScenarioError> {
+        Ok(())
+    }
+}
+
+crate::registry::registry! {
+    /// A transport, by its `kind`.
+    protocols: TransportConfig as ProtocolConfig {
+        Tcp = "tcp" => tcp::TcpConfig,
+        Udp = "udp" => udp::UdpConfig,
+    }
+}
+
+/// A packet has at most 65,535 bytes (the length field of IP).
+fn check_packet_size(header: Count, payload: Count) -> Result<(), ScenarioError> {
+    const LARGEST: u64 = 65_535;
+    let bytes = header.whole() + payload.whole();
+    if bytes <= LARGEST {
+        return Ok(());
+    }
+    let what = format!("{} with header_bytes = {} make a packet of {bytes} bytes", payload.get(), header.get());
+    Err(ScenarioError::new("segment_bytes", what, format!("packets have at most {LARGEST} bytes")))
+}

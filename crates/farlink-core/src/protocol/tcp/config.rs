@@ -1,0 +1,143 @@
+//! What a scenario says about a TCP transport.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::scenario::ScenarioError;
+use crate::units::{Count, PositiveSeconds, Probability, Seconds, Whole};
+
+use super::variant::Variant;
+
+/// A TCP transport. Every key but `variant` has a default; the defaults are those of the RFCs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TcpConfig {
+    /// How it reacts to loss.
+    pub variant: Variant,
+    /// Payload of a full segment.
+    pub segment_bytes: Count,
+    /// TCP and IP headers of a data segment on the wire.
+    pub header_bytes: Count,
+    /// Bytes of a segment without data on the wire, before SACK blocks; `header_bytes` unless given.
+    pub ack_bytes: Option<Count>,
+    /// Initial congestion window (RFC 6928 allows 10, RFC 5681 2 to 4).
+    pub initial_window_segments: Count,
+    /// Initial slow-start threshold; arbitrarily high unless given (RFC 5681, section 3.1).
+    pub initial_ssthresh_segments: Option<Count>,
+    /// Largest congestion window.
+    pub max_window_segments: Count,
+    /// Window that the receiver offers; `max_window_segments` unless given.
+    pub receive_window_segments: Option<Count>,
+    /// Duplicate acknowledgements that mean a loss (RFC 5681, section 3.2).
+    pub duplicate_ack_threshold: Count,
+    /// Send new data on the first duplicate acknowledgements (RFC 3042).
+    pub limited_transmit: bool,
+    /// Acknowledge every second full segment (RFC 1122, section 4.2.3.2).
+    pub delayed_ack: bool,
+    /// Longest delay of an acknowledgement; RFC 1122 allows up to 0.5 s.
+    pub delayed_ack_timeout_s: PositiveSeconds,
+    /// Begin with SYN and SYN-ACK; otherwise both sides start established.
+    pub handshake: bool,
+    /// End with FIN.
+    pub fin: bool,
+    /// Timestamps on every segment (RFC 7323): 12 more bytes, a round-trip sample from every acknowledgement.
+    pub timestamps: bool,
+    /// Ignore duplicate acknowledgements of data sent before the last loss reaction (RFC 6582, section 3.2, step 1).
+    pub recover_guard: bool,
+    /// Slow start again after the connection was idle for longer than the RTO (RFC 5681, section 4.1).
+    pub restart_after_idle: bool,
+    /// The retransmission timer.
+    pub rto: RtoConfig,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        let count = |n: u32| Count::new(f64::from(n)).expect("a constant within its range");
+        TcpConfig {
+            variant: Variant::Sack,
+            segment_bytes: count(1460),
+            header_bytes: count(40),
+            ack_bytes: None,
+            initial_window_segments: count(10),
+            initial_ssthresh_segments: None,
+            max_window_segments: count(1_000_000),
+            receive_window_segments: None,
+            duplicate_ack_threshold: count(3),
+            limited_transmit: true,
+            delayed_ack: true,
+            delayed_ack_timeout_s: PositiveSeconds::new(0.2).expect("a constant within its range"),
+            handshake: true,
+            fin: true,
+            timestamps: false,
+            recover_guard: true,
+            restart_after_idle: true,
+            rto: RtoConfig::default(),
+        }
+    }
+}
+
+/// The retransmission timer of RFC 6298.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RtoConfig {
+    /// RTO before the first sample (section 2.1).
+    pub initial_s: PositiveSeconds,
+    /// Least RTO (section 2.4 says 1 s; Linux uses 0.2 s).
+    pub minimum_s: Seconds,
+    /// Largest RTO (section 2.5: at least 60 s).
+    pub maximum_s: PositiveSeconds,
+    /// Clock granularity G; samples and timer are rounded up to it. 0 is a perfect clock.
+    pub granularity_s: Seconds,
+    /// Gain of the smoothed round-trip time.
+    pub alpha: Probability,
+    /// Gain of its variation.
+    pub beta: Probability,
+    /// Variations above the smoothed round-trip time.
+    pub k: Whole,
+    /// Largest factor that back-off may reach (section 5.5 doubles without limit but for `maximum_s`).
+    pub backoff_limit: Count,
+    /// Forget the round-trip estimate once the back-off factor exceeds this (section 5 allows it; ns-2 does so at 8).
+    pub forget_above_backoff: Option<Count>,
+}
+
+impl Default for RtoConfig {
+    fn default() -> Self {
+        let positive = |s| PositiveSeconds::new(s).expect("a constant within its range");
+        let seconds = |s| Seconds::new(s).expect("a constant within its range");
+        let gain = |g| Probability::new(g).expect("a constant within its range");
+        RtoConfig {
+            initial_s: positive(1.0),
+            minimum_s: seconds(1.0),
+            maximum_s: positive(60.0),
+            granularity_s: seconds(0.001),
+            alpha: gain(1.0 / 8.0),
+            beta: gain(1.0 / 4.0),
+            k: Whole::new(4.0).expect("a constant within its range"),
+            backoff_limit: Count::new(64.0).expect("a constant within its range"),
+            forget_above_backoff: None,
+        }
+    }
+}
+
+impl crate::protocol::ProtocolConfig for TcpConfig {
+    fn check(&self) -> Result<(), ScenarioError> {
+        crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
+        // Sequence numbers are compared in half of their 32-bit space.
+        let largest = (1 << 31) / self.segment_bytes.whole();
+        for (key, window) in [
+            ("max_window_segments", self.max_window_segments),
+            ("initial_window_segments", self.initial_window_segments),
+        ] {
+            if window.whole() >= largest {
+                let what = "the window holds 2 GiB or more, past what TCP's sequence numbers allow";
+                return Err(ScenarioError::new(key, what, format!("give less than {largest}")));
+            }
+        }
+        let (minimum, maximum) = (self.rto.minimum_s.get(), self.rto.maximum_s.get());
+        if minimum > maximum {
+            let what = format!("{minimum} is above maximum_s = {maximum}");
+            return Err(ScenarioError::new("rto.minimum_s", what, "give at most maximum_s, or raise maximum_s"));
+        }
+        Ok(())
+    }
+}

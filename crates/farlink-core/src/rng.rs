@@ -1,0 +1,99 @@
+//! Seeded random streams: one per component of a run, equal across grid points.
+
+use rand::Rng as _;
+use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::SeedableRng;
+
+/// A random stream. Same (seed, run, component), same numbers, on every machine.
+#[derive(Clone, Debug)]
+pub struct Rng(Pcg64Mcg);
+
+impl Rng {
+    /// The stream of one component ("hop.space.forward.channel") in one run.
+    pub fn for_component(seed: u64, run: u64, component: &str) -> Self {
+        // FNV-1a over the name, then a finaliser (SplitMix64) between the parts, so that neighbouring seeds and runs
+        // give unrelated streams.
+        let name = component.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        let low = mix(mix(seed) ^ run.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ name.rotate_left(17));
+        let high = mix(low ^ mix(name ^ run));
+        Rng(Pcg64Mcg::from_seed((u128::from(high) << 64 | u128::from(low)).to_le_bytes()))
+    }
+
+    /// Uniform in [0, 1), with 53 bits.
+    #[inline]
+    pub fn uniform(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// True with probability `p`.
+    #[inline]
+    pub fn chance(&mut self, p: f64) -> bool {
+        self.uniform() < p
+    }
+
+    /// Uniform over 0..n.
+    ///
+    /// # Panics
+    /// If `n` is zero.
+    pub fn below(&mut self, n: u64) -> u64 {
+        assert!(n > 0, "an empty range has no member");
+        // Multiply-shift; the bias is below n / 2^64.
+        ((u128::from(self.0.next_u64()) * u128::from(n)) >> 64) as u64
+    }
+
+    /// Number of failures before the first success in trials of probability `p`: 0 if p is 1, `u64::MAX` if p is 0.
+    pub fn failures_before_success(&mut self, p: f64) -> u64 {
+        if p <= 0.0 {
+            return u64::MAX;
+        }
+        if p >= 1.0 {
+            return 0;
+        }
+        // Inversion; libm gives the same bits on every machine. 1 - u lies in (0, 1].
+        (libm::log(1.0 - self.uniform()) / libm::log1p(-p)) as u64
+    }
+
+    /// Exponentially distributed with the given mean.
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -libm::log(1.0 - self.uniform()) * mean
+    }
+}
+
+fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_differ_by_every_part_of_their_name() {
+        let first = |seed, run, component| Rng::for_component(seed, run, component).uniform();
+        let one = first(1, 0, "a");
+        assert_eq!(one, first(1, 0, "a"));
+        assert!(one != first(2, 0, "a") && one != first(1, 1, "a") && one != first(1, 0, "b"));
+    }
+
+    #[test]
+    fn geometric_has_the_right_mean_and_edges() {
+        let mut rng = Rng::for_component(1, 0, "geometric");
+        assert_eq!(rng.failures_before_success(1.0), 0);
+        assert_eq!(rng.failures_before_success(0.0), u64::MAX);
+        let mean = (0..100_000).map(|_| rng.failures_before_success(0.02) as f64).sum::<f64>() / 1e5;
+        // (1 - p) / p = 49, standard error 0.157: five of them.
+        assert!((mean - 49.0).abs() < 0.8, "mean {mean}");
+    }
+
+    #[test]
+    fn rare_events_keep_their_resolution() {
+        let mut rng = Rng::for_component(1, 0, "rare");
+        let mean = (0..10_000).map(|_| rng.failures_before_success(1e-12) as f64).sum::<f64>() / 1e4;
+        assert!((mean / 1e12 - 1.0).abs() < 0.05, "mean {mean}");
+    }
+}

@@ -1,0 +1,161 @@
+//! What the types cannot say: keys that contradict each other or name what is not there.
+
+use super::error::{ScenarioError, suggest};
+use super::flow::Flow;
+use super::{Scenario, WholePath};
+
+/// Names that result tables use for something else.
+const ALL_FLOWS: &str = "all";
+
+pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
+    engines(scenario)?;
+    precision(scenario)?;
+    names(scenario)?;
+    path(scenario)?;
+    for (name, transport) in &scenario.transport {
+        transport.as_dyn().check().map_err(|error| error.within(&format!("transport.{name}")))?;
+    }
+    if scenario.flow.is_empty() {
+        let remedy = "add [flow.NAME] with transport = \"...\" and traffic = { kind = \"bulk\" }";
+        return Err(ScenarioError::new("flow", "there is no flow", remedy));
+    }
+    for (name, flow) in &scenario.flow {
+        self::flow(scenario, name, flow)?;
+    }
+    time(scenario)
+}
+
+fn engines(scenario: &Scenario) -> Result<(), ScenarioError> {
+    if scenario.engines.is_empty() {
+        return Err(ScenarioError::new(
+            "engines",
+            "there is no engine",
+            "give engines = [\"packet\"], or leave it out",
+        ));
+    }
+    for (at, engine) in scenario.engines.iter().enumerate() {
+        if scenario.engines[..at].contains(engine) {
+            let what = format!("{:?} is named twice", engine.engine().name);
+            return Err(ScenarioError::new(format!("engines[{at}]"), what, "name each engine once"));
+        }
+    }
+    Ok(())
+}
+
+fn precision(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let Some(precision) = &scenario.precision else { return Ok(()) };
+    if scenario.runs.is_some() {
+        let what = "runs and precision are both given";
+        return Err(ScenarioError::new("runs", what, "keep one of them; precision has min_runs and max_runs"));
+    }
+    precision.check().map_err(|error| error.within("precision"))
+}
+
+fn names(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let flows = scenario.flow.keys().map(|name| ("flow", name));
+    let transports = scenario.transport.keys().map(|name| ("transport", name));
+    let hops = scenario.hop.keys().map(|name| ("hop", name));
+    for (family, name) in flows.chain(transports).chain(hops) {
+        if name.is_empty() || name.chars().any(|c| c == '.' || c.is_control()) {
+            let what = format!("{name:?} cannot be a name");
+            return Err(ScenarioError::new(
+                family,
+                what,
+                "use letters, digits, - and _; dots stand between names in paths",
+            ));
+        }
+    }
+    if scenario.flow.contains_key(ALL_FLOWS) {
+        let what = "\"all\" stands for all flows together in the results";
+        return Err(ScenarioError::new("flow.all", what, "give the flow another name"));
+    }
+    Ok(())
+}
+
+fn path(scenario: &Scenario) -> Result<(), ScenarioError> {
+    const FORMS: &str = "give [link], or path = [\"a\", \"b\"] with [hop.a] and [hop.b]";
+    match (&scenario.link, &scenario.path) {
+        (Some(_), Some(_)) => return Err(ScenarioError::new("path", "link and path are both given", FORMS)),
+        (None, None) if scenario.hop.is_empty() => return Err(ScenarioError::new("link", "there is no link", FORMS)),
+        (None, None) => {
+            let names: Vec<_> = scenario.hop.keys().map(|name| format!("{name:?}")).collect();
+            let remedy = format!("add path = [{}], in the order from sender to receiver", names.join(", "));
+            return Err(ScenarioError::new("path", "there are hops but no path", remedy));
+        }
+        (Some(_), None) if !scenario.hop.is_empty() => {
+            return Err(ScenarioError::new("hop", "link and hops are both given", FORMS));
+        }
+        (Some(link), None) => return link.check().map_err(|error| error.within("link")),
+        (None, Some(_)) => {}
+    }
+    let path = scenario.path.as_deref().unwrap_or_default();
+    if path.is_empty() {
+        return Err(ScenarioError::new("path", "the path has no hop", FORMS));
+    }
+    for (at, name) in path.iter().enumerate() {
+        let here = format!("path[{at}]");
+        let Some(hop) = scenario.hop.get(name) else {
+            let remedy = suggest(name, "hops", scenario.hop.keys().map(String::as_str));
+            return Err(ScenarioError::new(here, format_args!("there is no [hop.{name}]"), remedy));
+        };
+        if path[..at].contains(name) {
+            let what = format!("{name:?} is on the path twice");
+            return Err(ScenarioError::new(here, what, "give the second hop a name and a table of its own"));
+        }
+        hop.check().map_err(|error| error.within(&format!("hop.{name}")))?;
+    }
+    Ok(())
+}
+
+fn flow(scenario: &Scenario, name: &str, flow: &Flow) -> Result<(), ScenarioError> {
+    let here = format!("flow.{name}");
+    if !scenario.transport.contains_key(&flow.transport) {
+        let what = format!("there is no [transport.{}]", flow.transport);
+        let remedy = suggest(&flow.transport, "transports", scenario.transport.keys().map(String::as_str));
+        return Err(ScenarioError::new(format!("{here}.transport"), what, remedy));
+    }
+    flow.check().map_err(|error| error.within(&here))
+}
+
+fn time(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let Some(duration) = scenario.duration_s else {
+        return match scenario.flow.iter().find(|(_, flow)| flow.traffic.as_dyn().is_endless()) {
+            Some((name, flow)) => Err(ScenarioError::new(
+                "duration_s",
+                format_args!("it is missing, and flow.{name} ({}) never ends", flow.traffic.kind()),
+                "add duration_s = ..., or give only traffic that ends (file, a list of transfers)",
+            )),
+            None => Ok(()),
+        };
+    };
+    let duration = duration.get();
+    let warmup = scenario.measure.warmup_s.get();
+    if warmup >= duration {
+        let what = format!("{warmup} s of warm-up leave nothing of duration_s = {duration}");
+        return Err(ScenarioError::new("measure.warmup_s", what, format!("give less than {duration}")));
+    }
+    for (name, flow) in &scenario.flow {
+        let start = flow.start_s.get();
+        if start >= duration {
+            let what = format!("it starts at {start} s, after the end at duration_s = {duration}");
+            return Err(ScenarioError::new(format!("flow.{name}.start_s"), what, format!("give less than {duration}")));
+        }
+    }
+    Ok(())
+}
+
+impl Scenario {
+    /// The hops from sender to receiver, with their names. `[link]` is a path of one hop named `link`.
+    ///
+    /// A scenario from [`expand`](super::expand) has at least one.
+    pub fn hops(&self) -> WholePath<'_> {
+        match (&self.link, &self.path) {
+            (Some(link), _) => vec![("link", link)],
+            (None, path) => path
+                .iter()
+                .flatten()
+                .filter_map(|name| self.hop.get_key_value(name).map(|(name, hop)| (name.as_str(), hop)))
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Engines, and which keys of a scenario each can honour.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use super::error::ScenarioError;
+
+/// An engine that can run scenarios.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Engine {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// The keys that it honours.
+    pub honours: Honours,
+}
+
+/// Which keys an engine honours.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Honours {
+    /// All that there are.
+    Everything,
+    /// Those that match a pattern: a dotted path in which `*` stands for one name and a last `**` for all that follows.
+    Only(&'static [&'static str]),
+}
+
+/// Every engine there is: one line each.
+pub const ENGINES: &[Engine] = &[Engine { name: "packet", honours: Honours::Everything }];
+
+const NAMES: [&str; ENGINES.len()] = {
+    let mut names = [""; ENGINES.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = ENGINES[at].name;
+        at += 1;
+    }
+    names
+};
+
+/// Engines that the design names but that nobody has built yet.
+const PLANNED: &[&str] = &["model", "fluid", "live"];
+
+impl Engine {
+    /// Whether it honours the key at a dotted path.
+    pub fn honours(&self, path: &str) -> bool {
+        match self.honours {
+            Honours::Everything => true,
+            Honours::Only(patterns) => patterns.iter().any(|pattern| matches(pattern, path)),
+        }
+    }
+}
+
+fn matches(pattern: &str, path: &str) -> bool {
+    let mut names = path.split('.');
+    for step in pattern.split('.') {
+        match (step, names.next()) {
+            ("**", Some(_)) => return true,
+            (_, None) => return false,
+            ("*", Some(_)) => {}
+            (step, Some(name)) if step == name => {}
+            _ => return false,
+        }
+    }
+    names.next().is_none()
+}
+
+/// A reference to an engine, by its name in a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineName(&'static Engine);
+
+impl EngineName {
+    /// The engine.
+    pub fn engine(self) -> &'static Engine {
+        self.0
+    }
+}
+
+impl Default for EngineName {
+    fn default() -> Self {
+        EngineName(&ENGINES[0])
+    }
+}
+
+impl Serialize for EngineName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.name)
+    }
+}
+
+impl<'de> Deserialize<'de> for EngineName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+
+        impl Visitor<'_> for Name {
+            type Value = EngineName;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "one of the engines that exist: {}", NAMES.join(", "))
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<EngineName, E> {
+                match ENGINES.iter().find(|engine| engine.name == name) {
+                    Some(engine) => Ok(EngineName(engine)),
+                    None if PLANNED.contains(&name) => {
+                        let found = format!("the engine {name:?}, which is not built yet,");
+                        Err(E::invalid_value(Unexpected::Other(&found), &self))
+                    }
+                    None => Err(E::unknown_variant(name, &NAMES)),
+                }
+            }
+        }
+
+        deserializer.deserialize_str(Name)
+    }
+}
+
+impl JsonSchema for EngineName {
+    fn schema_name() -> Cow<'static, str> {
+        "Engine".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "description": "An engine that runs the scenario.", "enum": NAMES })
+    }
+}
+
+/// What to do about a key that an engine cannot honour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Unsupported {
+    /// Refuse the scenario and name the key.
+    #[default]
+    Refuse,
+    /// Run without it and name the key in the result.
+    Approximate,
+}
+
+/// A key that an engine runs without.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approximation {
+    /// The engine.
+    pub engine: &'static str,
+    /// The key's path.
+    pub path: String,
+}
+
+/// The given keys that `engine` does not honour.
+///
+/// # Errors
+/// If there is one and it is to be refused.
+pub(super) fn check_keys(
+    engine: &'static Engine,
+    given: &Value,
+    unsupported: Unsupported,
+) -> Result<Vec<Approximation>, ScenarioError> {
+    if engine.honours == Honours::Everything {
+        return Ok(Vec::new());
+    }
+    let mut paths = Vec::new();
+    leaves(given, &mut String::new(), &mut paths);
+    paths.retain(|path| !engine.honours(path));
+    match (unsupported, paths.first()) {
+        (Unsupported::Refuse, Some(path)) => Err(ScenarioError::new(
+            path.clone(),
+            format_args!("the engine {:?} cannot honour this key", engine.name),
+            "remove the key or the engine, or set unsupported = \"approximate\" to run without it",
+        )),
+        _ => Ok(paths.into_iter().map(|path| Approximation { engine: engine.name, path }).collect()),
+    }
+}
+
+/// Dotted paths of everything that is not a table.
+fn leaves(value: &Value, path: &mut String, out: &mut Vec<String>) {
+    let Value::Object(table) = value else {
+        out.push(path.clone());
+        return;
+    };
+    for (key, value) in table {
+        let length = path.len();
+        if length > 0 {
+            path.push('.');
+        }
+        path.push_str(key);
+        leaves(value, path, out);
+        path.truncate(length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    static NARROW: Engine =
+        Engine { name: "narrow", honours: Honours::Only(&["duration_s", "link.*", "transport.*.variant", "flow.**"]) };
+
+    #[test]
+    fn patterns_match_whole_paths() {
+        for path in ["duration_s", "link.rate_bps", "transport.sack.variant", "flow.bulk.traffic.kind"] {
+            assert!(NARROW.honours(path), "{path}");
+        }
+        for path in ["link.channel.ber", "transport.sack", "transport.sack.variant.x", "flow", "runs"] {
+            assert!(!NARROW.honours(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_cannot_be_honoured_is_refused_or_named() {
+        let given = json!({"duration_s": 1, "link": {"rate_bps": 1, "channel": {"kind": "none"}}});
+        let error = check_keys(&NARROW, &given, Unsupported::Refuse).unwrap_err();
+        assert_eq!(error.message, "link.channel.kind: the engine \"narrow\" cannot honour this key");
+        let named = check_keys(&NARROW, &given, Unsupported::Approximate).unwrap();
+        assert_eq!(named, [Approximation { engine: "narrow", path: "link.channel.kind".into() }]);
+    }
+}

@@ -1,0 +1,317 @@
+//! From a scenario with a grid to one checked scenario per grid point.
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+use super::engine::{Approximation, check_keys};
+use super::error::{ScenarioError, nearest, suggest};
+use super::grid::Grid;
+use super::read::{Refusal, read, show};
+use super::{Scenario, check};
+
+/// Most points a grid may have.
+pub const MAX_POINTS: usize = 100_000;
+
+/// A scenario's grid points.
+#[derive(Clone, Debug)]
+pub struct Expanded {
+    /// At least one; the settings named last in the file vary fastest.
+    pub points: Vec<Point>,
+    /// Keys that engines run without, because `unsupported = "approximate"`.
+    pub approximations: Vec<Approximation>,
+    /// The grid, to give it back in [`normalised`](Self::normalised).
+    grid: Grid,
+    grid_zip: Vec<Grid>,
+}
+
+/// One point of the grid.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// What varies, and its values here; in file order.
+    pub settings: Vec<(String, Value)>,
+    /// The scenario here.
+    pub scenario: Scenario,
+}
+
+impl Expanded {
+    /// The scenario with every default written out; settings that vary have the values of the first point.
+    pub fn normalised(&self) -> Value {
+        let mut scenario = self.points[0].scenario.clone();
+        scenario.grid = self.grid.clone();
+        scenario.grid_zip = self.grid_zip.clone();
+        serde_json::to_value(scenario).expect("a scenario has only text as keys")
+    }
+}
+
+/// Checks a scenario at every point of its grid.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn expand(scenario: &Value) -> Result<Expanded, ScenarioError> {
+    let Value::Object(table) = scenario else {
+        return Err(ScenarioError::new(
+            "",
+            "a scenario is a table of keys",
+            "see `farlink schema` for what is allowed",
+        ));
+    };
+    let axes = axes(table)?;
+    let size = axes.iter().try_fold(1_usize, |size, axis| size.checked_mul(axis.length));
+    if size.is_none_or(|size| size > MAX_POINTS) {
+        let lengths: Vec<_> = axes.iter().map(|axis| axis.length.to_string()).collect();
+        let what = format!("{} points are more than {MAX_POINTS}", lengths.join(" x "));
+        return Err(ScenarioError::new("grid", what, "give fewer values, or split the scenario"));
+    }
+
+    let mut base = table.clone();
+    let grid = base.shift_remove("grid").map_or(Ok(Grid::default()), |grid| read_at("grid", &grid))?;
+    let grid_zip = base.shift_remove("grid_zip").map_or(Ok(Vec::new()), |grids| read_at("grid_zip", &grids))?;
+
+    let mut points = Vec::with_capacity(size.unwrap_or(1));
+    let mut approximations = Vec::new();
+    let mut index = vec![0; axes.len()];
+    loop {
+        let settings: Vec<Setting> = axes.iter().zip(&index).flat_map(|(axis, &at)| axis.settings(at)).collect();
+        let (scenario, given) = point(&base, &settings)?;
+        for engine in &scenario.engines {
+            for approximation in check_keys(engine.engine(), &given, scenario.unsupported)? {
+                if !approximations.contains(&approximation) {
+                    approximations.push(approximation);
+                }
+            }
+        }
+        let settings = settings.iter().map(|setting| (setting.path.to_owned(), setting.value.clone())).collect();
+        points.push(Point { settings, scenario });
+        if !advance(&mut index, &axes) {
+            return Ok(Expanded { points, approximations, grid, grid_zip });
+        }
+    }
+}
+
+/// One dimension of the grid: settings that vary together.
+struct Axis {
+    values: IndexMap<String, Vec<Value>>,
+    length: usize,
+}
+
+struct Setting<'a> {
+    path: &'a str,
+    value: &'a Value,
+}
+
+impl Axis {
+    fn settings(&self, at: usize) -> impl Iterator<Item = Setting<'_>> {
+        self.values.iter().map(move |(path, values)| Setting { path, value: &values[at] })
+    }
+}
+
+/// The next point; the last axis varies fastest. False after the last point.
+fn advance(index: &mut [usize], axes: &[Axis]) -> bool {
+    for (at, axis) in index.iter_mut().zip(axes).rev() {
+        *at += 1;
+        if *at < axis.length {
+            return true;
+        }
+        *at = 0;
+    }
+    false
+}
+
+/// `[grid]` gives one axis per path, each `[[grid_zip]]` one for all of its paths; in file order.
+fn axes(table: &Map<String, Value>) -> Result<Vec<Axis>, ScenarioError> {
+    let mut axes: Vec<Axis> = Vec::new();
+    for (key, value) in table {
+        match key.as_str() {
+            "grid" => {
+                let grid: Grid = read_at(key, value)?;
+                axes.extend(
+                    grid.0
+                        .into_iter()
+                        .map(|(path, values)| Axis { length: values.len(), values: IndexMap::from([(path, values)]) }),
+                );
+            }
+            "grid_zip" => {
+                let zips: Vec<Grid> = read_at(key, value)?;
+                for (at, zip) in zips.into_iter().enumerate() {
+                    axes.extend(zip_axis(at, zip)?);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut seen = Vec::new();
+    for path in axes.iter().flat_map(|axis| axis.values.keys()) {
+        if seen.contains(&path) {
+            let what = format!("{path:?} varies twice");
+            return Err(ScenarioError::new("grid", what, "keep it in one place of [grid] and [[grid_zip]]"));
+        }
+        seen.push(path);
+    }
+    Ok(axes)
+}
+
+fn zip_axis(at: usize, zip: Grid) -> Result<Option<Axis>, ScenarioError> {
+    let Some((first, values)) = zip.0.first() else { return Ok(None) };
+    let length = values.len();
+    if let Some((path, values)) = zip.0.iter().find(|(_, values)| values.len() != length) {
+        return Err(ScenarioError::new(
+            format!("grid_zip[{at}]"),
+            format_args!("{first:?} has {length} values but {path:?} has {}", values.len()),
+            "give every path of one [[grid_zip]] the same number of values, or use [grid] for every combination",
+        ));
+    }
+    Ok(Some(Axis { length, values: zip.0 }))
+}
+
+fn read_at<T: serde::de::DeserializeOwned>(path: &str, value: &Value) -> Result<T, ScenarioError> {
+    read(value).map_err(|refusal: Refusal| {
+        ScenarioError::new(join(path, &refusal.path()), refusal.what(), "write \"dotted.path\" = [value, value, ...]")
+    })
+}
+
+/// The scenario at one point, and the keys that were given for it.
+fn point(base: &Map<String, Value>, settings: &[Setting<'_>]) -> Result<(Scenario, Value), ScenarioError> {
+    let mut table = Value::Object(base.clone());
+    let mut created = Vec::new();
+    for setting in settings {
+        set(&mut table, setting, &mut created)?;
+    }
+    let mut scenario: Scenario = read(&table).map_err(|refusal| blame(&refusal, settings, &created))?;
+    scenario.fill_in();
+    check::check(&scenario).map_err(|error| blame_check(error, settings))?;
+    Ok((scenario, table))
+}
+
+/// Writes one value; remembers tables that were not there before.
+fn set(root: &mut Value, setting: &Setting<'_>, created: &mut Vec<String>) -> Result<(), ScenarioError> {
+    let names: Vec<&str> = setting.path.split('.').collect();
+    if names.iter().any(|name| name.is_empty()) {
+        let what = format!("{:?} is not a dotted path", setting.path);
+        return Err(ScenarioError::new("grid", what, "write names with single dots between them: link.channel.ber"));
+    }
+    let mut node = root;
+    for (depth, name) in names.iter().enumerate() {
+        let is_last = depth + 1 == names.len();
+        let here = names[..depth].join(".");
+        node = match node {
+            Value::Object(table) => {
+                if !table.contains_key(*name) {
+                    if is_named(&here) || (is_last && is_named(&names[..=depth].join("."))) {
+                        return Err(no_such_name(setting.path, &names, depth, table));
+                    }
+                    if !is_last {
+                        created.push(names[..=depth].join("."));
+                        table.insert((*name).to_owned(), Value::Object(Map::new()));
+                    } else {
+                        table.insert((*name).to_owned(), Value::Null);
+                    }
+                }
+                table.get_mut(*name).expect("it was just made sure that it is there")
+            }
+            Value::Array(items) => {
+                let length = items.len();
+                match name.parse::<usize>().ok().and_then(|at| items.get_mut(at)) {
+                    Some(item) => item,
+                    None => {
+                        let what = format!("{:?} does not exist: {here} is a list of {length}", setting.path);
+                        return Err(ScenarioError::new("grid", what, "write the number of an entry, from 0"));
+                    }
+                }
+            }
+            other => {
+                let what = format!("{:?} does not exist: {here} is {}, not a table", setting.path, show(other));
+                return Err(ScenarioError::new("grid", what, format!("vary {here} itself, or make it a table")));
+            }
+        };
+    }
+    *node = setting.value.clone();
+    Ok(())
+}
+
+/// Tables whose keys are names that the scenario chooses: a grid varies what is there and adds no names.
+fn is_named(path: &str) -> bool {
+    matches!(path, "transport" | "flow" | "hop")
+}
+
+fn no_such_name(path: &str, names: &[&str], depth: usize, table: &Map<String, Value>) -> ScenarioError {
+    let family = names[0];
+    let name = names.get(1).copied().unwrap_or_default();
+    let known = if depth == 0 { Vec::new() } else { table.keys().map(String::as_str).collect() };
+    let remedy = match nearest(name, known.iter().copied()) {
+        Some(near) => {
+            let meant: Vec<_> = [family, near].into_iter().chain(names.iter().skip(2).copied()).collect();
+            format!("did you mean \"{}\"? {family}s: {}", meant.join("."), known.join(", "))
+        }
+        None => suggest(name, &format!("{family}s"), known.iter().copied()),
+    };
+    ScenarioError::new("grid", format_args!("{path:?} does not exist: there is no [{family}.{name}]"), remedy)
+}
+
+/// A refusal that a grid value caused names the grid path and the value.
+fn blame(refusal: &Refusal, settings: &[Setting<'_>], created: &[String]) -> ScenarioError {
+    let path = refusal.path();
+    // The last setting that could be the cause: it stands above or below the path.
+    let cause = settings.iter().rev().find(|setting| is_within(&path, setting.path));
+    let made = created.iter().rev().find(|made| is_within(&path, made));
+    match (cause, made) {
+        (Some(setting), _) if path == setting.path && refusal.is_unknown_key() => {
+            let remedy = match refusal.nearest_path() {
+                Some(near) => format!("did you mean {near:?}? {}", list_only(&refusal.remedy())),
+                None => refusal.remedy(),
+            };
+            ScenarioError::new("grid", format_args!("{path:?} does not exist"), remedy)
+        }
+        (Some(setting), _) => {
+            let inside = path[setting.path.len()..].trim_start_matches('.');
+            let what = match inside {
+                "" => refusal.what(),
+                inside => format!("in {}: {inside}: {}", show(setting.value), refusal.what()),
+            };
+            ScenarioError::new(format!("grid.{:?}", setting.path), what, refusal.remedy())
+        }
+        (None, Some(made)) => {
+            let full =
+                settings.iter().rev().find(|setting| is_within(setting.path, made)).map_or("", |setting| setting.path);
+            let (why, remedy) = match refusal.nearest_path() {
+                Some(near) => {
+                    let meant = format!("{near}{}", &full[path.len().min(full.len())..]);
+                    (format!("the scenario has no [{made}]"), format!("did you mean \"{meant}\"? {}", list_only(&refusal.remedy())))
+                }
+                None if refusal.is_missing_key() => {
+                    (format!("the scenario has no [{made}]"), format!("write [{made}] with all that it needs, then vary {full}"))
+                }
+                None if refusal.is_unknown_key() => (format!("the scenario has no [{made}]"), refusal.remedy()),
+                None => (format!("{made} is not a table"), format!("vary {made} itself: {}", refusal.remedy())),
+            };
+            ScenarioError::new("grid", format_args!("{full:?} does not exist: {why}"), remedy)
+        }
+        (None, None) => refusal.clone().into(),
+    }
+}
+
+/// A contradiction between keys of which one varies says at which values it arose.
+fn blame_check(error: ScenarioError, settings: &[Setting<'_>]) -> ScenarioError {
+    if settings.is_empty() {
+        return error;
+    }
+    let at: Vec<_> = settings.iter().map(|setting| format!("{} = {}", setting.path, show(setting.value))).collect();
+    ScenarioError { message: format!("{} (at {})", error.message, at.join(", ")), ..error }
+}
+
+/// Whether `path` is `outer` or lies inside it.
+fn is_within(path: &str, outer: &str) -> bool {
+    path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// The remedy without its own guess.
+fn list_only(remedy: &str) -> &str {
+    remedy.split_once("? ").map_or(remedy, |(_, list)| list)
+}
+
+fn join(path: &str, rest: &str) -> String {
+    match rest.chars().next() {
+        None => path.to_owned(),
+        Some('[') => format!("{path}{rest}"),
+        Some(_) => format!("{path}.{rest}"),
+    }
+}

@@ -1,0 +1,129 @@
+//! The scenario: what the link, the transports and the traffic are. The one source of its schema.
+//!
+//! [`expand`] checks a scenario and its grid, and gives one [`Scenario`] per grid point. Everything that can be wrong is a
+//! [`ScenarioError`]: where, what, and how to mend it.
+
+mod check;
+mod document;
+mod engine;
+mod error;
+mod expand;
+mod flow;
+mod grid;
+mod hop;
+mod measure;
+mod precision;
+pub mod quantity;
+pub(crate) mod read;
+mod schema;
+pub mod traffic;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use document::from_json;
+#[cfg(feature = "toml")]
+pub use document::from_toml;
+pub use engine::{Approximation, ENGINES, Engine, EngineName, Honours, Unsupported};
+pub use error::ScenarioError;
+pub use expand::{Expanded, MAX_POINTS, Point, expand};
+pub use flow::Flow;
+pub use grid::Grid;
+pub use hop::{Direction, Hop, Ordering, Return};
+pub use measure::{Measure, SeriesQuantity};
+pub use precision::Precision;
+pub use schema::schema;
+pub use traffic::TrafficKind;
+
+use crate::protocol::TransportConfig;
+use crate::units::{CountToMillion, PositiveSeconds, Whole};
+
+/// Hops from sender to receiver, each with its name.
+pub type WholePath<'a> = Vec<(&'a str, &'a Hop)>;
+
+/// Runs unless the scenario says otherwise.
+const RUNS: f64 = 10.0;
+
+/// A scenario: links, transports and traffic.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Scenario {
+    /// What it is about, for tables and reports.
+    pub title: String,
+    /// How long to simulate; until every flow is done unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_s: Option<PositiveSeconds>,
+    /// Independent runs, each with a seed of its own; 10 unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<CountToMillion>,
+    /// Seed of every random stream.
+    pub seed: Whole,
+    /// Instead of `runs`: add runs until a confidence interval is narrow enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
+    /// Engines that run it.
+    pub engines: Vec<EngineName>,
+    /// What to do about a key that an engine cannot honour.
+    pub unsupported: Unsupported,
+    /// What is measured.
+    pub measure: Measure,
+    /// A path of one hop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<Hop>,
+    /// The general form: names of hops from sender to receiver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<Vec<String>>,
+    /// Named hops of the path.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub hop: IndexMap<String, Hop>,
+    /// Named transports.
+    pub transport: IndexMap<String, TransportConfig>,
+    /// Named flows.
+    pub flow: IndexMap<String, Flow>,
+    /// Settings that vary: every combination of their values is run.
+    #[serde(skip_serializing_if = "Grid::is_empty")]
+    pub grid: Grid,
+    /// Settings that vary together: the first values of each, the second values of each, ...
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grid_zip: Vec<Grid>,
+}
+
+impl Default for Scenario {
+    fn default() -> Self {
+        Scenario {
+            title: String::new(),
+            duration_s: None,
+            runs: None,
+            seed: Whole::new(1.0).expect("a constant within its range"),
+            precision: None,
+            engines: vec![EngineName::default()],
+            unsupported: Unsupported::default(),
+            measure: Measure::default(),
+            link: None,
+            path: None,
+            hop: IndexMap::new(),
+            transport: IndexMap::new(),
+            flow: IndexMap::new(),
+            grid: Grid::default(),
+            grid_zip: Vec::new(),
+        }
+    }
+}
+
+impl Scenario {
+    /// The transport of a flow.
+    ///
+    /// # Panics
+    /// If there is none of that name; a scenario from [`expand`] has one.
+    pub fn transport_of(&self, flow: &Flow) -> &TransportConfig {
+        self.transport.get(&flow.transport).expect("a checked scenario has the transports that its flows name")
+    }
+
+    /// Writes out defaults that depend on other keys.
+    fn fill_in(&mut self) {
+        if self.precision.is_none() && self.runs.is_none() {
+            self.runs = Some(CountToMillion::new(RUNS).expect("a constant within its range"));
+        }
+    }
+}

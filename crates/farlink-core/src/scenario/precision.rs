@@ -1,0 +1,58 @@
+//! The stopping rule: runs are added until a confidence interval is narrow enough.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::{ScenarioError, suggest};
+use super::quantity;
+use crate::units::{CountToMillion, Fraction};
+
+/// Add runs until the confidence interval of a quantity is narrow enough.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Precision {
+    /// The quantity, a column of the result table (`goodput_bps`).
+    pub quantity: String,
+    /// Wanted half-width of the interval over the mean.
+    pub ci: Fraction,
+    /// Confidence level of the interval.
+    #[serde(default = "level")]
+    pub level: Fraction,
+    /// Least number of runs; at least 2.
+    #[serde(default = "min_runs")]
+    pub min_runs: CountToMillion,
+    /// Largest number of runs.
+    #[serde(default = "max_runs")]
+    pub max_runs: CountToMillion,
+}
+
+fn level() -> Fraction {
+    Fraction::new(0.95).expect("a constant within its range")
+}
+
+fn min_runs() -> CountToMillion {
+    CountToMillion::new(10.0).expect("a constant within its range")
+}
+
+fn max_runs() -> CountToMillion {
+    CountToMillion::new(1000.0).expect("a constant within its range")
+}
+
+impl Precision {
+    /// Checks what the types cannot; paths are relative to the table.
+    pub(super) fn check(&self) -> Result<(), ScenarioError> {
+        let (min, max) = (self.min_runs.whole(), self.max_runs.whole());
+        if !quantity::names().any(|name| name == self.quantity) {
+            let what = format!("{:?} is not a measured quantity", self.quantity);
+            return Err(ScenarioError::new("quantity", what, suggest(&self.quantity, "quantities", quantity::names())));
+        }
+        if min < 2 {
+            return Err(ScenarioError::new("min_runs", "one run has no interval", "give at least 2"));
+        }
+        if min > max {
+            let what = format!("{min} is above max_runs = {max}");
+            return Err(ScenarioError::new("min_runs", what, "give at most max_runs, or raise max_runs"));
+        }
+        Ok(())
+    }
+}

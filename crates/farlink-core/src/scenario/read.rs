@@ -1,0 +1,345 @@
+//! Reads typed values from JSON and remembers where it was and what it found when something does not fit.
+//!
+//! Serde's own error is a line of text. [`Refusal`] keeps what serde says in parts, so that the path is right
+//! even inside tables that are chosen by their `kind`, and the remedy can name the nearest known word.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, Unexpected, Visitor};
+use serde_json::{Map, Value};
+
+use super::error::{ScenarioError, nearest, suggest};
+
+/// Reads a value of type `T`.
+pub(crate) fn read<T: de::DeserializeOwned>(value: &Value) -> Result<T, Refusal> {
+    T::deserialize(Reader { value })
+}
+
+/// What did not fit, and where.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Refusal {
+    /// From the innermost step outwards.
+    steps: Vec<Step>,
+    what: What,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum What {
+    UnknownKey { allowed: &'static [&'static str] },
+    UnknownName { name: String, allowed: &'static [&'static str] },
+    MissingKey { key: &'static str },
+    Unfit { found: String, wanted: String },
+    Other { message: String },
+}
+
+impl Refusal {
+    /// Where: `link.channel.ber`, `flow.web.traffic.list[2].bytes`.
+    pub(crate) fn path(&self) -> String {
+        self.steps.iter().rev().fold(String::new(), |path, step| match step {
+            Step::Key(key) if path.is_empty() => key.clone(),
+            Step::Key(key) => format!("{path}.{key}"),
+            Step::Index(index) => format!("{path}[{index}]"),
+        })
+    }
+
+    /// If a key is not known: the path with the key that was probably meant.
+    pub(crate) fn nearest_path(&self) -> Option<String> {
+        let (What::UnknownKey { allowed }, Some(Step::Key(key))) = (&self.what, self.steps.first()) else {
+            return None;
+        };
+        let near = nearest(key, allowed.iter().copied())?;
+        let path = self.path();
+        Some(format!("{}{near}", &path[..path.len() - key.len()]))
+    }
+
+    /// Whether a key is missing (rather than wrong).
+    pub(crate) fn is_missing_key(&self) -> bool {
+        matches!(self.what, What::MissingKey { .. })
+            || matches!(&self.what, What::UnknownName { name, .. } if name.is_empty())
+    }
+
+    /// Whether the key itself is wrong (rather than its value).
+    pub(crate) fn is_unknown_key(&self) -> bool {
+        matches!(self.what, What::UnknownKey { .. })
+    }
+
+    /// What is wrong, without where.
+    pub(crate) fn what(&self) -> String {
+        match &self.what {
+            What::UnknownKey { .. } => "this key is not known".into(),
+            What::UnknownName { name, .. } if name.is_empty() => "its kind is missing".into(),
+            What::UnknownName { name, .. } => format!("{} is not known", quoted(name)),
+            What::MissingKey { key } => format!("{} is missing", quoted(key)),
+            What::Unfit { found, .. } => format!("{found} is not allowed"),
+            What::Other { message } => message.clone(),
+        }
+    }
+
+    /// How to mend it.
+    pub(crate) fn remedy(&self) -> String {
+        match &self.what {
+            What::UnknownKey { allowed } => {
+                let key = match self.steps.first() {
+                    Some(Step::Key(key)) => key,
+                    _ => "",
+                };
+                suggest(key, "known keys here", allowed.iter().copied())
+            }
+            What::UnknownName { name, allowed } if name.is_empty() => {
+                format!("add kind = \"...\", one of: {}", allowed.join(", "))
+            }
+            What::UnknownName { name, allowed } => suggest(name, "known names", allowed.iter().copied()),
+            What::MissingKey { key } => {
+                let path = self.path();
+                format!(
+                    "add {key} = ... to {}",
+                    if path.is_empty() { "the scenario".into() } else { format!("[{path}]") }
+                )
+            }
+            What::Unfit { wanted, .. } => format!("give {wanted}"),
+            What::Other { .. } => "see `farlink schema` for what is allowed".into(),
+        }
+    }
+
+    fn at(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+
+    fn from_what(what: What) -> Self {
+        Refusal { steps: Vec::new(), what }
+    }
+}
+
+impl From<Refusal> for ScenarioError {
+    fn from(refusal: Refusal) -> Self {
+        ScenarioError::new(refusal.path(), refusal.what(), refusal.remedy())
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        ScenarioError::from(self.clone()).fmt(f)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl de::Error for Refusal {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::from_what(What::Other { message: message.to_string() })
+    }
+
+    fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        let found_text = describe(found);
+        let mut wanted = plain_words(&wanted.to_string());
+        if matches!(found, Unexpected::Str(text) if text.parse::<f64>().is_ok()) {
+            wanted += "; numbers stand without quotes";
+        }
+        Self::from_what(What::Unfit { found: found_text, wanted })
+    }
+
+    fn invalid_value(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
+        Self::from_what(What::Unfit { found: describe(found), wanted: plain_words(&wanted.to_string()) })
+    }
+
+    fn invalid_length(length: usize, wanted: &dyn Expected) -> Self {
+        let entries = if length == 1 { "entry" } else { "entries" };
+        Self::from_what(What::Unfit {
+            found: format!("a list of {length} {entries}"),
+            wanted: plain_words(&wanted.to_string()),
+        })
+    }
+
+    fn unknown_variant(name: &str, allowed: &'static [&'static str]) -> Self {
+        Self::from_what(What::UnknownName { name: name.to_owned(), allowed })
+    }
+
+    fn unknown_field(_key: &str, allowed: &'static [&'static str]) -> Self {
+        // The key itself is the last step of the path.
+        Self::from_what(What::UnknownKey { allowed })
+    }
+
+    fn missing_field(key: &'static str) -> Self {
+        Self::from_what(What::MissingKey { key })
+    }
+}
+
+/// What was found, in a user's words.
+fn describe(found: Unexpected<'_>) -> String {
+    match found {
+        Unexpected::Bool(value) => value.to_string(),
+        Unexpected::Unsigned(value) => value.to_string(),
+        Unexpected::Signed(value) => value.to_string(),
+        Unexpected::Float(value) => number(value),
+        Unexpected::Str(text) => format!("the text {}", quoted(text)),
+        Unexpected::Unit | Unexpected::Option => "null".into(),
+        Unexpected::Seq => "a list".into(),
+        Unexpected::Map => "a table".into(),
+        other => other.to_string(),
+    }
+}
+
+/// The shortest text of a number.
+pub(crate) fn number(value: f64) -> String {
+    let size = value.abs();
+    if size != 0.0 && !(1e-4..1e7).contains(&size) { format!("{value:e}") } else { value.to_string() }
+}
+
+/// A JSON value on one line, cut where it gets long.
+pub(crate) fn show(value: &Value) -> String {
+    let text = match value {
+        Value::Number(n) => n.as_f64().map_or_else(|| n.to_string(), number),
+        other => other.to_string(),
+    };
+    cut(&text)
+}
+
+fn quoted(text: &str) -> String {
+    format!("{:?}", cut(text))
+}
+
+fn cut(text: &str) -> String {
+    const LONGEST: usize = 60;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// What serde wants, in a user's words.
+fn plain_words(wanted: &str) -> String {
+    let first = wanted.split(' ').next().unwrap_or_default();
+    match first {
+        "struct" | "internally" | "adjacently" => "a table".into(),
+        "enum" | "variant" => "a name (text)".into(),
+        "f64" | "f32" => "a number".into(),
+        "u64" | "u32" | "u16" | "u8" | "usize" => "a whole number that is not negative".into(),
+        "i64" | "i32" => "a whole number".into(),
+        _ => match wanted {
+            "a boolean" => "true or false".into(),
+            "a string" | "a borrowed string" => "text in quotes".into(),
+            "a sequence" => "a list [ ... ]".into(),
+            "a map" => "a table".into(),
+            other => other.replace("a tuple of size", "a list of").replace("an array of length", "a list of"),
+        },
+    }
+}
+
+/// Deserializer over a borrowed JSON value. A table's `kind` comes first, whatever the order in the file, so that
+/// [`registry`](crate::registry) types need no copy to choose by it.
+struct Reader<'a> {
+    value: &'a Value,
+}
+
+impl<'de> Deserializer<'de> for Reader<'_> {
+    type Error = Refusal;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
+        match self.value {
+            Value::Null => visitor.visit_unit(),
+            Value::Bool(value) => visitor.visit_bool(*value),
+            Value::Number(number) => match (number.as_u64(), number.as_i64()) {
+                (Some(value), _) => visitor.visit_u64(value),
+                (_, Some(value)) => visitor.visit_i64(value),
+                _ => visitor.visit_f64(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            Value::String(text) => visitor.visit_str(text),
+            Value::Array(items) => visitor.visit_seq(Items { items, next: 0 }),
+            Value::Object(table) => visitor.visit_map(Entries::new(table)),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Refusal> {
+        if self.value.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Refusal> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Refusal> {
+        match self.value {
+            Value::String(name) => visitor.visit_enum(name.as_str().into_deserializer()),
+            other => Err(de::Error::invalid_type(unexpected(other), &"enum")),
+        }
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+fn unexpected(value: &Value) -> Unexpected<'_> {
+    match value {
+        Value::Null => Unexpected::Unit,
+        Value::Bool(value) => Unexpected::Bool(*value),
+        Value::Number(number) => Unexpected::Float(number.as_f64().unwrap_or(f64::NAN)),
+        Value::String(text) => Unexpected::Str(text),
+        Value::Array(_) => Unexpected::Seq,
+        Value::Object(_) => Unexpected::Map,
+    }
+}
+
+struct Items<'a> {
+    items: &'a [Value],
+    next: usize,
+}
+
+impl<'de> de::SeqAccess<'de> for Items<'_> {
+    type Error = Refusal;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Refusal> {
+        let Some(value) = self.items.get(self.next) else { return Ok(None) };
+        let index = self.next;
+        self.next += 1;
+        seed.deserialize(Reader { value }).map(Some).map_err(|refusal| refusal.at(Step::Index(index)))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.items.len() - self.next)
+    }
+}
+
+struct Entries<'a> {
+    kind: Option<(&'a String, &'a Value)>,
+    rest: serde_json::map::Iter<'a>,
+    /// The entry whose key was read last.
+    current: Option<(&'a String, &'a Value)>,
+}
+
+impl<'a> Entries<'a> {
+    fn new(table: &'a Map<String, Value>) -> Self {
+        Entries { kind: table.get_key_value("kind"), rest: table.iter(), current: None }
+    }
+}
+
+impl<'de> de::MapAccess<'de> for Entries<'_> {
+    type Error = Refusal;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Refusal> {
+        // A table that has a `kind` gave it first.
+        self.current = self.kind.take().or_else(|| self.rest.find(|(key, _)| *key != "kind"));
+        let Some((key, _)) = self.current else { return Ok(None) };
+        seed.deserialize(key.as_str().into_deserializer())
+            .map(Some)
+            .map_err(|refusal: Refusal| refusal.at(Step::Key(key.clone())))
+    }
+
+    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Refusal> {
+        let (key, value) = self.current.take().expect("serde asks for a value after its key");
+        seed.deserialize(Reader { value }).map_err(|refusal| refusal.at(Step::Key(key.clone())))
+    }
+}

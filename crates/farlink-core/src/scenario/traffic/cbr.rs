@@ -1,0 +1,21 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Traffic;
+use crate::units::{BitRate, Count};
+
+/// Messages of equal length at equal intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cbr {
+    /// Application data per second, headers not included.
+    pub rate_bps: BitRate,
+    /// Application data in each message.
+    pub payload_bytes: Count,
+}
+
+impl Traffic for Cbr {
+    fn is_endless(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,19 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Traffic;
+use crate::units::Count;
+
+/// One file; the flow is done when all of it has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// Its length.
+    pub bytes: Count,
+}
+
+impl Traffic for File {
+    fn is_endless(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,153 @@
+//! Every refusal says where, what, and how to mend it: the messages as users see them.
+#![cfg(feature = "toml")]
+
+use farlink_core::scenario::{expand, from_toml};
+
+/// A scenario that is fine.
+const FINE: &str = r#"
+duration_s = 100
+[link]
+rate_bps = 1e6
+delay_s = 0.25
+queue_bytes = 100_000
+[link.channel]
+kind = "loss"
+loss = 1e-3
+[transport.sack]
+kind = "tcp"
+variant = "sack"
+segment_bytes = 1000
+[flow.bulk]
+transport = "sack"
+traffic = { kind = "bulk" }
+"#;
+
+/// Each case: lines of the scenario above and what takes their place.
+const MISTAKES: &[(&str, &[(&str, &str)])] = &[
+    ("unknown key at the top", &[("duration_s = 100", "duration = 100")]),
+    ("unknown key in a table", &[("delay_s = 0.25", "delay_ms = 250")]),
+    ("unknown key beside a kind", &[("loss = 1e-3", "loss = 1e-3\nlos = 1")]),
+    ("unknown key in a transport", &[("segment_bytes = 1000", "segment_size = 1000")]),
+    ("unknown key deep inside", &[("segment_bytes = 1000", "rto = { min_s = 1 }")]),
+    ("unknown kind", &[("kind = \"loss\"", "kind = \"lost\"")]),
+    ("missing kind", &[("kind = \"loss\"", "")]),
+    ("kind is no text", &[("kind = \"loss\"", "kind = 1")]),
+    ("unknown variant", &[("variant = \"sack\"", "variant = \"new-reno\"")]),
+    ("missing key", &[("rate_bps = 1e6", "")]),
+    ("missing key beside a kind", &[("loss = 1e-3", "")]),
+    ("text for a number", &[("rate_bps = 1e6", "rate_bps = \"1e6\"")]),
+    ("text for true", &[("segment_bytes = 1000", "delayed_ack = \"yes\"")]),
+    ("a table for a list", &[("duration_s = 100", "duration_s = 100\nengines = {}")]),
+    ("a number for a table", &[("traffic = { kind = \"bulk\" }", "traffic = 1")]),
+    ("negative rate", &[("rate_bps = 1e6", "rate_bps = -5")]),
+    ("probability above one", &[("loss = 1e-3", "loss = 1.5")]),
+    ("half a byte", &[("segment_bytes = 1000", "segment_bytes = 0.5")]),
+    ("not a number", &[("loss = 1e-3", "loss = nan")]),
+    ("duration of zero", &[("duration_s = 100", "duration_s = 0")]),
+    ("endless traffic without a duration", &[("duration_s = 100", "")]),
+    ("warm-up as long as the run", &[("duration_s = 100", "duration_s = 100\nmeasure.warmup_s = 100")]),
+    ("no flow", &[("[flow.bulk]", ""), ("transport = \"sack\"", ""), ("traffic = { kind = \"bulk\" }", "")]),
+    ("flow names a missing transport", &[("transport = \"sack\"", "transport = \"sac\"")]),
+    ("flow is called all", &[("[flow.bulk]", "[flow.all]")]),
+    ("dot in a name", &[("[flow.bulk]", "[flow.\"a.b\"]")]),
+    ("link and path", &[("duration_s = 100", "duration_s = 100\npath = [\"a\"]")]),
+    ("both queue limits", &[("queue_bytes = 100_000", "queue_bytes = 1\nqueue_packets = 1")]),
+    (
+        "both queue limits on the way back",
+        &[("loss = 1e-3", "loss = 0\n[link.return]\nqueue_bytes = 1\nqueue_packets = 1")],
+    ),
+    ("engine not built", &[("duration_s = 100", "duration_s = 100\nengines = [\"packet\", \"model\"]")]),
+    ("unknown engine", &[("duration_s = 100", "duration_s = 100\nengines = [\"pocket\"]")]),
+    ("unknown series", &[("duration_s = 100", "duration_s = 100\nmeasure.series = [\"cwmd\"]")]),
+    (
+        "unknown quantity",
+        &[("duration_s = 100", "duration_s = 100\nprecision = { quantity = \"goodput\", ci = 0.01 }")],
+    ),
+    (
+        "runs and precision",
+        &[("duration_s = 100", "duration_s = 100\nruns = 3\nprecision = { quantity = \"goodput_bps\", ci = 0.01 }")],
+    ),
+    ("rate trace without a file", &[("rate_bps = 1e6", "rate_bps = { kind = \"rate-trace\" }")]),
+    ("rate trace with an unknown key", &[("rate_bps = 1e6", "rate_bps = { kind = \"rate-trace\", fil = \"x\" }")]),
+    ("transfers in both forms", &[("{ kind = \"bulk\" }", "{ kind = \"transfers\", list = [], bytes = 1 }")]),
+    (
+        "unknown key in a list of transfers",
+        &[("{ kind = \"bulk\" }", "{ kind = \"transfers\", list = [{ at_s = 0, bytes = 1 }, { at = 1, bytes = 1 }] }")],
+    ),
+    ("window past the sequence numbers", &[("segment_bytes = 1000", "max_window_segments = 1e9")]),
+    ("minimum above maximum", &[("segment_bytes = 1000", "rto = { minimum_s = 70 }")]),
+    ("not TOML", &[("duration_s = 100", "duration_s : 100")]),
+];
+
+/// Each grid is appended to the scenario above.
+const GRIDS: &[(&str, &str)] = &[
+    ("misspelt last name", "[grid]\n\"link.channel.los\" = [1e-3]"),
+    ("misspelt table", "[grid]\n\"link.chanel.loss\" = [1e-3]"),
+    ("unlike anything", "[grid]\n\"link.qqq\" = [1e-3]"),
+    ("missing transport", "[grid]\n\"transport.sak.segment_bytes\" = [500]"),
+    ("transport without a key", "[grid]\n\"transport.reno\" = [{ kind = \"tcp\" }]"),
+    ("missing table", "[grid]\n\"link.return.channel.loss\" = [0.1]"),
+    ("below a number", "[grid]\n\"link.rate_bps.x\" = [1]"),
+    ("value out of range", "[grid]\n\"link.channel.loss\" = [0.1, 1.5]"),
+    ("value of the wrong type", "[grid]\n\"link.rate_bps\" = [1e6, \"fast\"]"),
+    ("part of a value is wrong", "[grid]\n\"link.channel\" = [{ kind = \"loss\", loss = 2 }]"),
+    ("contradiction at one point", "[grid]\n\"measure.warmup_s\" = [0, 200]"),
+    ("no list", "[grid]\n\"link.channel.loss\" = 0.1"),
+    ("empty list", "[grid]\n\"link.channel.loss\" = []"),
+    ("empty name", "[grid]\n\"link..loss\" = [1]"),
+    ("zip of unequal lengths", "[[grid_zip]]\n\"link.channel.loss\" = [0, 1]\n\"link.rate_bps\" = [1, 2, 3]"),
+    ("varies twice", "[grid]\n\"link.rate_bps\" = [1, 2]\n[[grid_zip]]\n\"link.rate_bps\" = [1, 2]"),
+    ("a list, not a table", "[grid]\n\"measure.series.x\" = [1]"),
+];
+
+fn refusal(name: &str, text: &str) -> String {
+    let error = from_toml(text).and_then(|scenario| expand(&scenario)).expect_err(name);
+    format!("# {name}\n{}\n{}\n\n", error.message, error.remedy)
+}
+
+#[test]
+fn mistakes() {
+    let said: String = MISTAKES
+        .iter()
+        .map(|(name, changes)| {
+            let text = changes.iter().fold(FINE.to_owned(), |text, (line, other)| {
+                assert!(text.contains(line), "{name}: {line:?} is not in the scenario");
+                text.replacen(line, other, 1)
+            });
+            refusal(name, &text)
+        })
+        .collect();
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn grids() {
+    let said: String = GRIDS.iter().map(|(name, grid)| refusal(name, &format!("{FINE}{grid}\n"))).collect();
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn a_grid_of_too_many_points() {
+    let values: Vec<_> = (1..=400).map(|n| n.to_string()).collect();
+    let values = values.join(", ");
+    let grid = format!("[grid]\n\"link.rate_bps\" = [{values}]\n\"link.delay_s\" = [{values}]");
+    insta::assert_snapshot!(refusal("too many points", &format!("{FINE}{grid}\n")));
+}
+
+#[test]
+fn paths() {
+    let hops = |path: &str| {
+        let hop = |name: &str| format!("[hop.{name}]\nrate_bps = 1e6\ndelay_s = 0.1\n");
+        let rest = FINE.split("[transport.sack]").nth(1).expect("the scenario has a transport");
+        format!("duration_s = 1\n{path}\n{}{}[transport.sack]{rest}", hop("access"), hop("space"))
+    };
+    let said: String = [
+        ("missing hop", "path = [\"access\", \"spcae\"]"),
+        ("hop twice", "path = [\"access\", \"access\"]"),
+        ("empty path", "path = []"),
+        ("no path", ""),
+    ]
+    .map(|(name, path)| refusal(name, &hops(path)))
+    .concat();
+    insta::assert_snapshot!(said);
+}
