@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from farlink import units
 from farlink.extras import require
@@ -18,9 +18,10 @@ from farlink.scenario import Point, Scenario
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
     from rich.table import Table
 
-Column = Sequence[Any]
+Column: TypeAlias = "Sequence[Any] | NDArray[Any]"
 
 _KEYS = ("engine", "flow", "transport", "runs")
 
