@@ -19,7 +19,10 @@ BAD = {
     "unknown table": (edited("[transport.reno]", "[transprot.reno]"), ["transprot", "transport"]),
     "wrong type": (edited("rate_bps = 1e6", 'rate_bps = "fast"'), ["link.rate_bps"]),
     "negative rate": (edited("rate_bps = 1e6", "rate_bps = -1e6"), ["link.rate_bps", "-1"]),
-    "probability above 1": (edited("ber = 1e-6", "ber = 1.5"), ["link.channel.ber", "1.5"]),
+    "probability above 1": (
+        edited("ber = 1e-6", "ber = 1.5").replace('"link.channel.ber" = [1e-7, 1e-6, 1e-5]', ""),
+        ["link.channel.ber", "1.5"],
+    ),
     "probability above 1 in the grid": (edited("1e-7, 1e-6, 1e-5", "1e-7, 2.0"), ["link.channel.ber", "2"]),
     "missing trace file": (
         edited('kind = "ber"\nber = 1e-6', 'kind = "packet-trace"\nfile = "none.npz"').replace(
