@@ -20,7 +20,7 @@ def directory() -> Path:
     """Where imported traces are kept: ``farlink/traces`` in ``$XDG_CACHE_HOME``, by default ``~/.cache``."""
     home = os.environ.get("XDG_CACHE_HOME", "")
     # The base directory specification: a relative path is to be ignored.
-    base = Path(home) if os.path.isabs(home) else Path.home() / ".cache"
+    base = Path(home) if home.startswith("/") else Path.home() / ".cache"
     return base / "farlink" / "traces"
 
 
@@ -98,7 +98,7 @@ def _import(recordings: list[Recording], format: str | None, kinds: Collection[s
         raise TraceError(f"{other.where}: only loss traces can be joined", "choose one file with --member")
     starts = np.cumsum([0] + [trace["lost"].size for trace in traces[:-1]])
     joined = np.concatenate([trace["lost"] for trace in traces])
-    title = f"{len(traces)} recordings {member}"
+    title = f"{len(traces)} recordings" + (f", {member}" if member not in (None, "*") else "")
     source = f"{traces[0].meta.get('source', '')} and {len(traces) - 1} more"
     return Trace("packet-loss", {"lost": joined, "segment_start": starts}, {"title": title, "source": source})
 

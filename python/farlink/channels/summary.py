@@ -46,8 +46,8 @@ def windowed_rate_bps(trace: Trace, window_s: float) -> NDArray[np.float64]:
     """
     duration_s = float(trace.meta["duration_s"])
     windows = max(1, int(duration_s / window_s + 1e-9))
-    edges = np.arange(windows + 1) * window_s
-    return np.diff(_carried_bits(trace, edges)) / window_s
+    edges = np.arange(windows + 1, dtype=np.float64) * np.float64(window_s)
+    return np.diff(_carried_bits(trace, edges)) / edges[1]
 
 
 def gaps_s(trace: Trace) -> NDArray[np.float64]:

@@ -144,7 +144,8 @@ def _draw_capacity(trace: Trace, over_time: Axes, cdf: Axes, gap_panel: Axes) ->
             values = windowed_rate_bps(trace, length_s)
             _cdf(cdf, values / scale, color, "100 ms" if length_s == 0.1 else "1 s")
     cdf.set(title="Share of windows with at most this capacity", xlabel=f"capacity, {unit}", ylabel="share", xlim=(0, None))
-    cdf.legend(title="window", frameon=False, loc="lower right")
+    if cdf.lines:
+        cdf.legend(title="window", frameon=False, loc="lower right")
     _draw_gaps(gap_panel, gaps_s(trace), duration_s)
 
 
@@ -156,17 +157,17 @@ def _draw_gaps(panel: Axes, gaps: NDArray[np.float64], duration_s: float) -> Non
         panel.text(0.5, 0.5, "no gap", transform=panel.transAxes, ha="center", color=_INK)
         return
     share = np.cumsum(gaps) / duration_s
-    panel.step(np.append(gaps, gaps[-1]), np.append(0.0, share), where="post", color=_RED, linewidth=1.2)
+    panel.step(np.append(gaps, gaps[-1] / 2), np.append(share, share[-1]), where="post", color=_RED, linewidth=1.2)
     panel.axvline(OUTAGE_S, color=_GREY, linewidth=0.8, linestyle=":")
     outage = float(gaps[gaps > OUTAGE_S + 1e-9].sum()) / duration_s
-    panel.set(xscale="log", yscale="log")
+    panel.set(xscale="log", yscale="log", ylim=(share[0] / 10, 1.5))
     panel.text(
-        0.97,
-        0.94,
+        0.04,
+        0.06,
         f"longest {gaps[0]:.3g} s\nabove 100 ms (dotted): {100 * outage:.3g} % of time",
         transform=panel.transAxes,
-        ha="right",
-        va="top",
+        ha="left",
+        va="bottom",
     )
     panel.grid(color=_FAINT, linewidth=0.5)
 
@@ -178,10 +179,10 @@ def _draw_delay(trace: Trace, over_time: Axes, cdf: Axes, tail: Axes) -> None:
     over_time.stairs(delay_ms, edges, color=_BLUE, linewidth=0.7, baseline=None)
     over_time.set(title="One-way delay", xlabel="time, s", ylabel="delay, ms", xlim=(0, duration_s), ylim=(0, None))
     _cdf(cdf, delay_ms, _BLUE, "delay")
-    for percent in (1, 50, 99):
+    for percent, offset in ((1, 4), (50, -3), (99, -12)):
         value = float(np.percentile(delay_ms, percent))
         cdf.plot([value], [percent / 100], "o", color=_INK, markersize=4)
-        cdf.annotate(f"{percent} %: {value:.3g} ms", (value, percent / 100), (6, -3), textcoords="offset points")
+        cdf.annotate(f"{percent} %: {value:.3g} ms", (value, percent / 100), (8, offset), textcoords="offset points")
     cdf.set(title="Share of time with at most this delay", xlabel="delay, ms", ylabel="share")
     if "drop_rate" in trace.arrays:
         dropped = 100 * trace["drop_rate"]
@@ -191,7 +192,7 @@ def _draw_delay(trace: Trace, over_time: Axes, cdf: Axes, tail: Axes) -> None:
         return
     steps = np.diff(delay_ms)
     limit = max(1.0, float(np.abs(steps).max(initial=0.0)))
-    tail.hist(steps, bins=np.linspace(-limit, limit, 61), color=_BLUE)
+    tail.hist(steps, bins=np.linspace(-limit, limit, 61).tolist(), color=_BLUE)
     tail.set(title="Change from one value to the next", xlabel="change, ms", ylabel="count", yscale="log")
 
 
@@ -217,7 +218,7 @@ def _draw_loss(trace: Trace, raster: Axes, histogram: Axes, spread: Axes) -> Non
     runs = trace_runs(trace)
     _run_histogram(histogram, runs.lost, "Bursts of losses", _RED)
     if len(parts) > 1:
-        spread.hist(100 * received, bins=np.linspace(0, 100, 41), color=_BLUE)
+        spread.hist(100 * received, bins=np.linspace(0, 100, 41).tolist(), color=_BLUE)
         spread.set(title="Recordings by share received", xlabel="received, %", ylabel="recordings", yscale="log")
     else:
         _run_histogram(spread, runs.received, "Good runs between them", _BLUE)
@@ -231,9 +232,9 @@ def _run_histogram(panel: Axes, lengths: NDArray[np.int64], title: str, color: s
     longest = int(lengths.max())
     if longest <= 60:
         panel.bar(*np.unique(lengths, return_counts=True), color=color, width=0.9)
-        panel.xaxis.get_major_locator().set_params(integer=True)
+        panel.locator_params(axis="x", integer=True)
     else:
-        bins = np.unique(np.round(np.geomspace(1, longest + 1, 40)))
+        bins = np.unique(np.round(np.geomspace(1, longest + 1, 40))).tolist()
         panel.hist(lengths, bins=bins, color=color)
         panel.set(xscale="log")
     if lengths.size > 50:
@@ -257,7 +258,7 @@ def _draw_bits(trace: Trace, over_bits: Axes, distances: Axes, count: Axes) -> N
     gaps = np.diff(position)
     distances.set(title="Distance from one wrong bit to the next", xlabel="distance, bits", ylabel="count")
     if gaps.size:
-        distances.hist(gaps, bins=np.geomspace(1, max(2.0, gaps.max()) + 1, 40), color=_BLUE)
+        distances.hist(gaps, bins=np.geomspace(1, max(2.0, gaps.max()) + 1, 40).tolist(), color=_BLUE)
         distances.set(xscale="log")
     values, often = np.unique(counts, return_counts=True)
     count.bar(values, often, color=_GREY)

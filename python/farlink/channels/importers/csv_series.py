@@ -39,7 +39,7 @@ def trace(recording: Recording) -> Trace:
         If a column is missing, a value is not a number or out of range, or time goes back; names the line.
     """
     columns, lines = _columns(recording)
-    meta = {"title": recording.name, "source": recording.name}
+    meta: dict[str, str | float] = {"title": recording.name, "source": recording.name}
     if "lost" in columns and not set(_SERIES) & set(columns):
         lost = columns["lost"]
         _refuse(recording, lines, (lost != 0) & (lost != 1), lost, "lost is 0 or 1")
