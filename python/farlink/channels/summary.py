@@ -47,7 +47,8 @@ def windowed_rate_bps(trace: Trace, window_s: float) -> NDArray[np.float64]:
     duration_s = float(trace.meta["duration_s"])
     windows = max(1, int(duration_s / window_s + 1e-9))
     edges = np.arange(windows + 1, dtype=np.float64) * np.float64(window_s)
-    return np.diff(_carried_bits(trace, edges)) / edges[1]
+    rates: NDArray[np.float64] = np.diff(_carried_bits(trace, edges)) / edges[1]
+    return rates
 
 
 def gaps_s(trace: Trace) -> NDArray[np.float64]:
@@ -59,7 +60,9 @@ def gaps_s(trace: Trace) -> NDArray[np.float64]:
     starts = np.flatnonzero(down & ~np.concatenate(([False], down[:-1])))
     if starts.size == 0:
         return np.zeros(0)
-    return np.add.reduceat(np.append(np.where(down, spans, 0.0), 0.0), np.append(starts, spans.size))[:-1]
+    down_s = np.append(np.where(down, spans, 0.0), 0.0)
+    lengths: NDArray[np.float64] = np.add.reduceat(down_s, np.append(starts, spans.size))[:-1].astype(np.float64)
+    return lengths
 
 
 def _carried_bits(trace: Trace, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -67,7 +70,7 @@ def _carried_bits(trace: Trace, at_s: NDArray[np.float64]) -> NDArray[np.float64
     if trace.kind == "delivery":
         # Times are whole milliseconds: half a microsecond of room keeps rounding from moving one over an edge.
         count = np.searchsorted(trace["opportunity_s"], at_s - 5e-7)
-        return count * 8.0 * float(trace["bytes_per_opportunity"])
+        return np.asarray(count * 8.0 * float(trace["bytes_per_opportunity"]), dtype=np.float64)
     ends = np.concatenate((trace["time_s"], [float(trace.meta["duration_s"])]))
     carried = np.concatenate(([0.0], np.cumsum(np.diff(ends) * trace["rate_bps"])))
     return np.interp(at_s, ends, carried)
