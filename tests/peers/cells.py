@@ -12,6 +12,8 @@ BERS = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
 # Long enough for hundreds of losses or timeouts in a run, short enough that a seed costs a fraction of a second.
 GEO_DURATION_S = {1e-8: 4000.0, 1e-7: 4000.0, 1e-6: 4000.0, 1e-5: 10_000.0, 1e-4: 100_000.0}
 GEO_WARMUP_S = 100.0
+# The minimum of RFC 6298 and an initial window of one segment, on both sides. Everything else is ns-2's default.
+GEO_TCP = {"minrto_": 1, "windowInit_": 1}
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class GeoCell:
             "delayed_ack": int(self.delayed_ack),
             "duration_s": GEO_DURATION_S[self.ber],
             "warmup_s": GEO_WARMUP_S,
+            "tcp": GEO_TCP,
         }
 
 

@@ -10,8 +10,8 @@ from tests.peers.estimate import Estimate, until_narrow
 
 HEADER_BYTES = 40
 
-# RFC 6298 as ns-2 implements it: first time-out 3 s, clock tick 10 ms. Minimum and tick follow the peer's setting.
-NS2_RTO = {"initial_s": 3.0, "minimum_s": 0.2, "maximum_s": 60.0, "granularity_s": 0.01}
+# The timer both sides use over the GEO link: ns-2's first time-out and clock tick, the minimum of RFC 6298.
+GEO_RTO = {"initial_s": 3.0, "minimum_s": 1.0, "maximum_s": 60.0, "granularity_s": 0.01}
 
 
 def geo_scenario(cell: GeoCell, transport: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -28,13 +28,13 @@ def geo_scenario(cell: GeoCell, transport: Mapping[str, Any] | None = None) -> d
                 "variant": cell.variant,
                 "segment_bytes": 1000 - HEADER_BYTES,
                 "header_bytes": HEADER_BYTES,
-                "initial_window_segments": 2,
+                "initial_window_segments": 1,
                 "initial_ssthresh_segments": 70,
                 "max_window_segments": 70,
                 "limited_transmit": True,
                 "delayed_ack": cell.delayed_ack,
                 "delayed_ack_timeout_s": 0.1,
-                "rto": NS2_RTO,
+                "rto": GEO_RTO,
                 **(transport or {}),
             }
         },
@@ -74,6 +74,11 @@ def shared_scenario(cell: SharedCell, transport: Mapping[str, Any] | None = None
             "bulk": {"transport": "reno", "count": cell.FLOWS, "start_spread_s": 1, "traffic": {"kind": "bulk"}}
         },
     }
+
+
+def scenario(cell: GeoCell | SharedCell, transport: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Scenario of a cell of either kind."""
+    return geo_scenario(cell, transport) if isinstance(cell, GeoCell) else shared_scenario(cell, transport)
 
 
 def goodput(scenario: Mapping[str, Any], *, relative: float = 0.02, batch: int = 10, max_runs: int = 400) -> Estimate:
