@@ -69,7 +69,7 @@ CASES = (
     Case("(ii) 622 Mb/s, 10 ms, BER 1e-9", "optical-622m-1e-9.toml", ns2_s=200, ns3_s=8),
     Case("(ii) 622 Mb/s, 10 ms, BER 1e-7", "optical-622m-1e-7.toml", ns2_s=1_500, ns3_s=80),
     Case("(iii) 100 flows, 155 Mb/s, 270 ms", "shared-155m.toml", ns2_s=200, ns3_s=25),
-    Case("(iii) with 1,000 flows", "shared-155m.toml", ns2_s=60, flows=1_000),
+    Case("(iii) with 1,000 flows", "shared-155m.toml", ns2_s=150, flows=1_000),
     Case("(iii) with 10,000 flows", "shared-155m.toml", flows=10_000),
 )
 
