@@ -71,11 +71,7 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
         study.iter().for_each(|(scenario, _)| watch.expect(least_runs(scenario)));
         study.par_iter().map(|(scenario, setup)| point_runs(scenario, setup, &watch)).collect()
     });
-    Ok(Output {
-        rows: rows_table(&study, &results),
-        summary: summary_table(&results),
-        interrupted: watch.is_stopped(),
-    })
+    Ok(Output { rows: rows_table(&study, &results), summary: summary_table(&results), interrupted: watch.is_stopped() })
 }
 
 /// Counts runs, and passes on the wish to stop.
