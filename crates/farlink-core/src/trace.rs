@@ -1,10 +1,17 @@
 //! Recorded series that channels and links replay; reading the files is the caller's business.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
+
+use crate::units::Ranged;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Where traces come from: files in the engine, memory in tests.
 pub trait TraceSource {
-    /// The trace of that name.
+    /// The trace of that name. It has passed [`Trace::check`], so that what replays it need not ask again.
     ///
     /// # Errors
     /// If it is missing, unreadable, empty or malformed.
@@ -67,6 +74,171 @@ impl Trace {
             Trace::BitErrors { .. } => "bit-errors",
         }
     }
+
+    /// Whether it can be replayed.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            Trace::Delivery { opportunity_s, bytes_per_opportunity, duration_s } => {
+                check_series("opportunity_s", opportunity_s, *duration_s, |earlier, later| earlier <= later)?;
+                if *bytes_per_opportunity == 0 {
+                    return Err("bytes_per_opportunity is 0".into());
+                }
+            }
+            Trace::Rate { time_s, rate_bps, duration_s } => {
+                check_steps(time_s, "rate_bps", rate_bps, 1e13, *duration_s)?;
+                if rate_bps.iter().all(|&rate| rate == 0.0) {
+                    return Err("rate_bps is 0 throughout".into());
+                }
+            }
+            Trace::Delay { time_s, delay_s, duration_s } => {
+                check_steps(time_s, "delay_s", delay_s, LONGEST_S, *duration_s)?;
+            }
+            Trace::PacketLoss { lost } => {
+                if lost.is_empty() {
+                    return Err("lost is empty".into());
+                }
+            }
+            Trace::BitErrors { position, bits } => {
+                if *bits == 0 {
+                    return Err("bits is 0".into());
+                }
+                if let Some(pair) = position.windows(2).find(|pair| pair[0] >= pair[1]) {
+                    return Err(format!("position is not ascending: {} follows {}", pair[1], pair[0]));
+                }
+                if let Some(last) = position.last().filter(|&last| last >= bits) {
+                    return Err(format!("position {last} is not below bits = {bits}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+const SHORTEST_S: f64 = 1e-6;
+const LONGEST_S: f64 = 1e7;
+
+fn check_series(name: &str, time_s: &[f64], duration_s: f64, is_ascending: fn(f64, f64) -> bool) -> Result<(), String> {
+    if !(SHORTEST_S..=LONGEST_S).contains(&duration_s) {
+        return Err(format!("duration_s = {duration_s} is not allowed; allowed: {SHORTEST_S} to {LONGEST_S} s"));
+    }
+    if time_s.is_empty() {
+        return Err(format!("{name} is empty"));
+    }
+    if let Some(time) = time_s.iter().find(|time| !(0.0..=duration_s).contains(*time)) {
+        return Err(format!("{name} holds {time}; allowed: 0 to duration_s = {duration_s}"));
+    }
+    if let Some(pair) = time_s.windows(2).find(|pair| !is_ascending(pair[0], pair[1])) {
+        return Err(format!("{name} is not ascending: {} follows {}", pair[1], pair[0]));
+    }
+    Ok(())
+}
+
+fn check_steps(time_s: &[f64], name: &str, values: &[f64], largest: f64, duration_s: f64) -> Result<(), String> {
+    check_series("time_s", time_s, duration_s, |earlier, later| earlier < later)?;
+    if time_s[0] != 0.0 {
+        return Err(format!("time_s starts at {}, not at 0", time_s[0]));
+    }
+    if time_s.last().is_some_and(|&last| last >= duration_s) {
+        return Err(format!("the last of time_s is not below duration_s = {duration_s}"));
+    }
+    if values.len() != time_s.len() {
+        return Err(format!("{name} has {} entries but time_s has {}", values.len(), time_s.len()));
+    }
+    match values.iter().find(|value| !(0.0..=largest).contains(*value)) {
+        Some(value) => Err(format!("{name} holds {value}; allowed: 0 to {largest:e}")),
+        None => Ok(()),
+    }
+}
+
+/// Traces in memory, by name: for tests, and for traces that were never files.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryTraces(BTreeMap<String, Arc<Trace>>);
+
+impl MemoryTraces {
+    /// Adds a trace.
+    #[must_use]
+    pub fn with(mut self, name: &str, trace: Trace) -> Self {
+        self.0.insert(name.into(), Arc::new(trace));
+        self
+    }
+}
+
+impl TraceSource for MemoryTraces {
+    fn load(&self, file: &str) -> Result<Arc<Trace>, TraceError> {
+        let trace = self
+            .0
+            .get(file)
+            .ok_or_else(|| TraceError::Unreadable { file: file.into(), reason: "there is no such trace".into() })?;
+        trace.check().map_err(|reason| TraceError::Malformed { file: file.into(), reason })?;
+        Ok(Arc::clone(trace))
+    }
+}
+
+/// Where a replay starts: at a given place, or at a random one that differs from run to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Offset<T> {
+    /// `"random"`: anywhere, uniformly.
+    #[default]
+    Random,
+    /// Here (modulo the trace's length).
+    At(T),
+}
+
+impl<T: Copy + Into<f64>> Serialize for Offset<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match *self {
+            Offset::Random => serializer.serialize_str("random"),
+            Offset::At(at) => serializer.serialize_f64(at.into()),
+        }
+    }
+}
+
+impl<'de, T: Ranged> Deserialize<'de> for Offset<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor<T>(std::marker::PhantomData<T>);
+
+        impl<T: Ranged> de::Visitor<'_> for Visitor<T> {
+            type Value = Offset<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                write!(f, "{}, or \"random\"", T::ALLOWED)
+            }
+            fn visit_str<E: de::Error>(self, word: &str) -> Result<Self::Value, E> {
+                if word == "random" {
+                    return Ok(Offset::Random);
+                }
+                Err(E::invalid_value(de::Unexpected::Str(word), &self))
+            }
+            fn visit_f64<E: de::Error>(self, at: f64) -> Result<Self::Value, E> {
+                T::try_from(at).map(Offset::At).map_err(E::custom)
+            }
+            fn visit_u64<E: de::Error>(self, at: u64) -> Result<Self::Value, E> {
+                self.visit_f64(at as f64)
+            }
+            fn visit_i64<E: de::Error>(self, at: i64) -> Result<Self::Value, E> {
+                self.visit_f64(at as f64)
+            }
+        }
+
+        deserializer.deserialize_any(Visitor(std::marker::PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Offset<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("Offset_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"anyOf": [{"const": "random"}, generator.subschema_for::<T>()]})
+    }
 }
 
 /// Why a trace cannot be used.
@@ -99,4 +271,58 @@ pub enum TraceError {
         /// What is wanted.
         wanted: &'static str,
     },
+}
+
+impl TraceError {
+    /// For a trace of another kind than is wanted.
+    pub fn wrong_kind(file: &str, found: &Trace, wanted: &'static str) -> Self {
+        TraceError::WrongKind { file: file.into(), found: found.kind(), wanted }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(trace: Trace) -> String {
+        match MemoryTraces::default().with("t", trace).load("t") {
+            Err(TraceError::Malformed { reason, .. }) => reason,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn unfit_traces_are_refused_with_the_reason() {
+        let rate = |time_s: &[f64], rate_bps: &[f64], duration_s| {
+            reason(Trace::Rate { time_s: time_s.into(), rate_bps: rate_bps.into(), duration_s })
+        };
+        assert_eq!(rate(&[], &[], 1.0), "time_s is empty");
+        assert_eq!(rate(&[0.0], &[1.0], f64::NAN), "duration_s = NaN is not allowed; allowed: 0.000001 to 10000000 s");
+        assert_eq!(rate(&[0.0, f64::NAN], &[1.0, 1.0], 1.0), "time_s holds NaN; allowed: 0 to duration_s = 1");
+        assert_eq!(rate(&[0.0, 0.5, 0.5], &[1.0; 3], 1.0), "time_s is not ascending: 0.5 follows 0.5");
+        assert_eq!(rate(&[0.1], &[1.0], 1.0), "time_s starts at 0.1, not at 0");
+        assert_eq!(rate(&[0.0, 1.0], &[1.0; 2], 1.0), "the last of time_s is not below duration_s = 1");
+        assert_eq!(rate(&[0.0, 0.5], &[1.0], 1.0), "rate_bps has 1 entries but time_s has 2");
+        assert_eq!(rate(&[0.0], &[-1.0], 1.0), "rate_bps holds -1; allowed: 0 to 1e13");
+        assert_eq!(rate(&[0.0], &[0.0], 1.0), "rate_bps is 0 throughout");
+        assert_eq!(reason(Trace::PacketLoss { lost: vec![] }), "lost is empty");
+        assert_eq!(reason(Trace::BitErrors { position: vec![], bits: 0 }), "bits is 0");
+        assert_eq!(reason(Trace::BitErrors { position: vec![3], bits: 3 }), "position 3 is not below bits = 3");
+        let descending = Trace::BitErrors { position: vec![2, 1], bits: 3 };
+        assert_eq!(reason(descending), "position is not ascending: 1 follows 2");
+        let empty = Trace::Delivery { opportunity_s: vec![0.0], bytes_per_opportunity: 0, duration_s: 1.0 };
+        assert_eq!(reason(empty), "bytes_per_opportunity is 0");
+    }
+
+    #[test]
+    fn offsets_round_trip_and_refuse_other_words() {
+        use crate::units::Whole;
+        for json in ["\"random\"", "0.0", "12.0"] {
+            let offset: Offset<Whole> = serde_json::from_str(json).unwrap();
+            assert_eq!(serde_json::to_string(&offset).unwrap(), json);
+        }
+        for json in ["\"start\"", "-1", "1.5", "true", "[]"] {
+            assert!(serde_json::from_str::<Offset<Whole>>(json).is_err(), "{json}");
+        }
+    }
 }

@@ -111,11 +111,27 @@ crate::registry::registry! {
     channels: ChannelKind as ChannelConfig {
         None = "none" => none::Clear,
         Loss = "loss" => loss::Loss,
+        Ber = "ber" => ber::Ber,
+        GilbertElliott = "gilbert-elliott" => gilbert_elliott::GilbertElliott,
+        RoundLoss = "round-loss" => round_loss::RoundLoss,
+        Outage = "outage" => outage::Outage,
+        PacketTrace = "packet-trace" => packet_trace::PacketTrace,
+        BitTrace = "bit-trace" => bit_trace::BitTrace,
+        Chain = "chain" => chain::Chain,
     }
 }
 
+pub mod ber;
+pub mod bit_trace;
+pub mod chain;
+pub mod gilbert_elliott;
+mod jump;
 pub mod loss;
 pub mod none;
+pub mod outage;
+pub mod packet_trace;
+mod replay;
+pub mod round_loss;
 
 impl ChannelKind {
     /// See [`ChannelConfig::prepare`].
@@ -132,3 +148,6 @@ impl Default for ChannelKind {
         ChannelKind::None(none::Clear {})
     }
 }
+
+#[cfg(test)]
+mod tests;

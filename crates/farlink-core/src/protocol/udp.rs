@@ -1,7 +1,32 @@
-//! The User Datagram Protocol (RFC 768): one datagram per write, no acknowledgement, no order.
+//! The User Datagram Protocol (RFC 768): no acknowledgement, no order, no rate of its own.
 
-use crate::endpoint::{Damage, Integrity, Packet};
+use std::collections::VecDeque;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::endpoint::{Damage, Endpoint, Integrity, Packet, PathId, Rx, Stream, Transmit};
+use crate::event::Event;
 use crate::payload::Payload;
+use crate::time::Time;
+use crate::units::Count;
+
+/// A UDP transport.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct UdpConfig {
+    /// UDP and IP headers on the wire.
+    pub header_bytes: Count,
+    /// Largest payload of one datagram; longer writes are cut into several.
+    pub segment_bytes: Count,
+}
+
+impl Default for UdpConfig {
+    fn default() -> Self {
+        let count = |n: u32| Count::new(f64::from(n)).expect("a constant within its range");
+        UdpConfig { header_bytes: count(28), segment_bytes: count(1472) }
+    }
+}
 
 /// A UDP datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,20 +58,104 @@ impl<D: Payload> Packet for Datagram<D> {
     }
 }
 
-/// A UDP transport.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct UdpConfig {
-    /// UDP and IP headers on the wire.
-    pub header_bytes: crate::units::Count,
-    /// Largest payload of one datagram; bulk and file traffic is cut into pieces of this size.
-    pub segment_bytes: crate::units::Count,
+/// One side of a UDP association: each write goes out at once, in datagrams of at most the configured size.
+#[derive(Clone, Debug)]
+pub struct Socket<D> {
+    header_bytes: u16,
+    segment_bytes: usize,
+    outgoing: VecDeque<D>,
+    incoming: VecDeque<D>,
+    is_closing: bool,
+    is_closed: bool,
 }
 
-impl Default for UdpConfig {
-    fn default() -> Self {
-        let count = |n: u32| crate::units::Count::new(f64::from(n)).expect("a constant within its range");
-        UdpConfig { header_bytes: count(28), segment_bytes: count(1472) }
+impl<D: Payload> Socket<D> {
+    /// The two sides.
+    pub fn pair(config: &UdpConfig) -> (Self, Self) {
+        let side = || Socket {
+            header_bytes: u16::try_from(config.header_bytes.whole()).unwrap_or(u16::MAX),
+            segment_bytes: usize::try_from(config.segment_bytes.whole()).unwrap_or(usize::MAX),
+            outgoing: VecDeque::new(),
+            incoming: VecDeque::new(),
+            is_closing: false,
+            is_closed: false,
+        };
+        (side(), side())
+    }
+}
+
+impl<D: Payload> Endpoint for Socket<D> {
+    type Packet = Datagram<D>;
+
+    fn handle_packet(&mut self, _now: Time, packet: &Datagram<D>, rx: Rx) {
+        if rx.integrity != Integrity::PayloadDamaged && !packet.payload.is_empty() {
+            self.incoming.push_back(packet.payload.clone());
+        }
+    }
+
+    fn handle_timeout(&mut self, _now: Time) {}
+
+    #[inline]
+    fn poll_transmit(&mut self, _now: Time, _path: PathId) -> Option<Transmit<Datagram<D>>> {
+        let waiting = self.outgoing.front_mut()?;
+        let payload = waiting.split_to(waiting.len().min(self.segment_bytes));
+        if waiting.is_empty() {
+            self.outgoing.pop_front();
+        }
+        Some(Transmit::plain(Datagram { header_bytes: self.header_bytes, payload }))
+    }
+
+    #[inline]
+    fn poll_event(&mut self) -> Option<Event> {
+        if self.is_closing && !self.is_closed && self.outgoing.is_empty() {
+            self.is_closed = true;
+            return Some(Event::Closed);
+        }
+        None
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl<D: Payload> Stream<D> for Socket<D> {
+    fn write(&mut self, _now: Time, data: &mut D) -> usize {
+        let n = data.len();
+        if n > 0 && !self.is_closing {
+            self.outgoing.push_back(std::mem::take(data));
+            return n;
+        }
+        0
+    }
+
+    fn read(&mut self) -> Option<D> {
+        self.incoming.pop_front()
+    }
+
+    fn close(&mut self, _now: Time) {
+        self.is_closing = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Virtual;
+
+    #[test]
+    fn cuts_a_write_into_datagrams_and_closes_when_they_are_out() {
+        let (mut sender, mut receiver) = Socket::pair(&UdpConfig::default());
+        assert_eq!(sender.write(Time::ZERO, &mut Virtual(3000)), 3000);
+        sender.close(Time::ZERO);
+        let mut got = Vec::new();
+        while let Some(sent) = sender.poll_transmit(Time::ZERO, PathId::ONLY) {
+            receiver.handle_packet(Time::ZERO, &sent.packet, Rx::default());
+            got.extend(receiver.read());
+        }
+        assert_eq!(got, [Virtual(1472), Virtual(1472), Virtual(56)]);
+        assert_eq!((sender.poll_event(), sender.poll_event()), (Some(Event::Closed), None));
     }
 }
 

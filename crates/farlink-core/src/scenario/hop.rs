@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::ScenarioError;
-use super::series::{DelaySetting, RateSetting};
 use crate::channel::{ChannelError, ChannelKind};
+use crate::link::QueueLimit;
+use crate::link::setting::{DelaySetting, RateSetting};
 use crate::trace::{Trace, TraceError, TraceSource};
 use crate::units::Count;
 
@@ -65,17 +66,6 @@ pub enum Ordering {
     Fifo,
     /// Each frame takes the delay of the instant it is sent.
     Overtake,
-}
-
-/// How much a queue holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueLimit {
-    /// Everything.
-    Unlimited,
-    /// So many bytes.
-    Bytes(u64),
-    /// So many frames.
-    Packets(u64),
 }
 
 /// One direction of a hop, with what the way back takes over from the way forward.

@@ -16,7 +16,6 @@ mod precision;
 pub mod quantity;
 pub(crate) mod read;
 mod schema;
-pub mod series;
 pub mod traffic;
 
 use indexmap::IndexMap;
@@ -31,7 +30,7 @@ pub use error::ScenarioError;
 pub use expand::{Expanded, MAX_POINTS, Point, expand};
 pub use flow::Flow;
 pub use grid::Grid;
-pub use hop::{Direction, Hop, Ordering, QueueLimit, Return};
+pub use hop::{Direction, Hop, Ordering, Return};
 pub use measure::{Measure, SeriesQuantity};
 pub use precision::Precision;
 pub use schema::schema;

@@ -24,8 +24,10 @@ pub struct TcpConfig {
     pub initial_window_segments: Count,
     /// Initial slow-start threshold; arbitrarily high unless given (RFC 5681, section 3.1).
     pub initial_ssthresh_segments: Option<Count>,
-    /// Largest window: caps both the congestion window and the window that the receiver offers.
+    /// Largest congestion window.
     pub max_window_segments: Count,
+    /// Window that the receiver offers; `max_window_segments` unless given.
+    pub receive_window_segments: Option<Count>,
     /// Duplicate acknowledgements that mean a loss (RFC 5681, section 3.2).
     pub duplicate_ack_threshold: Count,
     /// Send new data on the first duplicate acknowledgements (RFC 3042).
@@ -59,6 +61,7 @@ impl Default for TcpConfig {
             initial_window_segments: count(10),
             initial_ssthresh_segments: None,
             max_window_segments: count(1_000_000),
+            receive_window_segments: None,
             duplicate_ack_threshold: count(3),
             limited_transmit: true,
             delayed_ack: true,
@@ -93,6 +96,8 @@ pub struct RtoConfig {
     pub k: Whole,
     /// Largest factor that back-off may reach (section 5.5 doubles without limit but for `maximum_s`).
     pub backoff_limit: Count,
+    /// Forget the round-trip estimate once the back-off factor exceeds this (section 5 allows it; ns-2 does so at 8).
+    pub forget_above_backoff: Option<Count>,
 }
 
 impl Default for RtoConfig {
@@ -109,6 +114,7 @@ impl Default for RtoConfig {
             beta: gain(1.0 / 4.0),
             k: Whole::new(4.0).expect("a constant within its range"),
             backoff_limit: Count::new(64.0).expect("a constant within its range"),
+            forget_above_backoff: None,
         }
     }
 }

@@ -1,8 +1,15 @@
 //! The Transmission Control Protocol (RFC 9293) as a sans-IO state machine.
 
+mod chunks;
 mod config;
+mod connection;
+mod reassembly;
+mod rto;
 mod segment;
 pub mod variant;
+mod window;
 
 pub use config::{RtoConfig, TcpConfig};
+pub use connection::Connection;
 pub use segment::{Flags, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
+pub use variant::Variant;

@@ -1,18 +1,116 @@
 //! TCP versions: what each does about loss. One file, one line each.
 
+mod newreno;
+mod reno;
+mod sack;
+mod scoreboard;
+mod tahoe;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A TCP version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Variant {
+use super::window::{Span, Window};
+
+/// How a TCP version reacts to acknowledgements and loss. The window's pointers are already up to date when it is asked.
+pub(super) trait Reaction {
+    /// An acknowledgement of `acked` new bytes.
+    fn on_acknowledged(&mut self, window: &mut Window, acked: u64);
+
+    /// A duplicate acknowledgement; `has_new_sack` if it reported something new.
+    fn on_duplicate(&mut self, window: &mut Window, has_new_sack: bool);
+
+    /// A block of the SACK option, as offsets; `true` if it reported something new.
+    fn on_sack_block(&mut self, _window: &Window, _left: u64, _right: u64) -> bool {
+        false
+    }
+
+    /// The retransmission timer expired; the window has been reset.
+    fn on_timeout(&mut self, _window: &mut Window) {}
+
+    /// The next segment to send.
+    #[inline]
+    fn next_segment(&mut self, window: &mut Window) -> Option<Span> {
+        window.next_in_window()
+    }
+
+    /// A segment goes out.
+    #[inline]
+    fn on_sent(&mut self, window: &mut Window, span: Span) {
+        window.on_sent(span);
+    }
+}
+
+/// Declares the versions: the scenario's names and the running state of each.
+macro_rules! variants {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal => $state:path { sack: $uses_sack:literal },)+) => {
+        /// A TCP version.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        pub enum Variant {
+            $($(#[$doc])* #[serde(rename = $name)] $variant,)+
+        }
+
+        impl Variant {
+            /// Every known version.
+            pub const ALL: &'static [Variant] = &[$(Variant::$variant),+];
+
+            /// Its name in a scenario.
+            pub const fn name(self) -> &'static str {
+                match self { $(Variant::$variant => $name,)+ }
+            }
+
+            /// Whether it negotiates selective acknowledgements.
+            pub const fn uses_sack(self) -> bool {
+                match self { $(Variant::$variant => $uses_sack,)+ }
+            }
+        }
+
+        /// The running state of a version.
+        #[derive(Clone, Debug)]
+        pub(super) enum Running {
+            $($variant($state),)+
+        }
+
+        impl Running {
+            pub(super) fn new(variant: Variant) -> Self {
+                match variant { $(Variant::$variant => Running::$variant(<$state>::default()),)+ }
+            }
+        }
+
+        impl Reaction for Running {
+            #[inline]
+            fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
+                match self { $(Running::$variant(state) => state.on_acknowledged(window, acked),)+ }
+            }
+            #[inline]
+            fn on_duplicate(&mut self, window: &mut Window, has_new_sack: bool) {
+                match self { $(Running::$variant(state) => state.on_duplicate(window, has_new_sack),)+ }
+            }
+            #[inline]
+            fn on_sack_block(&mut self, window: &Window, left: u64, right: u64) -> bool {
+                match self { $(Running::$variant(state) => state.on_sack_block(window, left, right),)+ }
+            }
+            fn on_timeout(&mut self, window: &mut Window) {
+                match self { $(Running::$variant(state) => state.on_timeout(window),)+ }
+            }
+            #[inline]
+            fn next_segment(&mut self, window: &mut Window) -> Option<Span> {
+                match self { $(Running::$variant(state) => state.next_segment(window),)+ }
+            }
+            #[inline]
+            fn on_sent(&mut self, window: &mut Window, span: Span) {
+                match self { $(Running::$variant(state) => state.on_sent(window, span),)+ }
+            }
+        }
+    };
+}
+
+variants! {
     /// Fast retransmit, then slow start (4.3BSD-Tahoe).
-    Tahoe,
-    /// Fast recovery until the first new acknowledgement (RFC 2581).
-    Reno,
+    Tahoe = "tahoe" => tahoe::Tahoe { sack: false },
+    /// Fast recovery until the first new acknowledgement (RFC 5681).
+    Reno = "reno" => reno::Reno { sack: false },
     /// Fast recovery through partial acknowledgements (RFC 6582).
-    NewReno,
+    NewReno = "newreno" => newreno::NewReno { sack: false },
     /// Recovery from selective acknowledgements (RFC 6675).
-    Sack,
+    Sack = "sack" => sack::Sack { sack: true },
 }

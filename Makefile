@@ -1,0 +1,79 @@
+# make run      build farlink and run the first scenario
+# make test     install what the tests need, and run all of them
+# make bench    speed and memory beside ns-2 and ns-3
+# make peers    the same scenarios in ns-2, cell by cell
+# make papers   printed results of the papers beside ours
+# make soak     the tests again, with many more random cases
+# make fmt      format Rust and Python
+# make clean    remove everything that was built
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMPS := .venv/stamps
+SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null) \
+	$(wildcard Cargo.toml Cargo.lock pyproject.toml README.md LICENSE)
+WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help run test install test-tools bench peers papers soak fmt clean
+
+help:
+	@sed -n 's/^# //p' Makefile
+
+run: install
+	@mkdir -p out
+	@$(BIN)/farlink run scenarios/geo-tcp.toml --report out/geo-tcp.html
+	@echo "Open the report: file://$(CURDIR)/out/geo-tcp.html"
+
+test: test-tools
+	@.ci/apt-packages ns=ns2 tshark=tshark
+	@.ci/checks
+
+bench: test-tools
+	@.ci/apt-packages ns=ns2 /usr/include/ns3=libns3-dev
+	@$(BIN)/python benches/peers.py
+
+peers: test-tools
+	@.ci/apt-packages ns=ns2
+	@$(BIN)/python -m pytest tests/peers
+
+papers: install
+	@$(BIN)/farlink papers
+
+soak: test-tools
+	@FARLINK_SOAK=1 PROPTEST_CASES=20000 .ci/checks
+
+fmt: test-tools
+	@git ls-files '*.rs' | xargs -r rustfmt --edition 2024
+	@$(BIN)/ruff check --quiet --fix --exit-zero .
+	@$(BIN)/ruff format --quiet .
+
+clean:
+	rm -rf .venv target out
+
+install: $(STAMPS)/run
+test-tools: $(STAMPS)/test
+
+$(STAMPS)/venv:
+	@command -v cargo >/dev/null || { echo "error: cargo is missing"; echo "hint: install Rust 1.85 or later"; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: farlink needs Python 3.11 or later"; echo "hint: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 2; }
+	@echo "Creating .venv"
+	@$(PYTHON) -m venv .venv
+	@$(PIP) install 'maturin>=1.8,<2'
+	@mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/wheel.built: $(SOURCES) | $(STAMPS)/venv
+	@echo "Building the wheel"
+	@rm -rf $(STAMPS)/wheel
+	@$(BIN)/maturin build --release --quiet --auditwheel skip --interpreter $(BIN)/python --out $(STAMPS)/wheel
+	@$(PIP) install --no-deps --force-reinstall "$(WHEEL)"
+	@touch $@
+
+$(STAMPS)/run: $(STAMPS)/wheel.built
+	@$(PIP) install "$(WHEEL)[plot,parquet]"
+	@touch $@
+
+$(STAMPS)/test: $(STAMPS)/wheel.built
+	@$(PIP) install "$(WHEEL)[all,test]"
+	@touch $@ $(STAMPS)/run

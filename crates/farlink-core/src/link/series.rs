@@ -1,0 +1,308 @@
+//! Rates and delays that vary with time, on their way through a run.
+//!
+//! All of them are asked in the order of time and walk forward: a step costs O(1) amortised, and a long idle time is
+//! jumped over. A series repeats after its duration.
+
+use std::sync::Arc;
+
+use crate::time::Time;
+use crate::units::BitRate;
+
+const PS_PER_S: f64 = 1e12;
+
+/// When a frame leaves: its first and its last bit.
+///
+/// Call in the order of sending, with `ready` the later of the frame's arrival and the end of the frame before it.
+#[derive(Clone, Debug)]
+pub enum Transmitter {
+    /// The same rate all the time.
+    Constant {
+        /// Picoseconds per byte.
+        ps_per_byte: f64,
+    },
+    /// A rate that changes at given instants.
+    Rate(RateSeries),
+    /// Given instants at which so many bytes may leave.
+    Delivery(Delivery),
+}
+
+impl Transmitter {
+    /// One of constant rate.
+    pub fn constant(rate: BitRate) -> Self {
+        Transmitter::Constant { ps_per_byte: rate.ps_per_byte() }
+    }
+
+    /// When the first and the last bit of the next frame leave.
+    #[inline]
+    pub fn depart(&mut self, ready: Time, bytes: u32) -> (Time, Time) {
+        match self {
+            Transmitter::Constant { ps_per_byte } => {
+                (ready, ready + Time::from_ps((f64::from(bytes) * *ps_per_byte + 0.5) as u64))
+            }
+            Transmitter::Rate(series) => series.depart(ready, bytes),
+            Transmitter::Delivery(series) => series.depart(ready, bytes),
+        }
+    }
+}
+
+/// A one-way delay that is constant or changes at given instants.
+#[derive(Clone, Debug)]
+pub enum DelaySeries {
+    /// The same all the time.
+    Constant(Time),
+    /// Changes at given instants.
+    Steps {
+        /// Where in the series a run is.
+        cursor: Cursor,
+        /// Delay from each instant on.
+        delays: Arc<[Time]>,
+    },
+}
+
+impl DelaySeries {
+    /// The delay of a frame that leaves at `time`.
+    #[inline]
+    pub fn at(&mut self, time: Time) -> Time {
+        match self {
+            DelaySeries::Constant(delay) => *delay,
+            DelaySeries::Steps { cursor, delays } => {
+                cursor.seek(cursor.position(time));
+                delays[cursor.index]
+            }
+        }
+    }
+}
+
+/// The instants at which a repeating series changes.
+#[derive(Debug, PartialEq)]
+pub(super) struct Steps {
+    /// Ascending, picoseconds; the first is 0.
+    starts: Box<[u64]>,
+    /// Above 0.
+    duration: u64,
+}
+
+impl Steps {
+    /// From seconds that have passed [`Trace::check`](crate::trace::Trace::check).
+    pub(super) fn new(time_s: &[f64], duration_s: f64) -> Self {
+        Steps { starts: picoseconds(time_s), duration: Time::from_secs_f64(duration_s).as_ps() }
+    }
+}
+
+fn picoseconds(time_s: &[f64]) -> Box<[u64]> {
+    time_s.iter().map(|&time| Time::from_secs_f64(time).as_ps()).collect()
+}
+
+/// Where a run is in a repeating series of steps. Positions are picoseconds since the series first began.
+#[derive(Clone, Debug)]
+pub struct Cursor {
+    steps: Arc<Steps>,
+    /// Position at the start of the run.
+    offset: u64,
+    /// Position at which this repetition began.
+    base: u64,
+    /// The step of this repetition.
+    index: usize,
+}
+
+impl Cursor {
+    pub(super) fn new(steps: Arc<Steps>, offset: Time) -> Self {
+        let offset = offset.as_ps() % steps.duration;
+        let mut cursor = Cursor { steps, offset, base: 0, index: 0 };
+        cursor.seek(offset);
+        cursor
+    }
+
+    fn position(&self, time: Time) -> u64 {
+        time.as_ps().saturating_add(self.offset)
+    }
+
+    fn time(&self, position: u64) -> Time {
+        if position == u64::MAX { Time::NEVER } else { Time::from_ps(position - self.offset) }
+    }
+
+    /// Where this step ends.
+    fn end(&self) -> u64 {
+        let end = self.steps.starts.get(self.index + 1).copied().unwrap_or(self.steps.duration);
+        self.base.saturating_add(end)
+    }
+
+    fn step(&mut self) {
+        self.index += 1;
+        if self.index == self.steps.starts.len() {
+            self.index = 0;
+            self.base = self.base.saturating_add(self.steps.duration);
+        }
+    }
+
+    /// Goes to the step that holds a position.
+    fn seek(&mut self, position: u64) {
+        if (self.base + self.steps.starts[self.index]..self.end()).contains(&position) {
+            return;
+        }
+        // Mostly the next step; otherwise look it up.
+        self.step();
+        if (self.base.saturating_add(self.steps.starts[self.index])..self.end()).contains(&position) {
+            return;
+        }
+        self.base = position - position % self.steps.duration;
+        self.index = self.steps.starts.partition_point(|&start| start <= position - self.base) - 1;
+    }
+}
+
+/// A rate that is constant between given instants; where it is zero, nothing leaves.
+#[derive(Clone, Debug)]
+pub struct RateSeries {
+    cursor: Cursor,
+    rate_bps: Arc<[f64]>,
+    /// Bits of one repetition.
+    bits_per_cycle: f64,
+}
+
+impl RateSeries {
+    pub(super) fn new(cursor: Cursor, rate_bps: Arc<[f64]>) -> Self {
+        let mut series = RateSeries { cursor, rate_bps, bits_per_cycle: 0.0 };
+        series.bits_per_cycle = series.mean_bps() * series.cursor.steps.duration as f64 / PS_PER_S;
+        series
+    }
+
+    /// The rate averaged over one repetition.
+    pub(super) fn mean_bps(&self) -> f64 {
+        let Steps { starts, duration } = &*self.cursor.steps;
+        let ends = starts[1..].iter().chain([duration]);
+        let bits = |((start, end), rate)| (end - start) as f64 * rate;
+        starts.iter().zip(ends).zip(&*self.rate_bps).map(bits).sum::<f64>() / *duration as f64
+    }
+
+    /// When the first and the last bit of the next frame leave.
+    pub fn depart(&mut self, ready: Time, bytes: u32) -> (Time, Time) {
+        let mut need = f64::from(bytes) * 8.0;
+        let mut at = self.cursor.position(ready);
+        self.cursor.seek(at);
+        while self.rate_bps[self.cursor.index] == 0.0 {
+            at = self.cursor.end();
+            if at == u64::MAX {
+                return (Time::NEVER, Time::NEVER);
+            }
+            self.cursor.step();
+        }
+        let start = at;
+        let cycles = (need / self.bits_per_cycle).ceil() - 1.0;
+        if cycles >= 1.0 {
+            need -= cycles * self.bits_per_cycle;
+            let jump = cycles * self.cursor.steps.duration as f64;
+            if jump >= (u64::MAX - at) as f64 {
+                return (self.cursor.time(start), Time::NEVER);
+            }
+            let jump = (cycles as u64).saturating_mul(self.cursor.steps.duration);
+            at = at.saturating_add(jump);
+            self.cursor.base = self.cursor.base.saturating_add(jump);
+        }
+        loop {
+            let rate = self.rate_bps[self.cursor.index];
+            let end = self.cursor.end();
+            let fits = (end - at) as f64 * rate / PS_PER_S;
+            if need <= fits || end == u64::MAX {
+                let span = if need > 0.0 { (need * PS_PER_S / rate + 0.5) as u64 } else { 0 };
+                let last = if end == u64::MAX { u64::MAX } else { at.saturating_add(span).min(end) };
+                return (self.cursor.time(start), self.cursor.time(last));
+            }
+            need -= fits;
+            at = end;
+            self.cursor.step();
+        }
+    }
+}
+
+/// Instants at which up to so many bytes may leave, as a Mahimahi trace gives them.
+///
+/// Several small frames share one opportunity; a frame longer than what is left of one goes on in the next; what nobody
+/// waits for is wasted. A frame is sent when its last byte is. Winstein, Sivaraman and Balakrishnan, "Stochastic forecasts
+/// achieve high throughput and low delay over cellular networks", NSDI 2013, section 4.2 (Cellsim, which became
+/// Mahimahi's mm-link; Netravali et al., USENIX ATC 2015).
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    opportunities: Arc<Steps>,
+    bytes_per_opportunity: u32,
+    /// Position at the start of the run.
+    offset: u64,
+    /// Position at which this repetition began.
+    base: u64,
+    /// The opportunity that is in use, or comes next.
+    index: usize,
+    /// What is left of it, bytes.
+    left: u32,
+}
+
+impl Delivery {
+    pub(super) fn new(opportunities: Arc<Steps>, bytes_per_opportunity: u32, offset: Time) -> Self {
+        let offset = offset.as_ps() % opportunities.duration;
+        Delivery { opportunities, bytes_per_opportunity, offset, base: 0, index: 0, left: bytes_per_opportunity }
+    }
+
+    /// The rate averaged over one repetition.
+    pub(super) fn mean_bps(&self) -> f64 {
+        let Steps { starts, duration } = &*self.opportunities;
+        starts.len() as f64 * f64::from(self.bytes_per_opportunity) * 8.0 * PS_PER_S / *duration as f64
+    }
+
+    /// When the first and the last byte of the next frame leave.
+    pub fn depart(&mut self, ready: Time, bytes: u32) -> (Time, Time) {
+        if self.left == 0 {
+            self.advance(1);
+        }
+        self.wait_until(ready.as_ps().saturating_add(self.offset));
+        let start = self.now();
+        if bytes > self.left {
+            // The last opportunity is used from 1 byte to all of it.
+            let more = u64::from(bytes - self.left).div_ceil(u64::from(self.bytes_per_opportunity));
+            let carried = u64::from(self.left) + more * u64::from(self.bytes_per_opportunity);
+            self.advance(more);
+            self.left = (carried - u64::from(bytes)) as u32;
+        } else {
+            self.left -= bytes;
+        }
+        (start, self.now())
+    }
+
+    fn position(&self) -> u64 {
+        self.base.saturating_add(self.opportunities.starts[self.index])
+    }
+
+    fn now(&self) -> Time {
+        let position = self.position();
+        if position == u64::MAX { Time::NEVER } else { Time::from_ps(position - self.offset) }
+    }
+
+    /// So many opportunities on, with none of it used.
+    fn advance(&mut self, opportunities: u64) {
+        let count = self.opportunities.starts.len() as u64;
+        let index = self.index as u64 + opportunities;
+        self.base = self.base.saturating_add((index / count).saturating_mul(self.opportunities.duration));
+        self.index = (index % count) as usize;
+        self.left = self.bytes_per_opportunity;
+    }
+
+    /// Goes to the first opportunity at `position` or later.
+    fn wait_until(&mut self, position: u64) {
+        if self.position() >= position {
+            return;
+        }
+        self.advance(1);
+        if self.position() >= position {
+            return;
+        }
+        // An opportunity at the very end of a repetition comes before one at the start of the next.
+        let Steps { starts, duration } = &*self.opportunities;
+        self.base = (position - 1) - (position - 1) % duration;
+        let within = position - self.base;
+        self.index = starts.partition_point(|&start| start < within);
+        if self.index == starts.len() {
+            self.index = 0;
+            self.base = self.base.saturating_add(*duration);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,318 @@
+//! What a scenario says about a link's rate and delay: a number, or a series that is replayed.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use super::series::{Cursor, DelaySeries, Delivery, RateSeries, Steps, Transmitter};
+use crate::rng::Rng;
+use crate::time::Time;
+use crate::trace::{Offset, Trace, TraceError, TraceSource};
+use crate::units::{BitRate, Ranged, Seconds};
+
+/// A number, or a table whose `kind` says where the numbers come from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum Setting<N, K> {
+    /// The same all the time.
+    Constant(N),
+    /// It changes.
+    Varying(K),
+}
+
+/// The rate of a link: bit/s, or `{ kind = "rate-trace", file = "..." }`.
+pub type RateSetting = Setting<BitRate, RateKind>;
+
+/// The one-way delay of a link: seconds, or `{ kind = "delay-trace", file = "..." }`.
+pub type DelaySetting = Setting<Seconds, DelayKind>;
+
+impl<'de, N, K> Deserialize<'de> for Setting<N, K>
+where
+    N: Ranged,
+    K: Deserialize<'de>,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SettingVisitor(PhantomData))
+    }
+}
+
+/// Decides by the shape of the input, so that a refusal is about what was meant.
+struct SettingVisitor<N, K>(PhantomData<(N, K)>);
+
+impl<'de, N, K> de::Visitor<'de> for SettingVisitor<N, K>
+where
+    N: Ranged,
+    K: Deserialize<'de>,
+{
+    type Value = Setting<N, K>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}, or a table {{ kind = \"...\", ... }}", N::ALLOWED)
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Self::Value, E> {
+        N::try_from(value).map(Setting::Constant).map_err(E::custom)
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Self::Value, E> {
+        self.visit_f64(value as f64)
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Self::Value, E> {
+        self.visit_f64(value as f64)
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        K::deserialize(MapAccessDeserializer::new(map)).map(Setting::Varying)
+    }
+}
+
+/// A rate that varies.
+pub trait RateConfig {
+    /// Reads what it needs, once per scenario.
+    ///
+    /// # Errors
+    /// If a trace is missing or unfit.
+    fn prepare(&self, traces: &dyn TraceSource) -> Result<PreparedRate, TraceError>;
+}
+
+/// A delay that varies.
+pub trait DelayConfig {
+    /// Reads what it needs, once per scenario.
+    ///
+    /// # Errors
+    /// If a trace is missing or unfit.
+    fn prepare(&self, traces: &dyn TraceSource) -> Result<PreparedDelay, TraceError>;
+}
+
+crate::registry::registry! {
+    /// A rate that varies, by its `kind`.
+    rates: RateKind as RateConfig {
+        Trace = "rate-trace" => RateTrace,
+    }
+}
+
+crate::registry::registry! {
+    /// A delay that varies, by its `kind`.
+    delays: DelayKind as DelayConfig {
+        Trace = "delay-trace" => DelayTrace,
+    }
+}
+
+/// A recorded rate, as delivery opportunities or as bit/s over time; at its end the recording starts over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RateTrace {
+    /// A trace file of kind "delivery" or "rate".
+    pub file: String,
+    /// Where in the recording a run starts: seconds (0 unless set), or "random": another place in each run.
+    #[serde(default = "from_the_start")]
+    pub offset_s: Offset<Seconds>,
+}
+
+/// A recorded one-way delay; at its end the recording starts over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DelayTrace {
+    /// A trace file of kind "delay".
+    pub file: String,
+    /// Where in the recording a run starts: seconds (0 unless set), or "random": another place in each run.
+    #[serde(default = "from_the_start")]
+    pub offset_s: Offset<Seconds>,
+}
+
+/// Rate and delay recorded together stay together unless asked otherwise.
+fn from_the_start() -> Offset<Seconds> {
+    Offset::At(Seconds::new(0.0).expect("zero is allowed"))
+}
+
+impl RateSetting {
+    /// Reads what it needs, once per scenario.
+    ///
+    /// # Errors
+    /// If a trace is missing or unfit.
+    pub fn prepare(&self, traces: &dyn TraceSource) -> Result<PreparedRate, TraceError> {
+        match self {
+            Setting::Constant(rate) => Ok(PreparedRate(Rates::Constant(*rate))),
+            Setting::Varying(kind) => kind.as_dyn().prepare(traces),
+        }
+    }
+}
+
+impl DelaySetting {
+    /// Reads what it needs, once per scenario.
+    ///
+    /// # Errors
+    /// If a trace is missing or unfit.
+    pub fn prepare(&self, traces: &dyn TraceSource) -> Result<PreparedDelay, TraceError> {
+        match self {
+            Setting::Constant(delay) => Ok(PreparedDelay(Delays::Constant(delay.time()))),
+            Setting::Varying(kind) => kind.as_dyn().prepare(traces),
+        }
+    }
+}
+
+impl RateConfig for RateTrace {
+    fn prepare(&self, traces: &dyn TraceSource) -> Result<PreparedRate, TraceError> {
+        let trace = traces.load(&self.file)?;
+        let start = Start::new(self.offset_s, &trace);
+        Ok(PreparedRate(match &*trace {
+            Trace::Delivery { opportunity_s, bytes_per_opportunity, duration_s } => Rates::Delivery {
+                opportunities: Arc::new(Steps::new(opportunity_s, *duration_s)),
+                bytes: *bytes_per_opportunity,
+                start,
+            },
+            Trace::Rate { time_s, rate_bps, duration_s } => Rates::Steps {
+                steps: Arc::new(Steps::new(time_s, *duration_s)),
+                rate_bps: rate_bps.as_slice().into(),
+                start,
+            },
+            other => return Err(TraceError::wrong_kind(&self.file, other, "delivery or rate")),
+        }))
+    }
+}
+
+impl DelayConfig for DelayTrace {
+    fn prepare(&self, traces: &dyn TraceSource) -> Result<PreparedDelay, TraceError> {
+        let trace = traces.load(&self.file)?;
+        let Trace::Delay { time_s, delay_s, duration_s } = &*trace else {
+            return Err(TraceError::wrong_kind(&self.file, &trace, "delay"));
+        };
+        Ok(PreparedDelay(Delays::Steps {
+            steps: Arc::new(Steps::new(time_s, *duration_s)),
+            delays: delay_s.iter().map(|&delay| Time::from_secs_f64(delay)).collect(),
+            start: Start::new(self.offset_s, &trace),
+        }))
+    }
+}
+
+/// Where in a series a run starts.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    offset: Offset<Seconds>,
+    duration: Time,
+}
+
+impl Start {
+    fn new(offset: Offset<Seconds>, trace: &Trace) -> Self {
+        let duration_s = match trace {
+            Trace::Delivery { duration_s, .. } | Trace::Rate { duration_s, .. } | Trace::Delay { duration_s, .. } => {
+                *duration_s
+            }
+            Trace::PacketLoss { .. } | Trace::BitErrors { .. } => 0.0,
+        };
+        Start { offset, duration: Time::from_secs_f64(duration_s) }
+    }
+
+    fn draw(&self, rng: &mut Rng) -> Time {
+        match self.offset {
+            Offset::Random => Time::from_ps(rng.below(self.duration.as_ps())),
+            Offset::At(offset) => offset.time(),
+        }
+    }
+}
+
+/// A rate that is ready to start any number of runs.
+#[derive(Clone, Debug)]
+pub struct PreparedRate(Rates);
+
+#[derive(Clone, Debug)]
+enum Rates {
+    Constant(BitRate),
+    Steps { steps: Arc<Steps>, rate_bps: Arc<[f64]>, start: Start },
+    Delivery { opportunities: Arc<Steps>, bytes: u32, start: Start },
+}
+
+impl From<BitRate> for PreparedRate {
+    fn from(rate: BitRate) -> Self {
+        PreparedRate(Rates::Constant(rate))
+    }
+}
+
+impl From<Time> for PreparedDelay {
+    fn from(delay: Time) -> Self {
+        PreparedDelay(Delays::Constant(delay))
+    }
+}
+
+impl PreparedRate {
+    /// Begins a run.
+    pub fn start(&self, rng: &mut Rng) -> Transmitter {
+        match &self.0 {
+            Rates::Constant(rate) => Transmitter::constant(*rate),
+            Rates::Steps { start, .. } | Rates::Delivery { start, .. } => self.start_at(start.draw(rng)),
+        }
+    }
+
+    fn start_at(&self, offset: Time) -> Transmitter {
+        match &self.0 {
+            Rates::Constant(rate) => Transmitter::constant(*rate),
+            Rates::Steps { steps, rate_bps, .. } => {
+                Transmitter::Rate(RateSeries::new(Cursor::new(steps.clone(), offset), rate_bps.clone()))
+            }
+            Rates::Delivery { opportunities, bytes, .. } => {
+                Transmitter::Delivery(Delivery::new(opportunities.clone(), *bytes, offset))
+            }
+        }
+    }
+
+    /// The rate, if it never changes.
+    pub fn constant(&self) -> Option<BitRate> {
+        match self.0 {
+            Rates::Constant(rate) => Some(rate),
+            _ => None,
+        }
+    }
+
+    /// The rate averaged over the whole series, bit/s: what goodput is a fraction of.
+    pub fn mean_bps(&self) -> f64 {
+        match self.start_at(Time::ZERO) {
+            Transmitter::Constant { ps_per_byte } => 8e12 / ps_per_byte,
+            Transmitter::Rate(series) => series.mean_bps(),
+            Transmitter::Delivery(series) => series.mean_bps(),
+        }
+    }
+}
+
+/// A delay that is ready to start any number of runs.
+#[derive(Clone, Debug)]
+pub struct PreparedDelay(Delays);
+
+#[derive(Clone, Debug)]
+enum Delays {
+    Constant(Time),
+    Steps { steps: Arc<Steps>, delays: Arc<[Time]>, start: Start },
+}
+
+impl PreparedDelay {
+    /// Begins a run.
+    pub fn start(&self, rng: &mut Rng) -> DelaySeries {
+        match &self.0 {
+            Delays::Constant(delay) => DelaySeries::Constant(*delay),
+            Delays::Steps { steps, delays, start } => {
+                DelaySeries::Steps { cursor: Cursor::new(steps.clone(), start.draw(rng)), delays: delays.clone() }
+            }
+        }
+    }
+
+    /// The delay, if it never changes.
+    pub fn constant(&self) -> Option<Time> {
+        match self.0 {
+            Delays::Constant(delay) => Some(delay),
+            Delays::Steps { .. } => None,
+        }
+    }
+
+    /// The longest delay: what a window must at least bridge.
+    pub fn longest(&self) -> Time {
+        match &self.0 {
+            Delays::Constant(delay) => *delay,
+            Delays::Steps { delays, .. } => delays.iter().copied().max().unwrap_or(Time::ZERO),
+        }
+    }
+}

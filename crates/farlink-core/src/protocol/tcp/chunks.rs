@@ -1,0 +1,105 @@
+//! A queue of payload that is one chunk long in the engine and one per segment on the wire.
+
+use std::collections::VecDeque;
+
+use crate::payload::Payload;
+
+/// Payload in order. Joins chunks where that is free, so the common case never allocates.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chunks<D> {
+    front: D,
+    rest: VecDeque<D>,
+}
+
+impl<D: Payload> Chunks<D> {
+    /// Appends at the end.
+    #[inline]
+    pub(super) fn push(&mut self, data: D) {
+        if self.rest.is_empty() {
+            if self.front.is_empty() {
+                self.front = data;
+                return;
+            }
+            if let Err(data) = self.front.try_join(data) {
+                self.rest.push_back(data);
+            }
+        } else {
+            self.rest.push_back(data);
+        }
+    }
+
+    /// Removes and returns the first chunk.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<D> {
+        if self.front.is_empty() {
+            return None;
+        }
+        let next = if self.rest.is_empty() { D::default() } else { self.rest.pop_front().unwrap_or_default() };
+        Some(std::mem::replace(&mut self.front, next))
+    }
+
+    /// Drops the first `n` bytes.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[inline]
+    pub(super) fn advance(&mut self, mut n: usize) {
+        while n > 0 {
+            let step = n.min(self.front.len());
+            assert!(step > 0, "cannot drop more bytes than are queued");
+            self.front.split_to(step);
+            n -= step;
+            if self.front.is_empty() {
+                self.front = self.rest.pop_front().unwrap_or_default();
+            }
+        }
+    }
+
+    /// A copy of `n` bytes from `offset` on, cut short at a chunk's end.
+    #[inline]
+    pub(super) fn slice(&self, mut offset: usize, n: usize) -> D {
+        let mut chunk = &self.front;
+        let mut rest = self.rest.iter();
+        while offset >= chunk.len() {
+            offset -= chunk.len();
+            match rest.next() {
+                Some(next) => chunk = next,
+                None => return D::default(),
+            }
+        }
+        let mut copy = chunk.clone();
+        if offset > 0 {
+            copy.split_to(offset);
+        }
+        let n = n.min(copy.len());
+        copy.split_to(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Virtual;
+
+    #[test]
+    fn slices_and_advances_across_chunks() {
+        let mut chunks = Chunks::default();
+        chunks.push(b"abc".to_vec());
+        chunks.push(b"defg".to_vec());
+        assert_eq!(chunks.slice(1, 10), b"bc");
+        assert_eq!(chunks.slice(4, 2), b"ef");
+        assert_eq!(chunks.slice(7, 2), b"");
+        chunks.advance(4);
+        assert_eq!(chunks.pop(), Some(b"efg".to_vec()));
+        assert_eq!(chunks.pop(), None);
+    }
+
+    #[test]
+    fn lengths_join() {
+        let mut chunks = Chunks::default();
+        chunks.push(Virtual(u32::MAX));
+        chunks.push(Virtual(5));
+        assert_eq!(chunks.slice(u32::MAX as usize, 9), Virtual(5));
+        assert_eq!((chunks.pop(), chunks.pop(), chunks.pop()), (Some(Virtual(u32::MAX)), Some(Virtual(5)), None));
+    }
+}

@@ -1,0 +1,593 @@
+//! One side of a TCP connection: ties window, timer, reassembly and version together behind [`Endpoint`].
+
+use crate::endpoint::{Counters, Endpoint, Integrity, PathId, Probe, Rx, Stream, Transmit};
+use crate::event::{Abort, Event};
+use crate::payload::Payload;
+use crate::time::Time;
+
+use super::chunks::Chunks;
+use super::config::TcpConfig;
+use super::reassembly::Receiver;
+use super::rto::RetransmissionTimer;
+use super::segment::{Flags, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
+use super::variant::{Reaction, Running};
+use super::window::{Phase, Span, Window};
+
+/// States that matter to the driver (RFC 9293, section 3.3.2, with the closing states told apart by what was sent and
+/// received).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+    Aborted,
+}
+
+/// One side of a TCP connection.
+#[derive(Clone, Debug)]
+pub struct Connection<D> {
+    window: Window,
+    timer: RetransmissionTimer,
+    running: Running,
+    rx: Receiver<D>,
+    state: State,
+    /// A segment that was sent once and is being timed: (offset behind it, when it was sent).
+    timed: Option<(u64, Time)>,
+    initial_seq: u32,
+    peer_initial_seq: u32,
+    /// Data written and not acknowledged; starts at offset `buffer_start`.
+    buffer: Chunks<D>,
+    buffer_start: u64,
+    /// Offset behind the last byte written.
+    written_end: u64,
+    is_closing: bool,
+    has_peer_fin: bool,
+    events: EventSet,
+    sizes: Sizes,
+    /// The peer's latest timestamp value, to echo (TS.Recent of RFC 7323).
+    timestamp_recent: u32,
+    last_sent: Time,
+    restarts_after_idle: bool,
+    /// Timeouts of the segment at `una` in a row.
+    timeouts_in_a_row: u32,
+    peak_in_flight: u64,
+    timeouts: u64,
+}
+
+/// Header sizes and options agreed on.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    data_header_bytes: u16,
+    ack_header_bytes: u16,
+    window_shift: u8,
+    has_timestamps: bool,
+    uses_sack: bool,
+    has_fin: bool,
+}
+
+/// Bytes that the timestamps option adds, with padding (RFC 7323, appendix A).
+const TIMESTAMPS_BYTES: u16 = 12;
+/// More data than this waits unsent: no need to ask the application.
+const LOW_WATER_BYTES: u64 = 1 << 30;
+
+impl<D: Payload> Connection<D> {
+    /// The two sides of a connection, the active opener first. Without `handshake` both start established.
+    pub fn pair(config: &TcpConfig, seed: u64) -> (Self, Self) {
+        let mut active = Self::new(config, seed as u32);
+        let mut passive = Self::new(config, (seed >> 32) as u32);
+        active.peer_initial_seq = passive.initial_seq;
+        passive.peer_initial_seq = active.initial_seq;
+        if config.handshake {
+            active.state = State::SynSent;
+            active.window.end = 1;
+        }
+        (active, passive)
+    }
+
+    fn new(config: &TcpConfig, initial_seq: u32) -> Self {
+        let mss = config.segment_bytes.whole();
+        let offered = config.receive_window_segments.unwrap_or(config.max_window_segments).whole().saturating_mul(mss);
+        let offered = offered.min(MAX_WINDOW_BYTES);
+        //= https://www.rfc-editor.org/rfc/rfc7323#section-2.3
+        //# the shift count MUST be limited to 14
+        let window_shift = (0..14).find(|shift| offered >> shift <= u64::from(u16::MAX)).unwrap_or(14);
+        // Rounded up, so that the field as sent still covers the whole window.
+        let offered = offered.div_ceil(1 << window_shift) << window_shift;
+        let first = u64::from(!config.handshake);
+        let ack_every = if config.delayed_ack { 2 } else { 1 };
+        let mut rx = Receiver::new(ack_every, config.delayed_ack_timeout_s.time(), offered);
+        rx.next = first;
+        let header = |count: u64| u16::try_from(count).unwrap_or(u16::MAX);
+        let timestamps = if config.timestamps { TIMESTAMPS_BYTES } else { 0 };
+        Connection {
+            window: Window::new(config, first, offered),
+            timer: RetransmissionTimer::new(&config.rto),
+            running: Running::new(config.variant),
+            rx,
+            state: if config.handshake { State::Listen } else { State::Established },
+            timed: None,
+            initial_seq,
+            peer_initial_seq: 0,
+            buffer: Chunks::default(),
+            buffer_start: 1,
+            written_end: 1,
+            is_closing: false,
+            has_peer_fin: false,
+            events: if config.handshake { EventSet::default() } else { EventSet::CONNECTED },
+            sizes: Sizes {
+                data_header_bytes: header(config.header_bytes.whole()) + timestamps,
+                ack_header_bytes: header(config.ack_bytes.unwrap_or(config.header_bytes).whole()) + timestamps,
+                window_shift,
+                has_timestamps: config.timestamps,
+                uses_sack: config.variant.uses_sack(),
+                has_fin: config.fin,
+            },
+            timestamp_recent: 0,
+            last_sent: Time::ZERO,
+            restarts_after_idle: config.restart_after_idle,
+            timeouts_in_a_row: 0,
+            peak_in_flight: 0,
+            timeouts: 0,
+        }
+    }
+
+    /// Makes written data (and the FIN behind it) visible to the window.
+    fn update_end(&mut self) {
+        if self.state == State::Established {
+            let fin = u64::from(self.is_closing && self.sizes.has_fin);
+            self.window.end = self.written_end + fin;
+        }
+    }
+
+    /// The stream offset that a sequence or acknowledgement number means, given one nearby.
+    #[inline]
+    fn unwrap(number: u32, initial: u32, near: u64) -> u64 {
+        let near_number = initial.wrapping_add(near as u32);
+        near.wrapping_add_signed(i64::from(number.wrapping_sub(near_number) as i32))
+    }
+
+    fn handle_acknowledgement(&mut self, now: Time, segment: &Segment<D>) {
+        let ack = Self::unwrap(segment.ack, self.initial_seq, self.window.una);
+        if ack > self.window.max || (ack as i64) < 0 {
+            return; // acknowledges what was never sent
+        }
+        let mut has_new_sack = false;
+        if self.sizes.uses_sack {
+            for block in segment.sack.as_slice() {
+                let left = Self::unwrap(block.left, self.initial_seq, self.window.una);
+                let right = Self::unwrap(block.right, self.initial_seq, self.window.una);
+                has_new_sack |= self.running.on_sack_block(&mut self.window, left, right);
+            }
+        }
+        let shift = if segment.flags.has(Flags::SYN) { 0 } else { self.sizes.window_shift };
+        let peer_end = ack + (u64::from(segment.window) << shift);
+        let is_window_unchanged = peer_end <= self.window.peer_end;
+        self.window.peer_end = self.window.peer_end.max(peer_end);
+        if ack > self.window.una {
+            self.handle_new_acknowledgement(now, ack, segment);
+        } else if ack == self.window.una
+            && self.window.max > ack
+            && segment.payload.is_empty()
+            && is_window_unchanged
+            && !segment.flags.has(Flags::FIN)
+        {
+            self.running.on_duplicate(&mut self.window, has_new_sack);
+            if self.window.retransmit_first || self.window.nxt == self.window.una {
+                //= https://www.rfc-editor.org/rfc/rfc6298#section-3
+                //# RTT samples MUST NOT be made using segments that were retransmitted
+                self.timed = None;
+                self.timer.restart(now);
+            }
+        }
+    }
+
+    #[inline]
+    fn handle_new_acknowledgement(&mut self, now: Time, ack: u64, segment: &Segment<D>) {
+        let acked = ack - self.window.una;
+        self.window.advance(ack);
+        self.timeouts_in_a_row = 0;
+        if let Some(timestamps) = segment.timestamps.filter(|_| self.sizes.has_timestamps) {
+            let elapsed_ms = timestamp(now).wrapping_sub(timestamps.echo);
+            self.timer.sample(Time::from_millis(u64::from(elapsed_ms)));
+        } else if let Some((end, sent)) = self.timed
+            && ack >= end
+        {
+            self.timer.sample(now.since(sent));
+            self.timed = None;
+        }
+        let data_acked = ack.min(self.written_end).saturating_sub(self.buffer_start);
+        self.buffer.advance(data_acked as usize);
+        self.buffer_start += data_acked;
+        self.running.on_acknowledged(&mut self.window, acked);
+        self.window.is_cwnd_limited = false;
+        if !std::mem::take(&mut self.window.keeps_timer) {
+            self.timer.on_acknowledged(now, self.window.una == self.window.max);
+        }
+        if self.written_end - self.window.max.min(self.written_end) < LOW_WATER_BYTES && !self.is_closing {
+            self.events.insert(EventSet::WRITABLE);
+        }
+        if self.window.una == self.window.end && self.is_closing {
+            self.note_closed();
+        }
+    }
+
+    fn note_closed(&mut self) {
+        let is_peer_done = self.has_peer_fin || !self.sizes.has_fin;
+        if self.is_closing && is_peer_done && self.window.una == self.window.end {
+            self.events.insert(EventSet::CLOSED);
+        }
+    }
+
+    #[cold]
+    fn handle_control(&mut self, now: Time, segment: &Segment<D>) {
+        if segment.flags.has(Flags::RST) {
+            self.state = State::Aborted;
+            self.timer.deadline = Time::NEVER;
+            self.rx.ack_deadline = Time::NEVER;
+            self.events.insert(EventSet::ABORTED);
+            return;
+        }
+        if segment.flags.has(Flags::SYN) {
+            self.handle_syn(now, segment);
+            return;
+        }
+        match self.state {
+            State::SynReceived if segment.flags.has(Flags::ACK) => {
+                self.handle_acknowledgement(now, segment);
+                if self.window.una > 0 {
+                    self.establish();
+                    self.handle_text(now, segment);
+                }
+            }
+            State::Established => {
+                self.handle_acknowledgement(now, segment);
+                self.handle_text(now, segment);
+            }
+            _ => {}
+        }
+    }
+
+    fn handle_syn(&mut self, now: Time, segment: &Segment<D>) {
+        match self.state {
+            State::Listen => {
+                self.peer_initial_seq = segment.seq;
+                self.rx.next = 1;
+                self.window.peer_end = u64::from(segment.window);
+                self.window.end = 1;
+                self.state = State::SynReceived;
+            }
+            State::SynSent if segment.flags.has(Flags::ACK) => {
+                self.peer_initial_seq = segment.seq;
+                self.rx.next = 1;
+                self.handle_acknowledgement(now, segment);
+                if self.window.una > 0 {
+                    self.establish();
+                    self.rx.ack_now = true;
+                }
+            }
+            // A SYN that arrives again: its acknowledgement was lost.
+            State::SynReceived => self.window.nxt = self.window.una,
+            State::Established => self.rx.ack_now = true,
+            State::SynSent | State::Aborted => {}
+        }
+    }
+
+    fn establish(&mut self) {
+        self.state = State::Established;
+        self.events.insert(EventSet::CONNECTED);
+        self.window.phase = Phase::Open;
+        self.window.recover = 0;
+        self.update_end();
+    }
+
+    /// Payload and FIN of a segment in an established connection.
+    #[inline]
+    fn handle_text(&mut self, now: Time, segment: &Segment<D>) {
+        let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.next);
+        if !segment.payload.is_empty() {
+            self.rx.on_data(now, start, &segment.payload);
+        }
+        if segment.flags.has(Flags::FIN) {
+            self.handle_fin(start + segment.payload.len() as u64);
+        }
+    }
+
+    #[cold]
+    fn handle_fin(&mut self, offset: u64) {
+        self.rx.ack_now = true;
+        if offset == self.rx.next && !self.has_peer_fin {
+            self.rx.next += 1;
+            self.has_peer_fin = true;
+            self.events.insert(EventSet::FINISHED);
+            self.note_closed();
+        }
+    }
+
+    /// Builds the segment of a span; spans of no length are pure acknowledgements.
+    #[inline]
+    fn build(&mut self, now: Time, span: Span) -> Segment<D> {
+        let end = span.start + u64::from(span.len);
+        let mut flags = Flags::ACK;
+        let mut payload = D::default();
+        let mut syn = SynOptions::default();
+        if span.len > 0 {
+            if span.start == 0 {
+                flags = if self.state == State::SynSent { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
+                syn = self.syn_options();
+            } else {
+                let len = end.min(self.written_end).saturating_sub(span.start);
+                if len > 0 {
+                    payload = self.buffer.slice((span.start - self.buffer_start) as usize, len as usize);
+                }
+                // A slice may be cut short at a chunk's end; the FIN follows only the true last byte.
+                if end > self.written_end && span.start + payload.len() as u64 == self.written_end {
+                    flags = flags.with(Flags::FIN);
+                }
+            }
+        }
+        let shift = if span.len > 0 && span.start == 0 { 0 } else { self.sizes.window_shift };
+        let mut header_bytes =
+            if payload.is_empty() { self.sizes.ack_header_bytes } else { self.sizes.data_header_bytes };
+        let mut sack = SackBlocks::default();
+        if self.rx.has_gaps() && self.sizes.uses_sack {
+            sack = self.sack_blocks();
+            header_bytes += 4 + 8 * sack.as_slice().len() as u16;
+        }
+        let ack =
+            if self.state == State::SynSent { 0 } else { self.peer_initial_seq.wrapping_add(self.rx.next as u32) };
+        Segment {
+            seq: self.initial_seq.wrapping_add(span.start as u32),
+            ack,
+            flags,
+            header_bytes,
+            window: u16::try_from(self.rx.window() >> shift).unwrap_or(u16::MAX),
+            timestamps: self
+                .sizes
+                .has_timestamps
+                .then(|| Timestamps { value: timestamp(now), echo: self.timestamp_recent }),
+            syn,
+            sack,
+            payload,
+        }
+    }
+
+    #[cold]
+    fn syn_options(&self) -> SynOptions {
+        SynOptions {
+            mss: u16::try_from(self.window.mss).unwrap_or(u16::MAX),
+            window_shift: Some(self.sizes.window_shift),
+            sack_permitted: self.sizes.uses_sack,
+        }
+    }
+
+    #[cold]
+    fn sack_blocks(&self) -> SackBlocks {
+        //= https://www.rfc-editor.org/rfc/rfc2018#section-3
+        //# a SACK option that specifies n blocks will have a length of 8*n+2 bytes, so the 40 bytes available for TCP
+        //# options can specify a maximum of 4 blocks [...] with the Timestamp option [...] a maximum of 3 SACK blocks
+        let most = if self.sizes.has_timestamps { 3 } else { 4 };
+        let mut sack = SackBlocks::default();
+        self.rx.sack_blocks(most, |left, right| {
+            let number = |offset: u64| self.peer_initial_seq.wrapping_add(offset as u32);
+            sack.push(SackBlock { left: number(left), right: number(right) });
+        });
+        sack
+    }
+
+    /// Bookkeeping of a segment that takes up sequence numbers.
+    #[inline]
+    fn note_sent(&mut self, now: Time, span: Span) {
+        let end = span.start + u64::from(span.len);
+        if span.start < self.window.max {
+            self.timed = None; // Karn's algorithm: sent again, not to be timed
+        } else if self.timed.is_none() && !self.sizes.has_timestamps {
+            self.timed = Some((end, now));
+        }
+        self.running.on_sent(&mut self.window, span);
+        self.timer.on_sent(now);
+        self.last_sent = now;
+        self.peak_in_flight = self.peak_in_flight.max(self.window.max - self.window.una);
+    }
+
+    /// Slow start again after a pause: what was learnt about the path is old.
+    #[inline]
+    fn restart_if_idle(&mut self, now: Time) {
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-4.1
+        //# a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data in an
+        //# interval exceeding the retransmission timeout.
+        if self.window.una == self.window.max && self.restarts_after_idle && self.window.una > 1 {
+            let is_idle = now.since(self.last_sent) > self.timer.rto();
+            if is_idle && self.window.phase == Phase::Open {
+                let restart_window = 10.0 * self.window.mss_f64();
+                self.window.cwnd = self.window.cwnd.min(restart_window);
+            }
+        }
+    }
+
+    /// Nothing is in flight, data waits, and the peer's window is shut: ask from time to time.
+    #[cold]
+    fn arm_persist_timer(&mut self, now: Time) {
+        if self.timer.deadline == Time::NEVER {
+            self.timer.restart(now);
+        }
+    }
+
+    fn is_window_shut(&self) -> bool {
+        self.window.una == self.window.max
+            && self.window.segment_len(self.window.nxt) > 0
+            && self.window.nxt + u64::from(self.window.segment_len(self.window.nxt)) > self.window.peer_end
+    }
+}
+
+/// Largest window that RFC 7323 can express.
+const MAX_WINDOW_BYTES: u64 = 0xffff << 14;
+
+/// The timestamp clock ticks in milliseconds (RFC 7323, section 5.4).
+#[inline]
+fn timestamp(now: Time) -> u32 {
+    (now.as_ps() / 1_000_000_000) as u32
+}
+
+impl<D: Payload> Endpoint for Connection<D> {
+    type Packet = Segment<D>;
+
+    #[inline]
+    fn handle_packet(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
+        if rx.integrity == Integrity::PayloadDamaged {
+            return; // the checksum would have dropped it
+        }
+        if let Some(timestamps) = segment.timestamps {
+            //= https://www.rfc-editor.org/rfc/rfc7323#section-4.3
+            //# If SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, then SEG.TSval is copied to TS.Recent
+            let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.next);
+            if start <= self.rx.next || segment.flags.has(Flags::SYN) {
+                self.timestamp_recent = timestamps.value;
+            }
+        }
+        const SPECIAL: u8 = Flags::SYN.0 | Flags::RST.0;
+        if segment.flags.0 & SPECIAL != 0 || self.state != State::Established {
+            self.handle_control(now, segment);
+            return;
+        }
+        self.handle_acknowledgement(now, segment);
+        self.handle_text(now, segment);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.rx.on_timeout(now);
+        if self.timer.deadline > now {
+            return;
+        }
+        self.timer.deadline = Time::NEVER;
+        self.timer.back_off();
+        if self.window.una == self.window.max {
+            if self.is_window_shut() {
+                // A probe of one byte beyond the window (RFC 9293, section 3.8.6.1).
+                self.window.peer_end = self.window.nxt + u64::from(self.window.segment_len(self.window.nxt).min(1));
+                self.timer.restart(now);
+            }
+            return;
+        }
+        self.timeouts += 1;
+        self.timed = None;
+        self.window.on_timeout(self.timeouts_in_a_row == 0);
+        self.timeouts_in_a_row += 1;
+        self.running.on_timeout(&mut self.window);
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Time, _path: PathId) -> Option<Transmit<Segment<D>>> {
+        if self.state == State::Aborted {
+            return None;
+        }
+        self.restart_if_idle(now);
+        if let Some(mut span) = self.running.next_segment(&mut self.window) {
+            let segment = self.build(now, span);
+            // A payload cut short at a chunk's end makes a shorter segment.
+            span.len = segment.sequence_len().max(u32::from(span.len > 0));
+            self.note_sent(now, span);
+            self.rx.on_ack_sent();
+            return Some(Transmit::plain(segment));
+        }
+        if self.is_window_shut() {
+            self.arm_persist_timer(now);
+        }
+        if self.rx.ack_now {
+            let segment = self.build(now, Span { start: self.window.nxt.max(self.window.max), len: 0 });
+            self.rx.on_ack_sent();
+            return Some(Transmit::plain(segment));
+        }
+        None
+    }
+
+    #[inline]
+    fn poll_event(&mut self) -> Option<Event> {
+        if self.events.is_empty() { None } else { self.events.pop() }
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Time> {
+        let next = self.timer.deadline.min(self.rx.ack_deadline);
+        (next != Time::NEVER).then_some(next)
+    }
+
+    fn counters(&self) -> Counters {
+        Counters {
+            timeouts: self.timeouts,
+            fast_retransmits: self.window.fast_retransmits,
+            peak_reorder_bytes: self.rx.peak_early_bytes,
+            peak_send_buffer_bytes: self.peak_in_flight,
+        }
+    }
+
+    fn probe(&self) -> Probe {
+        Probe {
+            cwnd_bytes: Some(self.window.cwnd),
+            ssthresh_bytes: Some(self.window.ssthresh),
+            rtt: self.timer.latest,
+            in_flight_bytes: Some(self.window.flight()),
+            acknowledged_bytes: Some(self.window.una.saturating_sub(1)),
+        }
+    }
+}
+
+impl<D: Payload> Stream<D> for Connection<D> {
+    fn write(&mut self, _now: Time, data: &mut D) -> usize {
+        let n = data.len();
+        if n == 0 || self.is_closing {
+            return 0;
+        }
+        self.written_end += n as u64;
+        self.buffer.push(std::mem::take(data));
+        self.update_end();
+        n
+    }
+
+    #[inline]
+    fn read(&mut self) -> Option<D> {
+        self.rx.read()
+    }
+
+    fn close(&mut self, _now: Time) {
+        self.is_closing = true;
+        self.update_end();
+        self.note_closed();
+    }
+}
+
+/// Events waiting for the application; each happens at most once at a time, so a set of bits holds them in order of
+/// importance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct EventSet(u8);
+
+impl EventSet {
+    const CONNECTED: EventSet = EventSet(1);
+    const WRITABLE: EventSet = EventSet(2);
+    const FINISHED: EventSet = EventSet(4);
+    const CLOSED: EventSet = EventSet(8);
+    const ABORTED: EventSet = EventSet(16);
+
+    #[inline]
+    fn insert(&mut self, event: EventSet) {
+        self.0 |= event.0;
+    }
+
+    #[inline]
+    fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    fn pop(&mut self) -> Option<Event> {
+        let lowest = self.0 & self.0.wrapping_neg();
+        self.0 ^= lowest;
+        match EventSet(lowest) {
+            EventSet::CONNECTED => Some(Event::Connected),
+            EventSet::WRITABLE => Some(Event::Writable),
+            EventSet::FINISHED => Some(Event::Finished),
+            EventSet::CLOSED => Some(Event::Closed),
+            EventSet::ABORTED => Some(Event::Aborted(Abort::Reset)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Reno: fast recovery that ends with the first acknowledgement of new data (RFC 5681, section 3.2).
+
+use super::Reaction;
+use crate::protocol::tcp::window::{Phase, Window};
+
+/// Repairs one loss per window well; several usually end in a timeout.
+#[derive(Clone, Debug, Default)]
+pub(in crate::protocol::tcp) struct Reno;
+
+impl Reaction for Reno {
+    #[inline]
+    fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
+        window.dup_acks = 0;
+        if window.phase == Phase::Recovery {
+            //= https://www.rfc-editor.org/rfc/rfc5681#section-3.2
+            //# When the next ACK arrives that acknowledges previously unacknowledged data, a TCP MUST set cwnd to
+            //# ssthresh
+            window.cwnd = window.ssthresh.min(window.cwnd_cap);
+            window.phase = Phase::Open;
+        } else {
+            window.grow(acked);
+        }
+    }
+
+    fn on_duplicate(&mut self, window: &mut Window, _has_new_sack: bool) {
+        if window.phase == Phase::Recovery {
+            inflate(window);
+        } else if window.is_loss_found() {
+            enter_fast_recovery(window);
+        }
+    }
+}
+
+/// Fast retransmit (also NewReno's).
+pub(super) fn enter_fast_recovery(window: &mut Window) {
+    window.begin_reaction();
+    window.phase = Phase::Recovery;
+    //= https://www.rfc-editor.org/rfc/rfc5681#section-3.2
+    //# The lost segment starting at SND.UNA MUST be retransmitted and cwnd set to ssthresh plus 3*SMSS.
+    window.cwnd = window.ssthresh + f64::from(window.dup_ack_threshold) * window.mss_f64();
+    window.retransmit_first = true;
+}
+
+/// A segment has left the network (also NewReno's).
+pub(super) fn inflate(window: &mut Window) {
+    //= https://www.rfc-editor.org/rfc/rfc5681#section-3.2
+    //# For each additional duplicate ACK received (after the third), cwnd MUST be incremented by SMSS.
+    window.cwnd += window.mss_f64();
+}

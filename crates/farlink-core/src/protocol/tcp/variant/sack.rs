@@ -1,0 +1,147 @@
+//! Recovery from selective acknowledgements (RFC 6675).
+
+use super::Reaction;
+use super::scoreboard::Scoreboard;
+use crate::protocol::tcp::window::{Phase, Span, Window};
+
+/// Repairs any number of losses in about one round trip.
+#[derive(Clone, Debug, Default)]
+pub(in crate::protocol::tcp) struct Sack {
+    board: Scoreboard,
+    /// Highest offset retransmitted in this recovery (HighRxt).
+    high_rxt: u64,
+    /// The one retransmission that rule 4 allows per recovery is spent.
+    is_rescue_spent: bool,
+}
+
+impl Reaction for Sack {
+    #[inline]
+    fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
+        window.dup_acks = 0;
+        if !self.board.is_empty() {
+            self.board.advance(window.una);
+        }
+        if window.phase != Phase::Recovery {
+            window.grow(acked);
+        } else if window.una >= window.recover {
+            //= https://www.rfc-editor.org/rfc/rfc6675#section-5
+            //# An incoming cumulative ACK for a sequence number greater than RecoveryPoint signals the end of loss
+            //# recovery
+            window.phase = Phase::Open;
+        }
+    }
+
+    fn on_duplicate(&mut self, window: &mut Window, has_new_sack: bool) {
+        //= https://www.rfc-editor.org/rfc/rfc6675#section-2
+        //# a segment that arrives carrying a SACK option is considered a duplicate acknowledgment if it [...] identifies
+        //# previously unacknowledged and un-SACKed octets
+        if window.phase == Phase::Recovery || !has_new_sack {
+            return;
+        }
+        let is_enough = window.is_loss_found();
+        //= https://www.rfc-editor.org/rfc/rfc6675#section-5
+        //# If DupAcks < DupThresh but IsLost (HighACK + 1) returns true [...] loss has been detected
+        let is_lost = self.lost_below(window) > window.una && !window.is_guarded();
+        if is_enough || is_lost {
+            window.begin_reaction();
+            window.phase = Phase::Recovery;
+            window.cwnd = window.ssthresh;
+            window.retransmit_first = true;
+            self.high_rxt = window.una;
+            self.is_rescue_spent = false;
+        }
+    }
+
+    fn on_sack_block(&mut self, window: &Window, left: u64, right: u64) -> bool {
+        let is_plausible = left >= window.una && right <= window.max;
+        is_plausible && self.board.add(left, right)
+    }
+
+    fn on_timeout(&mut self, _window: &mut Window) {
+        //= https://www.rfc-editor.org/rfc/rfc2018#section-8
+        //# After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits
+        self.board.clear();
+    }
+
+    #[inline]
+    fn next_segment(&mut self, window: &mut Window) -> Option<Span> {
+        if window.retransmit_first || window.phase != Phase::Recovery {
+            if !self.board.is_empty() && window.phase == Phase::Loss {
+                self.skip_reported(window);
+            }
+            return window.next_in_window();
+        }
+        //= https://www.rfc-editor.org/rfc/rfc6675#section-5
+        //# (C) If cwnd - pipe >= 1 SMSS, the sender SHOULD transmit one or more segments
+        if (window.cwnd as u64) < self.pipe(window) + u64::from(window.mss) {
+            return None;
+        }
+        self.next_seg(window)
+    }
+
+    #[inline]
+    fn on_sent(&mut self, window: &mut Window, span: Span) {
+        if window.phase == Phase::Recovery && span.start < window.nxt {
+            self.high_rxt = self.high_rxt.max(span.start + u64::from(span.len));
+        }
+        window.on_sent(span);
+    }
+}
+
+impl Sack {
+    fn lost_below(&self, window: &Window) -> u64 {
+        self.board.lost_below(window.dup_ack_threshold, window.mss)
+    }
+
+    /// Bytes that are thought to be in the network (SetPipe of RFC 6675, section 4).
+    fn pipe(&self, window: &Window) -> u64 {
+        //= https://www.rfc-editor.org/rfc/rfc6675#section-4
+        //# If IsLost (S1) returns false: Pipe is incremented by 1.
+        //# If S1 <= HighRxt: Pipe is incremented by 1.
+        let not_lost_from = self.lost_below(window).max(window.una);
+        let not_lost = window.nxt.saturating_sub(not_lost_from) - self.board.bytes_above(not_lost_from);
+        let resent_to = self.high_rxt.max(window.una);
+        let resent = resent_to - window.una - self.board.bytes_below(resent_to);
+        not_lost + resent
+    }
+
+    /// What to send next (NextSeg of RFC 6675, section 4).
+    fn next_seg(&mut self, window: &mut Window) -> Option<Span> {
+        let from = self.high_rxt.max(window.una);
+        let (hole, hole_end) = self.board.gap_from(from);
+        let resend = |start: u64, end: u64| Span { start, len: window.segment_len(start).min((end - start) as u32) };
+
+        // (1) A hole that counts as lost.
+        if let Some(end) = hole_end
+            && hole < self.lost_below(window)
+        {
+            return Some(resend(hole, end));
+        }
+        // (2) New data, if the peer's window has room.
+        let len = window.segment_len(window.nxt);
+        if len > 0 && window.nxt + u64::from(len) <= window.peer_end {
+            return Some(Span { start: window.nxt, len });
+        }
+        // (3) A hole that may be lost.
+        if let Some(end) = hole_end {
+            return Some(resend(hole, end));
+        }
+        // (4) Once per recovery, the last segment sent, if it was not reported.
+        let rescue = window.max.saturating_sub(u64::from(window.mss)).max(hole);
+        if !self.is_rescue_spent && hole < window.recover && rescue < window.max {
+            self.is_rescue_spent = true;
+            return Some(resend(rescue, window.max));
+        }
+        None
+    }
+
+    /// After a timeout everything is sent again, except what the receiver reports to have.
+    fn skip_reported(&self, window: &mut Window) {
+        let (gap, gap_end) = self.board.gap_from(window.nxt);
+        if gap > window.nxt && (gap_end.is_some() || gap <= window.max) {
+            window.nxt = gap.min(window.max);
+        }
+        // What was reported is no longer in flight.
+        window.extra = self.board.bytes_below(window.nxt);
+    }
+}

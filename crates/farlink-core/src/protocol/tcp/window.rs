@@ -1,0 +1,242 @@
+//! What every TCP version shares: the send window, the congestion window and which segment may go next.
+
+use super::config::TcpConfig;
+
+/// Where the sender stands with respect to loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// No loss is being repaired.
+    Open,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout, until everything sent before it is acknowledged.
+    Loss,
+}
+
+/// A stretch of the stream to put into one segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start: u64,
+    pub(super) len: u32,
+}
+
+/// Send window and congestion window. Offsets count this side's stream: 0 is the SYN, 1 the first byte, the FIN the one
+/// behind the last.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    /// Oldest offset not acknowledged (SND.UNA).
+    pub(super) una: u64,
+    /// Next offset to send (SND.NXT); falls back to `una` when everything is sent again.
+    pub(super) nxt: u64,
+    /// Highest offset ever sent, plus one.
+    pub(super) max: u64,
+    /// End of what may be sent as far as the application goes: data written, and the FIN.
+    pub(super) end: u64,
+    /// End of the window that the peer offers.
+    pub(super) peer_end: u64,
+    /// Congestion window, bytes. A float, as its growth in congestion avoidance is a fraction of a byte.
+    pub(super) cwnd: f64,
+    /// Slow-start threshold, bytes.
+    pub(super) ssthresh: f64,
+    /// Congestion window may not exceed this, bytes.
+    pub(super) cwnd_cap: f64,
+    pub(super) mss: u32,
+    /// Duplicate acknowledgements in a row.
+    pub(super) dup_acks: u32,
+    pub(super) dup_ack_threshold: u32,
+    /// Bytes in flight when the first of them arrived: before limited transmit added to it.
+    flight_before_dup_acks: u64,
+    /// Bytes that limited transmit allows beyond the congestion window.
+    pub(super) extra: u64,
+    /// Highest offset sent when the last loss was found ("recover" of RFC 6582, RecoveryPoint of RFC 6675).
+    pub(super) recover: u64,
+    pub(super) phase: Phase,
+    /// Send the segment at `una` again, whatever the window says.
+    pub(super) retransmit_first: bool,
+    /// The acknowledgement at hand does not restart the retransmission timer.
+    pub(super) keeps_timer: bool,
+    /// The congestion window held the sender back since the last acknowledgement.
+    pub(super) is_cwnd_limited: bool,
+    pub(super) is_limited_transmit: bool,
+    pub(super) has_recover_guard: bool,
+    pub(super) fast_retransmits: u64,
+}
+
+impl Window {
+    pub(super) fn new(config: &TcpConfig, start: u64, peer_window: u64) -> Self {
+        let mss = u32::try_from(config.segment_bytes.whole()).unwrap_or(u32::MAX);
+        let bytes = |segments: u64| segments as f64 * f64::from(mss);
+        let cwnd_cap = bytes(config.max_window_segments.whole());
+        Window {
+            una: start,
+            nxt: start,
+            max: start,
+            end: start,
+            peer_end: start + peer_window,
+            cwnd: bytes(config.initial_window_segments.whole()).min(cwnd_cap),
+            ssthresh: config.initial_ssthresh_segments.map_or(f64::INFINITY, |n| bytes(n.whole())),
+            cwnd_cap,
+            mss,
+            dup_acks: 0,
+            dup_ack_threshold: u32::try_from(config.duplicate_ack_threshold.whole()).unwrap_or(u32::MAX),
+            flight_before_dup_acks: 0,
+            extra: 0,
+            // Nothing was lost yet, and nothing below this offset was sent.
+            recover: 0,
+            phase: Phase::Open,
+            retransmit_first: false,
+            keeps_timer: false,
+            is_cwnd_limited: false,
+            is_limited_transmit: config.limited_transmit,
+            has_recover_guard: config.recover_guard,
+            fast_retransmits: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn mss_f64(&self) -> f64 {
+        f64::from(self.mss)
+    }
+
+    /// Bytes sent and not acknowledged, as the send pointer counts them.
+    #[inline]
+    pub(super) fn flight(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    /// Length of the segment that would start at `start`. The SYN (offset 0) travels alone.
+    #[inline]
+    pub(super) fn segment_len(&self, start: u64) -> u32 {
+        let most = if start == 0 { 1 } else { u64::from(self.mss) };
+        self.end.saturating_sub(start).min(most) as u32
+    }
+
+    /// The next segment: the one to repeat, or the one at the send pointer if the window has room for it.
+    #[inline]
+    pub(super) fn next_in_window(&mut self) -> Option<Span> {
+        if self.retransmit_first {
+            self.retransmit_first = false;
+            return Some(Span { start: self.una, len: self.segment_len(self.una) });
+        }
+        let len = self.segment_len(self.nxt);
+        if len == 0 {
+            return None;
+        }
+        let after = self.nxt + u64::from(len);
+        if after > self.una + self.cwnd as u64 + self.extra {
+            self.is_cwnd_limited = true;
+            return None;
+        }
+        (after <= self.peer_end).then_some(Span { start: self.nxt, len })
+    }
+
+    /// A segment goes out.
+    #[inline]
+    pub(super) fn on_sent(&mut self, span: Span) {
+        let after = span.start + u64::from(span.len);
+        if after > self.nxt {
+            self.nxt = after;
+            self.max = self.max.max(after);
+        }
+    }
+
+    /// Grows the congestion window for one acknowledgement of new data.
+    #[inline]
+    pub(super) fn grow(&mut self, acked: u64) {
+        // Only a window that was used is known to be safe (RFC 7661 argues why).
+        if !self.is_cwnd_limited || self.cwnd >= self.cwnd_cap {
+            return;
+        }
+        let mss = self.mss_f64();
+        let increase = if self.cwnd < self.ssthresh {
+            //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
+            //# cwnd += min (N, SMSS)
+            mss.min(acked as f64)
+        } else {
+            //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
+            //# cwnd += SMSS*SMSS/cwnd
+            mss * mss / self.cwnd
+        };
+        self.cwnd = (self.cwnd + increase).min(self.cwnd_cap);
+    }
+
+    /// Half of a flight, at least two segments.
+    fn half(&self, flight: u64) -> f64 {
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
+        //# ssthresh = max (FlightSize / 2, 2*SMSS)
+        (flight as f64 / 2.0).max(2.0 * self.mss_f64())
+    }
+
+    /// Whether duplicate acknowledgements may still be echoes of the loss that was reacted to already.
+    pub(super) fn is_guarded(&self) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc6582#section-3.2
+        //# If the Cumulative Acknowledgment field covers more than recover
+        self.has_recover_guard && self.una <= self.recover && self.recover > 0
+    }
+
+    /// One more duplicate acknowledgement outside recovery; `true` if it is the one that means a loss.
+    pub(super) fn is_loss_found(&mut self) -> bool {
+        if self.dup_acks == 0 {
+            self.flight_before_dup_acks = self.flight();
+        }
+        self.dup_acks += 1;
+        if self.dup_acks == self.dup_ack_threshold {
+            return !self.is_guarded();
+        }
+        if self.is_limited_transmit && self.dup_acks < self.dup_ack_threshold.min(3) {
+            //= https://www.rfc-editor.org/rfc/rfc3042#section-2
+            //# The amount of outstanding data would remain less than or equal to the congestion window plus 2
+            //# segments.
+            self.extra = u64::from(self.dup_acks) * u64::from(self.mss);
+        }
+        false
+    }
+
+    /// Enters fast recovery or the like: remembers where the loss was found.
+    pub(super) fn begin_reaction(&mut self) {
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.2
+        //# As specified in [RFC3042], the additional data sent in limited transmit MUST NOT be included in this
+        //# calculation.
+        self.ssthresh = self.half(self.flight().min(self.flight_before_dup_acks));
+        self.recover = self.max;
+        self.extra = 0;
+        self.fast_retransmits += 1;
+    }
+
+    /// What every version does on a retransmission timeout.
+    pub(super) fn on_timeout(&mut self, is_first_of_segment: bool) {
+        if self.una == 0 {
+            //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
+            //# the initial window used by a sender after a correctly transmitted SYN MUST be one segment
+            self.cwnd = self.mss_f64();
+            self.nxt = 0;
+            return;
+        }
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
+        //# when a TCP sender detects segment loss using the retransmission timer and the given segment has already
+        //# been retransmitted [...] the value of ssthresh is held constant.
+        if is_first_of_segment {
+            self.ssthresh = self.half(self.flight());
+        }
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
+        //# upon a timeout [...] cwnd MUST be set to no more than the loss window, LW, which equals 1 full-sized segment
+        self.cwnd = self.mss_f64();
+        self.phase = Phase::Loss;
+        self.recover = self.max;
+        self.dup_acks = 0;
+        self.extra = 0;
+        self.retransmit_first = false;
+        self.nxt = self.una;
+    }
+
+    /// An acknowledgement moved `una`: keeps the pointers in order and ends the loss phase when it is over.
+    #[inline]
+    pub(super) fn advance(&mut self, una: u64) {
+        self.una = una;
+        self.nxt = self.nxt.max(una);
+        self.extra = 0;
+        if self.phase == Phase::Loss && una >= self.recover {
+            self.phase = Phase::Open;
+        }
+    }
+}

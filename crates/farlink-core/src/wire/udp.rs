@@ -1,0 +1,98 @@
+//! UDP datagrams on the wire (RFC 768).
+
+use etherparse::{IpNumber, UdpHeader, UdpSlice};
+
+use crate::endpoint::Integrity;
+use crate::protocol::udp::Datagram;
+
+use super::{Codec, Decoded, Envelope, TooLong, WirePayload, append_packet, ipv4};
+
+/// Length of the IPv4 and the UDP header.
+const HEADER_BYTES: u16 = ipv4::HEADER_BYTES + UdpHeader::LEN as u16;
+
+/// Reading sets [`Datagram::header_bytes`] to 28, which is what the headers have on the wire, whatever the scenario counted.
+impl<D: WirePayload> Codec for Datagram<D> {
+    fn encode_headers(&self, envelope: &Envelope, out: &mut Vec<u8>) {
+        let bytes = UdpHeader::LEN + self.payload.len();
+        let mut header = UdpHeader {
+            source_port: envelope.source.port(),
+            destination_port: envelope.destination.port(),
+            length: u16::try_from(bytes).unwrap_or(0),
+            checksum: 0,
+        };
+        //= https://www.rfc-editor.org/rfc/rfc768
+        //# If the computed  checksum  is zero,  it is transmitted  as all ones
+        let checksum = envelope
+            .pseudo_header(IpNumber::UDP, bytes)
+            .add_slice(&header.to_bytes())
+            .add_slice(self.payload.content().unwrap_or_default())
+            .to_ones_complement_with_no_zero();
+        header.checksum = checksum.to_be();
+
+        ipv4::append_header(envelope, IpNumber::UDP, bytes, out);
+        out.extend_from_slice(&header.to_bytes());
+    }
+
+    fn encode(&self, envelope: &Envelope, out: &mut Vec<u8>) -> Result<(), TooLong> {
+        append_packet(self, &self.payload, envelope, out)
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Decoded<Self>> {
+        let (mut envelope, bytes) = ipv4::parse(bytes, IpNumber::UDP)?;
+        let datagram = UdpSlice::from_slice(bytes).ok()?;
+        // A length that differs from the network layer's would leave bytes out of the checksum.
+        let is_whole = usize::from(datagram.length()) == bytes.len();
+        //= https://www.rfc-editor.org/rfc/rfc1122#section-4.1.3.4
+        //# An application MAY optionally be able to
+        //# control whether UDP datagrams without checksums should be
+        //# discarded or passed to the application.
+        // They are discarded: every sender here has checksums, so one that arrives without was damaged.
+        let has_checksum = datagram.checksum() != 0;
+        let is_sound = envelope.pseudo_header(IpNumber::UDP, bytes.len()).add_slice(bytes).ones_complement() == 0;
+        if !is_whole || !has_checksum || !is_sound {
+            return None;
+        }
+        envelope.source.set_port(datagram.source_port());
+        envelope.destination.set_port(datagram.destination_port());
+        let packet = Datagram { header_bytes: HEADER_BYTES, payload: D::from_wire(datagram.payload()) };
+        Some(Decoded { packet, envelope, integrity: Integrity::Intact })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Virtual;
+
+    #[test]
+    fn a_datagram_has_the_bytes_of_the_rfc() {
+        let datagram = Datagram { header_bytes: 28, payload: b"ab".to_vec() };
+        let mut bytes = Vec::new();
+        datagram.encode(&Envelope::simulated(0), &mut bytes).unwrap();
+
+        // The sum: addresses 1403, protocol 11, length a (twice), ports c000 and 9c40, data 6162 = 1d1ca -> d1cb.
+        assert_eq!(bytes[20..], [0xc0, 0x00, 0x9c, 0x40, 0, 10, !0xd1, !0xcb, b'a', b'b']);
+    }
+
+    #[test]
+    fn a_datagram_without_checksum_is_dropped() {
+        let mut bytes = Vec::new();
+        Datagram { header_bytes: 28, payload: Virtual(4) }.encode(&Envelope::simulated(0), &mut bytes).unwrap();
+        assert!(Datagram::<Virtual>::decode(&bytes).is_some());
+        bytes[26..28].fill(0);
+        assert_eq!(Datagram::<Virtual>::decode(&bytes), None);
+    }
+
+    #[test]
+    fn what_ipv4_cannot_hold_is_refused_and_leaves_nothing() {
+        let mut bytes = vec![7];
+        let longest = Datagram { header_bytes: 28, payload: Virtual(65_507) };
+        assert_eq!(longest.encode(&Envelope::simulated(0), &mut bytes), Ok(()));
+        assert_eq!(bytes.len(), 1 + 65_535);
+
+        bytes.truncate(1);
+        let longer = Datagram { header_bytes: 28, payload: Virtual(65_508) };
+        assert_eq!(longer.encode(&Envelope::simulated(0), &mut bytes), Err(TooLong { bytes: 65_536 }));
+        assert_eq!(bytes, [7]);
+    }
+}

@@ -1,0 +1,121 @@
+//! Delay statistics: sums, and a histogram with buckets of 1.6 % width.
+
+use farlink_core::Time;
+
+/// Up to this many flows each keep a histogram of their own.
+pub(super) const MOST_HISTOGRAMS: usize = 256;
+
+/// Sub-buckets per octave, as a power of two.
+const SUB_BITS: u32 = 6;
+/// Delays below this (2^20 ps, one microsecond) share the first bucket.
+const FLOOR_BITS: u32 = 20;
+/// Delays from 2^63 ps (107 days) on share the last.
+const BUCKETS: usize = ((63 - FLOOR_BITS) << SUB_BITS) as usize;
+
+/// Counts of delays in buckets of equal width on a logarithmic scale.
+#[derive(Clone, Debug)]
+pub struct Histogram(Box<[u32]>);
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram(vec![0; BUCKETS].into())
+    }
+}
+
+impl Histogram {
+    #[inline]
+    fn bucket(delay: Time) -> usize {
+        let ps = delay.as_ps().max(1 << FLOOR_BITS);
+        let octave = ps.ilog2();
+        let sub = (ps >> (octave - SUB_BITS)) as usize & ((1 << SUB_BITS) - 1);
+        ((((octave - FLOOR_BITS) << SUB_BITS) as usize) + sub).min(BUCKETS - 1)
+    }
+
+    #[inline]
+    pub(super) fn record(&mut self, delay: Time) {
+        let bucket = &mut self.0[Self::bucket(delay)];
+        *bucket = bucket.saturating_add(1);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
+    /// Adds the counts of another.
+    pub fn merge(&mut self, other: &Histogram) {
+        for (sum, count) in self.0.iter_mut().zip(&other.0) {
+            *sum = sum.saturating_add(*count);
+        }
+    }
+
+    /// The delay that a fraction `q` of all lie below, in seconds: the middle of its bucket, within 0.8 %.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        let total: u64 = self.0.iter().map(|&count| u64::from(count)).sum();
+        if total == 0 {
+            return None;
+        }
+        let rank = ((q * total as f64) as u64).min(total - 1);
+        let mut below = 0;
+        let index = self.0.iter().position(|&count| {
+            below += u64::from(count);
+            below > rank
+        })?;
+        let octave = (index >> SUB_BITS) as u32 + FLOOR_BITS;
+        let sub = (index & ((1 << SUB_BITS) - 1)) as u64;
+        let low = (1u64 << octave) + (sub << (octave - SUB_BITS));
+        Some(Time::from_ps(low + (1 << (octave - SUB_BITS)) / 2).as_secs_f64())
+    }
+}
+
+/// Sum and number of delays.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DelaySum {
+    ps: f64,
+    /// How many.
+    pub count: u64,
+}
+
+impl DelaySum {
+    #[inline]
+    pub(super) fn add(&mut self, delay: Time) {
+        self.ps += delay.as_ps() as f64;
+        self.count += 1;
+    }
+
+    /// Adds another sum.
+    pub fn merge(&mut self, other: &DelaySum) {
+        self.ps += other.ps;
+        self.count += other.count;
+    }
+
+    /// Mean in seconds.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.ps / self.count as f64 / 1e12)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_within_a_bucket() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.quantile(0.5), None);
+        for ms in 1..=1000 {
+            histogram.record(Time::from_millis(ms));
+        }
+        for (q, expected) in [(0.0, 0.001), (0.5, 0.5), (0.99, 0.99), (1.0, 1.0)] {
+            let found = histogram.quantile(q).unwrap();
+            assert!((found / expected - 1.0).abs() < 0.016, "{q}: {found}");
+        }
+    }
+
+    #[test]
+    fn extremes_have_a_bucket() {
+        let mut histogram = Histogram::default();
+        histogram.record(Time::ZERO);
+        histogram.record(Time::NEVER);
+        assert!(histogram.quantile(0.0).unwrap() < 2e-6);
+    }
+}

@@ -1,0 +1,364 @@
+//! Flows: two endpoints, a traffic source, and what is measured of them.
+
+use std::collections::VecDeque;
+
+use farlink_core::endpoint::Counters;
+use farlink_core::{Packet, Payload, Stream, Time, Virtual};
+
+use super::delays::{DelaySum, Histogram};
+use super::path::{Carried, InFlight};
+use super::timers::{Alarm, Kind, Timers};
+
+/// All flows of one protocol.
+pub(super) struct Population<E> {
+    pub(super) flows: Vec<Flow<E>>,
+}
+
+impl<E> Default for Population<E> {
+    fn default() -> Self {
+        Population { flows: Vec::new() }
+    }
+}
+
+/// What a flow's application does.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// Always has more to send.
+    Bulk,
+    /// Writes a file and closes.
+    File { left: u64 },
+    /// Writes at a constant rate.
+    Cbr { interval: Time, payload_bytes: u32, left: u64 },
+}
+
+/// Amount that a bulk source writes at a time: large enough to be rare, small enough that it joins what is left.
+const BULK_WRITE_BYTES: u32 = 1 << 31;
+
+/// A first transmission that is not yet delivered.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    /// Position behind its last byte, wrapping.
+    end: u32,
+    has_arrived: bool,
+    sent: Time,
+}
+
+/// Traffic counted at the path's ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    sent_packets: u64,
+    sent_bytes: u64,
+    sent_payload_bytes: u64,
+    retransmitted_bytes: u64,
+    lost_packets: u64,
+    pub(super) return_bytes: u64,
+    delivered_bytes: u64,
+    delivered_packets: u64,
+}
+
+impl Counts {
+    /// A packet was lost or dropped.
+    #[cold]
+    pub(super) fn note_loss(&mut self, is_forward: bool) {
+        self.lost_packets += u64::from(is_forward);
+    }
+}
+
+/// Two endpoints and their account. Side 0 sends, side 1 receives.
+pub(super) struct Flow<E> {
+    pub(super) ends: [E; 2],
+    /// When the entry in the heap that counts is due, per side.
+    pub(super) armed: [Time; 2],
+    pub(super) counts: Counts,
+    /// Position behind the last byte sent for the first time, once there is one.
+    sent_end: Option<u32>,
+    /// Bytes that were read, and the position that this makes.
+    delivered_position: u32,
+    pending: VecDeque<Pending>,
+    delay: DelaySum,
+    arrival_delay: DelaySum,
+    histogram: Option<Histogram>,
+    source: Source,
+    has_ended: bool,
+    start: Time,
+    finished: Option<Time>,
+    spec: usize,
+    number: u64,
+    /// What the endpoints had counted when the measurement began.
+    counted_before: Counters,
+    /// Bytes of a file that are not yet delivered; `None` if the flow is endless.
+    undelivered: Option<u64>,
+    is_datagram: bool,
+}
+
+impl<E: Stream<Virtual>> Population<E>
+where
+    E::Packet: Carried,
+{
+    /// Adds a flow that starts later.
+    pub(super) fn add(
+        &mut self,
+        kind: u8,
+        (client, server): (E, E),
+        (spec, number, start, source): (usize, u64, Time, Source),
+        timers: &mut Timers,
+    ) {
+        let flow = self.flows.len() as u32;
+        timers.push(start, Alarm { event: Kind::Source, kind, side: 0, flow });
+        let undelivered = match source {
+            Source::Bulk => None,
+            Source::File { left } | Source::Cbr { left, .. } => (left != u64::MAX).then_some(left),
+        };
+        self.flows.push(Flow {
+            ends: [client, server],
+            armed: [Time::NEVER; 2],
+            counts: Counts::default(),
+            sent_end: None,
+            delivered_position: 0,
+            pending: VecDeque::new(),
+            delay: DelaySum::default(),
+            arrival_delay: DelaySum::default(),
+            histogram: None,
+            source,
+            has_ended: false,
+            start,
+            finished: None,
+            spec,
+            number,
+            counted_before: Counters::default(),
+            undelivered,
+            is_datagram: kind == 1,
+        });
+    }
+}
+
+impl<E: Stream<Virtual>> Flow<E>
+where
+    E::Packet: Carried,
+{
+    pub(super) fn keep_histogram(&mut self) {
+        self.histogram = Some(Histogram::default());
+    }
+
+    /// The source's alarm: it starts, or writes again.
+    pub(super) fn on_source(&mut self, now: Time, flow: u32, kind: u8, timers: &mut Timers) {
+        match &mut self.source {
+            Source::Bulk => {
+                self.on_writable(now);
+            }
+            Source::File { left } => {
+                while *left > 0 {
+                    let mut piece = Virtual(u32::try_from(*left).unwrap_or(BULK_WRITE_BYTES).min(BULK_WRITE_BYTES));
+                    *left -= u64::from(piece.0);
+                    self.ends[0].write(now, &mut piece);
+                }
+                self.ends[0].close(now);
+            }
+            Source::Cbr { interval, payload_bytes, left } => {
+                let n = u64::from(*payload_bytes).min(*left) as u32;
+                self.ends[0].write(now, &mut Virtual(n));
+                if *left != u64::MAX {
+                    *left -= u64::from(n);
+                }
+                if *left > 0 {
+                    timers.push(now + *interval, Alarm { event: Kind::Source, kind, side: 0, flow });
+                } else {
+                    self.ends[0].close(now);
+                }
+            }
+        }
+    }
+
+    /// The transport takes more; `true` if more was written.
+    pub(super) fn on_writable(&mut self, now: Time) -> bool {
+        matches!(self.source, Source::Bulk) && self.ends[0].write(now, &mut Virtual(BULK_WRITE_BYTES)) > 0
+    }
+
+    /// The sender sends a packet.
+    #[inline]
+    pub(super) fn on_transmit(&mut self, now: Time, packet: &E::Packet) {
+        let payload = packet.payload_bytes();
+        self.counts.sent_packets += 1;
+        self.counts.sent_bytes += u64::from(packet.wire_bytes());
+        self.counts.sent_payload_bytes += u64::from(payload);
+        let Some(position) = packet.stream_position() else { return };
+        let sent_end = *self.sent_end.get_or_insert_with(|| {
+            self.delivered_position = position;
+            position
+        });
+        let end = position.wrapping_add(payload);
+        let new = end.wrapping_sub(sent_end) as i32;
+        if new > 0 {
+            self.sent_end = Some(end);
+            self.pending.push_back(Pending { end, has_arrived: false, sent: now });
+        }
+        if (new as i64) < i64::from(payload) {
+            self.counts.retransmitted_bytes += (i64::from(payload) - i64::from(new.max(0))) as u64;
+        }
+    }
+
+    /// A packet from the sender has arrived and was handled.
+    #[inline]
+    pub(super) fn on_arrival(&mut self, now: Time, in_flight: &InFlight<E::Packet>) {
+        let Some(position) = in_flight.packet.stream_position() else {
+            if self.is_datagram && in_flight.packet.payload_bytes() > 0 {
+                self.note_delay(now, in_flight.sent);
+                self.arrival_delay.add(now.since(in_flight.sent));
+            }
+            return;
+        };
+        // In order: `read` accounts for it in the same step.
+        if position == self.delivered_position {
+            return;
+        }
+        let index = self.pending.partition_point(|pending| pending.end.wrapping_sub(position) as i32 <= 0);
+        if let Some(pending) = self.pending.get_mut(index)
+            && !pending.has_arrived
+            && position.wrapping_sub(self.delivered_position) as i32 > 0
+        {
+            pending.has_arrived = true;
+            self.arrival_delay.add(now.since(pending.sent));
+        }
+    }
+
+    #[inline]
+    fn note_delay(&mut self, now: Time, sent: Time) {
+        let delay = now.since(sent);
+        self.delay.add(delay);
+        self.counts.delivered_packets += 1;
+        if let Some(histogram) = &mut self.histogram {
+            histogram.record(delay);
+        }
+    }
+
+    /// The receiving application reads everything there is.
+    #[inline]
+    pub(super) fn read(&mut self, now: Time) {
+        let mut bytes = 0;
+        while let Some(data) = self.ends[1].read() {
+            bytes += data.len() as u64;
+        }
+        if bytes == 0 {
+            return;
+        }
+        self.counts.delivered_bytes += bytes;
+        self.delivered_position = self.delivered_position.wrapping_add(bytes as u32);
+        while let Some(&pending) = self.pending.front()
+            && self.delivered_position.wrapping_sub(pending.end) as i32 >= 0
+        {
+            self.pending.pop_front();
+            self.note_delay(now, pending.sent);
+            if !pending.has_arrived {
+                self.arrival_delay.add(now.since(pending.sent));
+            }
+        }
+        if let Some(left) = &mut self.undelivered {
+            *left = left.saturating_sub(bytes);
+            if *left == 0 && self.finished.is_none() {
+                self.finished = Some(now);
+            }
+        }
+    }
+
+    /// The connection is over; `true` the first time.
+    pub(super) fn end_once(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_ended, true)
+    }
+
+    /// Sets the endpoint's alarm, if it must ring sooner than the one that is set.
+    #[inline]
+    pub(super) fn arm(&mut self, side: usize, flow: u32, kind: u8, timers: &mut Timers) {
+        if let Some(at) = self.ends[side].poll_timeout()
+            && at < self.armed[side]
+        {
+            self.armed[side] = at;
+            timers.push(at, Alarm { event: Kind::Endpoint, kind, side: side as u8, flow });
+        }
+    }
+
+    /// The warm-up is over: counts start anew.
+    pub(super) fn begin_measurement(&mut self) {
+        self.counts = Counts::default();
+        self.delay = DelaySum::default();
+        self.arrival_delay = DelaySum::default();
+        if let Some(histogram) = &mut self.histogram {
+            histogram.clear();
+        }
+        self.counted_before = self.ends[0].counters();
+    }
+
+    pub(super) fn result(self, end: Time, warmup: Time) -> FlowResult {
+        let [client, server] = [self.ends[0].counters(), self.ends[1].counters()];
+        let counts = self.counts;
+        FlowResult {
+            spec: self.spec,
+            number: self.number,
+            start: self.start,
+            measured: self.finished.unwrap_or(end).since(self.start.max(warmup)),
+            is_finite: self.undelivered.is_some(),
+            finished: self.finished,
+            undelivered_bytes: self.undelivered.unwrap_or(0),
+            delivered_bytes: counts.delivered_bytes,
+            delivered_packets: counts.delivered_packets,
+            sent_packets: counts.sent_packets,
+            sent_bytes: counts.sent_bytes,
+            overhead_bytes: counts.sent_bytes - counts.sent_payload_bytes,
+            retransmitted_bytes: counts.retransmitted_bytes,
+            lost_packets: counts.lost_packets,
+            return_bytes: counts.return_bytes,
+            timeouts: client.timeouts - self.counted_before.timeouts,
+            peak_reorder_bytes: server.peak_reorder_bytes,
+            peak_send_buffer_bytes: client.peak_send_buffer_bytes,
+            delay: self.delay,
+            arrival_delay: self.arrival_delay,
+            histogram: self.histogram,
+        }
+    }
+}
+
+/// What one flow achieved in one run.
+#[derive(Clone, Debug)]
+pub struct FlowResult {
+    /// Index of its [`super::FlowSetup`].
+    pub spec: usize,
+    /// Which of the flows of that name.
+    pub number: u64,
+    /// When it started.
+    pub start: Time,
+    /// For how long it was measured.
+    pub measured: Time,
+    /// Whether it had an end to reach.
+    pub is_finite: bool,
+    /// When the last byte was delivered.
+    pub finished: Option<Time>,
+    /// What was left of it.
+    pub undelivered_bytes: u64,
+    /// Payload delivered in order.
+    pub delivered_bytes: u64,
+    /// First transmissions that were delivered.
+    pub delivered_packets: u64,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Wire bytes sent.
+    pub sent_bytes: u64,
+    /// Headers and control packets among them.
+    pub overhead_bytes: u64,
+    /// Payload sent again.
+    pub retransmitted_bytes: u64,
+    /// Packets lost or dropped on the forward path.
+    pub lost_packets: u64,
+    /// Wire bytes on the way back.
+    pub return_bytes: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Largest reorder buffer.
+    pub peak_reorder_bytes: u64,
+    /// Largest amount sent and not acknowledged.
+    pub peak_send_buffer_bytes: u64,
+    /// First transmission to in-order delivery.
+    pub delay: DelaySum,
+    /// First transmission to first arrival.
+    pub arrival_delay: DelaySum,
+    /// Distribution of the in-order delay, if it was kept.
+    pub histogram: Option<Histogram>,
+}

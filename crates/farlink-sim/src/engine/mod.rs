@@ -1,0 +1,301 @@
+//! The packet engine: drives the real state machines in virtual time.
+//!
+//! A link computes each departure when the packet is queued, so a link's packets arrive in the order they were sent: each
+//! keeps one ring of what is under way, and the engine takes the earliest head. Timers are lazy: one armed entry per
+//! endpoint in a heap, moved only when it fires or must fire sooner.
+
+mod delays;
+mod flow;
+mod path;
+mod setup;
+mod timers;
+mod tracing;
+
+pub use delays::{DelaySum, Histogram};
+pub use flow::FlowResult;
+pub use setup::{FlowSetup, HopSetup, Setup, TrafficSetup, TransportSetup};
+pub use tracing::{NoTrace, Tracer};
+
+use farlink_core::protocol::tcp::Segment;
+use farlink_core::protocol::udp::Datagram;
+use farlink_core::protocol::{tcp, udp};
+use farlink_core::{Event, Rng, Stream, Time, Virtual};
+
+use flow::{Flow, Population};
+use path::{Carried, Path};
+use timers::{Alarm, Timers};
+
+/// What a run gives.
+pub struct RunResult {
+    /// One entry per flow, in the order of [`Setup::flows`] and of the flow's number.
+    pub flows: Vec<FlowResult>,
+    /// When the run ended.
+    pub end: Time,
+    /// Forward and return wire bytes that entered the path.
+    pub return_bytes: u64,
+    /// Largest queue on the forward path, bytes.
+    pub peak_queue_bytes: u64,
+}
+
+/// Declares the protocols that the engine runs: a population of endpoints and a packet ring per link for each.
+macro_rules! engine_protocols {
+    ($($index:literal $population:ident: $variant:ident($endpoint:ty, $packet:ty),)+) => {
+        struct Engine<'a, T> {
+            setup: &'a Setup,
+            path: Path,
+            timers: Timers,
+            tracer: &'a mut T,
+            now: Time,
+            open_flows: u64,
+            seed: u64,
+            run: u64,
+            $($population: Population<$endpoint>,)+
+        }
+
+        $(
+            impl Carried for $packet {
+                const KIND: u8 = $index;
+                fn ring(link: &mut path::UnderWay) -> &mut std::collections::VecDeque<path::InFlight<Self>> {
+                    &mut link.$population
+                }
+            }
+        )+
+
+        impl<T: Tracer> Engine<'_, T> {
+            /// The packet at the head of a link's ring has arrived.
+            #[inline]
+            fn arrive(&mut self, link: usize) {
+                let (flow, kind) = self.path.head(link);
+                match kind {
+                    $($index => arrive::<$packet, $endpoint, T>(
+                        &mut self.$population, &mut self.path, &mut self.timers, self.tracer, &mut self.open_flows,
+                        self.now, link, flow,
+                    ),)+
+                    _ => unreachable!("a packet of an undeclared protocol"),
+                }
+            }
+
+            fn fire(&mut self, alarm: Alarm, at: Time) {
+                match (alarm.event, alarm.kind) {
+                    $(
+                        (timers::Kind::Endpoint, $index) => {
+                            let flow = &mut self.$population.flows[alarm.flow as usize];
+                            let side = usize::from(alarm.side);
+                            if flow.armed[side] != at {
+                                return; // an entry that was replaced by a sooner one
+                            }
+                            flow.armed[side] = Time::NEVER;
+                            use farlink_core::Endpoint;
+                            flow.ends[side].handle_timeout(self.now);
+                            pump(flow, alarm.flow, side, &mut self.path, &mut self.timers, self.tracer,
+                                &mut self.open_flows, self.now);
+                        }
+                        (timers::Kind::Source, $index) => {
+                            let flow = &mut self.$population.flows[alarm.flow as usize];
+                            flow.on_source(self.now, alarm.flow, $index, &mut self.timers);
+                            pump(flow, alarm.flow, 0, &mut self.path, &mut self.timers, self.tracer,
+                                &mut self.open_flows, self.now);
+                        }
+                    )+
+                    _ => unreachable!("an alarm of an undeclared protocol"),
+                }
+            }
+
+            fn begin_measurement(&mut self) {
+                $(self.$population.flows.iter_mut().for_each(Flow::begin_measurement);)+
+                self.path.begin_measurement();
+            }
+
+            fn results(self) -> Vec<FlowResult> {
+                let end = self.now;
+                let mut all = Vec::new();
+                $(all.extend(self.$population.flows.into_iter().map(|flow| flow.result(end, self.setup.warmup)));)+
+                all.sort_by_key(|result: &FlowResult| (result.spec, result.number));
+                all
+            }
+        }
+    };
+}
+
+engine_protocols! {
+    0 tcp: Tcp(tcp::Connection<Virtual>, Segment<Virtual>),
+    1 udp: Udp(udp::Socket<Virtual>, Datagram<Virtual>),
+}
+
+/// Runs a scenario once; `None` if `is_stopped` said so before the end (it is asked from time to time).
+pub fn simulate<T: Tracer>(
+    setup: &Setup,
+    seed: u64,
+    run: u64,
+    tracer: &mut T,
+    is_stopped: &dyn Fn() -> bool,
+) -> Option<RunResult> {
+    let mut engine = Engine {
+        setup,
+        path: Path::new(setup, seed, run),
+        timers: Timers::default(),
+        tracer,
+        now: Time::ZERO,
+        open_flows: 0,
+        seed,
+        run,
+        tcp: Population::default(),
+        udp: Population::default(),
+    };
+    engine.add_flows();
+    if !engine.execute(is_stopped) {
+        return None;
+    }
+    let end = engine.now;
+    let return_bytes = engine.path.return_bytes();
+    let peak_queue_bytes = engine.path.peak_queue_bytes();
+    Some(RunResult { flows: engine.results(), end, return_bytes, peak_queue_bytes })
+}
+
+impl<T: Tracer> Engine<'_, T> {
+    fn add_flows(&mut self) {
+        for (spec_index, spec) in self.setup.flows.iter().enumerate() {
+            let mut rng = Rng::for_component(self.seed, self.run, &format!("flow.{}", spec.name));
+            for (number, start, source) in spec.instances(self.setup.duration, &mut rng) {
+                let endpoint_seed = rng.below(u64::MAX);
+                let flow_seed = (spec_index, number, start, source);
+                match &spec.transport {
+                    TransportSetup::Tcp(config) => {
+                        let ends = tcp::Connection::pair(config, endpoint_seed);
+                        self.tcp.add(0, ends, flow_seed, &mut self.timers);
+                    }
+                    TransportSetup::Udp(config) => {
+                        let ends = udp::Socket::pair(config);
+                        self.udp.add(1, ends, flow_seed, &mut self.timers);
+                    }
+                }
+                self.open_flows += 1;
+            }
+        }
+        let total = self.tcp.flows.len() + self.udp.flows.len();
+        if total <= delays::MOST_HISTOGRAMS {
+            self.tcp.flows.iter_mut().for_each(Flow::keep_histogram);
+            self.udp.flows.iter_mut().for_each(Flow::keep_histogram);
+        }
+    }
+
+    /// Runs to the end; `false` if it was stopped before.
+    fn execute(&mut self, is_stopped: &dyn Fn() -> bool) -> bool {
+        let mut warmup = if self.setup.warmup > Time::ZERO { self.setup.warmup } else { Time::NEVER };
+        let end = self.setup.duration;
+        let mut events: u64 = 0;
+        loop {
+            events += 1;
+            if events.is_multiple_of(EVENTS_BETWEEN_LOOKS) && is_stopped() {
+                return false;
+            }
+            let (link, arrival) = self.path.earliest();
+            let alarm = self.timers.next();
+            let next = arrival.min(alarm);
+            if next >= warmup {
+                self.begin_measurement();
+                warmup = Time::NEVER;
+            }
+            if next > end {
+                break;
+            }
+            if next == Time::NEVER || (self.open_flows == 0 && arrival == Time::NEVER) {
+                return true; // everything is done
+            }
+            self.now = next;
+            // Packets first: an acknowledgement that arrives as the timer expires still counts.
+            if arrival <= alarm {
+                self.arrive(link);
+            } else {
+                let alarm = self.timers.pop();
+                self.fire(alarm, next);
+            }
+        }
+        self.now = end;
+        true
+    }
+}
+
+/// So many events, some milliseconds, pass between two looks at whether to stop.
+const EVENTS_BETWEEN_LOOKS: u64 = 1 << 16;
+
+/// A packet reaches the end of a link: it enters the next, or its endpoint.
+#[inline]
+#[expect(clippy::too_many_arguments, reason = "disjoint parts of the engine, borrowed one by one")]
+fn arrive<P: Carried, E: Stream<Virtual, Packet = P>, T: Tracer>(
+    population: &mut Population<E>,
+    path: &mut Path,
+    timers: &mut Timers,
+    tracer: &mut T,
+    open_flows: &mut u64,
+    now: Time,
+    link: usize,
+    index: u32,
+) {
+    let flow = &mut population.flows[index as usize];
+    if let Some(next) = path.next_link(link) {
+        path.forward::<P>(link, next, now, index, &mut flow.counts);
+        return;
+    }
+    let side = path.side_behind(link);
+    let in_flight = path.front::<P>(link);
+    if side == 0 {
+        tracer.packet(now, 0, index, &in_flight.packet);
+    }
+    flow.ends[side].handle_packet(now, &in_flight.packet, in_flight.rx);
+    if side == 1 {
+        flow.on_arrival(now, in_flight);
+    }
+    path.pop_front::<P>(link);
+    pump(flow, index, side, path, timers, tracer, open_flows, now);
+}
+
+/// Lets an endpoint read, send, tell, and set its timer.
+#[inline]
+#[expect(clippy::too_many_arguments, reason = "disjoint parts of the engine, borrowed one by one")]
+fn pump<P: Carried, E: Stream<Virtual, Packet = P>, T: Tracer>(
+    flow: &mut Flow<E>,
+    index: u32,
+    side: usize,
+    path: &mut Path,
+    timers: &mut Timers,
+    tracer: &mut T,
+    open_flows: &mut u64,
+    now: Time,
+) {
+    if side == 1 {
+        flow.read(now);
+    }
+    let link = path.first_link(side);
+    loop {
+        while let Some(transmit) = flow.ends[side].poll_transmit(now, farlink_core::PathId::ONLY) {
+            if side == 0 {
+                flow.on_transmit(now, &transmit.packet);
+                tracer.packet(now, 1, index, &transmit.packet);
+            }
+            path.send(link, now, index, transmit.packet, &mut flow.counts);
+        }
+        let mut has_acted = false;
+        while let Some(event) = flow.ends[side].poll_event() {
+            has_acted |= match event {
+                Event::Writable if side == 0 => flow.on_writable(now),
+                Event::Finished if side == 1 => {
+                    flow.ends[1].close(now);
+                    true
+                }
+                Event::Closed | Event::Aborted(_) if side == 0 => {
+                    *open_flows -= u64::from(flow.end_once());
+                    false
+                }
+                _ => false,
+            };
+        }
+        if !has_acted {
+            break;
+        }
+    }
+    if side == 0 {
+        tracer.probe(now, index, || flow.ends[0].probe());
+    }
+    flow.arm(side, index, P::KIND, timers);
+}

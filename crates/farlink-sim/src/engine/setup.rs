@@ -1,0 +1,160 @@
+//! A scenario's grid point, resolved: everything read, converted and checked, ready to run any number of times.
+
+use std::sync::Arc;
+
+use farlink_core::channel::Prepared;
+use farlink_core::link::setting::{PreparedDelay, PreparedRate};
+use farlink_core::link::{Link, QueueLimit};
+use farlink_core::protocol::tcp::TcpConfig;
+use farlink_core::protocol::udp::UdpConfig;
+use farlink_core::{Rng, Time};
+
+use super::flow::Source;
+
+/// One grid point, ready to run.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// When a run ends at the latest.
+    pub duration: Time,
+    /// What happens before is left out of the figures.
+    pub warmup: Time,
+    /// Links from client to server.
+    pub forward: Vec<HopSetup>,
+    /// Links from server to client, in the order a packet meets them.
+    pub back: Vec<HopSetup>,
+    /// Flows by name.
+    pub flows: Vec<FlowSetup>,
+}
+
+/// One direction of one hop.
+#[derive(Clone, Debug)]
+pub struct HopSetup {
+    /// The hop's name.
+    pub name: String,
+    /// Rate.
+    pub rate: PreparedRate,
+    /// One-way delay.
+    pub delay: PreparedDelay,
+    /// Queue limit.
+    pub limit: QueueLimit,
+    /// Whether packets may overtake each other when the delay falls.
+    pub overtakes: bool,
+    /// The channel.
+    pub channel: Arc<dyn Prepared>,
+}
+
+impl HopSetup {
+    /// Begins a run.
+    pub fn start(&self, rng: Rng) -> Link {
+        Link::new(&self.rate, &self.delay, self.limit, &*self.channel, rng)
+    }
+}
+
+/// The flows of one name.
+#[derive(Clone, Debug)]
+pub struct FlowSetup {
+    /// Their name.
+    pub name: String,
+    /// The transport's name.
+    pub transport_name: String,
+    /// The transport.
+    pub transport: TransportSetup,
+    /// How many.
+    pub count: u64,
+    /// When they start.
+    pub start: Time,
+    /// Each starts at a random instant within this span after `start`.
+    pub start_spread: Time,
+    /// What they carry.
+    pub traffic: TrafficSetup,
+}
+
+/// A transport, configured.
+#[derive(Clone, Debug)]
+pub enum TransportSetup {
+    /// TCP.
+    Tcp(TcpConfig),
+    /// UDP.
+    Udp(UdpConfig),
+}
+
+/// What a flow carries.
+#[derive(Clone, Debug)]
+pub enum TrafficSetup {
+    /// As much as the transport takes.
+    Bulk,
+    /// So many bytes.
+    File {
+        /// Size.
+        bytes: u64,
+    },
+    /// A constant bit rate.
+    Cbr {
+        /// Between two writes.
+        interval: Time,
+        /// Bytes per write.
+        payload_bytes: u32,
+        /// Stop after so many bytes.
+        limit_bytes: Option<u64>,
+    },
+    /// Files at given instants after the flow's start, each a connection of its own.
+    List(Vec<(Time, u64)>),
+    /// Files at random instants, each a connection of its own.
+    Poisson {
+        /// Mean time between two.
+        mean_interval: Time,
+        /// Size of each.
+        bytes: u64,
+    },
+}
+
+impl FlowSetup {
+    /// Whether the flow comes to an end by itself.
+    pub fn is_finite(&self) -> bool {
+        match self.traffic {
+            TrafficSetup::Bulk | TrafficSetup::Poisson { .. } => false,
+            TrafficSetup::Cbr { limit_bytes, .. } => limit_bytes.is_some(),
+            TrafficSetup::File { .. } | TrafficSetup::List(_) => true,
+        }
+    }
+
+    /// Whether it is made of transfers whose number differs from run to run or matters little one by one.
+    pub fn is_transfers(&self) -> bool {
+        matches!(self.traffic, TrafficSetup::List(_) | TrafficSetup::Poisson { .. })
+    }
+
+    /// Every connection of this name in one run: its number, start and source.
+    pub(super) fn instances(&self, end: Time, rng: &mut Rng) -> Vec<(u64, Time, Source)> {
+        let mut all = Vec::new();
+        for _ in 0..self.count {
+            let start = self.start + Time::from_secs_f64(self.start_spread.as_secs_f64() * rng.uniform());
+            let mut add = |at: Time, source| all.push((all.len() as u64, at, source));
+            match &self.traffic {
+                TrafficSetup::Bulk => add(start, Source::Bulk),
+                TrafficSetup::File { bytes } => add(start, Source::File { left: *bytes }),
+                TrafficSetup::Cbr { interval, payload_bytes, limit_bytes } => add(
+                    start,
+                    Source::Cbr {
+                        interval: *interval,
+                        payload_bytes: *payload_bytes,
+                        left: limit_bytes.unwrap_or(u64::MAX),
+                    },
+                ),
+                TrafficSetup::List(files) => {
+                    for &(at, bytes) in files {
+                        add(start + at, Source::File { left: bytes });
+                    }
+                }
+                TrafficSetup::Poisson { mean_interval, bytes } => {
+                    let mean_s = mean_interval.as_secs_f64();
+                    let mut at = start + Time::from_secs_f64(rng.exponential(mean_s));
+                    while at < end {
+                        add(at, Source::File { left: *bytes });
+                        at += Time::from_secs_f64(rng.exponential(mean_s));
+                    }
+                }
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,50 @@
+//! Alarms in order of time: a heap of lazy entries.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use farlink_core::Time;
+
+/// What an alarm is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// An endpoint's timeout.
+    Endpoint,
+    /// A traffic source: its start or its next write.
+    Source,
+}
+
+/// Whom an alarm wakes. The order of the fields breaks ties, so that runs are reproducible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Alarm {
+    pub(super) event: Kind,
+    pub(super) kind: u8,
+    pub(super) side: u8,
+    pub(super) flow: u32,
+}
+
+/// All armed alarms.
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    heap: BinaryHeap<Reverse<(Time, Alarm)>>,
+}
+
+impl Timers {
+    /// When the next alarm is due.
+    #[inline]
+    pub(super) fn next(&self) -> Time {
+        self.heap.peek().map_or(Time::NEVER, |entry| entry.0.0)
+    }
+
+    pub(super) fn push(&mut self, at: Time, alarm: Alarm) {
+        self.heap.push(Reverse((at, alarm)));
+    }
+
+    /// Removes the next alarm.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(super) fn pop(&mut self) -> Alarm {
+        self.heap.pop().expect("an alarm was due").0.1
+    }
+}

@@ -1,0 +1,38 @@
+"""The command `farlink`. A command is a file here and a line below."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from farlink.cli import run, schema
+
+app = typer.Typer(
+    name="farlink",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+app.command(epilog=run.EXAMPLES)(run.run)
+app.command()(schema.schema)
+
+
+def _version(is_asked: bool) -> None:
+    if is_asked:
+        from farlink import __version__
+
+        typer.echo(f"farlink {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Plan and run data transport over links that are long, lossy and drop out."""

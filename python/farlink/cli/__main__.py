@@ -1,0 +1,5 @@
+"""`python -m farlink.cli`."""
+
+from farlink.cli import app
+
+app(prog_name="farlink")

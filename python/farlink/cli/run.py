@@ -1,0 +1,175 @@
+"""`farlink run`."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from farlink.cli.messages import data, note, user_errors
+from farlink.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from farlink.result import Result
+    from farlink.scenario import Scenario
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+farlink run scenarios/geo-tcp.toml
+
+farlink run scenarios/geo-tcp.toml --set link.channel.ber=1e-6 --report geo.html
+
+farlink run scenarios/geo-tcp.toml --set 'grid.link.channel.ber=[1e-7, 2e-7]' --runs 20 --csv rows.csv
+
+farlink run scenarios/geo-tcp.toml --json - | jq '.summary[0].goodput_bps'
+
+farlink run scenarios/geo-tcp.toml --pcap captures --point 11
+"""
+
+
+def run(
+    scenario: Annotated[Path, typer.Argument(help="Scenario file (TOML).", show_default=False)],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PATH=VALUE",
+            help="Set a key, for example link.channel.ber=1e-7. A key of the grid is then fixed. Repeatable.",
+        ),
+    ] = None,
+    engine: Annotated[str | None, typer.Option(help="Engine to run with.", show_default="the scenario's")] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs per grid point.", show_default="the scenario's")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of every random stream.", show_default="the scenario's")] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads to run on.", show_default="every core")] = None,
+    json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the result as JSON; - is standard output.")] = None,
+    csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the rows as CSV; - is standard output.")] = None,
+    parquet: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the rows as Parquet.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write a report with figures, in one file that needs no network.")
+    ] = None,
+    pcap: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the packets of the first run at each --point as pcapng.")
+    ] = None,
+    series: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write cwnd, ssthresh, RTT and more over time, as CSV, or Parquet by its name."),
+    ] = None,
+    point: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N|all", help="Grid points for --pcap and --series, counted from 0. Repeatable.", show_default="0"
+        ),
+    ] = None,
+) -> None:
+    """Run SCENARIO and print what each flow achieves, with 95 % intervals over the runs."""
+    with user_errors():
+        from farlink import engines
+
+        _check_destinations([*(Path(p) for p in (json, csv) if p and p != "-"), *(p for p in (parquet, report, series) if p)])
+        if json == "-" and csv == "-":
+            _refuse("--json - and --csv - both want standard output", "write one of them to a file")
+        prepared = engines.prepare(scenario, set=set_ or [], runs=runs, seed=seed)
+        traced = _points(point or ["0"], prepared) if pcap or series else []
+        with progress_bar(prepared.title) as progress:
+            result = engines.run(prepared, engine=engine, threads=threads, progress=progress)
+
+        if result.interrupted:
+            note(f"interrupted: {result.finished_runs} finished runs kept")
+        if result.interrupted and not result.finished_runs:
+            raise typer.Exit(130)
+        if "-" not in (json, csv):
+            _print_table(result)
+        _write(result, json=json, csv=csv, parquet=parquet)
+        _write_traces(prepared, traced, pcap, series)
+        if report is not None:
+            from farlink.report import write_report
+
+            write_report(result, report, command=_command())
+            note(f"report: {report}")
+        if result.interrupted:
+            raise typer.Exit(130)
+
+
+def _print_table(result: Result) -> None:
+    from rich.console import Console
+
+    is_terminal = sys.stdout.isatty()
+    console = Console() if is_terminal else Console(width=160)
+    with console.capture() as captured:
+        console.print(result.scenario.title, style="bold", highlight=False)
+        console.print(result.table(width=console.width))
+        console.print(f"mean ± half-width of the 95 % interval; seed {result.seed}; farlink {result.version}", highlight=False)
+    text = captured.get()
+    data(text if is_terminal else "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
+
+
+def _write(result: Result, *, json: str | None, csv: str | None, parquet: Path | None) -> None:
+    if json == "-":
+        data(result.to_json())
+    elif json:
+        result.to_json(json)
+        note(f"json: {json}")
+    if csv == "-":
+        text = io.StringIO()
+        result.to_csv(text)
+        data(text.getvalue())
+    elif csv:
+        result.to_csv(csv)
+        note(f"csv: {csv}")
+    if parquet is not None:
+        result.to_parquet(parquet)
+        note(f"parquet: {parquet}")
+
+
+def _write_traces(scenario: Scenario, points: list[int], pcap: Path | None, series: Path | None) -> None:
+    from farlink.engines import trace_run
+    from farlink.output import whole_file
+    from farlink.series import write_series
+
+    runs = []
+    for point in points:
+        run = trace_run(scenario, point=point, pcap=pcap is not None)
+        if pcap is not None and run.pcapng is not None:
+            pcap.mkdir(parents=True, exist_ok=True)
+            path = pcap / f"point-{point:03}-run-0.pcapng"
+            with whole_file(path) as temporary:
+                temporary.write_bytes(run.pcapng)
+            note(f"pcap: {path} ({run.name})")
+        if series is not None:
+            runs.append(run)
+    if series is not None:
+        write_series(runs, series)
+        note(f"series: {series} ({'; '.join(run.name for run in runs)})")
+
+
+def _points(asked: list[str], scenario: Scenario) -> list[int]:
+    count = len(scenario.points())
+    if "all" in asked:
+        return list(range(count))
+    for text in asked:
+        if not text.isdigit() or int(text) >= count:
+            _refuse(f"--point {text}: no such grid point", f"give a number from 0 to {count - 1}, or all")
+    return sorted({int(text) for text in asked})
+
+
+def _check_destinations(paths: list[Path]) -> None:
+    from farlink.output import check_writable
+
+    for path in paths:
+        check_writable(path)
+
+
+def _refuse(message: str, remedy: str) -> None:
+    from farlink.errors import FarlinkError
+
+    raise FarlinkError(message, remedy)
+
+
+def _command() -> str:
+    import shlex
+
+    return shlex.join(["farlink", *sys.argv[1:]])

@@ -1,0 +1,168 @@
+"""Engines: a scenario in, a result out. A new one is a file here and a line in `ENGINES`."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from farlink import scenario as scenarios
+from farlink.engines import packet
+from farlink.errors import ScenarioError
+from farlink.result import Result
+from farlink.scenario import Scenario
+from farlink.series import Series
+
+Progress = Callable[[int, int], None]
+
+
+class Engine(Protocol):
+    """Runs every point and seed of a scenario."""
+
+    def __call__(self, scenario: Scenario, *, threads: int | None, progress: Progress | None) -> Result:
+        """Run it; a caller may be told of progress."""
+        ...
+
+
+ENGINES: dict[str, Engine] = {
+    "packet": packet.run,
+}
+
+
+def run(
+    scenario: str | Path | Mapping[str, Any] | Scenario,
+    *,
+    set: Mapping[str, Any] | Iterable[str] = (),
+    engine: str | None = None,
+    runs: int | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Run a scenario.
+
+    Parameters
+    ----------
+    scenario
+        A TOML file, or its content as a mapping, or a loaded `Scenario`.
+    set
+        Settings on top of it: ``{"link.channel.ber": 1e-7}`` or ``["link.channel.ber=1e-7"]``.
+    engine
+        Name of the engine; by default the one that the scenario names, else ``"packet"``.
+    runs
+        Runs per grid point; replaces a `precision` rule.
+    seed
+        Seed of every random stream, at least 0.
+    threads
+        Threads to run on; all cores by default. The result does not depend on it.
+    progress
+        Called with the runs done and the runs planned, about ten times a second.
+
+    Returns
+    -------
+    Result
+        If interrupted (Ctrl-C), with the runs that were finished.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario is refused.
+
+    Examples
+    --------
+    >>> result = run(
+    ...     {
+    ...         "duration_s": 20,
+    ...         "runs": 2,
+    ...         "link": {"rate_bps": 1e6, "delay_s": 0.25, "channel": {"kind": "ber", "ber": 1e-6}},
+    ...         "transport": {"sack": {"kind": "tcp", "variant": "sack"}},
+    ...         "flow": {"bulk": {"transport": "sack", "traffic": {"kind": "bulk"}}},
+    ...     }
+    ... )
+    >>> result.summary()[0]["goodput_bps"]["mean"] > 0
+    True
+    """
+    prepared = prepare(scenario, set=set, runs=runs, seed=seed)
+    chosen = _engine(engine if engine is not None else _named_engine(prepared))
+    return chosen(prepared, threads=threads, progress=progress)
+
+
+def trace_run(
+    scenario: str | Path | Mapping[str, Any] | Scenario,
+    *,
+    set: Mapping[str, Any] | Iterable[str] = (),
+    seed: int | None = None,
+    point: int = 0,
+    run: int = 0,
+    pcap: bool = False,
+) -> Series:
+    """Run one run of a scenario again and observe it.
+
+    Parameters
+    ----------
+    scenario, set, seed
+        As for `farlink.run`.
+    point
+        Number of the grid point, from 0.
+    run
+        Number of the run at it, from 0.
+    pcap
+        Whether to capture its packets too.
+
+    Returns
+    -------
+    Series
+        The same run, packet for packet, that row ``run`` of the result came from.
+    """
+    return packet.trace(prepare(scenario, set=set, seed=seed), point=point, run=run, pcap=pcap)
+
+
+def prepare(
+    scenario: str | Path | Mapping[str, Any] | Scenario,
+    *,
+    set: Mapping[str, Any] | Iterable[str] = (),
+    runs: int | None = None,
+    seed: int | None = None,
+) -> Scenario:
+    """Load a scenario and apply settings, number of runs and seed to it."""
+    if isinstance(scenario, Mapping):
+        scenario = scenarios.from_data(scenario)
+    elif not isinstance(scenario, Scenario):
+        scenario = scenarios.load(scenario)
+    settings = [f"{path}={_toml(value)}" for path, value in set.items()] if isinstance(set, Mapping) else list(set)
+    if runs is not None:
+        settings.append(f"runs={runs}")
+    if seed is not None:
+        settings.append(f"seed={seed}")
+    changed = scenario.with_overrides(settings)
+    if runs is not None:
+        changed.data.pop("precision", None)
+    return changed
+
+
+def _named_engine(scenario: Scenario) -> str:
+    """The engine that the scenario names; a list that is none is the extension's to refuse."""
+    named = scenario.data.get("engines")
+    return str(named[0]) if isinstance(named, list) and named else "packet"
+
+
+def _engine(name: str) -> Engine:
+    if name in ENGINES:
+        return ENGINES[name]
+    near = difflib.get_close_matches(name, ENGINES, n=1)
+    known = ", ".join(ENGINES)
+    remedy = f"did you mean {near[0]!r}?" if near else f"this version has: {known}"
+    raise ScenarioError(f"engine {name!r} is not known", remedy)
+
+
+def _toml(value: Any) -> str:
+    """A Python value as TOML on one line."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(str(key))} = {_toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, bool | str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value.item() if hasattr(value, "item") else value)

@@ -1,0 +1,54 @@
+"""The packet engine: a discrete-event simulation of the real state machines, in Rust."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from farlink.errors import ScenarioError, core_errors
+from farlink.result import Result
+from farlink.scenario import Scenario
+from farlink.series import Series
+
+
+def run(scenario: Scenario, *, threads: int | None = None, progress: Callable[[int, int], None] | None = None) -> Result:
+    """Run every point and seed of a scenario; see `farlink.run`."""
+    from farlink import _core
+
+    if threads is not None and threads < 1:
+        raise ScenarioError(f"threads: {threads} is out of range", "give at least 1, or leave it out to use every core")
+    points = scenario.points()
+    with core_errors():
+        output = _core.run(scenario.to_json(), threads, progress)
+    return Result(
+        scenario=scenario,
+        version=_core.__version__,
+        seed=int(scenario.normalised().get("seed", 1)),
+        points=points,
+        columns=output["rows"],
+        summary_columns=output["summary"],
+        interrupted=output["interrupted"],
+    )
+
+
+def trace(scenario: Scenario, *, point: int = 0, run: int = 0, pcap: bool = False) -> Series:
+    """Run one run again and observe it; see `farlink.trace_run`."""
+    from farlink import _core
+
+    points = scenario.points()
+    if not 0 <= point < len(points):
+        raise ScenarioError(f"grid point {point} does not exist", f"the scenario has points 0 to {len(points) - 1}")
+    if run < 0:
+        raise ScenarioError(f"run {run} does not exist", "runs count from 0")
+    with core_errors():
+        output = _core.trace_run(scenario.to_json(), point, run, True, pcap)
+    series = output["series"]
+    return Series(
+        point=point,
+        run=run,
+        values=points[point],
+        flow=series["flow"],
+        quantity=series["quantity"],
+        time_s=series["time_s"],
+        value=series["value"],
+        pcapng=output["pcapng"],
+    )

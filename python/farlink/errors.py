@@ -1,0 +1,65 @@
+"""Errors that a user can mend: each says what is wrong and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class FarlinkError(Exception):
+    """Something is wrong with the input.
+
+    Parameters
+    ----------
+    message
+        What is wrong, with the offending value, in one line.
+    remedy
+        How to mend it, in one line.
+
+    Examples
+    --------
+    >>> error = FarlinkError("link.rate_bps: -1 is not above 0", "give the rate in bit/s, for example 1e6")
+    >>> print(error)
+    link.rate_bps: -1 is not above 0
+    >>> error.remedy
+    'give the rate in bit/s, for example 1e6'
+    """
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __reduce__(self) -> tuple[type[FarlinkError], tuple[str, str]]:
+        return type(self), (self.message, self.remedy)
+
+
+class ScenarioError(FarlinkError):
+    """The scenario, or an override of it, cannot be run as it stands."""
+
+
+class TraceError(FarlinkError):
+    """A trace file is missing or cannot be read."""
+
+
+class OutputError(FarlinkError):
+    """A result cannot be written where it was asked for."""
+
+
+class MissingExtraError(FarlinkError):
+    """An optional dependency of farlink is not installed."""
+
+
+@contextmanager
+def core_errors() -> Iterator[None]:
+    """Turn the extension's refusals into `ScenarioError`: the one place where they are mapped."""
+    from farlink import _core
+
+    try:
+        yield
+    except _core.ScenarioError as error:
+        raise ScenarioError(_one_line(error.message), _one_line(error.remedy)) from error
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

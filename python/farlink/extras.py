@@ -1,0 +1,38 @@
+"""Optional dependencies, imported when they are first needed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from farlink.errors import MissingExtraError
+
+# Module -> the extra of farlink that installs it.
+_EXTRA = {"matplotlib": "plot", "tomli_w": "plot", "pyarrow": "parquet", "pandas": "pandas", "polars": "polars"}
+
+
+def require(module: str, purpose: str) -> Any:
+    """Import an optional module, or say how to install it.
+
+    Parameters
+    ----------
+    module
+        Its name, with submodule, for example ``"pyarrow.parquet"``.
+    purpose
+        What needs it, for the message: ``"a figure"``.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.split(".", 1)[0]
+        if error.name is None or error.name.split(".", 1)[0] != package:
+            raise
+        raise MissingExtraError(
+            f"{purpose} needs {package}, which is not installed",
+            f"install it with: pip install 'farlink[{_EXTRA[package]}]'",
+        ) from error

@@ -1,0 +1,162 @@
+"""A quantity against the grid: a line per transport, flow or other key, with 95 % intervals."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from farlink import units
+from farlink.plot.style import COLOURS, MARKERS, legend_above, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Entry = dict[str, Any]
+Line = list[tuple[float, float, float]]
+
+_MOST_TICKS = 7
+
+_TITLE = {"goodput_bps": "goodput", "delay_mean_s": "delay to in-order delivery", "delay_p99_s": "99 % delay"}
+
+
+def against_grid(
+    summary: list[Entry], grid_paths: list[str], quantity: str = "goodput_bps", *, title: str | None = None
+) -> Figure:
+    """Draw a quantity of a result's summary.
+
+    Parameters
+    ----------
+    summary
+        As `Result.summary` returns it.
+    grid_paths
+        The keys that vary.
+    quantity
+        What to draw, a key of the entries.
+    title
+        Shown above the axes.
+    """
+    if summary and quantity not in summary[0]:
+        raise ValueError(f"no quantity {quantity!r}; the result has {', '.join(quantities(summary))}")
+    figure, (ax,) = new_figure()
+    x_path = main_path(summary, grid_paths)
+    if x_path is None:
+        _draw_categories(ax, summary, grid_paths, quantity)
+    else:
+        _draw_lines(ax, lines(summary, grid_paths, x_path, quantity), x_path, quantity)
+        legend_above(figure, ax, columns=min(len(ax.lines), 4))
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
+    return figure
+
+
+def quantities(summary: list[Entry]) -> list[str]:
+    """The quantities of a summary."""
+    return [key for key, value in summary[0].items() if isinstance(value, dict) and "ci95" in value] if summary else []
+
+
+def main_path(summary: list[Entry], grid_paths: list[str]) -> str | None:
+    """The numeric key with the most values, for the horizontal axis; None if no number varies."""
+    best, most = None, 1
+    for path in grid_paths:
+        values = [entry[path] for entry in summary]
+        if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values) and len(set(values)) > most:
+            best, most = path, len(set(values))
+    return best
+
+
+def lines(summary: list[Entry], grid_paths: list[str], x_path: str, quantity: str) -> dict[str, Line]:
+    """Points ``(x, mean, half_width)`` of each line, by its name in the legend."""
+    entries = shown_flows(summary)
+    others = [path for path in grid_paths if path != x_path]
+    others += [key for key in ("engine", "flow") if len({entry[key] for entry in entries}) > 1]
+    found: dict[str, Line] = {}
+    for entry in entries:
+        mean, ci = entry[quantity]["mean"], entry[quantity]["ci95"]
+        name = ", ".join(units.show(entry[path], path) for path in others if _varies(entries, path))
+        if mean is not None:
+            found.setdefault(name, []).append((float(entry[x_path]), mean, ci if ci is not None else math.nan))
+    return {name: sorted(points) for name, points in found.items()}
+
+
+def shown_flows(summary: list[Entry]) -> list[Entry]:
+    """Single flows where a figure can hold them, else the aggregate."""
+    flows = {entry["flow"] for entry in summary if entry["flow"] != "all"}
+    if 1 < len(flows) <= 6:
+        return [entry for entry in summary if entry["flow"] != "all"]
+    return [entry for entry in summary if entry["flow"] == "all"] or summary
+
+
+def is_log_spaced(values: list[float]) -> bool:
+    """Whether positive values span more than a factor of twenty with steps that grow."""
+    ordered = sorted(set(values))
+    if len(ordered) < 3 or ordered[0] <= 0 or ordered[-1] / ordered[0] < 20:
+        return False
+    steps = [after - before for before, after in pairwise(ordered)]
+    return steps[-1] > 3 * steps[0]
+
+
+def _varies(entries: list[Entry], key: str) -> bool:
+    return len({str(entry[key]) for entry in entries}) > 1
+
+
+def _draw_lines(ax: Axes, drawn: dict[str, Line], x_path: str, quantity: str) -> None:
+    all_x = [x for points in drawn.values() for x, _, _ in points]
+    is_log = is_log_spaced(all_x)
+    x_scale = units.scale_for(x_path, all_x)
+    y_scale = units.scale_for(quantity, [mean for points in drawn.values() for _, mean, _ in points])
+    for i, (name, points) in enumerate(drawn.items()):
+        shift = 0.011 * (i - (len(drawn) - 1) / 2)
+        xs = _shifted([x * x_scale.factor for x, _, _ in points], min(all_x), max(all_x), x_scale.factor, shift, is_log)
+        half_widths = [0.0 if math.isnan(ci) else ci * y_scale.factor for _, _, ci in points]
+        ax.errorbar(
+            xs,
+            [mean * y_scale.factor for _, mean, _ in points],
+            yerr=half_widths,
+            label=name or None,
+            color=COLOURS[i % len(COLOURS)],
+            marker=MARKERS[i % len(MARKERS)],
+            linestyle=("-", "--", ":")[i // len(COLOURS) % 3],
+            markersize=5,
+            capsize=3,
+            elinewidth=1.2,
+        )
+    if is_log:
+        ax.set_xscale("log")
+    values = sorted(set(all_x))
+    if len(values) <= _MOST_TICKS and not (is_log and all(math.log10(x).is_integer() for x in values)):
+        ax.set_xticks([x * x_scale.factor for x in values], [x_scale.exact(x) for x in values])
+        ax.minorticks_off()
+    tops = [(mean + (0.0 if math.isnan(ci) else ci)) * y_scale.factor for points in drawn.values() for _, mean, ci in points]
+    ax.set_ylim(0, 1.08 * max(tops, default=1.0) or 1.0)
+    ax.set_xlabel(_axis(units.label(x_path), x_scale.unit))
+    ax.set_ylabel(_axis(_TITLE.get(quantity, units.label(quantity)), y_scale.unit))
+
+
+def _shifted(xs: list[float], low: float, high: float, factor: float, shift: float, is_log: bool) -> list[float]:
+    """Set the points of one line a little aside, so that intervals of several lines do not hide each other."""
+    if is_log:
+        return [x * (high / low) ** (shift / 2) for x in xs]
+    return [x + (high - low) * factor * shift / 2 for x in xs]
+
+
+def _draw_categories(ax: Axes, summary: list[Entry], grid_paths: list[str], quantity: str) -> None:
+    entries = [entry for entry in shown_flows(summary) if entry[quantity]["mean"] is not None]
+    keys = [*grid_paths, *(key for key in ("engine", "flow", "transport") if _varies(entries, key))]
+    names = [", ".join(units.show(entry[key], key) for key in keys) or str(entry["transport"]) for entry in entries]
+    scale = units.scale_for(quantity, [entry[quantity]["mean"] for entry in entries])
+    for i, entry in enumerate(entries):
+        mean, ci = entry[quantity]["mean"] * scale.factor, (entry[quantity]["ci95"] or 0.0) * scale.factor
+        ax.barh(i, mean, xerr=ci, height=0.62, color=COLOURS[0], ecolor="#1b2733", capsize=4)
+        ax.annotate(f" {mean:.3g}", (mean + ci, i), va="center", xytext=(4, 0), textcoords="offset points")
+    ax.set_yticks(range(len(names)), names)
+    ax.invert_yaxis()
+    ax.grid(False, axis="y")
+    ax.margins(x=0.12)
+    ax.set_xlim(left=0)
+    ax.set_xlabel(_axis(_TITLE.get(quantity, units.label(quantity)), scale.unit))
+
+
+def _axis(name: str, unit: str) -> str:
+    return f"{name} ({unit})" if unit else name

@@ -1,0 +1,69 @@
+"""Which run a report shows in detail."""
+
+from __future__ import annotations
+
+from farlink.plot.against_grid import Entry
+from farlink.series import Series
+
+_MOST_PANELS = 4
+
+
+def telling_point(summary: list[Entry], count: int) -> int:
+    """Number of the grid point whose aggregate goodput is nearest to half of the best: losses show, and recovery too."""
+    entries = [entry for entry in summary if entry["flow"] == "all"]
+    goodputs = [entry["goodput_bps"]["mean"] or 0.0 for entry in entries]
+    if len(goodputs) != count:
+        return 0
+    half = max(goodputs) / 2
+    return min(range(count), key=lambda i: abs(goodputs[i] - half))
+
+
+def compared_points(points: list[dict[str, object]], point: int) -> list[int]:
+    """The points that differ from `point` in the transport or its variant only, itself included; at most four."""
+    for path in points[point]:
+        if path.endswith((".transport", ".variant")):
+            rest = {key: value for key, value in points[point].items() if key != path}
+            alike = [i for i, other in enumerate(points) if {k: v for k, v in other.items() if k != path} == rest]
+            return alike if len(alike) <= _MOST_PANELS else [point]
+    return [point]
+
+
+def window_span_s(runs: list[Series], losses: int = 10) -> tuple[float, float] | None:
+    """The first part of a run that holds about `losses` recoveries; None if all of it does."""
+    ends = []
+    for run in runs:
+        time, _ = run.select("cwnd")
+        moments = _separate(run)
+        if len(time) and len(moments) > losses:
+            ends.append(moments[losses])
+    if not ends:
+        return None
+    return 0.0, sorted(ends)[len(ends) // 2]
+
+
+def recovery_span_s(run: Series) -> tuple[float, float] | None:
+    """A few round trips around the first recovery after slow start; None if nothing was sent again."""
+    moments = _separate(run)
+    if not moments:
+        return _opening_s(run)
+    _, rtt = run.select("rtt")
+    round_trip_s = float(sorted(rtt)[len(rtt) // 2]) if len(rtt) else 1.0
+    settled = [moment for moment in moments if moment > 10 * round_trip_s]
+    moment = settled[0] if settled else moments[0]
+    return max(moment - 4 * round_trip_s, 0.0), moment + 5 * round_trip_s
+
+
+def _opening_s(run: Series) -> tuple[float, float] | None:
+    _, rtt = run.select("rtt")
+    return (0.0, 12 * float(rtt[0])) if len(rtt) else None
+
+
+def _separate(run: Series) -> list[float]:
+    """Moments of retransmission, one for each group less than a second apart."""
+    moments: list[float] = []
+    last = -1.0
+    for moment in run.select("retransmitted_sequence")[0].tolist():
+        if moment > last + 1.0:
+            moments.append(moment)
+        last = moment
+    return moments

@@ -1,0 +1,213 @@
+"""The page: findings, table, figures, one run in detail, and everything needed to run it again."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from farlink import units
+from farlink.engines import trace_run
+from farlink.output import whole_file
+from farlink.plot.against_grid import against_grid, main_path, shown_flows
+from farlink.plot.delay import delay
+from farlink.plot.goodput import goodput
+from farlink.plot.round_trip import round_trip
+from farlink.plot.sequence import sequence
+from farlink.plot.style import to_svg
+from farlink.plot.window import window
+from farlink.report.example import compared_points, recovery_span_s, telling_point, window_span_s
+from farlink.result import Result
+from farlink.series import Series
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def write_report(result: Result, path: str | Path, *, command: str | None = None) -> None:
+    """Write the report of a result as one HTML file that needs no network.
+
+    Parameters
+    ----------
+    result
+        What to report.
+    path
+        The file; it appears whole or not at all.
+    command
+        The command that made the result, to print in the report.
+    """
+    text = render_report(result, command=command)
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def render_report(result: Result, *, command: str | None = None) -> str:
+    """The report's HTML; see `write_report`."""
+    overview, full = _overview_table(result), _full_table(result)
+    template = Template(resources.files("farlink.report").joinpath("page.html").read_text(encoding="utf-8"))
+    return template.substitute(
+        title=_text(result.scenario.title),
+        lead=_lead(result),
+        facts="".join(f"<div><dt>{_text(k)}</dt><dd>{_text(v)}</dd></div>" for k, v in _facts(result)),
+        figures="".join(_grid_figures(result)),
+        table=overview or full,
+        details=_details("Delay, losses and timeouts", full) if overview else "",
+        run="".join(_run_figures(result)),
+        scenario=_text(result.scenario.to_toml()),
+        command=_text(command or "farlink.run(...)"),
+        version=_text(result.version),
+        seed=result.seed,
+    )
+
+
+def _lead(result: Result) -> str:
+    """What was run, in a sentence."""
+    entries = shown_flows(result.summary())
+    runs = {entry["runs"] for entry in entries}
+    run_words = f"{runs.pop()} runs" if len(runs) == 1 else f"{min(runs)} to {max(runs)} runs"
+    names = units.labels(result.grid_paths)
+    axes = [f"{len({str(p.get(path)) for p in result.points})} values of {names[path]}" for path in result.grid_paths]
+    grid = f" over {' and '.join(axes)}" if axes else ""
+    note = " The run was interrupted: only finished runs are shown." if result.interrupted else ""
+    return _text(
+        f"Packet-level simulation{grid}; {run_words} of each. Values are means, ± the half-width of the 95 % interval.{note}"
+    )
+
+
+def _facts(result: Result) -> Iterator[tuple[str, str]]:
+    scenario = result.scenario.normalised()
+    link = scenario.get("link")
+    hops = [link] if isinstance(link, dict) else [scenario["hop"][name] for name in scenario.get("path", [])]
+    rates: list[Any] = [hop.get("rate_bps") for hop in hops]
+    delays: list[Any] = [hop.get("delay_s") for hop in hops]
+    is_rate_known = all(isinstance(rate, int | float) for rate in rates)
+    is_delay_known = all(isinstance(value, int | float) for value in delays)
+    yield "bottleneck", units.show(min(rates), "rate_bps") if is_rate_known else "measured trace"
+    yield "one-way delay", units.show(sum(delays), "delay_s") if is_delay_known else "measured trace"
+    if is_rate_known and is_delay_known:
+        yield "in flight to fill it", units.show(float(f"{min(rates) * 2 * sum(delays) / 8:.3g}"), "bytes_bytes")
+    channels = {str((hop.get("channel") or {}).get("kind", "none")) for hop in hops}
+    yield "channel", ", ".join(sorted(channels - {"none"})) or "no errors"
+    if scenario.get("duration_s"):
+        yield "simulated time", units.show(scenario["duration_s"], "duration_s")
+    yield "runs", str(result.finished_runs)
+
+
+def _grid_figures(result: Result) -> Iterator[str]:
+    summary, paths = result.summary(), result.grid_paths
+    x_path = main_path(summary, paths)
+    against = f" against {units.label(x_path)}" if x_path else ""
+    yield _figure(
+        goodput(summary, paths), "goodput", f"Goodput{against}",
+        "Payload delivered in order, per second, with 95 % intervals. Points of different lines are set a little apart.",
+    )  # fmt: skip
+    if any(entry["transfer_time_mean_s"]["mean"] for entry in summary):
+        yield _figure(
+            against_grid(summary, paths, "transfer_time_mean_s"),
+            "transfer",
+            f"Transfer time{against}",
+            "Mean time from the moment a transfer is asked for to its last byte.",
+        )
+    if any(entry["delay_mean_s"]["mean"] for entry in summary):
+        yield _figure(
+            delay(summary, paths), "delay", f"Delay{against}",
+            "Mean time from a segment’s first transmission to its delivery in order, waiting for repeats included.",
+        )  # fmt: skip
+
+
+def _run_figures(result: Result) -> Iterator[str]:
+    point = telling_point(result.summary(), len(result.points))
+    points = compared_points(result.points, point)
+    runs = [trace_run(result.scenario, point=i) for i in points]
+    shown = runs[points.index(point)]
+    if not len(shown.select("cwnd")[0]):
+        return
+    is_compared = len(runs) > 1
+    names = _differences(runs) if is_compared else None
+    yield f"<p>The first run at {_text(shown.name.removesuffix(', run 0')) or 'the only point'}, packet by packet.</p>"
+    yield _figure(
+        window(runs, names=names, span_s=window_span_s(runs)), "window",
+        "Congestion window" + (" of each version" if is_compared else ""),
+        "What the sender allows itself to have in flight, and the threshold between slow start and congestion avoidance. "
+        "Ticks on the time axis are segments sent again.",
+    )  # fmt: skip
+    span_s = recovery_span_s(shown)
+    yield _figure(
+        sequence(shown, span_s=span_s), "sequence", f"Time and sequence: {shown.name}",
+        "A few round trips around the first recovery. The slope is the rate; the distance from a dot to the green line on its "
+        "right is the round trip; a flat green line is a sender that waits for a repeat.",
+    )  # fmt: skip
+    if len(shown.select("rtt")[0]):
+        yield _figure(
+            round_trip(shown, span_s=window_span_s([shown])), "roundtrip", "Round-trip time and bytes in flight",
+            "The round trip as the sender measures it, queues included.",
+        )  # fmt: skip
+
+
+def _differences(runs: list[Series]) -> list[str]:
+    """A name for each run: the grid values in which they differ."""
+    varied = [path for path in runs[0].values if len({str(run.values[path]) for run in runs}) > 1]
+    return [", ".join(units.show(run.values[path], path) for path in varied) for run in runs]
+
+
+def _overview_table(result: Result) -> str | None:
+    """Goodput with two keys of the grid as rows and columns; None where the grid has another shape."""
+    paths = result.grid_paths
+    entries = [entry for entry in result.summary() if entry["flow"] == "all"]
+    if len(paths) != 2 or len({entry["engine"] for entry in entries}) != 1:
+        return None
+    row_path, column_path = paths
+    rows = list(dict.fromkeys(str(entry[row_path]) for entry in entries))
+    columns = list(dict.fromkeys(str(entry[column_path]) for entry in entries))
+    if len(columns) > 8 or len(rows) * len(columns) != len(entries):
+        return None
+    cells = {(str(entry[row_path]), str(entry[column_path])): entry for entry in entries}
+    scale = units.scale_for("goodput_bps", [entry["goodput_bps"]["mean"] or 0.0 for entry in entries])
+    shown = {str(entry[path]): units.show(entry[path], path) for entry in entries for path in paths}
+    names = units.labels(paths)
+    head = "".join(f'<th class="n">{_text(shown[column])}</th>' for column in columns)
+    lines = []
+    for row in rows:
+        found = [cells[row, column]["goodput_bps"] for column in columns]
+        # The best, and whatever its interval does not tell from it.
+        best = max(found, key=lambda goodput: goodput["mean"] or 0.0)
+        least = (best["mean"] or 0.0) - (best["ci95"] or 0.0)
+        line = f"<th>{_text(shown[row])}</th>"
+        for entry in found:
+            mean, ci = entry["mean"], entry["ci95"]
+            text = scale.interval(float("nan") if mean is None else mean, float("nan") if ci is None else ci)
+            is_best = len(columns) > 1 and mean is not None and mean + (ci or 0.0) >= least
+            mark = " best" if is_best else ""
+            line += f'<td class="n{mark}">{_text(text)}</td>'
+        lines.append(f"<tr>{line}</tr>")
+    caption = f"Goodput in {scale.unit}; the best of each row in bold, with what its interval does not tell from it"
+    return (
+        f"<table><caption>{_text(caption)}</caption><thead><tr><th>{_text(names[row_path])}</th>{head}</tr></thead>"
+        f"<tbody>{''.join(lines)}</tbody></table>"
+    )
+
+
+def _full_table(result: Result) -> str:
+    headings, body = result.cells()
+    classes = [' class="n"' if is_number else "" for _, is_number in headings]
+    head = "".join(f"<th{c}>{_text(h).replace(chr(10), '<br>')}</th>" for c, (h, _) in zip(classes, headings, strict=True))
+    lines = (
+        "<tr>" + "".join(f"<td{c}>{_text(cell)}</td>" for c, cell in zip(classes, row, strict=True)) + "</tr>" for row in body
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _details(summary: str, content: str) -> str:
+    return f'<details><summary>{_text(summary)}</summary><div class="scroll">{content}</div></details>'
+
+
+def _figure(figure: Figure, name: str, heading: str, caption: str) -> str:
+    svg = to_svg(figure, name).replace("<svg ", f'<svg aria-label="{_text(heading)}" ', 1)
+    return f"<figure><h3>{_text(heading)}</h3>{svg}<figcaption>{_text(caption)}</figcaption></figure>"
+
+
+def _text(text: str) -> str:
+    return html.escape(str(text))

@@ -1,0 +1,297 @@
+"""Results: one tidy table, a row per engine x grid point x flow x run, and its summary."""
+
+from __future__ import annotations
+
+import csv
+import html
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
+
+from farlink import units
+from farlink.extras import require
+from farlink.output import whole_file
+from farlink.scenario import Point, Scenario
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+    from rich.table import Table
+
+Column: TypeAlias = "Sequence[Any] | NDArray[Any]"
+
+_KEYS = ("engine", "flow", "transport", "runs")
+
+# What the table shows of each flow, beside the grid: (quantity, heading). A column that says nothing is left out.
+_SHOWN = (
+    ("goodput_bps", "goodput"),
+    ("goodput_fraction", "of the link"),
+    ("delay_mean_s", "mean delay"),
+    ("delay_p99_s", "99 % delay"),
+    ("loss_fraction", "lost"),
+    ("timeouts", "timeouts"),
+    ("transfer_time_mean_s", "transfer time"),
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the flows of a scenario achieved.
+
+    Attributes
+    ----------
+    scenario
+        What was run.
+    version
+        Version of farlink that ran it.
+    seed
+        Seed of every random stream.
+    points
+        Values of the grid at each point.
+    columns
+        The rows: column name -> values, with ``point`` an index into `points`.
+    summary_columns
+        The summary: each quantity's mean over the runs under its own name, the 95 % half-width under ``NAME_ci95``.
+    interrupted
+        Whether the run was stopped before all runs were done; those that are here are complete.
+    """
+
+    scenario: Scenario
+    version: str
+    seed: int
+    points: list[Point]
+    columns: Mapping[str, Column]
+    summary_columns: Mapping[str, Column]
+    interrupted: bool = False
+
+    @property
+    def rows(self) -> dict[str, list[Any]]:
+        """The tidy table: column name -> values; None where a value is unknown."""
+        columns = {name: _plain(values) for name, values in self.columns.items()}
+        index = columns.pop("point")
+        table: dict[str, list[Any]] = {}
+        for name, values in columns.items():
+            if name == "status":
+                for path in self.grid_paths:
+                    table[path] = [self.points[i].get(path) for i in index]
+            table[name] = values
+        return table
+
+    @property
+    def grid_paths(self) -> list[str]:
+        """Dotted paths that vary over the grid."""
+        return list(dict.fromkeys(path for point in self.points for path in point))
+
+    @property
+    def quantities(self) -> list[str]:
+        """Names of the measured quantities."""
+        return [name.removesuffix("_ci95") for name in self.summary_columns if name.endswith("_ci95")]
+
+    @property
+    def finished_runs(self) -> int:
+        """How many runs there are, over all grid points."""
+        return len(set(zip(self.columns["point"], self.columns["run"], strict=True)))
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Means over the runs, one entry per engine x grid point x flow.
+
+        Returns
+        -------
+        list of dict
+            The keys of `rows` less those of a single run; each quantity is ``{"mean": x, "ci95": half_width}``. What is
+            unknown is None, and so is the half-width of a single run.
+        """
+        columns = {name: _plain(values) for name, values in self.summary_columns.items()}
+        quantities = self.quantities
+        entries = []
+        for i, point in enumerate(columns["point"]):
+            entry: dict[str, Any] = {name: columns[name][i] for name in _KEYS}
+            entry.update({path: self.points[point].get(path) for path in self.grid_paths})
+            entry.update({q: {"mean": columns[q][i], "ci95": columns[f"{q}_ci95"][i]} for q in quantities})
+            entries.append(entry)
+        return entries
+
+    def table(self, flow: str | None = None, *, width: int | None = None) -> Table:
+        """The summary as a Rich table, in units for people.
+
+        Parameters
+        ----------
+        flow
+            Show this flow only. By default every flow that differs from the aggregate is shown.
+        width
+            Leave out columns, from the right, until the table is this narrow.
+        """
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        headings, body = self.cells(flow)
+        widths = [
+            max(map(len, [*heading.split("\n"), *cells])) + 2 for (heading, _), *cells in zip(headings, *body, strict=True)
+        ]
+        shown = len(widths)
+        while width is not None and sum(widths[:shown]) > width and shown > 3:
+            shown -= 1
+        table = RichTable(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
+        for heading, is_number in headings[:shown]:
+            table.add_column(heading, justify="right" if is_number else "left", no_wrap=True, vertical="bottom")
+        for row, ends_group in _grouped(body):
+            table.add_row(*(Text(cell) for cell in row[:shown]), end_section=ends_group)
+        return table
+
+    def cells(self, flow: str | None = None) -> tuple[list[tuple[str, bool]], list[list[str]]]:
+        """The table's text: headings, each with whether its column is of numbers, and rows of cells."""
+        entries = shown_entries(self.summary(), flow)
+        names = units.labels(self.grid_paths)
+        columns: list[tuple[str, bool, list[str]]] = []
+        for path in self.grid_paths:
+            values = [entry[path] for entry in entries]
+            if _is_number(values):
+                scale = units.scale_for(path, values)
+                columns.append((_heading(names[path], scale), True, [scale.exact(value) for value in values]))
+            else:
+                columns.append((names[path], False, [units.show(value, path) for value in values]))
+        for key in ("engine", "flow", "transport"):
+            values = [entry[key] for entry in entries]
+            is_told_by_grid = key == "transport" and any(path.endswith(".transport") for path in self.grid_paths)
+            if not is_told_by_grid and (key == "transport" or len(set(values)) > 1):
+                columns.append((key, False, [str(value) for value in values]))
+        columns.append(("runs", True, [str(entry["runs"]) for entry in entries]))
+        for quantity, heading in _SHOWN:
+            pairs = [(_float(entry[quantity]["mean"]), _float(entry[quantity]["ci95"])) for entry in entries]
+            means = [mean for mean, _ in pairs]
+            if all(math.isnan(mean) for mean in means) or (quantity != "goodput_bps" and not any(means)):
+                continue
+            scale = units.scale_for(quantity, means)
+            if quantity == "loss_fraction":
+                scale = units.Scale(100.0, "%")
+            columns.append((_heading(heading, scale), True, [scale.interval(mean, ci) for mean, ci in pairs]))
+        headings = [(title, is_number) for title, is_number, _ in columns]
+        return headings, [list(row) for row in zip(*(cells for _, _, cells in columns), strict=True)]
+
+    def plot(self, quantity: str = "goodput_bps") -> Figure:
+        """A figure of a quantity against the grid, with its 95 % intervals.
+
+        Parameters
+        ----------
+        quantity
+            Any of `quantities`.
+        """
+        from farlink.plot.against_grid import against_grid
+
+        return against_grid(self.summary(), self.grid_paths, quantity, title=self.scenario.title)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON knows it: version, scenario, rows, summary; unknown values are None."""
+        rows = self.rows
+        content: dict[str, Any] = {
+            "farlink": self.version,
+            "scenario": {**self.scenario.data, "seed": self.seed},
+            "rows": [dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)],
+            "summary": self.summary(),
+        }
+        return content | {"interrupted": True} if self.interrupted else content
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The result as JSON text, also written to `path` if given."""
+        text = json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False) + "\n"
+        if path is not None:
+            with whole_file(path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+        return text
+
+    def to_csv(self, path: str | Path | TextIO) -> None:
+        """Write the rows as CSV; unknown values are empty."""
+        if not isinstance(path, str | Path):
+            self._write_csv(path)
+            return
+        with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+            self._write_csv(file)
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the rows as Parquet, with version, scenario and seed in the file's metadata."""
+        pyarrow = require("pyarrow", "Parquet")
+        parquet = require("pyarrow.parquet", "Parquet")
+        rows = {name: _flat(values) for name, values in self.rows.items()}
+        scenario = json.dumps(self.scenario.data)
+        metadata = {"farlink": self.version, "scenario": scenario, "seed": str(self.seed)}
+        with whole_file(path) as temporary:
+            parquet.write_table(pyarrow.table(rows).replace_schema_metadata(metadata), temporary)
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas DataFrame."""
+        return require("pandas", "to_pandas()").DataFrame(self.rows)
+
+    def to_polars(self) -> Any:
+        """The rows as a Polars DataFrame."""
+        rows = {name: _flat(values) for name, values in self.rows.items()}
+        return require("polars", "to_polars()").DataFrame(rows, strict=False)
+
+    def _repr_html_(self) -> str:
+        headings, body = self.cells()
+        align = ["right" if is_number else "left" for _, is_number in headings]
+        head = "".join(f'<th style="text-align:{a}">{_html(h)}</th>' for a, (h, _) in zip(align, headings, strict=True))
+        lines = (
+            "<tr>" + "".join(f'<td style="text-align:{a}">{_html(c)}</td>' for a, c in zip(align, row, strict=True)) + "</tr>"
+            for row in body
+        )
+        caption = f"{_html(self.scenario.title)} (farlink {self.version}, seed {self.seed})"
+        return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+    def _write_csv(self, file: TextIO) -> None:
+        rows = self.rows
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(rows)
+        writer.writerows(zip(*(_flat(values) for values in rows.values()), strict=True))
+
+
+def shown_entries(summary: list[dict[str, Any]], flow: str | None = None) -> list[dict[str, Any]]:
+    """The entries worth showing: `flow`, or the aggregate, and single flows where there are at most eight of them."""
+    if flow is not None:
+        return [entry for entry in summary if entry["flow"] == flow]
+    flows = list(dict.fromkeys(entry["flow"] for entry in summary if entry["flow"] != "all"))
+    if 1 < len(flows) <= 8:
+        return summary
+    return [entry for entry in summary if entry["flow"] == "all"] or summary
+
+
+def _grouped(body: list[list[str]]) -> Iterator[tuple[list[str], bool]]:
+    """Rows, each with whether a new value of the first column follows it."""
+    has_groups = len({row[0] for row in body}) < len(body)
+    for i, row in enumerate(body, start=1):
+        yield row, has_groups and i < len(body) and body[i][0] != row[0]
+
+
+def _plain(values: Column) -> list[Any]:
+    """A column as Python values, NaN as None."""
+    tolist = getattr(values, "tolist", None)
+    plain: list[Any] = tolist() if tolist is not None else list(values)
+    return [None if isinstance(value, float) and math.isnan(value) else value for value in plain]
+
+
+def _flat(values: list[Any]) -> list[Any]:
+    """A column that a flat file can hold: tables and lists as JSON, and everything as text if kinds are mixed."""
+    flat = [json.dumps(value) if isinstance(value, dict | list) else value for value in values]
+    kinds = {type(value) for value in flat if value is not None}
+    if len(kinds) > 1 and not kinds <= {int, float}:
+        return [None if value is None else str(value) for value in flat]
+    return [float(value) if kinds == {int, float} and value is not None else value for value in flat]
+
+
+def _heading(name: str, scale: units.Scale) -> str:
+    return f"{name}\n{scale.unit}" if scale.unit else name
+
+
+def _is_number(values: list[Any]) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def _float(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _html(text: str) -> str:
+    return html.escape(text).replace("\n", " ")

@@ -1,0 +1,116 @@
+"""Time series of one run: windows, round-trip times and sequence numbers."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from farlink import units
+from farlink.extras import require
+from farlink.output import whole_file
+from farlink.scenario import Point
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from numpy import float64
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Series:
+    """One run, observed.
+
+    Attributes
+    ----------
+    point, run
+        Which run of the scenario: number of the grid point, and of the run at it.
+    values
+        Values of the grid at that point.
+    flow, quantity
+        For each observation, its flow and what was observed: ``cwnd``, ``ssthresh``, ``in_flight`` (bytes), ``rtt`` (s),
+        ``sent_sequence``, ``retransmitted_sequence``, ``acknowledged`` (bytes).
+    time_s, value
+        For each observation, its time and value.
+    pcapng
+        The run's packets as a capture file, if asked for.
+    """
+
+    point: int
+    run: int
+    values: Point
+    flow: list[str]
+    quantity: list[str]
+    time_s: NDArray[float64]
+    value: NDArray[float64]
+    pcapng: bytes | None = None
+
+    @property
+    def name(self) -> str:
+        """What was traced, in words: the grid values of its point, and its run."""
+        names = units.labels(list(self.values))
+        parts = [f"{names[path]} {units.show(value, path)}" for path, value in self.values.items()]
+        return ", ".join([*parts, f"run {self.run}"])
+
+    def flows(self) -> list[str]:
+        """Names of the flows observed."""
+        return list(dict.fromkeys(self.flow))
+
+    def select(self, quantity: str, flow: str | None = None) -> tuple[NDArray[float64], NDArray[float64]]:
+        """Times and values of one quantity of one flow (default: the first)."""
+        import numpy as np
+
+        flow = flow if flow is not None else next(iter(self.flow), "")
+        mask = (np.asarray(self.quantity) == quantity) & (np.asarray(self.flow) == flow)
+        return self.time_s[mask], self.value[mask]
+
+    def plot(self, kind: str = "window", flow: str | None = None) -> Figure:
+        """A figure of the run.
+
+        Parameters
+        ----------
+        kind
+            ``"window"`` (cwnd and ssthresh), ``"sequence"`` (sent, sent again, acknowledged) or ``"round-trip"`` (RTT and
+            bytes in flight).
+        flow
+            Which flow; the first by default.
+        """
+        from farlink.plot import FIGURES
+
+        return FIGURES[kind](self, flow)
+
+
+def write_series(series: Iterable[Series], path: str | Path) -> None:
+    """Write the series of several runs as one long table, CSV or Parquet by the file's name.
+
+    Columns: the grid paths, run, flow, quantity, time_s, value.
+    """
+    runs = list(series)
+    if Path(path).suffix == ".parquet":
+        pyarrow = require("pyarrow", "Parquet")
+        parquet = require("pyarrow.parquet", "Parquet")
+        with whole_file(path) as temporary:
+            parquet.write_table(pyarrow.concat_tables([pyarrow.table(_columns(run)) for run in runs]), temporary)
+        return
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        for i, run in enumerate(runs):
+            columns = _columns(run)
+            if i == 0:
+                writer.writerow(columns)
+            writer.writerows(zip(*columns.values(), strict=True))
+
+
+def _columns(series: Series) -> dict[str, list[Any]]:
+    length = len(series.flow)
+    grid = {path: [str(value) if isinstance(value, dict) else value] * length for path, value in series.values.items()}
+    return {
+        **grid,
+        "run": [series.run] * length,
+        "flow": series.flow,
+        "quantity": series.quantity,
+        "time_s": series.time_s.tolist(),
+        "value": series.value.tolist(),
+    }

@@ -1,0 +1,132 @@
+"""Wrong input: exit status 2, a line that says what is wrong, a line that says how to mend it, and nothing written."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from tests.conftest import SMALL
+
+
+def edited(old: str, new: str) -> str:
+    assert old in SMALL
+    return SMALL.replace(old, new)
+
+
+BAD = {
+    "unknown key": (edited("rate_bps = 1e6", "rate_bsp = 1e6"), ["link", "rate_bsp", "rate_bps"]),
+    "unknown table": (edited("[transport.reno]", "[transprot.reno]"), ["transprot", "transport"]),
+    "wrong type": (edited("rate_bps = 1e6", 'rate_bps = "fast"'), ["link.rate_bps"]),
+    "negative rate": (edited("rate_bps = 1e6", "rate_bps = -1e6"), ["link.rate_bps", "-1"]),
+    "probability above 1": (
+        edited("ber = 1e-6", "ber = 1.5").replace('"link.channel.ber" = [1e-7, 1e-6, 1e-5]', ""),
+        ["link.channel.ber", "1.5"],
+    ),
+    "probability above 1 in the grid": (edited("1e-7, 1e-6, 1e-5", "1e-7, 2.0"), ["link.channel.ber", "2"]),
+    "missing trace file": (
+        edited('kind = "ber"\nber = 1e-6', 'kind = "packet-trace"\nfile = "none.npz"').replace(
+            '"link.channel.ber" = [1e-7, 1e-6, 1e-5]', ""
+        ),
+        ["link.channel.file", "none.npz", "does not exist"],
+    ),
+    "grid path that does not exist": (edited('"link.channel.ber"', '"link.chanel.ber"'), ["link.chanel.ber"]),
+    "grid without values": (edited("[1e-7, 1e-6, 1e-5]", "[]"), ["link.channel.ber"]),
+    "no flow": (
+        edited('[flow.bulk]\ntransport = "sack"\ntraffic = { kind = "bulk" }', "").replace(
+            '"flow.bulk.transport" = ["reno", "sack"]', ""
+        ),
+        ["flow"],
+    ),
+    "flow of an unknown transport": (edited('["reno", "sack"]', '["reno", "sak"]'), ["sak", "sack"]),
+    "duration of 0": (edited("duration_s = 20", "duration_s = 0"), ["duration_s", "0"]),
+    "infinite rate": (edited("rate_bps = 1e6", "rate_bps = inf"), ["link.rate_bps", "inf"]),
+    "date": (edited("duration_s = 20", "duration_s = 2024-01-01"), ["duration_s"]),
+    "not TOML": (edited("[link]", "[link"), ["not valid TOML", "line"]),
+    "empty file": ("", []),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_scenario_is_refused(case, farlink, tmp_path):
+    text, said = BAD[case]
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+
+    done = farlink("run", path, "--json", "out.json", "--csv", "out.csv", "--report", "out.html", "--pcap", "captures")
+
+    assert_refused(done, said)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.toml"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["none.toml"], ["none.toml"]),
+        (["."], ["directory"]),
+        (["small.toml", "--set", "link.rate_bps"], ["path=value"]),
+        (["small.toml", "--set", "=1"], ["path=value"]),
+        (["small.toml", "--set", "link.rate_bps=[1"], ["link.rate_bps=[1"]),
+        (["small.toml", "--set", "link.rate_bps.x=1"], ["link.rate_bps", "not a table"]),
+        (["small.toml", "--set", "link.rate_bps=-5"], ["link.rate_bps", "-5"]),
+        (["small.toml", "--set", "grid.link.chanel.ber=[1e-7]"], ["link.chanel.ber"]),
+        (["small.toml", "--engine", "paket"], ["paket", "packet"]),
+        (["small.toml", "--runs", "0"], ["runs", "0"]),
+        (["small.toml", "--threads", "0"], ["threads", "0"]),
+        (["small.toml", "--json", "no/such/directory.json"], ["no/such"]),
+        (["small.toml", "--report", "."], ["directory"]),
+        (["small.toml", "--pcap", "captures", "--point", "6"], ["--point 6", "0 to 5"]),
+        (["small.toml", "--json", "-", "--csv", "-"], ["standard output"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+@pytest.mark.usefixtures("small")
+def test_bad_arguments_are_refused(arguments, said, farlink, tmp_path):
+    done = farlink("run", *arguments)
+
+    assert_refused(done, said)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["small.toml"]
+
+
+def test_empty_trace_is_refused(farlink, small, tmp_path):
+    (tmp_path / "empty.npz").write_bytes(b"")
+
+    done = farlink("run", small, "--set", replayed("empty.npz"))
+
+    assert_refused(done, ["empty.npz"])
+
+
+def test_truncated_trace_is_refused(farlink, small, tmp_path):
+    meta = {"farlink_trace": 1, "kind": "packet-loss", "title": "t", "source": "s", "licence": "l", "units": {}}
+    whole = tmp_path / "whole.npz"
+    np.savez(whole, lost=np.zeros(1000, np.uint8), meta=np.array(json.dumps(meta)))
+    for kept in (10, 600, whole.stat().st_size - 30):
+        (tmp_path / "cut.npz").write_bytes(whole.read_bytes()[:kept])
+
+        done = farlink("run", small, "--set", replayed("cut.npz"))
+
+        assert_refused(done, ["cut.npz"])
+
+
+def replayed(file: str) -> str:
+    return f'link.channel={{kind="packet-trace", file="{file}"}}'
+
+
+def test_missing_measured_data_says_which_variable_to_set(farlink, small, tmp_path):
+    override = 'link.rate_bps={kind="rate-trace", file="$FARLINK_DATA/none.gz"}'
+
+    done = farlink("run", small, "--set", override, FARLINK_DATA=str(tmp_path / "nowhere"))
+
+    assert_refused(done, ["none.gz", "FARLINK_DATA"])
+
+
+def assert_refused(done, said):
+    assert done.returncode == 2, done
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 2, done.stderr
+    assert lines[0].startswith("error: ")
+    assert lines[1].startswith("hint: ")
+    assert len(lines[1]) > len("hint: ") + 3
+    for word in said:
+        assert word in done.stderr

@@ -1,0 +1,73 @@
+"""What every test may use: a scenario that takes milliseconds, and the command as a user types it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+SMALL = """
+title = "Small"
+duration_s = 20
+runs = 3
+seed = 7
+
+[link]
+rate_bps = 1e6
+delay_s = 0.05
+queue_packets = 50
+
+[link.channel]
+kind = "ber"
+ber = 1e-6
+
+[transport.reno]
+kind = "tcp"
+variant = "reno"
+
+[transport.sack]
+kind = "tcp"
+variant = "sack"
+
+[flow.bulk]
+transport = "sack"
+traffic = { kind = "bulk" }
+
+[grid]
+"link.channel.ber" = [1e-7, 1e-6, 1e-5]
+"flow.bulk.transport" = ["reno", "sack"]
+"""
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A scenario file of two TCP versions at three bit error rates."""
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture
+def farlink(tmp_path: Path) -> Command:
+    """Run `farlink ARGUMENTS` in an empty directory."""
+
+    def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "farlink.cli", *map(str, arguments)],
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run

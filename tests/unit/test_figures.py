@@ -1,0 +1,91 @@
+"""Figures and the report: what they must show, whatever the scenario."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import farlink
+from farlink.plot.against_grid import is_log_spaced
+from farlink.plot.style import thin, to_svg
+from farlink.report import render_report
+
+SHAPES = {
+    "two keys": [],
+    "no grid": ["grid={}"],
+    "one number": ["grid={}", 'grid."link.channel.ber"=[1e-7, 1e-6]'],
+    "names only": ["grid={}", 'grid."flow.bulk.transport"=["reno", "sack"]'],
+    "three keys": ["grid.link.delay_s=[0.01, 0.05]"],
+    "single run": ["runs=1"],
+    "two flows": ['flow.other={transport="reno", traffic={kind="bulk"}}'],
+    "no losses": ["grid={}", 'link.channel={kind="none"}'],
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_report_of_every_shape_of_grid(shape, small):
+    result = farlink.run(small, set=[*SHAPES[shape], "duration_s=5", "title=A < B & C"])
+
+    page = render_report(result, command="farlink run <small>")
+
+    assert "A &lt; B &amp; C" in page
+    assert "farlink run &lt;small&gt;" in page
+    assert page == render_report(result, command="farlink run <small>")
+    assert unique_ids(page)
+    assert f"seed {result.seed}" in page
+
+
+def test_axes_say_quantity_and_unit(small):
+    figure = farlink.run(small).plot()
+
+    ax = figure.axes[0]
+    assert ax.get_xscale() == "log"
+    assert ax.get_xlabel() == "bit error rate"
+    assert ax.get_ylabel() == "goodput (kb/s)"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["reno", "sack"]
+
+
+def test_unknown_quantity_is_refused(small):
+    with pytest.raises(ValueError, match="no quantity 'speed'"):
+        farlink.run(small, runs=1).plot("speed")
+
+
+@pytest.mark.parametrize("kind", ["window", "sequence", "round-trip"])
+def test_figure_of_one_run(kind, small):
+    figure = farlink.trace_run(small, point=5).plot(kind)
+
+    assert "time (s)" in [ax.get_xlabel() for ax in figure.axes]
+    assert ET.fromstring(to_svg(figure, "x")).tag.endswith("svg")
+
+
+def test_thinning_keeps_the_peaks():
+    time = np.linspace(0, 1, 100_000)
+    value = np.zeros(100_000)
+    value[54_321] = 7.0
+
+    thinned_time, thinned = thin(time, value, buckets=100)
+
+    assert len(thinned) <= 400
+    assert thinned.max() == 7.0
+    assert (np.diff(thinned_time) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [([1e-9, 1e-8, 1e-7], True), ([1, 2, 3], False), ([0, 1, 100], False), ([1, 50, 100], False)]
+)
+def test_log_axis(values, expected):
+    assert is_log_spaced(values) is expected
+
+
+def unique_ids(page: str) -> bool:
+    found: list[str] = []
+
+    class Ids(HTMLParser):
+        def handle_starttag(self, _tag, attrs):
+            found.extend(value for name, value in attrs if name == "id")
+
+    Ids().feed(page)
+    return len(found) == len(set(found)) > 0

@@ -1,0 +1,39 @@
+"""`import farlink` is quick: what is slow to import waits until it is used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+SLOW = ("matplotlib", "pandas", "polars", "pyarrow", "scipy")
+
+
+@pytest.mark.parametrize("statement", ["import farlink", "import farlink.cli", "import farlink; farlink.run, farlink.Result"])
+def test_slow_packages_are_not_imported(statement):
+    code = f"import sys; {statement}; print(*(name for name in {SLOW!r} if name in sys.modules))"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == []
+
+
+def test_import_takes_less_than_0_3_seconds():
+    code = "import time; start = time.process_time(); import farlink; farlink.run; print(time.process_time() - start)"
+
+    times = [float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout) for _ in range(3)]
+
+    assert min(times) < 0.3
+
+
+def test_every_public_name_is_there():
+    import farlink
+
+    start = time.perf_counter()
+    for name in farlink.__all__:
+        assert getattr(farlink, name) is not None
+    assert time.perf_counter() - start < 30
+    with pytest.raises(AttributeError, match="no attribute 'rum'"):
+        _ = farlink.rum

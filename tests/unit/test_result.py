@@ -1,0 +1,153 @@
+"""A result and the forms it takes."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+
+import pytest
+
+import farlink
+from farlink.errors import MissingExtraError, OutputError
+from farlink.output import whole_file
+from farlink.result import Result
+from farlink.scenario import from_data
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    from tests.conftest import SMALL
+
+    path = tmp_path_factory.mktemp("scenario") / "small.toml"
+    path.write_text(SMALL)
+    return farlink.run(path)
+
+
+SHOWN = [
+    "goodput_bps", "goodput_fraction", "delay_mean_s", "delay_p99_s", "loss_fraction", "timeouts", "transfer_time_mean_s",
+]  # fmt: skip
+
+
+def made(**columns: list[float]) -> Result:
+    """A result of one run with chosen values."""
+    head = {"engine": ["packet"], "flow": ["all"], "transport": ["sack"]}
+    return Result(
+        scenario=from_data({"title": "<b>"}),
+        version="1.2.3",
+        seed=1,
+        points=[{}],
+        columns={"point": [0], **head, "run": [0], "seed": [9], "status": ["ok"], "reason": [""], **columns},
+        summary_columns={"point": [0], **head, "runs": [1], **columns, **{f"{name}_ci95": [math.nan] for name in columns}},
+    )
+
+
+def test_columns_come_in_the_order_of_the_design(result):
+    head = ["engine", "flow", "transport", "run", "seed", "link.channel.ber", "flow.bulk.transport", "status", "reason"]
+
+    assert list(result.rows)[: len(head)] == head
+    assert {len(values) for values in result.rows.values()} == {6 * 2 * 3}
+
+
+def test_summary_is_the_mean_of_the_rows(result):
+    entry = result.summary()[-1]
+    rows = result.rows
+    values = [
+        rows["goodput_bps"][i]
+        for i in range(len(rows["run"]))
+        if all(rows[key][i] == entry[key] for key in ("flow", "transport", "link.channel.ber", "flow.bulk.transport"))
+    ]
+
+    assert len(values) == entry["runs"] == 3
+    assert entry["goodput_bps"]["mean"] == pytest.approx(sum(values) / 3)
+
+
+def test_unknown_is_null_everywhere(tmp_path):
+    unknown = made(goodput_bps=[math.nan], delay_mean_s=[math.nan], timeouts=[0.0])
+
+    assert json.loads(unknown.to_json())["rows"][0]["goodput_bps"] is None
+    assert json.loads(unknown.to_json())["summary"][0]["goodput_bps"] == {"mean": None, "ci95": None}
+    text = io.StringIO()
+    unknown.to_csv(text)
+    assert text.getvalue().splitlines()[1] == "packet,all,sack,0,9,ok,,,,0.0"
+    unknown.to_parquet(tmp_path / "r.parquet")
+    assert unknown.to_polars()["goodput_bps"].null_count() == 1
+
+
+def test_parquet_and_pandas_hold_the_rows(result, tmp_path):
+    import pyarrow.parquet as parquet
+
+    result.to_parquet(tmp_path / "r.parquet")
+
+    table = parquet.read_table(tmp_path / "r.parquet")
+    assert table.to_pydict() == result.rows
+    assert table.schema.metadata[b"farlink"].decode() == farlink.__version__
+    assert json.loads(table.schema.metadata[b"scenario"])["title"] == "Small"
+    assert list(result.to_pandas().columns) == list(result.rows)
+    assert result.to_polars().height == len(result.rows["run"])
+
+
+def test_grid_of_tables_fits_flat_files(tmp_path):
+    point = {"link.channel": {"kind": "loss", "loss": 0.1}}
+    one = made(**{name: [0.5] for name in SHOWN})
+    gridded = Result(**{**vars(one), "points": [point]})
+
+    gridded.to_parquet(tmp_path / "r.parquet")
+    text = io.StringIO()
+    gridded.to_csv(text)
+
+    assert '{""kind"": ""loss""' in text.getvalue()
+    assert gridded.table().row_count == 1
+
+
+def test_notebook_shows_the_table_escaped(result):
+    assert result._repr_html_().count("<tr>") == 7
+    one = made(**{name: [0.5] for name in SHOWN})
+    assert "<b>" not in one._repr_html_()
+
+
+def test_narrow_table_drops_columns_from_the_right(result):
+    wide, narrow = result.table(), result.table(width=60)
+
+    assert len(narrow.columns) < len(wide.columns)
+    assert "goodput" in str(narrow.columns[3].header)
+
+
+def test_missing_extra_is_named(result, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+
+    with pytest.raises(MissingExtraError) as caught:
+        result.to_pandas()
+
+    assert "farlink[pandas]" in caught.value.remedy
+
+
+def test_file_appears_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "r.txt"
+    target.write_text("old")
+
+    def fail_halfway():
+        with whole_file(target) as temporary:
+            temporary.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_halfway()
+
+    assert target.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["r.txt"]
+    with pytest.raises(OutputError), whole_file(tmp_path / "none" / "r.txt"):
+        pass
+
+
+def test_trace_run_repeats_the_run(small):
+    first = farlink.trace_run(small, point=2, run=1)
+    again = farlink.trace_run(small, point=2, run=1)
+
+    assert first.values == {"link.channel.ber": 1e-6, "flow.bulk.transport": "reno"}
+    assert first.time_s.tolist() == again.time_s.tolist()
+    assert first.value.tolist() == again.value.tolist()
+    for quantity in ("cwnd", "rtt", "sent_sequence", "acknowledged"):
+        time, _ = first.select(quantity)
+        assert len(time) > 0
+        assert (time[1:] >= time[:-1]).all()
