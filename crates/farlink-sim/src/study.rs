@@ -123,6 +123,10 @@ fn batch(scenario: &Scenario, setup: &Setup, runs: std::ops::Range<u64>, watch: 
     let results: Vec<Option<Vec<Row>>> = runs
         .into_par_iter()
         .map(|run| {
+            // Short runs end before they ask.
+            if watch.is_stopped() {
+                return None;
+            }
             let result = simulate(setup, seed, run, &mut NoTrace, &|| watch.is_stopped())?;
             watch.finish_one();
             Some(rows(setup, &result))
