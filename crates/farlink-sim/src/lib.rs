@@ -1,5 +1,21 @@
 //! The packet engine of farlink: a discrete-event simulation of the real protocol state machines.
+//!
+//! [`run`] takes a checked scenario and gives a row per grid point, flow and run, and a summary with confidence intervals;
+//! [`trace_run`] looks into one of those runs. Below them, [`engine`] runs one grid point once.
 #![forbid(unsafe_code)]
 
 pub mod engine;
+mod observe;
 pub mod pcap;
+mod resolve;
+mod rows;
+pub mod stats;
+mod study;
+mod table;
+mod trace_file;
+
+pub use observe::{Traced, trace_run};
+pub use resolve::resolve;
+pub use study::{Options, Output, Progress, RunError, run};
+pub use table::{Column, Series, Table};
+pub use trace_file::TraceFiles;

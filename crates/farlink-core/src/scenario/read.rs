@@ -133,7 +133,12 @@ impl std::error::Error for Refusal {}
 
 impl de::Error for Refusal {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::from_what(What::Other { message: message.to_string() })
+        let message = message.to_string();
+        // What `OutOfRange` says, from types that check with `TryFrom`.
+        Self::from_what(match message.split_once(" is not allowed; allowed: ") {
+            Some((found, wanted)) => What::Unfit { found: found.into(), wanted: wanted.into() },
+            None => What::Other { message },
+        })
     }
 
     fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {

@@ -11,6 +11,7 @@ mod setup;
 mod timers;
 mod tracing;
 
+pub use delays::{DelaySum, Histogram};
 pub use flow::FlowResult;
 pub use setup::{FlowSetup, HopSetup, Setup, TrafficSetup, TransportSetup};
 pub use tracing::{NoTrace, Tracer};
@@ -121,8 +122,14 @@ engine_protocols! {
     1 udp: Udp(udp::Socket<Virtual>, Datagram<Virtual>),
 }
 
-/// Runs a scenario once.
-pub fn simulate<T: Tracer>(setup: &Setup, seed: u64, run: u64, tracer: &mut T) -> RunResult {
+/// Runs a scenario once; `None` if `is_stopped` said so before the end (it is asked from time to time).
+pub fn simulate<T: Tracer>(
+    setup: &Setup,
+    seed: u64,
+    run: u64,
+    tracer: &mut T,
+    is_stopped: &dyn Fn() -> bool,
+) -> Option<RunResult> {
     let mut engine = Engine {
         setup,
         path: Path::new(setup, seed, run),
@@ -136,11 +143,13 @@ pub fn simulate<T: Tracer>(setup: &Setup, seed: u64, run: u64, tracer: &mut T) -
         udp: Population::default(),
     };
     engine.add_flows();
-    engine.execute();
+    if !engine.execute(is_stopped) {
+        return None;
+    }
     let end = engine.now;
     let return_bytes = engine.path.return_bytes();
     let peak_queue_bytes = engine.path.peak_queue_bytes();
-    RunResult { flows: engine.results(), end, return_bytes, peak_queue_bytes }
+    Some(RunResult { flows: engine.results(), end, return_bytes, peak_queue_bytes })
 }
 
 impl<T: Tracer> Engine<'_, T> {
@@ -170,10 +179,16 @@ impl<T: Tracer> Engine<'_, T> {
         }
     }
 
-    fn execute(&mut self) {
+    /// Runs to the end; `false` if it was stopped before.
+    fn execute(&mut self, is_stopped: &dyn Fn() -> bool) -> bool {
         let mut warmup = if self.setup.warmup > Time::ZERO { self.setup.warmup } else { Time::NEVER };
         let end = self.setup.duration;
+        let mut events: u64 = 0;
         loop {
+            events += 1;
+            if events.is_multiple_of(EVENTS_BETWEEN_LOOKS) && is_stopped() {
+                return false;
+            }
             let (link, arrival) = self.path.earliest();
             let alarm = self.timers.next();
             let next = arrival.min(alarm);
@@ -185,7 +200,7 @@ impl<T: Tracer> Engine<'_, T> {
                 break;
             }
             if next == Time::NEVER || (self.open_flows == 0 && arrival == Time::NEVER) {
-                return; // everything is done
+                return true; // everything is done
             }
             self.now = next;
             // Packets first: an acknowledgement that arrives as the timer expires still counts.
@@ -197,8 +212,12 @@ impl<T: Tracer> Engine<'_, T> {
             }
         }
         self.now = end;
+        true
     }
 }
+
+/// So many events, some milliseconds, pass between two looks at whether to stop.
+const EVENTS_BETWEEN_LOOKS: u64 = 1 << 16;
 
 /// A packet reaches the end of a link: it enters the next, or its endpoint.
 #[inline]

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use farlink_core::channel::Prepared;
+use farlink_core::link::setting::{PreparedDelay, PreparedRate};
 use farlink_core::link::{Link, QueueLimit};
 use farlink_core::protocol::tcp::TcpConfig;
 use farlink_core::protocol::udp::UdpConfig;
-use farlink_core::{BitRate, Rng, Time};
+use farlink_core::{Rng, Time};
 
 use super::flow::Source;
 
@@ -31,9 +32,9 @@ pub struct HopSetup {
     /// The hop's name.
     pub name: String,
     /// Rate.
-    pub rate: BitRate,
+    pub rate: PreparedRate,
     /// One-way delay.
-    pub delay: Time,
+    pub delay: PreparedDelay,
     /// Queue limit.
     pub limit: QueueLimit,
     /// Whether packets may overtake each other when the delay falls.
@@ -45,7 +46,7 @@ pub struct HopSetup {
 impl HopSetup {
     /// Begins a run.
     pub fn start(&self, rng: Rng) -> Link {
-        Link::new(self.rate, self.delay, self.limit, &*self.channel, rng)
+        Link::new(&self.rate, &self.delay, self.limit, &*self.channel, rng)
     }
 }
 

@@ -12,10 +12,13 @@ pub struct Cbr {
     pub rate_bps: BitRate,
     /// Application data in each message.
     pub payload_bytes: Count,
+    /// Ends after so many bytes; goes on until the end of the run unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Count>,
 }
 
 impl Traffic for Cbr {
     fn is_endless(&self) -> bool {
-        true
+        self.bytes.is_none()
     }
 }

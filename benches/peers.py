@@ -1,0 +1,347 @@
+"""Speed and memory of farlink beside ns-2 and ns-3: the same scenarios, in turn, on the same core.
+
+Usage:  python benches/peers.py [--repeats 5] [--quick] [--only CASE ...]
+
+Prints Markdown tables; writes every run to `out/bench.json`. A simulator that is not installed leaves its columns empty.
+
+What is counted: data packets that the receivers delivered in order, per CPU second (user and system) of the whole process,
+and the process's peak resident memory, both from `wait4`. Each simulator runs the scenario for as long as it takes to make
+start-up negligible (seconds of CPU); the flows are in their steady state for nearly all of it. Runs alternate, so that a
+slower or busier moment of the machine meets all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+SCENARIOS = ROOT / "benches" / "scenarios"
+WORK = ROOT / "out" / "bench"
+FARLINK = ROOT / "target" / "release" / "examples" / "run"
+NS2_SCRIPT = ROOT / "tests" / "peers" / "ns2" / "dumbbell.tcl"
+NS3_SOURCE = ROOT / "benches" / "ns3" / "dumbbell.cc"
+NS3_LIBRARIES = ("applications", "internet", "traffic-control", "point-to-point", "network", "core")
+
+NS2_VARIANTS = {"tahoe": "Tahoe", "reno": "Reno", "newreno": "Newreno", "sack": "Sack1"}
+SIMULATORS = ("farlink", "ns-2", "ns-3")
+HEADER_BYTES = 40
+
+Scenario = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario and how long each simulator runs it, in simulated seconds (farlink: as the file says)."""
+
+    name: str
+    file: str
+    ns2_s: float | None = None
+    ns3_s: float | None = None
+    flows: int | None = None
+    duration_s: float | None = None
+
+    def scenario(self, scale: float) -> Scenario:
+        """The scenario farlink runs, with its duration multiplied by `scale`."""
+        scenario = tomllib.loads((SCENARIOS / self.file).read_text())
+        if self.flows:
+            (flow,) = scenario["flow"].values()
+            flow["count"] = self.flows
+        scenario["duration_s"] = (self.duration_s or scenario["duration_s"]) * scale
+        return scenario
+
+
+CASES = (
+    Case("(i) 1 Mb/s, 250 ms, BER 1e-6", "geo-1m.toml", ns2_s=200_000, ns3_s=5_000),
+    Case("(ii) 622 Mb/s, 10 ms, BER 1e-9", "optical-622m-1e-9.toml", ns2_s=200, ns3_s=8),
+    Case("(ii) 622 Mb/s, 10 ms, BER 1e-7", "optical-622m-1e-7.toml", ns2_s=1_500, ns3_s=80),
+    Case("(iii) 100 flows, 155 Mb/s, 270 ms", "shared-155m.toml", ns2_s=200, ns3_s=25),
+    Case("(iii) with 1,000 flows", "shared-155m.toml", ns2_s=150, flows=1_000),
+    Case("(iii) with 10,000 flows", "shared-155m.toml", flows=10_000),
+)
+
+# Every flow brings 1.55 Mb/s and its share of queue, so the work grows as the number of flows.
+SCALING_FLOWS = (10, 100, 1_000, 10_000)
+SCALING_S = 60.0
+
+
+def scaling_scenario(flows: int, scale: float) -> Scenario:
+    """`flows` flows at 1.55 Mb/s each: case (iii), grown or shrunk with its link and queue."""
+    scenario = Case("", "shared-155m.toml", flows=flows, duration_s=SCALING_S).scenario(scale)
+    share = flows / 100
+    scenario["link"]["rate_bps"] *= share
+    scenario["link"]["queue_packets"] = round(scenario["link"]["queue_packets"] * share)
+    scenario["link"]["return"]["queue_packets"] *= max(1, round(share))
+    return scenario
+
+
+@dataclass(frozen=True)
+class Run:
+    """One process: packets delivered, CPU seconds and peak memory."""
+
+    case: str
+    simulator: str
+    simulated_s: float
+    packets: float
+    cpu_s: float
+    peak_mb: float
+
+    @property
+    def packets_per_cpu_s(self) -> float:
+        return self.packets / self.cpu_s
+
+
+def measure(command: list[str], count: Callable[[str], float]) -> tuple[float, float, float]:
+    """Run `command`; give the packets that `count` reads from its output, CPU seconds and peak memory in MB."""
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(command, stdout=output, cwd=ROOT)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        text = output.read()
+    if process.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}: exit {process.returncode}")
+    return count(text), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000
+
+
+def toml_text(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
+    """TOML of nested tables of numbers, strings, booleans and lists."""
+    lines = [f"[{'.'.join(path)}]"] if path else []
+    lines += [f"{key} = {json.dumps(value)}" for key, value in table.items() if not isinstance(value, Mapping)]
+    text = "\n".join(lines) + "\n"
+    return text + "".join(toml_text(value, (*path, key)) for key, value in table.items() if isinstance(value, Mapping))
+
+
+def farlink_command(scenario: Scenario, name: str) -> list[str]:
+    """farlink's benchmark program on one thread."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    file = WORK / ("".join(c if c.isalnum() else "-" for c in name).strip("-") + ".toml")
+    file.write_text(toml_text(scenario))
+    return [str(FARLINK), str(file), "--runs", "1", "--single-thread"]
+
+
+def farlink_count(output: str) -> float:
+    return float(json.loads(output)["delivered_packets"])
+
+
+def ns2_command(scenario: Scenario, duration_s: float) -> list[str]:
+    """ns-2 with its default headers; every option not named here is its default."""
+    (transport,) = scenario["transport"].values()
+    (flow,) = scenario["flow"].values()
+    link = scenario["link"]
+    settings = {
+        "variant": NS2_VARIANTS[transport["variant"]],
+        "rate_bps": link["rate_bps"],
+        "delay_s": link["delay_s"],
+        "queue_packets": link.get("queue_packets", 10_000_000),
+        "wire_bytes": transport["segment_bytes"] + HEADER_BYTES,
+        "ber": link.get("channel", {}).get("ber", 0),
+        "flows": flow.get("count", 1),
+        "window": transport["max_window_segments"],
+        "delayed_ack": int(transport["delayed_ack"]),
+        "start_spread_s": flow.get("start_spread_s", 0),
+        "duration_s": duration_s,
+    }
+    return ["ns", str(NS2_SCRIPT), *(str(word) for pair in settings.items() for word in pair)]
+
+
+def ns3_command(scenario: Scenario, duration_s: float) -> list[str]:
+    """ns-3's NewReno with its default, selective acknowledgements, which come nearest to the others' goodput."""
+    (transport,) = scenario["transport"].values()
+    (flow,) = scenario["flow"].values()
+    link = scenario["link"]
+    settings = {
+        "variant": "TcpNewReno",
+        "sack": 1,
+        "rate_bps": link["rate_bps"],
+        "delay_s": link["delay_s"],
+        "queue_packets": link.get("queue_packets", 10_000_000),
+        "wire_bytes": transport["segment_bytes"] + HEADER_BYTES,
+        "ber": link.get("channel", {}).get("ber", 0),
+        "flows": flow.get("count", 1),
+        "window": transport["max_window_segments"],
+        "initial_window": transport["initial_window_segments"],
+        "delayed_ack": int(transport["delayed_ack"]),
+        "start_spread_s": flow.get("start_spread_s", 0),
+        "duration_s": duration_s,
+    }
+    return [str(WORK / "ns3-dumbbell"), *(f"--{key}={value}" for key, value in settings.items())]
+
+
+def result_count(output: str) -> float:
+    """Packets from the line  result DELIVERED ...  that both peers print."""
+    (line,) = (line for line in output.splitlines() if line.startswith("result "))
+    return float(line.split()[1])
+
+
+def build_ns3() -> bool:
+    """Compile the ns-3 program against the installed libraries; whether that was possible."""
+    compiler = shutil.which("g++")
+    if compiler is None or not Path("/usr/include/ns3").is_dir():
+        return False
+    program = WORK / "ns3-dumbbell"
+    if not program.exists() or program.stat().st_mtime < NS3_SOURCE.stat().st_mtime:
+        WORK.mkdir(parents=True, exist_ok=True)
+        libraries = [f"-lns3-{name}" for name in NS3_LIBRARIES]
+        subprocess.run([compiler, "-O2", "-std=c++17", "-o", str(program), str(NS3_SOURCE), *libraries], check=True)
+    return True
+
+
+def available() -> list[str]:
+    """The simulators that can run here; says on stderr which cannot and what would help."""
+    found = []
+    for name, present, remedy in (
+        ("farlink", FARLINK.exists(), "cargo build --release -p farlink-sim --example run"),
+        ("ns-2", shutil.which("ns") is not None, "apt-get install ns2"),
+        ("ns-3", build_ns3(), "apt-get install g++ libns3-dev"),
+    ):
+        if present:
+            found.append(name)
+        else:
+            print(f"{name} is left out: it is not installed ({remedy})", file=sys.stderr)
+    return found
+
+
+def run_case(case: Case, simulator: str, scale: float) -> Run | None:
+    """One run, or None where the case leaves this simulator out."""
+    scenario = case.scenario(scale)
+    simulated_s = {"farlink": scenario["duration_s"], "ns-2": case.ns2_s, "ns-3": case.ns3_s}[simulator]
+    if simulated_s is None:
+        return None
+    if simulator == "farlink":
+        measured = measure(farlink_command(scenario, case.name), farlink_count)
+    elif simulator == "ns-2":
+        simulated_s *= scale
+        measured = measure(ns2_command(scenario, simulated_s), result_count)
+    else:
+        simulated_s *= scale
+        measured = measure(ns3_command(scenario, simulated_s), result_count)
+    return Run(case.name, simulator, simulated_s, *measured)
+
+
+def medians(runs: list[Run], case: str) -> dict[str, tuple[float, float, float]]:
+    """Median packets per CPU second, of CPU seconds and of peak memory, by simulator."""
+    table = {}
+    for simulator in SIMULATORS:
+        own = [run for run in runs if run.case == case and run.simulator == simulator]
+        if own:
+            table[simulator] = (
+                median(run.packets_per_cpu_s for run in own),
+                median(run.cpu_s for run in own),
+                median(run.peak_mb for run in own),
+            )
+    return table
+
+
+def millions(rate: float) -> str:
+    return f"{rate / 1e6:.3g} M"
+
+
+def speed_table(runs: list[Run], cases: list[Case]) -> str:
+    """Markdown: packets per CPU second, nanoseconds a packet, ratios and memory."""
+    lines = [
+        "| scenario | farlink, packets per CPU s | ns a packet | ns-2 | ns-3 | times ns-2 | times ns-3 "
+        "| peak MB: farlink | ns-2 | ns-3 |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for case in cases:
+        table = medians(runs, case.name)
+        rate = {name: values[0] for name, values in table.items()}
+        ours = rate.get("farlink")
+        cells = [
+            case.name,
+            millions(ours) if ours else "–",
+            f"{1e9 / ours:.1f}" if ours else "–",
+            *(millions(rate[peer]) if peer in rate else "–" for peer in ("ns-2", "ns-3")),
+            *(f"{ours / rate[peer]:.1f}" if ours and peer in rate else "–" for peer in ("ns-2", "ns-3")),
+            *(f"{table[name][2]:.1f}" if name in table else "–" for name in SIMULATORS),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def scaling_table(runs: list[Run]) -> str:
+    """Markdown: farlink's time and memory against the number of flows."""
+    lines = [
+        "| flows | packets | CPU s | ns a packet | CPU ms a flow | peak MB | KB a flow |",
+        "|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    smallest = medians(runs, str(SCALING_FLOWS[0]))["farlink"][2]
+    for flows in SCALING_FLOWS:
+        rate, cpu_s, peak_mb = medians(runs, str(flows))["farlink"]
+        more = flows - SCALING_FLOWS[0]
+        per_flow = f"{(peak_mb - smallest) * 1000 / more:.2f}" if more else "–"
+        lines.append(
+            f"| {flows:,} | {rate * cpu_s:,.0f} | {cpu_s:.2f} | {1e9 / rate:.1f} | {1000 * cpu_s / flows:.2f} "
+            f"| {peak_mb:.1f} | {per_flow} |"
+        )
+    return "\n".join(lines)
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores and how busy the machine was."""
+    model = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        platform.processor(),
+    )
+    return {"processor": model, "cores": os.cpu_count(), "load_average": os.getloadavg()[0]}
+
+
+def main() -> None:
+    """Run everything in turn; print the tables; write the runs."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=5, help="how often each case runs (default 5)")
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the length, once: does it work at all?")
+    parser.add_argument("--only", nargs="*", default=[], metavar="TEXT", help="cases whose name contains one of these")
+    options = parser.parse_args()
+
+    repeats, scale = (1, 0.05) if options.quick else (options.repeats, 1.0)
+    simulators = available()
+    cases = [case for case in CASES if not options.only or any(text in case.name for text in options.only)]
+    about = machine()
+    begun = time.monotonic()
+    runs: list[Run] = []
+    for repeat in range(repeats):
+        for case in cases:
+            for simulator in simulators:
+                run = run_case(case, simulator, scale)
+                if run:
+                    runs.append(run)
+                    print(
+                        f"{repeat + 1}/{repeats} {case.name}, {simulator}: {millions(run.packets_per_cpu_s)} packets "
+                        f"per CPU s in {run.cpu_s:.2f} s, {run.peak_mb:.0f} MB",
+                        file=sys.stderr,
+                    )
+        if "farlink" in simulators and not options.only:
+            for flows in SCALING_FLOWS:
+                scenario = scaling_scenario(flows, scale)
+                measured = measure(farlink_command(scenario, f"scaling-{flows}"), farlink_count)
+                runs.append(Run(str(flows), "farlink", scenario["duration_s"], *measured))
+
+    print(f"{about['processor']}, one core of {about['cores']}, load {about['load_average']:.1f} at the start;")
+    print(f"medians of {repeats} alternating runs, {time.monotonic() - begun:.0f} s in all.\n")
+    print(speed_table(runs, cases))
+    if any(run.case == str(SCALING_FLOWS[0]) for run in runs):
+        print(f"\nfarlink against the number of flows, 1.55 Mb/s and 270 ms each, {SCALING_S * scale:g} s:\n")
+        print(scaling_table(runs))
+    WORK.mkdir(parents=True, exist_ok=True)
+    report = {"machine": about, "repeats": repeats, "scale": scale, "runs": [asdict(run) for run in runs]}
+    (WORK.parent / "bench.json").write_text(json.dumps(report, indent=1) + "\n")
+    print("\nEvery run: out/bench.json", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+//! Tables on their way to Python: numbers as NumPy arrays that take the memory over, names as lists.
+
+use farlink_sim::{Column, Series, Table};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+
+pub(crate) fn table_to_dict(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, column) in table.columns {
+        let values = match column {
+            Column::Text(texts) => names(py, texts.iter().map(String::as_str))?.into_any(),
+            Column::Integer(values) => PyArray1::from_vec(py, values).into_any(),
+            Column::Real(values) => PyArray1::from_vec(py, values).into_any(),
+        };
+        dict.set_item(name, values)?;
+    }
+    Ok(dict)
+}
+
+pub(crate) fn series_to_dict(py: Python<'_>, series: Series) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("flow", names(py, series.flow.iter().map(String::as_str))?)?;
+    dict.set_item("quantity", names(py, series.quantity.into_iter())?)?;
+    dict.set_item("time_s", PyArray1::from_vec(py, series.time_s))?;
+    dict.set_item("value", PyArray1::from_vec(py, series.value))?;
+    Ok(dict)
+}
+
+/// A list of texts in which equal neighbours are one object: names repeat in long runs.
+fn names<'py, 'a>(py: Python<'py>, texts: impl Iterator<Item = &'a str>) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    let mut last: Option<(&str, Bound<'py, PyString>)> = None;
+    for text in texts {
+        let name = match last.take() {
+            Some((same, name)) if same == text => name,
+            _ => PyString::new(py, text),
+        };
+        list.append(&name)?;
+        last = Some((text, name));
+    }
+    Ok(list)
+}

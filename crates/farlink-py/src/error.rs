@@ -1,0 +1,63 @@
+//! Errors on their way to Python: one enum, one conversion.
+
+use farlink_core::scenario;
+use farlink_sim::RunError;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+create_exception!(
+    farlink._core,
+    ScenarioError,
+    PyValueError,
+    "A scenario is refused: `message` says what is wrong, `remedy` how to mend it, `path` where."
+);
+
+/// Everything that can go wrong at the boundary.
+pub(crate) enum BoundaryError {
+    /// The scenario is refused.
+    Scenario(scenario::ScenarioError),
+    /// The engine failed for another reason.
+    Engine(RunError),
+    /// Python failed, or raised in a callback.
+    Python(PyErr),
+}
+
+impl From<scenario::ScenarioError> for BoundaryError {
+    fn from(error: scenario::ScenarioError) -> Self {
+        BoundaryError::Scenario(error)
+    }
+}
+
+impl From<RunError> for BoundaryError {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Scenario(error) => BoundaryError::Scenario(error),
+            other => BoundaryError::Engine(other),
+        }
+    }
+}
+
+impl From<PyErr> for BoundaryError {
+    fn from(error: PyErr) -> Self {
+        BoundaryError::Python(error)
+    }
+}
+
+impl From<BoundaryError> for PyErr {
+    fn from(error: BoundaryError) -> PyErr {
+        match error {
+            BoundaryError::Scenario(error) => Python::attach(|py| {
+                let raised = ScenarioError::new_err(error.message.clone());
+                let value = raised.value(py);
+                let attributes = [("path", error.path), ("message", error.message), ("remedy", error.remedy)];
+                match attributes.into_iter().try_for_each(|(name, text)| value.setattr(name, text)) {
+                    Ok(()) => raised,
+                    Err(failure) => failure,
+                }
+            }),
+            BoundaryError::Engine(error) => PyRuntimeError::new_err(error.to_string()),
+            BoundaryError::Python(error) => error,
+        }
+    }
+}

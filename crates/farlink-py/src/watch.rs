@@ -1,0 +1,96 @@
+//! Long work beside a live interpreter: progress, signals, Ctrl-C.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+
+/// How often Python is asked for signals and told about progress.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// What work and watcher tell each other.
+#[derive(Default)]
+struct Shared {
+    done: AtomicU64,
+    total: AtomicU64,
+    is_cancelled: AtomicBool,
+    is_finished: AtomicBool,
+}
+
+/// Runs `work` on a thread of its own, with the interpreter released, while this one calls `callback(done, total)` and looks
+/// for signals about ten times a second.
+///
+/// Ctrl-C asks the work to stop, through what its progress function returns, and then gives what it returns.
+///
+/// # Errors
+/// What the callback or a signal handler raised, once the work has stopped.
+///
+/// # Panics
+/// If the work does.
+pub(crate) fn watched<T: Send>(
+    py: Python<'_>,
+    callback: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&(dyn Fn(u64, u64) -> ControlFlow<()> + Sync)) -> T + Send,
+) -> PyResult<T> {
+    let shared = Shared::default();
+    let watcher = thread::current();
+    thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            // Also when the work panics.
+            let _finish = Finish { shared: &shared, watcher };
+            work(&|done, total| {
+                // Threads report in any order; the count only grows.
+                shared.done.fetch_max(done, Ordering::Relaxed);
+                shared.total.store(total, Ordering::Relaxed);
+                if shared.is_cancelled.load(Ordering::Relaxed) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            })
+        });
+
+        let mut failure = None;
+        loop {
+            py.detach(|| thread::park_timeout(INTERVAL));
+            let is_finished = shared.is_finished.load(Ordering::Acquire);
+            if let Err(error) = py.check_signals().and_then(|()| report(callback, &shared)) {
+                shared.is_cancelled.store(true, Ordering::Relaxed);
+                if !error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                    failure.get_or_insert(error);
+                }
+            }
+            if is_finished {
+                break;
+            }
+        }
+        let result = py.detach(|| worker.join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        failure.map_or(Ok(result), Err)
+    })
+}
+
+/// Tells Python how far the work is, once it knows how much there is; not after it was asked to stop.
+fn report(callback: Option<&Bound<'_, PyAny>>, shared: &Shared) -> PyResult<()> {
+    let (done, total) = (shared.done.load(Ordering::Relaxed), shared.total.load(Ordering::Relaxed));
+    match callback {
+        Some(callback) if total > 0 && !shared.is_cancelled.load(Ordering::Relaxed) => {
+            callback.call1((done, total)).map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
+struct Finish<'a> {
+    shared: &'a Shared,
+    watcher: Thread,
+}
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        self.shared.is_finished.store(true, Ordering::Release);
+        self.watcher.unpark();
+    }
+}

@@ -1,0 +1,147 @@
+//! Looking into one run: time series of the sender's state, and a capture of its packets.
+
+use std::any::Any;
+
+use farlink_core::endpoint::Probe;
+use farlink_core::protocol::tcp::Segment;
+use farlink_core::protocol::udp::Datagram;
+use farlink_core::scenario::{Expanded, ScenarioError};
+use farlink_core::{Packet, Time, Virtual};
+
+use crate::engine::{Setup, Tracer, simulate};
+use crate::pcap::{Direction, PcapWriter};
+use crate::resolve::resolve;
+use crate::study::RunError;
+use crate::table::Series;
+use crate::trace_file::TraceFiles;
+
+/// One run, observed.
+#[derive(Clone, Debug, Default)]
+pub struct Traced {
+    /// Every packet at the sender's interface, as a pcapng file.
+    pub pcapng: Option<Vec<u8>>,
+    /// State over time.
+    pub series: Series,
+}
+
+/// Most flows of which series are kept.
+const MOST_FLOWS: usize = 16;
+
+/// Runs one run again and observes it.
+///
+/// # Errors
+/// As [`crate::run`], and if there is no such point.
+pub fn trace_run(
+    points: &Expanded,
+    point: usize,
+    run: u64,
+    want_series: bool,
+    want_pcap: bool,
+) -> Result<Traced, RunError> {
+    let Some(chosen) = points.points.get(point) else {
+        let what = format!("there is no grid point {point}");
+        return Err(ScenarioError::new("", what, format!("give one from 0 to {}", points.points.len() - 1)).into());
+    };
+    let scenario = &chosen.scenario;
+    let setup = resolve(scenario, &TraceFiles::new())?;
+    let mut observer = Observer {
+        names: flow_names(&setup),
+        wanted: if want_series { scenario.measure.series.iter().map(|quantity| quantity.name()).collect() } else { vec![] },
+        series: Series::default(),
+        pcap: want_pcap.then(|| PcapWriter::new(&scenario.title, env!("CARGO_PKG_VERSION"))),
+        last: Vec::new(),
+    };
+    simulate(&setup, scenario.seed.whole(), run, &mut observer, &|| false);
+    Ok(Traced { pcapng: observer.pcap.map(PcapWriter::finish), series: observer.series })
+}
+
+/// Names of the flows in the engine's order: per protocol in the order they were added.
+fn flow_names(setup: &Setup) -> Vec<String> {
+    setup
+        .flows
+        .iter()
+        .flat_map(|spec| {
+            (1..=spec.count).map(|number| {
+                if spec.count == 1 { spec.name.clone() } else { format!("{}.{number}", spec.name) }
+            })
+        })
+        .take(MOST_FLOWS)
+        .collect()
+}
+
+struct Observer {
+    names: Vec<String>,
+    wanted: Vec<&'static str>,
+    series: Series,
+    pcap: Option<PcapWriter>,
+    /// Last recorded state per flow, so that only changes are kept.
+    last: Vec<(Probe, Option<u32>)>,
+}
+
+impl Observer {
+    fn record(&mut self, flow: u32, quantity: &'static str, now: Time, value: f64) {
+        let Some(name) = self.names.get(flow as usize) else { return };
+        if self.wanted.contains(&quantity) && value.is_finite() {
+            self.series.flow.push(name.clone());
+            self.series.quantity.push(quantity);
+            self.series.time_s.push(now.as_secs_f64());
+            self.series.value.push(value);
+        }
+    }
+
+    fn last(&mut self, flow: u32) -> &mut (Probe, Option<u32>) {
+        let index = flow as usize;
+        if self.last.len() <= index {
+            self.last.resize(index + 1, Default::default());
+        }
+        &mut self.last[index]
+    }
+}
+
+impl Tracer for Observer {
+    fn packet<P: Packet + 'static>(&mut self, now: Time, direction: usize, flow: u32, packet: &P) {
+        if direction == 1
+            && let Some(position) = packet.stream_position()
+        {
+            // The highest position so far tells a retransmission from a first transmission.
+            let highest = &mut self.last(flow).1;
+            let is_new = highest.is_none_or(|highest| position.wrapping_sub(highest) as i32 > 0);
+            let first = *highest.get_or_insert(position);
+            if is_new {
+                *highest = Some(position);
+            }
+            let quantity = if is_new { "sent_sequence" } else { "retransmitted_sequence" };
+            let _ = first;
+            self.record(flow, quantity, now, f64::from(position));
+        }
+        let Some(pcap) = &mut self.pcap else { return };
+        let direction = if direction == 1 { Direction::Outbound } else { Direction::Inbound };
+        let packet: &dyn Any = packet;
+        if let Some(segment) = packet.downcast_ref::<Segment<Virtual>>() {
+            pcap.packet(now, direction, segment, flow);
+        } else if let Some(datagram) = packet.downcast_ref::<Datagram<Virtual>>() {
+            pcap.packet(now, direction, datagram, flow);
+        }
+    }
+
+    fn probe(&mut self, now: Time, flow: u32, probe: impl FnOnce() -> Probe) {
+        if self.wanted.is_empty() {
+            return;
+        }
+        let probe = probe();
+        let last = std::mem::replace(&mut self.last(flow).0, probe);
+        let seconds = |time: Option<Time>| time.map(Time::as_secs_f64);
+        let bytes = |count: Option<u64>| count.map(|count| count as f64);
+        for (quantity, before, after) in [
+            ("cwnd", last.cwnd_bytes, probe.cwnd_bytes),
+            ("ssthresh", last.ssthresh_bytes, probe.ssthresh_bytes),
+            ("rtt", seconds(last.rtt), seconds(probe.rtt)),
+            ("in_flight", bytes(last.in_flight_bytes), bytes(probe.in_flight_bytes)),
+            ("acknowledged", bytes(last.acknowledged_bytes), bytes(probe.acknowledged_bytes)),
+        ] {
+            if let Some(value) = after.filter(|_| before != after) {
+                self.record(flow, quantity, now, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! From a checked scenario to what the engine runs: traces read, units converted, the way back laid out.
+
+use farlink_core::Time;
+use farlink_core::protocol::TransportConfig;
+use farlink_core::scenario::traffic::Arrivals;
+use farlink_core::scenario::{Direction, Flow, Ordering, Scenario, ScenarioError, TrafficKind};
+use farlink_core::trace::TraceSource;
+
+use crate::engine::{FlowSetup, HopSetup, Setup, TrafficSetup, TransportSetup};
+
+/// Resolves one grid point.
+///
+/// # Errors
+/// If a trace cannot be used, or a flow cannot be run by this engine.
+pub fn resolve(scenario: &Scenario, traces: &dyn TraceSource) -> Result<Setup, ScenarioError> {
+    let path = scenario.hops();
+    let mut forward = Vec::new();
+    let mut back = Vec::new();
+    for (name, hop) in &path {
+        let table = if scenario.link.is_some() { "link".to_owned() } else { format!("hop.{name}") };
+        forward.push(resolve_direction(name, &table, &hop.forward(), traces)?);
+        back.push(resolve_direction(name, &format!("{table}.return"), &hop.back(), traces)?);
+    }
+    back.reverse();
+    let flows = scenario
+        .flow
+        .iter()
+        .map(|(name, flow)| resolve_flow(name, flow, scenario))
+        .collect::<Result<_, _>>()?;
+    Ok(Setup {
+        duration: scenario.duration_s.map_or(Time::NEVER, |duration| duration.time()),
+        warmup: scenario.measure.warmup_s.time(),
+        forward,
+        back,
+        flows,
+    })
+}
+
+fn resolve_direction(
+    name: &str,
+    table: &str,
+    direction: &Direction<'_>,
+    traces: &dyn TraceSource,
+) -> Result<HopSetup, ScenarioError> {
+    let within = |key: &str| format!("{table}.{key}");
+    Ok(HopSetup {
+        name: name.to_owned(),
+        rate: direction
+            .rate
+            .prepare(traces)
+            .map_err(|error| ScenarioError::from_trace(&within("rate_bps.file"), &error))?,
+        delay: direction
+            .delay
+            .prepare(traces)
+            .map_err(|error| ScenarioError::from_trace(&within("delay_s.file"), &error))?,
+        limit: direction.queue,
+        overtakes: direction.ordering == Ordering::Overtake,
+        channel: direction
+            .channel
+            .prepare(traces)
+            .map_err(|error| ScenarioError::from_channel(&within("channel"), &error))?,
+    })
+}
+
+fn resolve_flow(name: &str, flow: &Flow, scenario: &Scenario) -> Result<FlowSetup, ScenarioError> {
+    let transport = match scenario.transport_of(flow) {
+        TransportConfig::Tcp(config) => TransportSetup::Tcp(config.clone()),
+        TransportConfig::Udp(config) => TransportSetup::Udp(*config),
+    };
+    let traffic = match &flow.traffic {
+        TrafficKind::Bulk(_) if matches!(transport, TransportSetup::Udp(_)) => {
+            return Err(ScenarioError::new(
+                format!("flow.{name}.traffic"),
+                "bulk traffic over udp would send without end at one instant: udp has no rate of its own",
+                "use kind = \"cbr\" with a rate_bps, or a tcp transport",
+            ));
+        }
+        TrafficKind::Bulk(_) => TrafficSetup::Bulk,
+        TrafficKind::File(file) => TrafficSetup::File { bytes: file.bytes.whole() },
+        TrafficKind::Cbr(cbr) => TrafficSetup::Cbr {
+            interval: Time::from_secs_f64(cbr.payload_bytes.get() * 8.0 / cbr.rate_bps.get()),
+            payload_bytes: u32::try_from(cbr.payload_bytes.whole()).unwrap_or(u32::MAX),
+            limit_bytes: cbr.bytes.map(|bytes| bytes.whole()),
+        },
+        TrafficKind::Transfers(transfers) => match transfers.arrivals() {
+            Arrivals::Listed(list) => TrafficSetup::List(
+                list.iter().map(|transfer| (transfer.at_s.time(), transfer.bytes.whole())).collect(),
+            ),
+            Arrivals::Poisson { rate_per_s, bytes } => {
+                TrafficSetup::Poisson { mean_interval: Time::from_secs_f64(1.0 / rate_per_s), bytes }
+            }
+        },
+    };
+    Ok(FlowSetup {
+        name: name.to_owned(),
+        transport_name: flow.transport.clone(),
+        transport,
+        count: flow.count.whole(),
+        start: flow.start_s.time(),
+        start_spread: flow.start_spread_s.time(),
+        traffic,
+    })
+}

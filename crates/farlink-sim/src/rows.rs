@@ -1,0 +1,163 @@
+//! From what flows achieved to rows of quantities.
+
+use farlink_core::Time;
+use farlink_core::scenario::quantity::QUANTITIES;
+
+use crate::engine::{DelaySum, FlowResult, FlowSetup, Histogram, RunResult, Setup};
+
+/// Up to this many flows each have a row of their own; beyond, one per name.
+const MOST_FLOW_ROWS: usize = 256;
+
+/// The name of the row over all flows.
+pub(crate) const ALL: &str = "all";
+
+/// What one flow, or several together, achieved in one run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) flow: String,
+    pub(crate) transport: String,
+    /// Why it did not get to its end; empty if it did.
+    pub(crate) stalled: String,
+    /// In the order of [`QUANTITIES`]; NaN where unknown.
+    pub(crate) values: Vec<f64>,
+}
+
+/// The rows of one run: per flow or name, then over all.
+pub(crate) fn rows(setup: &Setup, run: &RunResult) -> Vec<Row> {
+    let path = PathFigures::new(setup, run);
+    let mut rows = Vec::new();
+    let has_flow_rows = run.flows.len() <= MOST_FLOW_ROWS;
+    for (index, spec) in setup.flows.iter().enumerate() {
+        let of_spec: Vec<&FlowResult> = run.flows.iter().filter(|flow| flow.spec == index).collect();
+        if spec.count > 1 && has_flow_rows && !spec.is_transfers() {
+            for flow in &of_spec {
+                let name = format!("{}.{}", spec.name, flow.number + 1);
+                rows.push(row(name, &spec.transport_name, &[flow], &path, Some(spec), run.end));
+            }
+        } else {
+            rows.push(row(spec.name.clone(), &spec.transport_name, &of_spec, &path, Some(spec), run.end));
+        }
+    }
+    let everything: Vec<&FlowResult> = run.flows.iter().collect();
+    let mut transports: Vec<&str> = setup.flows.iter().map(|spec| spec.transport_name.as_str()).collect();
+    transports.dedup();
+    let transport = if let [only] = transports[..] { only } else { "mixed" };
+    let mut all = row(ALL.into(), transport, &everything, &path, None, run.end);
+    if let Some(stalled) = rows.iter().find(|row| !row.stalled.is_empty()) {
+        all.stalled = format!("{}: {}", stalled.flow, stalled.stalled);
+    }
+    rows.push(all);
+    rows
+}
+
+/// What the path could carry and did.
+struct PathFigures {
+    forward_bps: f64,
+    return_bps: f64,
+    peak_queue_bytes: f64,
+    measured_s: f64,
+}
+
+impl PathFigures {
+    fn new(setup: &Setup, run: &RunResult) -> Self {
+        let slowest = |hops: &[crate::engine::HopSetup]| {
+            hops.iter().map(|hop| hop.rate.mean_bps()).fold(f64::INFINITY, f64::min)
+        };
+        PathFigures {
+            forward_bps: slowest(&setup.forward),
+            return_bps: slowest(&setup.back),
+            peak_queue_bytes: run.peak_queue_bytes as f64,
+            measured_s: run.end.since(setup.warmup).as_secs_f64(),
+        }
+    }
+}
+
+fn row(
+    flow: String,
+    transport: &str,
+    flows: &[&FlowResult],
+    path: &PathFigures,
+    spec: Option<&FlowSetup>,
+    end: Time,
+) -> Row {
+    let sum = |count: fn(&FlowResult) -> u64| flows.iter().map(|flow| count(flow)).sum::<u64>() as f64;
+    let most = |size: fn(&FlowResult) -> u64| flows.iter().map(|flow| size(flow)).max().unwrap_or(0) as f64;
+    let ratio = |over: f64, under: f64| if under > 0.0 { over / under } else { f64::NAN };
+
+    // One flow is measured over its own time, several over the run's.
+    let duration_s = if let [only] = flows { only.measured.as_secs_f64() } else { path.measured_s };
+    let delivered = sum(|flow| flow.delivered_bytes);
+    let sent = sum(|flow| flow.sent_bytes);
+    let retransmitted = sum(|flow| flow.retransmitted_bytes);
+    let goodput_bps = ratio(delivered * 8.0, duration_s);
+    let delay = merged(flows, |flow| &flow.delay);
+    let arrival_delay = merged(flows, |flow| &flow.arrival_delay);
+    let histogram = merged_histogram(flows);
+    let quantile = |q: f64| histogram.as_ref().and_then(|histogram| histogram.quantile(q)).unwrap_or(f64::NAN);
+    let transfer_times: Vec<f64> = flows
+        .iter()
+        .filter(|flow| flow.is_finite)
+        .filter_map(|flow| flow.finished.map(|finished| finished.since(flow.start).as_secs_f64()))
+        .collect();
+    let is_finite = flows.iter().any(|flow| flow.is_finite);
+
+    let value = |name: &str| match name {
+        "goodput_bps" => goodput_bps,
+        "goodput_fraction" => goodput_bps / path.forward_bps,
+        "delivered_bytes" => delivered,
+        "delivered_packets" => sum(|flow| flow.delivered_packets),
+        "sent_bytes" => sent,
+        "overhead_bytes" => sum(|flow| flow.overhead_bytes) + retransmitted,
+        "retransmitted_bytes" => retransmitted,
+        "back_channel_fraction" => ratio(sum(|flow| flow.return_bytes) * 8.0, duration_s) / path.return_bps,
+        "arrival_delay_mean_s" => arrival_delay.mean().unwrap_or(f64::NAN),
+        "delay_mean_s" => delay.mean().unwrap_or(f64::NAN),
+        "delay_p50_s" => quantile(0.5),
+        "delay_p99_s" => quantile(0.99),
+        "loss_fraction" => ratio(sum(|flow| flow.lost_packets), sum(|flow| flow.sent_packets)),
+        "timeouts" => sum(|flow| flow.timeouts),
+        "duration_s" => duration_s,
+        "peak_reorder_bytes" => most(|flow| flow.peak_reorder_bytes),
+        "peak_send_buffer_bytes" => most(|flow| flow.peak_send_buffer_bytes),
+        "transfer_time_mean_s" => ratio(transfer_times.iter().sum(), transfer_times.len() as f64),
+        "transfers_done" if is_finite => transfer_times.len() as f64,
+        "peak_queue_bytes" if spec.is_none() => path.peak_queue_bytes,
+        _ => f64::NAN,
+    };
+    Row {
+        stalled: spec.map_or_else(String::new, |spec| why_stalled(spec, flows, end)),
+        flow,
+        transport: transport.to_owned(),
+        values: QUANTITIES.iter().map(|quantity| value(quantity.name)).collect(),
+    }
+}
+
+/// Why flows did not get to their end; empty if they did.
+fn why_stalled(spec: &FlowSetup, flows: &[&FlowResult], end: Time) -> String {
+    let unfinished: Vec<_> = flows.iter().filter(|flow| flow.is_finite && flow.finished.is_none()).collect();
+    let end_s = end.as_secs_f64();
+    if !spec.is_finite() {
+        // Endless traffic is cut off by the end of the run; only total silence is worth a word.
+        let is_silent = flows.iter().any(|flow| flow.sent_packets > 0)
+            && flows.iter().all(|flow| flow.delivered_bytes == 0);
+        return if is_silent { format!("nothing was delivered in {end_s} s") } else { String::new() };
+    }
+    if unfinished.is_empty() {
+        return String::new();
+    }
+    let left: u64 = unfinished.iter().map(|flow| flow.undelivered_bytes).sum();
+    format!("{left} bytes of {} transfers were not delivered when the run ended at {end_s} s", unfinished.len())
+}
+
+fn merged(flows: &[&FlowResult], of: fn(&FlowResult) -> &DelaySum) -> DelaySum {
+    let mut sum = DelaySum::default();
+    flows.iter().for_each(|flow| sum.merge(of(flow)));
+    sum
+}
+
+fn merged_histogram(flows: &[&FlowResult]) -> Option<Histogram> {
+    let mut known = flows.iter().filter_map(|flow| flow.histogram.as_ref());
+    let mut sum = known.next()?.clone();
+    known.for_each(|histogram| sum.merge(histogram));
+    Some(sum)
+}

@@ -1,0 +1,250 @@
+//! All runs of all grid points, on all cores; the same table on any number of them.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use farlink_core::scenario::quantity::{self, QUANTITIES};
+use farlink_core::scenario::{Expanded, Precision, Scenario, ScenarioError};
+use rayon::prelude::*;
+
+use crate::engine::{NoTrace, Setup, simulate};
+use crate::resolve::resolve;
+use crate::rows::{ALL, Row, rows};
+use crate::stats::interval;
+use crate::table::{Column, Table};
+use crate::trace_file::TraceFiles;
+
+/// How to run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Threads; as many as there are cores unless given.
+    pub threads: Option<usize>,
+}
+
+/// What a scenario gave.
+#[derive(Clone, Debug, Default)]
+pub struct Output {
+    /// A row per point, engine, flow and run.
+    pub rows: Table,
+    /// A row per point, engine and flow.
+    pub summary: Table,
+    /// Whether it was stopped before its end; the finished runs are there.
+    pub interrupted: bool,
+}
+
+/// Why a scenario cannot be run.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The scenario, or a file that it names, is not usable.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// There are no threads to run on.
+    #[error("cannot start threads: {0}")]
+    Threads(String),
+}
+
+/// Told how many runs are done, of how many; asks to stop with `Break`.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<()> + Sync);
+
+/// The level of the intervals in the summary.
+const SUMMARY_LEVEL: f64 = 0.95;
+
+/// The runs of one grid point, in the order of their numbers.
+type Runs = Vec<Vec<Row>>;
+
+/// Runs every point of a scenario.
+///
+/// # Errors
+/// If the scenario, or a file that it names, is not usable.
+pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Result<Output, RunError> {
+    let traces = TraceFiles::new();
+    let setups: Vec<Setup> =
+        points.points.iter().map(|point| resolve(&point.scenario, &traces)).collect::<Result<_, _>>()?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads.unwrap_or(0))
+        .build()
+        .map_err(|error| RunError::Threads(error.to_string()))?;
+    let watch = Watch { progress, done: AtomicU64::new(0), total: AtomicU64::new(0) };
+    let study: Vec<(&Scenario, &Setup)> = points.points.iter().map(|point| &point.scenario).zip(&setups).collect();
+    let results: Vec<Runs> = pool.install(|| {
+        study.iter().for_each(|(scenario, _)| watch.expect(least_runs(scenario)));
+        study.par_iter().map(|(scenario, setup)| point_runs(scenario, setup, &watch)).collect()
+    });
+    Ok(Output {
+        rows: rows_table(&study, &results),
+        summary: summary_table(&results),
+        interrupted: watch.is_stopped(),
+    })
+}
+
+/// Counts runs, and passes on the wish to stop.
+struct Watch<'a> {
+    progress: Progress<'a>,
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Watch<'_> {
+    fn expect(&self, runs: u64) {
+        self.total.fetch_add(runs, Ordering::Relaxed);
+    }
+
+    fn finish_one(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn is_stopped(&self) -> bool {
+        (self.progress)(self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed)).is_break()
+    }
+}
+
+fn least_runs(scenario: &Scenario) -> u64 {
+    match (&scenario.precision, scenario.runs) {
+        (Some(precision), _) => precision.min_runs.whole(),
+        (None, runs) => runs.map_or(1, |runs| runs.whole()),
+    }
+}
+
+/// All runs of one point. Interrupted, the runs without a gap from the first on.
+fn point_runs(scenario: &Scenario, setup: &Setup, watch: &Watch<'_>) -> Runs {
+    let mut runs = batch(scenario, setup, 0..least_runs(scenario), watch);
+    let Some(precision) = &scenario.precision else { return runs };
+    let most = precision.max_runs.whole();
+    // The rule is asked after 25 % more runs each time, in the order of the runs: never at a moment that a thread picks,
+    // and seldom enough that a lucky streak does not end it.
+    while !watch.is_stopped() && (runs.len() as u64) < most && !is_precise(precision, &runs) {
+        let first = runs.len() as u64;
+        let next = (first + first.div_ceil(4)).min(most);
+        watch.expect(next - first);
+        runs.extend(batch(scenario, setup, first..next, watch));
+    }
+    runs
+}
+
+fn batch(scenario: &Scenario, setup: &Setup, runs: std::ops::Range<u64>, watch: &Watch<'_>) -> Runs {
+    let seed = scenario.seed.whole();
+    let results: Vec<Option<Vec<Row>>> = runs
+        .into_par_iter()
+        .map(|run| {
+            let result = simulate(setup, seed, run, &mut NoTrace, &|| watch.is_stopped())?;
+            watch.finish_one();
+            Some(rows(setup, &result))
+        })
+        .collect();
+    results.into_iter().map_while(|rows| rows).collect()
+}
+
+/// Whether the interval of the aggregate is narrow enough.
+fn is_precise(precision: &Precision, runs: &Runs) -> bool {
+    let Some(index) = quantity::names().position(|name| name == precision.quantity) else { return true };
+    let values = runs.iter().filter_map(|rows| rows.last()).map(|all| all.values[index]);
+    interval(values, precision.level.get())
+        .is_some_and(|found| found.half_width <= precision.ci.get() * found.mean.abs())
+}
+
+fn rows_table(study: &[(&Scenario, &Setup)], results: &[Runs]) -> Table {
+    let mut columns = Columns::default();
+    for (point, ((scenario, _), runs)) in study.iter().zip(results).enumerate() {
+        for (run, rows) in runs.iter().enumerate() {
+            for row in rows {
+                columns.point.push(point as u64);
+                columns.flow.push(row.flow.clone());
+                columns.transport.push(row.transport.clone());
+                columns.run.push(run as u64);
+                columns.seed.push(scenario.seed.whole());
+                columns.status.push(if row.stalled.is_empty() { "ok" } else { "stalled" }.to_owned());
+                columns.reason.push(row.stalled.clone());
+                for (column, &value) in columns.values.iter_mut().zip(&row.values) {
+                    column.push(value);
+                }
+            }
+        }
+    }
+    columns.into_table()
+}
+
+/// The columns of the table of rows.
+struct Columns {
+    point: Vec<u64>,
+    flow: Vec<String>,
+    transport: Vec<String>,
+    run: Vec<u64>,
+    seed: Vec<u64>,
+    status: Vec<String>,
+    reason: Vec<String>,
+    values: Vec<Vec<f64>>,
+}
+
+impl Default for Columns {
+    fn default() -> Self {
+        Columns {
+            point: Vec::new(),
+            flow: Vec::new(),
+            transport: Vec::new(),
+            run: Vec::new(),
+            seed: Vec::new(),
+            status: Vec::new(),
+            reason: Vec::new(),
+            values: vec![Vec::new(); QUANTITIES.len()],
+        }
+    }
+}
+
+/// The name of this engine in tables.
+const ENGINE: &str = "packet";
+
+impl Columns {
+    fn into_table(self) -> Table {
+        let engine = vec![ENGINE.to_owned(); self.point.len()];
+        let mut columns: Vec<(String, Column)> = vec![
+            ("point".into(), Column::Integer(self.point)),
+            ("engine".into(), Column::Text(engine)),
+            ("flow".into(), Column::Text(self.flow)),
+            ("transport".into(), Column::Text(self.transport)),
+            ("run".into(), Column::Integer(self.run)),
+            ("seed".into(), Column::Integer(self.seed)),
+            ("status".into(), Column::Text(self.status)),
+            ("reason".into(), Column::Text(self.reason)),
+        ];
+        columns.extend(quantity::names().zip(self.values).map(|(name, values)| (name.into(), Column::Real(values))));
+        Table { columns }
+    }
+}
+
+fn summary_table(results: &[Runs]) -> Table {
+    let mut point = Vec::new();
+    let mut flow = Vec::new();
+    let mut transport = Vec::new();
+    let mut count = Vec::new();
+    let mut values: Vec<(Vec<f64>, Vec<f64>)> = vec![Default::default(); QUANTITIES.len()];
+    for (index, runs) in results.iter().enumerate() {
+        // Every run of a point has the same rows.
+        for (position, row) in runs.first().into_iter().flatten().enumerate() {
+            point.push(index as u64);
+            flow.push(row.flow.clone());
+            transport.push(row.transport.clone());
+            count.push(runs.len() as u64);
+            for (quantity, (means, half_widths)) in values.iter_mut().enumerate() {
+                let of_runs = runs.iter().map(|rows| rows[position].values[quantity]);
+                let found = interval(of_runs, SUMMARY_LEVEL);
+                means.push(found.map_or(f64::NAN, |found| found.mean));
+                half_widths.push(found.map_or(f64::NAN, |found| found.half_width));
+            }
+        }
+    }
+    debug_assert!(flow.iter().filter(|name| *name == ALL).count() <= results.len());
+    let engine = vec![ENGINE.to_owned(); point.len()];
+    let mut columns: Vec<(String, Column)> = vec![
+        ("point".into(), Column::Integer(point)),
+        ("engine".into(), Column::Text(engine)),
+        ("flow".into(), Column::Text(flow)),
+        ("transport".into(), Column::Text(transport)),
+        ("runs".into(), Column::Integer(count)),
+    ];
+    for (name, (means, half_widths)) in quantity::names().zip(values) {
+        columns.push((name.to_owned(), Column::Real(means)));
+        columns.push((format!("{name}_ci95"), Column::Real(half_widths)));
+    }
+    Table { columns }
+}

@@ -1,0 +1,1 @@
+"""Channels from measurements: traces of capacity, delay and loss, read, summarised and stored."""

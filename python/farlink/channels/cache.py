@@ -1,0 +1,130 @@
+"""Measured files imported once: the trace files made of them, kept by content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+
+from farlink.channels import importers
+from farlink.channels.importers import recording
+from farlink.channels.importers.recording import Recording
+from farlink.channels.trace import KINDS, Trace, missing_remedy, read, read_bytes, write
+from farlink.errors import OutputError, TraceError
+
+
+def directory() -> Path:
+    """Where imported traces are kept: ``farlink/traces`` in ``$XDG_CACHE_HOME``, by default ``~/.cache``."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    # The base directory specification: a relative path is to be ignored.
+    base = Path(home) if home.startswith("/") else Path.home() / ".cache"
+    return base / "farlink" / "traces"
+
+
+def import_file(
+    path: Path, *, format: str | None = None, member: str | None = None, kinds: Collection[str] | None = None
+) -> Trace:
+    """Read a trace from a measured file, or from a trace file.
+
+    Parameters
+    ----------
+    path
+        Trace file, measured file, archive or directory.
+    format
+        Name of the importer; recognised from the file by default.
+    member
+        File within an archive or directory; a pattern with ``*`` joins the loss traces that it selects.
+    kinds
+        Kinds of trace that the caller can use.
+
+    Raises
+    ------
+    TraceError
+        If it is missing, malformed or of an unknown format.
+    """
+    if format is None and member is None and _is_trace(path):
+        return read(path)
+    return _import(recording.load(path, member), format, kinds, member)
+
+
+def resolve(path: Path, *, kinds: Collection[str] | None, format: str | None, member: str | None) -> Path:
+    """See `farlink.channels.trace.resolve`."""
+    if format is None and member is None and _is_trace(path):
+        found = read(path)
+        _check_kind(found, kinds, path)
+        if path.suffix == ".npz":
+            return path
+        return _stored(found, hashlib.sha256(read_bytes(path)).hexdigest())
+    recordings = recording.load(path, member)
+    key = _key(recordings, format, kinds)
+    kept = directory() / f"{key}.npz"
+    if kept.is_file():
+        try:
+            _check_kind(read(kept), kinds, path)
+        except TraceError:
+            kept.unlink(missing_ok=True)  # damaged, or of another kind: the import below says so
+        else:
+            return kept
+    imported = _import(recordings, format, kinds, member)
+    _check_kind(imported, kinds, path)
+    return _stored(imported, key)
+
+
+def _is_trace(path: Path) -> bool:
+    if path.suffix == ".npz":
+        if not path.exists():
+            raise TraceError(f"{path}: no such file", missing_remedy(path))
+        return True
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(4)
+    if head == b"PAR1":
+        from farlink.channels import parquet
+
+        return parquet.is_trace(read_bytes(path))
+    return head == b"PK\x03\x04"
+
+
+def _import(recordings: list[Recording], format: str | None, kinds: Collection[str] | None, member: str | None) -> Trace:
+    traces = [importers.choose(item, format=format, kinds=kinds).trace(item) for item in recordings]
+    if len(traces) == 1:
+        return traces[0]
+    other = next((item for item, trace in zip(recordings, traces, strict=True) if trace.kind != "packet-loss"), None)
+    if other is not None:
+        raise TraceError(f"{other.where}: only loss traces can be joined", "choose one file with --member")
+    starts = np.cumsum([0] + [trace["lost"].size for trace in traces[:-1]])
+    joined = np.concatenate([trace["lost"] for trace in traces])
+    title = f"{len(traces)} recordings" + (f", {member}" if member not in (None, "*") else "")
+    source = f"{traces[0].meta.get('source', '')} and {len(traces) - 1} more"
+    return Trace("packet-loss", {"lost": joined, "segment_start": starts}, {"title": title, "source": source})
+
+
+def _key(recordings: list[Recording], format: str | None, kinds: Collection[str] | None) -> str:
+    digest = hashlib.sha256(f"{importers.VERSION}\0{format}\0{sorted(kinds) if kinds else None}".encode())
+    for item in recordings:
+        # The name is part of the key: it decides the format, and stands in the title.
+        digest.update(f"\0{item.name}\0{len(item.data)}\0".encode())
+        digest.update(item.data)
+    return digest.hexdigest()
+
+
+def _stored(trace: Trace, key: str) -> Path:
+    kept = directory() / f"{key}.npz"
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"cannot create {kept.parent}: {error.strerror}", "set XDG_CACHE_HOME to a directory you may write to"
+        ) from error
+    return write(trace, kept)
+
+
+def _check_kind(trace: Trace, kinds: Collection[str] | None, path: Path) -> None:
+    if kinds is not None and trace.kind not in kinds:
+        raise TraceError(
+            f"{path}: a {trace.kind} trace, where {' or '.join(sorted(kinds))} is wanted", f"use it as {KINDS[trace.kind].use}"
+        )

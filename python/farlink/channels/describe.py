@@ -1,0 +1,112 @@
+"""A trace in words: the lines that people read."""
+
+from __future__ import annotations
+
+from farlink.channels.summary import summary
+from farlink.channels.trace import KINDS, Trace
+
+_RATES = (("100ms", "Rate over 100 ms"), ("1s", "Rate over 1 s"))
+_PERCENTILES = (1, 5, 50, 95, 99)
+
+
+def describe(trace: Trace) -> list[tuple[str, str]]:
+    """Label and value of each line that tells what a trace amounts to.
+
+    Parameters
+    ----------
+    trace
+        Any trace.
+
+    Examples
+    --------
+    >>> describe(Trace("packet-loss", {"lost": [0, 1, 1, 0]}))[2]
+    ('Frames lost', '50 %')
+    """
+    found = summary(trace)
+    lines = [("Kind", trace.kind)]
+    lines += [
+        (label, str(trace.meta[key])) for key, label in (("source", "Source"), ("licence", "Licence")) if trace.meta.get(key)
+    ]
+    lines = lines[:1] + _DESCRIBE[trace.kind](found) + lines[1:]
+    if trace.meta.get("notes"):
+        lines.append(("Note", str(trace.meta["notes"])))
+    return [*lines, ("In a scenario", KINDS[trace.kind].use)]
+
+
+def _capacity(found: dict[str, float]) -> list[tuple[str, str]]:
+    lines = [("Duration", f"{found['duration_s']:.6g} s"), ("Mean rate", _rate(found["rate_mean_bps"]))]
+    for name, label in _RATES:
+        if f"rate_{name}_p50_bps" in found:
+            values = [f"{found[f'rate_{name}_p{p}_bps'] / 1e6:.3g}" for p in _PERCENTILES]
+            lines.append((f"{label}, p{'/'.join(map(str, _PERCENTILES))}", f"{' / '.join(values)} Mbit/s"))
+    lines.append(("Longest gap", f"{found['longest_gap_s']:.4g} s"))
+    return [*lines, ("Time in gaps over 100 ms", _percent(found["time_in_gaps"]))]
+
+
+def _delay(found: dict[str, float]) -> list[tuple[str, str]]:
+    names = ("min", "p1", "p50", "p95", "p99", "max")
+    values = " / ".join(f"{1000 * found[f'delay_{name}_s']:.4g}" for name in names)
+    lines = [
+        ("Duration", f"{found['duration_s']:.6g} s"),
+        ("Mean one-way delay", f"{1000 * found['delay_mean_s']:.4g} ms"),
+        ("One-way delay, min/p1/p50/p95/p99/max", f"{values} ms"),
+        ("Longest time between values", f"{found['longest_gap_s']:.4g} s"),
+    ]
+    if "loss" in found:
+        lines += [("Pings lost", _percent(found["loss"])), ("Time with any ping lost", _percent(found["time_with_loss"]))]
+    return lines
+
+
+def _packet_loss(found: dict[str, float]) -> list[tuple[str, str]]:
+    lines = [("Frames", f"{found['frames']:.0f}"), ("Frames lost", _percent(found["loss"])), *_bursts("", "", found)]
+    if "links" in found:
+        lines.append(("Recordings", f"{found['links']:.0f}"))
+        lines.append(("  receiving below 5 % / above 95 %", _pair(found, "links_below_5_percent", "links_above_95_percent")))
+        lines.append(("  receiving nothing / everything", _pair(found, "links_with_nothing", "links_with_everything")))
+        lines.append(("Intermediate recordings (5-95 %)", f"{found['intermediate_links']:.0f}"))
+        lines += _bursts("intermediate_", "  ", found)
+    return lines
+
+
+def _bursts(prefix: str, indent: str, found: dict[str, float]) -> list[tuple[str, str]]:
+    lines = []
+    if found[f"{prefix}bursts"]:
+        values = " / ".join(f"{found[f'{prefix}burst_{name}_frames']:.3g}" for name in ("mean", "median", "p95", "max"))
+        lines.append((f"{indent}Loss bursts", f"{found[f'{prefix}bursts']:.0f}"))
+        lines.append((f"{indent}Burst length, mean/median/p95/longest", f"{values} frames"))
+        lines.append((f"{indent}Losses in bursts of 5 or more", _percent(found[f"{prefix}losses_in_bursts_of_5"])))
+    if f"{prefix}good_run_mean_frames" in found:
+        lines.append((f"{indent}Good run, mean", f"{found[f'{prefix}good_run_mean_frames']:.4g} frames"))
+    return lines
+
+
+def _bit_errors(found: dict[str, float]) -> list[tuple[str, str]]:
+    return [
+        ("Bits", f"{found['bits']:.0f}"),
+        ("Wrong bits", f"{found['errors']:.0f}"),
+        ("Bit error ratio", f"{found['ber']:.3g}"),
+    ]
+
+
+def _rate(rate_bps: float) -> str:
+    for unit, scale in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
+        if rate_bps >= scale:
+            return f"{rate_bps / scale:.4g} {unit}"
+    return f"{rate_bps:.4g} bit/s"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _pair(found: dict[str, float], first: str, second: str) -> str:
+    return f"{_percent(found[first])} / {_percent(found[second])}"
+
+
+_DESCRIBE = {
+    "delivery": _capacity,
+    "rate": _capacity,
+    "delay": _delay,
+    "packet-loss": _packet_loss,
+    "bit-errors": _bit_errors,
+}

@@ -1,0 +1,78 @@
+"""Importers of measured files: one module per format, one line here."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+from typing import Protocol
+
+from farlink.channels.importers import csv_series, fjordlink, leoreplayer, mahimahi, rutgers
+from farlink.channels.importers.recording import Recording
+from farlink.channels.trace import Trace
+from farlink.errors import TraceError
+
+# Part of the cache's key: raise it when an importer changes what it makes of a file.
+VERSION = 1
+
+
+class Importer(Protocol):
+    """What a module of this package provides."""
+
+    NAME: str
+    KINDS: tuple[str, ...]
+    DESCRIPTION: str
+
+    def recognises(self, recording: Recording) -> bool:
+        """Whether a recording has this format, judged by its name and its beginning."""
+        ...
+
+    def trace(self, recording: Recording) -> Trace:
+        """The trace in a recording."""
+        ...
+
+
+# In the order in which they are asked whether they recognise a file.
+IMPORTERS: dict[str, Importer] = {
+    module.NAME: module
+    for module in (
+        fjordlink,
+        csv_series,
+        rutgers,
+        leoreplayer,
+        mahimahi,
+    )
+}
+
+
+def choose(recording: Recording, *, format: str | None = None, kinds: Collection[str] | None = None) -> Importer:
+    """Find the importer of a recording.
+
+    Parameters
+    ----------
+    recording
+        The measured file.
+    format
+        Name of the importer, or None to recognise it.
+    kinds
+        Kinds of trace that the caller can use, which decides between formats that look alike.
+
+    Raises
+    ------
+    TraceError
+        If there is no importer of that name or none recognises the file.
+    """
+    if format is not None:
+        if format not in IMPORTERS:
+            near = difflib.get_close_matches(format, IMPORTERS, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise TraceError(f"there is no trace format {format!r}", f"{hint}formats: {', '.join(IMPORTERS)}")
+        return IMPORTERS[format]
+    matches = [importer for importer in IMPORTERS.values() if importer.recognises(recording)]
+    usable = [importer for importer in matches if kinds is None or set(kinds) & set(importer.KINDS)]
+    if usable:
+        return usable[0]
+    if matches:
+        return matches[0]
+    if not recording.data.strip():
+        raise TraceError(f"{recording.where}: the file is empty", "fetch or record it again")
+    raise TraceError(f"{recording.where}: not a known format of traces", f"name one with --format: {', '.join(IMPORTERS)}")

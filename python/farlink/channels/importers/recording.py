@@ -1,0 +1,182 @@
+"""Measured files as bytes, whether plain, compressed, in an archive or in a directory."""
+
+from __future__ import annotations
+
+import gzip
+import tarfile
+import zlib
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farlink.channels.trace import missing_remedy, read_bytes
+from farlink.errors import TraceError
+
+_TRUNCATED = "fetch it again; it may be truncated"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A measured file.
+
+    Attributes
+    ----------
+    name
+        Its name without directory and without ``.gz``.
+    where
+        Its path, and its name within an archive, for messages.
+    data
+        Its contents, decompressed.
+    """
+
+    name: str
+    where: str
+    data: bytes
+
+    def text(self) -> str:
+        """Contents as text.
+
+        Raises
+        ------
+        TraceError
+            If it is not text.
+        """
+        try:
+            return self.data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = self.data[: error.start].count(b"\n") + 1
+            raise TraceError(f"{self.where}, line {line}: not text", "check that it is the measured file itself") from error
+
+    def numbers(self, what: str, remedy: str) -> NDArray[np.float64]:
+        """One number per line.
+
+        Parameters
+        ----------
+        what
+            What a line should hold, for messages.
+        remedy
+            How to mend a line that does not.
+
+        Raises
+        ------
+        TraceError
+            If the file is empty or a line is not a finite number of at least 0; names the first such line.
+        """
+        lines = self.text().split("\n")
+        if lines[-1] == "":
+            lines.pop()
+        if not any(line.strip() for line in lines):
+            raise TraceError(f"{self.where}: the file is empty", "fetch or record it again")
+        try:
+            values = np.array(lines, dtype=np.float64)
+        except ValueError:
+            values = np.array([_number(line) for line in lines], dtype=np.float64)
+        bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+        if bad.size:
+            index = int(bad[0])
+            raise TraceError(f"{self.where}, line {index + 1}: {_shown(lines[index])} is not {what}", remedy)
+        return values
+
+
+def load(path: Path, member: str | None = None) -> list[Recording]:
+    """Read one measured file, or those that `member` selects from an archive or directory.
+
+    Parameters
+    ----------
+    path
+        File, ``.tar``/``.tar.gz`` archive or directory; or such a path continued into the archive or directory.
+    member
+        File within, or a pattern with ``*``, which may select several.
+
+    Returns
+    -------
+    list of Recording
+        In order of their names.
+
+    Raises
+    ------
+    TraceError
+        If it is missing, unreadable or truncated; if nothing is selected, or several files without saying so.
+    """
+    container, inside = _split(path)
+    if inside is not None:
+        if member is not None:
+            raise TraceError(f"{path} names a member already, and so does --member {member}", "give one of the two")
+        path, member = container, inside
+    if path.is_dir():
+        found = {file.relative_to(path).as_posix(): file for file in sorted(path.rglob("*")) if file.is_file()}
+        return [_recording(found[name], f"{path}/{name}") for name in _selected(list(found), path, member)]
+    data = read_bytes(path)
+    if path.name.endswith((".tar", ".tgz", ".tar.gz")):
+        return _from_archive(path, member)
+    if member is not None:
+        raise TraceError(f"{path} is one file, so it has no member {member}", "leave the member out")
+    return [Recording(path.name.removesuffix(".gz"), str(path), _unpacked(data, str(path)))]
+
+
+def _split(path: Path) -> tuple[Path, str | None]:
+    """Part a path that leads into an archive: the archive, and the member."""
+    if path.exists():
+        return path, None
+    for parent in path.parents:
+        if parent.is_file() and parent.name.endswith((".tar", ".tgz", ".tar.gz")):
+            return parent, path.relative_to(parent).as_posix()
+    raise TraceError(f"{path}: no such file", missing_remedy(path))
+
+
+def _recording(file: Path, where: str) -> Recording:
+    return Recording(file.name.removesuffix(".gz"), where, _unpacked(read_bytes(file), where))
+
+
+def _from_archive(path: Path, member: str | None) -> list[Recording]:
+    try:
+        with tarfile.open(path) as archive:
+            found = {info.name.removeprefix("./"): info for info in archive.getmembers() if info.isfile()}
+            # Names in order, contents in the order of the archive: seeking back in a compressed one reads it again.
+            names = _selected(sorted(found), path, member)
+            contents = {}
+            for name in sorted(names, key=lambda name: found[name].offset):
+                stream = archive.extractfile(found[name])
+                contents[name] = stream.read() if stream else b""
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        raise TraceError(f"{path}: not a complete archive", _TRUNCATED) from error
+    return [Recording(Path(name).name, f"{path}/{name}", contents[name]) for name in names]
+
+
+def _selected(names: list[str], path: Path, member: str | None) -> list[str]:
+    if not names:
+        raise TraceError(f"{path} holds no file", "name a measured file")
+    if member is None:
+        if len(names) > 1:
+            raise TraceError(
+                f"{path} holds {len(names)} files", f"choose with --member, for example: --member '{names[0]}', or '*' for all"
+            )
+        return names
+    chosen = [member] if member in names else [name for name in names if fnmatchcase(name, member)]
+    if not chosen:
+        raise TraceError(f"{path} has no member {member}", f"it holds {len(names)} files such as {names[0]}")
+    return chosen
+
+
+def _unpacked(data: bytes, where: str) -> bytes:
+    if data[:2] != b"\x1f\x8b":
+        return data
+    try:
+        return gzip.decompress(data)
+    except (EOFError, OSError, zlib.error) as error:
+        raise TraceError(f"{where}: not a complete gzip file", _TRUNCATED) from error
+
+
+def _number(line: str) -> float:
+    try:
+        return float(line)
+    except ValueError:
+        return float("nan")
+
+
+def _shown(line: str) -> str:
+    line = line.strip()
+    return repr(line if len(line) <= 40 else f"{line[:40]}...") if line else "an empty line"

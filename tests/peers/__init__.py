@@ -1,0 +1,1 @@
+"""farlink beside other simulators: the same scenario in ns-2 and ns-3."""

@@ -1,0 +1,39 @@
+"""What agreement with a peer means, and which cells are excused from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tests.peers.estimate import Estimate
+from tests.peers.ns2 import Setting
+
+TOLERANCE = 0.03
+EXCUSED_SHARE = 0.1
+
+
+def agree(ours: Estimate, theirs: Estimate) -> bool:
+    """Whether the two 95 % intervals meet, or the means differ by at most 3 % of the peer's."""
+    difference = abs(ours.mean - theirs.mean)
+    return difference <= ours.half_width + theirs.half_width or difference <= TOLERANCE * theirs.mean
+
+
+@dataclass(frozen=True)
+class Excuse:
+    """Why a cell differs by design, and the peer's settings with which it does not."""
+
+    reason: str
+    closing: Mapping[str, Setting]
+    """Keys of `dumbbell.tcl` that replace or, for mappings, extend those of the cell."""
+
+    def apply(self, settings: Mapping[str, Setting]) -> dict[str, Setting]:
+        """The cell's settings with the closing ones."""
+        merged = dict(settings)
+        for key, value in self.closing.items():
+            before = merged.get(key)
+            merged[key] = {**before, **value} if isinstance(before, Mapping) and isinstance(value, Mapping) else value
+        return merged
+
+
+EXCUSED: dict[str, Excuse] = {}
+"""Cell name -> excuse. At most a tenth of the cells; each is shown to agree once the peer's setting is changed."""

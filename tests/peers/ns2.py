@@ -1,0 +1,94 @@
+"""ns-2 as a peer: runs `ns2/dumbbell.tcl` for many seeds and gives goodput with its 95 % interval.
+
+From a shell, one scenario:  python -m tests.peers.ns2 variant Newreno ber 1e-7 duration_s 5000
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.peers.estimate import Estimate, until_narrow
+
+SCRIPT = Path(__file__).with_name("ns2") / "dumbbell.tcl"
+
+Setting = str | int | float | Mapping[str, object]
+
+
+class PeerError(RuntimeError):
+    """ns-2 ended without a result."""
+
+
+@dataclass(frozen=True)
+class Ns2Run:
+    """What one run of the script reports, all of it between warm-up and end."""
+
+    delivered_segments: float
+    timeouts: int
+    sent_segments: int
+    per_flow_segments: tuple[float, ...]
+
+
+def executable() -> str | None:
+    """Path of Debian's `ns`, or None where ns-2 is not installed."""
+    return shutil.which("ns")
+
+
+def arguments(settings: Mapping[str, Setting]) -> list[str]:
+    """The script's command line; a mapping (bound variables of ns-2) becomes one list argument."""
+    words: list[str] = []
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            value = " ".join(f"{name} {setting}" for name, setting in value.items())
+        words += [key, str(value)]
+    return words
+
+
+def run_once(settings: Mapping[str, Setting], seed: int) -> Ns2Run:
+    """One run.
+
+    Raises
+    ------
+    PeerError
+        If ns-2 fails or prints no result; the message carries its output.
+    """
+    command = [executable() or "ns", str(SCRIPT), *arguments({**settings, "seed": seed})]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    words = done.stdout.split()
+    if done.returncode != 0 or not words or words[0] != "result":
+        raise PeerError(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return Ns2Run(float(words[1]), int(words[2]), int(words[3]), tuple(map(float, words[4:])))
+
+
+def goodput_fraction(settings: Mapping[str, Setting], run: Ns2Run) -> float:
+    """Delivered bits on the wire (headers and all) as a fraction of what the link carries in the measured time.
+
+    Counting whole packets makes the figure independent of how a packet divides into header and payload.
+    """
+    measured_s = float(settings["duration_s"]) - float(settings.get("warmup_s", 0))  # type: ignore[arg-type]
+    bits = run.delivered_segments * 8 * float(settings.get("wire_bytes", 1000))  # type: ignore[arg-type]
+    return bits / (float(settings["rate_bps"]) * measured_s)  # type: ignore[arg-type]
+
+
+def goodput(
+    settings: Mapping[str, Setting], *, relative: float = 0.02, batch: int = 10, max_runs: int = 400
+) -> Estimate:
+    """Goodput over seeds 1, 2, ..., as a fraction of the link rate, until the interval is narrow enough."""
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+
+        def run_seeds(seeds: Sequence[int]) -> list[float]:
+            runs = pool.map(lambda seed: run_once(settings, seed), seeds)
+            return [goodput_fraction(settings, run) for run in runs]
+
+        return until_narrow(run_seeds, relative=relative, batch=batch, max_runs=max_runs)
+
+
+if __name__ == "__main__":
+    given = dict(zip(sys.argv[1::2], sys.argv[2::2], strict=True))
+    print(goodput({"rate_bps": 1e6, "duration_s": 1000, **given}))
