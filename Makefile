@@ -64,9 +64,10 @@ $(STAMPS)/venv:
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/wheel.built: $(SOURCES) | $(STAMPS)/venv
-	@echo "Building the wheel"
+	@echo "Building farlink (a minute or two the first time)"
 	@rm -rf $(STAMPS)/wheel
-	@$(BIN)/maturin build --release --quiet --auditwheel skip --interpreter $(BIN)/python --out $(STAMPS)/wheel
+	@output=$$($(BIN)/maturin build --release --quiet --auditwheel skip --interpreter $(BIN)/python \
+		--out $(STAMPS)/wheel 2>&1) || { echo "$$output"; exit 1; }
 	@$(PIP) install --no-deps --force-reinstall "$(WHEEL)"
 	@touch $@
 
