@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use farlink_core::endpoint::Counters;
-use farlink_core::{Packet, Payload, Stream, Time, Virtual};
+use farlink_core::{Event, Packet, Payload, Stream, Time, Virtual};
 
 use super::delays::{DelaySum, Histogram};
-use super::path::{Carried, InFlight};
+use super::path::{Arrived, OnLink};
 use super::timers::{Alarm, Kind, Timers};
 
 /// All flows of one protocol.
@@ -93,7 +93,7 @@ pub(super) struct Flow<E> {
 
 impl<E: Stream<Virtual>> Population<E>
 where
-    E::Packet: Carried,
+    E::Packet: OnLink,
 {
     /// Adds a flow that starts later.
     pub(super) fn add(
@@ -134,7 +134,7 @@ where
 
 impl<E: Stream<Virtual>> Flow<E>
 where
-    E::Packet: Carried,
+    E::Packet: OnLink,
 {
     pub(super) fn keep_histogram(&mut self) {
         self.histogram = Some(Histogram::default());
@@ -199,11 +199,11 @@ where
 
     /// A packet from the sender has arrived and was handled.
     #[inline]
-    pub(super) fn on_arrival(&mut self, now: Time, in_flight: &InFlight<E::Packet>) {
-        let Some(position) = in_flight.packet.stream_position() else {
-            if self.is_datagram && in_flight.packet.payload_bytes() > 0 {
-                self.note_delay(now, in_flight.sent);
-                self.arrival_delay.add(now.since(in_flight.sent));
+    pub(super) fn on_arrival(&mut self, now: Time, arrived: &Arrived<E::Packet>) {
+        let Some(position) = arrived.packet.stream_position() else {
+            if self.is_datagram && arrived.packet.payload_bytes() > 0 {
+                self.note_delay(now, arrived.sent);
+                self.arrival_delay.add(now.since(arrived.sent));
             }
             return;
         };
@@ -260,9 +260,20 @@ where
         }
     }
 
-    /// The connection is over; `true` the first time.
-    pub(super) fn end_once(&mut self) -> bool {
-        !std::mem::replace(&mut self.has_ended, true)
+    /// The application acts on an event; `true` if the endpoint may have more to send now.
+    pub(super) fn on_event(&mut self, side: usize, event: Event, now: Time, open_flows: &mut u64) -> bool {
+        match event {
+            Event::Writable if side == 0 => self.on_writable(now),
+            Event::Finished if side == 1 => {
+                self.ends[1].close(now);
+                true
+            }
+            Event::Closed | Event::Aborted(_) if side == 0 => {
+                *open_flows -= u64::from(!std::mem::replace(&mut self.has_ended, true));
+                false
+            }
+            _ => false,
+        }
     }
 
     /// Sets the endpoint's alarm, if it must ring sooner than the one that is set.
