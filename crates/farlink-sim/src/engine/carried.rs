@@ -11,19 +11,22 @@ use farlink_core::{Packet, Virtual};
 /// A packet type that links carry.
 pub(super) trait Carried: Packet + 'static {
     /// What every packet has.
-    type Common: Copy;
+    type Common: Copy + Default;
     /// What few packets have.
     type Rare: Copy;
 
     /// Takes a packet apart.
     fn take_apart(&self) -> (Self::Common, Option<Self::Rare>);
 
+    /// Writes the common part into its place, field by field.
+    fn write(place: &mut Self::Common, common: Self::Common);
+
     /// Puts it together again.
     fn put_together(common: Self::Common, rare: Option<Self::Rare>) -> Self;
 }
 
 /// A segment without options.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TcpCommon {
     seq: u32,
     ack: u32,
@@ -54,6 +57,16 @@ impl Carried for Segment<Virtual> {
     }
 
     #[inline(always)]
+    fn write(place: &mut TcpCommon, common: TcpCommon) {
+        place.seq = common.seq;
+        place.ack = common.ack;
+        place.payload = common.payload;
+        place.header_bytes = common.header_bytes;
+        place.window = common.window;
+        place.flags = common.flags;
+    }
+
+    #[inline(always)]
     fn put_together(common: TcpCommon, rare: Option<TcpRare>) -> Self {
         let TcpCommon { seq, ack, payload, header_bytes, window, flags } = common;
         match rare {
@@ -72,6 +85,11 @@ impl Carried for Datagram<Virtual> {
     #[inline(always)]
     fn take_apart(&self) -> (Self, Option<()>) {
         (*self, None)
+    }
+
+    #[inline(always)]
+    fn write(place: &mut Self, common: Self) {
+        *place = common;
     }
 
     #[inline(always)]

@@ -1,11 +1,10 @@
 //! Flows: two endpoints, a traffic source, and what is measured of them.
 
-use std::collections::VecDeque;
-
 use farlink_core::endpoint::Counters;
 use farlink_core::{Event, Packet, Payload, Stream, Time, Virtual};
 
 use super::delays::{DelaySum, Histogram};
+use super::fifo::Fifo;
 use super::path::{Arrived, OnLink};
 use super::timers::{Alarm, Kind, Timers};
 
@@ -35,7 +34,7 @@ pub(super) enum Source {
 const BULK_WRITE_BYTES: u32 = 1 << 31;
 
 /// A first transmission that is not yet delivered.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Pending {
     /// Position behind its last byte, wrapping.
     end: u32,
@@ -74,7 +73,7 @@ pub(super) struct Flow<E> {
     sent_end: Option<u32>,
     /// Bytes that were read, and the position that this makes.
     delivered_position: u32,
-    pending: VecDeque<Pending>,
+    pending: Fifo<Pending>,
     delay: DelaySum,
     arrival_delay: DelaySum,
     histogram: Option<Histogram>,
@@ -115,7 +114,7 @@ where
             counts: Counts::default(),
             sent_end: None,
             delivered_position: 0,
-            pending: VecDeque::new(),
+            pending: Fifo::default(),
             delay: DelaySum::default(),
             arrival_delay: DelaySum::default(),
             histogram: None,
@@ -190,7 +189,10 @@ where
         let new = end.wrapping_sub(sent_end) as i32;
         if new > 0 {
             self.sent_end = Some(end);
-            self.pending.push_back(Pending { end, has_arrived: false, sent: now });
+            let pending = self.pending.push_slot();
+            pending.end = end;
+            pending.has_arrived = false;
+            pending.sent = now;
         }
         if (new as i64) < i64::from(payload) {
             self.counts.retransmitted_bytes += (i64::from(payload) - i64::from(new.max(0))) as u64;
@@ -246,7 +248,7 @@ where
         while let Some(&pending) = self.pending.front()
             && self.delivered_position.wrapping_sub(pending.end) as i32 >= 0
         {
-            self.pending.pop_front();
+            self.pending.drop_front();
             self.note_delay(now, pending.sent);
             if !pending.has_arrived {
                 self.arrival_delay.add(now.since(pending.sent));

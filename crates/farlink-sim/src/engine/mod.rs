@@ -6,6 +6,7 @@
 
 mod carried;
 mod delays;
+mod fifo;
 mod flow;
 mod path;
 mod setup;

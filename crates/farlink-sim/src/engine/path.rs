@@ -6,14 +6,15 @@ use farlink_core::endpoint::{Damage, Integrity};
 use farlink_core::link::{Link, Verdict};
 use farlink_core::protocol::tcp::Segment;
 use farlink_core::protocol::udp::Datagram;
-use farlink_core::{PathId, Rng, Rx, Time, Virtual};
+use farlink_core::{Rng, Rx, Time, Virtual};
 
 use super::carried::{Beside, Carried};
+use super::fifo::Fifo;
 use super::flow::Counts;
 use super::setup::Setup;
 
 /// A packet that a link carries, with what only the engine knows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct InFlight<C> {
     sent: Time,
     common: C,
@@ -24,13 +25,13 @@ struct InFlight<C> {
 /// The packets of one protocol on one link.
 #[derive(Debug)]
 pub(super) struct Ring<P: Carried> {
-    packets: VecDeque<InFlight<P::Common>>,
+    packets: Fifo<InFlight<P::Common>>,
     beside: VecDeque<Beside<P::Rare>>,
 }
 
 impl<P: Carried> Default for Ring<P> {
     fn default() -> Self {
-        Ring { packets: VecDeque::new(), beside: VecDeque::new() }
+        Ring { packets: Fifo::default(), beside: VecDeque::new() }
     }
 }
 
@@ -48,10 +49,18 @@ pub(super) struct Arrived<P> {
     pub(super) sent: Time,
 }
 
+/// Which packet arrives when.
+#[derive(Clone, Copy, Debug, Default)]
+struct Order {
+    arrival: Time,
+    flow: u32,
+    kind: u8,
+}
+
 /// What is under way on one link: one order, one ring per protocol.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay {
-    order: VecDeque<(Time, u32, u8)>,
+    order: Fifo<Order>,
     pub(super) tcp: Ring<Segment<Virtual>>,
     pub(super) udp: Ring<Datagram<Virtual>>,
 }
@@ -108,8 +117,8 @@ impl Path {
     /// If nothing is under way.
     #[inline]
     pub(super) fn head(&self, link: usize) -> (u32, u8) {
-        let &(_, flow, kind) = self.legs[link].under_way.order.front().expect("the link has a head");
-        (flow, kind)
+        let head = self.legs[link].under_way.order.front().expect("the link has a head");
+        (head.flow, head.kind)
     }
 
     /// The link behind this one in the same direction.
@@ -138,17 +147,16 @@ impl Path {
     pub(super) fn take<P: OnLink>(&mut self, link: usize) -> Arrived<P> {
         let under_way = &mut self.legs[link].under_way;
         let ring = P::ring(under_way);
-        let in_flight = ring.packets.pop_front().expect("the link has a head");
-        let beside = if in_flight.has_beside { ring.beside.pop_front() } else { None };
-        under_way.order.pop_front();
-        self.heads[link] = under_way.order.front().map_or(Time::NEVER, |head| head.0);
-        let (rare, integrity) =
-            beside.map_or((None, Integrity::Intact), |beside| (beside.rare, beside.integrity));
-        Arrived {
-            packet: P::put_together(in_flight.common, rare),
-            rx: Rx { path: PathId::ONLY, integrity, ..Rx::default() },
-            sent: in_flight.sent,
+        let &InFlight { sent, common, has_beside } = ring.packets.front().expect("the link has a head");
+        ring.packets.drop_front();
+        let mut arrived = Arrived { packet: P::put_together(common, None), rx: Rx::default(), sent };
+        if has_beside && let Some(Beside { rare, integrity }) = ring.beside.pop_front() {
+            arrived.packet = P::put_together(common, rare);
+            arrived.rx.integrity = integrity;
         }
+        under_way.order.drop_front();
+        self.heads[link] = under_way.order.front().map_or(Time::NEVER, |head| head.arrival);
+        arrived
     }
 
     /// A packet enters the path.
@@ -193,10 +201,9 @@ impl Path {
         };
         let (common, rare) = packet.take_apart();
         let has_beside = rare.is_some() || integrity != Integrity::Intact;
-        let in_flight = InFlight { sent, common, has_beside };
-        let beside = Beside { rare, integrity };
         if arrival < leg.last_arrival {
-            self.put_early::<P>(link, arrival, flow, in_flight, beside);
+            let in_flight = InFlight { sent, common, has_beside };
+            self.put_early::<P>(link, arrival, flow, in_flight, Beside { rare, integrity });
             return;
         }
         leg.last_arrival = arrival;
@@ -204,11 +211,17 @@ impl Path {
         if under_way.order.is_empty() {
             self.heads[link] = arrival;
         }
-        under_way.order.push_back((arrival, flow, P::KIND));
+        let order = under_way.order.push_slot();
+        order.arrival = arrival;
+        order.flow = flow;
+        order.kind = P::KIND;
         let ring = P::ring(under_way);
-        ring.packets.push_back(in_flight);
+        let slot = ring.packets.push_slot();
+        slot.sent = sent;
+        slot.has_beside = has_beside;
+        P::write(&mut slot.common, common);
         if has_beside {
-            ring.beside.push_back(beside);
+            ring.beside.push_back(Beside { rare, integrity });
         }
     }
 
@@ -226,13 +239,15 @@ impl Path {
         let under_way = &mut leg.under_way;
         // A FIFO link holds it back until the earlier one is there; otherwise it overtakes.
         let arrival = if leg.overtakes { arrival } else { leg.last_arrival };
-        let at = under_way.order.partition_point(|entry| entry.0 <= arrival);
-        let of_its_kind = under_way.order.iter().take(at).filter(|entry| entry.2 == P::KIND).count();
-        under_way.order.insert(at, (arrival, flow, P::KIND));
-        self.heads[link] = under_way.order[0].0;
+        let at = under_way.order.partition_point(|entry| entry.arrival <= arrival);
+        let is_of_kind = |at| under_way.order.get(at).is_some_and(|entry: &Order| entry.kind == P::KIND);
+        let of_its_kind = (0..at).filter(|&at| is_of_kind(at)).count();
+        under_way.order.insert(at, Order { arrival, flow, kind: P::KIND });
+        self.heads[link] = under_way.order.front().map_or(Time::NEVER, |head| head.arrival);
         let ring = P::ring(under_way);
         if in_flight.has_beside {
-            let before = ring.packets.iter().take(of_its_kind).filter(|packet| packet.has_beside).count();
+            let has_beside = |at| ring.packets.get(at).is_some_and(|packet| packet.has_beside);
+            let before = (0..of_its_kind).filter(|&at| has_beside(at)).count();
             ring.beside.insert(before, beside);
         }
         ring.packets.insert(of_its_kind, in_flight);
