@@ -120,8 +120,7 @@ fn point_runs(scenario: &Scenario, setup: &Setup, watch: &Watch<'_>) -> Runs {
 
 fn batch(scenario: &Scenario, setup: &Setup, runs: std::ops::Range<u64>, watch: &Watch<'_>) -> Runs {
     let seed = scenario.seed.whole();
-    runs
-        .into_par_iter()
+    runs.into_par_iter()
         .filter_map(|run| {
             // Short runs end before they ask.
             if watch.is_stopped() {

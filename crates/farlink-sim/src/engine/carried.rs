@@ -15,14 +15,20 @@ pub(super) trait Carried: Packet + 'static {
     /// What few packets have.
     type Rare: Copy;
 
-    /// Takes a packet apart.
-    fn take_apart(&self) -> (Self::Common, Option<Self::Rare>);
-
     /// Writes the common part into its place, field by field.
-    fn write(place: &mut Self::Common, common: Self::Common);
+    fn write(&self, place: &mut Self::Common);
 
-    /// Puts it together again.
-    fn put_together(common: Self::Common, rare: Option<Self::Rare>) -> Self;
+    /// Whether there is more.
+    fn has_rare(&self) -> bool;
+
+    /// The rest.
+    fn rare(&self) -> Self::Rare;
+
+    /// A packet that has nothing rare.
+    fn plain(common: &Self::Common) -> Self;
+
+    /// Gives it what is rare.
+    fn add(&mut self, rare: Self::Rare);
 }
 
 /// A segment without options.
@@ -49,32 +55,36 @@ impl Carried for Segment<Virtual> {
     type Rare = TcpRare;
 
     #[inline(always)]
-    fn take_apart(&self) -> (TcpCommon, Option<TcpRare>) {
-        let &Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, payload } = self;
-        let has_options = timestamps.is_some() || !sack.is_empty() || flags.has(Flags::SYN);
-        let rare = if has_options { Some(TcpRare { timestamps, syn, sack }) } else { None };
-        (TcpCommon { seq, ack, payload, header_bytes, window, flags }, rare)
+    fn write(&self, place: &mut TcpCommon) {
+        place.seq = self.seq;
+        place.ack = self.ack;
+        place.payload = self.payload;
+        place.header_bytes = self.header_bytes;
+        place.window = self.window;
+        place.flags = self.flags;
     }
 
     #[inline(always)]
-    fn write(place: &mut TcpCommon, common: TcpCommon) {
-        place.seq = common.seq;
-        place.ack = common.ack;
-        place.payload = common.payload;
-        place.header_bytes = common.header_bytes;
-        place.window = common.window;
-        place.flags = common.flags;
+    fn has_rare(&self) -> bool {
+        self.timestamps.is_some() || !self.sack.is_empty() || self.flags.has(Flags::SYN)
     }
 
     #[inline(always)]
-    fn put_together(common: TcpCommon, rare: Option<TcpRare>) -> Self {
-        let TcpCommon { seq, ack, payload, header_bytes, window, flags } = common;
-        match rare {
-            None => Segment { seq, ack, flags, header_bytes, window, payload, ..Segment::default() },
-            Some(TcpRare { timestamps, syn, sack }) => {
-                Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, payload }
-            }
-        }
+    fn rare(&self) -> TcpRare {
+        TcpRare { timestamps: self.timestamps, syn: self.syn, sack: self.sack }
+    }
+
+    #[inline(always)]
+    fn plain(common: &TcpCommon) -> Self {
+        let &TcpCommon { seq, ack, payload, header_bytes, window, flags } = common;
+        Segment { seq, ack, flags, header_bytes, window, payload, ..Segment::default() }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, rare: TcpRare) {
+        self.timestamps = rare.timestamps;
+        self.syn = rare.syn;
+        self.sack = rare.sack;
     }
 }
 
@@ -83,19 +93,23 @@ impl Carried for Datagram<Virtual> {
     type Rare = ();
 
     #[inline(always)]
-    fn take_apart(&self) -> (Self, Option<()>) {
-        (*self, None)
+    fn write(&self, place: &mut Self) {
+        *place = *self;
     }
 
     #[inline(always)]
-    fn write(place: &mut Self, common: Self) {
-        *place = common;
+    fn has_rare(&self) -> bool {
+        false
     }
 
+    fn rare(&self) {}
+
     #[inline(always)]
-    fn put_together(common: Self, _rare: Option<()>) -> Self {
-        common
+    fn plain(common: &Self) -> Self {
+        *common
     }
+
+    fn add(&mut self, _rare: ()) {}
 }
 
 /// What a packet has besides itself if a link did something to it.
@@ -103,4 +117,11 @@ impl Carried for Datagram<Virtual> {
 pub(super) struct Beside<R> {
     pub(super) rare: Option<R>,
     pub(super) integrity: Integrity,
+}
+
+impl<R: Copy> Beside<R> {
+    /// What a packet has besides its common part.
+    pub(super) fn of<P: Carried<Rare = R>>(packet: &P, integrity: Integrity) -> Self {
+        Beside { rare: packet.has_rare().then(|| packet.rare()), integrity }
+    }
 }

@@ -87,7 +87,8 @@ impl<T: Copy + Default> Fifo<T> {
     pub(super) fn insert(&mut self, position: usize, value: T) {
         *self.push_slot() = value;
         for behind in (position + 1..self.len()).rev() {
-            let (one, other) = (self.slot(self.taken.wrapping_add(behind)), self.slot(self.taken.wrapping_add(behind - 1)));
+            let (one, other) =
+                (self.slot(self.taken.wrapping_add(behind)), self.slot(self.taken.wrapping_add(behind - 1)));
             self.slots.swap(one, other);
         }
     }

@@ -174,7 +174,7 @@ where
     }
 
     /// The sender sends a packet.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_transmit(&mut self, now: Time, packet: &E::Packet) {
         let payload = packet.payload_bytes();
         self.counts.sent_packets += 1;
@@ -200,7 +200,7 @@ where
     }
 
     /// A packet from the sender has arrived and was handled.
-    #[inline]
+    #[inline(always)]
     pub(super) fn on_arrival(&mut self, now: Time, arrived: &Arrived<E::Packet>) {
         let Some(position) = arrived.packet.stream_position() else {
             if self.is_datagram && arrived.packet.payload_bytes() > 0 {

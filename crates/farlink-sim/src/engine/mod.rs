@@ -24,7 +24,7 @@ use farlink_core::protocol::{tcp, udp};
 use farlink_core::{Endpoint, PathId, Rng, Stream, Time, Virtual};
 
 use flow::{Flow, Population};
-use path::{OnLink, Path};
+use path::{LegEnd, OnLink, Path};
 use timers::{Alarm, Timers};
 
 /// What a run gives.
@@ -89,14 +89,14 @@ macro_rules! engine_protocols {
                             }
                             flow.armed[side] = Time::NEVER;
                             flow.ends[side].handle_timeout(self.now);
-                            let pump = if side == 0 { pump::<0, _, _, T> } else { pump::<1, _, _, T> };
+                            let pump = if side == 0 { pump_seldom::<0, _, _, T> } else { pump_seldom::<1, _, _, T> };
                             pump(flow, alarm.flow, &mut self.path, &mut self.timers, self.tracer,
                                 &mut self.open_flows, self.now);
                         }
                         (timers::Kind::Source, $index) => {
                             let flow = &mut self.$population.flows[alarm.flow as usize];
                             flow.on_source(self.now, alarm.flow, $index, &mut self.timers);
-                            pump::<0, _, _, T>(flow, alarm.flow, &mut self.path, &mut self.timers, self.tracer,
+                            pump_seldom::<0, _, _, T>(flow, alarm.flow, &mut self.path, &mut self.timers, self.tracer,
                                 &mut self.open_flows, self.now);
                         }
                     )+
@@ -236,24 +236,25 @@ fn arrive<P: OnLink, E: Stream<Virtual, Packet = P>, T: Tracer>(
     index: u32,
 ) {
     let flow = &mut population.flows[index as usize];
-    if let Some(next) = path.next_link(link) {
-        path.forward::<P>(link, next, now, index, &mut flow.counts);
-        return;
-    }
-    let arrived = path.take::<P>(link);
-    if path.is_forward(link) {
-        flow.ends[1].handle_packet(now, &arrived.packet, arrived.rx);
-        flow.on_arrival(now, &arrived);
-        pump::<1, P, E, T>(flow, index, path, timers, tracer, open_flows, now);
-    } else {
-        tracer.packet(now, 0, index, &arrived.packet);
-        flow.ends[0].handle_packet(now, &arrived.packet, arrived.rx);
-        pump::<0, P, E, T>(flow, index, path, timers, tracer, open_flows, now);
+    match path.end(link) {
+        LegEnd::Link => path.forward::<P>(link, link + 1, now, index, &mut flow.counts),
+        LegEnd::Server => {
+            let arrived = path.take::<P>(link);
+            flow.ends[1].handle_packet(now, &arrived.packet, arrived.rx);
+            flow.on_arrival(now, &arrived);
+            pump::<1, P, E, T>(flow, index, path, timers, tracer, open_flows, now);
+        }
+        LegEnd::Client => {
+            let arrived = path.take::<P>(link);
+            tracer.packet(now, 0, index, &arrived.packet);
+            flow.ends[0].handle_packet(now, &arrived.packet, arrived.rx);
+            pump::<0, P, E, T>(flow, index, path, timers, tracer, open_flows, now);
+        }
     }
 }
 
 /// Lets one side's endpoint read, send, tell, and set its timer.
-#[inline]
+#[inline(always)]
 fn pump<const SIDE: usize, P: OnLink, E: Stream<Virtual, Packet = P>, T: Tracer>(
     flow: &mut Flow<E>,
     index: u32,
@@ -266,7 +267,7 @@ fn pump<const SIDE: usize, P: OnLink, E: Stream<Virtual, Packet = P>, T: Tracer>
     if SIDE == 1 {
         flow.read(now);
     }
-    let link = path.first_link(SIDE);
+    let link = path.first_link::<SIDE>();
     loop {
         while let Some(transmit) = flow.ends[SIDE].poll_transmit(now, PathId::ONLY) {
             if SIDE == 0 {
@@ -287,4 +288,18 @@ fn pump<const SIDE: usize, P: OnLink, E: Stream<Virtual, Packet = P>, T: Tracer>
         tracer.probe(now, index, || flow.ends[0].probe());
     }
     flow.arm(SIDE, index, P::KIND, timers);
+}
+
+/// [`pump`] for alarms, which are rare: one copy of its code serves them all.
+#[inline(never)]
+fn pump_seldom<const SIDE: usize, P: OnLink, E: Stream<Virtual, Packet = P>, T: Tracer>(
+    flow: &mut Flow<E>,
+    index: u32,
+    path: &mut Path,
+    timers: &mut Timers,
+    tracer: &mut T,
+    open_flows: &mut u64,
+    now: Time,
+) {
+    pump::<SIDE, P, E, T>(flow, index, path, timers, tracer, open_flows, now);
 }

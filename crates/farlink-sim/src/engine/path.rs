@@ -35,6 +35,13 @@ impl<P: Carried> Default for Ring<P> {
     }
 }
 
+impl<P: Carried> Ring<P> {
+    #[cold]
+    fn put_beside(&mut self, packet: &P, integrity: Integrity) {
+        self.beside.push_back(Beside::of(packet, integrity));
+    }
+}
+
 /// A protocol's packets: which ring is theirs.
 pub(super) trait OnLink: Carried {
     const KIND: u8;
@@ -71,6 +78,18 @@ struct Leg {
     last_arrival: Time,
     under_way: UnderWay,
     overtakes: bool,
+    end: LegEnd,
+}
+
+/// Where a link leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LegEnd {
+    /// To the sender's endpoint.
+    Client,
+    /// To the receiver's endpoint.
+    Server,
+    /// Into the next link.
+    Link,
 }
 
 /// Forward links first, in order; then the links of the way back, in order.
@@ -85,14 +104,16 @@ pub(super) struct Path {
 impl Path {
     pub(super) fn new(setup: &Setup, seed: u64, run: u64) -> Self {
         let mut legs = Vec::new();
-        for (direction, side) in [("forward", &setup.forward), ("return", &setup.back)] {
-            for hop in side {
+        let sides = [("forward", &setup.forward, LegEnd::Server), ("return", &setup.back, LegEnd::Client)];
+        for (direction, side, end) in sides {
+            for (index, hop) in side.iter().enumerate() {
                 let rng = Rng::for_component(seed, run, &format!("hop.{}.{direction}", hop.name));
                 legs.push(Leg {
                     link: hop.start(rng),
                     last_arrival: Time::ZERO,
                     under_way: UnderWay::default(),
                     overtakes: hop.overtakes,
+                    end: if index + 1 == side.len() { end } else { LegEnd::Link },
                 });
             }
         }
@@ -102,6 +123,9 @@ impl Path {
     /// The link whose head arrives first, and when.
     #[inline]
     pub(super) fn earliest(&self) -> (usize, Time) {
+        if let [forward, back] = self.heads[..] {
+            return if back < forward { (1, back) } else { (0, forward) };
+        }
         let mut best = (0, Time::NEVER);
         for (link, &head) in self.heads.iter().enumerate() {
             if head < best.1 {
@@ -121,22 +145,16 @@ impl Path {
         (head.flow, head.kind)
     }
 
-    /// The link behind this one in the same direction.
-    #[inline]
-    pub(super) fn next_link(&self, link: usize) -> Option<usize> {
-        (link + 1 != self.hops && link + 1 != self.legs.len()).then_some(link + 1)
-    }
-
-    /// Whether a link leads to the server's side.
-    #[inline]
-    pub(super) fn is_forward(&self, link: usize) -> bool {
-        link < self.hops
+    /// Where a link leads.
+    #[inline(always)]
+    pub(super) fn end(&self, link: usize) -> LegEnd {
+        self.legs[link].end
     }
 
     /// The first link on the way out of a side.
-    #[inline]
-    pub(super) fn first_link(&self, side: usize) -> usize {
-        side * self.hops
+    #[inline(always)]
+    pub(super) fn first_link<const SIDE: usize>(&self) -> usize {
+        if SIDE == 0 { 0 } else { self.hops }
     }
 
     /// Takes the packet at a link's head off the link.
@@ -147,11 +165,14 @@ impl Path {
     pub(super) fn take<P: OnLink>(&mut self, link: usize) -> Arrived<P> {
         let under_way = &mut self.legs[link].under_way;
         let ring = P::ring(under_way);
-        let &InFlight { sent, common, has_beside } = ring.packets.front().expect("the link has a head");
+        let in_flight = ring.packets.front().expect("the link has a head");
+        let mut arrived = Arrived { packet: P::plain(&in_flight.common), rx: Rx::default(), sent: in_flight.sent };
+        let has_beside = in_flight.has_beside;
         ring.packets.drop_front();
-        let mut arrived = Arrived { packet: P::put_together(common, None), rx: Rx::default(), sent };
         if has_beside && let Some(Beside { rare, integrity }) = ring.beside.pop_front() {
-            arrived.packet = P::put_together(common, rare);
+            if let Some(rare) = rare {
+                arrived.packet.add(rare);
+            }
             arrived.rx.integrity = integrity;
         }
         under_way.order.drop_front();
@@ -191,7 +212,7 @@ impl Path {
         let arrival = match leg.link.send(now, packet.wire_bytes()) {
             Verdict::Arrives(at) => at,
             Verdict::Damaged(at) => {
-                match packet.inspect(&Damage { bits: leg.link.wrong_bits() }) {
+                match packet.clone().inspect(&Damage { bits: leg.link.wrong_bits() }) {
                     Some(damage) => integrity = worse(integrity, damage),
                     None => return counts.note_loss(link < self.hops),
                 }
@@ -199,11 +220,9 @@ impl Path {
             }
             Verdict::Lost | Verdict::Dropped => return counts.note_loss(link < self.hops),
         };
-        let (common, rare) = packet.take_apart();
-        let has_beside = rare.is_some() || integrity != Integrity::Intact;
+        let has_beside = packet.has_rare() || integrity != Integrity::Intact;
         if arrival < leg.last_arrival {
-            let in_flight = InFlight { sent, common, has_beside };
-            self.put_early::<P>(link, arrival, flow, in_flight, Beside { rare, integrity });
+            self.put_early(link, arrival, flow, &packet.clone(), sent, integrity);
             return;
         }
         leg.last_arrival = arrival;
@@ -219,9 +238,9 @@ impl Path {
         let slot = ring.packets.push_slot();
         slot.sent = sent;
         slot.has_beside = has_beside;
-        P::write(&mut slot.common, common);
+        packet.write(&mut slot.common);
         if has_beside {
-            ring.beside.push_back(Beside { rare, integrity });
+            ring.put_beside(&packet.clone(), integrity);
         }
     }
 
@@ -232,8 +251,9 @@ impl Path {
         link: usize,
         arrival: Time,
         flow: u32,
-        in_flight: InFlight<P::Common>,
-        beside: Beside<P::Rare>,
+        packet: &P,
+        sent: Time,
+        integrity: Integrity,
     ) {
         let leg = &mut self.legs[link];
         let under_way = &mut leg.under_way;
@@ -245,10 +265,13 @@ impl Path {
         under_way.order.insert(at, Order { arrival, flow, kind: P::KIND });
         self.heads[link] = under_way.order.front().map_or(Time::NEVER, |head| head.arrival);
         let ring = P::ring(under_way);
+        let mut in_flight =
+            InFlight { sent, has_beside: packet.has_rare() || integrity != Integrity::Intact, ..Default::default() };
+        packet.write(&mut in_flight.common);
         if in_flight.has_beside {
             let has_beside = |at| ring.packets.get(at).is_some_and(|packet| packet.has_beside);
             let before = (0..of_its_kind).filter(|&at| has_beside(at)).count();
-            ring.beside.insert(before, beside);
+            ring.beside.insert(before, Beside::of(packet, integrity));
         }
         ring.packets.insert(of_its_kind, in_flight);
     }

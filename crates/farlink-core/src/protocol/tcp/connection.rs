@@ -49,6 +49,8 @@ pub struct Connection<D> {
     sizes: Sizes,
     /// The peer's latest timestamp value, to echo (TS.Recent of RFC 7323).
     timestamp_recent: u32,
+    /// Blocks of the acknowledgement being built; here, so that a segment without them needs no memory.
+    outgoing_sack: SackBlocks,
     last_sent: Time,
     restarts_after_idle: bool,
     /// Timeouts of the segment at `una` in a row.
@@ -128,6 +130,7 @@ impl<D: Payload> Connection<D> {
                 has_fin: config.fin,
             },
             timestamp_recent: 0,
+            outgoing_sack: SackBlocks::default(),
             last_sent: Time::ZERO,
             restarts_after_idle: config.restart_after_idle,
             timeouts_in_a_row: 0,
@@ -160,12 +163,8 @@ impl<D: Payload> Connection<D> {
             return; // acknowledges what was never sent
         }
         let mut has_new_sack = false;
-        if self.sizes.uses_sack {
-            for block in segment.sack.as_slice() {
-                let left = Self::unwrap(block.left, self.initial_seq, self.window.una);
-                let right = Self::unwrap(block.right, self.initial_seq, self.window.una);
-                has_new_sack |= self.running.on_sack_block(&self.window, left, right);
-            }
+        if self.sizes.uses_sack && !segment.sack.is_empty() {
+            has_new_sack = self.note_sack(&segment.sack.clone());
         }
         let shift = if segment.flags.has(Flags::SYN) { 0 } else { self.sizes.window_shift };
         let peer_end = ack + (u64::from(segment.window) << shift);
@@ -188,6 +187,18 @@ impl<D: Payload> Connection<D> {
             }
         }
         self.window.update(self.written_end);
+    }
+
+    /// Takes note of selective acknowledgements; `true` if they report something new.
+    #[cold]
+    fn note_sack(&mut self, sack: &SackBlocks) -> bool {
+        let mut has_new = false;
+        for block in sack.as_slice() {
+            let left = Self::unwrap(block.left, self.initial_seq, self.window.una);
+            let right = Self::unwrap(block.right, self.initial_seq, self.window.una);
+            has_new |= self.running.on_sack_block(&self.window, left, right);
+        }
+        has_new
     }
 
     #[inline(always)]
@@ -315,75 +326,63 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// Sends a segment of data that is surely there.
-    #[inline(always)]
-    fn send_data(&mut self, now: Time, mut span: Span) -> Transmit<Segment<D>> {
-        let payload = self.buffer.slice((span.start - self.buffer_start) as usize, span.len as usize);
-        // A payload cut short at a chunk's end makes a shorter segment.
-        span.len = payload.len() as u32;
-        let header_bytes = self.sizes.data_header_bytes;
-        let segment = self.segment(now, span.start, Flags::ACK, header_bytes, payload);
-        self.note_sent(now, span);
-        self.rx.on_ack_sent();
-        Transmit::plain(segment)
-    }
-
-    #[inline(always)]
-    fn send_acknowledgement(&mut self, now: Time) -> Transmit<Segment<D>> {
-        let header_bytes = self.sizes.ack_header_bytes;
-        let segment = self.segment(now, self.window.max, Flags::ACK, header_bytes, D::default());
-        self.rx.on_ack_sent();
-        Transmit::plain(segment)
-    }
-
     /// Everything that is not the usual: retransmissions, recovery, SYN and FIN, the last segment, a shut window.
     #[inline(never)]
-    fn look_closely(&mut self, now: Time) -> Option<Transmit<Segment<D>>> {
+    fn look_closely(&mut self, now: Time) -> Option<Span> {
         if self.state == State::Aborted {
             return None;
         }
-        if let Some(mut span) = self.running.next_segment(&mut self.window) {
-            let segment = self.build(now, span);
-            span.len = segment.sequence_len().max(u32::from(span.len > 0));
-            self.note_sent(now, span);
-            self.rx.on_ack_sent();
-            return Some(Transmit::plain(segment));
-        }
-        if self.is_window_shut() {
+        let span = self.running.next_segment(&mut self.window);
+        if span.is_none() && self.is_window_shut() {
             self.arm_persist_timer(now);
         }
-        None
+        span
     }
 
-    /// Builds the segment of any span.
-    fn build(&mut self, now: Time, span: Span) -> Segment<D> {
-        let end = span.start + u64::from(span.len);
-        if span.start == 0 {
-            let flags = if self.state == State::SynSent { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
-            let mut segment = self.segment(now, 0, flags, self.sizes.ack_header_bytes, D::default());
-            segment.syn = self.syn_options();
-            //= https://www.rfc-editor.org/rfc/rfc7323#section-2.2
-            //# The window field in a segment where the SYN bit is set [...] MUST NOT be scaled.
-            segment.window = u16::try_from(self.rx.window()).unwrap_or(u16::MAX);
-            if self.state == State::SynSent {
-                segment.ack = 0;
-            }
-            return segment;
+    /// Builds the segment of a span and accounts for it.
+    #[inline(always)]
+    fn send_span(&mut self, now: Time, mut span: Span) -> Segment<D> {
+        let segment = if span.start == 0 {
+            self.syn(now)
+        } else {
+            let len = (span.start + u64::from(span.len)).min(self.written_end).saturating_sub(span.start);
+            let payload = self.buffer.slice((span.start - self.buffer_start) as usize, len as usize);
+            let sent = payload.len() as u32;
+            // The FIN is the offset behind the last byte. A slice may be cut short at a chunk's end; then neither the rest
+            // nor the FIN is in this segment.
+            let has_fin = u64::from(span.len) > len && u64::from(sent) == len;
+            let flags = if has_fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
+            span.len = sent + u32::from(has_fin);
+            let sizes = &self.sizes;
+            let header_bytes = if sent > 0 { sizes.data_header_bytes } else { sizes.ack_header_bytes };
+            self.segment(now, span.start, flags, header_bytes, payload)
+        };
+        self.note_sent(now, span);
+        segment
+    }
+
+    #[inline(always)]
+    fn syn(&mut self, now: Time) -> Segment<D> {
+        let is_first = self.state == State::SynSent;
+        let flags = if is_first { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
+        let mut segment = self.segment(now, 0, flags, self.sizes.ack_header_bytes, D::default());
+        //= https://www.rfc-editor.org/rfc/rfc7323#section-2.2
+        //# The window field in a segment where the SYN bit is set [...] MUST NOT be scaled.
+        segment.window = u16::try_from(self.rx.window()).unwrap_or(u16::MAX);
+        segment.syn = SynOptions {
+            mss: u16::try_from(self.window.mss).unwrap_or(u16::MAX),
+            window_shift: Some(self.sizes.window_shift),
+            sack_permitted: self.sizes.uses_sack,
+        };
+        if is_first {
+            segment.ack = 0;
         }
-        let len = end.min(self.written_end).saturating_sub(span.start);
-        if len == 0 {
-            return self.segment(now, span.start, Flags::ACK.with(Flags::FIN), self.sizes.ack_header_bytes, D::default());
-        }
-        let payload = self.buffer.slice((span.start - self.buffer_start) as usize, len as usize);
-        // A slice may be cut short at a chunk's end; the FIN follows only the true last byte.
-        let is_last = end > self.written_end && span.start + payload.len() as u64 == self.written_end;
-        let flags = if is_last { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
-        self.segment(now, span.start, flags, self.sizes.data_header_bytes, payload)
+        segment
     }
 
     /// A segment with what every segment has.
     #[inline(always)]
-    fn segment(&self, now: Time, start: u64, flags: Flags, header_bytes: u16, payload: D) -> Segment<D> {
+    fn segment(&mut self, now: Time, start: u64, flags: Flags, header_bytes: u16, payload: D) -> Segment<D> {
         let mut segment = Segment {
             seq: self.initial_seq.wrapping_add(start as u32),
             ack: self.peer_initial_seq.wrapping_add(self.rx.next as u32),
@@ -399,23 +398,16 @@ impl<D: Payload> Connection<D> {
             segment.timestamps = Some(Timestamps { value: timestamp(now), echo: self.timestamp_recent });
         }
         if self.rx.has_gaps() && self.sizes.uses_sack {
-            segment.sack = self.sack_blocks();
+            self.write_sack_blocks();
+            segment.sack = self.outgoing_sack;
             segment.header_bytes += 4 + 8 * segment.sack.as_slice().len() as u16;
         }
         segment
     }
 
+    /// Writes what arrived out of order to `outgoing_sack`.
     #[cold]
-    fn syn_options(&self) -> SynOptions {
-        SynOptions {
-            mss: u16::try_from(self.window.mss).unwrap_or(u16::MAX),
-            window_shift: Some(self.sizes.window_shift),
-            sack_permitted: self.sizes.uses_sack,
-        }
-    }
-
-    #[cold]
-    fn sack_blocks(&self) -> SackBlocks {
+    fn write_sack_blocks(&mut self) {
         //= https://www.rfc-editor.org/rfc/rfc2018#section-3
         //# a SACK option that specifies n blocks will have a length of 8*n+2 bytes, so the 40 bytes available for TCP
         //# options can specify a maximum of 4 blocks [...] with the Timestamp option [...] a maximum of 3 SACK blocks
@@ -425,7 +417,7 @@ impl<D: Payload> Connection<D> {
             let number = |offset: u64| self.peer_initial_seq.wrapping_add(offset as u32);
             sack.push(SackBlock { left: number(left), right: number(right) });
         });
-        sack
+        self.outgoing_sack = sack;
     }
 
     /// Bookkeeping of a segment that takes up sequence numbers.
@@ -501,7 +493,8 @@ impl<D: Payload> Endpoint for Connection<D> {
         }
         const SPECIAL: u8 = Flags::SYN.0 | Flags::RST.0;
         if segment.flags.0 & SPECIAL != 0 || self.state != State::Established {
-            self.handle_control(now, segment);
+            // A copy, so that the usual segment never needs an address: it lives in registers.
+            self.handle_control(now, &segment.clone());
             return;
         }
         self.handle_acknowledgement(now, segment);
@@ -537,15 +530,20 @@ impl<D: Payload> Endpoint for Connection<D> {
         if self.window.una == self.window.max {
             self.restart_if_idle(now);
         }
-        if let Some(span) = self.window.next_clear() {
-            return Some(self.send_data(now, span));
+        let mut span = self.window.next_clear();
+        if span.is_none() && self.window.needs_look {
+            span = self.look_closely(now);
         }
-        if self.window.needs_look
-            && let Some(segment) = self.look_closely(now)
-        {
-            return Some(segment);
-        }
-        if self.rx.ack_now { Some(self.send_acknowledgement(now)) } else { None }
+        let segment = match span {
+            Some(span) => self.send_span(now, span),
+            None if self.rx.ack_now => {
+                let header_bytes = self.sizes.ack_header_bytes;
+                self.segment(now, self.window.max, Flags::ACK, header_bytes, D::default())
+            }
+            None => return None,
+        };
+        self.rx.on_ack_sent();
+        Some(Transmit::plain(segment))
     }
 
     #[inline(always)]
