@@ -55,7 +55,7 @@ install: $(STAMPS)/run
 test-tools: $(STAMPS)/test
 
 $(STAMPS)/venv:
-	@command -v cargo >/dev/null || { echo "error: cargo is missing"; echo "hint: install Rust 1.85 or later"; exit 2; }
+	@command -v cargo >/dev/null || { echo "error: cargo is missing"; echo "hint: install Rust 1.88 or later"; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "error: farlink needs Python 3.11 or later"; echo "hint: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 2; }
 	@echo "Creating .venv"
@@ -64,9 +64,10 @@ $(STAMPS)/venv:
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/wheel.built: $(SOURCES) | $(STAMPS)/venv
-	@echo "Building the wheel"
+	@echo "Building farlink (a minute or two the first time)"
 	@rm -rf $(STAMPS)/wheel
-	@$(BIN)/maturin build --release --quiet --auditwheel skip --interpreter $(BIN)/python --out $(STAMPS)/wheel
+	@output=$$($(BIN)/maturin build --release --quiet --auditwheel skip --interpreter $(BIN)/python \
+		--out $(STAMPS)/wheel 2>&1) || { echo "$$output"; exit 1; }
 	@$(PIP) install --no-deps --force-reinstall "$(WHEEL)"
 	@touch $@
 

@@ -22,6 +22,14 @@ from farlink.errors import ScenarioError, TraceError, core_errors
 Table = dict[str, Any]
 Point = dict[str, Any]
 
+# Kind of a table that names a trace -> kinds of trace that it can use.
+_TRACES = {
+    "rate-trace": ("delivery", "rate"),
+    "delay-trace": ("delay",),
+    "packet-trace": ("packet-loss",),
+    "bit-trace": ("bit-errors",),
+}
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -116,13 +124,16 @@ class Scenario:
             expanded: Table = json.loads(_core.expand(self.to_json()))
         return expanded
 
-    def _trace_file(self, key: str, name: str) -> str:
-        path = find_data_file(name, base=self.base)
-        if not path.is_file():
-            raise TraceError(f"{key}: trace file {path} does not exist", _missing_file_remedy(name))
+    def _trace_file(self, key: str, name: str, kind: object) -> str:
         from farlink.channels import trace
 
-        return str(trace.resolve(path))
+        path = find_data_file(name, base=self.base)
+        try:
+            return str(trace.resolve(path, kinds=_TRACES.get(str(kind))))
+        except TraceError as error:
+            is_unset = "FARLINK_DATA" in name and not find_data_file("$FARLINK_DATA", base=self.base).is_dir()
+            remedy = "set FARLINK_DATA to the directory of the measured data" if is_unset else error.remedy
+            raise TraceError(f"{key}: {error.message}", remedy) from error
 
 
 def load(path: str | Path) -> Scenario:
@@ -227,12 +238,6 @@ def _default_data_directory(base: Path) -> str:
     return ""
 
 
-def _missing_file_remedy(name: str) -> str:
-    if "FARLINK_DATA" in name:
-        return "set FARLINK_DATA to the directory of the measured data"
-    return "relative names start at the scenario's directory; check the name, or import the trace with: farlink trace import"
-
-
 def _parse_value(override: str, value: str) -> Any:
     try:
         return tomllib.loads(f"value = {value}")["value"]
@@ -307,7 +312,7 @@ def _check_values(node: Any, path: str) -> None:
         )
 
 
-def _with_trace_files(node: Any, resolve: Callable[[str, str], str], path: str = "") -> Any:
+def _with_trace_files(node: Any, resolve: Callable[[str, str, object], str], path: str = "") -> Any:
     """Copy `node` with the value of every ``file`` key resolved, in the grid too."""
     if isinstance(node, list):
         return [_with_trace_files(value, resolve, path) for value in node]
@@ -316,10 +321,10 @@ def _with_trace_files(node: Any, resolve: Callable[[str, str], str], path: str =
     copied: Table = {}
     for key, value in node.items():
         where = f"{path}.{key}" if path else key
-        if key.rpartition(".")[2] == "file" and isinstance(value, str):
-            copied[key] = resolve(where, value)
+        if key == "file" and isinstance(value, str):
+            copied[key] = resolve(where, value, node.get("kind"))
         elif key.endswith(".file") and isinstance(value, list):
-            copied[key] = [resolve(where, item) if isinstance(item, str) else item for item in value]
+            copied[key] = [resolve(where, item, None) if isinstance(item, str) else item for item in value]
         else:
             copied[key] = _with_trace_files(value, resolve, where)
     return copied

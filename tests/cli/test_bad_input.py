@@ -28,7 +28,7 @@ BAD = {
         edited('kind = "ber"\nber = 1e-6', 'kind = "packet-trace"\nfile = "none.npz"').replace(
             '"link.channel.ber" = [1e-7, 1e-6, 1e-5]', ""
         ),
-        ["link.channel.file", "none.npz", "does not exist"],
+        ["link.channel.file", "none.npz", "no such file"],
     ),
     "grid path that does not exist": (edited('"link.channel.ber"', '"link.chanel.ber"'), ["link.chanel.ber"]),
     "grid without values": (edited("[1e-7, 1e-6, 1e-5]", "[]"), ["link.channel.ber"]),

@@ -87,7 +87,7 @@ def test_data_files_are_found(tmp_path, monkeypatch):
 def test_missing_trace_names_its_key(tmp_path):
     scenario = Scenario({"link": {"channel": {"kind": "packet-trace", "file": "none.npz"}}}, tmp_path)
 
-    with pytest.raises(TraceError, match=r"link\.channel\.file: trace file .*none\.npz does not exist"):
+    with pytest.raises(TraceError, match=r"link\.channel\.file: .*none\.npz: no such file"):
         scenario.to_json()
 
 

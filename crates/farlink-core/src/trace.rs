@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::units::Ranged;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -195,15 +196,15 @@ impl<T: Copy + Into<f64>> Serialize for Offset<T> {
     }
 }
 
-impl<'de, T: TryFrom<f64, Error: fmt::Display>> Deserialize<'de> for Offset<T> {
+impl<'de, T: Ranged> Deserialize<'de> for Offset<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor<T>(std::marker::PhantomData<T>);
 
-        impl<T: TryFrom<f64, Error: fmt::Display>> de::Visitor<'_> for Visitor<T> {
+        impl<T: Ranged> de::Visitor<'_> for Visitor<T> {
             type Value = Offset<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("\"random\" or a number")
+                write!(f, "{}, or \"random\"", T::ALLOWED)
             }
             fn visit_str<E: de::Error>(self, word: &str) -> Result<Self::Value, E> {
                 if word == "random" {

@@ -33,6 +33,10 @@ macro_rules! checked_number {
             }
         }
 
+        impl Ranged for $name {
+            const ALLOWED: &'static str = $allowed;
+        }
+
         impl TryFrom<f64> for $name {
             type Error = OutOfRange;
             fn try_from(value: f64) -> Result<Self, OutOfRange> {
@@ -94,6 +98,12 @@ impl Visitor<'_> for Number {
     fn visit_i64<E: DeError>(self, value: i64) -> Result<f64, E> {
         Ok(value as f64)
     }
+}
+
+/// A number with a range that can be told in words.
+pub trait Ranged: TryFrom<f64, Error = OutOfRange> {
+    /// What values it may have.
+    const ALLOWED: &'static str;
 }
 
 /// A number outside its range.

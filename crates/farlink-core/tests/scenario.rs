@@ -1,9 +1,11 @@
 //! What a scenario means once it is read.
 
 use farlink_core::channel::ChannelKind;
+use farlink_core::link::QueueLimit;
+use farlink_core::link::setting::Setting;
 use farlink_core::protocol::TransportConfig;
 use farlink_core::scenario::traffic::Arrivals;
-use farlink_core::scenario::{Expanded, Ordering, QueueLimit, TrafficKind, expand, schema, series};
+use farlink_core::scenario::{Expanded, Ordering, TrafficKind, expand, schema};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -45,8 +47,8 @@ fn the_way_back_takes_over_what_it_does_not_say() {
     let (name, link) = hops[0];
     assert_eq!((name, hops.len()), ("link", 1));
     let (forward, back) = (link.forward(), link.back());
-    assert!(matches!(back.rate, link::setting::RateSetting::Constant(rate) if rate.get() == 9600.0));
-    assert!(matches!(back.delay, link::setting::DelaySetting::Constant(delay) if delay.get() == 0.25));
+    assert!(matches!(back.rate, Setting::Constant(rate) if rate.get() == 9600.0));
+    assert!(matches!(back.delay, Setting::Constant(delay) if delay.get() == 0.25));
     assert_eq!((forward.queue, back.queue), (QueueLimit::Bytes(100_000), QueueLimit::Bytes(100_000)));
     assert!(matches!((forward.channel, back.channel), (ChannelKind::Loss(_), ChannelKind::None(_))));
     assert_eq!(back.ordering, Ordering::Fifo);

@@ -100,6 +100,20 @@ const GRIDS: &[(&str, &str)] = &[
     ("a list, not a table", "[grid]\n\"measure.series.x\" = [1]"),
 ];
 
+/// What takes the place of the channel above.
+const CHANNELS: &[(&str, &str)] = &[
+    ("key of another form", "{ kind = \"gilbert-elliott\", p_good_to_bad = 0.1, p_bad_to_good = 0.5, ber_bad = 0.1 }"),
+    ("probability above one", "{ kind = \"gilbert-elliott\", p_good_to_bad = 1.1, p_bad_to_good = 0.5 }"),
+    ("outage of no form", "{ kind = \"outage\", down_s = 1 }"),
+    ("outage without an end", "{ kind = \"outage\", schedule = [[1]] }"),
+    ("outage that ends before it starts", "{ kind = \"outage\", schedule = [[2, 1]] }"),
+    ("negative instant", "{ kind = \"outage\", schedule = [[0, 1], [2, -3]] }"),
+    ("offset is a strange word", "{ kind = \"packet-trace\", file = \"x.npz\", offset = \"anywhere\" }"),
+    ("offset is negative", "{ kind = \"packet-trace\", file = \"x.npz\", offset = -1 }"),
+    ("trace without a file", "{ kind = \"bit-trace\" }"),
+    ("inside a chain", "{ kind = \"chain\", stages = [{ kind = \"none\" }, { kind = \"ber\", ber = 2 }] }"),
+];
+
 fn refusal(name: &str, text: &str) -> String {
     let error = from_toml(text).and_then(|scenario| expand(&scenario)).expect_err(name);
     format!("# {name}\n{}\n{}\n\n", error.message, error.remedy)
@@ -115,6 +129,19 @@ fn mistakes() {
                 text.replacen(line, other, 1)
             });
             refusal(name, &text)
+        })
+        .collect();
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn channels() {
+    let said: String = CHANNELS
+        .iter()
+        .map(|(name, channel)| {
+            let (before, rest) = FINE.split_once("[link.channel]").expect("the scenario has a channel");
+            let (_, after) = rest.split_once("[transport.sack]").expect("the scenario has a transport");
+            refusal(name, &format!("{before}channel = {channel}\n[transport.sack]{after}"))
         })
         .collect();
     insta::assert_snapshot!(said);

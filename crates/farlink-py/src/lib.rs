@@ -78,8 +78,9 @@ mod _core {
         series: bool,
         pcap: bool,
     ) -> Result<Bound<'py, PyDict>, BoundaryError> {
-        let traced =
-            py.detach(|| Ok::<_, BoundaryError>(farlink_sim::trace_run(&read(scenario_json)?, point, run, series, pcap)?))?;
+        let traced = py.detach(|| {
+            Ok::<_, BoundaryError>(farlink_sim::trace_run(&read(scenario_json)?, point, run, series, pcap)?)
+        })?;
         let result = PyDict::new(py);
         result.set_item("pcapng", traced.pcapng.map(|bytes| PyBytes::new(py, &bytes)))?;
         result.set_item("series", series_to_dict(py, traced.series)?)?;

@@ -75,7 +75,8 @@ fn usage() -> Result<(f64, u64), Box<dyn std::error::Error>> {
     let ticks = fields.get(11..13).ok_or("no CPU time in /proc/self/stat")?;
     let ticks: f64 = ticks.iter().filter_map(|field| field.parse::<f64>().ok()).sum();
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no peak memory in /proc/self/status")?;
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no peak memory in /proc/self/status")?;
     // Linux reports ticks of 1/100 s to user space on every architecture in use.
     Ok((ticks / 100.0, peak.trim().trim_end_matches("kB").trim().parse()?))
 }

@@ -46,7 +46,11 @@ pub fn trace_run(
     let setup = resolve(scenario, &TraceFiles::new())?;
     let mut observer = Observer {
         names: flow_names(&setup),
-        wanted: if want_series { scenario.measure.series.iter().map(|quantity| quantity.name()).collect() } else { vec![] },
+        wanted: if want_series {
+            scenario.measure.series.iter().map(|quantity| quantity.name()).collect()
+        } else {
+            vec![]
+        },
         series: Series::default(),
         pcap: want_pcap.then(|| PcapWriter::new(&scenario.title, env!("CARGO_PKG_VERSION"))),
         last: Vec::new(),
@@ -61,9 +65,11 @@ fn flow_names(setup: &Setup) -> Vec<String> {
         .flows
         .iter()
         .flat_map(|spec| {
-            (1..=spec.count).map(|number| {
-                if spec.count == 1 { spec.name.clone() } else { format!("{}.{number}", spec.name) }
-            })
+            (1..=spec.count).map(
+                |number| {
+                    if spec.count == 1 { spec.name.clone() } else { format!("{}.{number}", spec.name) }
+                },
+            )
         })
         .take(MOST_FLOWS)
         .collect()

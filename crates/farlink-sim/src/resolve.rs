@@ -22,11 +22,8 @@ pub fn resolve(scenario: &Scenario, traces: &dyn TraceSource) -> Result<Setup, S
         back.push(resolve_direction(name, &format!("{table}.return"), &hop.back(), traces)?);
     }
     back.reverse();
-    let flows = scenario
-        .flow
-        .iter()
-        .map(|(name, flow)| resolve_flow(name, flow, scenario))
-        .collect::<Result<_, _>>()?;
+    let flows =
+        scenario.flow.iter().map(|(name, flow)| resolve_flow(name, flow, scenario)).collect::<Result<_, _>>()?;
     Ok(Setup {
         duration: scenario.duration_s.map_or(Time::NEVER, |duration| duration.time()),
         warmup: scenario.measure.warmup_s.time(),
@@ -83,9 +80,9 @@ fn resolve_flow(name: &str, flow: &Flow, scenario: &Scenario) -> Result<FlowSetu
             limit_bytes: cbr.bytes.map(|bytes| bytes.whole()),
         },
         TrafficKind::Transfers(transfers) => match transfers.arrivals() {
-            Arrivals::Listed(list) => TrafficSetup::List(
-                list.iter().map(|transfer| (transfer.at_s.time(), transfer.bytes.whole())).collect(),
-            ),
+            Arrivals::Listed(list) => {
+                TrafficSetup::List(list.iter().map(|transfer| (transfer.at_s.time(), transfer.bytes.whole())).collect())
+            }
             Arrivals::Poisson { rate_per_s, bytes } => {
                 TrafficSetup::Poisson { mean_interval: Time::from_secs_f64(1.0 / rate_per_s), bytes }
             }

@@ -60,9 +60,8 @@ struct PathFigures {
 
 impl PathFigures {
     fn new(setup: &Setup, run: &RunResult) -> Self {
-        let slowest = |hops: &[crate::engine::HopSetup]| {
-            hops.iter().map(|hop| hop.rate.mean_bps()).fold(f64::INFINITY, f64::min)
-        };
+        let slowest =
+            |hops: &[crate::engine::HopSetup]| hops.iter().map(|hop| hop.rate.mean_bps()).fold(f64::INFINITY, f64::min);
         PathFigures {
             forward_bps: slowest(&setup.forward),
             return_bps: slowest(&setup.back),
@@ -138,8 +137,8 @@ fn why_stalled(spec: &FlowSetup, flows: &[&FlowResult], end: Time) -> String {
     let end_s = end.as_secs_f64();
     if !spec.is_finite() {
         // Endless traffic is cut off by the end of the run; only total silence is worth a word.
-        let is_silent = flows.iter().any(|flow| flow.sent_packets > 0)
-            && flows.iter().all(|flow| flow.delivered_bytes == 0);
+        let is_silent =
+            flows.iter().any(|flow| flow.sent_packets > 0) && flows.iter().all(|flow| flow.delivered_bytes == 0);
         return if is_silent { format!("nothing was delivered in {end_s} s") } else { String::new() };
     }
     if unfinished.is_empty() {

@@ -50,8 +50,8 @@ pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<()> + Sync);
 /// The level of the intervals in the summary.
 const SUMMARY_LEVEL: f64 = 0.95;
 
-/// The runs of one grid point, in the order of their numbers.
-type Runs = Vec<Vec<Row>>;
+/// The finished runs of one grid point with their numbers, in their order.
+type Runs = Vec<(u64, Vec<Row>)>;
 
 /// Runs every point of a scenario.
 ///
@@ -71,11 +71,7 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
         study.iter().for_each(|(scenario, _)| watch.expect(least_runs(scenario)));
         study.par_iter().map(|(scenario, setup)| point_runs(scenario, setup, &watch)).collect()
     });
-    Ok(Output {
-        rows: rows_table(&study, &results),
-        summary: summary_table(&results),
-        interrupted: watch.is_stopped(),
-    })
+    Ok(Output { rows: rows_table(&study, &results), summary: summary_table(&results), interrupted: watch.is_stopped() })
 }
 
 /// Counts runs, and passes on the wish to stop.
@@ -106,7 +102,7 @@ fn least_runs(scenario: &Scenario) -> u64 {
     }
 }
 
-/// All runs of one point. Interrupted, the runs without a gap from the first on.
+/// All runs of one point; interrupted, those that were finished.
 fn point_runs(scenario: &Scenario, setup: &Setup, watch: &Watch<'_>) -> Runs {
     let mut runs = batch(scenario, setup, 0..least_runs(scenario), watch);
     let Some(precision) = &scenario.precision else { return runs };
@@ -124,21 +120,24 @@ fn point_runs(scenario: &Scenario, setup: &Setup, watch: &Watch<'_>) -> Runs {
 
 fn batch(scenario: &Scenario, setup: &Setup, runs: std::ops::Range<u64>, watch: &Watch<'_>) -> Runs {
     let seed = scenario.seed.whole();
-    let results: Vec<Option<Vec<Row>>> = runs
+    runs
         .into_par_iter()
-        .map(|run| {
+        .filter_map(|run| {
+            // Short runs end before they ask.
+            if watch.is_stopped() {
+                return None;
+            }
             let result = simulate(setup, seed, run, &mut NoTrace, &|| watch.is_stopped())?;
             watch.finish_one();
-            Some(rows(setup, &result))
+            Some((run, rows(setup, &result)))
         })
-        .collect();
-    results.into_iter().map_while(|rows| rows).collect()
+        .collect()
 }
 
 /// Whether the interval of the aggregate is narrow enough.
 fn is_precise(precision: &Precision, runs: &Runs) -> bool {
     let Some(index) = quantity::names().position(|name| name == precision.quantity) else { return true };
-    let values = runs.iter().filter_map(|rows| rows.last()).map(|all| all.values[index]);
+    let values = runs.iter().filter_map(|(_, rows)| rows.last()).map(|all| all.values[index]);
     interval(values, precision.level.get())
         .is_some_and(|found| found.half_width <= precision.ci.get() * found.mean.abs())
 }
@@ -146,12 +145,12 @@ fn is_precise(precision: &Precision, runs: &Runs) -> bool {
 fn rows_table(study: &[(&Scenario, &Setup)], results: &[Runs]) -> Table {
     let mut columns = Columns::default();
     for (point, ((scenario, _), runs)) in study.iter().zip(results).enumerate() {
-        for (run, rows) in runs.iter().enumerate() {
+        for (run, rows) in runs {
             for row in rows {
                 columns.point.push(point as u64);
                 columns.flow.push(row.flow.clone());
                 columns.transport.push(row.transport.clone());
-                columns.run.push(run as u64);
+                columns.run.push(*run);
                 columns.seed.push(scenario.seed.whole());
                 columns.status.push(if row.stalled.is_empty() { "ok" } else { "stalled" }.to_owned());
                 columns.reason.push(row.stalled.clone());
@@ -220,13 +219,13 @@ fn summary_table(results: &[Runs]) -> Table {
     let mut values: Vec<(Vec<f64>, Vec<f64>)> = vec![Default::default(); QUANTITIES.len()];
     for (index, runs) in results.iter().enumerate() {
         // Every run of a point has the same rows.
-        for (position, row) in runs.first().into_iter().flatten().enumerate() {
+        for (position, row) in runs.first().iter().flat_map(|(_, rows)| rows).enumerate() {
             point.push(index as u64);
             flow.push(row.flow.clone());
             transport.push(row.transport.clone());
             count.push(runs.len() as u64);
             for (quantity, (means, half_widths)) in values.iter_mut().enumerate() {
-                let of_runs = runs.iter().map(|rows| rows[position].values[quantity]);
+                let of_runs = runs.iter().map(|(_, rows)| rows[position].values[quantity]);
                 let found = interval(of_runs, SUMMARY_LEVEL);
                 means.push(found.map_or(f64::NAN, |found| found.mean));
                 half_widths.push(found.map_or(f64::NAN, |found| found.half_width));

@@ -76,7 +76,7 @@ fn words(error: &std::io::Error) -> String {
 ///
 /// # Errors
 /// What is wrong with it, in words. Any bytes give a trace or an error.
-pub fn read_trace(input: impl Read + Seek) -> Result<Trace, String> {
+pub(crate) fn read_trace(input: impl Read + Seek) -> Result<Trace, String> {
     let mut archive = Archive::open(input)?;
     let meta: Meta = serde_json::from_str(&archive.array("meta")?.text().map_err(|why| format!("meta {why}"))?)
         .map_err(|error| format!("meta is not as it should be: {error}"))?;

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from farlink.cli import run, schema
+from farlink.cli import run, schema, trace
 
 app = typer.Typer(
     name="farlink",
@@ -19,6 +19,7 @@ app = typer.Typer(
 
 app.command(epilog=run.EXAMPLES)(run.run)
 app.command()(schema.schema)
+app.add_typer(trace.app, name="trace")
 
 
 def _version(is_asked: bool) -> None:

@@ -1,6 +1,6 @@
 //! Channels: what happens to the bits of each frame.
 //!
-//! A channel is one file and one line in [`channels!`]. Its configuration (what a scenario says) and its running state
+//! A channel is one file and one line in `channels!`. Its configuration (what a scenario says) and its running state
 //! (what one direction of one hop remembers in one run) are separate types. Cost follows the number of errors, not of
 //! frames: a channel that knows that nothing will happen for a while says so in [`Channel::quiet`], and the link only
 //! counts.

@@ -12,7 +12,7 @@ use super::series::{Cursor, DelaySeries, Delivery, RateSeries, Steps, Transmitte
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::trace::{Offset, Trace, TraceError, TraceSource};
-use crate::units::{BitRate, Seconds};
+use crate::units::{BitRate, Ranged, Seconds};
 
 /// A number, or a table whose `kind` says where the numbers come from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
@@ -33,7 +33,7 @@ pub type DelaySetting = Setting<Seconds, DelayKind>;
 
 impl<'de, N, K> Deserialize<'de> for Setting<N, K>
 where
-    N: TryFrom<f64, Error: fmt::Display>,
+    N: Ranged,
     K: Deserialize<'de>,
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -46,13 +46,13 @@ struct SettingVisitor<N, K>(PhantomData<(N, K)>);
 
 impl<'de, N, K> de::Visitor<'de> for SettingVisitor<N, K>
 where
-    N: TryFrom<f64, Error: fmt::Display>,
+    N: Ranged,
     K: Deserialize<'de>,
 {
     type Value = Setting<N, K>;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a number or a table with a kind")
+        write!(f, "{}, or a table {{ kind = \"...\", ... }}", N::ALLOWED)
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Self::Value, E> {

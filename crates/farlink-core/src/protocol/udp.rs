@@ -28,6 +28,12 @@ impl Default for UdpConfig {
     }
 }
 
+impl crate::protocol::ProtocolConfig for UdpConfig {
+    fn check(&self) -> Result<(), crate::scenario::ScenarioError> {
+        crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)
+    }
+}
+
 /// A UDP datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagram<D> {
@@ -156,11 +162,5 @@ mod tests {
         }
         assert_eq!(got, [Virtual(1472), Virtual(1472), Virtual(56)]);
         assert_eq!((sender.poll_event(), sender.poll_event()), (Some(Event::Closed), None));
-    }
-}
-
-impl crate::protocol::ProtocolConfig for UdpConfig {
-    fn check(&self) -> Result<(), crate::scenario::ScenarioError> {
-        crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)
     }
 }

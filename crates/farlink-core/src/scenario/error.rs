@@ -79,7 +79,8 @@ fn likeness(a: &str, b: &str) -> f64 {
 
 /// A key without its unit: `rate` of `rate_bps`.
 fn stem(key: &str) -> &str {
-    const UNITS: &[&str] = &["s", "ms", "us", "bps", "kbps", "mbps", "bytes", "bits", "packets", "segments", "db", "hz", "m", "km"];
+    const UNITS: &[&str] =
+        &["s", "ms", "us", "bps", "kbps", "mbps", "bytes", "bits", "packets", "segments", "db", "hz", "m", "km"];
     key.rsplit_once('_').filter(|(_, unit)| UNITS.contains(unit)).map_or(key, |(stem, _)| stem)
 }
 

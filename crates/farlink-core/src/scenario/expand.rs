@@ -275,11 +275,15 @@ fn blame(refusal: &Refusal, settings: &[Setting<'_>], created: &[String]) -> Sce
             let (why, remedy) = match refusal.nearest_path() {
                 Some(near) => {
                     let meant = format!("{near}{}", &full[path.len().min(full.len())..]);
-                    (format!("the scenario has no [{made}]"), format!("did you mean \"{meant}\"? {}", list_only(&refusal.remedy())))
+                    (
+                        format!("the scenario has no [{made}]"),
+                        format!("did you mean \"{meant}\"? {}", list_only(&refusal.remedy())),
+                    )
                 }
-                None if refusal.is_missing_key() => {
-                    (format!("the scenario has no [{made}]"), format!("write [{made}] with all that it needs, then vary {full}"))
-                }
+                None if refusal.is_missing_key() => (
+                    format!("the scenario has no [{made}]"),
+                    format!("write [{made}] with all that it needs, then vary {full}"),
+                ),
                 None if refusal.is_unknown_key() => (format!("the scenario has no [{made}]"), refusal.remedy()),
                 None => (format!("{made} is not a table"), format!("vary {made} itself: {}", refusal.remedy())),
             };

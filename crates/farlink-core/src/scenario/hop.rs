@@ -1,12 +1,15 @@
 //! A hop: one link of the path, with its way back.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::ScenarioError;
-use crate::channel::ChannelKind;
+use crate::channel::{ChannelError, ChannelKind};
 use crate::link::QueueLimit;
 use crate::link::setting::{DelaySetting, RateSetting};
+use crate::trace::{Trace, TraceError, TraceSource};
 use crate::units::Count;
 
 /// One link of the path.
@@ -115,7 +118,26 @@ impl Hop {
             _ => Ok(()),
         };
         one_limit("", self.queue_bytes, self.queue_packets)?;
-        one_limit("return", self.back.queue_bytes, self.back.queue_packets)
+        one_limit("return", self.back.queue_bytes, self.back.queue_packets)?;
+        check_keys("channel", &self.channel)?;
+        check_keys("return.channel", &self.back.channel)
+    }
+}
+
+/// Checks a channel's keys against each other. Its traces are read by who runs the scenario.
+fn check_keys(path: &str, channel: &ChannelKind) -> Result<(), ScenarioError> {
+    match channel.prepare(&NoTraces) {
+        Err(error @ ChannelError::Keys { .. }) => Err(ScenarioError::from_channel(path, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Has no trace at all.
+struct NoTraces;
+
+impl TraceSource for NoTraces {
+    fn load(&self, file: &str) -> Result<Arc<Trace>, TraceError> {
+        Err(TraceError::Unreadable { file: file.to_owned(), reason: "nothing is read yet".to_owned() })
     }
 }
 

@@ -157,7 +157,7 @@ impl<D: Payload> Connection<D> {
             for block in segment.sack.as_slice() {
                 let left = Self::unwrap(block.left, self.initial_seq, self.window.una);
                 let right = Self::unwrap(block.right, self.initial_seq, self.window.una);
-                has_new_sack |= self.running.on_sack_block(&mut self.window, left, right);
+                has_new_sack |= self.running.on_sack_block(&self.window, left, right);
             }
         }
         let shift = if segment.flags.has(Flags::SYN) { 0 } else { self.sizes.window_shift };
