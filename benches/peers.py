@@ -31,7 +31,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "benches" / "scenarios"
 WORK = ROOT / "out" / "bench"
-FARLINK = ROOT / "target" / "release" / "examples" / "run"
+FARLINK = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / "run"
 NS2_SCRIPT = ROOT / "tests" / "peers" / "ns2" / "dumbbell.tcl"
 NS3_SOURCE = ROOT / "benches" / "ns3" / "dumbbell.cc"
 NS3_LIBRARIES = ("applications", "internet", "traffic-control", "point-to-point", "network", "core")
@@ -204,7 +204,7 @@ def available() -> list[str]:
     """The simulators that can run here; says on stderr which cannot and what would help."""
     found = []
     for name, present, remedy in (
-        ("farlink", FARLINK.exists(), "cargo build --release -p farlink-sim --example run"),
+        ("farlink", FARLINK.exists(), "cargo build --release -p farlink-sim --features toml --example run"),
         ("ns-2", shutil.which("ns") is not None, "apt-get install ns2"),
         ("ns-3", build_ns3(), "apt-get install g++ libns3-dev"),
     ):
