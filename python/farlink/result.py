@@ -157,7 +157,7 @@ class Result:
         for key in ("engine", "flow", "transport"):
             values = [entry[key] for entry in entries]
             is_told_by_grid = key == "transport" and any(path.endswith(".transport") for path in self.grid_paths)
-            if not is_told_by_grid and (key == "transport" or len(set(values)) > 1):
+            if not is_told_by_grid and ((key == "transport" and not self.grid_paths) or len(set(values)) > 1):
                 columns.append((key, False, [str(value) for value in values]))
         columns.append(("runs", True, [str(entry["runs"]) for entry in entries]))
         for quantity, heading in _SHOWN:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,12 @@ from farlink.scenario import Point
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from numpy import float64
+    from numpy import float64, str_
     from numpy.typing import NDArray
+
+
+QUANTITIES = ("cwnd", "ssthresh", "rtt", "in_flight", "sent_sequence", "retransmitted_sequence", "acknowledged")
+"""Everything that can be observed."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +65,16 @@ class Series:
 
     def select(self, quantity: str, flow: str | None = None) -> tuple[NDArray[float64], NDArray[float64]]:
         """Times and values of one quantity of one flow (default: the first)."""
+        flow = flow if flow is not None else next(iter(self.flow), "")
+        quantities, flows = self._keys
+        mask = (quantities == quantity) & (flows == flow)
+        return self.time_s[mask], self.value[mask]
+
+    @cached_property
+    def _keys(self) -> tuple[NDArray[str_], NDArray[str_]]:
         import numpy as np
 
-        flow = flow if flow is not None else next(iter(self.flow), "")
-        mask = (np.asarray(self.quantity) == quantity) & (np.asarray(self.flow) == flow)
-        return self.time_s[mask], self.value[mask]
+        return np.asarray(self.quantity), np.asarray(self.flow)
 
     def plot(self, kind: str = "window", flow: str | None = None) -> Figure:
         """A figure of the run.

@@ -151,3 +151,14 @@ def test_trace_run_repeats_the_run(small):
         time, _ = first.select(quantity)
         assert len(time) > 0
         assert (time[1:] >= time[:-1]).all()
+
+
+def test_sequence_numbers_count_from_the_first_byte(small):
+    run = farlink.trace_run(small, point=5)
+    sent, again = run.select("sent_sequence")[1], run.select("retransmitted_sequence")[1]
+    acknowledged = run.select("acknowledged")[1]
+
+    assert sent[0] == 0
+    assert (sent[1:] > sent[:-1]).all()
+    assert set(again) <= set(sent)
+    assert 0 < acknowledged[-1] <= sent[-1] + 1460 + 1

@@ -80,8 +80,8 @@ struct Observer {
     wanted: Vec<&'static str>,
     series: Series,
     pcap: Option<PcapWriter>,
-    /// Last recorded state per flow, so that only changes are kept.
-    last: Vec<(Probe, Option<u32>)>,
+    /// Last recorded state per flow, so that only changes are kept, and the highest position sent with its offset.
+    last: Vec<(Probe, Option<(u32, i64)>)>,
 }
 
 impl Observer {
@@ -95,7 +95,7 @@ impl Observer {
         }
     }
 
-    fn last(&mut self, flow: u32) -> &mut (Probe, Option<u32>) {
+    fn last(&mut self, flow: u32) -> &mut (Probe, Option<(u32, i64)>) {
         let index = flow as usize;
         if self.last.len() <= index {
             self.last.resize(index + 1, Default::default());
@@ -109,16 +109,21 @@ impl Tracer for Observer {
         if direction == 1
             && let Some(position) = packet.stream_position()
         {
-            // The highest position so far tells a retransmission from a first transmission.
+            // Offsets count from the stream's first byte, as what is acknowledged does; positions start anywhere and wrap.
+            // The highest so far tells a retransmission from a first transmission.
             let highest = &mut self.last(flow).1;
-            let is_new = highest.is_none_or(|highest| position.wrapping_sub(highest) as i32 > 0);
-            let first = *highest.get_or_insert(position);
+            let (offset, is_new) = match *highest {
+                None => (0, true),
+                Some((last, offset)) => {
+                    let ahead = position.wrapping_sub(last) as i32;
+                    (offset + i64::from(ahead), ahead > 0)
+                }
+            };
             if is_new {
-                *highest = Some(position);
+                *highest = Some((position, offset));
             }
             let quantity = if is_new { "sent_sequence" } else { "retransmitted_sequence" };
-            let _ = first;
-            self.record(flow, quantity, now, f64::from(position));
+            self.record(flow, quantity, now, offset as f64);
         }
         let Some(pcap) = &mut self.pcap else { return };
         let direction = if direction == 1 { Direction::Outbound } else { Direction::Inbound };

@@ -132,7 +132,7 @@ def _write_traces(scenario: Scenario, points: list[int], pcap: Path | None, seri
 
     runs = []
     for point in points:
-        run = trace_run(scenario, point=point, pcap=pcap is not None)
+        run = trace_run(scenario, point=point, pcap=pcap is not None, quantities=None)
         if pcap is not None and run.pcapng is not None:
             pcap.mkdir(parents=True, exist_ok=True)
             path = pcap / f"point-{point:03}-run-0.pcapng"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from farlink.engines import packet
 from farlink.errors import ScenarioError
 from farlink.result import Result
 from farlink.scenario import Scenario
-from farlink.series import Series
+from farlink.series import QUANTITIES, Series
 
 Progress = Callable[[int, int], None]
 
@@ -97,6 +97,7 @@ def trace_run(
     point: int = 0,
     run: int = 0,
     pcap: bool = False,
+    quantities: Sequence[str] | None = QUANTITIES,
 ) -> Series:
     """Run one run of a scenario again and observe it.
 
@@ -110,13 +111,15 @@ def trace_run(
         Number of the run at it, from 0.
     pcap
         Whether to capture its packets too.
+    quantities
+        What to observe; None for what the scenario's ``[measure]`` names.
 
     Returns
     -------
     Series
         The same run, packet for packet, that row ``run`` of the result came from.
     """
-    return packet.trace(prepare(scenario, set=set, seed=seed), point=point, run=run, pcap=pcap)
+    return packet.trace(prepare(scenario, set=set, seed=seed), point=point, run=run, pcap=pcap, quantities=quantities)
 
 
 def prepare(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from farlink.errors import ScenarioError, core_errors
 from farlink.result import Result
@@ -30,7 +31,9 @@ def run(scenario: Scenario, *, threads: int | None = None, progress: Callable[[i
     )
 
 
-def trace(scenario: Scenario, *, point: int = 0, run: int = 0, pcap: bool = False) -> Series:
+def trace(
+    scenario: Scenario, *, point: int = 0, run: int = 0, pcap: bool = False, quantities: Sequence[str] | None = None
+) -> Series:
     """Run one run again and observe it; see `farlink.trace_run`."""
     from farlink import _core
 
@@ -40,7 +43,7 @@ def trace(scenario: Scenario, *, point: int = 0, run: int = 0, pcap: bool = Fals
     if run < 0:
         raise ScenarioError(f"run {run} does not exist", "runs count from 0")
     with core_errors():
-        output = _core.trace_run(scenario.to_json(), point, run, True, pcap)
+        output = _core.trace_run(_observing(scenario, quantities).to_json(), point, run, True, pcap)
     series = output["series"]
     return Series(
         point=point,
@@ -52,3 +55,11 @@ def trace(scenario: Scenario, *, point: int = 0, run: int = 0, pcap: bool = Fals
         value=series["value"],
         pcapng=output["pcapng"],
     )
+
+
+def _observing(scenario: Scenario, quantities: Sequence[str] | None) -> Scenario:
+    """The scenario with other series to observe than it asks for."""
+    measure = scenario.data.get("measure", {})
+    if quantities is None or not isinstance(measure, dict):
+        return scenario
+    return replace(scenario, data={**scenario.data, "measure": {**measure, "series": list(quantities)}})

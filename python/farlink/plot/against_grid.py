@@ -143,7 +143,9 @@ def _shifted(xs: list[float], low: float, high: float, factor: float, shift: flo
 
 def _draw_categories(ax: Axes, summary: list[Entry], grid_paths: list[str], quantity: str) -> None:
     entries = [entry for entry in shown_flows(summary) if entry[quantity]["mean"] is not None]
-    keys = [*grid_paths, *(key for key in ("engine", "flow", "transport") if _varies(entries, key))]
+    is_told_by_grid = any(path.endswith(".transport") for path in grid_paths)
+    others = ("engine", "flow") if is_told_by_grid else ("engine", "flow", "transport")
+    keys = [*grid_paths, *(key for key in others if _varies(entries, key))]
     names = [", ".join(units.show(entry[key], key) for key in keys) or str(entry["transport"]) for entry in entries]
     scale = units.scale_for(quantity, [entry[quantity]["mean"] for entry in entries])
     for i, entry in enumerate(entries):

@@ -166,8 +166,8 @@ def _overview_table(result: Result) -> str | None:
         return None
     cells = {(str(entry[row_path]), str(entry[column_path])): entry for entry in entries}
     scale = units.scale_for("goodput_bps", [entry["goodput_bps"]["mean"] or 0.0 for entry in entries])
-    shown = {str(entry[path]): units.show(entry[path], path) for entry in entries for path in paths}
-    names = units.labels(paths)
+    heading, row_names = _row_names(row_path, [entry[row_path] for entry in entries], units.labels(paths)[row_path])
+    shown = row_names | {str(entry[column_path]): units.show(entry[column_path], column_path) for entry in entries}
     head = "".join(f'<th class="n">{_text(shown[column])}</th>' for column in columns)
     lines = []
     for row in rows:
@@ -185,9 +185,17 @@ def _overview_table(result: Result) -> str | None:
         lines.append(f"<tr>{line}</tr>")
     caption = f"Goodput in {scale.unit}; the best of each row in bold, with what its interval does not tell from it"
     return (
-        f"<table><caption>{_text(caption)}</caption><thead><tr><th>{_text(names[row_path])}</th>{head}</tr></thead>"
+        f"<table><caption>{_text(caption)}</caption><thead><tr><th>{_text(heading)}</th>{head}</tr></thead>"
         f"<tbody>{''.join(lines)}</tbody></table>"
     )
+
+
+def _row_names(path: str, values: list[Any], name: str) -> tuple[str, dict[str, str]]:
+    """Heading of the rows with their common unit, and a name for each."""
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return name, {str(value): units.show(value, path) for value in values}
+    scale = units.scale_for(path, values)
+    return (f"{name} ({scale.unit})" if scale.unit else name), {str(value): scale.exact(value) for value in values}
 
 
 def _full_table(result: Result) -> str:

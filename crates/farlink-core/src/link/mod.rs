@@ -52,8 +52,8 @@ pub struct Link {
     delay: DelaySeries,
     /// What the channel promised, less what was used of it since.
     quiet: Quiet,
-    skipped_frames: u64,
-    skipped_bits: u64,
+    /// The promise itself.
+    promised: Quiet,
     limit: QueueLimit,
     /// Start of transmission and size of what waits.
     waiting: VecDeque<(Time, u32)>,
@@ -81,8 +81,7 @@ impl Link {
             transmitter,
             delay,
             quiet: channel.quiet(),
-            skipped_frames: 0,
-            skipped_bits: 0,
+            promised: channel.quiet(),
             limit,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
@@ -94,7 +93,7 @@ impl Link {
     }
 
     /// A packet arrives at the queue. Calls are in order of time.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, now: Time, bytes: u32) -> Verdict {
         let ready = now.max(self.free_at);
         let is_limited = self.limit != QueueLimit::Unlimited;
@@ -112,22 +111,22 @@ impl Link {
         if self.quiet.frames > 0 && self.quiet.bits >= bits && self.quiet.until >= end {
             self.quiet.frames -= 1;
             self.quiet.bits -= bits;
-            self.skipped_frames += 1;
-            self.skipped_bits += bits;
             return Verdict::Arrives(end + self.delay.at(end));
         }
         self.carry(&Frame { start, end, bits: bits as u32, setting: SettingId::default() })
     }
 
     /// Asks the channel about a frame that its last promise does not cover.
+    #[inline(never)]
     fn carry(&mut self, frame: &Frame) -> Verdict {
-        if self.skipped_frames > 0 {
-            self.channel.skip(self.skipped_frames, self.skipped_bits);
-            (self.skipped_frames, self.skipped_bits) = (0, 0);
+        let (frames, bits) = (self.promised.frames - self.quiet.frames, self.promised.bits - self.quiet.bits);
+        if frames > 0 {
+            self.channel.skip(frames, bits);
         }
         self.wrong_bits.clear();
         let fate = self.channel.carry(frame, &mut self.rng, &mut self.wrong_bits);
-        self.quiet = self.channel.quiet();
+        self.promised = self.channel.quiet();
+        self.quiet = self.promised;
         let arrival = frame.end + self.delay.at(frame.end);
         match fate {
             Fate::Delivered => Verdict::Arrives(arrival),

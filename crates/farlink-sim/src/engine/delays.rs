@@ -68,9 +68,9 @@ impl Histogram {
 }
 
 /// Sum and number of delays.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DelaySum {
-    ps: f64,
+    ps: u128,
     /// How many.
     pub count: u64,
 }
@@ -78,7 +78,7 @@ pub struct DelaySum {
 impl DelaySum {
     #[inline]
     pub(super) fn add(&mut self, delay: Time) {
-        self.ps += delay.as_ps() as f64;
+        self.ps += u128::from(delay.as_ps());
         self.count += 1;
     }
 
@@ -90,7 +90,7 @@ impl DelaySum {
 
     /// Mean in seconds.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.ps / self.count as f64 / 1e12)
+        (self.count > 0).then(|| self.ps as f64 / self.count as f64 / 1e12)
     }
 }
 

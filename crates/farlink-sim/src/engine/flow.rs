@@ -1,12 +1,11 @@
 //! Flows: two endpoints, a traffic source, and what is measured of them.
 
-use std::collections::VecDeque;
-
 use farlink_core::endpoint::Counters;
-use farlink_core::{Packet, Payload, Stream, Time, Virtual};
+use farlink_core::{Event, Packet, Payload, Stream, Time, Virtual};
 
 use super::delays::{DelaySum, Histogram};
-use super::path::{Carried, InFlight};
+use super::fifo::Fifo;
+use super::path::{Arrived, OnLink};
 use super::timers::{Alarm, Kind, Timers};
 
 /// All flows of one protocol.
@@ -35,7 +34,7 @@ pub(super) enum Source {
 const BULK_WRITE_BYTES: u32 = 1 << 31;
 
 /// A first transmission that is not yet delivered.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Pending {
     /// Position behind its last byte, wrapping.
     end: u32,
@@ -74,7 +73,7 @@ pub(super) struct Flow<E> {
     sent_end: Option<u32>,
     /// Bytes that were read, and the position that this makes.
     delivered_position: u32,
-    pending: VecDeque<Pending>,
+    pending: Fifo<Pending>,
     delay: DelaySum,
     arrival_delay: DelaySum,
     histogram: Option<Histogram>,
@@ -93,7 +92,7 @@ pub(super) struct Flow<E> {
 
 impl<E: Stream<Virtual>> Population<E>
 where
-    E::Packet: Carried,
+    E::Packet: OnLink,
 {
     /// Adds a flow that starts later.
     pub(super) fn add(
@@ -115,7 +114,7 @@ where
             counts: Counts::default(),
             sent_end: None,
             delivered_position: 0,
-            pending: VecDeque::new(),
+            pending: Fifo::default(),
             delay: DelaySum::default(),
             arrival_delay: DelaySum::default(),
             histogram: None,
@@ -134,7 +133,7 @@ where
 
 impl<E: Stream<Virtual>> Flow<E>
 where
-    E::Packet: Carried,
+    E::Packet: OnLink,
 {
     pub(super) fn keep_histogram(&mut self) {
         self.histogram = Some(Histogram::default());
@@ -190,7 +189,10 @@ where
         let new = end.wrapping_sub(sent_end) as i32;
         if new > 0 {
             self.sent_end = Some(end);
-            self.pending.push_back(Pending { end, has_arrived: false, sent: now });
+            let pending = self.pending.push_slot();
+            pending.end = end;
+            pending.has_arrived = false;
+            pending.sent = now;
         }
         if (new as i64) < i64::from(payload) {
             self.counts.retransmitted_bytes += (i64::from(payload) - i64::from(new.max(0))) as u64;
@@ -199,11 +201,11 @@ where
 
     /// A packet from the sender has arrived and was handled.
     #[inline]
-    pub(super) fn on_arrival(&mut self, now: Time, in_flight: &InFlight<E::Packet>) {
-        let Some(position) = in_flight.packet.stream_position() else {
-            if self.is_datagram && in_flight.packet.payload_bytes() > 0 {
-                self.note_delay(now, in_flight.sent);
-                self.arrival_delay.add(now.since(in_flight.sent));
+    pub(super) fn on_arrival(&mut self, now: Time, arrived: &Arrived<E::Packet>) {
+        let Some(position) = arrived.packet.stream_position() else {
+            if self.is_datagram && arrived.packet.payload_bytes() > 0 {
+                self.note_delay(now, arrived.sent);
+                self.arrival_delay.add(now.since(arrived.sent));
             }
             return;
         };
@@ -246,7 +248,7 @@ where
         while let Some(&pending) = self.pending.front()
             && self.delivered_position.wrapping_sub(pending.end) as i32 >= 0
         {
-            self.pending.pop_front();
+            self.pending.drop_front();
             self.note_delay(now, pending.sent);
             if !pending.has_arrived {
                 self.arrival_delay.add(now.since(pending.sent));
@@ -260,9 +262,20 @@ where
         }
     }
 
-    /// The connection is over; `true` the first time.
-    pub(super) fn end_once(&mut self) -> bool {
-        !std::mem::replace(&mut self.has_ended, true)
+    /// The application acts on an event; `true` if the endpoint may have more to send now.
+    pub(super) fn on_event(&mut self, side: usize, event: Event, now: Time, open_flows: &mut u64) -> bool {
+        match event {
+            Event::Writable if side == 0 => self.on_writable(now),
+            Event::Finished if side == 1 => {
+                self.ends[1].close(now);
+                true
+            }
+            Event::Closed | Event::Aborted(_) if side == 0 => {
+                *open_flows -= u64::from(!std::mem::replace(&mut self.has_ended, true));
+                false
+            }
+            _ => false,
+        }
     }
 
     /// Sets the endpoint's alarm, if it must ring sooner than the one that is set.

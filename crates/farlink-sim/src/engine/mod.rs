@@ -4,7 +4,9 @@
 //! keeps one ring of what is under way, and the engine takes the earliest head. Timers are lazy: one armed entry per
 //! endpoint in a heap, moved only when it fires or must fire sooner.
 
+mod carried;
 mod delays;
+mod fifo;
 mod flow;
 mod path;
 mod setup;
@@ -19,10 +21,10 @@ pub use tracing::{NoTrace, Tracer};
 use farlink_core::protocol::tcp::Segment;
 use farlink_core::protocol::udp::Datagram;
 use farlink_core::protocol::{tcp, udp};
-use farlink_core::{Event, Rng, Stream, Time, Virtual};
+use farlink_core::{Endpoint, PathId, Rng, Stream, Time, Virtual};
 
 use flow::{Flow, Population};
-use path::{Carried, Path};
+use path::{OnLink, Path};
 use timers::{Alarm, Timers};
 
 /// What a run gives.
@@ -53,9 +55,10 @@ macro_rules! engine_protocols {
         }
 
         $(
-            impl Carried for $packet {
+            impl OnLink for $packet {
                 const KIND: u8 = $index;
-                fn ring(link: &mut path::UnderWay) -> &mut std::collections::VecDeque<path::InFlight<Self>> {
+                #[inline(always)]
+                fn ring(link: &mut path::UnderWay) -> &mut path::Ring<Self> {
                     &mut link.$population
                 }
             }
@@ -85,15 +88,15 @@ macro_rules! engine_protocols {
                                 return; // an entry that was replaced by a sooner one
                             }
                             flow.armed[side] = Time::NEVER;
-                            use farlink_core::Endpoint;
                             flow.ends[side].handle_timeout(self.now);
-                            pump(flow, alarm.flow, side, &mut self.path, &mut self.timers, self.tracer,
+                            let pump = if side == 0 { pump::<0, _, _, T> } else { pump::<1, _, _, T> };
+                            pump(flow, alarm.flow, &mut self.path, &mut self.timers, self.tracer,
                                 &mut self.open_flows, self.now);
                         }
                         (timers::Kind::Source, $index) => {
                             let flow = &mut self.$population.flows[alarm.flow as usize];
                             flow.on_source(self.now, alarm.flow, $index, &mut self.timers);
-                            pump(flow, alarm.flow, 0, &mut self.path, &mut self.timers, self.tracer,
+                            pump::<0, _, _, T>(flow, alarm.flow, &mut self.path, &mut self.timers, self.tracer,
                                 &mut self.open_flows, self.now);
                         }
                     )+
@@ -220,9 +223,9 @@ impl<T: Tracer> Engine<'_, T> {
 const EVENTS_BETWEEN_LOOKS: u64 = 1 << 16;
 
 /// A packet reaches the end of a link: it enters the next, or its endpoint.
-#[inline]
+#[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "disjoint parts of the engine, borrowed one by one")]
-fn arrive<P: Carried, E: Stream<Virtual, Packet = P>, T: Tracer>(
+fn arrive<P: OnLink, E: Stream<Virtual, Packet = P>, T: Tracer>(
     population: &mut Population<E>,
     path: &mut Path,
     timers: &mut Timers,
@@ -237,65 +240,51 @@ fn arrive<P: Carried, E: Stream<Virtual, Packet = P>, T: Tracer>(
         path.forward::<P>(link, next, now, index, &mut flow.counts);
         return;
     }
-    let side = path.side_behind(link);
-    let in_flight = path.front::<P>(link);
-    if side == 0 {
-        tracer.packet(now, 0, index, &in_flight.packet);
+    let arrived = path.take::<P>(link);
+    if path.is_forward(link) {
+        flow.ends[1].handle_packet(now, &arrived.packet, arrived.rx);
+        flow.on_arrival(now, &arrived);
+        pump::<1, P, E, T>(flow, index, path, timers, tracer, open_flows, now);
+    } else {
+        tracer.packet(now, 0, index, &arrived.packet);
+        flow.ends[0].handle_packet(now, &arrived.packet, arrived.rx);
+        pump::<0, P, E, T>(flow, index, path, timers, tracer, open_flows, now);
     }
-    flow.ends[side].handle_packet(now, &in_flight.packet, in_flight.rx);
-    if side == 1 {
-        flow.on_arrival(now, in_flight);
-    }
-    path.pop_front::<P>(link);
-    pump(flow, index, side, path, timers, tracer, open_flows, now);
 }
 
-/// Lets an endpoint read, send, tell, and set its timer.
+/// Lets one side's endpoint read, send, tell, and set its timer.
 #[inline]
-#[expect(clippy::too_many_arguments, reason = "disjoint parts of the engine, borrowed one by one")]
-fn pump<P: Carried, E: Stream<Virtual, Packet = P>, T: Tracer>(
+fn pump<const SIDE: usize, P: OnLink, E: Stream<Virtual, Packet = P>, T: Tracer>(
     flow: &mut Flow<E>,
     index: u32,
-    side: usize,
     path: &mut Path,
     timers: &mut Timers,
     tracer: &mut T,
     open_flows: &mut u64,
     now: Time,
 ) {
-    if side == 1 {
+    if SIDE == 1 {
         flow.read(now);
     }
-    let link = path.first_link(side);
+    let link = path.first_link(SIDE);
     loop {
-        while let Some(transmit) = flow.ends[side].poll_transmit(now, farlink_core::PathId::ONLY) {
-            if side == 0 {
+        while let Some(transmit) = flow.ends[SIDE].poll_transmit(now, PathId::ONLY) {
+            if SIDE == 0 {
                 flow.on_transmit(now, &transmit.packet);
                 tracer.packet(now, 1, index, &transmit.packet);
             }
-            path.send(link, now, index, transmit.packet, &mut flow.counts);
+            path.send(link, now, index, &transmit.packet, &mut flow.counts);
         }
         let mut has_acted = false;
-        while let Some(event) = flow.ends[side].poll_event() {
-            has_acted |= match event {
-                Event::Writable if side == 0 => flow.on_writable(now),
-                Event::Finished if side == 1 => {
-                    flow.ends[1].close(now);
-                    true
-                }
-                Event::Closed | Event::Aborted(_) if side == 0 => {
-                    *open_flows -= u64::from(flow.end_once());
-                    false
-                }
-                _ => false,
-            };
+        while let Some(event) = flow.ends[SIDE].poll_event() {
+            has_acted |= flow.on_event(SIDE, event, now, open_flows);
         }
         if !has_acted {
             break;
         }
     }
-    if side == 0 {
+    if SIDE == 0 {
         tracer.probe(now, index, || flow.ends[0].probe());
     }
-    flow.arm(side, index, P::KIND, timers);
+    flow.arm(SIDE, index, P::KIND, timers);
 }

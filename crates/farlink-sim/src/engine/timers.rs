@@ -24,19 +24,28 @@ pub(super) struct Alarm {
 }
 
 /// All armed alarms.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<(Time, Alarm)>>,
+    /// When the first is due: read at every event.
+    next: Time,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Timers { heap: BinaryHeap::new(), next: Time::NEVER }
+    }
 }
 
 impl Timers {
     /// When the next alarm is due.
     #[inline]
     pub(super) fn next(&self) -> Time {
-        self.heap.peek().map_or(Time::NEVER, |entry| entry.0.0)
+        self.next
     }
 
     pub(super) fn push(&mut self, at: Time, alarm: Alarm) {
+        self.next = self.next.min(at);
         self.heap.push(Reverse((at, alarm)));
     }
 
@@ -45,6 +54,8 @@ impl Timers {
     /// # Panics
     /// If there is none.
     pub(super) fn pop(&mut self) -> Alarm {
-        self.heap.pop().expect("an alarm was due").0.1
+        let alarm = self.heap.pop().expect("an alarm was due").0.1;
+        self.next = self.heap.peek().map_or(Time::NEVER, |entry| entry.0.0);
+        alarm
     }
 }

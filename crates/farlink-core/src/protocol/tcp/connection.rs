@@ -41,6 +41,8 @@ pub struct Connection<D> {
     buffer_start: u64,
     /// Offset behind the last byte written.
     written_end: u64,
+    /// Offset whose acknowledgement leaves so little data that the application is asked for more.
+    writable_at: u64,
     is_closing: bool,
     has_peer_fin: bool,
     events: EventSet,
@@ -81,6 +83,7 @@ impl<D: Payload> Connection<D> {
         if config.handshake {
             active.state = State::SynSent;
             active.window.end = 1;
+            active.window.update(1);
         }
         (active, passive)
     }
@@ -112,6 +115,7 @@ impl<D: Payload> Connection<D> {
             buffer: Chunks::default(),
             buffer_start: 1,
             written_end: 1,
+            writable_at: 0,
             is_closing: false,
             has_peer_fin: false,
             events: if config.handshake { EventSet::default() } else { EventSet::CONNECTED },
@@ -138,6 +142,8 @@ impl<D: Payload> Connection<D> {
             let fin = u64::from(self.is_closing && self.sizes.has_fin);
             self.window.end = self.written_end + fin;
         }
+        self.writable_at = if self.is_closing { u64::MAX } else { self.written_end.saturating_sub(LOW_WATER_BYTES) };
+        self.window.update(self.written_end);
     }
 
     /// The stream offset that a sequence or acknowledgement number means, given one nearby.
@@ -147,6 +153,7 @@ impl<D: Payload> Connection<D> {
         near.wrapping_add_signed(i64::from(number.wrapping_sub(near_number) as i32))
     }
 
+    #[inline(always)]
     fn handle_acknowledgement(&mut self, now: Time, segment: &Segment<D>) {
         let ack = Self::unwrap(segment.ack, self.initial_seq, self.window.una);
         if ack > self.window.max || (ack as i64) < 0 {
@@ -180,9 +187,10 @@ impl<D: Payload> Connection<D> {
                 self.timer.restart(now);
             }
         }
+        self.window.update(self.written_end);
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle_new_acknowledgement(&mut self, now: Time, ack: u64, segment: &Segment<D>) {
         let acked = ack - self.window.una;
         self.window.advance(ack);
@@ -200,11 +208,10 @@ impl<D: Payload> Connection<D> {
         self.buffer.advance(data_acked as usize);
         self.buffer_start += data_acked;
         self.running.on_acknowledged(&mut self.window, acked);
-        self.window.is_cwnd_limited = false;
         if !std::mem::take(&mut self.window.keeps_timer) {
             self.timer.on_acknowledged(now, self.window.una == self.window.max);
         }
-        if self.written_end - self.window.max.min(self.written_end) < LOW_WATER_BYTES && !self.is_closing {
+        if ack >= self.writable_at {
             self.events.insert(EventSet::WRITABLE);
         }
         if self.window.una == self.window.end && self.is_closing {
@@ -256,6 +263,7 @@ impl<D: Payload> Connection<D> {
                 self.window.peer_end = u64::from(segment.window);
                 self.window.end = 1;
                 self.state = State::SynReceived;
+                self.window.update(self.written_end);
             }
             State::SynSent if segment.flags.has(Flags::ACK) => {
                 self.peer_initial_seq = segment.seq;
@@ -267,7 +275,10 @@ impl<D: Payload> Connection<D> {
                 }
             }
             // A SYN that arrives again: its acknowledgement was lost.
-            State::SynReceived => self.window.nxt = self.window.una,
+            State::SynReceived => {
+                self.window.nxt = self.window.una;
+                self.window.update(self.written_end);
+            }
             State::Established => self.rx.ack_now = true,
             State::SynSent | State::Aborted => {}
         }
@@ -282,7 +293,7 @@ impl<D: Payload> Connection<D> {
     }
 
     /// Payload and FIN of a segment in an established connection.
-    #[inline]
+    #[inline(always)]
     fn handle_text(&mut self, now: Time, segment: &Segment<D>) {
         let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.next);
         if !segment.payload.is_empty() {
@@ -304,52 +315,94 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// Builds the segment of a span; spans of no length are pure acknowledgements.
-    #[inline]
+    /// Sends a segment of data that is surely there.
+    #[inline(always)]
+    fn send_data(&mut self, now: Time, mut span: Span) -> Transmit<Segment<D>> {
+        let payload = self.buffer.slice((span.start - self.buffer_start) as usize, span.len as usize);
+        // A payload cut short at a chunk's end makes a shorter segment.
+        span.len = payload.len() as u32;
+        let header_bytes = self.sizes.data_header_bytes;
+        let segment = self.segment(now, span.start, Flags::ACK, header_bytes, payload);
+        self.note_sent(now, span);
+        self.rx.on_ack_sent();
+        Transmit::plain(segment)
+    }
+
+    #[inline(always)]
+    fn send_acknowledgement(&mut self, now: Time) -> Transmit<Segment<D>> {
+        let header_bytes = self.sizes.ack_header_bytes;
+        let segment = self.segment(now, self.window.max, Flags::ACK, header_bytes, D::default());
+        self.rx.on_ack_sent();
+        Transmit::plain(segment)
+    }
+
+    /// Everything that is not the usual: retransmissions, recovery, SYN and FIN, the last segment, a shut window.
+    #[inline(never)]
+    fn look_closely(&mut self, now: Time) -> Option<Transmit<Segment<D>>> {
+        if self.state == State::Aborted {
+            return None;
+        }
+        if let Some(mut span) = self.running.next_segment(&mut self.window) {
+            let segment = self.build(now, span);
+            span.len = segment.sequence_len().max(u32::from(span.len > 0));
+            self.note_sent(now, span);
+            self.rx.on_ack_sent();
+            return Some(Transmit::plain(segment));
+        }
+        if self.is_window_shut() {
+            self.arm_persist_timer(now);
+        }
+        None
+    }
+
+    /// Builds the segment of any span.
     fn build(&mut self, now: Time, span: Span) -> Segment<D> {
         let end = span.start + u64::from(span.len);
-        let mut flags = Flags::ACK;
-        let mut payload = D::default();
-        let mut syn = SynOptions::default();
-        if span.len > 0 {
-            if span.start == 0 {
-                flags = if self.state == State::SynSent { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
-                syn = self.syn_options();
-            } else {
-                let len = end.min(self.written_end).saturating_sub(span.start);
-                if len > 0 {
-                    payload = self.buffer.slice((span.start - self.buffer_start) as usize, len as usize);
-                }
-                // A slice may be cut short at a chunk's end; the FIN follows only the true last byte.
-                if end > self.written_end && span.start + payload.len() as u64 == self.written_end {
-                    flags = flags.with(Flags::FIN);
-                }
+        if span.start == 0 {
+            let flags = if self.state == State::SynSent { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
+            let mut segment = self.segment(now, 0, flags, self.sizes.ack_header_bytes, D::default());
+            segment.syn = self.syn_options();
+            //= https://www.rfc-editor.org/rfc/rfc7323#section-2.2
+            //# The window field in a segment where the SYN bit is set [...] MUST NOT be scaled.
+            segment.window = u16::try_from(self.rx.window()).unwrap_or(u16::MAX);
+            if self.state == State::SynSent {
+                segment.ack = 0;
             }
+            return segment;
         }
-        let shift = if span.len > 0 && span.start == 0 { 0 } else { self.sizes.window_shift };
-        let mut header_bytes =
-            if payload.is_empty() { self.sizes.ack_header_bytes } else { self.sizes.data_header_bytes };
-        let mut sack = SackBlocks::default();
-        if self.rx.has_gaps() && self.sizes.uses_sack {
-            sack = self.sack_blocks();
-            header_bytes += 4 + 8 * sack.as_slice().len() as u16;
+        let len = end.min(self.written_end).saturating_sub(span.start);
+        if len == 0 {
+            return self.segment(now, span.start, Flags::ACK.with(Flags::FIN), self.sizes.ack_header_bytes, D::default());
         }
-        let ack =
-            if self.state == State::SynSent { 0 } else { self.peer_initial_seq.wrapping_add(self.rx.next as u32) };
-        Segment {
-            seq: self.initial_seq.wrapping_add(span.start as u32),
-            ack,
+        let payload = self.buffer.slice((span.start - self.buffer_start) as usize, len as usize);
+        // A slice may be cut short at a chunk's end; the FIN follows only the true last byte.
+        let is_last = end > self.written_end && span.start + payload.len() as u64 == self.written_end;
+        let flags = if is_last { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
+        self.segment(now, span.start, flags, self.sizes.data_header_bytes, payload)
+    }
+
+    /// A segment with what every segment has.
+    #[inline(always)]
+    fn segment(&self, now: Time, start: u64, flags: Flags, header_bytes: u16, payload: D) -> Segment<D> {
+        let mut segment = Segment {
+            seq: self.initial_seq.wrapping_add(start as u32),
+            ack: self.peer_initial_seq.wrapping_add(self.rx.next as u32),
             flags,
             header_bytes,
-            window: u16::try_from(self.rx.window() >> shift).unwrap_or(u16::MAX),
-            timestamps: self
-                .sizes
-                .has_timestamps
-                .then(|| Timestamps { value: timestamp(now), echo: self.timestamp_recent }),
-            syn,
-            sack,
+            window: u16::try_from(self.rx.window() >> self.sizes.window_shift).unwrap_or(u16::MAX),
+            timestamps: None,
+            syn: SynOptions::default(),
+            sack: SackBlocks::default(),
             payload,
+        };
+        if self.sizes.has_timestamps {
+            segment.timestamps = Some(Timestamps { value: timestamp(now), echo: self.timestamp_recent });
         }
+        if self.rx.has_gaps() && self.sizes.uses_sack {
+            segment.sack = self.sack_blocks();
+            segment.header_bytes += 4 + 8 * segment.sack.as_slice().len() as u16;
+        }
+        segment
     }
 
     #[cold]
@@ -376,7 +429,7 @@ impl<D: Payload> Connection<D> {
     }
 
     /// Bookkeeping of a segment that takes up sequence numbers.
-    #[inline]
+    #[inline(always)]
     fn note_sent(&mut self, now: Time, span: Span) {
         let end = span.start + u64::from(span.len);
         if span.start < self.window.max {
@@ -391,16 +444,17 @@ impl<D: Payload> Connection<D> {
     }
 
     /// Slow start again after a pause: what was learnt about the path is old.
-    #[inline]
+    #[inline(always)]
     fn restart_if_idle(&mut self, now: Time) {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-4.1
         //# a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data in an
         //# interval exceeding the retransmission timeout.
-        if self.window.una == self.window.max && self.restarts_after_idle && self.window.una > 1 {
+        if self.restarts_after_idle && self.window.una > 1 {
             let is_idle = now.since(self.last_sent) > self.timer.rto();
             if is_idle && self.window.phase == Phase::Open {
                 let restart_window = 10.0 * self.window.mss_f64();
                 self.window.cwnd = self.window.cwnd.min(restart_window);
+                self.window.update(self.written_end);
             }
         }
     }
@@ -432,7 +486,7 @@ fn timestamp(now: Time) -> u32 {
 impl<D: Payload> Endpoint for Connection<D> {
     type Packet = Segment<D>;
 
-    #[inline]
+    #[inline(always)]
     fn handle_packet(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
         if rx.integrity == Integrity::PayloadDamaged {
             return; // the checksum would have dropped it
@@ -465,6 +519,7 @@ impl<D: Payload> Endpoint for Connection<D> {
             if self.is_window_shut() {
                 // A probe of one byte beyond the window (RFC 9293, section 3.8.6.1).
                 self.window.peer_end = self.window.nxt + u64::from(self.window.segment_len(self.window.nxt).min(1));
+                self.window.update(self.written_end);
                 self.timer.restart(now);
             }
             return;
@@ -474,39 +529,31 @@ impl<D: Payload> Endpoint for Connection<D> {
         self.window.on_timeout(self.timeouts_in_a_row == 0);
         self.timeouts_in_a_row += 1;
         self.running.on_timeout(&mut self.window);
+        self.window.update(self.written_end);
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_transmit(&mut self, now: Time, _path: PathId) -> Option<Transmit<Segment<D>>> {
-        if self.state == State::Aborted {
-            return None;
+        if self.window.una == self.window.max {
+            self.restart_if_idle(now);
         }
-        self.restart_if_idle(now);
-        if let Some(mut span) = self.running.next_segment(&mut self.window) {
-            let segment = self.build(now, span);
-            // A payload cut short at a chunk's end makes a shorter segment.
-            span.len = segment.sequence_len().max(u32::from(span.len > 0));
-            self.note_sent(now, span);
-            self.rx.on_ack_sent();
-            return Some(Transmit::plain(segment));
+        if let Some(span) = self.window.next_clear() {
+            return Some(self.send_data(now, span));
         }
-        if self.is_window_shut() {
-            self.arm_persist_timer(now);
+        if self.window.needs_look
+            && let Some(segment) = self.look_closely(now)
+        {
+            return Some(segment);
         }
-        if self.rx.ack_now {
-            let segment = self.build(now, Span { start: self.window.nxt.max(self.window.max), len: 0 });
-            self.rx.on_ack_sent();
-            return Some(Transmit::plain(segment));
-        }
-        None
+        if self.rx.ack_now { Some(self.send_acknowledgement(now)) } else { None }
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_event(&mut self) -> Option<Event> {
         if self.events.is_empty() { None } else { self.events.pop() }
     }
 
-    #[inline]
+    #[inline(always)]
     fn poll_timeout(&self) -> Option<Time> {
         let next = self.timer.deadline.min(self.rx.ack_deadline);
         (next != Time::NEVER).then_some(next)

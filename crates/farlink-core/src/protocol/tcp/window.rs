@@ -60,6 +60,10 @@ pub(super) struct Window {
     pub(super) is_limited_transmit: bool,
     pub(super) has_recover_guard: bool,
     pub(super) fast_retransmits: u64,
+    /// Full segments of new data may be sent up to here without another look at anything; 0 if a look is needed.
+    clear_until: u64,
+    /// Something other than full segments of new data may be due.
+    pub(super) needs_look: bool,
 }
 
 impl Window {
@@ -90,6 +94,35 @@ impl Window {
             is_limited_transmit: config.limited_transmit,
             has_recover_guard: config.recover_guard,
             fast_retransmits: 0,
+            clear_until: 0,
+            needs_look: true,
+        }
+    }
+
+    /// Brings up to date what sending depends on; `data_end` is the end of the data written, without the FIN. Called
+    /// after every change but sending itself, so that sending costs one comparison.
+    #[inline(always)]
+    pub(super) fn update(&mut self, data_end: u64) {
+        let mss = u64::from(self.mss);
+        let by_congestion = self.una + self.cwnd as i64 as u64 + self.extra;
+        let by_others = self.peer_end.min(data_end);
+        self.is_cwnd_limited = by_congestion <= by_others;
+        let window_end = by_congestion.min(self.peer_end);
+        let is_usual = self.phase == Phase::Open
+            && !self.retransmit_first
+            && self.end > window_end + mss
+            && self.peer_end >= self.una + mss;
+        self.needs_look = !is_usual && self.una < self.end;
+        self.clear_until = if is_usual { window_end.min(data_end) } else { 0 };
+    }
+
+    /// The next full segment of new data, if nothing stands in its way.
+    #[inline(always)]
+    pub(super) fn next_clear(&self) -> Option<Span> {
+        if self.nxt + u64::from(self.mss) <= self.clear_until {
+            Some(Span { start: self.nxt, len: self.mss })
+        } else {
+            None
         }
     }
 
@@ -112,7 +145,7 @@ impl Window {
     }
 
     /// The next segment: the one to repeat, or the one at the send pointer if the window has room for it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next_in_window(&mut self) -> Option<Span> {
         if self.retransmit_first {
             self.retransmit_first = false;
@@ -124,7 +157,6 @@ impl Window {
         }
         let after = self.nxt + u64::from(len);
         if after > self.una + self.cwnd as u64 + self.extra {
-            self.is_cwnd_limited = true;
             return None;
         }
         (after <= self.peer_end).then_some(Span { start: self.nxt, len })

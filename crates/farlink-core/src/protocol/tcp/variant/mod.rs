@@ -92,11 +92,11 @@ macro_rules! variants {
             fn on_timeout(&mut self, window: &mut Window) {
                 match self { $(Running::$variant(state) => state.on_timeout(window),)+ }
             }
-            #[inline]
+            #[inline(always)]
             fn next_segment(&mut self, window: &mut Window) -> Option<Span> {
                 match self { $(Running::$variant(state) => state.next_segment(window),)+ }
             }
-            #[inline]
+            #[inline(always)]
             fn on_sent(&mut self, window: &mut Window, span: Span) {
                 match self { $(Running::$variant(state) => state.on_sent(window, span),)+ }
             }

@@ -1,0 +1,139 @@
+//! A ring of plain values: what `VecDeque` does, less what a packet need not pay for.
+//!
+//! Slots are written in place, field by field: a value that is built first and then copied with wider loads than it was
+//! stored with stalls the processor for longer than the rest of the packet takes.
+
+/// A queue of copyable values; grows by doubling.
+#[derive(Clone, Debug)]
+pub(super) struct Fifo<T> {
+    /// A power of two of them, or none.
+    slots: Vec<T>,
+    /// Values ever taken and ever put; wrap.
+    taken: usize,
+    put: usize,
+}
+
+impl<T> Default for Fifo<T> {
+    fn default() -> Self {
+        Fifo { slots: Vec::new(), taken: 0, put: 0 }
+    }
+}
+
+impl<T: Copy + Default> Fifo<T> {
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.put.wrapping_sub(self.taken)
+    }
+
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.put == self.taken
+    }
+
+    #[inline(always)]
+    fn slot(&self, index: usize) -> usize {
+        index & self.slots.len().wrapping_sub(1)
+    }
+
+    /// The value that is next.
+    #[inline(always)]
+    pub(super) fn front(&self) -> Option<&T> {
+        if self.is_empty() { None } else { self.slots.get(self.slot(self.taken)) }
+    }
+
+    /// The value at a position from the front.
+    pub(super) fn get(&self, position: usize) -> Option<&T> {
+        if position < self.len() { self.slots.get(self.slot(self.taken.wrapping_add(position))) } else { None }
+    }
+
+    /// The value at a position from the front.
+    pub(super) fn get_mut(&mut self, position: usize) -> Option<&mut T> {
+        let slot = self.slot(self.taken.wrapping_add(position));
+        if position < self.len() { self.slots.get_mut(slot) } else { None }
+    }
+
+    /// Drops the value that is next.
+    ///
+    /// # Panics
+    /// In debug builds, if there is none.
+    #[inline(always)]
+    pub(super) fn drop_front(&mut self) {
+        debug_assert!(!self.is_empty(), "nothing to drop");
+        self.taken = self.taken.wrapping_add(1);
+    }
+
+    /// A slot behind the last value, to be filled in place.
+    #[inline(always)]
+    pub(super) fn push_slot(&mut self) -> &mut T {
+        if self.len() == self.slots.len() {
+            self.grow();
+        }
+        let slot = self.slot(self.put);
+        self.put = self.put.wrapping_add(1);
+        &mut self.slots[slot]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let first = self.slot(self.taken);
+        self.slots.rotate_left(first);
+        (self.taken, self.put) = (0, self.slots.len());
+        let capacity = (self.slots.len() * 2).max(8);
+        self.slots.resize(capacity, T::default());
+    }
+
+    /// Inserts a value so that it has the given position from the front.
+    pub(super) fn insert(&mut self, position: usize, value: T) {
+        *self.push_slot() = value;
+        for behind in (position + 1..self.len()).rev() {
+            let (one, other) = (self.slot(self.taken.wrapping_add(behind)), self.slot(self.taken.wrapping_add(behind - 1)));
+            self.slots.swap(one, other);
+        }
+    }
+
+    /// How many values from the front on satisfy a predicate that no later one does.
+    pub(super) fn partition_point(&self, is_before: impl Fn(&T) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.get(middle).is_some_and(&is_before) { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_deque(operations in proptest::collection::vec((0u8..4, 0usize..40, any::<u32>()), 0..300)) {
+            let mut fifo = Fifo::default();
+            let mut deque = VecDeque::new();
+            for (operation, position, value) in operations {
+                match operation {
+                    0 if !deque.is_empty() => {
+                        fifo.drop_front();
+                        deque.pop_front();
+                    }
+                    1 => {
+                        let position = position.min(deque.len());
+                        fifo.insert(position, value);
+                        deque.insert(position, value);
+                    }
+                    _ => {
+                        *fifo.push_slot() = value;
+                        deque.push_back(value);
+                    }
+                }
+                prop_assert_eq!(fifo.len(), deque.len());
+                prop_assert_eq!(fifo.front(), deque.front());
+                prop_assert!((0..deque.len() + 1).all(|at| fifo.get(at) == deque.get(at)));
+            }
+        }
+    }
+}
