@@ -31,11 +31,12 @@ test: test-tools
 
 bench: test-tools
 	@.ci/apt-packages ns=ns2 /usr/include/ns3=libns3-dev
+	@cargo build --release --quiet -p farlink-sim --features toml --example run
 	@$(BIN)/python benches/peers.py
 
 peers: test-tools
 	@.ci/apt-packages ns=ns2
-	@$(BIN)/python -m pytest tests/peers
+	@FARLINK_PEERS=all $(BIN)/python -m pytest tests/peers
 
 papers: install
 	@$(BIN)/farlink papers

@@ -5,7 +5,7 @@ Usage:  python benches/peers.py [--repeats 5] [--quick] [--only CASE ...]
 Prints Markdown tables; writes every run to `out/bench.json`. A simulator that is not installed leaves its columns empty.
 
 What is counted: data packets that the receivers delivered in order, per CPU second (user and system) of the whole process,
-and the process's peak resident memory, both from `wait4`. Each simulator runs the scenario for as long as it takes to make
+and the process's peak resident memory. Each simulator runs the scenario for as long as it takes to make
 start-up negligible (seconds of CPU); the flows are in their steady state for nearly all of it. Runs alternate, so that a
 slower or busier moment of the machine meets all of them.
 """
@@ -31,7 +31,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "benches" / "scenarios"
 WORK = ROOT / "out" / "bench"
-FARLINK = ROOT / "target" / "release" / "examples" / "run"
+FARLINK = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "examples" / "run"
 NS2_SCRIPT = ROOT / "tests" / "peers" / "ns2" / "dumbbell.tcl"
 NS3_SOURCE = ROOT / "benches" / "ns3" / "dumbbell.cc"
 NS3_LIBRARIES = ("applications", "internet", "traffic-control", "point-to-point", "network", "core")
@@ -105,16 +105,25 @@ class Run:
 
 
 def measure(command: list[str], count: Callable[[str], float]) -> tuple[float, float, float]:
-    """Run `command`; give the packets that `count` reads from its output, CPU seconds and peak memory in MB."""
+    """Run `command`; give the packets that `count` reads from its output, CPU seconds and peak memory in MB.
+
+    The peak is read while the process runs: what `wait4` gives begins with the size of the process that started it.
+    """
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(command, stdout=output, cwd=ROOT)
-        _, status, usage = os.wait4(process.pid, 0)
+        status_file, peak_mb, ended = Path(f"/proc/{process.pid}/status"), 0.0, 0
+        while not ended:
+            time.sleep(0.02)
+            for line in status_file.read_text().splitlines():
+                if line.startswith("VmHWM:"):
+                    peak_mb = int(line.split()[1]) * 1024 / 1e6
+            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         text = output.read()
     if process.returncode != 0:
         raise SystemExit(f"{' '.join(command)}: exit {process.returncode}")
-    return count(text), usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000
+    return count(text), usage.ru_utime + usage.ru_stime, peak_mb
 
 
 def toml_text(table: Mapping[str, Any], path: tuple[str, ...] = ()) -> str:
@@ -204,7 +213,7 @@ def available() -> list[str]:
     """The simulators that can run here; says on stderr which cannot and what would help."""
     found = []
     for name, present, remedy in (
-        ("farlink", FARLINK.exists(), "cargo build --release -p farlink-sim --example run"),
+        ("farlink", FARLINK.exists(), "cargo build --release -p farlink-sim --features toml --example run"),
         ("ns-2", shutil.which("ns") is not None, "apt-get install ns2"),
         ("ns-3", build_ns3(), "apt-get install g++ libns3-dev"),
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tests.peers.ns2 import Setting
 
@@ -44,9 +45,7 @@ class GeoCell:
         }
 
 
-GEO_CELLS = tuple(
-    GeoCell(variant, ber, delayed_ack) for variant in VARIANTS for ber in BERS for delayed_ack in (True, False)
-)
+GEO_CELLS = tuple(GeoCell(variant, ber, delayed_ack) for variant in VARIANTS for ber in BERS for delayed_ack in (True, False))
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,13 @@ class SharedCell:
     DURATION_S = 2000.0
     WARMUP_S = 200.0
     # The timers and the loss recovery of ns-2 when the paper was written.
-    TCP_OF_ITS_TIME = {"tcpTick_": 0.1, "minrto_": 1, "singledup_": 0, "windowInit_": 1, "rtxcur_init_": 6}
+    TCP_OF_ITS_TIME: ClassVar[dict[str, Setting]] = {
+        "tcpTick_": 0.1,
+        "minrto_": 1,
+        "singledup_": 0,
+        "windowInit_": 1,
+        "rtxcur_init_": 6,
+    }
 
     @property
     def name(self) -> str:

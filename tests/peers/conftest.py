@@ -1,4 +1,4 @@
-"""Marker and options of the peer tests."""
+"""How thorough the peer tests are: FARLINK_PEERS=all runs every cell, at half the interval."""
 
 from __future__ import annotations
 
@@ -7,13 +7,6 @@ import os
 import pytest
 
 ALL_CELLS = os.environ.get("FARLINK_PEERS") == "all"
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers",
-        "peer: compares farlink with another simulator; FARLINK_PEERS=all runs every cell at half the interval",
-    )
 
 
 @pytest.fixture(scope="session")

@@ -70,9 +70,7 @@ def shared_scenario(cell: SharedCell, transport: Mapping[str, Any] | None = None
                 **(transport or {}),
             }
         },
-        "flow": {
-            "bulk": {"transport": "reno", "count": cell.FLOWS, "start_spread_s": 1, "traffic": {"kind": "bulk"}}
-        },
+        "flow": {"bulk": {"transport": "reno", "count": cell.FLOWS, "start_spread_s": 1, "traffic": {"kind": "bulk"}}},
     }
 
 

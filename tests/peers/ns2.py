@@ -76,9 +76,7 @@ def goodput_fraction(settings: Mapping[str, Setting], run: Ns2Run) -> float:
     return bits / (float(settings["rate_bps"]) * measured_s)  # type: ignore[arg-type]
 
 
-def goodput(
-    settings: Mapping[str, Setting], *, relative: float = 0.02, batch: int = 10, max_runs: int = 400
-) -> Estimate:
+def goodput(settings: Mapping[str, Setting], *, relative: float = 0.02, batch: int = 10, max_runs: int = 400) -> Estimate:
     """Goodput over seeds 1, 2, ..., as a fraction of the link rate, until the interval is narrow enough."""
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
 

@@ -13,7 +13,7 @@ pytest.importorskip("farlink", reason="farlink is not installed: `make test` bui
 farlink_side = pytest.importorskip("tests.peers.farlink_side")
 
 pytestmark = [
-    pytest.mark.peer,
+    pytest.mark.peer("ns-2"),
     pytest.mark.skipif(ns2.executable() is None, reason="ns-2 is not installed: apt-get install ns2"),
 ]
 
@@ -22,9 +22,7 @@ def _half_of(cells: tuple[GeoCell, ...]) -> tuple[GeoCell, ...]:
     """Each version with each bit error rate once, delayed ACKs on and off in turn as on a chess board."""
     variants = list(dict.fromkeys(cell.variant for cell in cells))
     bers = list(dict.fromkeys(cell.ber for cell in cells))
-    return tuple(
-        cell for cell in cells if (variants.index(cell.variant) + bers.index(cell.ber)) % 2 == cell.delayed_ack
-    )
+    return tuple(cell for cell in cells if (variants.index(cell.variant) + bers.index(cell.ber)) % 2 == cell.delayed_ack)
 
 
 CELLS: tuple[GeoCell | SharedCell, ...] = (*(GEO_CELLS if ALL_CELLS else _half_of(GEO_CELLS)), *SHARED_CELLS)

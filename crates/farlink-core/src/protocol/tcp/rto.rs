@@ -5,6 +5,9 @@ use crate::units::Count;
 
 use super::config::RtoConfig;
 
+/// After this factor of back-off the round-trip estimate is forgotten, as BSD and ns-2 do.
+const FORGET_BEYOND: u32 = 8;
+
 /// Round-trip estimate, back-off and the timer itself.
 #[derive(Clone, Debug)]
 pub(super) struct RetransmissionTimer {
@@ -111,6 +114,12 @@ impl RetransmissionTimer {
             //# The host MUST set RTO <- RTO * 2 ("back off the timer").
             self.backoff = self.backoff.saturating_mul(2);
             self.rto = self.rto.times(2).min(self.limits.maximum);
+            if self.backoff > FORGET_BEYOND {
+                //= https://www.rfc-editor.org/rfc/rfc6298#section-5
+                //# a TCP implementation MAY clear SRTT and RTTVAR after backing off the timer multiple times as it is
+                //# likely that the current SRTT and RTTVAR are bogus in this situation.
+                self.srtt = 0.0;
+            }
         }
         if self.backoff > self.limits.forget_above_backoff {
             //= https://www.rfc-editor.org/rfc/rfc6298#section-5
@@ -175,6 +184,20 @@ mod tests {
         assert_eq!(timer.rto(), Time::from_secs(60));
         timer.sample(Time::from_millis(10));
         assert_eq!(timer.rto(), Time::from_secs(1));
+    }
+
+    #[test]
+    fn the_estimate_starts_anew_after_four_timeouts() {
+        // Constant samples shrink RTTVAR by a quarter each time: 250, 187.5 ms; a first sample sets it to half of itself.
+        for (timeouts, microseconds) in [(3, 1_250_000), (4, 1_500_000)] {
+            let mut timer = timer(0.0);
+            timer.sample(Time::from_millis(500));
+            for _ in 0..timeouts {
+                timer.back_off();
+            }
+            timer.sample(Time::from_millis(500));
+            assert_eq!(timer.rto().as_ps() / 1_000_000, microseconds, "after {timeouts} timeouts");
+        }
     }
 
     #[test]

@@ -183,7 +183,8 @@ impl Window {
         let increase = if self.cwnd < self.ssthresh {
             //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
             //# cwnd += min (N, SMSS)
-            mss.min(acked as f64)
+            // No further than the threshold: what lies beyond it belongs to congestion avoidance.
+            mss.min(acked as f64).min(self.ssthresh - self.cwnd)
         } else {
             //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
             //# cwnd += SMSS*SMSS/cwnd

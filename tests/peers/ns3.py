@@ -1,0 +1,46 @@
+"""ns-3 as a second peer: builds `benches/ns3/dumbbell.cc` against the installed libraries and runs it for many seeds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.peers.estimate import Estimate, until_narrow
+
+SOURCE = Path(__file__).resolve().parents[2] / "benches" / "ns3" / "dumbbell.cc"
+LIBRARIES = ("applications", "internet", "traffic-control", "point-to-point", "network", "core")
+
+
+def is_installed() -> bool:
+    """Whether a compiler and ns-3's headers are here."""
+    return shutil.which("g++") is not None and Path("/usr/include/ns3").is_dir()
+
+
+def build(folder: Path) -> Path:
+    """Compile the program into `folder` and return its path."""
+    program = folder / "ns3-dumbbell"
+    libraries = [f"-lns3-{name}" for name in LIBRARIES]
+    subprocess.run(["g++", "-O2", "-std=c++17", "-o", program, SOURCE, *libraries], check=True)
+    return program
+
+
+def goodput(program: Path, settings: Mapping[str, float], *, relative: float = 0.02) -> Estimate:
+    """Goodput of one flow over runs 1, 2, ..., packets on the wire per link capacity, until the interval is narrow enough."""
+    packets_per_s = settings["rate_bps"] / (8 * settings["wire_bytes"])
+    measured_s = settings["duration_s"] - settings["warmup_s"]
+
+    def run_once(run: int) -> float:
+        command = [program, *(f"--{key}={value}" for key, value in settings.items()), f"--run={run}"]
+        words = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+        return float(words[1]) / (packets_per_s * measured_s)
+
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+
+        def run_seeds(seeds: Sequence[int]) -> list[float]:
+            return list(pool.map(run_once, seeds))
+
+        return until_narrow(run_seeds, relative=relative)
