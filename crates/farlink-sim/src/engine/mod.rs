@@ -195,15 +195,16 @@ impl<T: Tracer> Engine<'_, T> {
             let (link, arrival) = self.path.earliest();
             let alarm = self.timers.next();
             let next = arrival.min(alarm);
-            if next >= warmup {
+            let is_done = self.open_flows == 0 && arrival == Time::NEVER;
+            if warmup != Time::NEVER && (next >= warmup || is_done) {
                 self.begin_measurement();
                 warmup = Time::NEVER;
             }
-            if next > end {
-                break;
+            if is_done {
+                return true; // whatever alarms are left
             }
-            if next == Time::NEVER || (self.open_flows == 0 && arrival == Time::NEVER) {
-                return true; // everything is done
+            if next > end || next == Time::NEVER {
+                break;
             }
             self.now = next;
             // Packets first: an acknowledgement that arrives as the timer expires still counts.
@@ -214,7 +215,9 @@ impl<T: Tracer> Engine<'_, T> {
                 self.fire(alarm, next);
             }
         }
-        self.now = end;
+        if end != Time::NEVER {
+            self.now = end;
+        }
         true
     }
 }

@@ -176,6 +176,7 @@ impl<D: Payload> Connection<D> {
             && self.window.max > ack
             && segment.payload.is_empty()
             && is_window_unchanged
+            && !self.window.is_probing
             && !segment.flags.has(Flags::FIN)
         {
             self.running.on_duplicate(&mut self.window, has_new_sack);
@@ -232,7 +233,8 @@ impl<D: Payload> Connection<D> {
 
     fn note_closed(&mut self) {
         let is_peer_done = self.has_peer_fin || !self.sizes.has_fin;
-        if self.is_closing && is_peer_done && self.window.una == self.window.end {
+        let is_open = self.state == State::Established;
+        if is_open && self.is_closing && is_peer_done && self.window.una == self.window.end {
             self.events.insert(EventSet::CLOSED);
         }
     }
@@ -240,6 +242,22 @@ impl<D: Payload> Connection<D> {
     #[cold]
     fn handle_control(&mut self, now: Time, segment: &Segment<D>) {
         if segment.flags.has(Flags::RST) {
+            //= https://www.rfc-editor.org/rfc/rfc9293#section-3.10.7.4
+            //# If the RST bit is set and the sequence number does not exactly match the next expected sequence value,
+            //# yet is within the current receive window, TCP endpoints MUST send an acknowledgment [...] If the RST bit
+            //# is set and the sequence number is outside the current receive window, silently drop the segment.
+            let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.next);
+            let is_answer_to_syn = segment.flags.has(Flags::ACK) && segment.ack == self.initial_seq.wrapping_add(1);
+            let is_valid = match self.state {
+                State::Listen => false,
+                State::SynSent => is_answer_to_syn,
+                _ => start == self.rx.next,
+            };
+            if !is_valid {
+                self.rx.ack_now |=
+                    self.state == State::Established && start > self.rx.next && start < self.rx.next + self.rx.window();
+                return;
+            }
             self.state = State::Aborted;
             self.timer.deadline = Time::NEVER;
             self.rx.ack_deadline = Time::NEVER;
@@ -301,12 +319,17 @@ impl<D: Payload> Connection<D> {
         self.window.phase = Phase::Open;
         self.window.recover = 0;
         self.update_end();
+        self.note_closed();
     }
 
     /// Payload and FIN of a segment in an established connection.
     #[inline(always)]
     fn handle_text(&mut self, now: Time, segment: &Segment<D>) {
         let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.next);
+        if (start as i64) < 0 {
+            self.rx.ack_now = true; // begins before the peer's first number: old
+            return;
+        }
         if !segment.payload.is_empty() {
             self.rx.on_data(now, start, &segment.payload);
         }
@@ -510,10 +533,12 @@ impl<D: Payload> Endpoint for Connection<D> {
         self.timer.back_off();
         if self.window.una == self.window.max {
             if self.is_window_shut() {
-                // A probe of one byte beyond the window (RFC 9293, section 3.8.6.1).
-                self.window.peer_end = self.window.nxt + u64::from(self.window.segment_len(self.window.nxt).min(1));
+                //= https://www.rfc-editor.org/rfc/rfc9293#section-3.8.6.1
+                //# The sending TCP peer must regularly transmit at least one octet of new data (if available), or
+                //# retransmit to the receiving TCP peer even if the send window is zero
+                self.window.peer_end = self.window.peer_end.max(self.window.nxt + 1);
+                self.window.is_probing = true;
                 self.window.update(self.written_end);
-                self.timer.restart(now);
             }
             return;
         }

@@ -53,6 +53,8 @@ pub(super) struct Window {
     pub(super) phase: Phase,
     /// Send the segment at `una` again, whatever the window says.
     pub(super) retransmit_first: bool,
+    /// The peer's window has no room for a segment: what little fits, a byte at least, goes out to ask for more.
+    pub(super) is_probing: bool,
     /// The acknowledgement at hand does not restart the retransmission timer.
     pub(super) keeps_timer: bool,
     /// The congestion window held the sender back since the last acknowledgement.
@@ -89,6 +91,7 @@ impl Window {
             recover: 0,
             phase: Phase::Open,
             retransmit_first: false,
+            is_probing: false,
             keeps_timer: false,
             is_cwnd_limited: false,
             is_limited_transmit: config.limited_transmit,
@@ -159,7 +162,17 @@ impl Window {
         if after > self.una + self.cwnd as u64 + self.extra {
             return None;
         }
-        (after <= self.peer_end).then_some(Span { start: self.nxt, len })
+        if after > self.peer_end {
+            return self.probe();
+        }
+        Some(Span { start: self.nxt, len })
+    }
+
+    /// What goes out although the peer's window has no room for a segment: only what fits, and alone.
+    #[cold]
+    fn probe(&self) -> Option<Span> {
+        let room = self.peer_end.saturating_sub(self.nxt) as u32;
+        (self.is_probing && self.nxt == self.una && room > 0).then_some(Span { start: self.nxt, len: room })
     }
 
     /// A segment goes out.
@@ -267,6 +280,7 @@ impl Window {
     pub(super) fn advance(&mut self, una: u64) {
         self.una = una;
         self.nxt = self.nxt.max(una);
+        self.is_probing = false;
         self.extra = 0;
         if self.phase == Phase::Loss && una >= self.recover {
             self.phase = Phase::Open;

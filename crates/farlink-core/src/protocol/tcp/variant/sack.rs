@@ -42,7 +42,10 @@ impl Reaction for Sack {
         //= https://www.rfc-editor.org/rfc/rfc6675#section-5
         //# If DupAcks < DupThresh but IsLost (HighACK + 1) returns true [...] loss has been detected
         let is_lost = self.lost_below(window) > window.una && !window.is_guarded();
-        if is_enough || is_lost {
+        //= https://www.rfc-editor.org/rfc/rfc6675#section-5.1
+        //# In addition, a new recovery phase (as described in Section 5) MUST NOT be initiated until HighACK is
+        //# greater than or equal to the new value of RecoveryPoint.
+        if (is_enough || is_lost) && window.phase == Phase::Open {
             window.begin_reaction();
             window.phase = Phase::Recovery;
             window.cwnd = window.ssthresh;

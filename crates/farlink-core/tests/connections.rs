@@ -1,0 +1,209 @@
+//! Two TCP connections over a network that loses, repeats, reorders and delays: the stream arrives, byte for byte.
+
+mod pair;
+
+use farlink_core::protocol::tcp::variant::Variant;
+use farlink_core::protocol::tcp::{Flags, SackBlock, Segment, TcpConfig, Timestamps};
+use farlink_core::{Endpoint, Event, Time, Virtual};
+use pair::{Content, Pair, configs, count, faults, small};
+use proptest::prelude::*;
+
+/// Long enough for any number of timeouts that the faults can cause.
+const LONG: Time = Time::from_secs(100_000);
+
+fn transfer<D: Content>(
+    config: &TcpConfig,
+    seed: u64,
+    faults: &[pair::Fault],
+    bytes: [usize; 2],
+    piece: usize,
+) -> Pair<D> {
+    let mut pair = Pair::new(config, seed, faults);
+    pair.write_all(0, bytes[0], piece);
+    pair.write_all(1, bytes[1], piece);
+    pair.run_until(LONG);
+    pair
+}
+
+proptest! {
+    /// Both directions at once, with every option, over any network.
+    #[test]
+    fn the_stream_arrives_as_it_was_written(
+        config in configs(), seed: u64, faults in faults(), bytes in [0_usize..6_000, 0_usize..3_000], piece in 1_usize..4_000,
+    ) {
+        transfer::<Vec<u8>>(&config, seed, &faults, bytes, piece).assert_done(bytes);
+    }
+
+    /// The engine carries lengths, the wire bytes: the same machine, step by step.
+    #[test]
+    fn lengths_and_bytes_behave_alike(
+        config in configs(), seed: u64, faults in faults(), bytes in [0_usize..6_000, 0_usize..3_000],
+    ) {
+        let whole = usize::MAX; // one write, since joined lengths know no boundary
+        let real = transfer::<Vec<u8>>(&config, seed, &faults, bytes, whole);
+        let lengths = transfer::<Virtual>(&config, seed, &faults, bytes, whole);
+        prop_assert_eq!(real.log, lengths.log);
+        prop_assert_eq!(real.events, lengths.events);
+    }
+
+    /// A driver may call `handle_timeout` whenever it likes.
+    #[test]
+    fn early_and_repeated_timeouts_do_nothing(
+        config in configs(), seed: u64, faults in faults(), bytes in [0_usize..6_000, 0_usize..3_000],
+    ) {
+        let calm = transfer::<Virtual>(&config, seed, &faults, bytes, 2_000);
+        let mut impatient = Pair::<Virtual>::new(&config, seed, &faults);
+        impatient.is_impatient = true;
+        impatient.write_all(0, bytes[0], 2_000);
+        impatient.write_all(1, bytes[1], 2_000);
+        impatient.run_until(LONG);
+        prop_assert_eq!(calm.log, impatient.log);
+    }
+
+    /// A reader that sleeps shuts the window; when it wakes, everything arrives, even if the news of that is lost.
+    #[test]
+    fn a_shut_window_opens_again(
+        config in configs(), seed: u64, faults in faults(), bytes in 1_000_usize..8_000, asleep_s in 1_u64..300,
+        lost_after in 0_usize..4,
+    ) {
+        let config = TcpConfig { receive_window_segments: Some(count(4)), ..config };
+        let mut pair = Pair::<Vec<u8>>::new(&config, seed, &faults);
+        pair.is_reader_asleep[1] = true;
+        pair.write_all(0, bytes, 500);
+        pair.write_all(1, 0, 1);
+        pair.run_until(Time::from_secs(asleep_s));
+        prop_assert_eq!(pair.received[1], 0);
+        pair.is_reader_asleep[1] = false;
+        pair.faults = std::iter::repeat_n(pair::Fault::Lose, lost_after).collect();
+        pair.run_until(LONG);
+        pair.assert_done([bytes, 0]);
+    }
+
+    /// What nobody sent, and what was sent long ago, neither panics nor reaches the application.
+    #[test]
+    fn garbage_is_dropped(
+        config in configs(), seed: u64, faults in faults(), bytes in [500_usize..4_000, 0_usize..2_000],
+        garbage in proptest::collection::vec((garbage(), 0_u64..3_000, 0_usize..2), 1..40),
+    ) {
+        // A segment with the right numbers cannot be told from the peer's: what is forged here has wrong ones.
+        let mut pair = Pair::<Vec<u8>>::new(&config, seed, &faults);
+        pair.write_all(0, bytes[0], 700);
+        pair.write_all(1, bytes[1], 700);
+        pair.pump(0);
+        pair.pump(1);
+        let is_connected = |pair: &Pair<Vec<u8>>| pair.events.iter().all(|events| events.contains(&Event::Connected));
+        while !is_connected(&pair) && pair.step(LONG) {}
+        for (forged, ms, to) in garbage {
+            let initial = [seed as u32, (seed >> 32) as u32];
+            let segment = forged.segment(initial[1 - to], initial[to]);
+            pair.insert(pair.now + Time::from_millis(ms), to, segment);
+        }
+        pair.run_until(LONG);
+        pair.assert_done(bytes);
+    }
+}
+
+/// A forged segment, its numbers counted from the initial ones of both sides.
+#[derive(Clone, Debug)]
+struct Forged {
+    seq: u32,
+    ack: u32,
+    flags: u8,
+    window: u16,
+    timestamps: Option<Timestamps>,
+    sack: Vec<(u32, u32)>,
+    bytes: usize,
+}
+
+impl Forged {
+    fn segment(&self, peer_initial: u32, own_initial: u32) -> Segment<Vec<u8>> {
+        let mut segment = Segment {
+            seq: peer_initial.wrapping_add(self.seq),
+            ack: own_initial.wrapping_add(self.ack),
+            flags: Flags(self.flags),
+            header_bytes: 40,
+            window: self.window,
+            timestamps: self.timestamps,
+            payload: vec![0xee; self.bytes],
+            ..Segment::default()
+        };
+        for &(left, right) in &self.sack {
+            segment
+                .sack
+                .push(SackBlock { left: own_initial.wrapping_add(left), right: own_initial.wrapping_add(right) });
+        }
+        segment
+    }
+}
+
+fn garbage() -> impl Strategy<Value = Forged> {
+    // Far from any window, or right before the first byte of the stream.
+    let far = 0x1000_0000_u32..0xf000_0000;
+    let place = prop_oneof![
+        (far.clone(), 0_usize..200),
+        (0_u32..300).prop_map(|before| (0_u32.wrapping_sub(before), before as usize)),
+        // Begins before the stream and wants to end before its first byte, too.
+        (1_u32..300, 0_usize..300).prop_map(|(before, len)| (0_u32.wrapping_sub(before), len.min(before as usize))),
+    ];
+    let timestamps =
+        proptest::option::of((any::<u32>(), any::<u32>()).prop_map(|(value, echo)| Timestamps { value, echo }));
+    let sack = proptest::collection::vec((0_u32..9_000, 0_u32..9_000), 0..5);
+    let ack = prop_oneof![far, Just(0_u32), (0_u32..5_000).prop_map(|before| 0_u32.wrapping_sub(before))];
+    (place, ack, any::<u8>(), any::<u16>(), timestamps, sack).prop_map(
+        |((seq, bytes), ack, flags, window, timestamps, sack)| Forged {
+            seq,
+            ack,
+            flags,
+            window,
+            timestamps,
+            sack,
+            bytes,
+        },
+    )
+}
+
+/// Garbage that overlaps the start of the number space, with lengths that would wrap around it.
+#[test]
+fn a_segment_from_before_the_stream_is_old() {
+    for variant in Variant::ALL {
+        let config = TcpConfig { handshake: false, ..small(*variant) };
+        let mut pair = Pair::<Vec<u8>>::new(&config, 0, &[]);
+        pair.insert(
+            Time::ZERO,
+            1,
+            Segment {
+                seq: 0_u32.wrapping_sub(50),
+                flags: Flags::ACK.with(Flags::FIN),
+                payload: vec![0xee; 51],
+                ..Segment::default()
+            },
+        );
+        pair.write_all(0, 1_000, 1_000);
+        pair.write_all(1, 0, 1);
+        pair.run_until(LONG);
+        pair.assert_done([1_000, 0]);
+    }
+}
+
+/// The persist timer asks with one byte, at intervals that double, and never gives up (RFC 9293, section 3.8.6.1).
+#[test]
+fn a_shut_window_is_probed_with_one_byte_and_back_off() {
+    let config = TcpConfig { receive_window_segments: Some(count(2)), ..small(Variant::Reno) };
+    let mut pair = Pair::<Vec<u8>>::new(&config, 7, &[]);
+    pair.is_reader_asleep[1] = true;
+    pair.write_all(0, 1_000, 1_000);
+    pair.write_all(1, 0, 1);
+    pair.run_until(Time::from_secs(200));
+
+    let probes: Vec<f64> = pair
+        .log
+        .iter()
+        .filter(|sent| sent.1 == 0 && sent.2.payload == Virtual(1))
+        .map(|sent| sent.0.as_secs_f64())
+        .collect();
+    assert!(probes.len() >= 5, "{probes:?}");
+    let gaps: Vec<f64> = probes.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.windows(2).all(|pair| pair[1] >= 1.9 * pair[0] || pair[1] >= 59.0), "{gaps:?}");
+    assert!(gaps.iter().all(|gap| *gap <= 60.1), "{gaps:?}");
+    assert_eq!(pair.ends[0].counters().fast_retransmits, 0, "answers to probes are not duplicate acknowledgements");
+}

@@ -1,0 +1,256 @@
+//! Two connections and the network between them, driven by hand in virtual time: no engine, no link, no channel.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::collections::{BTreeMap, VecDeque};
+
+use farlink_core::payload::{Payload, Virtual};
+use farlink_core::protocol::tcp::variant::Variant;
+use farlink_core::protocol::tcp::{Connection, RtoConfig, Segment, TcpConfig};
+use farlink_core::units::{Count, PositiveSeconds, Seconds};
+use farlink_core::{Endpoint, Event, PathId, Rx, Stream, Time};
+use proptest::prelude::*;
+
+/// What the network does to one segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fault {
+    Lose,
+    /// It arrives after so many milliseconds: unequal delays reorder.
+    Delay(u64),
+    /// It arrives twice.
+    Twice(u64, u64),
+}
+
+/// Payload that knows which stream it belongs to.
+pub(crate) trait Content: Payload {
+    fn of_stream(side: usize, start: usize, len: usize) -> Self;
+    /// Whether this is what stands there in the stream of `side`.
+    fn is_of_stream(&self, side: usize, start: usize) -> bool;
+}
+
+fn byte(side: usize, at: usize) -> u8 {
+    // Periods of 251 and 241 are prime to every segment size in use, so shifted data is found out.
+    if side == 0 { (at % 251) as u8 } else { (at % 241) as u8 ^ 0x80 }
+}
+
+impl Content for Vec<u8> {
+    fn of_stream(side: usize, start: usize, len: usize) -> Self {
+        (start..start + len).map(|at| byte(side, at)).collect()
+    }
+    fn is_of_stream(&self, side: usize, start: usize) -> bool {
+        self.iter().enumerate().all(|(i, &found)| found == byte(side, start + i))
+    }
+}
+
+impl Content for Virtual {
+    fn of_stream(_side: usize, _start: usize, len: usize) -> Self {
+        Virtual(len as u32)
+    }
+    fn is_of_stream(&self, _side: usize, _start: usize) -> bool {
+        true
+    }
+}
+
+/// A segment that left a side.
+pub(crate) type Sent = (Time, usize, Segment<Virtual>);
+
+/// What is under way: a segment to a side.
+type Arrival<D> = (usize, Segment<D>);
+
+/// Delay of a network without faults.
+pub(crate) const ONE_WAY: Time = Time::from_millis(20);
+
+pub(crate) struct Pair<D> {
+    pub(crate) ends: [Connection<D>; 2],
+    pub(crate) now: Time,
+    /// Consumed one per segment sent; when they are used up, everything arrives after [`ONE_WAY`].
+    pub(crate) faults: VecDeque<Fault>,
+    under_way: BTreeMap<(Time, u64), Arrival<D>>,
+    count: u64,
+    pub(crate) received: [usize; 2],
+    pub(crate) events: [Vec<Event>; 2],
+    /// Applications that do not read for now.
+    pub(crate) is_reader_asleep: [bool; 2],
+    pub(crate) log: Vec<Sent>,
+    /// Ask for timeouts that are not due, again and again.
+    pub(crate) is_impatient: bool,
+}
+
+impl<D: Content> Pair<D> {
+    pub(crate) fn new(config: &TcpConfig, seed: u64, faults: &[Fault]) -> Self {
+        let (active, passive) = Connection::pair(config, seed);
+        Pair {
+            ends: [active, passive],
+            now: Time::ZERO,
+            faults: faults.iter().copied().collect(),
+            under_way: BTreeMap::new(),
+            count: 0,
+            received: [0; 2],
+            events: [vec![], vec![]],
+            is_reader_asleep: [false; 2],
+            log: Vec::new(),
+            is_impatient: false,
+        }
+    }
+
+    /// An application writes its whole stream in pieces, and closes.
+    pub(crate) fn write_all(&mut self, side: usize, bytes: usize, piece: usize) {
+        let mut at = 0;
+        while at < bytes {
+            let len = piece.min(bytes - at);
+            let mut data = D::of_stream(side, at, len);
+            assert_eq!(self.ends[side].write(self.now, &mut data), len);
+            at += len;
+        }
+        self.ends[side].close(self.now);
+    }
+
+    pub(crate) fn insert(&mut self, at: Time, to: usize, segment: Segment<D>) {
+        self.count += 1;
+        self.under_way.insert((at, self.count), (to, segment));
+    }
+
+    /// Lets a side read, send and tell.
+    pub(crate) fn pump(&mut self, side: usize) {
+        if !self.is_reader_asleep[side] {
+            self.read(side);
+        }
+        while let Some(transmit) = self.ends[side].poll_transmit(self.now, PathId::ONLY) {
+            self.send(side, transmit.packet);
+        }
+        while let Some(event) = self.ends[side].poll_event() {
+            self.events[side].push(event);
+        }
+    }
+
+    fn read(&mut self, side: usize) {
+        while let Some(data) = self.ends[side].read() {
+            assert!(data.is_of_stream(1 - side, self.received[side]), "side {side} read something else than was sent");
+            self.received[side] += data.len();
+        }
+    }
+
+    fn send(&mut self, side: usize, segment: Segment<D>) {
+        self.log.push((self.now, side, without_content(&segment)));
+        assert!(self.log.len() < 200_000, "this does not end");
+        let after = |ms| self.now + Time::from_millis(ms);
+        let arrivals = match self.faults.pop_front() {
+            None => vec![self.now + ONE_WAY],
+            Some(Fault::Lose) => vec![],
+            Some(Fault::Delay(ms)) => vec![after(ms)],
+            Some(Fault::Twice(first, second)) => vec![after(first), after(second)],
+        };
+        for at in arrivals {
+            self.insert(at, 1 - side, segment.clone());
+        }
+    }
+
+    /// The next thing happens; `false` if there is none, or none before `end`.
+    pub(crate) fn step(&mut self, end: Time) -> bool {
+        let arrival = self.under_way.first_key_value().map(|(&key, _)| key);
+        let timeouts = [0, 1].map(|side| self.ends[side].poll_timeout().unwrap_or(Time::NEVER));
+        let timeout = timeouts[0].min(timeouts[1]);
+        let next = arrival.map_or(Time::NEVER, |(at, _)| at).min(timeout);
+        if next == Time::NEVER || next > end {
+            return false;
+        }
+        if self.is_impatient && next > self.now {
+            let early = Time::from_ps(next.as_ps() - 1);
+            for side in [0, 1] {
+                self.ends[side].handle_timeout(early);
+                self.ends[side].handle_timeout(early);
+            }
+        }
+        self.now = next;
+        if let Some(key) = arrival.filter(|(at, _)| *at <= timeout) {
+            let (to, segment) = self.under_way.remove(&key).expect("it is the first");
+            self.ends[to].handle_packet(next, &segment, Rx::default());
+            self.pump(to);
+        } else {
+            let side = usize::from(timeouts[1] < timeouts[0]);
+            self.ends[side].handle_timeout(next);
+            if self.is_impatient {
+                self.pump(side);
+                self.ends[side].handle_timeout(next);
+            }
+            self.pump(side);
+        }
+        true
+    }
+
+    pub(crate) fn run_until(&mut self, end: Time) {
+        self.pump(0);
+        self.pump(1);
+        while self.step(end) {}
+    }
+
+    /// Everything that was asked for has happened, and nothing more will.
+    pub(crate) fn assert_done(&self, bytes: [usize; 2]) {
+        assert_eq!(self.received, [bytes[1], bytes[0]], "bytes received");
+        for side in [0, 1] {
+            assert!(self.events[side].contains(&Event::Closed), "side {side}: {:?}", self.events[side]);
+            assert_eq!(self.events[side].first(), Some(&Event::Connected));
+            assert_eq!(self.ends[side].poll_timeout(), None, "side {side} waits for nothing");
+        }
+    }
+}
+
+pub(crate) fn without_content<D: Payload>(segment: &Segment<D>) -> Segment<Virtual> {
+    let Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, ref payload } = *segment;
+    Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, payload: Virtual(payload.len() as u32) }
+}
+
+pub(crate) fn count(n: u64) -> Count {
+    Count::new(n as f64).unwrap()
+}
+
+/// A connection of small segments, so that a few kilobytes make many; large enough windows.
+pub(crate) fn small(variant: Variant) -> TcpConfig {
+    TcpConfig { variant, segment_bytes: count(100), max_window_segments: count(30), ..TcpConfig::default() }
+}
+
+/// Every option, and windows down to one segment.
+pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
+    let flags = any::<[bool; 7]>();
+    let windows = (1_u64..12, proptest::option::of(1_u64..12), 1_u64..25, proptest::option::of(1_u64..10));
+    let rto = (prop_oneof![Just(0.0), Just(0.2), Just(1.0)], prop_oneof![Just(0.0), Just(0.001), Just(0.1)]);
+    let variant = proptest::sample::select(Variant::ALL);
+    (variant, flags, windows, rto, 1_u64..150, 1_u64..6).prop_map(
+        |(variant, flags, windows, (minimum_s, granularity_s), segment_bytes, threshold)| {
+            let [delayed_ack, limited_transmit, handshake, fin, timestamps, recover_guard, restart_after_idle] = flags;
+            let (initial_window, ssthresh, max_window, receive_window) = windows;
+            TcpConfig {
+                variant,
+                segment_bytes: count(segment_bytes),
+                initial_window_segments: count(initial_window),
+                initial_ssthresh_segments: ssthresh.map(count),
+                max_window_segments: count(max_window),
+                receive_window_segments: receive_window.map(count),
+                duplicate_ack_threshold: count(threshold),
+                limited_transmit,
+                delayed_ack,
+                delayed_ack_timeout_s: PositiveSeconds::new(0.1).unwrap(),
+                handshake,
+                fin,
+                timestamps,
+                recover_guard,
+                restart_after_idle,
+                rto: RtoConfig {
+                    minimum_s: Seconds::new(minimum_s).unwrap(),
+                    granularity_s: Seconds::new(granularity_s).unwrap(),
+                    ..RtoConfig::default()
+                },
+                ..TcpConfig::default()
+            }
+        },
+    )
+}
+
+/// A network that is bad for a while, at most as long as there are faults.
+pub(crate) fn faults() -> impl Strategy<Value = Vec<Fault>> {
+    let fault = prop_oneof![
+        3 => (1_u64..60).prop_map(Fault::Delay),
+        2 => Just(Fault::Lose),
+        1 => (1_u64..60, 1_u64..3_000).prop_map(|(first, second)| Fault::Twice(first, second)),
+    ];
+    proptest::collection::vec(fault, 0..120)
+}

@@ -1,0 +1,141 @@
+//! Captures of simulated runs, read by tshark: what it sees is what the engine did.
+
+mod common;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use common::{expanded, losses, real, run, scenario, set};
+use farlink_sim::trace_run;
+use serde_json::{Value, json};
+
+/// A file over a lossy link, for every version. The recording gives each run losses in singles and in bursts.
+fn lossy(variant: &str) -> Value {
+    let lost: Vec<bool> =
+        (0..300_u32).map(|frame| [40, 90, 92, 95, 150, 151, 152, 200, 290].contains(&frame)).collect();
+    let channel = json!({ "kind": "packet-trace", "file": losses("singles-and-bursts", &lost), "offset": 0 });
+    scenario(&[
+        ("runs", 1.into()),
+        ("duration_s", 200.into()),
+        ("link.channel", channel),
+        ("transport.tcp.variant", variant.into()),
+        ("flow", json!({ "file": { "transport": "tcp", "traffic": { "kind": "file", "bytes": 5e5 } } })),
+    ])
+}
+
+fn capture(scenario: &Value) -> Vec<u8> {
+    trace_run(&expanded(scenario), 0, 0, false, true).unwrap().pcapng.unwrap()
+}
+
+/// One number of the only run's aggregate.
+fn figure(scenario: &Value, quantity: &str) -> f64 {
+    *real(&run(scenario, 1).rows, quantity).last().unwrap()
+}
+
+/// The fields of every packet; `None`, and a line that says so, where tshark is not installed.
+fn tshark(name: &str, capture: &[u8], fields: &[&str]) -> Option<Vec<Vec<String>>> {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.pcapng"));
+    std::fs::write(&file, capture).unwrap();
+    let mut command = Command::new("tshark");
+    command.args(["-n", "-T", "fields", "-o", "tcp.relative_sequence_numbers:TRUE", "-r"]).arg(&file);
+    fields.iter().for_each(|field| {
+        command.args(["-e", field]);
+    });
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("skipped: tshark cannot be run ({error}); Debian's package is tshark");
+            return None;
+        }
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    Some(text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect())
+}
+
+const FIELDS: [&str; 9] = [
+    "frame.protocols",
+    "_ws.malformed",
+    "ip.src",
+    "tcp.seq",
+    "tcp.len",
+    "tcp.options.sack_le",
+    "tcp.flags.syn",
+    "tcp.options.sack_perm",
+    "tcp.analysis.retransmission",
+];
+
+#[test]
+fn tshark_finds_the_retransmissions_that_the_table_counts() {
+    for variant in ["tahoe", "reno", "newreno", "sack"] {
+        for timestamps in [false, true] {
+            let mut scenario = lossy(variant);
+            set(&mut scenario, "transport.tcp.timestamps", timestamps.into());
+            let name = format!("{variant}-{timestamps}");
+            let Some(packets) = tshark(&name, &capture(&scenario), &FIELDS) else { return };
+
+            for packet in &packets {
+                assert_eq!((packet[0].as_str(), packet[1].as_str()), ("raw:ip:tcp", ""), "{packet:?}");
+            }
+            let syns: Vec<_> = packets.iter().filter(|packet| packet[6] == "True" || packet[6] == "1").collect();
+            assert_eq!(syns.len(), 2, "SYN and SYN-ACK");
+            assert!(syns.iter().all(|syn| syn[7].is_empty() != (variant == "sack")), "{syns:?}");
+            let reports = packets.iter().filter(|packet| !packet[5].is_empty()).count();
+            assert_eq!(reports > 0, variant == "sack", "{reports} packets with SACK blocks");
+
+            let is_data = |packet: &&Vec<String>| packet[2] == "10.0.0.1" && packet[4] != "0";
+            // Bytes below the highest sent before, counted by hand, ...
+            let (mut highest, mut again) = (0, 0);
+            for packet in packets.iter().filter(is_data) {
+                let (seq, len): (u64, u64) = (packet[3].parse().unwrap(), packet[4].parse().unwrap());
+                again += highest.min(seq + len).saturating_sub(seq);
+                highest = highest.max(seq + len);
+            }
+            assert_eq!(again as f64, figure(&scenario, "retransmitted_bytes"), "{name}");
+            // ... and by tshark, which calls no first transmission one.
+            let marked = packets.iter().filter(is_data).filter(|packet| !packet[8].is_empty());
+            let marked_bytes: u64 = marked.map(|packet| packet[4].parse::<u64>().unwrap()).sum();
+            assert_eq!(marked_bytes, again, "{name}: tshark's retransmissions");
+        }
+    }
+}
+
+#[test]
+fn tshark_sees_every_datagram() {
+    let cbr = json!({ "kind": "cbr", "rate_bps": 1e5, "payload_bytes": 2000, "bytes": 40_000 });
+    let scenario = scenario(&[
+        ("runs", 1.into()),
+        ("link.channel", json!({ "kind": "loss", "loss": 0.3 })),
+        ("transport.udp", json!({ "kind": "udp", "segment_bytes": 1472 })),
+        ("flow", json!({ "stream": { "transport": "udp", "traffic": cbr } })),
+    ]);
+    let fields = ["frame.protocols", "_ws.malformed", "frame.len"];
+    let Some(packets) = tshark("datagrams", &capture(&scenario), &fields) else { return };
+    assert_eq!(packets.len(), 40, "each write makes two");
+    for packet in &packets {
+        assert!(packet[0].starts_with("raw:ip:udp") && packet[1].is_empty(), "{packet:?}");
+    }
+    let bytes: u64 = packets.iter().map(|packet| packet[2].parse::<u64>().unwrap()).sum();
+    assert_eq!(bytes as f64, figure(&scenario, "sent_bytes"));
+}
+
+/// Several flows are several conversations, and the series beside the capture tell the same story.
+#[test]
+fn flows_have_ports_of_their_own_and_series_agree() {
+    let mut scenario = lossy("sack");
+    set(&mut scenario, "flow.file.count", 3.into());
+    set(&mut scenario, "measure", json!({ "series": ["sent_sequence", "retransmitted_sequence", "cwnd"] }));
+    let traced = trace_run(&expanded(&scenario), 0, 0, true, true).unwrap();
+    let count = |quantity| traced.series.quantity.iter().filter(|name| **name == quantity).count();
+    assert!(count("cwnd") > 50);
+    assert!(traced.series.time_s.is_sorted());
+    let fields = ["tcp.srcport", "ip.src", "tcp.len", "_ws.malformed"];
+    let Some(packets) = tshark("flows", &traced.pcapng.unwrap(), &fields) else { return };
+    let data: Vec<_> = packets.iter().filter(|packet| packet[1] == "10.0.0.1" && packet[2] != "0").collect();
+    assert_eq!(data.len(), count("sent_sequence") + count("retransmitted_sequence"));
+    let mut ports: Vec<_> = data.iter().map(|packet| &packet[0]).collect();
+    ports.sort();
+    ports.dedup();
+    assert_eq!(ports.len(), 3);
+    assert!(packets.iter().all(|packet| packet[3].is_empty()));
+}

@@ -1,0 +1,159 @@
+//! What the engine's tests share: scenarios from JSON, columns of tables, trace files, random scenarios.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+pub(crate) mod random;
+
+use std::io::{Cursor, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use farlink_core::scenario::{Expanded, expand};
+use farlink_sim::engine::{NoTrace, RunResult, Setup, simulate};
+use farlink_sim::{Column, Options, Output, RunError, Table, TraceFiles, resolve};
+use serde_json::{Value, json};
+
+/// One hop, one transport, one flow of bulk data; `changes` replace or add keys at dotted paths.
+pub(crate) fn scenario(changes: &[(&str, Value)]) -> Value {
+    let mut scenario = json!({
+        "duration_s": 20,
+        "runs": 2,
+        "link": { "rate_bps": 1e6, "delay_s": 0.05, "queue_packets": 50 },
+        "transport": { "tcp": { "kind": "tcp", "variant": "sack", "segment_bytes": 1000 } },
+        "flow": { "bulk": { "transport": "tcp", "traffic": { "kind": "bulk" } } },
+    });
+    for (path, value) in changes {
+        set(&mut scenario, path, value.clone());
+    }
+    scenario
+}
+
+/// Sets a key at a dotted path; `null` removes it.
+pub(crate) fn set(scenario: &mut Value, path: &str, value: Value) {
+    let (table, key) = path.rsplit_once('.').unwrap_or(("", path));
+    let table = table.split('.').filter(|key| !key.is_empty()).fold(scenario, |value, key| &mut value[key]);
+    if value.is_null() {
+        table.as_object_mut().unwrap().remove(key);
+    } else {
+        table[key] = value;
+    }
+}
+
+pub(crate) fn expanded(scenario: &Value) -> Expanded {
+    expand(scenario).unwrap_or_else(|error| panic!("{error:?}\n{scenario:#}"))
+}
+
+/// All runs, on as many threads as given.
+pub(crate) fn run(scenario: &Value, threads: usize) -> Output {
+    try_run(scenario, threads).unwrap_or_else(|error| panic!("{error}\n{scenario:#}"))
+}
+
+pub(crate) fn try_run(scenario: &Value, threads: usize) -> Result<Output, RunError> {
+    farlink_sim::run(&expanded(scenario), &Options { threads: Some(threads) }, &|_, _| ControlFlow::Continue(()))
+}
+
+/// The only grid point, ready to run.
+pub(crate) fn setup(scenario: &Value) -> Setup {
+    resolve(&expanded(scenario).points[0].scenario, &TraceFiles::new()).unwrap()
+}
+
+pub(crate) fn once(setup: &Setup, seed: u64) -> RunResult {
+    simulate(setup, seed, 0, &mut NoTrace, &|| false).expect("nobody stops it")
+}
+
+pub(crate) fn real<'a>(table: &'a Table, name: &str) -> &'a [f64] {
+    match column(table, name) {
+        Column::Real(values) => values,
+        other => panic!("{name} is {other:?}"),
+    }
+}
+
+pub(crate) fn text<'a>(table: &'a Table, name: &str) -> &'a [String] {
+    match column(table, name) {
+        Column::Text(values) => values,
+        other => panic!("{name} is {other:?}"),
+    }
+}
+
+pub(crate) fn integer<'a>(table: &'a Table, name: &str) -> &'a [u64] {
+    match column(table, name) {
+        Column::Integer(values) => values,
+        other => panic!("{name} is {other:?}"),
+    }
+}
+
+fn column<'a>(table: &'a Table, name: &str) -> &'a Column {
+    &table.columns.iter().find(|column| column.0 == name).unwrap_or_else(|| panic!("no column {name}")).1
+}
+
+/// Every bit of a table, so that NaN equals NaN and 0 differs from -0.
+pub(crate) fn bits(table: &Table) -> Vec<String> {
+    let column = |column: &Column| match column {
+        Column::Real(values) => format!("{:x?}", values.iter().map(|value| value.to_bits()).collect::<Vec<_>>()),
+        other => format!("{other:?}"),
+    };
+    table.columns.iter().map(|(name, values)| format!("{name}: {}", column(values))).collect()
+}
+
+/// Writes a trace file and gives its path.
+pub(crate) fn trace_file(name: &str, content: &[u8]) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.npz"));
+    // Another test may be reading it: it appears whole.
+    let unfinished = path.with_extension(format!("{:?}", std::thread::current().id()));
+    std::fs::write(&unfinished, content).unwrap();
+    std::fs::rename(&unfinished, &path).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// A recording of losses, one entry per frame.
+pub(crate) fn losses(name: &str, lost: &[bool]) -> String {
+    let bytes: Vec<u8> = lost.iter().map(|&lost| lost.into()).collect();
+    trace_file(name, &npz(&[("lost", npy("|b1", lost.len(), &bytes))], "packet-loss", None))
+}
+
+/// A recording of wrong bits.
+pub(crate) fn bit_errors(name: &str, position: &[u64], bits: u64) -> String {
+    let data: Vec<u8> = position.iter().flat_map(|position| position.to_le_bytes()).collect();
+    let arrays = [("position", npy("<u8", position.len(), &data)), ("bits", scalar("<u8", &bits.to_le_bytes()))];
+    trace_file(name, &npz(&arrays, "bit-errors", None))
+}
+
+/// A series of a rate or a delay.
+pub(crate) fn series(name: &str, kind: &str, quantity: &str, steps: &[(f64, f64)], duration_s: f64) -> String {
+    let floats = |values: Vec<f64>| {
+        npy("<f8", values.len(), &values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>())
+    };
+    let times = floats(steps.iter().map(|step| step.0).collect());
+    let values = floats(steps.iter().map(|step| step.1).collect());
+    trace_file(name, &npz(&[("time_s", times), (quantity, values)], kind, Some(duration_s)))
+}
+
+fn npz(arrays: &[(&str, Vec<u8>)], kind: &str, duration_s: Option<f64>) -> Vec<u8> {
+    let mut meta = json!({ "farlink_trace": 1, "kind": kind });
+    if let Some(duration_s) = duration_s {
+        meta["duration_s"] = duration_s.into();
+    }
+    let letters: Vec<u8> = meta.to_string().chars().flat_map(|letter| u32::from(letter).to_le_bytes()).collect();
+    let meta = scalar(&format!("<U{}", letters.len() / 4), &letters);
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in arrays.iter().chain([&("meta", meta)]) {
+        let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+        writer.start_file(format!("{name}.npy"), stored).unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn npy(descriptor: &str, length: usize, data: &[u8]) -> Vec<u8> {
+    array(descriptor, &format!("({length},)"), data)
+}
+
+fn scalar(descriptor: &str, data: &[u8]) -> Vec<u8> {
+    array(descriptor, "()", data)
+}
+
+fn array(descriptor: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descriptor}', 'fortran_order': False, 'shape': {shape}, }}");
+    let header = format!("{header:<117}\n");
+    let length = (header.len() as u16).to_le_bytes();
+    [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), data].concat()
+}

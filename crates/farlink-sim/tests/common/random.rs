@@ -1,0 +1,190 @@
+//! Random scenarios: every kind of hop, channel, traffic, transport and option that there is.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Map, Value, json};
+
+use super::{bit_errors, losses, series};
+
+/// Some seconds of one to three hops with one to five flows.
+pub(crate) fn scenarios() -> impl Strategy<Value = Value> {
+    (vec(hops(), 1..4), vec((transports(), flows()), 1..6), 1.0..15.0_f64, select(&[0.0, 0.0, 0.5][..])).prop_map(
+        |(hops, flows, duration_s, warmup_s)| {
+            let names: Vec<String> = (0..hops.len()).map(|i| format!("h{i}")).collect();
+            let mut transport = Map::new();
+            let mut flow = Map::new();
+            for (i, (config, mut table)) in flows.into_iter().enumerate() {
+                // A transport without a rate of its own, or a datagram's, is not for endless data.
+                if config["kind"] == "udp" && table["traffic"]["kind"] == "bulk" {
+                    table["traffic"] = json!({ "kind": "cbr", "rate_bps": 1e5, "payload_bytes": 700 });
+                }
+                table["transport"] = format!("t{i}").into();
+                transport.insert(format!("t{i}"), config);
+                flow.insert(format!("f{i}"), table);
+            }
+            json!({
+                "duration_s": duration_s,
+                "measure": { "warmup_s": warmup_s },
+                "path": names,
+                "hop": names.iter().cloned().zip(hops).collect::<Map<_, _>>(),
+                "transport": transport,
+                "flow": flow,
+            })
+        },
+    )
+}
+
+fn hops() -> impl Strategy<Value = Value> {
+    let rate = prop_oneof![
+        5 => (4.0..6.7_f64).prop_map(|exponent| json!(10_f64.powf(exponent))),
+        1 => Just(json!({ "kind": "rate-trace", "file": a_rate() })),
+    ];
+    let delay = prop_oneof![
+        5 => (0.0..0.3_f64).prop_map(|s| json!(s)),
+        1 => Just(json!({ "kind": "delay-trace", "file": a_delay() })),
+    ];
+    let queue = || {
+        prop_oneof![
+            Just(("unlimited", 0)),
+            (1_u64..100_000).prop_map(|n| ("queue_bytes", n)),
+            (1_u64..60).prop_map(|n| ("queue_packets", n)),
+        ]
+    };
+    let back = (proptest::option::of(4.0..6.7_f64), queue(), channels());
+    (rate, delay, queue(), select(&["fifo", "overtake"][..]), channels(), back).prop_map(
+        |(rate, delay, queue, ordering, channel, (back_rate, back_queue, back_channel))| {
+            let mut back = json!({ "channel": back_channel });
+            if let Some(exponent) = back_rate {
+                back["rate_bps"] = json!(10_f64.powf(exponent));
+            }
+            let mut hop = json!({
+                "rate_bps": rate, "delay_s": delay, "ordering": ordering, "channel": channel, "return": null,
+            });
+            for (table, (key, limit)) in [(&mut hop, queue), (&mut back, back_queue)] {
+                if limit > 0 {
+                    table[key] = limit.into();
+                }
+            }
+            hop["return"] = back;
+            hop
+        },
+    )
+}
+
+/// Every kind of channel; half of the links are clear.
+pub(crate) fn channels() -> impl Strategy<Value = Value> {
+    let simple = prop_oneof![
+        (0.0..0.3_f64).prop_map(|loss| json!({ "kind": "loss", "loss": loss })),
+        (3.5..7.0_f64).prop_map(|exponent| json!({ "kind": "ber", "ber": 10_f64.powf(-exponent) })),
+        (0.0..0.1_f64, 0.1..1.0_f64, 0.0..1.0_f64).prop_map(|(leave, back, loss)| json!({
+            "kind": "gilbert-elliott", "p_good_to_bad": leave, "p_bad_to_good": back, "loss_bad": loss,
+        })),
+        (0.0..1e-5_f64, 1e-4..1e-2_f64, 0.0..0.01_f64).prop_map(|(leave, back, ber)| json!({
+            "kind": "gilbert-elliott", "per": "bit", "p_good_to_bad": leave, "p_bad_to_good": back, "ber_bad": ber,
+        })),
+        (0.0..0.1_f64, 0.01..1.0_f64)
+            .prop_map(|(loss, round_s)| json!({ "kind": "round-loss", "loss": loss, "round_s": round_s })),
+        (1.0..5.0_f64, 0.01..0.9_f64)
+            .prop_map(|(period_s, down_s)| json!({ "kind": "outage", "period_s": period_s, "down_s": down_s })),
+        (0.1..1.0_f64, 0.01..0.9_f64)
+            .prop_map(|(rate_per_s, down_s)| json!({ "kind": "outage", "rate_per_s": rate_per_s, "down_s": down_s })),
+        Just(json!({ "kind": "outage", "schedule": [[0.0, 0.2], [1.0, 2.0]] })),
+        Just(json!({ "kind": "packet-trace", "file": some_losses() })),
+        Just(json!({ "kind": "bit-trace", "file": some_bit_errors(), "offset": 0 })),
+    ];
+    let chain = vec(simple, 1..3).prop_map(|stages| match &stages[..] {
+        [only] => only.clone(),
+        _ => json!({ "kind": "chain", "stages": stages }),
+    });
+    prop_oneof![Just(json!({ "kind": "none" })), chain]
+}
+
+/// TCP with any option, or UDP.
+pub(crate) fn transports() -> impl Strategy<Value = Value> {
+    prop_oneof![4 => tcp(), 1 => (100_u64..1500).prop_map(|bytes| json!({ "kind": "udp", "segment_bytes": bytes }))]
+}
+
+pub(crate) fn tcp() -> impl Strategy<Value = Value> {
+    let variant = select(&["tahoe", "reno", "newreno", "sack"][..]);
+    let switches = any::<[bool; 7]>();
+    let windows = (1_u64..20, proptest::option::of(1_u64..50), 1_u64..200, proptest::option::of(1_u64..100));
+    let rto = (select(&[0.0, 0.2, 1.0][..]), select(&[0.0, 0.001, 0.1, 0.5][..]), 1_u64..64);
+    (variant, switches, windows, rto, 40_u64..1460, 1_u64..6, 40_u64..80).prop_map(
+        |(variant, switches, windows, (minimum_s, granularity_s, backoff_limit), segment_bytes, threshold, header)| {
+            let mut config = json!({
+                "kind": "tcp",
+                "variant": variant,
+                "segment_bytes": segment_bytes,
+                "header_bytes": header,
+                "initial_window_segments": windows.0,
+                "max_window_segments": windows.2,
+                "duplicate_ack_threshold": threshold,
+                "rto": { "minimum_s": minimum_s, "granularity_s": granularity_s, "backoff_limit": backoff_limit },
+            });
+            for (key, window) in [("initial_ssthresh_segments", windows.1), ("receive_window_segments", windows.3)] {
+                if let Some(window) = window {
+                    config[key] = window.into();
+                }
+            }
+            let names = [
+                "limited_transmit",
+                "delayed_ack",
+                "handshake",
+                "fin",
+                "timestamps",
+                "recover_guard",
+                "restart_after_idle",
+            ];
+            for (key, switch) in names.into_iter().zip(switches) {
+                config[key] = switch.into();
+            }
+            config
+        },
+    )
+}
+
+fn flows() -> impl Strategy<Value = Value> {
+    let bytes = || (0.0..5.5_f64).prop_map(|exponent| 10_f64.powf(exponent).round());
+    let traffic = prop_oneof![
+        Just(json!({ "kind": "bulk" })),
+        bytes().prop_map(|bytes| json!({ "kind": "file", "bytes": bytes })),
+        (3.0..6.0_f64, 50_u64..3000, proptest::option::of(bytes())).prop_map(|(exponent, payload_bytes, bytes)| {
+            let mut cbr = json!({ "kind": "cbr", "rate_bps": 10_f64.powf(exponent), "payload_bytes": payload_bytes });
+            if let Some(bytes) = bytes {
+                cbr["bytes"] = bytes.into();
+            }
+            cbr
+        }),
+        vec((0.0..5.0_f64, bytes()), 1..4).prop_map(|list| {
+            let list: Vec<Value> = list.iter().map(|(at_s, bytes)| json!({ "at_s": at_s, "bytes": bytes })).collect();
+            json!({ "kind": "transfers", "list": list })
+        }),
+        (0.1..3.0_f64, bytes())
+            .prop_map(|(rate_per_s, bytes)| json!({ "kind": "transfers", "rate_per_s": rate_per_s, "bytes": bytes })),
+    ];
+    (traffic, 1_u64..4, 0.0..0.9_f64, 0.0..1.0_f64).prop_map(|(traffic, count, start_s, start_spread_s)| {
+        json!({ "traffic": traffic, "count": count, "start_s": start_s, "start_spread_s": start_spread_s })
+    })
+}
+
+/// Least delay of [`a_delay`].
+pub(crate) const LEAST_DELAY_S: f64 = 0.02;
+
+fn a_rate() -> String {
+    series("a-rate", "rate", "rate_bps", &[(0.0, 1e6), (0.5, 0.0), (0.7, 3e5), (2.0, 2e6)], 3.0)
+}
+
+fn a_delay() -> String {
+    series("a-delay", "delay", "delay_s", &[(0.0, 0.2), (0.4, LEAST_DELAY_S), (1.1, 0.1), (1.2, 0.05)], 1.5)
+}
+
+fn some_losses() -> String {
+    let lost: Vec<bool> = (0..500_u32).map(|i| i % 17 == 3 || (i / 10) % 20 == 7).collect();
+    losses("some-losses", &lost)
+}
+
+fn some_bit_errors() -> String {
+    let position: Vec<u64> = (0..400_u64).map(|i| i * 30_011 + i * i % 97).collect();
+    bit_errors("some-bit-errors", &position, 12_100_000)
+}

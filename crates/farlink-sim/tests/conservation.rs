@@ -1,0 +1,203 @@
+//! Whatever the scenario: nothing panics, bytes are conserved, nothing is faster than light or the link.
+
+mod common;
+
+use common::random::{LEAST_DELAY_S, channels, scenarios, tcp};
+use common::{once, real, run, setup, text};
+use farlink_core::Time;
+use farlink_sim::engine::{FlowResult, RunResult, Setup, TrafficSetup, TransportSetup};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Bytes that a flow was asked to carry, if that has an end.
+fn asked_bytes(setup: &Setup, flow: &FlowResult) -> Option<u64> {
+    match &setup.flows[flow.spec].traffic {
+        TrafficSetup::Bulk => None,
+        TrafficSetup::File { bytes } | TrafficSetup::Poisson { bytes, .. } => Some(*bytes),
+        TrafficSetup::Cbr { limit_bytes, .. } => *limit_bytes,
+        TrafficSetup::List(list) => Some(list[flow.number as usize % list.len()].1),
+    }
+}
+
+/// The least time that anything needs from end to end.
+fn propagation_s(setup: &Setup) -> f64 {
+    setup.forward.iter().map(|hop| hop.delay.constant().map_or(LEAST_DELAY_S, Time::as_secs_f64)).sum()
+}
+
+/// The rate of the slowest constant hop.
+fn slowest_bps(setup: &Setup) -> f64 {
+    let constant = |hop: &farlink_sim::engine::HopSetup| hop.rate.constant().map_or(f64::INFINITY, |rate| rate.get());
+    setup.forward.iter().map(constant).fold(f64::INFINITY, f64::min)
+}
+
+/// What holds of every run.
+fn check(setup: &Setup, run: &RunResult) -> Result<(), TestCaseError> {
+    prop_assert!(run.end <= setup.duration);
+    let has_warmup = setup.warmup > Time::ZERO;
+    for flow in &run.flows {
+        check_flow(setup, flow, has_warmup)?;
+    }
+    if !has_warmup {
+        let delivered: u64 = run.flows.iter().map(|flow| flow.delivered_bytes).sum();
+        // What arrived went through the slowest hop before the end. A microsecond for rounding.
+        let most = slowest_bps(setup) * (run.end.as_secs_f64() + 1e-6) / 8.0;
+        prop_assert!(delivered as f64 <= most, "{} bytes, at most {}", delivered, most);
+        prop_assert_eq!(run.flows.iter().map(|flow| flow.return_bytes).sum::<u64>(), run.return_bytes);
+    }
+    Ok(())
+}
+
+fn check_flow(setup: &Setup, flow: &FlowResult, has_warmup: bool) -> Result<(), TestCaseError> {
+    let asked = asked_bytes(setup, flow);
+    prop_assert_eq!(flow.is_finite, asked.is_some());
+    if let Some(asked) = asked {
+        prop_assert!(flow.delivered_bytes <= asked);
+        prop_assert_eq!(flow.finished.is_some(), flow.undelivered_bytes == 0);
+        if !has_warmup {
+            prop_assert_eq!(flow.delivered_bytes + flow.undelivered_bytes, asked);
+        }
+    }
+    if let Some(finished) = flow.finished {
+        prop_assert!(finished >= flow.start);
+    }
+    for delay in [&flow.delay, &flow.arrival_delay] {
+        if let Some(mean_s) = delay.mean() {
+            prop_assert!(mean_s >= propagation_s(setup), "delay {} s", mean_s);
+        }
+    }
+    prop_assert_eq!(flow.delay.count, flow.delivered_packets);
+    if has_warmup {
+        return Ok(()); // what was sent before the measurement may be delivered within
+    }
+    let sent_payload = flow.sent_bytes - flow.overhead_bytes;
+    prop_assert!(flow.delivered_packets + flow.lost_packets.min(1) <= flow.sent_packets);
+    prop_assert!(flow.delivered_bytes + flow.retransmitted_bytes <= sent_payload);
+    prop_assert!(flow.lost_packets <= flow.sent_packets);
+    match &setup.flows[flow.spec].transport {
+        TransportSetup::Udp(_) => {
+            prop_assert_eq!(flow.retransmitted_bytes, 0);
+            // Each datagram arrived, was lost, or is under way.
+            prop_assert!(flow.delivered_packets + flow.lost_packets <= flow.sent_packets);
+        }
+        TransportSetup::Tcp(config) => {
+            let segments = config.receive_window_segments.unwrap_or(config.max_window_segments).whole();
+            let offered = segments * config.segment_bytes.whole();
+            // The window field has 16 bits: the offer is rounded up to its unit. SYN and FIN take a number each.
+            let unit = 1 << (0..14).find(|shift| offered >> shift <= 65_535).unwrap_or(14);
+            let most = offered.div_ceil(unit) * unit + 2;
+            prop_assert!(flow.peak_send_buffer_bytes <= most, "{} of {}", flow.peak_send_buffer_bytes, most);
+            prop_assert!(flow.peak_reorder_bytes <= most);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(200)))]
+
+    #[test]
+    fn bytes_are_conserved_in_any_scenario(scenario in scenarios(), seed in 0_u64..1000) {
+        let setup = setup(&scenario);
+        check(&setup, &once(&setup, seed))?;
+    }
+
+    /// Nobody says when to stop: the run ends when everything has arrived, and everything does.
+    #[test]
+    fn a_file_arrives_whole_over_any_channel_of_little_loss(
+        transport in tcp(), channel in channels(), back in channels(), bytes in 1_u64..60_000, queue in 1_u64..50, count in 1_u64..4,
+    ) {
+        let scenario = json!({
+            "link": {
+                "rate_bps": 1e6, "delay_s": 0.05, "queue_packets": queue, "channel": channel,
+                "return": { "channel": back },
+            },
+            "transport": { "tcp": transport },
+            "flow": { "file": { "transport": "tcp", "count": count, "traffic": { "kind": "file", "bytes": bytes } } },
+        });
+        let setup = setup(&scenario);
+        let run = once(&setup, 1);
+        check(&setup, &run)?;
+        for flow in &run.flows {
+            prop_assert_eq!(flow.delivered_bytes, bytes);
+            prop_assert!(flow.finished.is_some());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(60)))]
+
+    /// The table that users see keeps the same laws.
+    #[test]
+    fn rows_keep_to_what_is_possible(mut scenario in scenarios(), seed in 0_u64..1000) {
+        scenario["seed"] = seed.into();
+        scenario["runs"] = 2.into();
+        check_rows(&scenario)?;
+    }
+}
+
+fn check_rows(scenario: &Value) -> Result<(), TestCaseError> {
+    let setup = setup(scenario);
+    let output = run(scenario, 2);
+    prop_assert!(!output.interrupted);
+    let rows = &output.rows;
+    let column = |name| real(rows, name);
+    let is_measured_whole = setup.warmup == Time::ZERO;
+    for (row, flow) in text(rows, "flow").iter().enumerate() {
+        let value = |name| column(name)[row];
+        for quantity in farlink_core::scenario::quantity::names() {
+            let value = value(quantity);
+            prop_assert!(
+                value.is_nan() || (value >= 0.0 && value.is_finite()),
+                "{} of {} is {}",
+                quantity,
+                flow,
+                value
+            );
+        }
+        prop_assert!(value("overhead_bytes") <= value("sent_bytes"));
+        prop_assert!(value("duration_s") <= setup.duration.as_secs_f64());
+        if is_measured_whole {
+            prop_assert!(value("delivered_bytes") + value("overhead_bytes") <= value("sent_bytes"));
+            let loss = value("loss_fraction");
+            prop_assert!(loss.is_nan() || loss <= 1.0);
+            let goodput = value("goodput_bps");
+            prop_assert!(goodput.is_nan() || goodput <= slowest_bps(&setup) * (1.0 + 1e-6), "goodput {}", goodput);
+        }
+        let (median, late) = (value("delay_p50_s"), value("delay_p99_s"));
+        prop_assert!(median.is_nan() || (median <= late && median >= propagation_s(&setup) * 0.99));
+        let is_ok = text(rows, "status")[row] == "ok";
+        prop_assert_eq!(is_ok, text(rows, "reason")[row].is_empty());
+    }
+    // The aggregate is the sum of the flows.
+    for quantity in ["delivered_bytes", "sent_bytes", "retransmitted_bytes", "timeouts", "delivered_packets"] {
+        let (mut of_flows, mut of_all) = (0.0, 0.0);
+        for (flow, value) in text(rows, "flow").iter().zip(column(quantity)) {
+            *(if flow == "all" { &mut of_all } else { &mut of_flows }) += value;
+        }
+        prop_assert_eq!(of_flows, of_all, "{}", quantity);
+    }
+    Ok(())
+}
+
+/// `PROPTEST_CASES` if it asks for more.
+fn cases(usual: u32) -> u32 {
+    std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .map_or(usual, |cases: u32| cases.max(usual))
+}
+
+/// A run in which nothing is left to do, no alarm either, keeps its figures and ends when the last packet has arrived.
+#[test]
+fn datagrams_of_a_file_count_when_the_run_ends_early() {
+    let file = json!({ "transport": "udp", "traffic": { "kind": "file", "bytes": 5000 } });
+    let mut scenario =
+        common::scenario(&[("transport.udp", json!({ "kind": "udp" })), ("flow", json!({ "file": file }))]);
+    for duration_s in [json!(20), Value::Null] {
+        common::set(&mut scenario, "duration_s", duration_s);
+        let run = once(&setup(&scenario), 1);
+        assert_eq!((run.flows[0].delivered_bytes, run.flows[0].sent_packets), (5000, 4));
+        assert_eq!(Some(run.end), run.flows[0].finished);
+    }
+}

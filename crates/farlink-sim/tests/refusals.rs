@@ -1,0 +1,95 @@
+//! What cannot be run is refused before anything runs, with the place, the fault and the remedy.
+
+mod common;
+
+use common::{expanded, losses, scenario, set, trace_file, try_run};
+use farlink_core::scenario::ScenarioError;
+use farlink_sim::{RunError, trace_run};
+use serde_json::{Value, json};
+
+fn refusal(scenario: &Value) -> ScenarioError {
+    match try_run(scenario, 1) {
+        Err(RunError::Scenario(error)) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A lossy link that replays a file.
+fn replay(file: &str) -> Value {
+    scenario(&[("link.channel", json!({ "kind": "packet-trace", "file": file }))])
+}
+
+#[test]
+fn traces_that_cannot_be_used_are_refused_with_their_path() {
+    let whole = std::fs::read(losses("whole", &[false, true, false])).unwrap();
+    let cases = [
+        ("/nowhere/at-all.npz".to_owned(), "no such file"),
+        (trace_file("empty", b""), "not"),
+        (trace_file("truncated", &whole[..whole.len() / 2]), "not"),
+        (trace_file("no-archive", b"lost,0,1,0\n"), "not"),
+        (losses("no-frames", &[]), "lost is empty"),
+        (env!("CARGO_TARGET_TMPDIR").to_owned(), "it is not a file"),
+    ];
+    for (file, why) in cases {
+        let error = refusal(&replay(&file));
+        assert!(error.path.starts_with("link.channel"), "{}: {}", error.path, error);
+        let message = error.to_string();
+        assert!(message.contains(&file) && message.contains(why), "{message}");
+        assert!(!error.remedy.is_empty() && !message.contains('\n') && !error.remedy.contains('\n'));
+    }
+}
+
+#[test]
+fn a_trace_of_another_kind_is_refused() {
+    let file = losses("losses-for-a-rate", &[true, false]);
+    let error = refusal(&scenario(&[("link.rate_bps", json!({ "kind": "rate-trace", "file": file }))]));
+    assert!(error.path.starts_with("link.rate_bps"), "{}", error.path);
+    assert!(error.to_string().contains("packet-loss"), "{error}");
+}
+
+#[test]
+fn a_bad_trace_at_the_last_point_runs_nothing() {
+    let mut study = replay(&losses("fine", &[false, true]));
+    set(&mut study, "grid", json!({ "link.channel.file": [losses("fine", &[false, true]), "/nowhere.npz"] }));
+    let ran = std::sync::atomic::AtomicU64::new(0);
+    let note = |done: u64, _: u64| {
+        ran.fetch_max(done + 1, std::sync::atomic::Ordering::Relaxed);
+        std::ops::ControlFlow::Continue(())
+    };
+    assert!(farlink_sim::run(&expanded(&study), &Default::default(), &note).is_err());
+    assert_eq!(ran.into_inner(), 0, "not even asked for progress");
+}
+
+#[test]
+fn endless_datagrams_are_refused() {
+    let error = refusal(&scenario(&[("transport.tcp", json!({ "kind": "udp" }))]));
+    assert_eq!(error.path, "flow.bulk.traffic");
+    assert!(error.remedy.contains("cbr"), "{}", error.remedy);
+}
+
+#[test]
+fn there_is_no_point_beyond_the_last() {
+    let Err(error) = trace_run(&expanded(&scenario(&[])), 1, 0, true, true) else { panic!("there is one point only") };
+    assert!(error.to_string().contains("no grid point 1"), "{error}");
+}
+
+/// A link that carries nothing: the run ends, says so, and gives no number that is not known.
+#[test]
+fn a_dead_link_stalls_and_says_so() {
+    let file = json!({ "transport": "tcp", "traffic": { "kind": "file", "bytes": 1000 } });
+    let dead = scenario(&[("link.channel", json!({ "kind": "loss", "loss": 1 })), ("flow.file", file)]);
+    for duration_s in [json!(30), json!(1e7)] {
+        let mut dead = dead.clone();
+        set(&mut dead, "duration_s", duration_s);
+        let output = common::run(&dead, 1);
+        assert!(common::text(&output.rows, "status").iter().all(|status| status == "stalled"));
+        assert!(common::text(&output.rows, "reason").iter().all(|reason| !reason.is_empty()));
+        assert!(common::real(&output.rows, "delay_mean_s").iter().all(|delay| delay.is_nan()));
+        assert!(common::real(&output.rows, "delivered_bytes").iter().all(|bytes| *bytes == 0.0));
+    }
+    // Nobody says when to stop: the clock's end does.
+    let mut forever = dead;
+    set(&mut forever, "duration_s", Value::Null);
+    set(&mut forever, "flow.bulk", Value::Null);
+    assert!(common::text(&common::run(&forever, 1).rows, "status").iter().all(|status| status == "stalled"));
+}
