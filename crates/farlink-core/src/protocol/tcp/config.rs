@@ -96,7 +96,8 @@ pub struct RtoConfig {
     pub k: Whole,
     /// Largest factor that back-off may reach (section 5.5 doubles without limit but for `maximum_s`).
     pub backoff_limit: Count,
-    /// Forget the round-trip estimate once the back-off factor exceeds this (section 5 allows it; ns-2 does so at 8).
+    /// Forget the round-trip estimate once the back-off factor exceeds this (section 5 allows it; BSD and ns-2 do so
+    /// at 8).
     pub forget_above_backoff: Option<Count>,
 }
 
@@ -114,7 +115,7 @@ impl Default for RtoConfig {
             beta: gain(1.0 / 4.0),
             k: Whole::new(4.0).expect("a constant within its range"),
             backoff_limit: Count::new(64.0).expect("a constant within its range"),
-            forget_above_backoff: None,
+            forget_above_backoff: Some(Count::new(8.0).expect("a constant within its range")),
         }
     }
 }

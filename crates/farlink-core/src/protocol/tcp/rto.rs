@@ -5,9 +5,6 @@ use crate::units::Count;
 
 use super::config::RtoConfig;
 
-/// After this factor of back-off the round-trip estimate is forgotten, as BSD and ns-2 do.
-const FORGET_BEYOND: u32 = 8;
-
 /// Round-trip estimate, back-off and the timer itself.
 #[derive(Clone, Debug)]
 pub(super) struct RetransmissionTimer {
@@ -114,12 +111,6 @@ impl RetransmissionTimer {
             //# The host MUST set RTO <- RTO * 2 ("back off the timer").
             self.backoff = self.backoff.saturating_mul(2);
             self.rto = self.rto.times(2).min(self.limits.maximum);
-            if self.backoff > FORGET_BEYOND {
-                //= https://www.rfc-editor.org/rfc/rfc6298#section-5
-                //# a TCP implementation MAY clear SRTT and RTTVAR after backing off the timer multiple times as it is
-                //# likely that the current SRTT and RTTVAR are bogus in this situation.
-                self.srtt = 0.0;
-            }
         }
         if self.backoff > self.limits.forget_above_backoff {
             //= https://www.rfc-editor.org/rfc/rfc6298#section-5
