@@ -207,3 +207,30 @@ fn a_shut_window_is_probed_with_one_byte_and_back_off() {
     assert!(gaps.iter().all(|gap| *gap <= 60.1), "{gaps:?}");
     assert_eq!(pair.ends[0].counters().fast_retransmits, 0, "answers to probes are not duplicate acknowledgements");
 }
+
+/// A reset with the next sequence number ends a connection for good; one with any other does not (RFC 9293, section 3.10.7.4).
+#[test]
+fn only_the_right_reset_is_believed_and_then_nothing_more_is_sent() {
+    for (offset, is_believed) in [(0_u32, true), (1, false), (50, false), (u32::MAX, false), (1 << 31, false)] {
+        let seed = 0x0123_4567_89ab_cdef_u64;
+        let config = small(Variant::NewReno);
+        let mut pair = Pair::<Vec<u8>>::new(&config, seed, &[]);
+        pair.write_all(0, 20_000, 20_000);
+        pair.write_all(1, 0, 1);
+        pair.run_until(Time::from_millis(100));
+        // The server has sent its SYN and no data yet but its FIN: the client expects what stands behind them.
+        let next = pair.log.iter().rev().find(|sent| sent.1 == 0).expect("the client sends").2.ack;
+        let reset = Segment { seq: next.wrapping_add(offset), flags: Flags::RST, ..Segment::default() };
+        pair.insert(pair.now, 0, reset);
+        let before = pair.log.len();
+        pair.run_until(LONG);
+        if is_believed {
+            assert!(pair.events[0].contains(&Event::Aborted(farlink_core::event::Abort::Reset)));
+            let after: Vec<_> = pair.log[before..].iter().filter(|sent| sent.1 == 0).collect();
+            assert!(after.is_empty(), "{after:?}");
+            assert_eq!(pair.ends[0].poll_timeout(), None);
+        } else {
+            pair.assert_done([20_000, 0]);
+        }
+    }
+}
