@@ -159,6 +159,12 @@ impl<D: Payload> Connection<D> {
     #[inline(always)]
     fn handle_acknowledgement(&mut self, now: Time, segment: &Segment<D>) {
         let ack = Self::unwrap(segment.ack, self.initial_seq, self.window.una);
+        if self.window.una == self.window.end && ack == self.window.una {
+            // This side has nothing to send: only the peer's window can be news.
+            let peer_end = ack + (u64::from(segment.window) << self.sizes.window_shift);
+            self.window.peer_end = self.window.peer_end.max(peer_end);
+            return;
+        }
         if ack > self.window.max || (ack as i64) < 0 {
             return; // acknowledges what was never sent
         }
