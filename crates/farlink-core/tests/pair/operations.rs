@@ -27,7 +27,7 @@ pub(crate) fn operations(bytes: &[u8]) {
         receive_window_segments: Some(count(1 + window / 16)),
         ..TcpConfig::default()
     };
-    let (active, passive) = Connection::<Vec<u8>>::pair(&config, u64::from(*seed) * 0x0101_0101_ff01_0101);
+    let (active, passive) = Connection::<Vec<u8>>::pair(&config, u64::from(*seed).wrapping_mul(0x0101_0101_ff01_0101));
     let mut ends = [active, passive];
     let mut now = Time::ZERO;
     let mut under_way: Vec<(usize, Segment<Vec<u8>>)> = Vec::new();
