@@ -79,6 +79,12 @@ proptest! {
         pair.assert_done([bytes, 0]);
     }
 
+    /// Any order of calls and deliveries; the fuzz target `connections` has the same body.
+    #[test]
+    fn any_operations_deliver_what_was_written(bytes in proptest::collection::vec(any::<u8>(), 3..600)) {
+        pair::operations::operations(&bytes);
+    }
+
     /// What nobody sent, and what was sent long ago, neither panics nor reaches the application.
     #[test]
     fn garbage_is_dropped(

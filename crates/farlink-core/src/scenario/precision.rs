@@ -31,7 +31,7 @@ fn level() -> Fraction {
 }
 
 fn min_runs() -> CountToMillion {
-    CountToMillion::new(10.0).expect("a constant within its range")
+    CountToMillion::new(20.0).expect("a constant within its range")
 }
 
 fn max_runs() -> CountToMillion {

@@ -1,6 +1,8 @@
 //! Two connections and the network between them, driven by hand in virtual time: no engine, no link, no channel.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub(crate) mod operations;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use farlink_core::payload::{Payload, Virtual};
