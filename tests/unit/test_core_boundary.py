@@ -64,14 +64,16 @@ def test_columns_have_one_length():
     assert not output["interrupted"]
     assert {len(column) for column in rows.values()} == {len(rows["flow"])}
     assert {name for name, _, _ in _core.quantities()} <= set(rows)
-    assert isinstance(rows["goodput_bps"], np.ndarray) and rows["goodput_bps"].dtype == np.float64
+    assert isinstance(rows["goodput_bps"], np.ndarray)
+    assert rows["goodput_bps"].dtype == np.float64
 
 
 def test_progress_grows_to_the_total():
     seen = []
     _core.run(scenario(), None, lambda done, total: seen.append((done, total)))
 
-    assert seen and seen[-1] == (2, 2)
+    assert seen
+    assert seen[-1] == (2, 2)
     assert seen == sorted(seen)
 
 
