@@ -65,7 +65,7 @@ impl PathFigures {
         PathFigures {
             forward_bps: slowest(&setup.forward),
             return_bps: slowest(&setup.back),
-            peak_queue_bytes: run.peak_queue_bytes as f64,
+            peak_queue_bytes: run.peak_queue_bytes.unwrap_or(f64::NAN),
             measured_s: run.end.since(setup.warmup).as_secs_f64(),
         }
     }
