@@ -39,20 +39,34 @@ fn check(scenario: &Value, seed: u64) -> Result<(), TestCaseError> {
 
 /// What makes long trains: few flows, few errors, queues that seldom overflow.
 fn calm() -> impl Strategy<Value = Value> {
-    let link = (5.0..7.5_f64, 0.0..0.3_f64, proptest::option::of(5_u64..400), 5.0..9.0_f64, proptest::option::of(4.0..6.0_f64));
+    let link = (
+        5.0..7.5_f64,
+        0.0..0.3_f64,
+        proptest::option::of(5_u64..400),
+        5.0..9.0_f64,
+        proptest::option::of(4.0..6.0_f64),
+    );
     let traffic = prop_oneof![
         3 => Just(json!({ "kind": "bulk" })),
         1 => (4.0..6.5_f64).prop_map(|exponent| json!({ "kind": "file", "bytes": 10_f64.powf(exponent).round() })),
     ];
     (link, tcp(), traffic, 1_u64..3, any::<[bool; 3]>(), select(&[0.0, 0.0, 1.5][..])).prop_map(
-        |((rate, delay_s, queue, errors, back), mut transport, traffic, count, [delayed_ack, handshake, is_back_lossy], warmup_s)| {
+        |(
+            (rate, delay_s, queue, errors, back),
+            mut transport,
+            traffic,
+            count,
+            [delayed_ack, handshake, is_back_lossy],
+            warmup_s,
+        )| {
             transport["delayed_ack"] = delayed_ack.into();
             transport["handshake"] = handshake.into();
             transport["timestamps"] = false.into();
             transport["receive_window_segments"] = Value::Null;
             transport.as_object_mut().unwrap().retain(|_, value| !value.is_null());
             let errors = json!({ "kind": "ber", "ber": 10_f64.powf(-errors) });
-            let mut link = json!({ "rate_bps": 10_f64.powf(rate), "delay_s": delay_s, "channel": errors.clone(), "return": {} });
+            let mut link =
+                json!({ "rate_bps": 10_f64.powf(rate), "delay_s": delay_s, "channel": errors.clone(), "return": {} });
             if let Some(packets) = queue {
                 link["queue_packets"] = packets.into();
             }

@@ -6,7 +6,7 @@
 //! the ends of the warm-up and of the run: a train is taken only up to the next of these.
 
 use farlink_core::express::Plain;
-use farlink_core::{Express, Packet, PathId, Stream, Time, Train, Virtual};
+use farlink_core::{Express, PathId, Stream, Time, Train, Virtual};
 
 use super::flow::Flow;
 use super::path::{LegEnd, OnLink, Path};
@@ -105,9 +105,7 @@ impl<T: Tracer> World<'_, T> {
         }
         self.path.skip::<P>(link, count);
         if SIDE == 1 {
-            for n in 0..count {
-                flow.on_read(train.time(n), u64::from(train.first.payload_bytes()));
-            }
+            flow.on_read_train(train, count);
         }
         let link = self.path.first_link::<SIDE>();
         for sent in trains.iter() {

@@ -201,10 +201,38 @@ where
         }
     }
 
-    /// The sender sends a train of new data.
+    /// The sender sends a train.
+    #[inline]
     pub(super) fn on_transmit_train<P: PlainPacket>(&mut self, train: &Train<P>) {
-        for n in 0..train.count {
-            self.on_transmit(train.time(n), &train.first.ahead(train.step, n));
+        let &Train { ref first, count, at, gap, .. } = train;
+        let payload = first.payload_bytes();
+        if first.stream_position() != self.sent_end || train.step != payload {
+            for n in 0..count {
+                self.on_transmit(train.time(n), &first.ahead(train.step, n));
+            }
+            return;
+        }
+        // New data throughout.
+        self.counts.sent_packets += u64::from(count);
+        self.counts.sent_bytes += u64::from(count) * u64::from(first.wire_bytes());
+        self.counts.sent_payload_bytes += u64::from(count) * u64::from(payload);
+        let (mut end, mut sent) = (self.sent_end.unwrap_or_default(), at);
+        for _ in 0..count {
+            end = end.wrapping_add(payload);
+            *self.pending.push_slot() = Pending { end, has_arrived: false, sent };
+            sent += gap;
+        }
+        self.sent_end = Some(end);
+    }
+
+    /// The application has read the first packets of a train, each as it arrived.
+    #[inline]
+    pub(super) fn on_read_train<P: PlainPacket>(&mut self, train: &Train<P>, count: u32) {
+        let payload = train.first.payload_bytes();
+        let mut now = train.at;
+        for _ in 0..count {
+            self.on_read(now, u64::from(payload));
+            now += train.gap;
         }
     }
 

@@ -207,7 +207,9 @@ impl Path {
         let ring = P::ring(under_way);
         let in_flight = ring.packets.front().expect("the link has a head");
         let mut arrived = Arrived { packet: P::plain(&in_flight.common), rx: Rx::default(), sent: in_flight.sent };
-        if in_flight.has_beside && let Some(Beside { rare, integrity }) = ring.beside.pop_front() {
+        if in_flight.has_beside
+            && let Some(Beside { rare, integrity }) = ring.beside.pop_front()
+        {
             if let Some(rare) = rare {
                 arrived.packet.add(rare);
             }

@@ -160,14 +160,14 @@ impl<D: Payload> Connection<D> {
     pub(super) fn handle_acknowledgement(&mut self, now: Time, heard: &Heard<'_>) {
         let ack = Self::unwrap(heard.ack, self.initial_seq, self.window.una);
         let shift = if heard.flags.has(Flags::SYN) { 0 } else { self.sizes.window_shift };
+        if ack > self.window.max || (ack as i64) < 0 {
+            return; // acknowledges what was never sent
+        }
         let peer_end = ack + (u64::from(heard.window) << shift);
         if self.window.una == self.window.end && ack == self.window.una {
             // This side has nothing to send: only the peer's window can be news.
             self.window.peer_end = self.window.peer_end.max(peer_end);
             return;
-        }
-        if ack > self.window.max || (ack as i64) < 0 {
-            return; // acknowledges what was never sent
         }
         let has_new_sack = self.sizes.uses_sack && heard.sack.is_some_and(|sack| self.note_sack(sack));
         let is_window_unchanged = peer_end <= self.window.peer_end;
@@ -280,14 +280,14 @@ impl<D: Payload> Connection<D> {
         }
         match self.state {
             State::SynReceived if segment.flags.has(Flags::ACK) => {
-                self.handle_acknowledgement(now, &Heard::of(segment, Some(&segment.sack)));
+                self.handle_acknowledgement(now, &Heard::of(segment));
                 if self.window.una > 0 {
                     self.establish();
                     self.handle_text(now, segment);
                 }
             }
             State::Established => {
-                self.handle_acknowledgement(now, &Heard::of(segment, Some(&segment.sack)));
+                self.handle_acknowledgement(now, &Heard::of(segment));
                 self.handle_text(now, segment);
             }
             _ => {}
@@ -307,7 +307,7 @@ impl<D: Payload> Connection<D> {
             State::SynSent if segment.flags.has(Flags::ACK) => {
                 self.peer_initial_seq = segment.seq;
                 self.rx.next = 1;
-                self.handle_acknowledgement(now, &Heard::of(segment, Some(&segment.sack)));
+                self.handle_acknowledgement(now, &Heard::of(segment));
                 if self.window.una > 0 {
                     self.establish();
                     self.rx.ack_now = true;
@@ -524,14 +524,14 @@ impl<'a> Heard<'a> {
     }
 
     #[inline(always)]
-    fn of<D: Payload>(segment: &Segment<D>, sack: Option<&'a SackBlocks>) -> Self {
+    fn of<D: Payload>(segment: &'a Segment<D>) -> Self {
         Heard {
             ack: segment.ack,
             window: segment.window,
             flags: segment.flags,
             has_payload: !segment.payload.is_empty(),
             echo: segment.timestamps.map(|timestamps| timestamps.echo),
-            sack,
+            sack: Some(&segment.sack),
         }
     }
 }
@@ -563,12 +563,10 @@ impl<D: Payload> Endpoint for Connection<D> {
         }
         const SPECIAL: u8 = Flags::SYN.0 | Flags::RST.0;
         if segment.flags.0 & SPECIAL != 0 || self.state != State::Established {
-            // A copy, so that the usual segment never needs an address: it lives in registers.
-            self.handle_control(now, &segment.clone());
+            self.handle_control(now, segment);
             return;
         }
-        let sack = (!segment.sack.is_empty()).then(|| segment.sack.clone());
-        self.handle_acknowledgement(now, &Heard::of(segment, sack.as_ref()));
+        self.handle_acknowledgement(now, &Heard::of(segment));
         self.handle_text(now, segment);
     }
 

@@ -13,7 +13,7 @@ impl Connection<Virtual> {
     /// Every segment with timestamps has options, and so has every acknowledgement that reports gaps.
     #[inline(always)]
     fn speaks_plainly(&self) -> bool {
-        !self.sizes.has_timestamps && !(self.sizes.uses_sack && self.rx.has_gaps())
+        !(self.sizes.has_timestamps || self.sizes.uses_sack && self.rx.has_gaps())
     }
 
     #[inline(always)]
@@ -35,7 +35,7 @@ impl Connection<Virtual> {
         // This side has nothing to send but acknowledgements: all that theirs can tell is the window.
         let is_idle = self.window.una == self.window.end
             && Self::unwrap(first.ack, self.initial_seq, self.window.una) == self.window.una;
-        if !is_idle || start != self.rx.next || self.window.needs_look {
+        if !is_idle || start != self.rx.next || self.rx.has_gaps() || self.window.needs_look {
             return 0;
         }
         let next = self.rx.next;
@@ -75,6 +75,8 @@ impl Connection<Virtual> {
         let offered = u64::from(train.first.window) << self.sizes.window_shift;
         let solid_end = self.buffer_start + self.buffer.front_len() as u64;
         let (mut now, mut count) = (train.at, 0);
+        // The acknowledgement before this one released one segment: another one makes a train of them.
+        let mut continues = false;
         while count < train.count && ack < limit {
             now = train.time(count);
             self.window.peer_end = self.window.peer_end.max(ack + offered);
@@ -91,13 +93,18 @@ impl Connection<Virtual> {
                 self.note_sent(now, span);
                 released += 1;
             }
-            if released > 0 {
-                let first = self.plain_segment(nxt, self.sizes.data_header_bytes, self.window.mss);
-                let burst = Train { first, step: self.window.mss, count: released, at: now, gap: Time::ZERO };
-                if !sent.last_mut().is_some_and(|last| last.couple(&burst)) {
-                    sent.push(burst);
+            match (released, &mut sent[..]) {
+                (1, [.., last]) if continues => {
+                    last.count += 1;
+                    last.gap = train.gap;
+                }
+                (0, _) => {}
+                (count, _) => {
+                    let first = self.plain_segment(nxt, self.sizes.data_header_bytes, self.window.mss);
+                    sent.push(Train { first, step: self.window.mss, count, at: now, gap: Time::ZERO });
                 }
             }
+            continues = released == 1;
             count += 1;
             ack += u64::from(train.step);
             if self.window.needs_look || self.window.next_clear().is_some() {
