@@ -74,7 +74,7 @@ impl Load<Segment<Virtual>> for Segment<Virtual> {
     #[inline(always)]
     fn rare(&self) -> Option<TcpRare> {
         let has_rare = self.timestamps.is_some() || !self.sack.is_empty() || self.flags.has(Flags::SYN);
-        has_rare.then(|| TcpRare { timestamps: self.timestamps, syn: self.syn, sack: self.sack })
+        if has_rare { Some(TcpRare { timestamps: self.timestamps, syn: self.syn, sack: self.sack }) } else { None }
     }
 }
 

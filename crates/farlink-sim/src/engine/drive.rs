@@ -105,7 +105,7 @@ impl<T: Tracer> World<'_, T> {
         }
         self.path.skip::<P>(link, count);
         if SIDE == 1 {
-            flow.on_read_train(train, count);
+            flow.on_train(train, count);
         }
         let link = self.path.first_link::<SIDE>();
         for sent in trains.iter() {

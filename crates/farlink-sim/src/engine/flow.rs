@@ -225,14 +225,21 @@ where
         self.sent_end = Some(end);
     }
 
-    /// The application has read the first packets of a train, each as it arrived.
+    /// The first packets of a train have arrived and were handled; what was in order has been read.
     #[inline]
-    pub(super) fn on_read_train<P: PlainPacket>(&mut self, train: &Train<P>, count: u32) {
+    pub(super) fn on_train<P: PlainPacket>(&mut self, train: &Train<P>, count: u32) {
         let payload = train.first.payload_bytes();
         let mut now = train.at;
-        for _ in 0..count {
-            self.on_read(now, u64::from(payload));
-            now += train.gap;
+        if train.first.stream_position() == Some(self.delivered_position) {
+            for _ in 0..count {
+                self.on_read(now, u64::from(payload));
+                now += train.gap;
+            }
+        } else {
+            for n in 0..count {
+                self.on_arrival(now, &train.first.ahead(train.step, n), Time::ZERO);
+                now += train.gap;
+            }
         }
     }
 

@@ -361,7 +361,7 @@ impl<D: Payload> Connection<D> {
 
     /// Everything that is not the usual: retransmissions, recovery, SYN and FIN, the last segment, a shut window.
     #[inline(never)]
-    fn look_closely(&mut self, now: Time) -> Option<Span> {
+    pub(super) fn look_closely(&mut self, now: Time) -> Option<Span> {
         if self.state == State::Aborted {
             return None;
         }

@@ -1,6 +1,6 @@
 //! The shortcut for segments without options: the same steps as [`super::Connection`]'s own, on fewer words.
 
-use crate::express::{Express, Plain, Train};
+use crate::express::{Express, Plain, PlainPacket, Train};
 use crate::payload::Virtual;
 use crate::time::Time;
 
@@ -28,13 +28,39 @@ impl Connection<Virtual> {
         }
     }
 
-    /// Data that arrives in order.
+    /// What has no short cut: every packet in turn, until one asks for more than this endpoint alone.
+    fn walk(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
+        for n in 0..train.count {
+            let now = train.time(n);
+            if !self.handle_plain(now, &train.first.ahead(train.step, n)) {
+                return n;
+            }
+            loop {
+                match self.poll_plain(now) {
+                    Plain::Send(plain) => {
+                        let one = Train::one(plain, now);
+                        if !sent.last_mut().is_some_and(|last| last.couple(&one)) {
+                            sent.push(one);
+                        }
+                    }
+                    Plain::Nothing => break,
+                    Plain::Ask => return n + 1,
+                }
+            }
+        }
+        train.count
+    }
+
+    /// Data.
     fn receive_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
         let &Train { ref first, count, at, gap, .. } = train;
         let start = Self::unwrap(first.seq, self.peer_initial_seq, self.rx.next);
         // This side has nothing to send but acknowledgements: all that theirs can tell is the window.
         let is_idle = self.window.una == self.window.end
             && Self::unwrap(first.ack, self.initial_seq, self.window.una) == self.window.una;
+        if is_idle && start > self.rx.next {
+            return self.walk(train, sent); // behind a gap: there is nothing to read until it is filled
+        }
         if !is_idle || start != self.rx.next || self.rx.has_gaps() || self.window.needs_look {
             return 0;
         }
@@ -57,7 +83,7 @@ impl Connection<Virtual> {
         count
     }
 
-    /// Acknowledgements of new data while no loss is being repaired.
+    /// Acknowledgements.
     fn acknowledge_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
         let mut ack = Self::unwrap(train.first.ack, self.initial_seq, self.window.una);
         // What the application or the last segment must hear of is left to the usual way.
@@ -66,11 +92,12 @@ impl Connection<Virtual> {
             && !self.window.needs_look
             && !self.window.retransmit_first
             && ack > self.window.una
+            && train.step > 0
             && ack < limit
             && !self.rx.ack_now
             && self.rx.ack_deadline == Time::NEVER;
         if !is_usual {
-            return 0;
+            return self.walk(train, sent);
         }
         let offered = u64::from(train.first.window) << self.sizes.window_shift;
         let solid_end = self.buffer_start + self.buffer.front_len() as u64;
@@ -147,12 +174,20 @@ impl Express for Connection<Virtual> {
         if self.window.una == self.window.max {
             self.restart_if_idle(now);
         }
-        let plain = if let Some(span) = self.window.next_clear() {
+        let mut span = self.window.next_clear();
+        if span.is_none() && self.window.needs_look {
+            // Neither SYN nor FIN is among what may be sent.
+            let is_data =
+                self.state == State::Established && self.window.end == self.written_end && self.window.una > 0;
+            if !is_data {
+                return Plain::Ask;
+            }
+            span = self.look_closely(now);
+        }
+        let plain = if let Some(span) = span {
             let payload = self.buffer.slice((span.start - self.buffer_start) as usize, span.len as usize);
             self.note_sent(now, Span { start: span.start, len: payload.0 });
             self.plain_segment(span.start, self.sizes.data_header_bytes, payload.0)
-        } else if self.window.needs_look {
-            return Plain::Ask;
         } else if self.rx.ack_now {
             self.plain_segment(self.window.max, self.sizes.ack_header_bytes, 0)
         } else {

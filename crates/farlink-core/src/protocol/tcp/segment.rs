@@ -185,12 +185,11 @@ impl Packet for PlainSegment {
 }
 
 impl PlainPacket for PlainSegment {
-    /// Data moves on by its length; acknowledgements, by what they acknowledge.
+    /// Data moves on by its length; acknowledgements, by what they acknowledge, which is nothing in duplicates.
     #[inline(always)]
     fn step_to(&self, next: &Self) -> Option<u32> {
-        let has_data = self.payload_bytes > 0;
-        let step = if has_data { self.payload_bytes } else { next.ack.wrapping_sub(self.ack) };
-        (self.ahead(step, 1) == *next && step > 0 && step <= i32::MAX as u32).then_some(step)
+        let step = if self.payload_bytes > 0 { self.payload_bytes } else { next.ack.wrapping_sub(self.ack) };
+        (self.ahead(step, 1) == *next && step <= i32::MAX as u32).then_some(step)
     }
 
     #[inline(always)]

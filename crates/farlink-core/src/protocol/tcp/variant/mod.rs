@@ -77,7 +77,7 @@ macro_rules! variants {
         }
 
         impl Reaction for Running {
-            #[inline]
+            #[inline(always)]
             fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
                 match self { $(Running::$variant(state) => state.on_acknowledged(window, acked),)+ }
             }
