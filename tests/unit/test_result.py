@@ -162,3 +162,18 @@ def test_sequence_numbers_count_from_the_first_byte(small):
     assert (sent[1:] > sent[:-1]).all()
     assert set(again) <= set(sent)
     assert 0 < acknowledged[-1] <= sent[-1] + 1460 + 1
+
+
+def test_keys_that_an_engine_runs_without_are_named(small, monkeypatch, capsys):
+    from farlink import _core
+    from farlink.cli import app
+
+    expand = _core.expand
+    left_out = {"engine": "packet", "path": "link.channel.ber"}
+    monkeypatch.setattr(_core, "expand", lambda text: json.dumps({**json.loads(expand(text)), "approximations": [left_out]}))
+
+    app(["run", str(small), "--json", "-"], standalone_mode=False)
+
+    said = capsys.readouterr()
+    assert said.err == "note: the packet engine ran without link.channel.ber\n"
+    assert json.loads(said.out)["approximations"] == [left_out]

@@ -77,6 +77,8 @@ def run(
         with progress_bar(prepared.title) as progress:
             result = engines.run(prepared, engine=engine, threads=threads, progress=progress)
 
+        for name, path in result.approximations:
+            note(f"note: the {name} engine ran without {path}")
         if result.interrupted:
             note(f"interrupted: {result.finished_runs} finished runs kept")
         if result.interrupted and not result.finished_runs:
