@@ -3,6 +3,7 @@
 # make bench    speed and memory beside ns-2 and ns-3
 # make peers    the same scenarios in ns-2 and ns-3, cell by cell
 # make soak     the tests again, with many more random cases
+# make docs     write the generated pages, tables and pictures of the documentation anew
 # make fmt      format Rust and Python
 # make clean    remove everything that was built
 
@@ -14,7 +15,7 @@ SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -n
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run test install test-tools bench peers soak fmt clean
+.PHONY: help run test install test-tools bench peers soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -39,6 +40,9 @@ peers: test-tools
 
 soak: test-tools
 	@PROPTEST_CASES=20000 .ci/checks
+
+docs: test-tools
+	@$(BIN)/python docs/generate.py
 
 fmt: test-tools
 	@git ls-files '*.rs' | xargs -r rustfmt --edition 2024
