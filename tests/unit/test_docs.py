@@ -122,3 +122,10 @@ def test_rust_version_is_that_of_the_workspace():
 
     for page in ("README.md", "Makefile"):
         assert re.findall(r"Rust (\d+\.\d+)", (ROOT / page).read_text()) == [version]
+
+
+def test_index_names_every_page():
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+
+    pages = {str(page.relative_to(ROOT / "docs")) for page in ROOT.glob("docs/*/*.md")} | {"glossary.md"}
+    assert sorted(page for page in pages if f"({page})" not in index) == []
