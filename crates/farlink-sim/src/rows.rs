@@ -1,6 +1,7 @@
 //! From what flows achieved to rows of quantities.
 
 use farlink_core::Time;
+use farlink_core::link::QueueLimit;
 use farlink_core::scenario::quantity::QUANTITIES;
 
 use crate::engine::{DelaySum, FlowResult, FlowSetup, Histogram, RunResult, Setup};
@@ -54,8 +55,10 @@ pub(crate) fn rows(setup: &Setup, run: &RunResult) -> Vec<Row> {
 struct PathFigures {
     forward_bps: f64,
     return_bps: f64,
+    /// NaN if no queue has a limit: none is watched then.
     peak_queue_bytes: f64,
     measured_s: f64,
+    warmup: Time,
 }
 
 impl PathFigures {
@@ -65,8 +68,13 @@ impl PathFigures {
         PathFigures {
             forward_bps: slowest(&setup.forward),
             return_bps: slowest(&setup.back),
-            peak_queue_bytes: run.peak_queue_bytes as f64,
+            peak_queue_bytes: if setup.forward.iter().any(|hop| hop.limit != QueueLimit::Unlimited) {
+                run.peak_queue_bytes as f64
+            } else {
+                f64::NAN
+            },
             measured_s: run.end.since(setup.warmup).as_secs_f64(),
+            warmup: setup.warmup,
         }
     }
 }
@@ -96,7 +104,8 @@ fn row(
     let transfer_times: Vec<f64> = flows
         .iter()
         .filter(|flow| flow.is_finite)
-        .filter_map(|flow| flow.finished.map(|finished| finished.since(flow.start).as_secs_f64()))
+        .filter_map(|flow| flow.finished.filter(|&finished| finished >= path.warmup).map(|at| at.since(flow.start)))
+        .map(Time::as_secs_f64)
         .collect();
     let is_finite = flows.iter().any(|flow| flow.is_finite);
 

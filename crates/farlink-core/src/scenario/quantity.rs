@@ -99,20 +99,20 @@ pub const QUANTITIES: &[Quantity] = &[
     quantity(
         "transfer_time_mean_s",
         "s",
-        "mean time from the start of a transfer to its last byte, over the transfers that ended; the warm-up counts",
+        "mean time from the start of a transfer to its last byte, over the transfers that ended after the warm-up",
         "no transfer ended",
     ),
     quantity(
         "transfers_done",
         "",
-        "transfers of which every byte was delivered; the warm-up counts",
+        "transfers of which the last byte was delivered after the warm-up",
         "the traffic has no end",
     ),
     quantity(
         "peak_queue_bytes",
         "bytes",
-        "most bytes that waited in one queue forward; the warm-up counts; 0 if no queue has a limit, as none is watched then",
-        "in the rows of single flows",
+        "most bytes that waited in one queue forward that has a limit; the warm-up counts",
+        "in the rows of single flows, and if no queue has a limit",
     ),
 ];
 
