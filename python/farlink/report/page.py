@@ -73,7 +73,7 @@ def _lead(result: Result) -> str:
     grid = f" over {' and '.join(axes)}" if axes else ""
     note = " The run was interrupted: only finished runs are shown." if result.interrupted else ""
     return _text(
-        f"Packet-level simulation{grid}; {run_words} of each. Values are means, ± the half-width of the 95 % interval.{note}"
+        f"Packet-level simulation{grid}; {run_words}{' of each' if axes else ''}. Values are means, ± the half-width of the 95 % interval.{note}"
     )
 
 
@@ -127,7 +127,8 @@ def _run_figures(result: Result) -> Iterator[str]:
         return
     is_compared = len(runs) > 1
     names = _differences(runs) if is_compared else None
-    yield f"<p>The first run at {_text(shown.name.removesuffix(', run 0')) or 'the only point'}, packet by packet.</p>"
+    place = shown.name.removesuffix("run 0").removesuffix(", ")
+    yield f"<p>The first run{_text(f' at {place}' if place else '')}, packet by packet.</p>"
     yield _figure(
         window(runs, names=names, span_s=window_span_s(runs)), "window",
         "Congestion window" + (" of each version" if is_compared else ""),
