@@ -71,9 +71,10 @@ def _lead(result: Result) -> str:
     names = units.labels(result.grid_paths)
     axes = [f"{len({str(p.get(path)) for p in result.points})} values of {names[path]}" for path in result.grid_paths]
     grid = f" over {' and '.join(axes)}" if axes else ""
+    run_words += " of each" if axes else ""
     note = " The run was interrupted: only finished runs are shown." if result.interrupted else ""
     return _text(
-        f"Packet-level simulation{grid}; {run_words}{' of each' if axes else ''}. Values are means, ± the half-width of the 95 % interval.{note}"
+        f"Packet-level simulation{grid}; {run_words}. Values are means, ± the half-width of the 95 % interval.{note}"
     )
 
 
