@@ -11,6 +11,7 @@
 pub mod channel;
 pub mod endpoint;
 pub mod event;
+pub mod express;
 pub mod link;
 pub mod payload;
 pub mod protocol;
@@ -24,6 +25,7 @@ pub mod wire;
 
 pub use endpoint::{Class, Damage, Ecn, Endpoint, Integrity, LinkHint, Packet, PathId, Rx, Stream, Transmit};
 pub use event::Event;
+pub use express::{Express, PlainPacket, Train};
 pub use payload::{Payload, Virtual};
 pub use rng::Rng;
 pub use time::Time;

@@ -1,7 +1,6 @@
 //! From what flows achieved to rows of quantities.
 
 use farlink_core::Time;
-use farlink_core::link::QueueLimit;
 use farlink_core::scenario::quantity::QUANTITIES;
 
 use crate::engine::{DelaySum, FlowResult, FlowSetup, Histogram, RunResult, Setup};
@@ -55,7 +54,7 @@ pub(crate) fn rows(setup: &Setup, run: &RunResult) -> Vec<Row> {
 struct PathFigures {
     forward_bps: f64,
     return_bps: f64,
-    /// NaN if no queue has a limit: none is watched then.
+    /// NaN if a queue keeps no account.
     peak_queue_bytes: f64,
     measured_s: f64,
     warmup: Time,
@@ -68,11 +67,7 @@ impl PathFigures {
         PathFigures {
             forward_bps: slowest(&setup.forward),
             return_bps: slowest(&setup.back),
-            peak_queue_bytes: if setup.forward.iter().any(|hop| hop.limit != QueueLimit::Unlimited) {
-                run.peak_queue_bytes as f64
-            } else {
-                f64::NAN
-            },
+            peak_queue_bytes: run.peak_queue_bytes.unwrap_or(f64::NAN),
             measured_s: run.end.since(setup.warmup).as_secs_f64(),
             warmup: setup.warmup,
         }

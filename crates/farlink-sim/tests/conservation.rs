@@ -3,7 +3,7 @@
 mod common;
 
 use common::random::{LEAST_DELAY_S, channels, scenarios, tcp};
-use common::{once, real, run, setup, text};
+use common::{cases, once, real, run, setup, text};
 use farlink_core::Time;
 use farlink_sim::engine::{FlowResult, RunResult, Setup, TrafficSetup, TransportSetup};
 use proptest::prelude::*;
@@ -178,14 +178,6 @@ fn check_rows(scenario: &Value) -> Result<(), TestCaseError> {
         prop_assert_eq!(of_flows, of_all, "{}", quantity);
     }
     Ok(())
-}
-
-/// `PROPTEST_CASES` if it asks for more.
-fn cases(usual: u32) -> u32 {
-    std::env::var("PROPTEST_CASES")
-        .ok()
-        .and_then(|cases| cases.parse().ok())
-        .map_or(usual, |cases: u32| cases.max(usual))
 }
 
 /// A run in which nothing is left to do, no alarm either, keeps its figures and ends when the last packet has arrived.

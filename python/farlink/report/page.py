@@ -73,9 +73,7 @@ def _lead(result: Result) -> str:
     grid = f" over {' and '.join(axes)}" if axes else ""
     run_words += " of each" if axes else ""
     note = " The run was interrupted: only finished runs are shown." if result.interrupted else ""
-    return _text(
-        f"Packet-level simulation{grid}; {run_words}. Values are means, ± the half-width of the 95 % interval.{note}"
-    )
+    return _text(f"Packet-level simulation{grid}; {run_words}. Values are means, ± the half-width of the 95 % interval.{note}")
 
 
 def _facts(result: Result) -> Iterator[tuple[str, str]]:

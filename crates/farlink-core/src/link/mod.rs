@@ -59,6 +59,8 @@ pub struct Link {
     waiting: VecDeque<(Time, u32)>,
     waiting_bytes: u64,
     peak_waiting_bytes: u64,
+    /// Longest time from arrival at the queue to the start of transmission; kept for an unlimited queue.
+    longest_wait: Time,
     channel: Box<dyn Channel>,
     rng: Rng,
     wrong_bits: Vec<u32>,
@@ -86,6 +88,7 @@ impl Link {
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             peak_waiting_bytes: 0,
+            longest_wait: Time::ZERO,
             channel,
             rng,
             wrong_bits: Vec::new(),
@@ -101,7 +104,9 @@ impl Link {
             return Verdict::Dropped;
         }
         let (start, end) = self.transmitter.depart(ready, bytes);
-        if is_limited && start > now {
+        if !is_limited {
+            self.longest_wait = self.longest_wait.max(start.since(now));
+        } else if start > now {
             self.waiting.push_back((start, bytes));
             self.waiting_bytes += u64::from(bytes);
             self.peak_waiting_bytes = self.peak_waiting_bytes.max(self.waiting_bytes);
@@ -114,6 +119,39 @@ impl Link {
             return Verdict::Arrives(end + self.delay.at(end));
         }
         self.carry(&Frame { start, end, bits: bits as u32, setting: SettingId::default() })
+    }
+
+    /// Equal packets arrive at the queue, `gap` apart from `first` on: as [`send`](Link::send) for as many of them as
+    /// surely arrive intact at equal distances. Returns how many these are, when the first arrives and the distance; 0 if
+    /// they need a look one by one, and nothing was done.
+    #[inline]
+    pub fn send_train(&mut self, first: Time, gap: Time, count: u32, bytes: u32) -> (u32, Time, Time) {
+        const NONE: (u32, Time, Time) = (0, Time::ZERO, Time::ZERO);
+        let (Transmitter::Constant(byte_time), DelaySeries::Constant(delay)) = (&self.transmitter, &self.delay) else {
+            return NONE;
+        };
+        let time = byte_time.of(bytes);
+        let is_free = self.free_at <= first && time <= gap;
+        let is_busy = gap <= time && self.limit == QueueLimit::Unlimited;
+        let bits = u64::from(bytes) * 8;
+        let mut count = u64::from(count).min(self.quiet.frames);
+        if count * bits > self.quiet.bits {
+            count = self.quiet.bits / bits;
+        }
+        if !(is_free || is_busy) || count == 0 {
+            return NONE;
+        }
+        let start = first.max(self.free_at);
+        let distance = if is_free { gap } else { time };
+        let last_start = start + distance.times(count - 1);
+        if last_start + time > self.quiet.until {
+            return NONE;
+        }
+        self.longest_wait = self.longest_wait.max(last_start.since(first + gap.times(count - 1)));
+        self.free_at = last_start + time;
+        self.quiet.frames -= count;
+        self.quiet.bits -= count * bits;
+        (count as u32, start + time + *delay, distance)
     }
 
     /// Asks the channel about a frame that its last promise does not cover.
@@ -158,9 +196,18 @@ impl Link {
         &self.wrong_bits
     }
 
-    /// Largest amount that waited. Zero for an unlimited queue, which keeps no account.
-    pub fn peak_waiting_bytes(&self) -> u64 {
-        self.peak_waiting_bytes
+    /// Largest amount that waited, bytes.
+    ///
+    /// An unlimited queue keeps no account of its packets: of a constant rate, it is what is sent in the longest wait
+    /// (what was left of the packet on the transmitter counts, the one that waited longest does not); of another, `None`.
+    pub fn peak_waiting_bytes(&self) -> Option<f64> {
+        match (&self.transmitter, self.limit) {
+            (Transmitter::Constant(rate), QueueLimit::Unlimited) => {
+                Some((self.longest_wait.as_secs_f64() * rate.rate_bps() / 8.0).round())
+            }
+            (_, QueueLimit::Unlimited) => None,
+            _ => Some(self.peak_waiting_bytes as f64),
+        }
     }
 }
 
@@ -192,7 +239,7 @@ mod tests {
         assert!(matches!(fates(), Verdict::Arrives(_)));
         assert_eq!(fates(), Verdict::Dropped);
         assert!(matches!(link.send(Time::from_millis(1), 1000), Verdict::Arrives(_)), "the first has left");
-        assert_eq!(link.peak_waiting_bytes(), 1000);
+        assert_eq!(link.peak_waiting_bytes(), Some(1000.0));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::endpoint::{Damage, Endpoint, Integrity, Packet, PathId, Rx, Stream, Transmit};
 use crate::event::Event;
-use crate::payload::Payload;
+use crate::express::{Express, Plain, PlainPacket};
+use crate::payload::{Payload, Virtual};
 use crate::time::Time;
 use crate::units::Count;
 
@@ -126,6 +127,21 @@ impl<D: Payload> Endpoint for Socket<D> {
     }
 }
 
+impl PlainPacket for Datagram<Virtual> {}
+
+impl Express for Socket<Virtual> {
+    type Plain = Datagram<Virtual>;
+
+    fn handle_plain(&mut self, now: Time, plain: &Datagram<Virtual>) -> bool {
+        self.handle_packet(now, plain, Rx::default());
+        true
+    }
+
+    fn poll_plain(&mut self, _now: Time) -> Plain<Datagram<Virtual>> {
+        Plain::Ask
+    }
+}
+
 impl<D: Payload> Stream<D> for Socket<D> {
     fn write(&mut self, _now: Time, data: &mut D) -> usize {
         let n = data.len();
@@ -148,7 +164,6 @@ impl<D: Payload> Stream<D> for Socket<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::payload::Virtual;
 
     #[test]
     fn cuts_a_write_into_datagrams_and_closes_when_they_are_out() {

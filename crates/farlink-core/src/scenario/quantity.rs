@@ -111,8 +111,8 @@ pub const QUANTITIES: &[Quantity] = &[
     quantity(
         "peak_queue_bytes",
         "bytes",
-        "most bytes that waited in one queue forward that has a limit; the warm-up counts",
-        "in the rows of single flows, and if no queue has a limit",
+        "most bytes that waited in one queue forward (the packet being sent does not count); the warm-up counts",
+        "in the rows of single flows, and if a queue forward has neither a limit nor a constant rate",
     ),
 ];
 

@@ -4,25 +4,16 @@
 //! single cost of a packet.
 
 use farlink_core::endpoint::Integrity;
-use farlink_core::protocol::tcp::{Flags, SackBlocks, Segment, SynOptions, Timestamps};
+use farlink_core::protocol::tcp::{Flags, PlainSegment, SackBlocks, Segment, SynOptions, Timestamps};
 use farlink_core::protocol::udp::Datagram;
-use farlink_core::{Packet, Virtual};
+use farlink_core::{Packet, PlainPacket, Virtual};
 
 /// A packet type that links carry.
-pub(super) trait Carried: Packet + 'static {
-    /// What every packet has.
-    type Common: Copy + Default;
+pub(super) trait Carried: Load<Self> + 'static {
+    /// What every packet has; a packet by itself if there is nothing rare.
+    type Common: Load<Self> + PlainPacket;
     /// What few packets have.
     type Rare: Copy;
-
-    /// Writes the common part into its place, field by field.
-    fn write(&self, place: &mut Self::Common);
-
-    /// Whether there is more.
-    fn has_rare(&self) -> bool;
-
-    /// The rest.
-    fn rare(&self) -> Self::Rare;
 
     /// A packet that has nothing rare.
     fn plain(common: &Self::Common) -> Self;
@@ -31,15 +22,16 @@ pub(super) trait Carried: Packet + 'static {
     fn add(&mut self, rare: Self::Rare);
 }
 
-/// A segment without options.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TcpCommon {
-    seq: u32,
-    ack: u32,
-    payload: Virtual,
-    header_bytes: u16,
-    window: u16,
-    flags: Flags,
+/// A packet on its way into a link's ring: all of it, or one that is known to have nothing rare.
+pub(super) trait Load<P: Carried>: Packet {
+    /// Writes the common part into its place, field by field.
+    fn write(&self, place: &mut P::Common);
+
+    /// What few packets have.
+    #[inline(always)]
+    fn rare(&self) -> Option<P::Rare> {
+        None
+    }
 }
 
 /// A segment's options.
@@ -51,33 +43,13 @@ pub(super) struct TcpRare {
 }
 
 impl Carried for Segment<Virtual> {
-    type Common = TcpCommon;
+    type Common = PlainSegment;
     type Rare = TcpRare;
 
     #[inline(always)]
-    fn write(&self, place: &mut TcpCommon) {
-        place.seq = self.seq;
-        place.ack = self.ack;
-        place.payload = self.payload;
-        place.header_bytes = self.header_bytes;
-        place.window = self.window;
-        place.flags = self.flags;
-    }
-
-    #[inline(always)]
-    fn has_rare(&self) -> bool {
-        self.timestamps.is_some() || !self.sack.is_empty() || self.flags.has(Flags::SYN)
-    }
-
-    #[inline(always)]
-    fn rare(&self) -> TcpRare {
-        TcpRare { timestamps: self.timestamps, syn: self.syn, sack: self.sack }
-    }
-
-    #[inline(always)]
-    fn plain(common: &TcpCommon) -> Self {
-        let &TcpCommon { seq, ack, payload, header_bytes, window, flags } = common;
-        Segment { seq, ack, flags, header_bytes, window, payload, ..Segment::default() }
+    fn plain(common: &PlainSegment) -> Self {
+        let &PlainSegment { seq, ack, payload_bytes, header_bytes, window, flags } = common;
+        Segment { seq, ack, flags, header_bytes, window, payload: Virtual(payload_bytes), ..Segment::default() }
     }
 
     #[inline(always)]
@@ -88,21 +60,39 @@ impl Carried for Segment<Virtual> {
     }
 }
 
+impl Load<Segment<Virtual>> for Segment<Virtual> {
+    #[inline(always)]
+    fn write(&self, place: &mut PlainSegment) {
+        place.seq = self.seq;
+        place.ack = self.ack;
+        place.payload_bytes = self.payload.0;
+        place.header_bytes = self.header_bytes;
+        place.window = self.window;
+        place.flags = self.flags;
+    }
+
+    #[inline(always)]
+    fn rare(&self) -> Option<TcpRare> {
+        let has_rare = self.timestamps.is_some() || !self.sack.is_empty() || self.flags.has(Flags::SYN);
+        has_rare.then(|| TcpRare { timestamps: self.timestamps, syn: self.syn, sack: self.sack })
+    }
+}
+
+impl Load<Segment<Virtual>> for PlainSegment {
+    #[inline(always)]
+    fn write(&self, place: &mut PlainSegment) {
+        place.seq = self.seq;
+        place.ack = self.ack;
+        place.payload_bytes = self.payload_bytes;
+        place.header_bytes = self.header_bytes;
+        place.window = self.window;
+        place.flags = self.flags;
+    }
+}
+
 impl Carried for Datagram<Virtual> {
     type Common = Self;
     type Rare = ();
-
-    #[inline(always)]
-    fn write(&self, place: &mut Self) {
-        *place = *self;
-    }
-
-    #[inline(always)]
-    fn has_rare(&self) -> bool {
-        false
-    }
-
-    fn rare(&self) {}
 
     #[inline(always)]
     fn plain(common: &Self) -> Self {
@@ -112,16 +102,16 @@ impl Carried for Datagram<Virtual> {
     fn add(&mut self, _rare: ()) {}
 }
 
+impl Load<Datagram<Virtual>> for Datagram<Virtual> {
+    #[inline(always)]
+    fn write(&self, place: &mut Self) {
+        *place = *self;
+    }
+}
+
 /// What a packet has besides itself if a link did something to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beside<R> {
     pub(super) rare: Option<R>,
     pub(super) integrity: Integrity,
-}
-
-impl<R: Copy> Beside<R> {
-    /// What a packet has besides its common part.
-    pub(super) fn of<P: Carried<Rare = R>>(packet: &P, integrity: Integrity) -> Self {
-        Beside { rare: packet.has_rare().then(|| packet.rare()), integrity }
-    }
 }

@@ -41,6 +41,26 @@ impl<T: Copy + Default> Fifo<T> {
         if self.is_empty() { None } else { self.slots.get(self.slot(self.taken)) }
     }
 
+    /// The value that is next.
+    #[inline(always)]
+    pub(super) fn front_mut(&mut self) -> Option<&mut T> {
+        let slot = self.slot(self.taken);
+        if self.is_empty() { None } else { self.slots.get_mut(slot) }
+    }
+
+    /// The value that was put last.
+    #[inline(always)]
+    pub(super) fn back(&self) -> Option<&T> {
+        if self.is_empty() { None } else { self.slots.get(self.slot(self.put.wrapping_sub(1))) }
+    }
+
+    /// The value that was put last.
+    #[inline(always)]
+    pub(super) fn back_mut(&mut self) -> Option<&mut T> {
+        let slot = self.slot(self.put.wrapping_sub(1));
+        if self.is_empty() { None } else { self.slots.get_mut(slot) }
+    }
+
     /// The value at a position from the front.
     pub(super) fn get(&self, position: usize) -> Option<&T> {
         if position < self.len() { self.slots.get(self.slot(self.taken.wrapping_add(position))) } else { None }
@@ -133,6 +153,9 @@ mod tests {
                 }
                 prop_assert_eq!(fifo.len(), deque.len());
                 prop_assert_eq!(fifo.front(), deque.front());
+                prop_assert_eq!(fifo.front_mut(), deque.front_mut());
+                prop_assert_eq!(fifo.back(), deque.back());
+                prop_assert_eq!(fifo.back_mut(), deque.back_mut());
                 prop_assert!((0..deque.len() + 1).all(|at| fifo.get(at) == deque.get(at)));
             }
         }

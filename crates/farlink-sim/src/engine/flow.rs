@@ -1,21 +1,23 @@
 //! Flows: two endpoints, a traffic source, and what is measured of them.
 
 use farlink_core::endpoint::Counters;
-use farlink_core::{Event, Packet, Payload, Stream, Time, Virtual};
+use farlink_core::{Event, Express, Packet, Payload, PlainPacket, Stream, Time, Train, Virtual};
 
 use super::delays::{DelaySum, Histogram};
 use super::fifo::Fifo;
-use super::path::{Arrived, OnLink};
+use super::path::OnLink;
 use super::timers::{Alarm, Kind, Timers};
 
 /// All flows of one protocol.
-pub(super) struct Population<E> {
+pub(super) struct Population<E: Express> {
     pub(super) flows: Vec<Flow<E>>,
+    /// What an endpoint sends in answer to a train: filled and emptied at once.
+    pub(super) trains: Vec<Train<E::Plain>>,
 }
 
-impl<E> Default for Population<E> {
+impl<E: Express> Default for Population<E> {
     fn default() -> Self {
-        Population { flows: Vec::new() }
+        Population { flows: Vec::new(), trains: Vec::new() }
     }
 }
 
@@ -90,7 +92,7 @@ pub(super) struct Flow<E> {
     is_datagram: bool,
 }
 
-impl<E: Stream<Virtual>> Population<E>
+impl<E: Stream<Virtual> + Express> Population<E>
 where
     E::Packet: OnLink,
 {
@@ -175,7 +177,7 @@ where
 
     /// The sender sends a packet.
     #[inline(always)]
-    pub(super) fn on_transmit(&mut self, now: Time, packet: &E::Packet) {
+    pub(super) fn on_transmit(&mut self, now: Time, packet: &impl Packet) {
         let payload = packet.payload_bytes();
         self.counts.sent_packets += 1;
         self.counts.sent_bytes += u64::from(packet.wire_bytes());
@@ -199,13 +201,48 @@ where
         }
     }
 
+    /// The sender sends a train.
+    #[inline]
+    pub(super) fn on_transmit_train<P: PlainPacket>(&mut self, train: &Train<P>) {
+        let &Train { ref first, count, at, gap, .. } = train;
+        let payload = first.payload_bytes();
+        if first.stream_position() != self.sent_end || train.step != payload {
+            for n in 0..count {
+                self.on_transmit(train.time(n), &first.ahead(train.step, n));
+            }
+            return;
+        }
+        // New data throughout.
+        self.counts.sent_packets += u64::from(count);
+        self.counts.sent_bytes += u64::from(count) * u64::from(first.wire_bytes());
+        self.counts.sent_payload_bytes += u64::from(count) * u64::from(payload);
+        let (mut end, mut sent) = (self.sent_end.unwrap_or_default(), at);
+        for _ in 0..count {
+            end = end.wrapping_add(payload);
+            *self.pending.push_slot() = Pending { end, has_arrived: false, sent };
+            sent += gap;
+        }
+        self.sent_end = Some(end);
+    }
+
+    /// The application has read the first packets of a train, each as it arrived.
+    #[inline]
+    pub(super) fn on_read_train<P: PlainPacket>(&mut self, train: &Train<P>, count: u32) {
+        let payload = train.first.payload_bytes();
+        let mut now = train.at;
+        for _ in 0..count {
+            self.on_read(now, u64::from(payload));
+            now += train.gap;
+        }
+    }
+
     /// A packet from the sender has arrived and was handled.
     #[inline(always)]
-    pub(super) fn on_arrival(&mut self, now: Time, arrived: &Arrived<E::Packet>) {
-        let Some(position) = arrived.packet.stream_position() else {
-            if self.is_datagram && arrived.packet.payload_bytes() > 0 {
-                self.note_delay(now, arrived.sent);
-                self.arrival_delay.add(now.since(arrived.sent));
+    pub(super) fn on_arrival(&mut self, now: Time, packet: &impl Packet, sent: Time) {
+        let Some(position) = packet.stream_position() else {
+            if self.is_datagram && packet.payload_bytes() > 0 {
+                self.note_delay(now, sent);
+                self.arrival_delay.add(now.since(sent));
             }
             return;
         };
@@ -240,9 +277,14 @@ where
         while let Some(data) = self.ends[1].read() {
             bytes += data.len() as u64;
         }
-        if bytes == 0 {
-            return;
+        if bytes > 0 {
+            self.on_read(now, bytes);
         }
+    }
+
+    /// The receiving application has read so many bytes.
+    #[inline(always)]
+    pub(super) fn on_read(&mut self, now: Time, bytes: u64) {
         self.counts.delivered_bytes += bytes;
         self.delivered_position = self.delivered_position.wrapping_add(bytes as u32);
         while let Some(&pending) = self.pending.front()

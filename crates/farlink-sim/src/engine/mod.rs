@@ -6,6 +6,7 @@
 
 mod carried;
 mod delays;
+mod drive;
 mod fifo;
 mod flow;
 mod path;
@@ -21,10 +22,11 @@ pub use tracing::{NoTrace, Tracer};
 use farlink_core::protocol::tcp::Segment;
 use farlink_core::protocol::udp::Datagram;
 use farlink_core::protocol::{tcp, udp};
-use farlink_core::{Endpoint, PathId, Rng, Stream, Time, Virtual};
+use farlink_core::{Endpoint, Rng, Time, Virtual};
 
+use drive::World;
 use flow::{Flow, Population};
-use path::{LegEnd, OnLink, Path};
+use path::{OnLink, Path};
 use timers::{Alarm, Timers};
 
 /// What a run gives.
@@ -35,8 +37,8 @@ pub struct RunResult {
     pub end: Time,
     /// Forward and return wire bytes that entered the path.
     pub return_bytes: u64,
-    /// Largest queue on the forward path, bytes.
-    pub peak_queue_bytes: u64,
+    /// Largest queue on the forward path, bytes; `None` if it is not known.
+    pub peak_queue_bytes: Option<f64>,
 }
 
 /// Declares the protocols that the engine runs: a population of endpoints and a packet ring per link for each.
@@ -44,11 +46,9 @@ macro_rules! engine_protocols {
     ($($index:literal $population:ident: $variant:ident($endpoint:ty, $packet:ty),)+) => {
         struct Engine<'a, T> {
             setup: &'a Setup,
-            path: Path,
-            timers: Timers,
-            tracer: &'a mut T,
+            world: World<'a, T>,
+            /// When the latest event so far was.
             now: Time,
-            open_flows: u64,
             seed: u64,
             run: u64,
             $($population: Population<$endpoint>,)+
@@ -65,15 +65,16 @@ macro_rules! engine_protocols {
         )+
 
         impl<T: Tracer> Engine<'_, T> {
-            /// The packet at the head of a link's ring has arrived.
+            /// The packet at the head of a link's ring has arrived, and what follows it closely by `until`; returns when
+            /// the last of them did.
             #[inline]
-            fn arrive(&mut self, link: usize) {
-                let (flow, kind) = self.path.head(link);
+            fn arrive(&mut self, link: usize, now: Time, until: Time) -> Time {
+                let (flow, kind) = self.world.path.head(link);
                 match kind {
-                    $($index => arrive::<$packet, $endpoint, T>(
-                        &mut self.$population, &mut self.path, &mut self.timers, self.tracer, &mut self.open_flows,
-                        self.now, link, flow,
-                    ),)+
+                    $($index => {
+                        let Population { flows, trains } = &mut self.$population;
+                        self.world.arrive::<$packet, $endpoint>(&mut flows[flow as usize], flow, trains, link, now, until)
+                    })+
                     _ => unreachable!("a packet of an undeclared protocol"),
                 }
             }
@@ -88,16 +89,17 @@ macro_rules! engine_protocols {
                                 return; // an entry that was replaced by a sooner one
                             }
                             flow.armed[side] = Time::NEVER;
-                            flow.ends[side].handle_timeout(self.now);
-                            let pump = if side == 0 { pump_seldom::<0, _, _, T> } else { pump_seldom::<1, _, _, T> };
-                            pump(flow, alarm.flow, &mut self.path, &mut self.timers, self.tracer,
-                                &mut self.open_flows, self.now);
+                            flow.ends[side].handle_timeout(at);
+                            if side == 0 {
+                                self.world.pump_seldom::<0, _, _>(flow, alarm.flow, at);
+                            } else {
+                                self.world.pump_seldom::<1, _, _>(flow, alarm.flow, at);
+                            }
                         }
                         (timers::Kind::Source, $index) => {
                             let flow = &mut self.$population.flows[alarm.flow as usize];
-                            flow.on_source(self.now, alarm.flow, $index, &mut self.timers);
-                            pump_seldom::<0, _, _, T>(flow, alarm.flow, &mut self.path, &mut self.timers, self.tracer,
-                                &mut self.open_flows, self.now);
+                            flow.on_source(at, alarm.flow, $index, &mut self.world.timers);
+                            self.world.pump_seldom::<0, _, _>(flow, alarm.flow, at);
                         }
                     )+
                     _ => unreachable!("an alarm of an undeclared protocol"),
@@ -106,7 +108,7 @@ macro_rules! engine_protocols {
 
             fn begin_measurement(&mut self) {
                 $(self.$population.flows.iter_mut().for_each(Flow::begin_measurement);)+
-                self.path.begin_measurement();
+                self.world.path.begin_measurement();
             }
 
             fn results(self) -> Vec<FlowResult> {
@@ -135,11 +137,8 @@ pub fn simulate<T: Tracer>(
 ) -> Option<RunResult> {
     let mut engine = Engine {
         setup,
-        path: Path::new(setup, seed, run),
-        timers: Timers::default(),
-        tracer,
+        world: World { path: Path::new(setup, seed, run), timers: Timers::default(), tracer, open_flows: 0 },
         now: Time::ZERO,
-        open_flows: 0,
         seed,
         run,
         tcp: Population::default(),
@@ -150,8 +149,8 @@ pub fn simulate<T: Tracer>(
         return None;
     }
     let end = engine.now;
-    let return_bytes = engine.path.return_bytes();
-    let peak_queue_bytes = engine.path.peak_queue_bytes();
+    let return_bytes = engine.world.path.return_bytes();
+    let peak_queue_bytes = engine.world.path.peak_queue_bytes();
     Some(RunResult { flows: engine.results(), end, return_bytes, peak_queue_bytes })
 }
 
@@ -165,14 +164,14 @@ impl<T: Tracer> Engine<'_, T> {
                 match &spec.transport {
                     TransportSetup::Tcp(config) => {
                         let ends = tcp::Connection::pair(config, endpoint_seed);
-                        self.tcp.add(0, ends, flow_seed, &mut self.timers);
+                        self.tcp.add(0, ends, flow_seed, &mut self.world.timers);
                     }
                     TransportSetup::Udp(config) => {
                         let ends = udp::Socket::pair(config);
-                        self.udp.add(1, ends, flow_seed, &mut self.timers);
+                        self.udp.add(1, ends, flow_seed, &mut self.world.timers);
                     }
                 }
-                self.open_flows += 1;
+                self.world.open_flows += 1;
             }
         }
         let total = self.tcp.flows.len() + self.udp.flows.len();
@@ -192,10 +191,10 @@ impl<T: Tracer> Engine<'_, T> {
             if events.is_multiple_of(EVENTS_BETWEEN_LOOKS) && is_stopped() {
                 return false;
             }
-            let (link, arrival) = self.path.earliest();
-            let alarm = self.timers.next();
+            let (link, arrival) = self.world.path.earliest();
+            let alarm = self.world.timers.next();
             let next = arrival.min(alarm);
-            let is_done = self.open_flows == 0 && arrival == Time::NEVER;
+            let is_done = self.world.open_flows == 0 && arrival == Time::NEVER;
             if warmup != Time::NEVER && (next >= warmup || is_done) {
                 self.begin_measurement();
                 warmup = Time::NEVER;
@@ -206,14 +205,16 @@ impl<T: Tracer> Engine<'_, T> {
             if next > end || next == Time::NEVER {
                 break;
             }
-            self.now = next;
             // Packets first: an acknowledgement that arrives as the timer expires still counts.
-            if arrival <= alarm {
-                self.arrive(link);
+            let last = if arrival <= alarm {
+                self.arrive(link, next, alarm.min(end).min(before(warmup)))
             } else {
-                let alarm = self.timers.pop();
+                let alarm = self.world.timers.pop();
                 self.fire(alarm, next);
-            }
+                next
+            };
+            // A train may be ahead of what happens at the other side.
+            self.now = self.now.max(last);
         }
         if end != Time::NEVER {
             self.now = end;
@@ -222,87 +223,10 @@ impl<T: Tracer> Engine<'_, T> {
     }
 }
 
+/// The last instant before another.
+fn before(time: Time) -> Time {
+    Time::from_ps(time.as_ps() - 1)
+}
+
 /// So many events, some milliseconds, pass between two looks at whether to stop.
 const EVENTS_BETWEEN_LOOKS: u64 = 1 << 16;
-
-/// A packet reaches the end of a link: it enters the next, or its endpoint.
-#[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "disjoint parts of the engine, borrowed one by one")]
-fn arrive<P: OnLink, E: Stream<Virtual, Packet = P>, T: Tracer>(
-    population: &mut Population<E>,
-    path: &mut Path,
-    timers: &mut Timers,
-    tracer: &mut T,
-    open_flows: &mut u64,
-    now: Time,
-    link: usize,
-    index: u32,
-) {
-    let flow = &mut population.flows[index as usize];
-    match path.end(link) {
-        LegEnd::Link => path.forward::<P>(link, link + 1, now, index, &mut flow.counts),
-        LegEnd::Server => {
-            let arrived = path.take::<P>(link);
-            flow.ends[1].handle_packet(now, &arrived.packet, arrived.rx);
-            flow.on_arrival(now, &arrived);
-            pump::<1, P, E, T>(flow, index, path, timers, tracer, open_flows, now);
-        }
-        LegEnd::Client => {
-            let arrived = path.take::<P>(link);
-            tracer.packet(now, 0, index, &arrived.packet);
-            flow.ends[0].handle_packet(now, &arrived.packet, arrived.rx);
-            pump::<0, P, E, T>(flow, index, path, timers, tracer, open_flows, now);
-        }
-    }
-}
-
-/// Lets one side's endpoint read, send, tell, and set its timer.
-#[inline(always)]
-fn pump<const SIDE: usize, P: OnLink, E: Stream<Virtual, Packet = P>, T: Tracer>(
-    flow: &mut Flow<E>,
-    index: u32,
-    path: &mut Path,
-    timers: &mut Timers,
-    tracer: &mut T,
-    open_flows: &mut u64,
-    now: Time,
-) {
-    if SIDE == 1 {
-        flow.read(now);
-    }
-    let link = path.first_link::<SIDE>();
-    loop {
-        while let Some(transmit) = flow.ends[SIDE].poll_transmit(now, PathId::ONLY) {
-            if SIDE == 0 {
-                flow.on_transmit(now, &transmit.packet);
-                tracer.packet(now, 1, index, &transmit.packet);
-            }
-            path.send(link, now, index, &transmit.packet, &mut flow.counts);
-        }
-        let mut has_acted = false;
-        while let Some(event) = flow.ends[SIDE].poll_event() {
-            has_acted |= flow.on_event(SIDE, event, now, open_flows);
-        }
-        if !has_acted {
-            break;
-        }
-    }
-    if SIDE == 0 {
-        tracer.probe(now, index, || flow.ends[0].probe());
-    }
-    flow.arm(SIDE, index, P::KIND, timers);
-}
-
-/// [`pump`] for alarms, which are rare: one copy of its code serves them all.
-#[inline(never)]
-fn pump_seldom<const SIDE: usize, P: OnLink, E: Stream<Virtual, Packet = P>, T: Tracer>(
-    flow: &mut Flow<E>,
-    index: u32,
-    path: &mut Path,
-    timers: &mut Timers,
-    tracer: &mut T,
-    open_flows: &mut u64,
-    now: Time,
-) {
-    pump::<SIDE, P, E, T>(flow, index, path, timers, tracer, open_flows, now);
-}

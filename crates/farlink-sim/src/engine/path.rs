@@ -6,18 +6,20 @@ use farlink_core::endpoint::{Damage, Integrity};
 use farlink_core::link::{Link, Verdict};
 use farlink_core::protocol::tcp::Segment;
 use farlink_core::protocol::udp::Datagram;
-use farlink_core::{Rng, Rx, Time, Virtual};
+use farlink_core::{Packet, PlainPacket, Rng, Rx, Time, Train, Virtual};
 
-use super::carried::{Beside, Carried};
+use super::carried::{Beside, Carried, Load};
 use super::fifo::Fifo;
 use super::flow::Counts;
 use super::setup::Setup;
 
-/// A packet that a link carries, with what only the engine knows.
+/// A packet that a link carries, with what only the engine knows; or the first of a train of them.
 #[derive(Clone, Copy, Debug, Default)]
 struct InFlight<C> {
     sent: Time,
     common: C,
+    /// What each packet of a train adds to the one before it.
+    step: u32,
     /// There is an entry for it in the ring of what few packets have.
     has_beside: bool,
 }
@@ -37,8 +39,8 @@ impl<P: Carried> Default for Ring<P> {
 
 impl<P: Carried> Ring<P> {
     #[cold]
-    fn put_beside(&mut self, packet: &P, integrity: Integrity) {
-        self.beside.push_back(Beside::of(packet, integrity));
+    fn put_beside(&mut self, rare: Option<P::Rare>, integrity: Integrity) {
+        self.beside.push_back(Beside { rare, integrity });
     }
 }
 
@@ -56,11 +58,15 @@ pub(super) struct Arrived<P> {
     pub(super) sent: Time,
 }
 
-/// Which packet arrives when.
+/// Which packet arrives when; or the first packet of which train.
 #[derive(Clone, Copy, Debug, Default)]
 struct Order {
     arrival: Time,
+    /// Between one packet of a train and the next.
+    gap: Time,
     flow: u32,
+    /// Packets in the train.
+    count: u32,
     kind: u8,
 }
 
@@ -70,6 +76,40 @@ pub(super) struct UnderWay {
     order: Fifo<Order>,
     pub(super) tcp: Ring<Segment<Virtual>>,
     pub(super) udp: Ring<Datagram<Virtual>>,
+}
+
+impl UnderWay {
+    /// Couples packets to the train that was put last; `false` if they do not continue it.
+    #[inline(always)]
+    fn couple<P: OnLink>(&mut self, flow: u32, train: &Train<P::Common>) -> bool {
+        let Some(&order) = self.order.back() else { return false };
+        if order.flow != flow || order.kind != P::KIND {
+            return false;
+        }
+        let Some(in_flight) = P::ring(self).packets.back_mut().filter(|last| !last.has_beside) else { return false };
+        let Order { arrival, gap, count, .. } = order;
+        let mut last = Train { first: in_flight.common, step: in_flight.step, count, at: arrival, gap };
+        if !last.couple(train) {
+            return false;
+        }
+        in_flight.step = last.step;
+        if let Some(order) = self.order.back_mut() {
+            order.gap = last.gap;
+            order.count = last.count;
+        }
+        true
+    }
+
+    /// Puts packets behind all others.
+    #[inline(always)]
+    fn put<P: OnLink>(&mut self, flow: u32, train: &Train<P::Common>, sent: Time) {
+        if self.couple::<P>(flow, train) {
+            return;
+        }
+        let &Train { first, step, count, at, gap } = train;
+        *self.order.push_slot() = Order { arrival: at, gap, flow, count, kind: P::KIND };
+        *P::ring(self).packets.push_slot() = InFlight { sent, common: first, step, has_beside: false };
+    }
 }
 
 /// One link and what is under way on it.
@@ -167,33 +207,125 @@ impl Path {
         let ring = P::ring(under_way);
         let in_flight = ring.packets.front().expect("the link has a head");
         let mut arrived = Arrived { packet: P::plain(&in_flight.common), rx: Rx::default(), sent: in_flight.sent };
-        let has_beside = in_flight.has_beside;
-        ring.packets.drop_front();
-        if has_beside && let Some(Beside { rare, integrity }) = ring.beside.pop_front() {
+        if in_flight.has_beside
+            && let Some(Beside { rare, integrity }) = ring.beside.pop_front()
+        {
             if let Some(rare) = rare {
                 arrived.packet.add(rare);
             }
             arrived.rx.integrity = integrity;
         }
+        self.drop_front::<P>(link);
+        arrived
+    }
+
+    /// Takes one packet off a link.
+    #[inline(always)]
+    pub(super) fn drop_front<P: OnLink>(&mut self, link: usize) {
+        let under_way = &mut self.legs[link].under_way;
+        if under_way.order.front().is_some_and(|head| head.count > 1) {
+            return self.skip::<P>(link, 1);
+        }
+        P::ring(under_way).packets.drop_front();
         under_way.order.drop_front();
         self.heads[link] = under_way.order.front().map_or(Time::NEVER, |head| head.arrival);
-        arrived
+    }
+
+    /// Takes so many packets of the train at a link's head off the link.
+    pub(super) fn skip<P: OnLink>(&mut self, link: usize, count: u32) {
+        let under_way = &mut self.legs[link].under_way;
+        let head = under_way.order.front_mut().expect("the link has a head");
+        head.count -= count;
+        if head.count == 0 {
+            under_way.order.drop_front();
+            P::ring(under_way).packets.drop_front();
+        } else {
+            head.arrival += head.gap.times(u64::from(count));
+            let in_flight = P::ring(under_way).packets.front_mut().expect("the link has a head");
+            in_flight.common = in_flight.common.ahead(in_flight.step, count);
+        }
+        self.heads[link] = under_way.order.front().map_or(Time::NEVER, |head| head.arrival);
+    }
+
+    /// The train at a link's head as far as it arrives by `until`, if there is more than one packet of it.
+    #[inline(always)]
+    pub(super) fn peek_train<P: OnLink>(&mut self, link: usize, until: Time) -> Option<Train<P::Common>> {
+        let under_way = &mut self.legs[link].under_way;
+        let &Order { arrival, gap, count, .. } = under_way.order.front()?;
+        if count == 1 || arrival + gap > until {
+            return None;
+        }
+        let in_flight = P::ring(under_way).packets.front()?;
+        let in_time = |count: u32| arrival + gap.times(u64::from(count - 1)) <= until;
+        let count = if in_time(count) { count } else { (until.since(arrival).as_ps() / gap.as_ps()) as u32 + 1 };
+        Some(Train { first: in_flight.common, step: in_flight.step, count, at: arrival, gap })
+    }
+
+    /// The packet at a link's head and when it was sent, if it arrives intact and has nothing rare.
+    ///
+    /// # Panics
+    /// If nothing is under way.
+    #[inline(always)]
+    pub(super) fn peek_plain<P: OnLink>(&mut self, link: usize) -> Option<(P::Common, Time)> {
+        let ring = P::ring(&mut self.legs[link].under_way);
+        let in_flight = ring.packets.front().expect("the link has a head");
+        if in_flight.has_beside { None } else { Some((in_flight.common, in_flight.sent)) }
     }
 
     /// A packet enters the path.
     #[inline(always)]
-    pub(super) fn send<P: OnLink>(&mut self, link: usize, now: Time, flow: u32, packet: &P, counts: &mut Counts) {
+    pub(super) fn send<P: OnLink>(
+        &mut self,
+        link: usize,
+        now: Time,
+        flow: u32,
+        packet: &impl Load<P>,
+        counts: &mut Counts,
+    ) {
         if link == self.hops {
             self.return_bytes += u64::from(packet.wire_bytes());
             counts.return_bytes += u64::from(packet.wire_bytes());
         }
-        self.put(link, now, flow, packet, Integrity::Intact, now, counts);
+        self.put::<P>(link, now, flow, packet, Integrity::Intact, now, counts);
+    }
+
+    /// A train enters the path.
+    pub(super) fn send_train<P: OnLink>(
+        &mut self,
+        link: usize,
+        flow: u32,
+        train: &Train<P::Common>,
+        counts: &mut Counts,
+    ) {
+        let mut rest = *train;
+        while rest.count > 0 {
+            let leg = &mut self.legs[link];
+            let wire_bytes = rest.first.wire_bytes();
+            let (count, at, gap) = leg.link.send_train(rest.at, rest.gap, rest.count, wire_bytes);
+            if count == 0 || at < leg.last_arrival {
+                debug_assert!(count == 0, "links of constant delay keep the order");
+                self.send::<P>(link, rest.at, flow, &rest.first, counts);
+                rest.skip(1);
+                continue;
+            }
+            if link == self.hops {
+                self.return_bytes += u64::from(count) * u64::from(wire_bytes);
+                counts.return_bytes += u64::from(count) * u64::from(wire_bytes);
+            }
+            let carried = Train { count, at, gap, ..rest };
+            leg.last_arrival = carried.time(count - 1);
+            if leg.under_way.order.is_empty() {
+                self.heads[link] = at;
+            }
+            leg.under_way.put::<P>(flow, &carried, rest.at);
+            rest.skip(count);
+        }
     }
 
     /// A packet goes from one link's end into the next link.
     pub(super) fn forward<P: OnLink>(&mut self, from: usize, to: usize, now: Time, flow: u32, counts: &mut Counts) {
         let Arrived { packet, rx, sent } = self.take::<P>(from);
-        self.put(to, now, flow, &packet, rx.integrity, sent, counts);
+        self.put::<P>(to, now, flow, &packet, rx.integrity, sent, counts);
     }
 
     #[inline(always)]
@@ -203,7 +335,7 @@ impl Path {
         link: usize,
         now: Time,
         flow: u32,
-        packet: &P,
+        packet: &impl Load<P>,
         mut integrity: Integrity,
         sent: Time,
         counts: &mut Counts,
@@ -220,58 +352,61 @@ impl Path {
             }
             Verdict::Lost | Verdict::Dropped => return counts.note_loss(link < self.hops),
         };
-        let has_beside = packet.has_rare() || integrity != Integrity::Intact;
-        if arrival < leg.last_arrival {
-            self.put_early(link, arrival, flow, &packet.clone(), sent, integrity);
-            return;
+        if arrival < leg.last_arrival && leg.overtakes {
+            let mut common = P::Common::default();
+            packet.write(&mut common);
+            let in_flight = InFlight { sent, common, step: 0, has_beside: false };
+            return self.put_early::<P>(link, arrival, flow, in_flight, packet.rare(), integrity);
         }
+        // The delay may have fallen: a FIFO link holds the packet back until the earlier one is there.
+        let arrival = arrival.max(leg.last_arrival);
         leg.last_arrival = arrival;
         let under_way = &mut leg.under_way;
         if under_way.order.is_empty() {
             self.heads[link] = arrival;
         }
+        let rare = packet.rare();
+        if rare.is_none() && integrity == Integrity::Intact && !leg.overtakes {
+            let mut common = P::Common::default();
+            packet.write(&mut common);
+            return under_way.put::<P>(flow, &Train::one(common, arrival), sent);
+        }
         let order = under_way.order.push_slot();
-        order.arrival = arrival;
-        order.flow = flow;
-        order.kind = P::KIND;
+        *order = Order { arrival, gap: Time::ZERO, flow, count: 1, kind: P::KIND };
         let ring = P::ring(under_way);
         let slot = ring.packets.push_slot();
         slot.sent = sent;
-        slot.has_beside = has_beside;
         packet.write(&mut slot.common);
-        if has_beside {
-            ring.put_beside(&packet.clone(), integrity);
+        slot.has_beside = rare.is_some() || integrity != Integrity::Intact;
+        if slot.has_beside {
+            ring.put_beside(rare, integrity);
         }
     }
 
-    /// The delay has fallen: the packet would arrive before one that was sent earlier.
+    /// The delay has fallen, and the packet overtakes some that were sent earlier.
     #[cold]
     fn put_early<P: OnLink>(
         &mut self,
         link: usize,
         arrival: Time,
         flow: u32,
-        packet: &P,
-        sent: Time,
+        mut in_flight: InFlight<P::Common>,
+        rare: Option<P::Rare>,
         integrity: Integrity,
     ) {
+        in_flight.has_beside = rare.is_some() || integrity != Integrity::Intact;
         let leg = &mut self.legs[link];
         let under_way = &mut leg.under_way;
-        // A FIFO link holds it back until the earlier one is there; otherwise it overtakes.
-        let arrival = if leg.overtakes { arrival } else { leg.last_arrival };
         let at = under_way.order.partition_point(|entry| entry.arrival <= arrival);
         let is_of_kind = |at| under_way.order.get(at).is_some_and(|entry: &Order| entry.kind == P::KIND);
         let of_its_kind = (0..at).filter(|&at| is_of_kind(at)).count();
-        under_way.order.insert(at, Order { arrival, flow, kind: P::KIND });
+        under_way.order.insert(at, Order { arrival, gap: Time::ZERO, flow, count: 1, kind: P::KIND });
         self.heads[link] = under_way.order.front().map_or(Time::NEVER, |head| head.arrival);
         let ring = P::ring(under_way);
-        let mut in_flight =
-            InFlight { sent, has_beside: packet.has_rare() || integrity != Integrity::Intact, ..Default::default() };
-        packet.write(&mut in_flight.common);
         if in_flight.has_beside {
             let has_beside = |at| ring.packets.get(at).is_some_and(|packet| packet.has_beside);
             let before = (0..of_its_kind).filter(|&at| has_beside(at)).count();
-            ring.beside.insert(before, Beside::of(packet, integrity));
+            ring.beside.insert(before, Beside { rare, integrity });
         }
         ring.packets.insert(of_its_kind, in_flight);
     }
@@ -284,8 +419,10 @@ impl Path {
         self.return_bytes
     }
 
-    pub(super) fn peak_queue_bytes(&self) -> u64 {
-        self.legs[..self.hops].iter().map(|leg| leg.link.peak_waiting_bytes()).max().unwrap_or(0)
+    /// Largest queue of the forward links, bytes; `None` if one of them keeps no account.
+    pub(super) fn peak_queue_bytes(&self) -> Option<f64> {
+        let peaks = self.legs[..self.hops].iter().map(|leg| leg.link.peak_waiting_bytes());
+        peaks.reduce(|one, other| Some(one?.max(other?))).flatten()
     }
 }
 

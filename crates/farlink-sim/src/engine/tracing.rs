@@ -5,6 +5,9 @@ use farlink_core::{Packet, Time};
 
 /// Sees what passes the sender's interface and how the sender's state changes.
 pub trait Tracer {
+    /// Whether it wants every packet in full; if not, usual ones take a shortcut ([`farlink_core::Express`]).
+    const LOOKS: bool = true;
+
     /// A packet at the sender's interface: `direction` 1 is sent, 0 is received.
     fn packet<P: Packet + 'static>(&mut self, now: Time, direction: usize, flow: u32, packet: &P);
 
@@ -17,6 +20,8 @@ pub trait Tracer {
 pub struct NoTrace;
 
 impl Tracer for NoTrace {
+    const LOOKS: bool = false;
+
     #[inline]
     fn packet<P: Packet + 'static>(&mut self, _now: Time, _direction: usize, _flow: u32, _packet: &P) {}
     #[inline]

@@ -157,3 +157,11 @@ fn array(descriptor: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     let length = (header.len() as u16).to_le_bytes();
     [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), data].concat()
 }
+
+/// `PROPTEST_CASES` if it asks for more.
+pub(crate) fn cases(usual: u32) -> u32 {
+    std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .map_or(usual, |cases: u32| cases.max(usual))
+}

@@ -38,6 +38,12 @@ impl<D: Payload> Chunks<D> {
         Some(std::mem::replace(&mut self.front, next))
     }
 
+    /// Bytes up to the end of the first chunk.
+    #[inline]
+    pub(super) fn front_len(&self) -> usize {
+        self.front.len()
+    }
+
     /// Drops the first `n` bytes.
     ///
     /// # Panics

@@ -9,14 +9,14 @@ use super::chunks::Chunks;
 use super::config::TcpConfig;
 use super::reassembly::Receiver;
 use super::rto::RetransmissionTimer;
-use super::segment::{Flags, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
+use super::segment::{Flags, PlainSegment, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
 use super::variant::{Reaction, Running};
 use super::window::{Phase, Span, Window};
 
 /// States that matter to the driver (RFC 9293, section 3.3.2, with the closing states told apart by what was sent and
 /// received).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Listen,
     SynSent,
     SynReceived,
@@ -27,47 +27,47 @@ enum State {
 /// One side of a TCP connection.
 #[derive(Clone, Debug)]
 pub struct Connection<D> {
-    window: Window,
-    timer: RetransmissionTimer,
-    running: Running,
-    rx: Receiver<D>,
-    state: State,
+    pub(super) window: Window,
+    pub(super) timer: RetransmissionTimer,
+    pub(super) running: Running,
+    pub(super) rx: Receiver<D>,
+    pub(super) state: State,
     /// A segment that was sent once and is being timed: (offset behind it, when it was sent).
-    timed: Option<(u64, Time)>,
-    initial_seq: u32,
-    peer_initial_seq: u32,
+    pub(super) timed: Option<(u64, Time)>,
+    pub(super) initial_seq: u32,
+    pub(super) peer_initial_seq: u32,
     /// Data written and not acknowledged; starts at offset `buffer_start`.
-    buffer: Chunks<D>,
-    buffer_start: u64,
+    pub(super) buffer: Chunks<D>,
+    pub(super) buffer_start: u64,
     /// Offset behind the last byte written.
-    written_end: u64,
+    pub(super) written_end: u64,
     /// Offset whose acknowledgement leaves so little data that the application is asked for more.
-    writable_at: u64,
+    pub(super) writable_at: u64,
     is_closing: bool,
     has_peer_fin: bool,
-    events: EventSet,
-    sizes: Sizes,
+    pub(super) events: EventSet,
+    pub(super) sizes: Sizes,
     /// The peer's latest timestamp value, to echo (TS.Recent of RFC 7323).
     timestamp_recent: u32,
     /// Blocks of the acknowledgement being built; here, so that a segment without them needs no memory.
     outgoing_sack: SackBlocks,
-    last_sent: Time,
+    pub(super) last_sent: Time,
     restarts_after_idle: bool,
     /// Timeouts of the segment at `una` in a row.
-    timeouts_in_a_row: u32,
-    peak_in_flight: u64,
+    pub(super) timeouts_in_a_row: u32,
+    pub(super) peak_in_flight: u64,
     timeouts: u64,
 }
 
 /// Header sizes and options agreed on.
 #[derive(Clone, Copy, Debug)]
-struct Sizes {
-    data_header_bytes: u16,
-    ack_header_bytes: u16,
-    window_shift: u8,
-    has_timestamps: bool,
-    uses_sack: bool,
-    has_fin: bool,
+pub(super) struct Sizes {
+    pub(super) data_header_bytes: u16,
+    pub(super) ack_header_bytes: u16,
+    pub(super) window_shift: u8,
+    pub(super) has_timestamps: bool,
+    pub(super) uses_sack: bool,
+    pub(super) has_fin: bool,
 }
 
 /// Bytes that the timestamps option adds, with padding (RFC 7323, appendix A).
@@ -151,39 +151,35 @@ impl<D: Payload> Connection<D> {
 
     /// The stream offset that a sequence or acknowledgement number means, given one nearby.
     #[inline]
-    fn unwrap(number: u32, initial: u32, near: u64) -> u64 {
+    pub(super) fn unwrap(number: u32, initial: u32, near: u64) -> u64 {
         let near_number = initial.wrapping_add(near as u32);
         near.wrapping_add_signed(i64::from(number.wrapping_sub(near_number) as i32))
     }
 
     #[inline(always)]
-    fn handle_acknowledgement(&mut self, now: Time, segment: &Segment<D>) {
-        let ack = Self::unwrap(segment.ack, self.initial_seq, self.window.una);
-        if self.window.una == self.window.end && ack == self.window.una {
-            // This side has nothing to send: only the peer's window can be news.
-            let peer_end = ack + (u64::from(segment.window) << self.sizes.window_shift);
-            self.window.peer_end = self.window.peer_end.max(peer_end);
-            return;
-        }
+    pub(super) fn handle_acknowledgement(&mut self, now: Time, heard: &Heard<'_>) {
+        let ack = Self::unwrap(heard.ack, self.initial_seq, self.window.una);
+        let shift = if heard.flags.has(Flags::SYN) { 0 } else { self.sizes.window_shift };
         if ack > self.window.max || (ack as i64) < 0 {
             return; // acknowledges what was never sent
         }
-        let mut has_new_sack = false;
-        if self.sizes.uses_sack && !segment.sack.is_empty() {
-            has_new_sack = self.note_sack(&segment.sack.clone());
+        let peer_end = ack + (u64::from(heard.window) << shift);
+        if self.window.una == self.window.end && ack == self.window.una {
+            // This side has nothing to send: only the peer's window can be news.
+            self.window.peer_end = self.window.peer_end.max(peer_end);
+            return;
         }
-        let shift = if segment.flags.has(Flags::SYN) { 0 } else { self.sizes.window_shift };
-        let peer_end = ack + (u64::from(segment.window) << shift);
+        let has_new_sack = self.sizes.uses_sack && heard.sack.is_some_and(|sack| self.note_sack(sack));
         let is_window_unchanged = peer_end <= self.window.peer_end;
         self.window.peer_end = self.window.peer_end.max(peer_end);
         if ack > self.window.una {
-            self.handle_new_acknowledgement(now, ack, segment);
+            self.handle_new_acknowledgement(now, ack, heard.echo);
         } else if ack == self.window.una
             && self.window.max > ack
-            && segment.payload.is_empty()
+            && !heard.has_payload
             && is_window_unchanged
             && !self.window.is_probing
-            && !segment.flags.has(Flags::FIN)
+            && !heard.flags.has(Flags::FIN)
         {
             self.running.on_duplicate(&mut self.window, has_new_sack);
             if self.window.retransmit_first || self.window.nxt == self.window.una {
@@ -209,18 +205,15 @@ impl<D: Payload> Connection<D> {
     }
 
     #[inline(always)]
-    fn handle_new_acknowledgement(&mut self, now: Time, ack: u64, segment: &Segment<D>) {
+    fn handle_new_acknowledgement(&mut self, now: Time, ack: u64, echo: Option<u32>) {
         let acked = ack - self.window.una;
         self.window.advance(ack);
         self.timeouts_in_a_row = 0;
-        if let Some(timestamps) = segment.timestamps.filter(|_| self.sizes.has_timestamps) {
-            let elapsed_ms = timestamp(now).wrapping_sub(timestamps.echo);
+        if let Some(echo) = echo.filter(|_| self.sizes.has_timestamps) {
+            let elapsed_ms = timestamp(now).wrapping_sub(echo);
             self.timer.sample(Time::from_millis(u64::from(elapsed_ms)));
-        } else if let Some((end, sent)) = self.timed
-            && ack >= end
-        {
-            self.timer.sample(now.since(sent));
-            self.timed = None;
+        } else {
+            self.time_round_trip(now, ack);
         }
         let data_acked = ack.min(self.written_end).saturating_sub(self.buffer_start);
         self.buffer.advance(data_acked as usize);
@@ -234,6 +227,17 @@ impl<D: Payload> Connection<D> {
         }
         if self.window.una == self.window.end && self.is_closing {
             self.note_closed();
+        }
+    }
+
+    /// Takes the round-trip time of the segment that is being timed if it is acknowledged.
+    #[inline(always)]
+    pub(super) fn time_round_trip(&mut self, now: Time, ack: u64) {
+        if let Some((end, sent)) = self.timed
+            && ack >= end
+        {
+            self.timer.sample(now.since(sent));
+            self.timed = None;
         }
     }
 
@@ -276,14 +280,14 @@ impl<D: Payload> Connection<D> {
         }
         match self.state {
             State::SynReceived if segment.flags.has(Flags::ACK) => {
-                self.handle_acknowledgement(now, segment);
+                self.handle_acknowledgement(now, &Heard::of(segment));
                 if self.window.una > 0 {
                     self.establish();
                     self.handle_text(now, segment);
                 }
             }
             State::Established => {
-                self.handle_acknowledgement(now, segment);
+                self.handle_acknowledgement(now, &Heard::of(segment));
                 self.handle_text(now, segment);
             }
             _ => {}
@@ -303,7 +307,7 @@ impl<D: Payload> Connection<D> {
             State::SynSent if segment.flags.has(Flags::ACK) => {
                 self.peer_initial_seq = segment.seq;
                 self.rx.next = 1;
-                self.handle_acknowledgement(now, segment);
+                self.handle_acknowledgement(now, &Heard::of(segment));
                 if self.window.una > 0 {
                     self.establish();
                     self.rx.ack_now = true;
@@ -417,7 +421,7 @@ impl<D: Payload> Connection<D> {
             ack: self.peer_initial_seq.wrapping_add(self.rx.next as u32),
             flags,
             header_bytes,
-            window: u16::try_from(self.rx.window() >> self.sizes.window_shift).unwrap_or(u16::MAX),
+            window: self.window_field(),
             timestamps: None,
             syn: SynOptions::default(),
             sack: SackBlocks::default(),
@@ -432,6 +436,12 @@ impl<D: Payload> Connection<D> {
             segment.header_bytes += 4 + 8 * segment.sack.as_slice().len() as u16;
         }
         segment
+    }
+
+    /// The window as a segment says it, scaled.
+    #[inline(always)]
+    pub(super) fn window_field(&self) -> u16 {
+        u16::try_from(self.rx.window() >> self.sizes.window_shift).unwrap_or(u16::MAX)
     }
 
     /// Writes what arrived out of order to `outgoing_sack`.
@@ -451,7 +461,7 @@ impl<D: Payload> Connection<D> {
 
     /// Bookkeeping of a segment that takes up sequence numbers.
     #[inline(always)]
-    fn note_sent(&mut self, now: Time, span: Span) {
+    pub(super) fn note_sent(&mut self, now: Time, span: Span) {
         let end = span.start + u64::from(span.len);
         if span.start < self.window.max {
             self.timed = None; // Karn's algorithm: sent again, not to be timed
@@ -466,7 +476,7 @@ impl<D: Payload> Connection<D> {
 
     /// Slow start again after a pause: what was learnt about the path is old.
     #[inline(always)]
-    fn restart_if_idle(&mut self, now: Time) {
+    pub(super) fn restart_if_idle(&mut self, now: Time) {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-4.1
         //# a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data in an
         //# interval exceeding the retransmission timeout.
@@ -492,6 +502,37 @@ impl<D: Payload> Connection<D> {
         self.window.una == self.window.max
             && self.window.segment_len(self.window.nxt) > 0
             && self.window.nxt + u64::from(self.window.segment_len(self.window.nxt)) > self.window.peer_end
+    }
+}
+
+/// What a segment says about the sending direction.
+pub(super) struct Heard<'a> {
+    pub(super) ack: u32,
+    pub(super) window: u16,
+    pub(super) flags: Flags,
+    pub(super) has_payload: bool,
+    /// The timestamp that the peer echoes.
+    pub(super) echo: Option<u32>,
+    pub(super) sack: Option<&'a SackBlocks>,
+}
+
+impl<'a> Heard<'a> {
+    #[inline(always)]
+    pub(super) fn plain(segment: &PlainSegment) -> Self {
+        let &PlainSegment { ack, window, flags, payload_bytes, .. } = segment;
+        Heard { ack, window, flags, has_payload: payload_bytes > 0, echo: None, sack: None }
+    }
+
+    #[inline(always)]
+    fn of<D: Payload>(segment: &'a Segment<D>) -> Self {
+        Heard {
+            ack: segment.ack,
+            window: segment.window,
+            flags: segment.flags,
+            has_payload: !segment.payload.is_empty(),
+            echo: segment.timestamps.map(|timestamps| timestamps.echo),
+            sack: Some(&segment.sack),
+        }
     }
 }
 
@@ -522,11 +563,10 @@ impl<D: Payload> Endpoint for Connection<D> {
         }
         const SPECIAL: u8 = Flags::SYN.0 | Flags::RST.0;
         if segment.flags.0 & SPECIAL != 0 || self.state != State::Established {
-            // A copy, so that the usual segment never needs an address: it lives in registers.
-            self.handle_control(now, &segment.clone());
+            self.handle_control(now, segment);
             return;
         }
-        self.handle_acknowledgement(now, segment);
+        self.handle_acknowledgement(now, &Heard::of(segment));
         self.handle_text(now, segment);
     }
 
@@ -635,7 +675,7 @@ impl<D: Payload> Stream<D> for Connection<D> {
 /// Events waiting for the application; each happens at most once at a time, so a set of bits holds them in order of
 /// importance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct EventSet(u8);
+pub(super) struct EventSet(u8);
 
 impl EventSet {
     const CONNECTED: EventSet = EventSet(1);
@@ -650,7 +690,7 @@ impl EventSet {
     }
 
     #[inline]
-    fn is_empty(self) -> bool {
+    pub(super) fn is_empty(self) -> bool {
         self.0 == 0
     }
 

@@ -3,6 +3,7 @@
 mod chunks;
 mod config;
 mod connection;
+mod express;
 mod reassembly;
 mod rto;
 mod segment;
@@ -11,5 +12,5 @@ mod window;
 
 pub use config::{RtoConfig, TcpConfig};
 pub use connection::Connection;
-pub use segment::{Flags, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
+pub use segment::{Flags, PlainSegment, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
 pub use variant::Variant;

@@ -19,7 +19,7 @@ pub(super) struct Receiver<D> {
     pub(super) ack_now: bool,
     /// In-order segments since the last acknowledgement.
     unacknowledged: u8,
-    ack_every: u8,
+    pub(super) ack_every: u8,
     ack_delay: Time,
     /// In order, not yet read by the application.
     ready: Chunks<D>,
@@ -80,6 +80,34 @@ impl<D: Payload> Receiver<D> {
         } else {
             self.on_data_out_of_order(start, payload.clone());
         }
+    }
+
+    /// Takes `count` payloads of `len` bytes each that follow in order, `gap` apart from `at` on, each of them read at
+    /// once. Returns which of them is the first to be acknowledged (after it, every [`ack_every`](Self::ack_every)-th)
+    /// and how many acknowledgements go out; `None` if they need a look one by one, and nothing was done.
+    pub(super) fn on_data_train(&mut self, at: Time, gap: Time, len: u32, count: u32) -> Option<(u32, u32)> {
+        let (len, every) = (u64::from(len), u32::from(self.ack_every));
+        let first = every - u32::from(self.unacknowledged) - 1;
+        // Far from announcing a reopened window between two acknowledgements.
+        let quarter = self.buffer_bytes / 4;
+        let is_roomy = (u64::from(every) + 1) * len + quarter <= self.buffer_bytes
+            && self.next + u64::from(first + 1) * len + quarter <= self.advertised_end;
+        let is_usual = self.early.is_empty() && self.unread_bytes == 0 && !self.ack_now;
+        if !is_usual || !is_roomy || gap.times(u64::from(every)) >= self.ack_delay {
+            return None;
+        }
+        self.next += u64::from(count) * len;
+        let late = u32::from(self.unacknowledged) + count;
+        let (acks, left) = (late / every, late % every);
+        if acks > 0 {
+            self.ack_deadline = Time::NEVER;
+            self.advertised_end = self.next - u64::from(left) * len + self.buffer_bytes;
+        }
+        if left > 0 && self.ack_deadline == Time::NEVER {
+            self.ack_deadline = at + gap.times(u64::from(count - left)) + self.ack_delay;
+        }
+        self.unacknowledged = left as u8;
+        Some((first, acks))
     }
 
     #[cold]

@@ -1,6 +1,7 @@
 //! The typed TCP segment: what RFC 9293 puts on the wire, with the payload left generic.
 
 use crate::endpoint::{Damage, Integrity, Packet};
+use crate::express::PlainPacket;
 use crate::payload::Payload;
 
 /// Control bits (RFC 9293, section 3.1).
@@ -113,6 +114,23 @@ pub struct Segment<D> {
     pub payload: D,
 }
 
+/// A segment without options whose payload is only a length: what most of a simulation is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlainSegment {
+    /// Sequence number of the first payload byte.
+    pub seq: u32,
+    /// Next sequence number expected from the peer.
+    pub ack: u32,
+    /// Payload, bytes.
+    pub payload_bytes: u32,
+    /// Headers, bytes on the wire.
+    pub header_bytes: u16,
+    /// Window field as on the wire.
+    pub window: u16,
+    /// Control bits.
+    pub flags: Flags,
+}
+
 impl<D: Payload> Segment<D> {
     /// Sequence numbers it occupies: payload, SYN and FIN.
     #[inline]
@@ -141,5 +159,44 @@ impl<D: Payload> Packet for Segment<D> {
     #[inline]
     fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
         damage.bits.is_empty().then_some(Integrity::Intact)
+    }
+}
+
+impl Packet for PlainSegment {
+    #[inline]
+    fn wire_bytes(&self) -> u32 {
+        u32::from(self.header_bytes) + self.payload_bytes
+    }
+
+    #[inline]
+    fn payload_bytes(&self) -> u32 {
+        self.payload_bytes
+    }
+
+    #[inline]
+    fn stream_position(&self) -> Option<u32> {
+        (self.payload_bytes > 0).then_some(self.seq)
+    }
+
+    #[inline]
+    fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
+        damage.bits.is_empty().then_some(Integrity::Intact)
+    }
+}
+
+impl PlainPacket for PlainSegment {
+    /// Data moves on by its length; acknowledgements, by what they acknowledge.
+    #[inline(always)]
+    fn step_to(&self, next: &Self) -> Option<u32> {
+        let has_data = self.payload_bytes > 0;
+        let step = if has_data { self.payload_bytes } else { next.ack.wrapping_sub(self.ack) };
+        (self.ahead(step, 1) == *next && step > 0 && step <= i32::MAX as u32).then_some(step)
+    }
+
+    #[inline(always)]
+    fn ahead(&self, step: u32, n: u32) -> Self {
+        let by = step.wrapping_mul(n);
+        let (seq, ack) = if self.payload_bytes > 0 { (by, 0) } else { (0, by) };
+        PlainSegment { seq: self.seq.wrapping_add(seq), ack: self.ack.wrapping_add(ack), ..*self }
     }
 }

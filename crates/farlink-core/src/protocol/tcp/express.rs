@@ -1,0 +1,175 @@
+//! The shortcut for segments without options: the same steps as [`super::Connection`]'s own, on fewer words.
+
+use crate::express::{Express, Plain, Train};
+use crate::payload::Virtual;
+use crate::time::Time;
+
+use super::connection::{Connection, Heard, State};
+use super::segment::{Flags, PlainSegment};
+use super::variant::Reaction;
+use super::window::{Phase, Span};
+
+impl Connection<Virtual> {
+    /// Every segment with timestamps has options, and so has every acknowledgement that reports gaps.
+    #[inline(always)]
+    fn speaks_plainly(&self) -> bool {
+        !(self.sizes.has_timestamps || self.sizes.uses_sack && self.rx.has_gaps())
+    }
+
+    #[inline(always)]
+    fn plain_segment(&self, start: u64, header_bytes: u16, payload_bytes: u32) -> PlainSegment {
+        PlainSegment {
+            seq: self.initial_seq.wrapping_add(start as u32),
+            ack: self.peer_initial_seq.wrapping_add(self.rx.next as u32),
+            payload_bytes,
+            header_bytes,
+            window: self.window_field(),
+            flags: Flags::ACK,
+        }
+    }
+
+    /// Data that arrives in order.
+    fn receive_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
+        let &Train { ref first, count, at, gap, .. } = train;
+        let start = Self::unwrap(first.seq, self.peer_initial_seq, self.rx.next);
+        // This side has nothing to send but acknowledgements: all that theirs can tell is the window.
+        let is_idle = self.window.una == self.window.end
+            && Self::unwrap(first.ack, self.initial_seq, self.window.una) == self.window.una;
+        if !is_idle || start != self.rx.next || self.rx.has_gaps() || self.window.needs_look {
+            return 0;
+        }
+        let next = self.rx.next;
+        let Some((first_index, acks)) = self.rx.on_data_train(at, gap, first.payload_bytes, count) else { return 0 };
+        self.handle_acknowledgement(at, &Heard::plain(first));
+        if acks > 0 {
+            let every = u32::from(self.rx.ack_every);
+            let ack = next + u64::from(first_index + 1) * u64::from(first.payload_bytes);
+            let mut acknowledgement = self.plain_segment(self.window.max, self.sizes.ack_header_bytes, 0);
+            acknowledgement.ack = self.peer_initial_seq.wrapping_add(ack as u32);
+            sent.push(Train {
+                first: acknowledgement,
+                step: every * first.payload_bytes,
+                count: acks,
+                at: train.time(first_index),
+                gap: gap.times(u64::from(every)),
+            });
+        }
+        count
+    }
+
+    /// Acknowledgements of new data while no loss is being repaired.
+    fn acknowledge_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
+        let mut ack = Self::unwrap(train.first.ack, self.initial_seq, self.window.una);
+        // What the application or the last segment must hear of is left to the usual way.
+        let limit = self.window.max.min(self.writable_at);
+        let is_usual = self.window.phase == Phase::Open
+            && !self.window.needs_look
+            && !self.window.retransmit_first
+            && ack > self.window.una
+            && ack < limit
+            && !self.rx.ack_now
+            && self.rx.ack_deadline == Time::NEVER;
+        if !is_usual {
+            return 0;
+        }
+        let offered = u64::from(train.first.window) << self.sizes.window_shift;
+        let solid_end = self.buffer_start + self.buffer.front_len() as u64;
+        let (mut now, mut count) = (train.at, 0);
+        // The acknowledgement before this one released one segment: another one makes a train of them.
+        let mut continues = false;
+        while count < train.count && ack < limit {
+            now = train.time(count);
+            self.window.peer_end = self.window.peer_end.max(ack + offered);
+            let acked = ack - self.window.una;
+            self.window.advance(ack);
+            self.time_round_trip(now, ack);
+            self.running.on_acknowledged(&mut self.window, acked);
+            self.window.update(self.written_end);
+            let nxt = self.window.nxt;
+            let mut released = 0;
+            while let Some(span) = self.window.next_clear()
+                && span.start + u64::from(span.len) <= solid_end
+            {
+                self.note_sent(now, span);
+                released += 1;
+            }
+            match (released, &mut sent[..]) {
+                (1, [.., last]) if continues => {
+                    last.count += 1;
+                    last.gap = train.gap;
+                }
+                (0, _) => {}
+                (count, _) => {
+                    let first = self.plain_segment(nxt, self.sizes.data_header_bytes, self.window.mss);
+                    sent.push(Train { first, step: self.window.mss, count, at: now, gap: Time::ZERO });
+                }
+            }
+            continues = released == 1;
+            count += 1;
+            ack += u64::from(train.step);
+            if self.window.needs_look || self.window.next_clear().is_some() {
+                break;
+            }
+        }
+        self.timeouts_in_a_row = 0;
+        self.timer.on_acknowledged(now, false);
+        let una = self.window.una;
+        self.buffer.advance((una - self.buffer_start) as usize);
+        self.buffer_start = una;
+        if !sent.is_empty() {
+            self.rx.on_ack_sent();
+        }
+        count
+    }
+}
+
+impl Express for Connection<Virtual> {
+    type Plain = PlainSegment;
+
+    #[inline(always)]
+    fn handle_plain(&mut self, now: Time, plain: &PlainSegment) -> bool {
+        if plain.flags != Flags::ACK || self.state != State::Established || self.sizes.has_timestamps {
+            return false;
+        }
+        self.handle_acknowledgement(now, &Heard::plain(plain));
+        if plain.payload_bytes > 0 {
+            let start = Self::unwrap(plain.seq, self.peer_initial_seq, self.rx.next);
+            self.rx.on_data(now, start, &Virtual(plain.payload_bytes));
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn poll_plain(&mut self, now: Time) -> Plain<PlainSegment> {
+        if !self.speaks_plainly() {
+            return Plain::Ask;
+        }
+        if self.window.una == self.window.max {
+            self.restart_if_idle(now);
+        }
+        let plain = if let Some(span) = self.window.next_clear() {
+            let payload = self.buffer.slice((span.start - self.buffer_start) as usize, span.len as usize);
+            self.note_sent(now, Span { start: span.start, len: payload.0 });
+            self.plain_segment(span.start, self.sizes.data_header_bytes, payload.0)
+        } else if self.window.needs_look {
+            return Plain::Ask;
+        } else if self.rx.ack_now {
+            self.plain_segment(self.window.max, self.sizes.ack_header_bytes, 0)
+        } else {
+            return if self.events.is_empty() { Plain::Nothing } else { Plain::Ask };
+        };
+        self.rx.on_ack_sent();
+        Plain::Send(plain)
+    }
+
+    fn handle_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
+        let is_plain = train.first.flags == Flags::ACK && self.state == State::Established;
+        if !is_plain || !self.speaks_plainly() || !self.events.is_empty() {
+            0
+        } else if train.first.payload_bytes > 0 {
+            self.receive_train(train, sent)
+        } else {
+            self.acknowledge_train(train, sent)
+        }
+    }
+}

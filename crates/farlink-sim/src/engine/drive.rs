@@ -1,0 +1,177 @@
+//! Brings packets from links to endpoints and from endpoints to links.
+//!
+//! The two sides of a flow touch each other through links only, and what a link carries arrives in the order it was sent.
+//! So packets that follow each other at equal distances, a train, may be handled in one step although other things happen
+//! at the other side meanwhile: nothing that happens there can arrive before them. Alarms may come between them, and
+//! the ends of the warm-up and of the run: a train is taken only up to the next of these.
+
+use farlink_core::express::Plain;
+use farlink_core::{Express, PathId, Stream, Time, Train, Virtual};
+
+use super::flow::Flow;
+use super::path::{LegEnd, OnLink, Path};
+use super::timers::Timers;
+use super::tracing::Tracer;
+
+/// An endpoint that the engine runs.
+pub(super) trait Runs<P: OnLink>: Stream<Virtual, Packet = P> + Express<Plain = P::Common> {}
+
+impl<P: OnLink, E: Stream<Virtual, Packet = P> + Express<Plain = P::Common>> Runs<P> for E {}
+
+/// What all flows share.
+pub(super) struct World<'a, T> {
+    pub(super) path: Path,
+    pub(super) timers: Timers,
+    pub(super) tracer: &'a mut T,
+    /// Flows that have not ended.
+    pub(super) open_flows: u64,
+}
+
+impl<T: Tracer> World<'_, T> {
+    /// A packet reaches the end of a link: it enters the next, or its endpoint. With it goes the rest of its train that
+    /// arrives by `until`, if that makes no difference. Returns when the last of them arrived.
+    #[inline(always)]
+    pub(super) fn arrive<P: OnLink, E: Runs<P>>(
+        &mut self,
+        flow: &mut Flow<E>,
+        index: u32,
+        trains: &mut Vec<Train<P::Common>>,
+        link: usize,
+        now: Time,
+        until: Time,
+    ) -> Time {
+        match self.path.end(link) {
+            LegEnd::Link => self.path.forward::<P>(link, link + 1, now, index, &mut flow.counts),
+            LegEnd::Server => return self.enter::<1, P, E>(flow, index, trains, link, now, until),
+            LegEnd::Client => return self.enter::<0, P, E>(flow, index, trains, link, now, until),
+        }
+        now
+    }
+
+    /// A packet, or a train of them, reaches one side's endpoint.
+    #[inline(always)]
+    fn enter<const SIDE: usize, P: OnLink, E: Runs<P>>(
+        &mut self,
+        flow: &mut Flow<E>,
+        index: u32,
+        trains: &mut Vec<Train<P::Common>>,
+        link: usize,
+        now: Time,
+        until: Time,
+    ) -> Time {
+        if !T::LOOKS {
+            if let Some(train) = self.path.peek_train::<P>(link, until)
+                && let Some(last) = self.ride::<SIDE, P, E>(flow, index, trains, link, &train)
+            {
+                return last;
+            }
+            if let Some((plain, sent)) = self.path.peek_plain::<P>(link)
+                && flow.ends[SIDE].handle_plain(now, &plain)
+            {
+                self.path.drop_front::<P>(link);
+                if SIDE == 1 {
+                    flow.on_arrival(now, &plain, sent);
+                }
+                self.pump_plain::<SIDE, P, E>(flow, index, now);
+                return now;
+            }
+        }
+        let arrived = self.path.take::<P>(link);
+        if SIDE == 0 {
+            self.tracer.packet(now, 0, index, &arrived.packet);
+        }
+        flow.ends[SIDE].handle_packet(now, &arrived.packet, arrived.rx);
+        if SIDE == 1 {
+            flow.on_arrival(now, &arrived.packet, arrived.sent);
+        }
+        self.pump_seldom::<SIDE, P, E>(flow, index, now);
+        now
+    }
+
+    /// Handles as many packets of a train as the endpoint takes in one step; returns when the last of them arrived.
+    #[inline(never)]
+    fn ride<const SIDE: usize, P: OnLink, E: Runs<P>>(
+        &mut self,
+        flow: &mut Flow<E>,
+        index: u32,
+        trains: &mut Vec<Train<P::Common>>,
+        link: usize,
+        train: &Train<P::Common>,
+    ) -> Option<Time> {
+        trains.clear();
+        let count = flow.ends[SIDE].handle_train(train, trains);
+        if count == 0 {
+            return None;
+        }
+        self.path.skip::<P>(link, count);
+        if SIDE == 1 {
+            flow.on_read_train(train, count);
+        }
+        let link = self.path.first_link::<SIDE>();
+        for sent in trains.iter() {
+            if SIDE == 0 {
+                flow.on_transmit_train(sent);
+            }
+            self.path.send_train::<P>(link, index, sent, &mut flow.counts);
+        }
+        let last = train.time(count - 1);
+        self.pump_plain::<SIDE, P, E>(flow, index, last);
+        Some(last)
+    }
+
+    /// As [`pump`](Self::pump), as long as what is sent is plain.
+    #[inline(always)]
+    fn pump_plain<const SIDE: usize, P: OnLink, E: Runs<P>>(&mut self, flow: &mut Flow<E>, index: u32, now: Time) {
+        if SIDE == 1 {
+            flow.read(now);
+        }
+        let link = self.path.first_link::<SIDE>();
+        loop {
+            match flow.ends[SIDE].poll_plain(now) {
+                Plain::Send(plain) => {
+                    if SIDE == 0 {
+                        flow.on_transmit(now, &plain);
+                    }
+                    self.path.send::<P>(link, now, index, &plain, &mut flow.counts);
+                }
+                Plain::Nothing => return flow.arm(SIDE, index, P::KIND, &mut self.timers),
+                Plain::Ask => return self.pump_seldom::<SIDE, P, E>(flow, index, now),
+            }
+        }
+    }
+
+    /// Lets one side's endpoint read, send, tell, and set its timer. Usual packets go another way: one copy of this code
+    /// serves all others.
+    #[inline(never)]
+    pub(super) fn pump_seldom<const SIDE: usize, P: OnLink, E: Runs<P>>(
+        &mut self,
+        flow: &mut Flow<E>,
+        index: u32,
+        now: Time,
+    ) {
+        if SIDE == 1 {
+            flow.read(now);
+        }
+        let link = self.path.first_link::<SIDE>();
+        loop {
+            while let Some(transmit) = flow.ends[SIDE].poll_transmit(now, PathId::ONLY) {
+                if SIDE == 0 {
+                    flow.on_transmit(now, &transmit.packet);
+                    self.tracer.packet(now, 1, index, &transmit.packet);
+                }
+                self.path.send::<P>(link, now, index, &transmit.packet, &mut flow.counts);
+            }
+            let mut has_acted = false;
+            while let Some(event) = flow.ends[SIDE].poll_event() {
+                has_acted |= flow.on_event(SIDE, event, now, &mut self.open_flows);
+            }
+            if !has_acted {
+                break;
+            }
+        }
+        if SIDE == 0 {
+            self.tracer.probe(now, index, || flow.ends[0].probe());
+        }
+        flow.arm(SIDE, index, P::KIND, &mut self.timers);
+    }
+}

@@ -1,0 +1,102 @@
+//! Trains of packets handled in one step change nothing: a run that looks at every packet gives the same.
+
+mod common;
+
+use common::random::{scenarios, tcp};
+use common::{once, setup};
+use farlink_core::endpoint::Probe;
+use farlink_core::{Packet, Time};
+use farlink_sim::engine::{RunResult, Setup, Tracer, simulate};
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+
+/// Has the engine take every packet the long way, as for a capture, and forgets it.
+struct EveryPacket;
+
+impl Tracer for EveryPacket {
+    fn packet<P: Packet + 'static>(&mut self, _now: Time, _direction: usize, _flow: u32, _packet: &P) {}
+    fn probe(&mut self, _now: Time, _flow: u32, _probe: impl FnOnce() -> Probe) {}
+}
+
+fn packet_by_packet(setup: &Setup, seed: u64) -> RunResult {
+    simulate(setup, seed, 0, &mut EveryPacket, &|| false).expect("nobody stops it")
+}
+
+fn check(scenario: &Value, seed: u64) -> Result<(), TestCaseError> {
+    let setup = setup(scenario);
+    let (short, long) = (once(&setup, seed), packet_by_packet(&setup, seed));
+    prop_assert_eq!(short.end, long.end);
+    prop_assert_eq!(short.return_bytes, long.return_bytes);
+    prop_assert_eq!(short.peak_queue_bytes, long.peak_queue_bytes);
+    prop_assert_eq!(short.flows.len(), long.flows.len());
+    for (short, long) in short.flows.iter().zip(&long.flows) {
+        // Every counter, delay and bucket of the histogram.
+        prop_assert_eq!(format!("{short:?}"), format!("{long:?}"));
+    }
+    Ok(())
+}
+
+/// What makes long trains: few flows, few errors, queues that seldom overflow.
+fn calm() -> impl Strategy<Value = Value> {
+    let link = (
+        5.0..7.5_f64,
+        0.0..0.3_f64,
+        proptest::option::of(5_u64..400),
+        5.0..9.0_f64,
+        proptest::option::of(4.0..6.0_f64),
+    );
+    let traffic = prop_oneof![
+        3 => Just(json!({ "kind": "bulk" })),
+        1 => (4.0..6.5_f64).prop_map(|exponent| json!({ "kind": "file", "bytes": 10_f64.powf(exponent).round() })),
+    ];
+    (link, tcp(), traffic, 1_u64..3, any::<[bool; 3]>(), select(&[0.0, 0.0, 1.5][..])).prop_map(
+        |(
+            (rate, delay_s, queue, errors, back),
+            mut transport,
+            traffic,
+            count,
+            [delayed_ack, handshake, is_back_lossy],
+            warmup_s,
+        )| {
+            transport["delayed_ack"] = delayed_ack.into();
+            transport["handshake"] = handshake.into();
+            transport["timestamps"] = false.into();
+            transport["receive_window_segments"] = Value::Null;
+            transport.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+            let errors = json!({ "kind": "ber", "ber": 10_f64.powf(-errors) });
+            let mut link =
+                json!({ "rate_bps": 10_f64.powf(rate), "delay_s": delay_s, "channel": errors.clone(), "return": {} });
+            if let Some(packets) = queue {
+                link["queue_packets"] = packets.into();
+            }
+            if let Some(rate) = back {
+                link["return"]["rate_bps"] = 10_f64.powf(rate).into();
+            }
+            if is_back_lossy {
+                link["return"]["channel"] = errors;
+            }
+            json!({
+                "duration_s": 20,
+                "measure": { "warmup_s": warmup_s },
+                "link": link,
+                "transport": { "tcp": transport },
+                "flow": { "data": { "transport": "tcp", "traffic": traffic, "count": count, "start_spread_s": 0.5 } },
+            })
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(common::cases(200)))]
+
+    #[test]
+    fn trains_change_nothing_over_calm_links(scenario in calm(), seed in 0_u64..1000) {
+        check(&scenario, seed)?;
+    }
+
+    #[test]
+    fn trains_change_nothing_in_any_scenario(scenario in scenarios(), seed in 0_u64..1000) {
+        check(&scenario, seed)?;
+    }
+}
