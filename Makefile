@@ -1,9 +1,9 @@
 # make run      build farlink and run the first scenario
 # make test     install what the tests need, and run all of them
 # make bench    speed and memory beside ns-2 and ns-3
-# make peers    the same scenarios in ns-2, cell by cell
-# make papers   printed results of the papers beside ours
+# make peers    the same scenarios in ns-2 and ns-3, cell by cell
 # make soak     the tests again, with many more random cases
+# make docs     write the generated pages, tables and pictures of the documentation anew
 # make fmt      format Rust and Python
 # make clean    remove everything that was built
 
@@ -15,7 +15,7 @@ SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -n
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run test install test-tools bench peers papers soak fmt clean
+.PHONY: help run test install test-tools bench peers soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -30,19 +30,19 @@ test: test-tools
 	@.ci/checks
 
 bench: test-tools
-	@.ci/apt-packages ns=ns2 /usr/include/ns3=libns3-dev
+	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev
 	@cargo build --release --quiet -p farlink-sim --features toml --example run
 	@$(BIN)/python benches/peers.py
 
 peers: test-tools
-	@.ci/apt-packages ns=ns2
+	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev
 	@FARLINK_PEERS=all $(BIN)/python -m pytest tests/peers
 
-papers: install
-	@$(BIN)/farlink papers
-
 soak: test-tools
-	@FARLINK_SOAK=1 PROPTEST_CASES=20000 .ci/checks
+	@PROPTEST_CASES=20000 .ci/checks
+
+docs: test-tools
+	@$(BIN)/python docs/generate.py
 
 fmt: test-tools
 	@git ls-files '*.rs' | xargs -r rustfmt --edition 2024

@@ -47,5 +47,5 @@ def run(
 def trace_run(scenario_json: str, point: int, run: int, series: bool = True, pcap: bool = False) -> TraceOutput:
     """Run one run again and observe it."""
 
-def quantities() -> list[tuple[str, str, str]]:
-    """Name, unit and description of every measured quantity."""
+def quantities() -> list[tuple[str, str, str, str]]:
+    """Name, unit and description of every measured quantity, and when it is unknown (empty: never)."""

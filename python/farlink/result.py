@@ -57,6 +57,8 @@ class Result:
         The summary: each quantity's mean over the runs under its own name, the 95 % half-width under ``NAME_ci95``.
     interrupted
         Whether the run was stopped before all runs were done; those that are here are complete.
+    approximations
+        Keys of the scenario that an engine ran without: engine and dotted path of each.
     """
 
     scenario: Scenario
@@ -66,6 +68,7 @@ class Result:
     columns: Mapping[str, Column]
     summary_columns: Mapping[str, Column]
     interrupted: bool = False
+    approximations: Sequence[tuple[str, str]] = ()
 
     @property
     def rows(self) -> dict[str, list[Any]]:
@@ -193,6 +196,8 @@ class Result:
             "rows": [dict(zip(rows, values, strict=True)) for values in zip(*rows.values(), strict=True)],
             "summary": self.summary(),
         }
+        if self.approximations:
+            content["approximations"] = [{"engine": engine, "path": path} for engine, path in self.approximations]
         return content | {"interrupted": True} if self.interrupted else content
 
     def to_json(self, path: str | Path | None = None) -> str:

@@ -84,6 +84,10 @@ class Scenario:
         scenario: Table = self._expanded()["scenario"]
         return scenario
 
+    def approximations(self) -> list[tuple[str, str]]:
+        """Keys that an engine runs without, as ``unsupported = "approximate"`` allows: engine and dotted path of each."""
+        return [(left_out["engine"], left_out["path"]) for left_out in self._expanded()["approximations"]]
+
     def with_overrides(self, overrides: Iterable[str]) -> Scenario:
         """A copy with ``path=value`` settings applied, in order.
 

@@ -63,7 +63,7 @@ def test_columns_have_one_length():
     rows = output["rows"]
     assert not output["interrupted"]
     assert {len(column) for column in rows.values()} == {len(rows["flow"])}
-    assert {name for name, _, _ in _core.quantities()} <= set(rows)
+    assert {name for name, *_ in _core.quantities()} <= set(rows)
     assert isinstance(rows["goodput_bps"], np.ndarray)
     assert rows["goodput_bps"].dtype == np.float64
 

@@ -45,7 +45,7 @@ def test_axes_say_quantity_and_unit(small):
     assert ax.get_xscale() == "log"
     assert ax.get_xlabel() == "bit error rate"
     assert ax.get_ylabel() == "goodput (kb/s)"
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["reno", "sack"]
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["reno", "sack"]
 
 
 def test_unknown_quantity_is_refused(small):
@@ -89,3 +89,13 @@ def unique_ids(page: str) -> bool:
 
     Ids().feed(page)
     return len(found) == len(set(found)) > 0
+
+
+def test_title_and_legend_do_not_cover_each_other(small):
+    figure = farlink.run(small, set=["duration_s=5"]).plot()
+
+    figure.canvas.draw()
+    (title,), legend = figure.texts or [figure._suptitle], figure.axes[0].get_legend()
+    assert title.get_text() == "Small"
+    assert not title.get_window_extent().overlaps(legend.get_window_extent())
+    assert not legend.get_window_extent().overlaps(figure.axes[0].get_window_extent())

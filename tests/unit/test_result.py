@@ -162,3 +162,53 @@ def test_sequence_numbers_count_from_the_first_byte(small):
     assert (sent[1:] > sent[:-1]).all()
     assert set(again) <= set(sent)
     assert 0 < acknowledged[-1] <= sent[-1] + 1460 + 1
+
+
+def test_keys_that_an_engine_runs_without_are_named(small, monkeypatch, capsys):
+    from farlink import _core
+    from farlink.cli import app
+
+    expand = _core.expand
+    left_out = {"engine": "packet", "path": "link.channel.ber"}
+    monkeypatch.setattr(_core, "expand", lambda text: json.dumps({**json.loads(expand(text)), "approximations": [left_out]}))
+
+    app(["run", str(small), "--json", "-"], standalone_mode=False)
+
+    said = capsys.readouterr()
+    assert said.err == "note: the packet engine ran without link.channel.ber\n"
+    assert json.loads(said.out)["approximations"] == [left_out]
+
+
+LINK = {"duration_s": 20, "runs": 1, "link": {"rate_bps": 1e6, "delay_s": 0.05}}
+TRANSPORTS = {"transport": {"tcp": {"kind": "tcp"}, "udp": {"kind": "udp"}}}
+BULK = {"transport": "tcp", "start_s": 10, "traffic": {"kind": "bulk"}}
+TELEMETRY = {"transport": "udp", "traffic": {"kind": "cbr", "rate_bps": 1e5, "payload_bytes": 500}}
+PAGES = {"transport": "tcp", "traffic": {"kind": "transfers", "list": [{"at_s": 0, "bytes": 1e4}, {"at_s": 15, "bytes": 1e4}]}}
+
+
+@pytest.mark.parametrize(
+    ("flows", "start_s"),
+    [
+        ({"telemetry": TELEMETRY, "file": BULK}, {"file": 10}),
+        ({"pages": PAGES, "file": BULK}, {"pages.1": 0, "pages.2": 15, "file": 10}),
+    ],
+)
+def test_series_belong_to_the_flow_that_they_name(flows, start_s):
+    run = farlink.trace_run({**LINK, **TRANSPORTS, "flow": flows})
+
+    found = {flow: run.select("cwnd", flow)[0].min() for flow in run.flows()}
+    assert found == pytest.approx(start_s)
+
+
+def test_transfers_of_the_warm_up_do_not_count():
+    scenario = {**LINK, **TRANSPORTS, "flow": {"pages": PAGES}}
+
+    done, late = (farlink.run(scenario, set={"measure.warmup_s": s}).summary()[0]["transfers_done"]["mean"] for s in (0, 10))
+    assert (done, late) == (2, 1)
+
+
+def test_peak_of_a_queue_belongs_to_the_path():
+    all_flows, flow = (row for row in reversed(farlink.run({**LINK, **TRANSPORTS, "flow": {"file": BULK}}).summary()))
+
+    assert all_flows["peak_queue_bytes"]["mean"] > 0
+    assert flow["peak_queue_bytes"]["mean"] is None

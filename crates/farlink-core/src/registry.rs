@@ -20,7 +20,7 @@ macro_rules! registry {
         #[serde(tag = "kind")]
         pub enum $enum {
             $(
-                #[doc = concat!("`kind = \"", $kind, "\"`")]
+                #[allow(missing_docs, reason = "the schema takes the words of the configuration type")]
                 #[serde(rename = $kind)]
                 $variant($config),
             )+

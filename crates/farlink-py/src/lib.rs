@@ -87,10 +87,13 @@ mod _core {
         Ok(result)
     }
 
-    /// Name, unit and description of every measured quantity.
+    /// Name, unit and description of every measured quantity, and when it is unknown.
     #[pyfunction]
-    fn quantities() -> Vec<(&'static str, &'static str, &'static str)> {
-        QUANTITIES.iter().map(|quantity| (quantity.name, quantity.unit, quantity.description)).collect()
+    fn quantities() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
+        QUANTITIES
+            .iter()
+            .map(|quantity| (quantity.name, quantity.unit, quantity.description, quantity.unknown))
+            .collect()
     }
 
     fn read(scenario_json: &str) -> Result<Expanded, BoundaryError> {

@@ -8,7 +8,7 @@ use farlink_core::protocol::udp::Datagram;
 use farlink_core::scenario::{Expanded, ScenarioError};
 use farlink_core::{Packet, Time, Virtual};
 
-use crate::engine::{Setup, Tracer, simulate};
+use crate::engine::{FlowSetup, Setup, Tracer, TrafficSetup, TransportSetup, simulate};
 use crate::pcap::{Direction, PcapWriter};
 use crate::resolve::resolve;
 use crate::study::RunError;
@@ -59,20 +59,30 @@ pub fn trace_run(
     Ok(Traced { pcapng: observer.pcap.map(PcapWriter::finish), series: observer.series })
 }
 
-/// Names of the flows in the engine's order: per protocol in the order they were added.
+/// Names of the TCP flows in the engine's order; flows of other protocols have no series, and numbers of their own.
+///
+/// How many transfers arrive at random is the engine's to draw: flows behind them cannot be told apart here and stay
+/// without a name, and so without series.
 fn flow_names(setup: &Setup) -> Vec<String> {
-    setup
-        .flows
-        .iter()
-        .flat_map(|spec| {
-            (1..=spec.count).map(
-                |number| {
-                    if spec.count == 1 { spec.name.clone() } else { format!("{}.{number}", spec.name) }
-                },
-            )
-        })
-        .take(MOST_FLOWS)
-        .collect()
+    let tcp: Vec<&FlowSetup> =
+        setup.flows.iter().filter(|spec| matches!(spec.transport, TransportSetup::Tcp(_))).collect();
+    let mut names = Vec::new();
+    for (index, spec) in tcp.iter().enumerate() {
+        let flows = match &spec.traffic {
+            TrafficSetup::List(files) => spec.count * files.len() as u64,
+            TrafficSetup::Poisson { .. } if index + 1 < tcp.len() => break,
+            TrafficSetup::Poisson { .. } => MOST_FLOWS as u64,
+            _ => spec.count,
+        };
+        let is_one = flows == 1;
+        names.extend(
+            (1..=flows)
+                .take(MOST_FLOWS)
+                .map(|number| if is_one { spec.name.clone() } else { format!("{}.{number}", spec.name) }),
+        );
+    }
+    names.truncate(MOST_FLOWS);
+    names
 }
 
 struct Observer {
@@ -140,6 +150,9 @@ impl Tracer for Observer {
             return;
         }
         let probe = probe();
+        if probe == Probe::default() {
+            return; // a protocol without state, whose flows have the numbers of others
+        }
         let last = std::mem::replace(&mut self.last(flow).0, probe);
         let seconds = |time: Option<Time>| time.map(Time::as_secs_f64);
         let bytes = |count: Option<u64>| count.map(|count| count as f64);

@@ -54,8 +54,10 @@ pub(crate) fn rows(setup: &Setup, run: &RunResult) -> Vec<Row> {
 struct PathFigures {
     forward_bps: f64,
     return_bps: f64,
+    /// NaN if a queue keeps no account.
     peak_queue_bytes: f64,
     measured_s: f64,
+    warmup: Time,
 }
 
 impl PathFigures {
@@ -67,6 +69,7 @@ impl PathFigures {
             return_bps: slowest(&setup.back),
             peak_queue_bytes: run.peak_queue_bytes.unwrap_or(f64::NAN),
             measured_s: run.end.since(setup.warmup).as_secs_f64(),
+            warmup: setup.warmup,
         }
     }
 }
@@ -96,7 +99,8 @@ fn row(
     let transfer_times: Vec<f64> = flows
         .iter()
         .filter(|flow| flow.is_finite)
-        .filter_map(|flow| flow.finished.map(|finished| finished.since(flow.start).as_secs_f64()))
+        .filter_map(|flow| flow.finished.filter(|&finished| finished >= path.warmup).map(|at| at.since(flow.start)))
+        .map(Time::as_secs_f64)
         .collect();
     let is_finite = flows.iter().any(|flow| flow.is_finite);
 

@@ -14,6 +14,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    epilog="Start with: farlink run scenarios/geo-tcp.toml --report geo.html",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

@@ -21,9 +21,11 @@ EXAMPLES = """
 
 farlink run scenarios/geo-tcp.toml
 
-farlink run scenarios/geo-tcp.toml --set link.channel.ber=1e-6 --report geo.html
+farlink run scenarios/geo-tcp.toml --runs 50 --report geo.html --csv rows.csv
 
-farlink run scenarios/geo-tcp.toml --set 'grid.link.channel.ber=[1e-7, 2e-7]' --runs 20 --csv rows.csv
+farlink run scenarios/geo-tcp.toml --set link.channel.ber=1e-6
+
+farlink run scenarios/geo-tcp.toml --set 'grid.link.channel.ber=[1e-7, 2e-7]'
 
 farlink run scenarios/geo-tcp.toml --json - | jq '.summary[0].goodput_bps'
 
@@ -32,7 +34,7 @@ farlink run scenarios/geo-tcp.toml --pcap captures --point 11
 
 
 def run(
-    scenario: Annotated[Path, typer.Argument(help="Scenario file (TOML).", show_default=False)],
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).", show_default=False)],
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -77,6 +79,8 @@ def run(
         with progress_bar(prepared.title) as progress:
             result = engines.run(prepared, engine=engine, threads=threads, progress=progress)
 
+        for name, path in result.approximations:
+            note(f"note: the {name} engine ran without {path}")
         if result.interrupted:
             note(f"interrupted: {result.finished_runs} finished runs kept")
         if result.interrupted and not result.finished_runs:

@@ -36,7 +36,9 @@ def import_(
     format: Format = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="OUT", help="Trace to write, .npz or .parquet; beside you, by default."),
+        typer.Option(
+            "--output", "-o", metavar="OUT", help="Trace to write, .npz or .parquet; by default FILE.npz in this folder."
+        ),
     ] = None,
     member: Member = None,
 ) -> None:
@@ -64,7 +66,12 @@ def show(
     file: File,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="PICTURE", help="Picture to write: .png, .svg, .pdf or .html."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="PICTURE",
+            help="Picture to write, .png, .svg, .pdf or .html; by default FILE.png in this folder.",
+        ),
     ] = None,
     format: Format = None,
     member: Member = None,

@@ -28,6 +28,7 @@ def run(scenario: Scenario, *, threads: int | None = None, progress: Callable[[i
         columns=output["rows"],
         summary_columns=output["summary"],
         interrupted=output["interrupted"],
+        approximations=scenario.approximations(),
     )
 
 

@@ -40,14 +40,14 @@ def against_grid(
     if summary and quantity not in summary[0]:
         raise ValueError(f"no quantity {quantity!r}; the result has {', '.join(quantities(summary))}")
     figure, (ax,) = new_figure()
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
     x_path = main_path(summary, grid_paths)
     if x_path is None:
         _draw_categories(ax, summary, grid_paths, quantity)
     else:
         _draw_lines(ax, lines(summary, grid_paths, x_path, quantity), x_path, quantity)
         legend_above(figure, ax, columns=min(len(ax.lines), 4))
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
     return figure
 
 

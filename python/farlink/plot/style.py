@@ -99,11 +99,15 @@ def thin(time: NDArray[float64], value: NDArray[float64], buckets: int = 1500) -
 
 
 def legend_above(figure: Figure, ax: Axes, columns: int = 4) -> None:
-    """A legend above the axes, left-aligned, outside the data."""
+    """A legend above the axes, left-aligned, outside the data. Set the figure's title before."""
     handles, names = ax.get_legend_handles_labels()
     if names:
-        legend = figure.legend(handles, names, loc="outside upper left", ncols=columns, fontsize=9.5, frameon=False)
-        legend.set_in_layout(True)
+        look: dict[str, Any] = {"ncols": columns, "fontsize": 9.5, "frameon": False}
+        if figure.get_suptitle():
+            # The layout would set a legend of the figure and its title on top of each other.
+            ax.legend(handles, names, loc="lower left", bbox_to_anchor=(-0.02, 1.0), **look)
+        else:
+            figure.legend(handles, names, loc="outside upper left", **look)
 
 
 def _notebook_figure() -> type[Figure]:

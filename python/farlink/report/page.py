@@ -71,10 +71,9 @@ def _lead(result: Result) -> str:
     names = units.labels(result.grid_paths)
     axes = [f"{len({str(p.get(path)) for p in result.points})} values of {names[path]}" for path in result.grid_paths]
     grid = f" over {' and '.join(axes)}" if axes else ""
+    run_words += " of each" if axes else ""
     note = " The run was interrupted: only finished runs are shown." if result.interrupted else ""
-    return _text(
-        f"Packet-level simulation{grid}; {run_words} of each. Values are means, ± the half-width of the 95 % interval.{note}"
-    )
+    return _text(f"Packet-level simulation{grid}; {run_words}. Values are means, ± the half-width of the 95 % interval.{note}")
 
 
 def _facts(result: Result) -> Iterator[tuple[str, str]]:
@@ -127,7 +126,8 @@ def _run_figures(result: Result) -> Iterator[str]:
         return
     is_compared = len(runs) > 1
     names = _differences(runs) if is_compared else None
-    yield f"<p>The first run at {_text(shown.name.removesuffix(', run 0')) or 'the only point'}, packet by packet.</p>"
+    place = shown.name.removesuffix("run 0").removesuffix(", ")
+    yield f"<p>The first run{_text(f' at {place}' if place else '')}, packet by packet.</p>"
     yield _figure(
         window(runs, names=names, span_s=window_span_s(runs)), "window",
         "Congestion window" + (" of each version" if is_compared else ""),

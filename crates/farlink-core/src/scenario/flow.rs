@@ -16,7 +16,7 @@ pub struct Flow {
     /// How many such flows there are, each with a transport of its own.
     #[serde(default = "one")]
     pub count: CountToMillion,
-    /// When it starts.
+    /// When it starts, in seconds after the start of the run.
     #[serde(default)]
     pub start_s: Seconds,
     /// It starts at a random instant within this span after `start_s`, drawn anew for each of `count` and each run.

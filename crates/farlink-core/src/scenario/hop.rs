@@ -16,14 +16,14 @@ use crate::units::Count;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hop {
-    /// Rate of the way forward: a number or a trace.
+    /// Rate of the way forward: a number, or a table with the trace to replay.
     pub rate_bps: RateSetting,
-    /// One-way propagation delay: a number or a trace.
+    /// One-way propagation delay: a number, or a table with the trace to replay. Transmission comes on top.
     pub delay_s: DelaySetting,
-    /// Room in the queue in front of the link, in bytes; unlimited unless given. The frame being sent does not count.
+    /// Room in the queue in front of the link, in bytes; unlimited unless given. The packet being sent does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<Count>,
-    /// Room in the queue in frames, instead of `queue_bytes`.
+    /// Room in the queue in packets, instead of `queue_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_packets: Option<Count>,
     /// Whether frames may pass each other when the delay falls.
@@ -50,7 +50,7 @@ pub struct Return {
     /// Room in the queue, in bytes; that of the way forward unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<Count>,
-    /// Room in the queue in frames, instead of `queue_bytes`.
+    /// Room in the queue in packets, instead of `queue_bytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_packets: Option<Count>,
     /// What happens to frames on the way back.

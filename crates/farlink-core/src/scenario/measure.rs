@@ -9,7 +9,7 @@ use crate::units::Seconds;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Measure {
-    /// Left out of the figures: what happens before this instant.
+    /// The end of the warm-up: what happens before this instant is left out of the figures.
     pub warmup_s: Seconds,
     /// Time series that a traced run records.
     pub series: Vec<SeriesQuantity>,

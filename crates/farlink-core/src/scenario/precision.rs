@@ -11,9 +11,9 @@ use crate::units::{CountToMillion, Fraction};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Precision {
-    /// The quantity, a column of the result table (`goodput_bps`).
+    /// The quantity, a column of the result table (`goodput_bps`); the row of all flows together decides.
     pub quantity: String,
-    /// Wanted half-width of the interval over the mean.
+    /// Wanted half-width of the interval, as a fraction of the mean.
     pub ci: Fraction,
     /// Confidence level of the interval.
     #[serde(default = "level")]

@@ -9,34 +9,111 @@ pub struct Quantity {
     pub unit: &'static str,
     /// What it is.
     pub description: &'static str,
+    /// When it is not known; empty if it always is.
+    pub unknown: &'static str,
 }
 
-const fn quantity(name: &'static str, unit: &'static str, description: &'static str) -> Quantity {
-    Quantity { name, unit, description }
+const fn quantity(
+    name: &'static str,
+    unit: &'static str,
+    description: &'static str,
+    unknown: &'static str,
+) -> Quantity {
+    Quantity { name, unit, description, unknown }
 }
+
+const NO_TIME: &str = "no time was measured: the flow ended before the warm-up, or never started";
+const NOT_DELIVERED: &str = "nothing was delivered";
+const NO_HISTOGRAM: &str = "nothing was delivered, or the run has more than 256 flows (each transfer is one)";
 
 /// Every measured quantity, in the order of the table's columns.
 pub const QUANTITIES: &[Quantity] = &[
-    quantity("goodput_bps", "bit/s", "application data delivered in order per second"),
-    quantity("goodput_fraction", "", "goodput over the rate of the slowest hop forward"),
-    quantity("delivered_bytes", "bytes", "application data delivered in order"),
-    quantity("sent_bytes", "bytes", "bytes sent forward on the wire, headers and retransmissions included"),
-    quantity("overhead_bytes", "bytes", "bytes sent forward that are not application data sent for the first time"),
-    quantity("retransmitted_bytes", "bytes", "application data sent again"),
-    quantity("back_channel_fraction", "", "bytes sent back over what the slowest hop back could carry"),
-    quantity("arrival_delay_mean_s", "s", "mean time from a packet's sending to its arrival"),
-    quantity("delay_mean_s", "s", "mean time from first transmission to delivery in order"),
-    quantity("delay_p50_s", "s", "median time from first transmission to delivery in order"),
-    quantity("delay_p99_s", "s", "time from first transmission to delivery in order that 99 % of the data stay below"),
-    quantity("delivered_packets", "", "packets whose data was delivered in order"),
-    quantity("loss_fraction", "", "packets sent forward that did not arrive"),
-    quantity("timeouts", "", "expiries of the retransmission timer"),
-    quantity("duration_s", "s", "measured time: from the end of the warm-up to the end of the flow or of the run"),
-    quantity("peak_reorder_bytes", "bytes", "most data that the receiver held because earlier data was missing"),
-    quantity("peak_send_buffer_bytes", "bytes", "most data that the sender held because it was not acknowledged"),
-    quantity("transfer_time_mean_s", "s", "mean time from the start of a transfer to its complete arrival"),
-    quantity("transfers_done", "", "transfers that arrived completely"),
-    quantity("peak_queue_bytes", "bytes", "most bytes that waited in a queue forward"),
+    quantity("goodput_bps", "bit/s", "application data delivered in order, over `duration_s`", NO_TIME),
+    quantity(
+        "goodput_fraction",
+        "",
+        "goodput over the rate of the slowest hop forward (of a recorded rate, its mean)",
+        NO_TIME,
+    ),
+    quantity("delivered_bytes", "bytes", "application data delivered in order", ""),
+    quantity(
+        "sent_bytes",
+        "bytes",
+        "what the sender put on the first hop, headers, control packets and retransmissions included",
+        "",
+    ),
+    quantity(
+        "overhead_bytes",
+        "bytes",
+        "those of `sent_bytes` that are not application data sent for the first time",
+        "",
+    ),
+    quantity("retransmitted_bytes", "bytes", "application data sent again", ""),
+    quantity(
+        "back_channel_fraction",
+        "",
+        "what the receiver sent on the first hop back, over `duration_s`, over the rate of the slowest hop back",
+        NO_TIME,
+    ),
+    quantity(
+        "arrival_delay_mean_s",
+        "s",
+        "mean time from a segment's first transmission to the arrival of the first copy",
+        "nothing arrived",
+    ),
+    quantity(
+        "delay_mean_s",
+        "s",
+        "mean time from a segment's first transmission to its delivery in order; of a datagram, to its arrival",
+        NOT_DELIVERED,
+    ),
+    quantity("delay_p50_s", "s", "median of the delay of `delay_mean_s`, within 0.8 %", NO_HISTOGRAM),
+    quantity("delay_p99_s", "s", "the delay that 99 % of the segments stay below, within 0.8 %", NO_HISTOGRAM),
+    quantity("delivered_packets", "", "segments or datagrams delivered in order, each counted once", ""),
+    quantity(
+        "loss_fraction",
+        "",
+        "packets that a channel lost or a full queue dropped on the way forward, over packets sent",
+        "nothing was sent",
+    ),
+    quantity("timeouts", "", "expiries of the retransmission timer", ""),
+    quantity(
+        "duration_s",
+        "s",
+        "measured time; of one flow from its start or the end of the warm-up, whichever is later, to its last byte or the \
+         end of the run; of several flows from the end of the warm-up to the end of the run",
+        "",
+    ),
+    quantity(
+        "peak_reorder_bytes",
+        "bytes",
+        "most data that one receiver held because earlier data was missing; the warm-up counts",
+        "",
+    ),
+    quantity(
+        "peak_send_buffer_bytes",
+        "bytes",
+        "most data that one sender had sent and kept because it was not acknowledged; the warm-up counts",
+        "",
+    ),
+    quantity(
+        "transfer_time_mean_s",
+        "s",
+        "mean time from the start of a transfer to its last byte, over the transfers that ended after the warm-up",
+        "no transfer ended",
+    ),
+    quantity(
+        "transfers_done",
+        "",
+        "transfers of which the last byte was delivered after the warm-up",
+        "the traffic has no end",
+    ),
+    quantity(
+        "peak_queue_bytes",
+        "bytes",
+        "most bytes that waited in one queue forward (the packet being sent does not count); the warm-up counts",
+        "in the rows of single flows, and if a queue forward has neither a limit nor a constant rate",
+    ),
 ];
 
 /// The names of all of them.

@@ -10,7 +10,7 @@ use crate::units::{BitRate, Count};
 pub struct Cbr {
     /// Application data per second, headers not included.
     pub rate_bps: BitRate,
-    /// Application data in each message.
+    /// Application data in each message; a message goes out every `payload_bytes` times 8 over `rate_bps`.
     pub payload_bytes: Count,
     /// Ends after so many bytes; goes on until the end of the run unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

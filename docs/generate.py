@@ -1,0 +1,323 @@
+"""Write the generated parts of the documentation: `make docs`.
+
+- `docs/reference/scenario.md`, every key, from the JSON Schema of the types that run
+- `docs/reference/quantities.md`, every column of a result
+- the table in `README.md` and the picture below it, from `scenarios/geo-tcp.toml`
+- what the commands of the guide print: in the order of the page and in an empty folder, each block of a file (```toml NAME) is
+  written, a second one of that name added to it, and each ```console block is run
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from farlink import _core, units
+
+ROOT = Path(__file__).resolve().parent.parent
+SCENARIO = "scenarios/geo-tcp.toml"
+GUIDE = ROOT / "docs" / "guides" / "first-scenario.md"
+PICTURE = ROOT / "docs" / "pictures" / "geo-tcp.svg"
+
+Schema = dict[str, Any]
+
+# Sections of the reference: heading, place in the schema, where it stands in a scenario. A key that holds another section's
+# table points there.
+SECTIONS = (
+    ("The scenario", "", "", "Keys at the top of the file."),
+    ("What is measured", "Measure", "measure", "Table `[measure]`."),
+    ("The stopping rule", "Precision", "precision", "Table `precision`, instead of `runs`."),
+    ("A hop", "Hop", "link", "Table `[link]`, a path of one hop, or `[hop.NAME]` for each name of `path`."),
+    ("The way back", "Return", "link.return", "Table `[link.return]` or `[hop.NAME.return]`."),
+    ("A rate that varies", "RateKind", "link.rate_bps", "Instead of a number for `rate_bps`, forward or back."),
+    ("A delay that varies", "DelayKind", "link.delay_s", "Instead of a number for `delay_s`, forward or back."),
+    ("A channel", "ChannelKind", "link.channel", "Table `channel` of a hop or of its way back. A frame is a packet on a link."),
+    (
+        "A transport",
+        "TransportConfig",
+        "transport.NAME",
+        "Table `[transport.NAME]`. Headers and payload of a packet have at most "
+        "65,535 bytes together; a TCP window holds less than 2 GiB.",
+    ),
+    ("The retransmission timer", "RtoConfig", "transport.NAME.rto", "Table `[transport.NAME.rto]` of a TCP transport."),
+    ("A flow", "Flow", "flow.NAME", "Table `[flow.NAME]`."),
+    ("Traffic", "TrafficKind", "flow.NAME.traffic", "Table `traffic` of a flow."),
+    ("One transfer", "Transfer", "flow.NAME.traffic.list[]", 'An entry of the list of `kind = "transfers"`.'),
+)
+FILE_OR_COMMANDS = re.compile(r"^```(?:console|\w+ (?P<file>\S+))\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+HEADING = {place: heading for heading, place, _, _ in SECTIONS}
+
+GRID = """## The grid
+
+`[grid]` maps dotted paths of the keys above to lists of values; every combination of them is run, the last path varying
+fastest. Each `[[grid_zip]]` varies its keys together: the first values of each, then the second values of each. A grid has at
+most 100,000 points.
+
+```toml
+[grid]
+"link.channel.ber" = [1e-8, 1e-7, 1e-6]
+"flow.bulk.transport" = ["reno", "sack"]
+```
+"""
+
+ROW_KEYS = (
+    ("engine", "which engine; `packet`"),
+    ("flow", "name of the flow; `NAME.1`, `NAME.2`, ... if its `count` is above 1 and the run has at most 256 flows; `all` for "
+     "all flows together"),
+    ("transport", "name of the flow's transport; `mixed` for several"),
+    ("run", "number of the run at its grid point, from 0"),
+    ("seed", "seed of the scenario"),
+    ("*grid paths*", "a column per path of the grid, with its value"),
+    ("status", "`ok`, or `stalled`: traffic that has an end did not reach it, or endless traffic delivered nothing at all"),
+    ("reason", "why it stalled; empty otherwise"),
+)  # fmt: skip
+
+
+def main() -> None:
+    """Write all of it."""
+    for path, text in pages().items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(path.relative_to(ROOT))
+    PICTURE.parent.mkdir(exist_ok=True)
+    PICTURE.write_text(picture(), encoding="utf-8")
+    print(PICTURE.relative_to(ROOT))
+
+
+def pages() -> dict[Path, str]:
+    """Every page that is generated, and its text now."""
+    readme = ROOT / "README.md"
+    return {
+        ROOT / "docs" / "reference" / "scenario.md": scenario_page(),
+        ROOT / "docs" / "reference" / "quantities.md": quantities_page(),
+        readme: with_table(readme.read_text(encoding="utf-8")),
+        GUIDE: with_output(GUIDE.read_text(encoding="utf-8")),
+    }
+
+
+def scenario_page() -> str:
+    """The reference of scenarios."""
+    schema = json.loads(_core.schema())
+    lines = [
+        "<!-- Written by docs/generate.py (`make docs`) from `farlink schema`. -->",
+        "# Scenario reference",
+        "",
+        _wrapped(
+            "Every key of a scenario file. `NAME` is a name of your choice. A key that is not here is refused, and so is "
+            "a value outside what is allowed. Keys carry their unit; whole numbers may be written 1000, 1_000 or 1e3. A "
+            "default of – means that the key may be left out, with the effect that the meaning gives. What stands for "
+            "`link` stands for each `hop.NAME` too."
+        ),
+        "",
+    ]
+    for heading, place, path, where in SECTIONS:
+        node = schema["$defs"][place] if place else schema
+        lines += [f"## {heading}", "", where, ""]
+        if "oneOf" in node:
+            for kind in node["oneOf"]:
+                name = kind["properties"]["kind"]["const"]
+                lines += [f'### `kind = "{name}"`', "", kind["description"].strip(), ""]
+                lines += [*_table(schema, kind, path), ""]
+        else:
+            lines += [*_table(schema, node, path), ""]
+    return "\n".join(lines) + "\n" + GRID
+
+
+def _table(schema: Schema, node: Schema, path: str) -> Iterator[str]:
+    keys = {key: value for key, value in node["properties"].items() if key != "kind"}
+    if not keys:
+        yield "No further keys."
+        return
+    yield "| key | type | unit | allowed | default | meaning |"
+    yield "|---|---|---|---|---|---|"
+    for key, value in keys.items():
+        kind, allowed, more = _type(schema, value)
+        unit = "B" if key == "bytes" else units.unit_of(key)
+        unit = unit if kind.startswith("number") else ""
+        default = "required" if key in node.get("required", ()) else _default(value)
+        if "section" in more:
+            default = default if default == "required" else "–"
+        meaning = " ".join(value.get("description", "").split())
+        meaning += "".join(f"<br>`{name}`: {_sentence(words)}" for name, words in more.get("choices", {}).items())
+        meaning += f" See [{more['section']}](#{_anchor(more['section'])})." if "section" in more else ""
+        full = f"{path}.{key}" if path else key
+        yield f"| `{full}` | {kind} | {unit} | {allowed} | {default} | {meaning} |"
+
+
+def _type(schema: Schema, value: Schema) -> tuple[str, str, dict[str, Any]]:
+    """Type, allowed values, and what else is to be said: choices with their words, the section of a table."""
+    if "$ref" in value:
+        name = value["$ref"].rpartition("/")[2]
+        node = schema["$defs"][name]
+        if node.get("type") == "number":
+            return "number", node["description"].removeprefix("Allowed: ").rstrip("."), {}
+        if name in HEADING:
+            return "table", "", {"section": HEADING[name]}
+        if "enum" in node:
+            return "text", ", ".join(f"`{one}`" for one in node["enum"]), {}
+        if "oneOf" in node:
+            choices = {one["const"]: one["description"] for one in node["oneOf"]}
+            return "text", ", ".join(f"`{one}`" for one in choices), {"choices": choices}
+        return "table", "", {"section": "The grid"} if name == "Grid" else {}
+    if "const" in value:
+        return "text", f'`"{value["const"]}"`', {}
+    if "anyOf" in value:
+        return _any_of(schema, [one for one in value["anyOf"] if one.get("type") != "null"])
+    if "additionalProperties" in value:
+        kind, allowed, more = _type(schema, value["additionalProperties"])
+        return f"a {kind} per name", allowed, more
+    words = {"string": "text", "boolean": "switch", "array": "list"}
+    types = value["type"] if isinstance(value["type"], list) else [value["type"]]
+    kind = words[next(one for one in types if one != "null")]
+    if kind == "switch":
+        return kind, "`true`, `false`", {}
+    if kind == "list":
+        inner, allowed, more = _type(schema, value["items"])
+        return f"list of {inner}s" if inner in ("number", "table", "list") else f"list ({inner})", allowed, more
+    return kind, "", {}
+
+
+def _any_of(schema: Schema, options: list[Schema]) -> tuple[str, str, dict[str, Any]]:
+    found = [_type(schema, option) for option in options]
+    found.sort(key=lambda one: one[0] != "number")
+    kinds = " or ".join(dict.fromkeys(kind for kind, _, _ in found))
+    allowed = " or ".join(allowed for _, allowed, _ in found if allowed)
+    return kinds, allowed, {key: value for _, _, more in found for key, value in more.items()}
+
+
+def _default(value: Schema) -> str:
+    default = value.get("default")
+    if default is None or isinstance(default, dict):
+        return "–"
+    if isinstance(default, bool | str):
+        return f"`{json.dumps(default)}`" if default != "" else "–"
+    if isinstance(default, list):
+        return f"`{json.dumps(default)}`"
+    return f"{default:g}".replace("e+0", "e")
+
+
+def _sentence(words: str) -> str:
+    words = " ".join(words.split()).rstrip(".")
+    return words[:1].lower() + words[1:] if words[1:2] in " abcdefghijklmnopqrstuvwxyz" else words
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 128, break_on_hyphens=False)
+
+
+def _anchor(heading: str) -> str:
+    return heading.lower().replace(" ", "-")
+
+
+def quantities_page() -> str:
+    """The reference of results."""
+    lines = [
+        "<!-- Written by docs/generate.py (`make docs`) from the engine's list of quantities. -->",
+        "# Result reference",
+        "",
+        _wrapped(
+            "A result has a row per grid point, flow and run (`result.rows`, `--csv`, `--parquet`, `rows` of `--json`). "
+            "What cannot be known is null: `None` in Python, empty in CSV, – in tables."
+        ),
+        "",
+        "## Which row",
+        "",
+        "| column | meaning |",
+        "|---|---|",
+        *(f"| {name if name.startswith('*') else f'`{name}`'} | {meaning} |" for name, meaning in ROW_KEYS),
+        "",
+        "## What was measured",
+        "",
+        "| column | unit | meaning | null if |",
+        "|---|---|---|---|",
+    ]
+    for name, unit, meaning, unknown in _core.quantities():
+        lines.append(f"| `{name}` | {unit or '1'} | {meaning} | {unknown or 'never'} |")
+    lines += [
+        "",
+        "## The summary",
+        "",
+        _wrapped(
+            "`result.summary()` and `summary` of `--json` have an entry per grid point and flow: the keys of a row less "
+            '`run`, `seed`, `status` and `reason`, the number of `runs`, and each quantity as `{"mean": x, "ci95": '
+            "half_width}`. The mean is over the runs in which the quantity is known; the half-width is that of the 95 % "
+            "interval by Student's t, null for a single run. Stalled runs count in the means like all others."
+        ),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def with_table(readme: str) -> str:
+    """The README with what its command prints today: the title, the heading and the rows from 1e-7 to 1e-5."""
+    printed = _printed(f"farlink run {SCENARIO}", ROOT)
+    head, *groups, foot = re.split(r"\n\s*\n", printed.strip())
+    table, first = groups[0].rsplit("─\n", 1)
+    chosen = [group for group in (first, *groups[1:]) if group.split()[0] in ("1e-7", "1e-6", "1e-5")]
+    shown = "\n\n".join([head, f"{table}─\n ...\n" + "\n\n".join(chosen) + "\n ...", foot])
+    return re.sub(
+        r"(<!-- output -->\n```\n).*?(\n```\n<!-- end -->)", lambda found: found[1] + shown + found[2], readme, flags=re.DOTALL
+    )
+
+
+def with_output(guide: str) -> str:
+    """The guide with what its commands print today."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+
+        def replay(block: re.Match[str]) -> str:
+            if block["file"]:
+                with (folder / block["file"]).open("a", encoding="utf-8") as file:
+                    file.write(block["text"])
+                return block[0]
+            commands = [line for line in block["text"].splitlines() if line.startswith("$ ")]
+            return "```console\n" + "\n".join(f"{line}\n{_printed(line[2:], folder)}" for line in commands) + "```"
+
+        return FILE_OR_COMMANDS.sub(replay, guide)
+
+
+def _printed(command: str, folder: Path) -> str:
+    """Output and messages of a command, as a pipe sees them."""
+    scripts = str(Path(sys.executable).parent)
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join((scripts, os.environ["PATH"])),
+        "XDG_CACHE_HOME": str(folder / ".cache") if folder != ROOT else os.environ.get("XDG_CACHE_HOME", ""),
+    }
+    shell = shutil.which("bash") or "sh"
+    done = subprocess.run(
+        [shell, "-c", command],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.stdout
+
+
+def picture() -> str:
+    """Goodput of the four versions against the bit error rate, as an SVG file."""
+    import matplotlib
+
+    import farlink
+
+    text = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "geo-tcp"}):
+        farlink.run(ROOT / SCENARIO).plot().savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    return text.getvalue()
+
+
+if __name__ == "__main__":
+    main()
