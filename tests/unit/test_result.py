@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 
 import pytest
 
@@ -120,6 +121,51 @@ def test_missing_extra_is_named(result, monkeypatch):
         result.to_pandas()
 
     assert "farlink[pandas]" in caught.value.remedy
+
+
+def test_a_varied_duration_does_not_hide_the_measured_one():
+    done = farlink.run(
+        {
+            "runs": 2,
+            "link": {"rate_bps": 1e6, "delay_s": 0.1},
+            "transport": {"t": {"kind": "tcp"}},
+            "flow": {"f": {"transport": "t", "traffic": {"kind": "bulk"}, "start_s": 1}},
+            "grid": {"duration_s": [10, 20]},
+        }
+    )
+
+    assert done.grid_paths == ["grid.duration_s"]
+    assert done.rows["grid.duration_s"] == [10] * 4 + [20] * 4
+    assert done.rows["duration_s"][0] == 9
+    entry = done.summary()[-1]
+    assert (entry["grid.duration_s"], entry["duration_s"]["mean"]) == (20, 19)
+    headings, body = done.cells()
+    assert headings[0] == ("duration\ns", True)
+    assert [row[0] for row in body] == ["10", "20"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_written_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    with whole_file(pipe) as temporary:
+        temporary.write_text("rows")
+
+    assert os.read(reader, 100) == b"rows"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_what_a_link_points_to_is_replaced(tmp_path):
+    (tmp_path / "link.txt").symlink_to("target.txt")
+
+    with whole_file(tmp_path / "link.txt") as temporary:
+        temporary.write_text("rows")
+
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "target.txt").read_text() == "rows"
 
 
 def test_file_appears_whole_or_not_at_all(tmp_path):
