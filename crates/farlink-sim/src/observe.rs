@@ -27,16 +27,17 @@ pub struct Traced {
 /// Most flows of which series are kept.
 const MOST_FLOWS: usize = 16;
 
-/// Runs one run again and observes it.
+/// Runs one run again and observes it, until `is_stopped` says to stop.
 ///
 /// # Errors
-/// As [`crate::run`], and if there is no such point.
+/// As [`crate::run`], and if there is no such point or the run was stopped.
 pub fn trace_run(
     points: &Expanded,
     point: usize,
     run: u64,
     want_series: bool,
     want_pcap: bool,
+    is_stopped: &dyn Fn() -> bool,
 ) -> Result<Traced, RunError> {
     let Some(chosen) = points.points.get(point) else {
         let what = format!("there is no grid point {point}");
@@ -55,7 +56,7 @@ pub fn trace_run(
         pcap: want_pcap.then(|| PcapWriter::new(&scenario.title, env!("CARGO_PKG_VERSION"))),
         last: Vec::new(),
     };
-    simulate(&setup, scenario.seed.whole(), run, &mut observer, &|| false);
+    simulate(&setup, scenario.seed.whole(), run, &mut observer, is_stopped).ok_or(RunError::Stopped)?;
     Ok(Traced { pcapng: observer.pcap.map(PcapWriter::finish), series: observer.series })
 }
 

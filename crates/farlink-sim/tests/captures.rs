@@ -24,7 +24,7 @@ fn lossy(variant: &str) -> Value {
 }
 
 fn capture(scenario: &Value) -> Vec<u8> {
-    trace_run(&expanded(scenario), 0, 0, false, true).unwrap().pcapng.unwrap()
+    trace_run(&expanded(scenario), 0, 0, false, true, &|| false).unwrap().pcapng.unwrap()
 }
 
 /// One number of the only run's aggregate.
@@ -125,7 +125,7 @@ fn flows_have_ports_of_their_own_and_series_agree() {
     let mut scenario = lossy("sack");
     set(&mut scenario, "flow.file.count", 3.into());
     set(&mut scenario, "measure", json!({ "series": ["sent_sequence", "retransmitted_sequence", "cwnd"] }));
-    let traced = trace_run(&expanded(&scenario), 0, 0, true, true).unwrap();
+    let traced = trace_run(&expanded(&scenario), 0, 0, true, true, &|| false).unwrap();
     let count = |quantity| traced.series.quantity.iter().filter(|name| **name == quantity).count();
     assert!(count("cwnd") > 50);
     assert!(traced.series.time_s.is_sorted());
