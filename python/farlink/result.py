@@ -258,7 +258,10 @@ class Result:
 def shown_entries(summary: list[dict[str, Any]], flow: str | None = None) -> list[dict[str, Any]]:
     """The entries worth showing: `flow`, or the aggregate, and single flows where there are at most eight of them."""
     if flow is not None:
-        return [entry for entry in summary if entry["flow"] == flow]
+        chosen = [entry for entry in summary if entry["flow"] == flow]
+        if summary and not chosen:
+            raise ValueError(f"no flow {flow!r}; there are {', '.join(dict.fromkeys(entry['flow'] for entry in summary))}")
+        return chosen
     flows = list(dict.fromkeys(entry["flow"] for entry in summary if entry["flow"] != "all"))
     if 1 < len(flows) <= 8:
         return summary

@@ -6,11 +6,15 @@ import io
 import json
 import math
 import os
+import signal
+import threading
+import time
 
 import pytest
 
 import farlink
-from farlink.errors import MissingExtraError, OutputError
+import farlink.engines
+from farlink.errors import MissingExtraError, OutputError, ScenarioError
 from farlink.output import whole_file
 from farlink.result import Result
 from farlink.scenario import from_data
@@ -184,6 +188,46 @@ def test_file_appears_whole_or_not_at_all(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["r.txt"]
     with pytest.raises(OutputError), whole_file(tmp_path / "none" / "r.txt"):
         pass
+
+
+def test_interrupting_a_traced_run_ends_it_soon(small):
+    threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    begun = time.monotonic()
+
+    with pytest.raises(KeyboardInterrupt):
+        farlink.trace_run(small, set={"duration_s": 1e7, "link.rate_bps": 1e8}, quantities=["cwnd"])
+
+    assert time.monotonic() - begun < 10
+
+
+def test_settings_may_be_one_text(small):
+    assert farlink.load(small).with_overrides(["runs=1"]).data == farlink.engines.prepare(small, set="runs=1").data
+
+
+def test_none_is_no_setting(small):
+    with pytest.raises(ScenarioError, match="None"):
+        farlink.run(small, set={"link.channel.ber": None})
+
+
+def test_the_engine_asked_for_takes_the_place_of_those_in_the_scenario(small):
+    settings = {"engines": ["model", "packet"], "runs": 1}
+    with pytest.raises(ScenarioError, match="not built yet"):
+        farlink.run(small, set=settings)
+
+    done = farlink.run(small, set=settings, engine="packet")
+
+    assert set(done.rows["engine"]) == {"packet"}
+    assert done.scenario.data["engines"] == ["packet"]
+
+
+def test_what_does_not_exist_cannot_be_shown(small, result):
+    observed = farlink.trace_run(small)
+    with pytest.raises(ValueError, match="round-trip"):
+        observed.plot("rtt")
+    with pytest.raises(ValueError, match="bulk"):
+        observed.plot("window", flow="bluk")
+    with pytest.raises(ValueError, match="bulk"):
+        result.table("bluk")
 
 
 def test_trace_run_repeats_the_run(small):

@@ -77,10 +77,10 @@ def run(
         _check_destinations(scenario, files, pcap)
         if point and not (pcap or series):
             _refuse("--point chooses what to capture, but nothing is", "add --pcap DIR or --series FILE")
-        prepared = engines.prepare(scenario, set=set_ or [], runs=runs, seed=seed)
+        prepared = engines.prepare(scenario, set=set_ or [], engine=engine, runs=runs, seed=seed)
         traced = _points(point or ["0"], prepared) if pcap or series else []
         with progress_bar(prepared.title) as progress:
-            result = engines.run(prepared, engine=engine, threads=threads, progress=progress)
+            result = engines.run(prepared, threads=threads, progress=progress)
 
         if result.interrupted:
             note(f"interrupted: {result.finished_runs} finished runs kept")
