@@ -8,7 +8,7 @@ use farlink_core::protocol::udp::Datagram;
 use farlink_core::scenario::{Expanded, ScenarioError};
 use farlink_core::{Packet, Time, Virtual};
 
-use crate::engine::{Setup, Tracer, simulate};
+use crate::engine::{FlowResult, RunResult, Setup, Tracer, TransportSetup, simulate};
 use crate::pcap::{Direction, PcapWriter};
 use crate::resolve::resolve;
 use crate::study::RunError;
@@ -24,7 +24,7 @@ pub struct Traced {
     pub series: Series,
 }
 
-/// Most flows of which series are kept.
+/// Most TCP flows of which series are kept: the first ones.
 const MOST_FLOWS: usize = 16;
 
 /// Runs one run again and observes it, until `is_stopped` says to stop.
@@ -46,40 +46,41 @@ pub fn trace_run(
     let scenario = &chosen.scenario;
     let setup = resolve(scenario, &TraceFiles::new())?;
     let mut observer = Observer {
-        names: flow_names(&setup),
         wanted: if want_series {
             scenario.measure.series.iter().map(|quantity| quantity.name()).collect()
         } else {
             vec![]
         },
         series: Series::default(),
+        flows: Vec::new(),
         pcap: want_pcap.then(|| PcapWriter::new(&scenario.title, env!("CARGO_PKG_VERSION"))),
         last: Vec::new(),
     };
-    simulate(&setup, scenario.seed.whole(), run, &mut observer, is_stopped).ok_or(RunError::Stopped)?;
-    Ok(Traced { pcapng: observer.pcap.map(PcapWriter::finish), series: observer.series })
+    let result = simulate(&setup, scenario.seed.whole(), run, &mut observer, is_stopped).ok_or(RunError::Stopped)?;
+    let names = flow_names(&setup, &result);
+    let mut series = observer.series;
+    series.flow = observer.flows.iter().map(|&flow| names[flow as usize].clone()).collect();
+    Ok(Traced { pcapng: observer.pcap.map(PcapWriter::finish), series })
 }
 
-/// Names of the flows in the engine's order: per protocol in the order they were added.
-fn flow_names(setup: &Setup) -> Vec<String> {
-    setup
-        .flows
-        .iter()
-        .flat_map(|spec| {
-            (1..=spec.count).map(
-                |number| {
-                    if spec.count == 1 { spec.name.clone() } else { format!("{}.{number}", spec.name) }
-                },
-            )
-        })
-        .take(MOST_FLOWS)
-        .collect()
+/// Names of the TCP flows observed, in the engine's order. Their number is known only after the run: transfers come at
+/// random.
+fn flow_names(setup: &Setup, result: &RunResult) -> Vec<String> {
+    let is_tcp = |flow: &&FlowResult| matches!(setup.flows[flow.spec].transport, TransportSetup::Tcp(_));
+    let name = |flow: &FlowResult| {
+        let spec = &setup.flows[flow.spec];
+        let is_alone = spec.count == 1 && !spec.is_transfers();
+        if is_alone { spec.name.clone() } else { format!("{}.{}", spec.name, flow.number + 1) }
+    };
+    result.flows.iter().filter(is_tcp).take(MOST_FLOWS).map(name).collect()
 }
 
 struct Observer {
-    names: Vec<String>,
     wanted: Vec<&'static str>,
+    /// All but the flows' names.
     series: Series,
+    /// The flow of each observation, as the engine counts TCP flows.
+    flows: Vec<u32>,
     pcap: Option<PcapWriter>,
     /// Last recorded state per flow, so that only changes are kept, and the highest position sent with its offset.
     last: Vec<(Probe, Option<(u32, i64)>)>,
@@ -87,9 +88,8 @@ struct Observer {
 
 impl Observer {
     fn record(&mut self, flow: u32, quantity: &'static str, now: Time, value: f64) {
-        let Some(name) = self.names.get(flow as usize) else { return };
-        if self.wanted.contains(&quantity) && value.is_finite() {
-            self.series.flow.push(name.clone());
+        if (flow as usize) < MOST_FLOWS && self.wanted.contains(&quantity) && value.is_finite() {
+            self.flows.push(flow);
             self.series.quantity.push(quantity);
             self.series.time_s.push(now.as_secs_f64());
             self.series.value.push(value);
@@ -141,6 +141,9 @@ impl Tracer for Observer {
             return;
         }
         let probe = probe();
+        if probe == Probe::default() {
+            return; // no TCP, whose flows are counted apart
+        }
         let last = std::mem::replace(&mut self.last(flow).0, probe);
         let seconds = |time: Option<Time>| time.map(Time::as_secs_f64);
         let bytes = |count: Option<u64>| count.map(|count| count as f64);
