@@ -45,7 +45,7 @@ def run(
     """Run a scenario; ``progress(done, total)`` is called about ten times a second. Ctrl-C gives what is finished."""
 
 def trace_run(scenario_json: str, point: int, run: int, series: bool = True, pcap: bool = False) -> TraceOutput:
-    """Run one run again and observe it."""
+    """Run one run again and observe it. Ctrl-C stops it and raises `KeyboardInterrupt`."""
 
 def quantities() -> list[tuple[str, str, str, str]]:
     """Name, unit and description of every measured quantity, and when it is unknown (empty: never)."""

@@ -52,13 +52,15 @@ class MissingExtraError(FarlinkError):
 
 @contextmanager
 def core_errors() -> Iterator[None]:
-    """Turn the extension's refusals into `ScenarioError`: the one place where they are mapped."""
+    """Turn the extension's errors into `FarlinkError`, refusals into `ScenarioError`: the one place where they are mapped."""
     from farlink import _core
 
     try:
         yield
     except _core.ScenarioError as error:
         raise ScenarioError(_one_line(error.message), _one_line(error.remedy)) from error
+    except RuntimeError as error:
+        raise FarlinkError(_one_line(str(error)), "give fewer threads, or try again later") from error
 
 
 def _one_line(text: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +16,8 @@ from farlink.errors import OutputError
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
     """Write to a temporary file beside `path`, which replaces it when the block succeeds.
+
+    A device or pipe is written to, never replaced.
 
     Parameters
     ----------
@@ -39,20 +43,27 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     >>> (directory / "rows.csv").read_text()
     'run,seed'
     """
-    target = Path(path)
-    check_writable(target)
+    # What a link points to is replaced, not the link.
+    target = Path(path).resolve()
+    is_special = target.exists() and not target.is_file()
+    if not is_special:
+        check_writable(target)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        handle, name = tempfile.mkstemp(prefix=".farlink.", dir=None if is_special else target.parent)
     except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror}", "choose a directory you may write to") from error
+        raise OutputError(f"cannot write {path}: {error.strerror}", "choose a directory you may write to") from error
     os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(target)
+        if is_special:
+            with temporary.open("rb") as content, target.open("wb") as device:
+                shutil.copyfileobj(content, device)
+        else:
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(target)
     except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror}", "free some space, or choose another place") from error
+        raise OutputError(f"cannot write {path}: {error.strerror}", "free some space, or choose another place") from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -63,14 +74,44 @@ def check_writable(path: Path) -> None:
     Raises
     ------
     OutputError
-        If `path` is a directory or its own directory does not exist or is read-only.
+        If `path` is a directory, or its own directory does not exist or takes no file of that name.
     """
-    if path.is_dir():
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        mode = None
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror}", "choose another name") from error
+    if mode is not None and stat.S_ISDIR(mode):
         raise OutputError(f"{path} is a directory", "give the name of a file in it")
-    if not path.parent.is_dir():
-        raise OutputError(f"directory {path.parent} does not exist", f"create it: mkdir -p {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        raise OutputError(f"directory {path.parent} cannot be written", "choose a directory you may write to")
+    if mode is not None and not stat.S_ISREG(mode):
+        return
+    directory = path.parent
+    if not directory.exists():
+        raise OutputError(f"directory {directory} does not exist", f"create it: mkdir -p {directory}")
+    # Only the attempt tells: permissions are not all that can stand in the way.
+    try:
+        handle, name = tempfile.mkstemp(prefix=".farlink.", dir=directory)
+    except OSError as error:
+        raise OutputError(
+            f"directory {directory} cannot be written: {error.strerror}", "choose a directory you may write to"
+        ) from error
+    os.close(handle)
+    Path(name).unlink()
+
+
+def check_directory(path: Path) -> None:
+    """Refuse a directory that could not be made or written, before the work that fills it.
+
+    Raises
+    ------
+    OutputError
+        If something that is no directory stands in its place, or it cannot be written.
+    """
+    existing = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if not existing.is_dir():
+        raise OutputError(f"{existing} is a file, not a directory", "give the name of a directory")
+    check_writable(existing / path.name)
 
 
 def _umask() -> int:

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
@@ -79,14 +80,20 @@ class Result:
         for name, values in columns.items():
             if name == "status":
                 for path in self.grid_paths:
-                    table[path] = [self.points[i].get(path) for i in index]
+                    table[path] = [self.grid[i].get(path) for i in index]
             table[name] = values
         return table
 
     @property
     def grid_paths(self) -> list[str]:
-        """Dotted paths that vary over the grid."""
-        return list(dict.fromkeys(path for point in self.points for path in point))
+        """Columns of the grid: the dotted paths that vary; ``grid.duration_s`` where a column has that name already."""
+        return list(dict.fromkeys(path for point in self.grid for path in point))
+
+    @cached_property
+    def grid(self) -> list[Point]:
+        """Values of the grid at each point, by column."""
+        taken = {*self.columns, *self.summary_columns}
+        return [{f"grid.{path}" if path in taken else path: v for path, v in point.items()} for point in self.points]
 
     @property
     def quantities(self) -> list[str]:
@@ -112,7 +119,7 @@ class Result:
         entries = []
         for i, point in enumerate(columns["point"]):
             entry: dict[str, Any] = {name: columns[name][i] for name in _KEYS}
-            entry.update({path: self.points[point].get(path) for path in self.grid_paths})
+            entry.update({path: self.grid[point].get(path) for path in self.grid_paths})
             entry.update({q: {"mean": columns[q][i], "ci95": columns[f"{q}_ci95"][i]} for q in quantities})
             entries.append(entry)
         return entries
@@ -256,7 +263,10 @@ class Result:
 def shown_entries(summary: list[dict[str, Any]], flow: str | None = None) -> list[dict[str, Any]]:
     """The entries worth showing: `flow`, or the aggregate, and single flows where there are at most eight of them."""
     if flow is not None:
-        return [entry for entry in summary if entry["flow"] == flow]
+        chosen = [entry for entry in summary if entry["flow"] == flow]
+        if summary and not chosen:
+            raise ValueError(f"no flow {flow!r}; there are {', '.join(dict.fromkeys(entry['flow'] for entry in summary))}")
+        return chosen
     flows = list(dict.fromkeys(entry["flow"] for entry in summary if entry["flow"] != "all"))
     if 1 < len(flows) <= 8:
         return summary

@@ -155,7 +155,7 @@ def load(path: str | Path) -> Scenario:
     """
     path = Path(path)
     try:
-        source = path.read_text(encoding="utf-8")
+        source = path.read_text(encoding="utf-8-sig")
     except IsADirectoryError as error:
         raise ScenarioError(f"{path} is a directory", "give the name of a scenario file in it") from error
     except OSError as error:
@@ -166,7 +166,7 @@ def load(path: str | Path) -> Scenario:
         raise ScenarioError(f"{path} is not a text file in UTF-8", "a scenario is a TOML file; save it as UTF-8") from error
     try:
         data = tomllib.loads(source)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ScenarioError(
             f"{path} is not valid TOML: {error}", "mend that line; strings need quotes, keys need '='"
         ) from error
@@ -177,7 +177,10 @@ def from_data(
     data: Mapping[str, Any], *, base: Path | None = None, source: str | None = None, path: Path | None = None
 ) -> Scenario:
     """A scenario from tables and values, as `tomllib` returns them."""
-    copied = copy.deepcopy(dict(data))
+    try:
+        copied = copy.deepcopy(dict(data))
+    except RecursionError as error:
+        raise ScenarioError("tables and lists are nested too deeply", "a scenario needs a few levels at most") from error
     _check_values(copied, "")
     if isinstance(copied.get("grid"), dict):
         copied["grid"] = _dotted(copied["grid"])
@@ -208,7 +211,7 @@ def parse_override(text: str) -> tuple[list[str], Any]:
         raise ScenarioError(f"--set {text}: not of the form path=value", "for example: --set link.channel.ber=1e-7")
     try:
         keys = _keys(tomllib.loads(f"{path} = 0"))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ScenarioError(
             f"--set {text}: {path.strip()!r} is not a dotted path", "for example: --set link.channel.ber=1e-7"
         ) from error
@@ -245,8 +248,9 @@ def _default_data_directory(base: Path) -> str:
 def _parse_value(override: str, value: str) -> Any:
     try:
         return tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError as error:
-        if value and value[0] not in "[{\"'" and "\n" not in value:
+    except (ValueError, RecursionError) as error:
+        is_word = isinstance(error, tomllib.TOMLDecodeError)
+        if is_word and value and value[0] not in "[{\"'" and "\n" not in value:
             return value
         raise ScenarioError(
             f"--set {override}: {value or 'nothing'} is not a TOML value",

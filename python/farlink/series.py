@@ -65,7 +65,10 @@ class Series:
 
     def select(self, quantity: str, flow: str | None = None) -> tuple[NDArray[float64], NDArray[float64]]:
         """Times and values of one quantity of one flow (default: the first)."""
-        flow = flow if flow is not None else next(iter(self.flow), "")
+        if flow is None:
+            flow = next(iter(self.flow), "")
+        elif flow not in self.flow:
+            raise ValueError(f"no flow {flow!r}; observed are {', '.join(self.flows()) or 'none'}")
         quantities, flows = self._keys
         mask = (quantities == quantity) & (flows == flow)
         return self.time_s[mask], self.value[mask]
@@ -89,6 +92,8 @@ class Series:
         """
         from farlink.plot import FIGURES
 
+        if kind not in FIGURES:
+            raise ValueError(f"no figure {kind!r}; there are {', '.join(FIGURES)}")
         return FIGURES[kind](self, flow)
 
 

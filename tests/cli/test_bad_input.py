@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +47,8 @@ BAD = {
     "date": (edited("duration_s = 20", "duration_s = 2024-01-01"), ["duration_s"]),
     "not TOML": (edited("[link]", "[link"), ["not valid TOML", "line"]),
     "empty file": ("", []),
+    "tables nested without end": (f"a = {'[' * 3000}{']' * 3000}", ["TOML"]),
+    "number of 5000 digits": (edited("rate_bps = 1e6", f"rate_bps = 1{'0' * 5000}"), ["TOML", "digits"]),
 }
 
 
@@ -77,6 +82,19 @@ def test_bad_scenario_is_refused(case, farlink, tmp_path):
         (["small.toml", "--report", "."], ["directory"]),
         (["small.toml", "--pcap", "captures", "--point", "6"], ["--point 6", "0 to 5"]),
         (["small.toml", "--json", "-", "--csv", "-"], ["standard output"]),
+        (["small.toml", "--set", "title='a\nb'"], ["TOML value"]),
+        (["small.toml", "--set", f"runs=1{'0' * 5000}"], ["TOML value"]),
+        (["small.toml", "--threads", "1000000"], ["threads", "1000000"]),
+        (["small.toml", "--threads", f"1{'0' * 30}"], ["threads"]),
+        (["small.toml", "--json", ""], ["directory"]),
+        (["small.toml", "--json", "x" * 300], ["cannot write"]),
+        (["small.toml", "--json", "small.toml"], ["overwrite the scenario"]),
+        (["small.toml", "--json", "out", "--csv", "out"], ["overwrite --json"]),
+        (["small.toml", "--report", "small.toml/out.html"], ["small.toml"]),
+        (["small.toml", "--pcap", "small.toml"], ["small.toml", "not a directory"]),
+        (["small.toml", "--pcap", "small.toml/captures"], ["small.toml", "not a directory"]),
+        (["small.toml", "--pcap", "captures", "--point", "\N{SUPERSCRIPT TWO}"], ["--point"]),
+        (["small.toml", "--point", "1"], ["--point", "--pcap"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -86,6 +104,31 @@ def test_bad_arguments_are_refused(arguments, said, farlink, tmp_path):
 
     assert_refused(done, said)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["small.toml"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="this system has no /dev/full")
+def test_a_full_disk_is_an_error_of_two_lines(farlink, small):
+    done = farlink("run", small, "--json", "/dev/full")
+
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "error: cannot write /dev/full: No space left on device",
+        "hint: free some space, or choose another place",
+    ]
+    assert Path("/dev/full").is_char_device()
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("arguments", [["run", "small.toml"], ["run", "small.toml", "--json", "-"], ["schema"]])
+@pytest.mark.usefixtures("small")
+def test_standard_output_on_a_full_disk(arguments, tmp_path):
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "farlink.cli", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 2
+    assert "cannot write standard output" in done.stderr
 
 
 def test_empty_trace_is_refused(farlink, small, tmp_path):

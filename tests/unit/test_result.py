@@ -5,11 +5,16 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
+import signal
+import threading
+import time
 
 import pytest
 
 import farlink
-from farlink.errors import MissingExtraError, OutputError
+import farlink.engines
+from farlink.errors import MissingExtraError, OutputError, ScenarioError
 from farlink.output import whole_file
 from farlink.result import Result
 from farlink.scenario import from_data
@@ -122,6 +127,51 @@ def test_missing_extra_is_named(result, monkeypatch):
     assert "farlink[pandas]" in caught.value.remedy
 
 
+def test_a_varied_duration_does_not_hide_the_measured_one():
+    done = farlink.run(
+        {
+            "runs": 2,
+            "link": {"rate_bps": 1e6, "delay_s": 0.1},
+            "transport": {"t": {"kind": "tcp"}},
+            "flow": {"f": {"transport": "t", "traffic": {"kind": "bulk"}, "start_s": 1}},
+            "grid": {"duration_s": [10, 20]},
+        }
+    )
+
+    assert done.grid_paths == ["grid.duration_s"]
+    assert done.rows["grid.duration_s"] == [10] * 4 + [20] * 4
+    assert done.rows["duration_s"][0] == 9
+    entry = done.summary()[-1]
+    assert (entry["grid.duration_s"], entry["duration_s"]["mean"]) == (20, 19)
+    headings, body = done.cells()
+    assert headings[0] == ("duration\ns", True)
+    assert [row[0] for row in body] == ["10", "20"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_written_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    with whole_file(pipe) as temporary:
+        temporary.write_text("rows")
+
+    assert os.read(reader, 100) == b"rows"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_what_a_link_points_to_is_replaced(tmp_path):
+    (tmp_path / "link.txt").symlink_to("target.txt")
+
+    with whole_file(tmp_path / "link.txt") as temporary:
+        temporary.write_text("rows")
+
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "target.txt").read_text() == "rows"
+
+
 def test_file_appears_whole_or_not_at_all(tmp_path):
     target = tmp_path / "r.txt"
     target.write_text("old")
@@ -138,6 +188,46 @@ def test_file_appears_whole_or_not_at_all(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["r.txt"]
     with pytest.raises(OutputError), whole_file(tmp_path / "none" / "r.txt"):
         pass
+
+
+def test_interrupting_a_traced_run_ends_it_soon(small):
+    threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    begun = time.monotonic()
+
+    with pytest.raises(KeyboardInterrupt):
+        farlink.trace_run(small, set={"duration_s": 1e7, "link.rate_bps": 1e8}, quantities=["cwnd"])
+
+    assert time.monotonic() - begun < 10
+
+
+def test_settings_may_be_one_text(small):
+    assert farlink.load(small).with_overrides(["runs=1"]).data == farlink.engines.prepare(small, set="runs=1").data
+
+
+def test_none_is_no_setting(small):
+    with pytest.raises(ScenarioError, match="None"):
+        farlink.run(small, set={"link.channel.ber": None})
+
+
+def test_the_engine_asked_for_takes_the_place_of_those_in_the_scenario(small):
+    settings = {"engines": ["model", "packet"], "runs": 1}
+    with pytest.raises(ScenarioError, match="not built yet"):
+        farlink.run(small, set=settings)
+
+    done = farlink.run(small, set=settings, engine="packet")
+
+    assert set(done.rows["engine"]) == {"packet"}
+    assert done.scenario.data["engines"] == ["packet"]
+
+
+def test_what_does_not_exist_cannot_be_shown(small, result):
+    observed = farlink.trace_run(small)
+    with pytest.raises(ValueError, match="round-trip"):
+        observed.plot("rtt")
+    with pytest.raises(ValueError, match="bulk"):
+        observed.plot("window", flow="bluk")
+    with pytest.raises(ValueError, match="bulk"):
+        result.table("bluk")
 
 
 def test_trace_run_repeats_the_run(small):

@@ -182,6 +182,12 @@ def test_a_missing_file_is_refused(tmp_path):
             traces.resolve(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["x" * 300, f"{'x' * 300}.npz", "a\0b", "a\0b.npz", "/dev/zero", "/dev/zero/member"])
+def test_a_name_that_no_measured_file_has_is_refused(tmp_path, name):
+    with pytest.raises(TraceError):
+        traces.resolve(tmp_path / name)
+
+
 def test_an_empty_reception_trace_is_a_link_that_loses_everything(tmp_path):
     file = tmp_path / "sdec1-1"
     file.touch()

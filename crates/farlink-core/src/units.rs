@@ -108,7 +108,7 @@ pub trait Ranged: TryFrom<f64, Error = OutOfRange> {
 
 /// A number outside its range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("{value} is not allowed; allowed: {allowed}")]
+#[error("{} is not allowed; allowed: {allowed}", shortest(*.value))]
 pub struct OutOfRange {
     /// What was given.
     pub value: f64,
@@ -159,6 +159,12 @@ checked_number!(
     Fraction, r#"{"exclusiveMinimum": 0, "exclusiveMaximum": 1}"#, "a number between 0 and 1, both excluded",
     |value| value > 0.0 && value < 1.0
 );
+
+/// The shortest text of a number.
+pub(crate) fn shortest(value: f64) -> String {
+    let size = value.abs();
+    if size != 0.0 && !(1e-4..1e7).contains(&size) { format!("{value:e}") } else { value.to_string() }
+}
 
 impl Default for Seconds {
     /// No time.

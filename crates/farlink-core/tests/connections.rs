@@ -109,6 +109,53 @@ proptest! {
     }
 }
 
+/// A transfer in one direction that loses the first transmission of some segments, counted from 0.
+fn losing(config: &TcpConfig, bytes: usize, segments: &[usize]) -> Pair<Virtual> {
+    let mss = config.segment_bytes.whole() as usize;
+    let mut faults = Vec::new();
+    for segment in segments {
+        // Where the segment is in the order of everything sent, given the losses before it.
+        let pair = transfer::<Virtual>(config, 0, &faults, [bytes, 0], usize::MAX);
+        let seq = 1 + (segment * mss) as u32;
+        let is_it = |(_, side, sent): &pair::Sent| *side == 0 && sent.seq == seq && sent.payload.0 > 0;
+        let at = pair.log.iter().position(is_it).expect("it is sent");
+        faults.resize(faults.len().max(at + 1), pair::Fault::Delay(20));
+        faults[at] = pair::Fault::Lose;
+    }
+    let pair = transfer::<Virtual>(config, 0, &faults, [bytes, 0], usize::MAX);
+    pair.assert_done([bytes, 0]);
+    pair
+}
+
+fn one_way() -> TcpConfig {
+    TcpConfig {
+        handshake: false,
+        fin: false,
+        delayed_ack: false,
+        initial_window_segments: count(20),
+        ..small(Variant::Sack)
+    }
+}
+
+/// RFC 6675, section 5.1: a recovery may begin as soon as everything up to the last RecoveryPoint is acknowledged, so the
+/// loss of the very segment at that point is repaired without a timeout.
+#[test]
+fn sack_recovers_from_a_loss_at_the_recovery_point() {
+    let config = one_way();
+    // How many segments limited transmit adds before the recovery is no business of this test: one of these is first.
+    for second in 20..40 {
+        let pair = losing(&config, 20_000, &[8, second]);
+        assert_eq!(pair.ends[0].counters().timeouts, 0, "segments 8 and {second} lost");
+    }
+}
+
+/// RFC 6675, section 4: the rescue retransmission leaves HighRxt alone, so holes below it are still repaired.
+#[test]
+fn sack_repairs_the_holes_below_a_rescue_retransmission() {
+    let pair = losing(&one_way(), 2_000, &[9, 16, 17, 18, 19]);
+    assert_eq!(pair.ends[0].counters().timeouts, 0);
+}
+
 /// A forged segment, its numbers counted from the initial ones of both sides.
 #[derive(Clone, Debug)]
 struct Forged {

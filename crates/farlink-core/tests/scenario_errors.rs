@@ -76,6 +76,14 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("window past the sequence numbers", &[("segment_bytes = 1000", "max_window_segments = 1e9")]),
     ("minimum above maximum", &[("segment_bytes = 1000", "rto = { minimum_s = 70 }")]),
+    ("initial RTO above maximum", &[("segment_bytes = 1000", "rto = { initial_s = 70 }")]),
+    ("acknowledgement longer than a packet", &[("segment_bytes = 1000", "ack_bytes = 1e9")]),
+    ("no room for options", &[("segment_bytes = 1000", "segment_bytes = 5\nheader_bytes = 65_530")]),
+    (
+        "timestamps make it too long",
+        &[("segment_bytes = 1000", "segment_bytes = 65_490\ntimestamps = true\nmax_window_segments = 10")],
+    ),
+    ("far too large", &[("rate_bps = 1e6", "rate_bps = 1e300")]),
     ("not TOML", &[("duration_s = 100", "duration_s : 100")]),
 ];
 

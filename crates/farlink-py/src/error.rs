@@ -3,7 +3,7 @@
 use farlink_core::scenario;
 use farlink_sim::RunError;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 create_exception!(
@@ -33,6 +33,7 @@ impl From<RunError> for BoundaryError {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Scenario(error) => BoundaryError::Scenario(error),
+            RunError::Stopped => BoundaryError::Python(PyKeyboardInterrupt::new_err(())),
             other => BoundaryError::Engine(other),
         }
     }

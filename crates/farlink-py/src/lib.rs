@@ -67,7 +67,7 @@ mod _core {
         Ok(result)
     }
 
-    /// Runs one run again and observes it.
+    /// Runs one run again and observes it; Ctrl-C stops it.
     #[pyfunction]
     #[pyo3(signature = (scenario_json, point, run, series=true, pcap=false))]
     fn trace_run<'py>(
@@ -78,9 +78,10 @@ mod _core {
         series: bool,
         pcap: bool,
     ) -> Result<Bound<'py, PyDict>, BoundaryError> {
-        let traced = py.detach(|| {
-            Ok::<_, BoundaryError>(farlink_sim::trace_run(&read(scenario_json)?, point, run, series, pcap)?)
-        })?;
+        let expanded = py.detach(|| read(scenario_json))?;
+        let traced = watched(py, None, |progress| {
+            farlink_sim::trace_run(&expanded, point, run, series, pcap, &|| progress(0, 0).is_break())
+        })??;
         let result = PyDict::new(py);
         result.set_item("pcapng", traced.pcapng.map(|bytes| PyBytes::new(py, &bytes)))?;
         result.set_item("series", series_to_dict(py, traced.series)?)?;

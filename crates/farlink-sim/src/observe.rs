@@ -8,7 +8,7 @@ use farlink_core::protocol::udp::Datagram;
 use farlink_core::scenario::{Expanded, ScenarioError};
 use farlink_core::{Packet, Time, Virtual};
 
-use crate::engine::{FlowSetup, Setup, Tracer, TrafficSetup, TransportSetup, simulate};
+use crate::engine::{FlowResult, RunResult, Setup, Tracer, TransportSetup, simulate};
 use crate::pcap::{Direction, PcapWriter};
 use crate::resolve::resolve;
 use crate::study::RunError;
@@ -24,19 +24,20 @@ pub struct Traced {
     pub series: Series,
 }
 
-/// Most flows of which series are kept.
+/// Most TCP flows of which series are kept: the first ones.
 const MOST_FLOWS: usize = 16;
 
-/// Runs one run again and observes it.
+/// Runs one run again and observes it, until `is_stopped` says to stop.
 ///
 /// # Errors
-/// As [`crate::run`], and if there is no such point.
+/// As [`crate::run`], and if there is no such point or the run was stopped.
 pub fn trace_run(
     points: &Expanded,
     point: usize,
     run: u64,
     want_series: bool,
     want_pcap: bool,
+    is_stopped: &dyn Fn() -> bool,
 ) -> Result<Traced, RunError> {
     let Some(chosen) = points.points.get(point) else {
         let what = format!("there is no grid point {point}");
@@ -45,50 +46,41 @@ pub fn trace_run(
     let scenario = &chosen.scenario;
     let setup = resolve(scenario, &TraceFiles::new())?;
     let mut observer = Observer {
-        names: flow_names(&setup),
         wanted: if want_series {
             scenario.measure.series.iter().map(|quantity| quantity.name()).collect()
         } else {
             vec![]
         },
         series: Series::default(),
+        flows: Vec::new(),
         pcap: want_pcap.then(|| PcapWriter::new(&scenario.title, env!("CARGO_PKG_VERSION"))),
         last: Vec::new(),
     };
-    simulate(&setup, scenario.seed.whole(), run, &mut observer, &|| false);
-    Ok(Traced { pcapng: observer.pcap.map(PcapWriter::finish), series: observer.series })
+    let result = simulate(&setup, scenario.seed.whole(), run, &mut observer, is_stopped).ok_or(RunError::Stopped)?;
+    let names = flow_names(&setup, &result);
+    let mut series = observer.series;
+    series.flow = observer.flows.iter().map(|&flow| names[flow as usize].clone()).collect();
+    Ok(Traced { pcapng: observer.pcap.map(PcapWriter::finish), series })
 }
 
-/// Names of the TCP flows in the engine's order; flows of other protocols have no series, and numbers of their own.
-///
-/// How many transfers arrive at random is the engine's to draw: flows behind them cannot be told apart here and stay
-/// without a name, and so without series.
-fn flow_names(setup: &Setup) -> Vec<String> {
-    let tcp: Vec<&FlowSetup> =
-        setup.flows.iter().filter(|spec| matches!(spec.transport, TransportSetup::Tcp(_))).collect();
-    let mut names = Vec::new();
-    for (index, spec) in tcp.iter().enumerate() {
-        let flows = match &spec.traffic {
-            TrafficSetup::List(files) => spec.count * files.len() as u64,
-            TrafficSetup::Poisson { .. } if index + 1 < tcp.len() => break,
-            TrafficSetup::Poisson { .. } => MOST_FLOWS as u64,
-            _ => spec.count,
-        };
-        let is_one = flows == 1;
-        names.extend(
-            (1..=flows)
-                .take(MOST_FLOWS)
-                .map(|number| if is_one { spec.name.clone() } else { format!("{}.{number}", spec.name) }),
-        );
-    }
-    names.truncate(MOST_FLOWS);
-    names
+/// Names of the TCP flows observed, in the engine's order. Their number is known only after the run: transfers come at
+/// random.
+fn flow_names(setup: &Setup, result: &RunResult) -> Vec<String> {
+    let is_tcp = |flow: &&FlowResult| matches!(setup.flows[flow.spec].transport, TransportSetup::Tcp(_));
+    let name = |flow: &FlowResult| {
+        let spec = &setup.flows[flow.spec];
+        let is_alone = spec.count == 1 && !spec.is_transfers();
+        if is_alone { spec.name.clone() } else { format!("{}.{}", spec.name, flow.number + 1) }
+    };
+    result.flows.iter().filter(is_tcp).take(MOST_FLOWS).map(name).collect()
 }
 
 struct Observer {
-    names: Vec<String>,
     wanted: Vec<&'static str>,
+    /// All but the flows' names.
     series: Series,
+    /// The flow of each observation, as the engine counts TCP flows.
+    flows: Vec<u32>,
     pcap: Option<PcapWriter>,
     /// Last recorded state per flow, so that only changes are kept, and the highest position sent with its offset.
     last: Vec<(Probe, Option<(u32, i64)>)>,
@@ -96,9 +88,8 @@ struct Observer {
 
 impl Observer {
     fn record(&mut self, flow: u32, quantity: &'static str, now: Time, value: f64) {
-        let Some(name) = self.names.get(flow as usize) else { return };
-        if self.wanted.contains(&quantity) && value.is_finite() {
-            self.series.flow.push(name.clone());
+        if (flow as usize) < MOST_FLOWS && self.wanted.contains(&quantity) && value.is_finite() {
+            self.flows.push(flow);
             self.series.quantity.push(quantity);
             self.series.time_s.push(now.as_secs_f64());
             self.series.value.push(value);
@@ -151,7 +142,7 @@ impl Tracer for Observer {
         }
         let probe = probe();
         if probe == Probe::default() {
-            return; // a protocol without state, whose flows have the numbers of others
+            return; // no TCP, whose flows are counted apart
         }
         let last = std::mem::replace(&mut self.last(flow).0, probe);
         let seconds = |time: Option<Time>| time.map(Time::as_secs_f64);

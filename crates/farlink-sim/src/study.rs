@@ -42,6 +42,9 @@ pub enum RunError {
     /// There are no threads to run on.
     #[error("cannot start threads: {0}")]
     Threads(String),
+    /// It was asked to stop before there was anything to give.
+    #[error("stopped before its end")]
+    Stopped,
 }
 
 /// Told how many runs are done, of how many; asks to stop with `Break`.

@@ -24,7 +24,7 @@ fn lossy(variant: &str) -> Value {
 }
 
 fn capture(scenario: &Value) -> Vec<u8> {
-    trace_run(&expanded(scenario), 0, 0, false, true).unwrap().pcapng.unwrap()
+    trace_run(&expanded(scenario), 0, 0, false, true, &|| false).unwrap().pcapng.unwrap()
 }
 
 /// One number of the only run's aggregate.
@@ -125,7 +125,7 @@ fn flows_have_ports_of_their_own_and_series_agree() {
     let mut scenario = lossy("sack");
     set(&mut scenario, "flow.file.count", 3.into());
     set(&mut scenario, "measure", json!({ "series": ["sent_sequence", "retransmitted_sequence", "cwnd"] }));
-    let traced = trace_run(&expanded(&scenario), 0, 0, true, true).unwrap();
+    let traced = trace_run(&expanded(&scenario), 0, 0, true, true, &|| false).unwrap();
     let count = |quantity| traced.series.quantity.iter().filter(|name| **name == quantity).count();
     assert!(count("cwnd") > 50);
     assert!(traced.series.time_s.is_sorted());
@@ -138,4 +138,38 @@ fn flows_have_ports_of_their_own_and_series_agree() {
     ports.dedup();
     assert_eq!(ports.len(), 3);
     assert!(packets.iter().all(|packet| packet[3].is_empty()));
+}
+
+/// Flows of several protocols and of random number: what is observed bears the name of the flow it belongs to.
+#[test]
+fn series_bear_the_names_of_their_flows() {
+    let mut scenario = scenario(&[]);
+    set(&mut scenario, "transport.udp", json!({ "kind": "udp" }));
+    set(
+        &mut scenario,
+        "flow",
+        json!({
+            "tele": { "transport": "udp", "traffic": { "kind": "cbr", "rate_bps": 1e5, "payload_bytes": 500 } },
+            "web": { "transport": "tcp", "traffic": { "kind": "transfers", "rate_per_s": 0.2, "bytes": 3000 } },
+            "pair": { "transport": "tcp", "count": 2, "traffic": { "kind": "bulk" } },
+            "file": { "transport": "tcp", "traffic": { "kind": "file", "bytes": 50_000 } },
+        }),
+    );
+    let series = trace_run(&expanded(&scenario), 0, 0, true, false, &|| false).unwrap().series;
+    let names: std::collections::BTreeSet<&str> = series.flow.iter().map(String::as_str).collect();
+    assert!(names.contains("web.1") && !names.contains("tele") && !names.contains("web"), "{names:?}");
+    // The last byte acknowledged tells who is who: transfers are small, bulk is not.
+    let last = |name: &str| {
+        let rows = series.flow.iter().zip(&series.quantity).zip(&series.value);
+        rows.filter(|((flow, quantity), _)| *flow == name && **quantity == "in_flight")
+            .map(|(_, value)| *value)
+            .fold(0.0, f64::max)
+    };
+    assert!(
+        names.iter().filter(|name| name.starts_with("web.")).all(|name| last(name) <= 3001.0),
+        "transfers are small"
+    );
+    for name in ["pair.1", "pair.2", "file"] {
+        assert!(last(name) > 9000.0, "{name} has filled its first window");
+    }
 }

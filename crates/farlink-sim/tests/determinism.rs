@@ -181,8 +181,8 @@ fn a_traced_run_is_the_run() {
         let sent: u64 = log.0.iter().filter(|packet| packet.1 == 1).map(|packet| u64::from(packet.3)).sum();
         assert_eq!(sent, unseen.flows.iter().map(|flow| flow.sent_bytes).sum::<u64>());
         assert_eq!(seen.end, unseen.end);
-        let first = trace_run(&expanded, point, 2, true, true).unwrap();
-        let second = trace_run(&expanded, point, 2, true, true).unwrap();
+        let first = trace_run(&expanded, point, 2, true, true, &|| false).unwrap();
+        let second = trace_run(&expanded, point, 2, true, true, &|| false).unwrap();
         assert!(first.pcapng == second.pcapng && first.series == second.series);
     }
 }

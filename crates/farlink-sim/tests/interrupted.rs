@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{expanded, integer, real, run, scenario, set, text};
-use farlink_sim::{Options, Output, Table};
+use farlink_sim::{Options, Output, RunError, Table, trace_run};
 use serde_json::{Value, json};
 
 fn study(runs: u64) -> Value {
@@ -113,4 +113,12 @@ fn progress_is_told_of_every_run() {
     farlink_sim::run(&expanded(&study(20)), &Options { threads: Some(2) }, &note).unwrap();
     // The last ones may end after the last question.
     assert!(most.load(Ordering::Relaxed) >= 38, "{most:?}");
+}
+
+#[test]
+fn a_traced_run_stops_when_asked() {
+    let long = scenario(&[("duration_s", 1e7.into())]);
+    let asked = AtomicU64::new(0);
+    let stopped = trace_run(&expanded(&long), 0, 0, true, true, &|| asked.fetch_add(1, Ordering::Relaxed) >= 3);
+    assert!(matches!(stopped, Err(RunError::Stopped)));
 }

@@ -69,7 +69,9 @@ fn endless_datagrams_are_refused() {
 
 #[test]
 fn there_is_no_point_beyond_the_last() {
-    let Err(error) = trace_run(&expanded(&scenario(&[])), 1, 0, true, true) else { panic!("there is one point only") };
+    let Err(error) = trace_run(&expanded(&scenario(&[])), 1, 0, true, true, &|| false) else {
+        panic!("there is one point only")
+    };
     assert!(error.to_string().contains("no grid point 1"), "{error}");
 }
 

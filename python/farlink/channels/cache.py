@@ -12,7 +12,7 @@ import numpy as np
 from farlink.channels import importers
 from farlink.channels.importers import recording
 from farlink.channels.importers.recording import Recording
-from farlink.channels.trace import KINDS, Trace, missing_remedy, read, read_bytes, write
+from farlink.channels.trace import KINDS, Trace, read, read_bytes, write
 from farlink.errors import OutputError, TraceError
 
 
@@ -75,13 +75,14 @@ def resolve(path: Path, *, kinds: Collection[str] | None, format: str | None, me
 
 def _is_trace(path: Path) -> bool:
     if path.suffix == ".npz":
-        if not path.exists():
-            raise TraceError(f"{path}: no such file", missing_remedy(path))
         return True
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        head = file.read(4)
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            head = file.read(4)
+    except OSError as error:
+        raise TraceError(f"cannot read {path}: {error.strerror}", "check the name and its permissions") from error
     if head == b"PAR1":
         from farlink.channels import parquet
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import stat
 import zipfile
 import zlib
 from collections.abc import Collection, Mapping
@@ -279,9 +280,13 @@ def read_bytes(path: Path) -> bytes:
     Raises
     ------
     TraceError
-        If it cannot be read or is empty.
+        If it cannot be read.
     """
     try:
+        mode = path.stat().st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            # Some devices never end.
+            raise TraceError(f"{path} is a device, not a file", "name a measured file")
         data = path.read_bytes()
     except FileNotFoundError as error:
         raise TraceError(f"{path}: no such file", missing_remedy(path)) from error
@@ -289,6 +294,8 @@ def read_bytes(path: Path) -> bytes:
         raise TraceError(f"{path} is a directory", "name a file in it") from error
     except OSError as error:
         raise TraceError(f"cannot read {path}: {error.strerror}", "check the name and its permissions") from error
+    except ValueError as error:
+        raise TraceError(f"{str(path)!r} is not a name of a file", "check the name") from error
     return data
 
 

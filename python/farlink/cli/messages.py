@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import typer
 
-from farlink.errors import FarlinkError
+from farlink.errors import FarlinkError, OutputError
 
 
 @contextmanager
@@ -18,8 +18,8 @@ def user_errors() -> Iterator[None]:
     try:
         yield
     except FarlinkError as error:
-        typer.echo(f"error: {error.message}", err=True)
-        typer.echo(f"hint: {error.remedy}", err=True)
+        typer.echo(f"error: {_one_line(error.message)}", err=True)
+        typer.echo(f"hint: {_one_line(error.remedy)}", err=True)
         raise typer.Exit(2) from error
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
@@ -27,14 +27,30 @@ def user_errors() -> Iterator[None]:
 
 
 def data(text: str) -> None:
-    """Print the data that was asked for. A reader who has gone, as `head` does, is no reason to stop."""
+    """Print the data that was asked for. A reader who has gone, as `head` does, is no reason to stop.
+
+    Raises
+    ------
+    OutputError
+        If standard output cannot be written, as on a full disk.
+    """
+    if sys.stdout is None:  # closed by who started the command
+        return
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        # What is left in the buffer would fail again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            message = f"cannot write standard output: {error.strerror}"
+            raise OutputError(message, "free some space, or choose another place") from error
 
 
 def note(text: str) -> None:
     """Say something that is not data."""
     typer.echo(text, err=True)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -23,7 +23,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
     def update(done: int, total: int) -> None:
         nonlocal bar
         if bar is None:
-            if not sys.stderr.isatty() or time.monotonic() - start < _QUIET_S:
+            if sys.stderr is None or not sys.stderr.isatty() or time.monotonic() - start < _QUIET_S:
                 return
             bar = _new_bar()
             bar.add_task(title, total=total)

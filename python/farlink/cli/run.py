@@ -71,13 +71,18 @@ def run(
     with user_errors():
         from farlink import engines
 
-        _check_destinations([*(Path(p) for p in (json, csv) if p and p != "-"), *(p for p in (parquet, report, series) if p)])
         if json == "-" and csv == "-":
             _refuse("--json - and --csv - both want standard output", "write one of them to a file")
-        prepared = engines.prepare(scenario, set=set_ or [], runs=runs, seed=seed)
+        texts = {"--json": json, "--csv": csv}
+        files = {option: Path(name) for option, name in texts.items() if name is not None and name != "-"}
+        files |= {o: p for o, p in (("--parquet", parquet), ("--report", report), ("--series", series)) if p is not None}
+        _check_destinations(scenario, files, pcap)
+        if point and not (pcap or series):
+            _refuse("--point chooses what to capture, but nothing is", "add --pcap DIR or --series FILE")
+        prepared = engines.prepare(scenario, set=set_ or [], engine=engine, runs=runs, seed=seed)
         traced = _points(point or ["0"], prepared) if pcap or series else []
         with progress_bar(prepared.title) as progress:
-            result = engines.run(prepared, engine=engine, threads=threads, progress=progress)
+            result = engines.run(prepared, threads=threads, progress=progress)
 
         for name, path in result.approximations:
             note(f"note: the {name} engine ran without {path}")
@@ -101,13 +106,13 @@ def run(
 def _print_table(result: Result) -> None:
     from rich.console import Console
 
-    is_terminal = sys.stdout.isatty()
-    console = Console() if is_terminal else Console(width=160)
-    with console.capture() as captured:
-        console.print(result.scenario.title, style="bold", highlight=False)
-        console.print(result.table(width=console.width))
-        console.print(f"mean ± half-width of the 95 % interval; seed {result.seed}; farlink {result.version}", highlight=False)
-    text = captured.get()
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    page = io.StringIO()
+    console = Console(file=page, force_terminal=is_terminal, width=None if is_terminal else 160)
+    console.print(result.scenario.title, style="bold", highlight=False)
+    console.print(result.table(width=console.width))
+    console.print(f"mean ± half-width of the 95 % interval; seed {result.seed}; farlink {result.version}", highlight=False)
+    text = page.getvalue()
     data(text if is_terminal else "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 
 
@@ -155,16 +160,24 @@ def _points(asked: list[str], scenario: Scenario) -> list[int]:
     if "all" in asked:
         return list(range(count))
     for text in asked:
-        if not text.isdigit() or int(text) >= count:
+        if not (text.isascii() and text.isdigit()) or int(text) >= count:
             _refuse(f"--point {text}: no such grid point", f"give a number from 0 to {count - 1}, or all")
     return sorted({int(text) for text in asked})
 
 
-def _check_destinations(paths: list[Path]) -> None:
-    from farlink.output import check_writable
+def _check_destinations(scenario: Path, files: dict[str, Path], pcap: Path | None) -> None:
+    """Refuse what cannot be written, and what would overwrite the scenario or another output."""
+    from farlink.output import check_directory, check_writable
 
-    for path in paths:
+    taken = {scenario.resolve(): "the scenario"}
+    for option, path in files.items():
         check_writable(path)
+        other = taken.get(path.resolve())
+        if other is not None and not path.is_char_device():
+            _refuse(f"{option} {path} would overwrite {other}", "give every file a name of its own")
+        taken[path.resolve()] = option
+    if pcap is not None:
+        check_directory(pcap)
 
 
 def _refuse(message: str, remedy: str) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import typer
+from farlink.cli.messages import data, user_errors
 
 
 def schema() -> None:
     """Print the JSON Schema of scenarios: every key, its type, range and default."""
-    from farlink import _core
+    with user_errors():
+        from farlink import _core
 
-    typer.echo(_core.schema())
+        data(f"{_core.schema()}\n")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli.messages import note, user_errors
+from farlink.cli.messages import data, note, user_errors
 
 if TYPE_CHECKING:
     from farlink.channels.trace import Trace
@@ -104,5 +104,4 @@ def _print_summary(trace: Trace) -> None:
 
     lines = [("Title", trace.title), *describe(trace)]
     width = max(len(label) for label, _ in lines)
-    for label, value in lines:
-        typer.echo(f"{label:<{width}}  {value}")
+    data("".join(f"{label:<{width}}  {value}\n" for label, value in lines))

@@ -84,8 +84,8 @@ def run(
     >>> result.summary()[0]["goodput_bps"]["mean"] > 0
     True
     """
-    prepared = prepare(scenario, set=set, runs=runs, seed=seed)
-    chosen = _engine(engine if engine is not None else _named_engine(prepared))
+    prepared = prepare(scenario, set=set, engine=engine, runs=runs, seed=seed)
+    chosen = _engine(_named_engine(prepared))
     return chosen(prepared, threads=threads, progress=progress)
 
 
@@ -126,15 +126,21 @@ def prepare(
     scenario: str | Path | Mapping[str, Any] | Scenario,
     *,
     set: Mapping[str, Any] | Iterable[str] = (),
+    engine: str | None = None,
     runs: int | None = None,
     seed: int | None = None,
 ) -> Scenario:
-    """Load a scenario and apply settings, number of runs and seed to it."""
+    """Load a scenario and apply settings, engine, number of runs and seed to it."""
     if isinstance(scenario, Mapping):
         scenario = scenarios.from_data(scenario)
     elif not isinstance(scenario, Scenario):
         scenario = scenarios.load(scenario)
+    if isinstance(set, str):
+        set = [set]
     settings = [f"{path}={_toml(value)}" for path, value in set.items()] if isinstance(set, Mapping) else list(set)
+    if engine is not None:
+        _engine(engine)
+        settings.append(f"engines={_toml([engine])}")
     if runs is not None:
         settings.append(f"runs={runs}")
     if seed is not None:
@@ -146,9 +152,12 @@ def prepare(
 
 
 def _named_engine(scenario: Scenario) -> str:
-    """The engine that the scenario names; a list that is none is the extension's to refuse."""
+    """The engine that the scenario names; what is no list of engines is the extension's to refuse."""
     named = scenario.data.get("engines")
-    return str(named[0]) if isinstance(named, list) and named else "packet"
+    if not isinstance(named, list) or not named or named[0] not in ENGINES:
+        scenario.points()
+        return "packet"
+    return str(named[0])
 
 
 def _engine(name: str) -> Engine:
@@ -162,6 +171,8 @@ def _engine(name: str) -> Engine:
 
 def _toml(value: Any) -> str:
     """A Python value as TOML on one line."""
+    if value is None:
+        raise ScenarioError("set: None is no value of a key", "leave the key out")
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{json.dumps(str(key))} = {_toml(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):

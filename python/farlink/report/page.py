@@ -69,7 +69,7 @@ def _lead(result: Result) -> str:
     runs = {entry["runs"] for entry in entries}
     run_words = f"{runs.pop()} runs" if len(runs) == 1 else f"{min(runs)} to {max(runs)} runs"
     names = units.labels(result.grid_paths)
-    axes = [f"{len({str(p.get(path)) for p in result.points})} values of {names[path]}" for path in result.grid_paths]
+    axes = [f"{len({str(p.get(path)) for p in result.grid})} values of {names[path]}" for path in result.grid_paths]
     grid = f" over {' and '.join(axes)}" if axes else ""
     run_words += " of each" if axes else ""
     note = " The run was interrupted: only finished runs are shown." if result.interrupted else ""

@@ -9,6 +9,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, Expected, IntoDeserializer,
 use serde_json::{Map, Value};
 
 use super::error::{ScenarioError, nearest, suggest};
+use crate::units::shortest;
 
 /// Reads a value of type `T`.
 pub(crate) fn read<T: de::DeserializeOwned>(value: &Value) -> Result<T, Refusal> {
@@ -182,7 +183,7 @@ fn describe(found: Unexpected<'_>) -> String {
         Unexpected::Bool(value) => value.to_string(),
         Unexpected::Unsigned(value) => value.to_string(),
         Unexpected::Signed(value) => value.to_string(),
-        Unexpected::Float(value) => number(value),
+        Unexpected::Float(value) => shortest(value),
         Unexpected::Str(text) => format!("the text {}", quoted(text)),
         Unexpected::Unit | Unexpected::Option => "null".into(),
         Unexpected::Seq => "a list".into(),
@@ -191,16 +192,10 @@ fn describe(found: Unexpected<'_>) -> String {
     }
 }
 
-/// The shortest text of a number.
-pub(crate) fn number(value: f64) -> String {
-    let size = value.abs();
-    if size != 0.0 && !(1e-4..1e7).contains(&size) { format!("{value:e}") } else { value.to_string() }
-}
-
 /// A JSON value on one line, cut where it gets long.
 pub(crate) fn show(value: &Value) -> String {
     let text = match value {
-        Value::Number(n) => n.as_f64().map_or_else(|| n.to_string(), number),
+        Value::Number(n) => n.as_f64().map_or_else(|| n.to_string(), shortest),
         other => other.to_string(),
     };
     cut(&text)

@@ -8,6 +8,11 @@ use crate::units::{Count, PositiveSeconds, Probability, Seconds, Whole};
 
 use super::variant::Variant;
 
+/// Bytes that all options of a segment may take (RFC 9293, section 3.1: the data offset has four bits).
+const MOST_OPTION_BYTES: u16 = 40;
+/// Bytes that the timestamps option adds, with padding (RFC 7323, appendix A).
+const TIMESTAMPS_BYTES: u16 = 12;
+
 /// A TCP transport. Every key but `variant` has a default; the defaults are those of the RFCs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -86,7 +91,7 @@ pub struct RtoConfig {
     pub minimum_s: Seconds,
     /// Largest RTO (section 2.5: at least 60 s).
     pub maximum_s: PositiveSeconds,
-    /// Clock granularity G; samples and timer are rounded up to it. 0 is a perfect clock.
+    /// Clock granularity G: samples are whole ticks of it, at least one. 0 is a perfect clock.
     pub granularity_s: Seconds,
     /// Gain of the smoothed round-trip time.
     pub alpha: Probability,
@@ -123,6 +128,7 @@ impl Default for RtoConfig {
 impl crate::protocol::ProtocolConfig for TcpConfig {
     fn check(&self) -> Result<(), ScenarioError> {
         crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
+        self.check_options()?;
         // Sequence numbers are compared in half of their 32-bit space.
         let largest = (1 << 31) / self.segment_bytes.whole();
         for (key, window) in [
@@ -134,10 +140,36 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
                 return Err(ScenarioError::new(key, what, format!("give less than {largest}")));
             }
         }
-        let (minimum, maximum) = (self.rto.minimum_s.get(), self.rto.maximum_s.get());
-        if minimum > maximum {
-            let what = format!("{minimum} is above maximum_s = {maximum}");
-            return Err(ScenarioError::new("rto.minimum_s", what, "give at most maximum_s, or raise maximum_s"));
+        let maximum = self.rto.maximum_s.get();
+        for (key, value) in [("rto.minimum_s", self.rto.minimum_s.get()), ("rto.initial_s", self.rto.initial_s.get())] {
+            if value > maximum {
+                let what = format!("{value} is above maximum_s = {maximum}");
+                return Err(ScenarioError::new(key, what, "give at most maximum_s, or raise maximum_s"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TcpConfig {
+    /// Options come on top of the headers that a scenario gives: timestamps with every segment, SACK blocks as needed.
+    fn check_options(&self) -> Result<(), ScenarioError> {
+        const LARGEST_PACKET: u64 = 65_535;
+        let largest_header = LARGEST_PACKET - u64::from(MOST_OPTION_BYTES);
+        let ack = self.ack_bytes.unwrap_or(self.header_bytes);
+        for (key, header) in [("header_bytes", self.header_bytes), ("ack_bytes", ack)] {
+            if header.whole() > largest_header {
+                let what = format!("{} leaves no room for TCP's options in a packet", header.get());
+                return Err(ScenarioError::new(key, what, format!("give at most {largest_header}")));
+            }
+        }
+        let options = if self.timestamps { u64::from(TIMESTAMPS_BYTES) } else { 0 };
+        let bytes = self.header_bytes.whole() + options + self.segment_bytes.whole();
+        if bytes > LARGEST_PACKET {
+            let what =
+                format!("{} with headers and timestamps make a packet of {bytes} bytes", self.segment_bytes.get());
+            let remedy = format!("packets have at most {LARGEST_PACKET} bytes");
+            return Err(ScenarioError::new("segment_bytes", what, remedy));
         }
         Ok(())
     }

@@ -71,7 +71,8 @@ impl<D: Payload> Receiver<D> {
             //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
             //# an ACK SHOULD be generated for at least every second full-sized segment, and MUST be generated
             //# within 500 ms of the arrival of the first unacknowledged packet.
-            self.unacknowledged += 1;
+            // A driver may hand in any number of segments before it polls.
+            self.unacknowledged = self.unacknowledged.saturating_add(1);
             if self.unacknowledged >= self.ack_every {
                 self.ack_now = true;
             } else if self.ack_deadline == Time::NEVER {
@@ -322,6 +323,16 @@ mod tests {
         rx.on_data(Time::from_secs(1), 200, &Virtual(100));
         rx.on_timeout(Time::from_millis(1200));
         assert!(rx.ack_now);
+    }
+
+    #[test]
+    fn many_segments_may_arrive_before_an_acknowledgement_goes_out() {
+        let mut rx = receiver();
+        for i in 0..1000 {
+            rx.on_data(Time::ZERO, i * 100, &Virtual(100));
+        }
+        assert!(rx.ack_now);
+        assert_eq!(rx.next, 100_000);
     }
 
     #[test]

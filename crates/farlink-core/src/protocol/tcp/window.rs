@@ -222,20 +222,22 @@ impl Window {
 
     /// One more duplicate acknowledgement outside recovery; `true` if it is the one that means a loss.
     pub(super) fn is_loss_found(&mut self) -> bool {
+        self.count_duplicate();
+        self.dup_acks == self.dup_ack_threshold && !self.is_guarded()
+    }
+
+    /// One more duplicate acknowledgement outside recovery.
+    pub(super) fn count_duplicate(&mut self) {
         if self.dup_acks == 0 {
             self.flight_before_dup_acks = self.flight();
         }
         self.dup_acks += 1;
-        if self.dup_acks == self.dup_ack_threshold {
-            return !self.is_guarded();
-        }
         if self.is_limited_transmit && self.dup_acks < self.dup_ack_threshold.min(3) {
             //= https://www.rfc-editor.org/rfc/rfc3042#section-2
             //# The amount of outstanding data would remain less than or equal to the congestion window plus 2
             //# segments.
             self.extra = u64::from(self.dup_acks) * u64::from(self.mss);
         }
-        false
     }
 
     /// Enters fast recovery or the like: remembers where the loss was found.

@@ -12,6 +12,8 @@ pub(in crate::protocol::tcp) struct Sack {
     high_rxt: u64,
     /// The one retransmission that rule 4 allows per recovery is spent.
     is_rescue_spent: bool,
+    /// The segment that goes out now is that one.
+    is_rescue: bool,
 }
 
 impl Reaction for Sack {
@@ -38,14 +40,16 @@ impl Reaction for Sack {
         if window.phase == Phase::Recovery || !has_new_sack {
             return;
         }
-        let is_enough = window.is_loss_found();
+        window.count_duplicate();
+        let is_enough = window.dup_acks >= window.dup_ack_threshold;
         //= https://www.rfc-editor.org/rfc/rfc6675#section-5
         //# If DupAcks < DupThresh but IsLost (HighACK + 1) returns true [...] loss has been detected
-        let is_lost = self.lost_below(window) > window.una && !window.is_guarded();
+        let is_lost = self.lost_below(window) > window.una;
         //= https://www.rfc-editor.org/rfc/rfc6675#section-5.1
         //# In addition, a new recovery phase (as described in Section 5) MUST NOT be initiated until HighACK is
         //# greater than or equal to the new value of RecoveryPoint.
-        if (is_enough || is_lost) && window.phase == Phase::Open {
+        let is_guarded = window.has_recover_guard && window.una < window.recover;
+        if (is_enough || is_lost) && !is_guarded && window.phase == Phase::Open {
             window.begin_reaction();
             window.phase = Phase::Recovery;
             window.cwnd = window.ssthresh;
@@ -84,7 +88,10 @@ impl Reaction for Sack {
 
     #[inline]
     fn on_sent(&mut self, window: &mut Window, span: Span) {
-        if window.phase == Phase::Recovery && span.start < window.nxt {
+        //= https://www.rfc-editor.org/rfc/rfc6675#section-4
+        //# Note that HighRxt MUST NOT be updated. (rule 4)
+        let is_rescue = std::mem::take(&mut self.is_rescue);
+        if window.phase == Phase::Recovery && span.start < window.nxt && !is_rescue {
             self.high_rxt = self.high_rxt.max(span.start + u64::from(span.len));
         }
         window.on_sent(span);
@@ -132,7 +139,7 @@ impl Sack {
         // (4) Once per recovery, the last segment sent, if it was not reported.
         let rescue = window.max.saturating_sub(u64::from(window.mss)).max(hole);
         if !self.is_rescue_spent && hole < window.recover && rescue < window.max {
-            self.is_rescue_spent = true;
+            (self.is_rescue_spent, self.is_rescue) = (true, true);
             return Some(resend(rescue, window.max));
         }
         None
