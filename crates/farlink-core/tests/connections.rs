@@ -4,7 +4,7 @@ mod pair;
 
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{Flags, SackBlock, Segment, TcpConfig, Timestamps};
-use farlink_core::{Endpoint, Event, Time, Virtual};
+use farlink_core::{Endpoint, Event, PathId, Rx, Stream, Time, Virtual};
 use pair::{Content, Pair, configs, count, faults, small};
 use proptest::prelude::*;
 
@@ -156,6 +156,83 @@ fn sack_repairs_the_holes_below_a_rescue_retransmission() {
     assert_eq!(pair.ends[0].counters().timeouts, 0);
 }
 
+/// RFC 9293, SHLD-31: a FIN that arrives before data that is missing is held, and need not be sent again.
+#[test]
+fn a_fin_behind_a_gap_is_not_forgotten() {
+    for &variant in Variant::ALL {
+        let config = TcpConfig { variant, fin: true, initial_window_segments: count(10), ..one_way() };
+        let pair = losing(&config, 1_000, &[2]);
+        assert_eq!(pair.ends[0].counters().timeouts, 0, "{variant:?}");
+        let is_fin = |sent: &&pair::Sent| sent.1 == 0 && sent.2.flags.has(Flags::FIN);
+        // Tahoe goes back to the loss and sends everything behind it again; no SACK block reports a FIN.
+        assert!(
+            matches!(variant, Variant::Tahoe | Variant::Sack) || pair.log.iter().filter(is_fin).count() == 1,
+            "{variant:?}"
+        );
+    }
+}
+
+/// RFC 7323, section 4.3: the echo is the timestamp of the segment that the last acknowledgement waited for, so that the
+/// round-trip time includes the delay of the acknowledgement.
+#[test]
+fn a_delayed_acknowledgement_echoes_the_first_timestamp() {
+    let config = TcpConfig { timestamps: true, delayed_ack: true, ..one_way() };
+    // The second acknowledges both; or arrives behind a gap, at once acknowledged, as is what fills the gap then.
+    for (segments, expected) in
+        [(&[(1, 100), (101, 150)][..], &[100][..]), (&[(1, 100), (201, 120), (101, 150)], &[100, 150])]
+    {
+        let mut pair = Pair::<Virtual>::new(&config, 0, &[]);
+        for &(seq, value) in segments {
+            let segment = Segment {
+                seq,
+                ack: 1,
+                flags: Flags::ACK,
+                header_bytes: 52,
+                window: 3_000,
+                timestamps: Some(Timestamps { value, echo: 0 }),
+                payload: Virtual(100),
+                ..Segment::default()
+            };
+            pair.insert(Time::from_millis(u64::from(value)), 1, segment);
+        }
+        pair.run_until(LONG);
+        let echoes: Vec<_> = pair.log.iter().map(|sent| sent.2.timestamps.expect("agreed").echo).collect();
+        assert_eq!(echoes, expected);
+    }
+}
+
+/// RFC 5681, section 4.1: after a pause, no more than the initial window at once.
+#[test]
+fn a_pause_takes_the_window_back_to_the_initial_one() {
+    let config = TcpConfig { initial_window_segments: count(2), ..one_way() };
+    let mut pair = Pair::<Virtual>::new(&config, 0, &[]);
+    pair.ends[0].write(pair.now, &mut Virtual(10_000));
+    pair.run_until(LONG);
+    assert_eq!(pair.received[1], 10_000);
+    pair.now = Time::from_secs(900_000);
+    let before = pair.log.len();
+    pair.ends[0].write(pair.now, &mut Virtual(10_000));
+    pair.pump(0);
+    assert_eq!(pair.log.len() - before, 2, "segments at once");
+}
+
+/// RFC 6298, section 5.7: an RTO of three seconds for data after a SYN that had to be sent again.
+#[test]
+fn data_after_a_lost_syn_waits_three_seconds() {
+    for (is_lost, timeout_s) in [(true, 3), (false, 1)] {
+        let config = TcpConfig { handshake: true, ..one_way() };
+        let faults = if is_lost { vec![pair::Fault::Lose] } else { vec![] };
+        let mut pair = Pair::<Virtual>::new(&config, 0, &faults);
+        pair.ends[0].write(pair.now, &mut Virtual(100));
+        pair.pump(0);
+        let is_data = |sent: &pair::Sent| sent.2.payload.0 > 0;
+        while !pair.log.iter().any(is_data) {
+            assert!(pair.step(LONG));
+        }
+        assert_eq!(pair.ends[0].poll_timeout(), Some(pair.now + Time::from_secs(timeout_s)));
+    }
+}
+
 /// A forged segment, its numbers counted from the initial ones of both sides.
 #[derive(Clone, Debug)]
 struct Forged {
@@ -259,6 +336,20 @@ fn a_shut_window_is_probed_with_one_byte_and_back_off() {
     assert!(gaps.windows(2).all(|pair| pair[1] >= 1.9 * pair[0] || pair[1] >= 59.0), "{gaps:?}");
     assert!(gaps.iter().all(|gap| *gap <= 60.1), "{gaps:?}");
     assert_eq!(pair.ends[0].counters().fast_retransmits, 0, "answers to probes are not duplicate acknowledgements");
+}
+
+/// A connection that was reset has nothing to send, although its window is open and data waits.
+#[test]
+fn a_reset_silences_an_open_window() {
+    let mut pair = Pair::<Virtual>::new(&one_way(), 0, &[]);
+    pair.ends[0].write(pair.now, &mut Virtual(10_000));
+    let reset = Segment { seq: 1, flags: Flags::RST, ..Segment::default() };
+    pair.ends[0].handle_packet(pair.now, &reset, Rx::default());
+    assert_eq!(pair.ends[0].poll_transmit(pair.now, PathId::ONLY), None);
+    pair.ends[0].write(pair.now, &mut Virtual(10_000));
+    pair.ends[0].close(pair.now);
+    assert_eq!(pair.ends[0].poll_transmit(pair.now, PathId::ONLY), None);
+    assert_eq!(pair.ends[0].poll_timeout(), None);
 }
 
 /// A reset with the next sequence number ends a connection for good; one with any other does not (RFC 9293, section 3.10.7.4).

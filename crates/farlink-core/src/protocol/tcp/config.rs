@@ -13,7 +13,7 @@ const MOST_OPTION_BYTES: u16 = 40;
 /// Bytes that the timestamps option adds, with padding (RFC 7323, appendix A).
 const TIMESTAMPS_BYTES: u16 = 12;
 
-/// A TCP transport. Every key but `variant` has a default; the defaults are those of the RFCs.
+/// A TCP transport. Every key has a default, mostly that of the RFCs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TcpConfig {

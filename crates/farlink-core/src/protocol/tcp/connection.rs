@@ -1,12 +1,13 @@
 //! One side of a TCP connection: ties window, timer, reassembly and version together behind [`Endpoint`].
 
 use crate::endpoint::{Counters, Endpoint, Integrity, PathId, Probe, Rx, Stream, Transmit};
-use crate::event::{Abort, Event};
+use crate::event::Event;
 use crate::payload::Payload;
 use crate::time::Time;
 
 use super::chunks::Chunks;
 use super::config::TcpConfig;
+use super::events::EventSet;
 use super::reassembly::Receiver;
 use super::rto::RetransmissionTimer;
 use super::segment::{Flags, PlainSegment, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
@@ -103,6 +104,7 @@ impl<D: Payload> Connection<D> {
         let ack_every = if config.delayed_ack { 2 } else { 1 };
         let mut rx = Receiver::new(ack_every, config.delayed_ack_timeout_s.time(), offered);
         rx.next = first;
+        rx.last_ack_sent = first;
         let header = |count: u64| u16::try_from(count).unwrap_or(u16::MAX);
         let timestamps = if config.timestamps { TIMESTAMPS_BYTES } else { 0 };
         Connection {
@@ -141,6 +143,9 @@ impl<D: Payload> Connection<D> {
 
     /// Makes written data (and the FIN behind it) visible to the window.
     fn update_end(&mut self) {
+        if self.state == State::Aborted {
+            return;
+        }
         if self.state == State::Established {
             let fin = u64::from(self.is_closing && self.sizes.has_fin);
             self.window.end = self.written_end + fin;
@@ -269,6 +274,7 @@ impl<D: Payload> Connection<D> {
                 return;
             }
             self.state = State::Aborted;
+            self.window.halt();
             self.timer.deadline = Time::NEVER;
             self.rx.ack_deadline = Time::NEVER;
             self.events.insert(EventSet::ABORTED);
@@ -326,6 +332,9 @@ impl<D: Payload> Connection<D> {
     fn establish(&mut self) {
         self.state = State::Established;
         self.events.insert(EventSet::CONNECTED);
+        if self.timeouts > 0 {
+            self.timer.begin_after_lost_syn();
+        }
         self.window.phase = Phase::Open;
         self.window.recover = 0;
         self.update_end();
@@ -344,15 +353,9 @@ impl<D: Payload> Connection<D> {
             self.rx.on_data(now, start, &segment.payload);
         }
         if segment.flags.has(Flags::FIN) {
-            self.handle_fin(start + segment.payload.len() as u64);
+            self.rx.on_fin(start + segment.payload.len() as u64, self.has_peer_fin);
         }
-    }
-
-    #[cold]
-    fn handle_fin(&mut self, offset: u64) {
-        self.rx.ack_now = true;
-        if offset == self.rx.next && !self.has_peer_fin {
-            self.rx.next += 1;
+        if self.rx.takes_fin() {
             self.has_peer_fin = true;
             self.events.insert(EventSet::FINISHED);
             self.note_closed();
@@ -483,8 +486,9 @@ impl<D: Payload> Connection<D> {
         if self.restarts_after_idle && self.window.una > 1 {
             let is_idle = now.since(self.last_sent) > self.timer.rto();
             if is_idle && self.window.phase == Phase::Open {
-                let restart_window = 10.0 * self.window.mss_f64();
-                self.window.cwnd = self.window.cwnd.min(restart_window);
+                //= https://www.rfc-editor.org/rfc/rfc5681#section-4.1
+                //# we define RW = min(IW,cwnd)
+                self.window.cwnd = self.window.cwnd.min(self.window.initial_cwnd);
                 self.window.update(self.written_end);
             }
         }
@@ -557,7 +561,8 @@ impl<D: Payload> Endpoint for Connection<D> {
             //= https://www.rfc-editor.org/rfc/rfc7323#section-4.3
             //# If SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, then SEG.TSval is copied to TS.Recent
             let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.next);
-            if start <= self.rx.next || segment.flags.has(Flags::SYN) {
+            let is_newer = timestamps.value.wrapping_sub(self.timestamp_recent) as i32 >= 0;
+            if (is_newer && start <= self.rx.last_ack_sent) || segment.flags.has(Flags::SYN) {
                 self.timestamp_recent = timestamps.value;
             }
         }
@@ -669,41 +674,5 @@ impl<D: Payload> Stream<D> for Connection<D> {
         self.is_closing = true;
         self.update_end();
         self.note_closed();
-    }
-}
-
-/// Events waiting for the application; each happens at most once at a time, so a set of bits holds them in order of
-/// importance.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct EventSet(u8);
-
-impl EventSet {
-    const CONNECTED: EventSet = EventSet(1);
-    const WRITABLE: EventSet = EventSet(2);
-    const FINISHED: EventSet = EventSet(4);
-    const CLOSED: EventSet = EventSet(8);
-    const ABORTED: EventSet = EventSet(16);
-
-    #[inline]
-    fn insert(&mut self, event: EventSet) {
-        self.0 |= event.0;
-    }
-
-    #[inline]
-    pub(super) fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    fn pop(&mut self) -> Option<Event> {
-        let lowest = self.0 & self.0.wrapping_neg();
-        self.0 ^= lowest;
-        match EventSet(lowest) {
-            EventSet::CONNECTED => Some(Event::Connected),
-            EventSet::WRITABLE => Some(Event::Writable),
-            EventSet::FINISHED => Some(Event::Finished),
-            EventSet::CLOSED => Some(Event::Closed),
-            EventSet::ABORTED => Some(Event::Aborted(Abort::Reset)),
-            _ => None,
-        }
     }
 }

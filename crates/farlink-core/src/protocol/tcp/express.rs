@@ -155,7 +155,8 @@ impl Express for Connection<Virtual> {
 
     #[inline(always)]
     fn handle_plain(&mut self, now: Time, plain: &PlainSegment) -> bool {
-        if plain.flags != Flags::ACK || self.state != State::Established || self.sizes.has_timestamps {
+        let is_usual = plain.flags == Flags::ACK && self.state == State::Established && !self.rx.has_early_fin();
+        if !is_usual || self.sizes.has_timestamps {
             return false;
         }
         self.handle_acknowledgement(now, &Heard::plain(plain));
@@ -198,7 +199,7 @@ impl Express for Connection<Virtual> {
     }
 
     fn handle_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
-        let is_plain = train.first.flags == Flags::ACK && self.state == State::Established;
+        let is_plain = train.first.flags == Flags::ACK && self.state == State::Established && !self.rx.has_early_fin();
         if !is_plain || !self.speaks_plainly() || !self.events.is_empty() {
             0
         } else if train.first.payload_bytes > 0 {

@@ -3,6 +3,7 @@
 mod chunks;
 mod config;
 mod connection;
+mod events;
 mod express;
 mod reassembly;
 mod rto;

@@ -13,6 +13,10 @@ const RECENT: usize = 4;
 pub(super) struct Receiver<D> {
     /// Next offset expected in order.
     pub(super) next: u64,
+    /// What the latest acknowledgement said (Last.ACK.sent of RFC 7323).
+    pub(super) last_ack_sent: u64,
+    /// Where the peer's FIN stands if it came before data that is missing.
+    early_fin: Option<u64>,
     /// When a delayed acknowledgement is due; never if none is.
     pub(super) ack_deadline: Time,
     /// An acknowledgement must go out now.
@@ -40,6 +44,8 @@ impl<D: Payload> Receiver<D> {
     pub(super) fn new(ack_every: u8, ack_delay: Time, buffer_bytes: u64) -> Self {
         Receiver {
             next: 0,
+            last_ack_sent: 0,
+            early_fin: None,
             ack_deadline: Time::NEVER,
             ack_now: false,
             unacknowledged: 0,
@@ -102,7 +108,8 @@ impl<D: Payload> Receiver<D> {
         let (acks, left) = (late / every, late % every);
         if acks > 0 {
             self.ack_deadline = Time::NEVER;
-            self.advertised_end = self.next - u64::from(left) * len + self.buffer_bytes;
+            self.last_ack_sent = self.next - u64::from(left) * len;
+            self.advertised_end = self.last_ack_sent + self.buffer_bytes;
         }
         if left > 0 && self.ack_deadline == Time::NEVER {
             self.ack_deadline = at + gap.times(u64::from(count - left)) + self.ack_delay;
@@ -270,6 +277,35 @@ impl<D: Payload> Receiver<D> {
         self.unacknowledged = 0;
         self.ack_deadline = Time::NEVER;
         self.advertised_end = self.next + self.window();
+        self.last_ack_sent = self.next;
+    }
+
+    /// A FIN that stands at `offset`, behind the last byte; another one may have been taken in before.
+    #[cold]
+    pub(super) fn on_fin(&mut self, offset: u64, is_repeated: bool) {
+        self.ack_now = true;
+        //= https://www.rfc-editor.org/rfc/rfc9293#section-3.10.7.4
+        //# segments with higher beginning sequence numbers SHOULD be held for later processing
+        if !is_repeated && (self.next..=self.next + self.window()).contains(&offset) {
+            self.early_fin = Some(offset);
+        }
+    }
+
+    /// Whether a FIN waits for data before it.
+    #[inline(always)]
+    pub(super) fn has_early_fin(&self) -> bool {
+        self.early_fin.is_some()
+    }
+
+    /// Takes the FIN in if all data before it has arrived.
+    #[inline(always)]
+    pub(super) fn takes_fin(&mut self) -> bool {
+        let is_next = self.early_fin == Some(self.next);
+        if is_next {
+            self.next += 1;
+            self.early_fin = None;
+        }
+        is_next
     }
 
     /// A delayed acknowledgement may be due.

@@ -24,6 +24,7 @@ pub(super) struct RetransmissionTimer {
 /// The configuration, converted once.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
+    initial: Time,
     minimum: Time,
     maximum: Time,
     granularity: Time,
@@ -45,6 +46,7 @@ impl RetransmissionTimer {
             rttvar: 0.0,
             latest: None,
             limits: Limits {
+                initial: config.initial_s.time(),
                 minimum: config.minimum_s.time(),
                 maximum: config.maximum_s.time(),
                 granularity: config.granularity_s.time(),
@@ -137,6 +139,17 @@ impl RetransmissionTimer {
         //# When all outstanding data has been acknowledged, turn off the retransmission timer.
         //# When an ACK is received that acknowledges new data, restart the retransmission timer
         self.deadline = if is_all { Time::NEVER } else { now + self.rto };
+    }
+
+    /// Data transmission begins, and the timer expired while the SYN was waiting for its acknowledgement.
+    pub(super) fn begin_after_lost_syn(&mut self) {
+        //= https://www.rfc-editor.org/rfc/rfc6298#section-5
+        //# If the timer expires awaiting the ACK of a SYN segment and the TCP implementation is using an RTO less than
+        //# 3 seconds, the RTO MUST be re-initialized to 3 seconds when data transmission begins
+        if self.srtt == 0.0 && self.limits.initial < Time::from_secs(3) {
+            self.rto = Time::from_secs(3).min(self.limits.maximum);
+            self.backoff = 1;
+        }
     }
 
     /// Starts anew.

@@ -36,6 +36,8 @@ pub(super) struct Window {
     pub(super) peer_end: u64,
     /// Congestion window, bytes. A float, as its growth in congestion avoidance is a fraction of a byte.
     pub(super) cwnd: f64,
+    /// What it began with.
+    pub(super) initial_cwnd: f64,
     /// Slow-start threshold, bytes.
     pub(super) ssthresh: f64,
     /// Congestion window may not exceed this, bytes.
@@ -73,13 +75,15 @@ impl Window {
         let mss = u32::try_from(config.segment_bytes.whole()).unwrap_or(u32::MAX);
         let bytes = |segments: u64| segments as f64 * f64::from(mss);
         let cwnd_cap = bytes(config.max_window_segments.whole());
+        let initial_cwnd = bytes(config.initial_window_segments.whole()).min(cwnd_cap);
         Window {
             una: start,
             nxt: start,
             max: start,
             end: start,
             peer_end: start + peer_window,
-            cwnd: bytes(config.initial_window_segments.whole()).min(cwnd_cap),
+            cwnd: initial_cwnd,
+            initial_cwnd,
             ssthresh: config.initial_ssthresh_segments.map_or(f64::INFINITY, |n| bytes(n.whole())),
             cwnd_cap,
             mss,
@@ -117,6 +121,12 @@ impl Window {
             && self.peer_end >= self.una + mss;
         self.needs_look = !is_usual && self.una < self.end;
         self.clear_until = if is_usual { window_end.min(data_end) } else { 0 };
+    }
+
+    /// Nothing is sent any more.
+    pub(super) fn halt(&mut self) {
+        self.clear_until = 0;
+        self.needs_look = false;
     }
 
     /// The next full segment of new data, if nothing stands in its way.
