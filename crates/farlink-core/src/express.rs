@@ -45,7 +45,8 @@ impl<P: PlainPacket> Train<P> {
     /// When packet `n` is sent or arrives; the first is 0.
     #[inline(always)]
     pub fn time(&self, n: u32) -> Time {
-        self.at + self.gap.times(u64::from(n))
+        // The last packet's instant exists, so none overflows.
+        Time::from_ps(self.at.as_ps().wrapping_add(self.gap.as_ps().wrapping_mul(u64::from(n))))
     }
 
     /// Uncouples the first `n` packets.

@@ -32,13 +32,9 @@ impl Histogram {
     }
 
     #[inline]
-    pub(super) fn record(&mut self, delay: Time) {
+    fn record(&mut self, delay: Time, times: u32) {
         let bucket = &mut self.0[Self::bucket(delay)];
-        *bucket = bucket.saturating_add(1);
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.0.fill(0);
+        *bucket = bucket.saturating_add(times);
     }
 
     /// Adds the counts of another.
@@ -77,9 +73,9 @@ pub struct DelaySum {
 
 impl DelaySum {
     #[inline]
-    pub(super) fn add(&mut self, delay: Time) {
-        self.ps += u128::from(delay.as_ps());
-        self.count += 1;
+    fn add(&mut self, delay: Time, times: u32) {
+        self.ps += u128::from(delay.as_ps()) * u128::from(times);
+        self.count += u64::from(times);
     }
 
     /// Adds another sum.
@@ -94,16 +90,77 @@ impl DelaySum {
     }
 }
 
+/// Takes the statistics of delays. Packets that follow each other mostly have the same delay: it counts these first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Delays {
+    latest: Time,
+    /// How many of them are not in the statistics yet.
+    repeated: u32,
+    sum: DelaySum,
+    histogram: Option<Histogram>,
+}
+
+impl Delays {
+    pub(super) fn keep_histogram(&mut self) {
+        self.histogram = Some(Histogram::default());
+    }
+
+    #[inline(always)]
+    pub(super) fn add(&mut self, delay: Time) {
+        if delay != self.latest || self.repeated == u32::MAX {
+            self.settle();
+            self.latest = delay;
+        }
+        self.repeated += 1;
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        self.sum.add(self.latest, self.repeated);
+        if let Some(histogram) = &mut self.histogram {
+            histogram.record(self.latest, self.repeated);
+        }
+        self.repeated = 0;
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        let keeps_histogram = self.histogram.is_some();
+        *self = Delays { histogram: keeps_histogram.then(Histogram::default), ..Delays::default() };
+    }
+
+    /// The statistics of everything added.
+    pub(super) fn finish(mut self) -> (DelaySum, Option<Histogram>) {
+        self.settle();
+        (self.sum, self.histogram)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn repeated_delays_count_as_often_as_they_occur() {
+        let mut delays = Delays::default();
+        delays.keep_histogram();
+        for ms in [100, 100, 100, 200, 100, 300, 300] {
+            delays.add(Time::from_millis(ms));
+        }
+        let (sum, histogram) = delays.clone().finish();
+        assert_eq!((sum.count, sum.mean()), (7, Some(1.2 / 7.0)));
+        let median = histogram.unwrap().quantile(0.5).unwrap();
+        assert!((median / 0.1 - 1.0).abs() < 0.016, "{median}");
+        delays.clear();
+        assert_eq!(delays.finish().0, DelaySum::default());
+    }
 
     #[test]
     fn quantiles_are_within_a_bucket() {
         let mut histogram = Histogram::default();
         assert_eq!(histogram.quantile(0.5), None);
         for ms in 1..=1000 {
-            histogram.record(Time::from_millis(ms));
+            histogram.record(Time::from_millis(ms), 1);
         }
         for (q, expected) in [(0.0, 0.001), (0.5, 0.5), (0.99, 0.99), (1.0, 1.0)] {
             let found = histogram.quantile(q).unwrap();
@@ -114,8 +171,8 @@ mod tests {
     #[test]
     fn extremes_have_a_bucket() {
         let mut histogram = Histogram::default();
-        histogram.record(Time::ZERO);
-        histogram.record(Time::NEVER);
+        histogram.record(Time::ZERO, 1);
+        histogram.record(Time::NEVER, 1);
         assert!(histogram.quantile(0.0).unwrap() < 2e-6);
     }
 }

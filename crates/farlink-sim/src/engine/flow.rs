@@ -3,7 +3,7 @@
 use farlink_core::endpoint::Counters;
 use farlink_core::{Event, Express, Packet, Payload, PlainPacket, Stream, Time, Train, Virtual};
 
-use super::delays::{DelaySum, Histogram};
+use super::delays::{DelaySum, Delays, Histogram};
 use super::fifo::Fifo;
 use super::path::OnLink;
 use super::timers::{Alarm, Kind, Timers};
@@ -76,9 +76,8 @@ pub(super) struct Flow<E> {
     /// Bytes that were read, and the position that this makes.
     delivered_position: u32,
     pending: Fifo<Pending>,
-    delay: DelaySum,
-    arrival_delay: DelaySum,
-    histogram: Option<Histogram>,
+    delay: Delays,
+    arrival_delay: Delays,
     source: Source,
     has_ended: bool,
     start: Time,
@@ -117,9 +116,8 @@ where
             sent_end: None,
             delivered_position: 0,
             pending: Fifo::default(),
-            delay: DelaySum::default(),
-            arrival_delay: DelaySum::default(),
-            histogram: None,
+            delay: Delays::default(),
+            arrival_delay: Delays::default(),
             source,
             has_ended: false,
             start,
@@ -138,7 +136,7 @@ where
     E::Packet: OnLink,
 {
     pub(super) fn keep_histogram(&mut self) {
-        self.histogram = Some(Histogram::default());
+        self.delay.keep_histogram();
     }
 
     /// The source's alarm: it starts, or writes again.
@@ -267,14 +265,10 @@ where
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn note_delay(&mut self, now: Time, sent: Time) {
-        let delay = now.since(sent);
-        self.delay.add(delay);
+        self.delay.add(now.since(sent));
         self.counts.delivered_packets += 1;
-        if let Some(histogram) = &mut self.histogram {
-            histogram.record(delay);
-        }
     }
 
     /// The receiving application reads everything there is.
@@ -341,17 +335,15 @@ where
     /// The warm-up is over: counts start anew.
     pub(super) fn begin_measurement(&mut self) {
         self.counts = Counts::default();
-        self.delay = DelaySum::default();
-        self.arrival_delay = DelaySum::default();
-        if let Some(histogram) = &mut self.histogram {
-            histogram.clear();
-        }
+        self.delay.clear();
+        self.arrival_delay.clear();
         self.counted_before = self.ends[0].counters();
     }
 
     pub(super) fn result(self, end: Time, warmup: Time) -> FlowResult {
         let [client, server] = [self.ends[0].counters(), self.ends[1].counters()];
         let counts = self.counts;
+        let (delay, histogram) = self.delay.finish();
         FlowResult {
             spec: self.spec,
             number: self.number,
@@ -371,9 +363,9 @@ where
             timeouts: client.timeouts - self.counted_before.timeouts,
             peak_reorder_bytes: server.peak_reorder_bytes,
             peak_send_buffer_bytes: client.peak_send_buffer_bytes,
-            delay: self.delay,
-            arrival_delay: self.arrival_delay,
-            histogram: self.histogram,
+            delay,
+            arrival_delay: self.arrival_delay.finish().0,
+            histogram,
         }
     }
 }
