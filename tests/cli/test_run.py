@@ -124,8 +124,9 @@ def test_schema_is_json_schema(farlink):
     assert "link" in json.dumps(schema)
 
 
-def test_interrupt_keeps_the_finished_runs(small, tmp_path):
-    long = ["--set", "duration_s=20000", "--set", "link.rate_bps=1e8", "--set", "runs=1000", "--json", "out.json"]
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_interrupt_keeps_the_finished_runs(name, small, tmp_path):
+    long = ["--set", "duration_s=2000", "--set", "link.rate_bps=1e8", "--set", "runs=1000", "--json", "out.json"]
     process = subprocess.Popen(
         [sys.executable, "-m", "farlink.cli", "run", small, *long],
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -133,7 +134,7 @@ def test_interrupt_keeps_the_finished_runs(small, tmp_path):
     time.sleep(4)
     if process.poll() is not None:
         pytest.fail("the run was over before it could be interrupted")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(getattr(signal, name))
     stdout, stderr = process.communicate(timeout=60)
 
     assert process.returncode == 130

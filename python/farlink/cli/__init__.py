@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Annotated
 
 import typer
@@ -38,3 +39,5 @@ def main(
     ] = False,
 ) -> None:
     """Plan and run data transport over links that are long, lossy and drop out."""
+    # A batch system that ends a job asks like this; finished runs are kept as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
