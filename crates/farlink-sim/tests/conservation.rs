@@ -3,7 +3,7 @@
 mod common;
 
 use common::random::{LEAST_DELAY_S, channels, scenarios, tcp};
-use common::{cases, once, real, run, setup, text};
+use common::{cases, once, real, run, scenario, setup, text};
 use farlink_core::Time;
 use farlink_sim::engine::{FlowResult, RunResult, Setup, TrafficSetup, TransportSetup};
 use proptest::prelude::*;
@@ -191,5 +191,28 @@ fn datagrams_of_a_file_count_when_the_run_ends_early() {
         let run = once(&setup(&scenario), 1);
         assert_eq!((run.flows[0].delivered_bytes, run.flows[0].sent_packets), (5000, 4));
         assert_eq!(Some(run.end), run.flows[0].finished);
+    }
+}
+
+/// Beyond 256 flows, those of one name share a histogram: the distribution is known all the same.
+#[test]
+fn many_flows_have_a_distribution_of_delays_too() {
+    for (count, warmup_s) in [(200_u64, 0.0), (200, 5.0), (300, 0.0), (300, 5.0)] {
+        let scenario = scenario(&[
+            ("link.rate_bps", json!(1e8)),
+            ("flow.bulk.count", count.into()),
+            ("flow.bulk.traffic", json!({ "kind": "file", "bytes": 20_000 })),
+            ("flow.bulk.start_spread_s", json!(10.0)),
+            ("measure", json!({ "warmup_s": warmup_s })),
+            ("flow.few", json!({ "transport": "tcp", "traffic": { "kind": "bulk" } })),
+            ("transport.tcp.max_window_segments", 10.into()),
+        ]);
+        let output = run(&scenario, 1);
+        let flows = text(&output.rows, "flow");
+        assert_eq!(flows.iter().any(|flow| flow == "bulk"), count > 256, "one row for all of them");
+        let medians = real(&output.rows, "delay_p50_s");
+        for (flow, median) in flows.iter().zip(medians).filter(|(flow, _)| !flow.starts_with("bulk.")) {
+            assert!((median / 0.0501 - 1.0).abs() < 0.02, "{flow} of {count}: {median} s");
+        }
     }
 }

@@ -24,7 +24,6 @@ const fn quantity(
 
 const NO_TIME: &str = "no time was measured: the flow ended before the warm-up, or never started";
 const NOT_DELIVERED: &str = "nothing was delivered";
-const NO_HISTOGRAM: &str = "nothing was delivered, or the run has more than 256 flows (each transfer is one)";
 
 /// Every measured quantity, in the order of the table's columns.
 pub const QUANTITIES: &[Quantity] = &[
@@ -67,8 +66,8 @@ pub const QUANTITIES: &[Quantity] = &[
         "mean time from a segment's first transmission to its delivery in order; of a datagram, to its arrival",
         NOT_DELIVERED,
     ),
-    quantity("delay_p50_s", "s", "median of the delay of `delay_mean_s`, within 0.8 %", NO_HISTOGRAM),
-    quantity("delay_p99_s", "s", "the delay that 99 % of the segments stay below, within 0.8 %", NO_HISTOGRAM),
+    quantity("delay_p50_s", "s", "median of the delay of `delay_mean_s`, within 0.8 %", NOT_DELIVERED),
+    quantity("delay_p99_s", "s", "the delay that 99 % of the segments stay below, within 0.8 %", NOT_DELIVERED),
     quantity("delivered_packets", "", "segments or datagrams delivered in order, each counted once", ""),
     quantity(
         "loss_fraction",

@@ -1,8 +1,11 @@
 //! Delay statistics: sums, and a histogram with buckets of 1.6 % width.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use farlink_core::Time;
 
-/// Up to this many flows each keep a histogram of their own.
+/// Up to this many flows each keep a histogram of their own; of more, those of one name share one.
 pub(super) const MOST_HISTOGRAMS: usize = 256;
 
 /// Sub-buckets per octave, as a power of two.
@@ -97,12 +100,15 @@ pub(super) struct Delays {
     /// How many of them are not in the statistics yet.
     repeated: u32,
     sum: DelaySum,
-    histogram: Option<Histogram>,
+    histogram: Option<Shared>,
 }
 
+/// A histogram that several flows may fill.
+pub(super) type Shared = Rc<RefCell<Histogram>>;
+
 impl Delays {
-    pub(super) fn keep_histogram(&mut self) {
-        self.histogram = Some(Histogram::default());
+    pub(super) fn keep_histogram(&mut self, histogram: Shared) {
+        self.histogram = Some(histogram);
     }
 
     #[inline(always)]
@@ -117,22 +123,25 @@ impl Delays {
     #[inline]
     fn settle(&mut self) {
         self.sum.add(self.latest, self.repeated);
-        if let Some(histogram) = &mut self.histogram {
-            histogram.record(self.latest, self.repeated);
+        if let Some(histogram) = &self.histogram {
+            histogram.borrow_mut().record(self.latest, self.repeated);
         }
         self.repeated = 0;
     }
 
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
-        let keeps_histogram = self.histogram.is_some();
-        *self = Delays { histogram: keeps_histogram.then(Histogram::default), ..Delays::default() };
+        let histogram = self.histogram.take();
+        if let Some(histogram) = &histogram {
+            histogram.borrow_mut().0.fill(0);
+        }
+        *self = Delays { histogram, ..Delays::default() };
     }
 
-    /// The statistics of everything added.
+    /// The statistics of everything added. A shared histogram goes to the last of those who share it.
     pub(super) fn finish(mut self) -> (DelaySum, Option<Histogram>) {
         self.settle();
-        (self.sum, self.histogram)
+        (self.sum, self.histogram.and_then(Rc::into_inner).map(RefCell::into_inner))
     }
 }
 
@@ -143,16 +152,21 @@ mod tests {
     #[test]
     fn repeated_delays_count_as_often_as_they_occur() {
         let mut delays = Delays::default();
-        delays.keep_histogram();
+        let histogram = Shared::default();
+        delays.keep_histogram(Rc::clone(&histogram));
+        let mut other = Delays::default();
+        other.keep_histogram(histogram);
+        other.add(Time::from_millis(100));
+        assert!(other.finish().1.is_none(), "another one still fills it");
         for ms in [100, 100, 100, 200, 100, 300, 300] {
             delays.add(Time::from_millis(ms));
         }
-        let (sum, histogram) = delays.clone().finish();
+        let (sum, histogram) = delays.finish();
         assert_eq!((sum.count, sum.mean()), (7, Some(1.2 / 7.0)));
-        let median = histogram.unwrap().quantile(0.5).unwrap();
+        let histogram = histogram.unwrap();
+        let median = histogram.quantile(0.5).unwrap();
         assert!((median / 0.1 - 1.0).abs() < 0.016, "{median}");
-        delays.clear();
-        assert_eq!(delays.finish().0, DelaySum::default());
+        assert_eq!(histogram.0.iter().sum::<u32>(), 8);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use farlink_core::endpoint::Counters;
 use farlink_core::{Event, Express, Packet, Payload, PlainPacket, Stream, Time, Train, Virtual};
 
-use super::delays::{DelaySum, Delays, Histogram};
+use super::delays::{DelaySum, Delays, Histogram, Shared};
 use super::fifo::Fifo;
 use super::path::OnLink;
 use super::timers::{Alarm, Kind, Timers};
@@ -82,7 +82,7 @@ pub(super) struct Flow<E> {
     has_ended: bool,
     start: Time,
     finished: Option<Time>,
-    spec: usize,
+    pub(super) spec: usize,
     number: u64,
     /// What the endpoints had counted when the measurement began.
     counted_before: Counters,
@@ -135,8 +135,8 @@ impl<E: Stream<Virtual>> Flow<E>
 where
     E::Packet: OnLink,
 {
-    pub(super) fn keep_histogram(&mut self) {
-        self.delay.keep_histogram();
+    pub(super) fn keep_histogram(&mut self, histogram: Shared) {
+        self.delay.keep_histogram(histogram);
     }
 
     /// The source's alarm: it starts, or writes again.

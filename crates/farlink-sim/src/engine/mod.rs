@@ -24,6 +24,7 @@ use farlink_core::protocol::udp::Datagram;
 use farlink_core::protocol::{tcp, udp};
 use farlink_core::{Endpoint, Rng, Time, Virtual};
 
+use delays::Shared;
 use drive::World;
 use flow::{Flow, Population};
 use path::{OnLink, Path};
@@ -106,6 +107,15 @@ macro_rules! engine_protocols {
                 }
             }
 
+            fn keep_histograms(&mut self) {
+                let flows = 0 $(+ self.$population.flows.len())+;
+                let of_spec: Vec<Shared> = self.setup.flows.iter().map(|_| Shared::default()).collect();
+                $(for flow in &mut self.$population.flows {
+                    let is_shared = flows > delays::MOST_HISTOGRAMS;
+                    flow.keep_histogram(if is_shared { Shared::clone(&of_spec[flow.spec]) } else { Shared::default() });
+                })+
+            }
+
             fn begin_measurement(&mut self) {
                 $(self.$population.flows.iter_mut().for_each(Flow::begin_measurement);)+
                 self.world.path.begin_measurement();
@@ -174,11 +184,7 @@ impl<T: Tracer> Engine<'_, T> {
                 self.world.open_flows += 1;
             }
         }
-        let total = self.tcp.flows.len() + self.udp.flows.len();
-        if total <= delays::MOST_HISTOGRAMS {
-            self.tcp.flows.iter_mut().for_each(Flow::keep_histogram);
-            self.udp.flows.iter_mut().for_each(Flow::keep_histogram);
-        }
+        self.keep_histograms();
     }
 
     /// Runs to the end; `false` if it was stopped before.
