@@ -70,6 +70,12 @@ pub(super) struct Window {
     pub(super) needs_look: bool,
 }
 
+/// The smaller of two numbers: one instruction, as `f64::min` with its care for NaN is not.
+#[inline(always)]
+fn least(one: f64, other: f64) -> f64 {
+    if one < other { one } else { other }
+}
+
 impl Window {
     pub(super) fn new(config: &TcpConfig, start: u64, peer_window: u64) -> Self {
         let mss = u32::try_from(config.segment_bytes.whole()).unwrap_or(u32::MAX);
@@ -207,13 +213,13 @@ impl Window {
             //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
             //# cwnd += min (N, SMSS)
             // No further than the threshold: what lies beyond it belongs to congestion avoidance.
-            mss.min(acked as f64).min(self.ssthresh - self.cwnd)
+            least(least(mss, acked as f64), self.ssthresh - self.cwnd)
         } else {
             //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
             //# cwnd += SMSS*SMSS/cwnd
             mss * mss / self.cwnd
         };
-        self.cwnd = (self.cwnd + increase).min(self.cwnd_cap);
+        self.cwnd = least(self.cwnd + increase, self.cwnd_cap);
     }
 
     /// Half of a flight, at least two segments.
