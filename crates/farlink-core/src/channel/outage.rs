@@ -297,6 +297,14 @@ mod tests {
     }
 
     #[test]
+    fn two_random_outages_of_one_chain_are_independent() {
+        let plan = prepare(r#"{"kind": "outage", "rate_per_s": 1, "down_s": 0.1}"#).unwrap();
+        let mut rng = Rng::for_component(1, 0, "outage");
+        let (mut one, mut other) = (plan.start(&mut rng), plan.start(&mut rng));
+        assert_ne!(one.next_change(Time::ZERO), other.next_change(Time::ZERO));
+    }
+
+    #[test]
     fn keys_of_two_plans_are_refused() {
         for json in [
             r#"{"kind": "outage"}"#,
