@@ -67,7 +67,7 @@ pub struct Transmit<P> {
     pub class: Class,
     /// Its congestion mark.
     pub ecn: Ecn,
-    /// What [`LinkHint::Dropped`] names it by.
+    /// What [`LinkHint::Dropped`] names it by; 0 if nobody wants to hear of that.
     pub token: u32,
 }
 
@@ -79,7 +79,10 @@ impl<P> Transmit<P> {
     }
 }
 
-/// Advice from the link below. Everything works without it.
+/// Advice from the link below, the one that the endpoint sends into. Everything works without it.
+///
+/// Of the links beyond, and of the way back, an endpoint is told nothing. It takes a link to be up until it is told
+/// otherwise. Of changes at one instant, it hears `Down` first, `Up` last.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum LinkHint {
@@ -91,7 +94,7 @@ pub enum LinkHint {
     Rate(PathId, BitRate),
     /// The path's bit error rate changed.
     Ber(PathId, f64),
-    /// A packet was dropped before it was sent.
+    /// A packet was dropped before it was sent, as the queue was full: it still is, so not to be sent again at once.
     Dropped {
         /// On this path.
         path: PathId,
@@ -136,7 +139,14 @@ pub trait Endpoint {
     /// A packet arrived. Never fails: what makes no sense is counted and dropped.
     fn handle_packet(&mut self, now: Time, packet: &Self::Packet, rx: Rx);
 
-    /// Advice from the link.
+    /// Whether [`handle_link`](Endpoint::handle_link) is of use; always the same. A driver that is told so by nobody need
+    /// not watch the link.
+    #[inline(always)]
+    fn wants_hints(&self) -> bool {
+        false
+    }
+
+    /// Advice from the link. From the start of a run on, be there data or not.
     fn handle_link(&mut self, _now: Time, _hint: LinkHint) {}
 
     /// Time has passed. Early or repeated calls do nothing.

@@ -80,7 +80,7 @@ pub trait Express: Endpoint {
     /// As [`Endpoint::handle_packet`], for an intact packet; `false` if nothing was done and that should be used.
     fn handle_plain(&mut self, now: Time, plain: &Self::Plain) -> bool;
 
-    /// As [`Endpoint::poll_transmit`] over the only path.
+    /// As [`Endpoint::poll_transmit`] over the only path, for packets whose drop nobody wants to hear of.
     fn poll_plain(&mut self, now: Time) -> Plain<Self::Plain>;
 
     /// Does for as many of a train's first packets as it can, each at its instant, what

@@ -21,6 +21,14 @@ impl Rng {
         Rng(Pcg64Mcg::from_seed((u128::from(high) << 64 | u128::from(low)).to_le_bytes()))
     }
 
+    /// Gives the rest of this stream away, to someone who draws at times of its own, and goes on with another.
+    pub fn detach(&mut self) -> Rng {
+        let given = self.clone();
+        let [low, high] = [mix(self.0.next_u64()), mix(self.0.next_u64())];
+        self.0 = Pcg64Mcg::from_seed((u128::from(high) << 64 | u128::from(low)).to_le_bytes());
+        given
+    }
+
     /// Uniform in [0, 1), with 53 bits.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
@@ -78,6 +86,20 @@ mod tests {
         let one = first(1, 0, "a");
         assert_eq!(one, first(1, 0, "a"));
         assert!(one != first(2, 0, "a") && one != first(1, 1, "a") && one != first(1, 0, "b"));
+    }
+
+    #[test]
+    fn a_stream_given_away_goes_on_as_it_was() {
+        let mut whole = Rng::for_component(1, 0, "a");
+        let mut rest = whole.clone();
+        let mut given = rest.detach();
+        let mut differ = 0;
+        for _ in 0..100 {
+            let next = whole.uniform();
+            assert_eq!(given.uniform(), next);
+            differ += usize::from(rest.uniform() != next);
+        }
+        assert_eq!(differ, 100);
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, ChannelConfig, ChannelError, ChannelKind, Fate, Frame, Prepared, Quiet};
+use super::{Channel, ChannelConfig, ChannelError, ChannelKind, ChannelState, Fate, Frame, Prepared, Quiet};
 use crate::rng::Rng;
+use crate::time::Time;
 use crate::trace::TraceSource;
 
 /// Every frame passes through every stage: it is lost if any stage loses it, and a bit is wrong if any stage makes it so.
@@ -72,6 +73,17 @@ impl Channel for State {
             sort_and_merge(errors, before);
         }
         if damaged > 0 { Fate::Damaged } else { Fate::Delivered }
+    }
+
+    fn state(&mut self, now: Time) -> ChannelState {
+        self.0.iter_mut().map(|stage| stage.state(now)).fold(ChannelState::UP, |all, one| ChannelState {
+            up: all.up && one.up,
+            cn0_dbhz: all.cn0_dbhz.or(one.cn0_dbhz),
+        })
+    }
+
+    fn next_change(&mut self, now: Time) -> Time {
+        self.0.iter_mut().map(|stage| stage.next_change(now)).fold(Time::NEVER, Time::min)
     }
 }
 

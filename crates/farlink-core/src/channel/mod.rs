@@ -57,10 +57,28 @@ impl Quiet {
     pub const FOREVER: Quiet = Quiet { frames: u64::MAX, bits: u64::MAX, until: Time::NEVER };
 }
 
+/// What a channel is like at one instant, as far as time alone decides it: frame by frame errors are not in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChannelState {
+    /// Whether anything can get through.
+    pub up: bool,
+    /// Carrier to noise density; `None` if the channel does not know it.
+    pub cn0_dbhz: Option<f32>,
+}
+
+impl ChannelState {
+    /// Frames pass, as far as anyone knows.
+    pub const UP: ChannelState = ChannelState { up: true, cn0_dbhz: None };
+}
+
 /// The running state of one direction of one hop.
 ///
 /// A driver sends frames in order. For each it either checks that the frame is covered by [`quiet`](Channel::quiet) and
 /// accounts for it later with [`skip`](Channel::skip), or calls [`carry`](Channel::carry).
+///
+/// Beside that, and at any time before or after the frames, it may ask for the channel's [`state`](Channel::state). What
+/// frames meet does not depend on whether anyone asks: a channel with a random state draws it from a stream of its own
+/// ([`Rng::detach`]).
 pub trait Channel: Send {
     /// What is surely intact from here on.
     fn quiet(&self) -> Quiet {
@@ -72,6 +90,18 @@ pub trait Channel: Send {
 
     /// Carries one frame; positions of wrong bits (ascending, below `frame.bits`) are appended to `errors`.
     fn carry(&mut self, frame: &Frame, rng: &mut Rng, errors: &mut Vec<u32>) -> Fate;
+
+    /// What the channel is like at `now`. This and [`next_change`](Channel::next_change) are asked in the order of time,
+    /// whatever the times of the frames.
+    fn state(&mut self, _now: Time) -> ChannelState {
+        ChannelState::UP
+    }
+
+    /// From `now` until then, and not at that instant, the state is the same; later than `now`. [`Time::NEVER`] if it
+    /// stays.
+    fn next_change(&mut self, _now: Time) -> Time {
+        Time::NEVER
+    }
 }
 
 /// What a scenario says about a channel.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet};
+use super::{Channel, ChannelConfig, ChannelError, ChannelState, Fate, Frame, Prepared, Quiet};
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::trace::TraceSource;
@@ -103,9 +103,14 @@ enum Plan {
 
 impl Prepared for Plan {
     fn start(&self, rng: &mut Rng) -> Box<dyn Channel> {
-        let mut state = State { plan: self.clone(), outages: 0, next: Down { start: Time::ZERO, end: Time::ZERO } };
-        state.advance(Time::ZERO, rng);
-        Box::new(state)
+        let rng = match self {
+            // So that neither frames nor questions about the state move the outages, in a chain of channels either.
+            Plan::Random { .. } => rng.detach(),
+            Plan::Schedule(_) | Plan::Periodic { .. } => rng.clone(), // and not drawn from
+        };
+        let mut walk = Walk { plan: self.clone(), rng, outages: 0, next: Down { start: Time::ZERO, end: Time::ZERO } };
+        walk.advance(Time::ZERO);
+        Box::new(State { frames: walk.clone(), asked: walk })
     }
 }
 
@@ -120,17 +125,20 @@ impl Down {
     const NEVER: Down = Down { start: Time::NEVER, end: Time::NEVER };
 }
 
-struct State {
+/// On the way through the outages.
+#[derive(Clone)]
+struct Walk {
     plan: Plan,
+    rng: Rng,
     /// Outages of the schedule that were reached.
     outages: usize,
     /// The outage that is on, or comes next.
     next: Down,
 }
 
-impl State {
+impl Walk {
     /// Goes to the first outage that is not over at `now`.
-    fn advance(&mut self, now: Time, rng: &mut Rng) {
+    fn advance(&mut self, now: Time) {
         while self.next.end <= now && self.next.start != Time::NEVER {
             self.next = match &self.plan {
                 Plan::Schedule(downs) => {
@@ -144,7 +152,7 @@ impl State {
                     Down { start, end: start + *down }
                 }
                 Plan::Random { mean_up_s, down } => {
-                    let start = self.next.end + Time::from_secs_f64(rng.exponential(*mean_up_s));
+                    let start = self.next.end + Time::from_secs_f64(self.rng.exponential(*mean_up_s));
                     Down { start, end: start + *down }
                 }
             };
@@ -152,22 +160,40 @@ impl State {
     }
 }
 
+/// Frames may be sent ahead of the clock, and the state asked for behind them: each walks through the outages by itself.
+struct State {
+    frames: Walk,
+    asked: Walk,
+}
+
 impl Channel for State {
     fn quiet(&self) -> Quiet {
-        if self.next.start == Time::NEVER {
+        let next = self.frames.next;
+        if next.start == Time::NEVER {
             return Quiet::FOREVER;
         }
-        if self.next.start == Time::ZERO {
+        if next.start == Time::ZERO {
             return Quiet::NONE;
         }
         // A frame of no length (all of it sent at one delivery opportunity) that falls on the start is lost.
-        Quiet { frames: u64::MAX, bits: u64::MAX, until: self.next.start - Time::from_ps(1) }
+        Quiet { frames: u64::MAX, bits: u64::MAX, until: next.start - Time::from_ps(1) }
     }
 
-    fn carry(&mut self, frame: &Frame, rng: &mut Rng, _errors: &mut Vec<u32>) -> Fate {
-        self.advance(frame.start, rng);
+    fn carry(&mut self, frame: &Frame, _rng: &mut Rng, _errors: &mut Vec<u32>) -> Fate {
+        self.frames.advance(frame.start);
         let end = frame.end.max(frame.start + Time::from_ps(1));
-        if end > self.next.start { Fate::Lost } else { Fate::Delivered }
+        if end > self.frames.next.start { Fate::Lost } else { Fate::Delivered }
+    }
+
+    fn state(&mut self, now: Time) -> ChannelState {
+        self.asked.advance(now);
+        ChannelState { up: self.asked.next.start > now, cn0_dbhz: None }
+    }
+
+    fn next_change(&mut self, now: Time) -> Time {
+        self.asked.advance(now);
+        let Down { start, end } = self.asked.next;
+        if start > now { start } else { end }
     }
 }
 
@@ -221,6 +247,61 @@ mod tests {
         let share = lost.iter().filter(|&&lost| lost).count() as f64 / 1e5;
         // Standard error of independent samples 0.0013, and neighbours are nearly so: five of them.
         assert!((share - 0.2).abs() < 0.0065, "down {share}");
+    }
+
+    /// Up at the start, then the first instants at which that changes, in milliseconds.
+    fn changes(json: &str, count: usize) -> (bool, Vec<f64>) {
+        let mut channel = prepare(json).unwrap().start(&mut Rng::for_component(1, 0, "outage"));
+        let is_up = channel.state(Time::ZERO).up;
+        let (mut now, mut before) = (Time::ZERO, is_up);
+        let mut all = Vec::new();
+        while all.len() < count {
+            now = channel.next_change(now);
+            if now == Time::NEVER {
+                break;
+            }
+            if std::mem::replace(&mut before, channel.state(now).up) != before {
+                all.push(now.as_secs_f64() * 1e3);
+            }
+        }
+        (is_up, all)
+    }
+
+    #[test]
+    fn the_state_follows_a_schedule_to_its_end() {
+        let json = r#"{"kind": "outage", "schedule": [[1, 1.5], [3, 3.25], [3.25, 4]]}"#;
+        assert_eq!(changes(json, 9), (true, vec![1000.0, 1500.0, 3000.0, 4000.0]));
+        assert_eq!(changes(r#"{"kind": "outage", "schedule": [[0, 1]]}"#, 9), (false, vec![1000.0]));
+        assert_eq!(changes(r#"{"kind": "outage", "schedule": []}"#, 9), (true, vec![]));
+    }
+
+    #[test]
+    fn the_state_follows_periods_without_end() {
+        let json = r#"{"kind": "outage", "period_s": 10, "down_s": 1, "offset_s": 3}"#;
+        assert_eq!(changes(json, 4), (true, vec![3000.0, 4000.0, 13_000.0, 14_000.0]));
+        let mut channel = prepare(json).unwrap().start(&mut Rng::for_component(1, 0, "outage"));
+        let late = Time::from_secs(1_000_003);
+        assert!(!channel.state(late).up);
+        assert_eq!(channel.next_change(late), Time::from_secs(1_000_004));
+    }
+
+    #[test]
+    fn random_outages_last_as_long_as_they_should() {
+        let (is_up, changes) = changes(r#"{"kind": "outage", "rate_per_s": 1.25, "down_s": 0.25}"#, 2000);
+        assert!(is_up);
+        assert!(changes.chunks(2).all(|outage| (outage[1] - outage[0] - 250.0).abs() < 1e-6));
+        let ups = changes[1..].chunks_exact(2).map(|up| up[1] - up[0]);
+        let mean_ms = ups.sum::<f64>() / 999.0;
+        // Exponential: standard error 800 / sqrt(999) = 25; five of them.
+        assert!((mean_ms - 800.0).abs() < 127.0, "mean up time {mean_ms} ms");
+    }
+
+    #[test]
+    fn two_random_outages_of_one_chain_are_independent() {
+        let plan = prepare(r#"{"kind": "outage", "rate_per_s": 1, "down_s": 0.1}"#).unwrap();
+        let mut rng = Rng::for_component(1, 0, "outage");
+        let (mut one, mut other) = (plan.start(&mut rng), plan.start(&mut rng));
+        assert_ne!(one.next_change(Time::ZERO), other.next_change(Time::ZERO));
     }
 
     #[test]

@@ -173,6 +173,45 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What is said of a channel is what frames meet, though frames and questions come at different times.
+    #[test]
+    fn frames_are_lost_while_the_state_is_down(seed: u64, gaps in proptest::collection::vec(0..30_000u64, 1..200)) {
+        for json in EXAMPLES {
+            let (mut run, mut asked) = (Run::start(json, seed), Run::start(json, seed));
+            let only_outages = json.starts_with(r#"{"kind": "outage""#);
+            let mut now = Time::ZERO;
+            for gap in &gaps {
+                now += Time::from_ps(gap * 1_000_000);
+                let frame = Frame { start: now, end: now, bits: 1, setting: SettingId::default() };
+                let is_lost = run.carry(&frame).0 == Fate::Lost;
+                let up = asked.channel.state(now).up;
+                prop_assert!(up || is_lost, "{} at {}", json, now);
+                prop_assert!(!only_outages || up != is_lost, "{} at {}", json, now);
+                run.channel.state(now + Time::from_millis(20)); // this changes nothing
+            }
+        }
+    }
+}
+
+#[test]
+fn a_chain_is_up_when_every_stage_is() {
+    let json = r#"{"kind": "chain", "stages": [{"kind": "outage", "schedule": [[1, 3]]}, {"kind": "ber", "ber": 0.1},
+        {"kind": "outage", "schedule": [[2, 4], [5, 6]]}]}"#;
+    let mut channel = Run::start(json, 1).channel;
+    let mut at = |seconds| {
+        let now = Time::from_secs(seconds);
+        (channel.state(now).up, channel.next_change(now))
+    };
+    let expected = [(true, 1), (false, 2), (false, 3), (false, 4), (true, 5), (false, 6)];
+    for (seconds, (up, next)) in (0..).zip(expected) {
+        assert_eq!(at(seconds), (up, Time::from_secs(next)), "at {seconds} s");
+    }
+    assert_eq!(at(6), (true, Time::NEVER));
+}
+
 #[test]
 fn certainties_are_certain() {
     let count = |json, fate| {

@@ -127,7 +127,8 @@ impl Link {
     #[inline]
     pub fn send_train(&mut self, first: Time, gap: Time, count: u32, bytes: u32) -> (u32, Time, Time) {
         const NONE: (u32, Time, Time) = (0, Time::ZERO, Time::ZERO);
-        let (Transmitter::Constant(byte_time), DelaySeries::Constant(delay)) = (&self.transmitter, &self.delay) else {
+        let (Transmitter::Constant(byte_time, _), DelaySeries::Constant(delay)) = (&self.transmitter, &self.delay)
+        else {
             return NONE;
         };
         let time = byte_time.of(bytes);
@@ -202,7 +203,7 @@ impl Link {
     /// (what was left of the packet on the transmitter counts, the one that waited longest does not); of another, `None`.
     pub fn peak_waiting_bytes(&self) -> Option<f64> {
         match (&self.transmitter, self.limit) {
-            (Transmitter::Constant(rate), QueueLimit::Unlimited) => {
+            (Transmitter::Constant(rate, _), QueueLimit::Unlimited) => {
                 Some((self.longest_wait.as_secs_f64() * rate.rate_bps() / 8.0).round())
             }
             (_, QueueLimit::Unlimited) => None,

@@ -15,8 +15,8 @@ const PS_PER_S: f64 = 1e12;
 /// Call in the order of sending, with `ready` the later of the frame's arrival and the end of the frame before it.
 #[derive(Clone, Debug)]
 pub enum Transmitter {
-    /// The same rate all the time.
-    Constant(ByteTime),
+    /// The same rate all the time: how long a byte takes, and the rate as it was given.
+    Constant(ByteTime, BitRate),
     /// A rate that changes at given instants.
     Rate(RateSeries),
     /// Given instants at which so many bytes may leave.
@@ -26,18 +26,40 @@ pub enum Transmitter {
 impl Transmitter {
     /// One of constant rate.
     pub fn constant(rate: BitRate) -> Self {
-        Transmitter::Constant(ByteTime::new(rate))
+        Transmitter::Constant(ByteTime::new(rate), rate)
     }
 
     /// When the first and the last bit of the next frame leave.
     #[inline(always)]
     pub fn depart(&mut self, ready: Time, bytes: u32) -> (Time, Time) {
         match self {
-            Transmitter::Constant(byte_time) => (ready, ready + byte_time.of(bytes)),
+            Transmitter::Constant(byte_time, _) => (ready, ready + byte_time.of(bytes)),
             Transmitter::Rate(series) => series.depart(ready, bytes),
             Transmitter::Delivery(series) => series.depart(ready, bytes),
         }
     }
+
+    /// Whether anything can leave at `time`, and the rate; while it is zero, what it was before. Wherever the run is.
+    pub(super) fn rate_at(&self, time: Time) -> (bool, BitRate) {
+        match self {
+            Transmitter::Constant(_, rate) => (true, *rate),
+            Transmitter::Rate(series) => series.rate_at(time),
+            // So many bytes at once and nothing between: only the mean of that is a rate.
+            Transmitter::Delivery(series) => (true, bit_rate(series.mean_bps())),
+        }
+    }
+
+    /// Until when [`rate_at`](Self::rate_at) says the same as at `time`.
+    pub(super) fn next_change(&self, time: Time) -> Time {
+        match self {
+            Transmitter::Rate(series) => series.cursor.next_change(time, &series.rate_bps),
+            Transmitter::Constant(..) | Transmitter::Delivery(_) => Time::NEVER,
+        }
+    }
+}
+
+fn bit_rate(rate_bps: f64) -> BitRate {
+    BitRate::new(rate_bps.min(1e13)).expect("a trace whose rate is somewhere above zero")
 }
 
 /// How long a byte takes, in 2^-16 picoseconds: whole numbers, as they cost a third of what floats do here.
@@ -88,6 +110,22 @@ impl DelaySeries {
                 cursor.seek(cursor.position(time));
                 delays[cursor.index]
             }
+        }
+    }
+
+    /// As [`at`](Self::at), wherever the run is.
+    pub(super) fn looked_up(&self, time: Time) -> Time {
+        match self {
+            DelaySeries::Constant(delay) => *delay,
+            DelaySeries::Steps { cursor, delays } => delays[cursor.look_up(time)],
+        }
+    }
+
+    /// Until when the delay is as at `time`.
+    pub(super) fn next_change(&self, time: Time) -> Time {
+        match self {
+            DelaySeries::Constant(_) => Time::NEVER,
+            DelaySeries::Steps { cursor, delays } => cursor.next_change(time, delays),
         }
     }
 }
@@ -167,6 +205,24 @@ impl Cursor {
         self.base = position - position % self.steps.duration;
         self.index = self.steps.starts.partition_point(|&start| start <= position - self.base) - 1;
     }
+
+    /// The step that holds `time`, wherever the run is.
+    fn look_up(&self, time: Time) -> usize {
+        let within = self.position(time) % self.steps.duration;
+        self.steps.starts.partition_point(|&start| start <= within) - 1
+    }
+
+    /// When the first step after `time` begins whose value differs; never if all are equal.
+    fn next_change<T: PartialEq>(&self, time: Time, values: &[T]) -> Time {
+        let Steps { starts, duration } = &*self.steps;
+        let position = self.position(time);
+        let base = position - position % duration;
+        let here = self.look_up(time);
+        let later = (here + 1..starts.len()).map(|index| (base, index));
+        let again = (0..here).map(|index| (base.saturating_add(*duration), index));
+        let next = later.chain(again).find(|&(_, index)| values[index] != values[here]);
+        next.map_or(Time::NEVER, |(base, index)| self.time(base.saturating_add(starts[index])))
+    }
 }
 
 /// A rate that is constant between given instants; where it is zero, nothing leaves.
@@ -191,6 +247,15 @@ impl RateSeries {
         let ends = starts[1..].iter().chain([duration]);
         let bits = |((start, end), rate)| (end - start) as f64 * rate;
         starts.iter().zip(ends).zip(&*self.rate_bps).map(bits).sum::<f64>() / *duration as f64
+    }
+
+    /// See [`Transmitter::rate_at`].
+    fn rate_at(&self, time: Time) -> (bool, BitRate) {
+        let here = self.cursor.look_up(time);
+        let (until, after) = self.rate_bps.split_at(here + 1);
+        let before = until.iter().rev().chain(after.iter().rev());
+        let rate = before.copied().find(|&rate| rate > 0.0).unwrap_or_default();
+        (self.rate_bps[here] > 0.0, bit_rate(rate))
     }
 
     /// When the first and the last bit of the next frame leave.

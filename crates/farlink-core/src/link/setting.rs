@@ -272,7 +272,7 @@ impl PreparedRate {
     /// The rate averaged over the whole series, bit/s: what goodput is a fraction of.
     pub fn mean_bps(&self) -> f64 {
         match self.start_at(Time::ZERO) {
-            Transmitter::Constant(byte_time) => byte_time.rate_bps(),
+            Transmitter::Constant(byte_time, _) => byte_time.rate_bps(),
             Transmitter::Rate(series) => series.mean_bps(),
             Transmitter::Delivery(series) => series.mean_bps(),
         }

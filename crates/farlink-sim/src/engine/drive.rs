@@ -6,7 +6,7 @@
 //! the ends of the warm-up and of the run: a train is taken only up to the next of these.
 
 use farlink_core::express::Plain;
-use farlink_core::{Express, PathId, Stream, Time, Train, Virtual};
+use farlink_core::{Express, LinkHint, PathId, Stream, Time, Train, Virtual};
 
 use super::flow::Flow;
 use super::path::{LegEnd, OnLink, Path};
@@ -159,7 +159,11 @@ impl<T: Tracer> World<'_, T> {
                     flow.on_transmit(now, &transmit.packet);
                     self.tracer.packet(now, 1, index, &transmit.packet);
                 }
-                self.path.send::<P>(link, now, index, &transmit.packet, &mut flow.counts);
+                let is_queued = self.path.send::<P>(link, now, index, &transmit.packet, &mut flow.counts);
+                if !is_queued && flow.ends[SIDE].wants_hints() && transmit.token != 0 {
+                    let hint = LinkHint::Dropped { path: PathId::ONLY, token: transmit.token };
+                    flow.ends[SIDE].handle_link(now, hint);
+                }
             }
             let mut has_acted = false;
             while let Some(event) = flow.ends[SIDE].poll_event() {

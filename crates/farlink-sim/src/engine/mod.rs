@@ -7,12 +7,25 @@
 mod carried;
 mod delays;
 mod drive;
+#[cfg(test)]
+mod ear;
 mod fifo;
 mod flow;
+mod hints;
 mod path;
 mod setup;
 mod timers;
 mod tracing;
+
+/// An endpoint as it is; in the engine's own tests, with an ear.
+#[cfg(not(test))]
+mod ear {
+    pub(super) type End<E> = E;
+
+    pub(super) fn attach<E>(ends: (E, E)) -> (End<E>, End<E>) {
+        ends
+    }
+}
 
 pub use delays::{DelaySum, Histogram};
 pub use flow::FlowResult;
@@ -22,11 +35,13 @@ pub use tracing::{NoTrace, Tracer};
 use farlink_core::protocol::tcp::Segment;
 use farlink_core::protocol::udp::Datagram;
 use farlink_core::protocol::{tcp, udp};
-use farlink_core::{Endpoint, Rng, Time, Virtual};
+use farlink_core::{Endpoint, LinkHint, Rng, Time, Virtual};
 
 use delays::Shared;
 use drive::World;
+use ear::End;
 use flow::{Flow, Population};
+use hints::{Hints, Listener};
 use path::{OnLink, Path};
 use timers::{Alarm, Timers};
 
@@ -48,6 +63,7 @@ macro_rules! engine_protocols {
         struct Engine<'a, T> {
             setup: &'a Setup,
             world: World<'a, T>,
+            hints: Hints,
             /// When the latest event so far was.
             now: Time,
             seed: u64,
@@ -116,6 +132,25 @@ macro_rules! engine_protocols {
                 })+
             }
 
+            /// Gives an endpoint a hint and lets it act.
+            fn tell(&mut self, side: usize, listener: Listener, at: Time, hint: LinkHint) {
+                let Listener { kind, flow: index, start } = listener;
+                match kind {
+                    $($index => {
+                        let flow = &mut self.$population.flows[index as usize];
+                        flow.ends[side].handle_link(at, hint);
+                        if start >= at {
+                            // It will act when its source starts.
+                        } else if side == 0 {
+                            self.world.pump_seldom::<0, _, _>(flow, index, at);
+                        } else {
+                            self.world.pump_seldom::<1, _, _>(flow, index, at);
+                        }
+                    })+
+                    _ => unreachable!("a listener of an undeclared protocol"),
+                }
+            }
+
             fn begin_measurement(&mut self) {
                 $(self.$population.flows.iter_mut().for_each(Flow::begin_measurement);)+
                 self.world.path.begin_measurement();
@@ -133,8 +168,8 @@ macro_rules! engine_protocols {
 }
 
 engine_protocols! {
-    0 tcp: Tcp(tcp::Connection<Virtual>, Segment<Virtual>),
-    1 udp: Udp(udp::Socket<Virtual>, Datagram<Virtual>),
+    0 tcp: Tcp(End<tcp::Connection<Virtual>>, Segment<Virtual>),
+    1 udp: Udp(End<udp::Socket<Virtual>>, Datagram<Virtual>),
 }
 
 /// Runs a scenario once; `None` if `is_stopped` said so before the end (it is asked from time to time).
@@ -148,6 +183,7 @@ pub fn simulate<T: Tracer>(
     let mut engine = Engine {
         setup,
         world: World { path: Path::new(setup, seed, run), timers: Timers::default(), tracer, open_flows: 0 },
+        hints: Hints::default(),
         now: Time::ZERO,
         seed,
         run,
@@ -155,6 +191,8 @@ pub fn simulate<T: Tracer>(
         udp: Population::default(),
     };
     engine.add_flows();
+    engine.spread_news(0, Time::ZERO);
+    engine.spread_news(1, Time::ZERO);
     if !engine.execute(is_stopped) {
         return None;
     }
@@ -173,11 +211,13 @@ impl<T: Tracer> Engine<'_, T> {
                 let flow_seed = (spec_index, number, start, source);
                 match &spec.transport {
                     TransportSetup::Tcp(config) => {
-                        let ends = tcp::Connection::pair(config, endpoint_seed);
+                        let ends = ear::attach(tcp::Connection::pair(config, endpoint_seed));
+                        self.hints.add(0, &ends, self.tcp.flows.len(), start);
                         self.tcp.add(0, ends, flow_seed, &mut self.world.timers);
                     }
                     TransportSetup::Udp(config) => {
-                        let ends = udp::Socket::pair(config);
+                        let ends = ear::attach(udp::Socket::pair(config));
+                        self.hints.add(1, &ends, self.udp.flows.len(), start);
                         self.udp.add(1, ends, flow_seed, &mut self.world.timers);
                     }
                 }
@@ -185,6 +225,28 @@ impl<T: Tracer> Engine<'_, T> {
             }
         }
         self.keep_histograms();
+    }
+
+    /// The link on one side may have changed; returns when the latest event was.
+    #[cold]
+    fn on_link(&mut self, side: usize, at: Time, arrival: Time) -> Time {
+        // Links may change for ever. Nothing depends on a hint: without end or anything else to come, the run is over.
+        let is_at_rest = arrival == Time::NEVER && self.world.timers.has_only_links();
+        if self.setup.duration == Time::NEVER && is_at_rest {
+            return self.now;
+        }
+        self.spread_news(side, at);
+        at
+    }
+
+    /// Tells those who listen on one side what has changed.
+    fn spread_news(&mut self, side: usize, at: Time) {
+        let news = self.hints.news(side, at, &mut self.world.path, &mut self.world.timers);
+        for hint in news.into_iter().flatten() {
+            for index in 0..self.hints.listeners(side).len() {
+                self.tell(side, self.hints.listeners(side)[index], at, hint);
+            }
+        }
     }
 
     /// Runs to the end; `false` if it was stopped before.
@@ -216,8 +278,12 @@ impl<T: Tracer> Engine<'_, T> {
                 self.arrive(link, next, alarm.min(end).min(before(warmup)))
             } else {
                 let alarm = self.world.timers.pop();
-                self.fire(alarm, next);
-                next
+                if alarm.event == timers::Kind::Link {
+                    self.on_link(usize::from(alarm.side), next, arrival)
+                } else {
+                    self.fire(alarm, next);
+                    next
+                }
             };
             // A train may be ahead of what happens at the other side.
             self.now = self.now.max(last);

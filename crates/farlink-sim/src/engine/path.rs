@@ -197,6 +197,12 @@ impl Path {
         if SIDE == 0 { 0 } else { self.hops }
     }
 
+    /// The link that one side's endpoints send into.
+    pub(super) fn local_link(&mut self, side: usize) -> &mut Link {
+        let first = if side == 0 { self.first_link::<0>() } else { self.first_link::<1>() };
+        &mut self.legs[first].link
+    }
+
     /// Takes the packet at a link's head off the link.
     ///
     /// # Panics
@@ -272,7 +278,7 @@ impl Path {
         if in_flight.has_beside { None } else { Some((in_flight.common, in_flight.sent)) }
     }
 
-    /// A packet enters the path.
+    /// A packet enters the path; `false` if the queue was full and dropped it.
     #[inline(always)]
     pub(super) fn send<P: OnLink>(
         &mut self,
@@ -281,12 +287,12 @@ impl Path {
         flow: u32,
         packet: &impl Load<P>,
         counts: &mut Counts,
-    ) {
+    ) -> bool {
         if link == self.hops {
             self.return_bytes += u64::from(packet.wire_bytes());
             counts.return_bytes += u64::from(packet.wire_bytes());
         }
-        self.put::<P>(link, now, flow, packet, Integrity::Intact, now, counts);
+        self.put::<P>(link, now, flow, packet, Integrity::Intact, now, counts)
     }
 
     /// A train enters the path.
@@ -328,6 +334,7 @@ impl Path {
         self.put::<P>(to, now, flow, &packet, rx.integrity, sent, counts);
     }
 
+    /// A packet enters a link; `false` if the queue was full and dropped it.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "a packet and what the engine knows of it")]
     fn put<P: OnLink>(
@@ -339,24 +346,31 @@ impl Path {
         mut integrity: Integrity,
         sent: Time,
         counts: &mut Counts,
-    ) {
+    ) -> bool {
         let leg = &mut self.legs[link];
         let arrival = match leg.link.send(now, packet.wire_bytes()) {
             Verdict::Arrives(at) => at,
             Verdict::Damaged(at) => {
                 match packet.clone().inspect(&Damage { bits: leg.link.wrong_bits() }) {
                     Some(damage) => integrity = worse(integrity, damage),
-                    None => return counts.note_loss(link < self.hops),
+                    None => {
+                        counts.note_loss(link < self.hops);
+                        return true;
+                    }
                 }
                 at
             }
-            Verdict::Lost | Verdict::Dropped => return counts.note_loss(link < self.hops),
+            verdict @ (Verdict::Lost | Verdict::Dropped) => {
+                counts.note_loss(link < self.hops);
+                return verdict == Verdict::Lost;
+            }
         };
         if arrival < leg.last_arrival && leg.overtakes {
             let mut common = P::Common::default();
             packet.write(&mut common);
             let in_flight = InFlight { sent, common, step: 0, has_beside: false };
-            return self.put_early::<P>(link, arrival, flow, in_flight, packet.rare(), integrity);
+            self.put_early::<P>(link, arrival, flow, in_flight, packet.rare(), integrity);
+            return true;
         }
         // The delay may have fallen: a FIFO link holds the packet back until the earlier one is there.
         let arrival = arrival.max(leg.last_arrival);
@@ -369,7 +383,8 @@ impl Path {
         if rare.is_none() && integrity == Integrity::Intact && !leg.overtakes {
             let mut common = P::Common::default();
             packet.write(&mut common);
-            return under_way.put::<P>(flow, &Train::one(common, arrival), sent);
+            under_way.put::<P>(flow, &Train::one(common, arrival), sent);
+            return true;
         }
         let order = under_way.order.push_slot();
         *order = Order { arrival, gap: Time::ZERO, flow, count: 1, kind: P::KIND };
@@ -381,6 +396,7 @@ impl Path {
         if slot.has_beside {
             ring.put_beside(rare, integrity);
         }
+        true
     }
 
     /// The delay has fallen, and the packet overtakes some that were sent earlier.

@@ -8,6 +8,8 @@ use farlink_core::Time;
 /// What an alarm is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
+    /// A link that somebody listens to may change: before others of the same instant act on what it was.
+    Link,
     /// An endpoint's timeout.
     Endpoint,
     /// A traffic source: its start or its next write.
@@ -47,6 +49,12 @@ impl Timers {
     pub(super) fn push(&mut self, at: Time, alarm: Alarm) {
         self.next = self.next.min(at);
         self.heap.push(Reverse((at, alarm)));
+    }
+
+    /// Whether no endpoint and no source has an alarm, so that nothing but links will change.
+    pub(super) fn has_only_links(&self) -> bool {
+        // There are two of links at most: one of the first three tells.
+        self.heap.iter().all(|entry| entry.0.1.event == Kind::Link)
     }
 
     /// Removes the next alarm.

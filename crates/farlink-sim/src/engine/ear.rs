@@ -1,0 +1,141 @@
+//! For the engine's own tests: an endpoint that listens to its link, around any other.
+
+use std::cell::{Cell, RefCell};
+
+use farlink_core::endpoint::{Counters, Probe};
+use farlink_core::express::Plain;
+use farlink_core::{Endpoint, Event, Express, LinkHint, PathId, Payload, Rx, Stream, Time, Train, Transmit};
+
+/// What an endpoint does with hints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// It does not want any, like those without an ear.
+    #[default]
+    Deaf,
+    /// It writes them down.
+    Writes,
+    /// It writes them down, and gives each of its packets a token.
+    Tokens,
+    /// It writes them down, and sends nothing while its link is down.
+    Waits,
+}
+
+/// A hint, when it came, and to which side.
+pub(super) type Heard = (Time, usize, LinkHint);
+
+thread_local! {
+    static MANNER: Cell<Manner> = const { Cell::new(Manner::Deaf) };
+    static HEARD: RefCell<Vec<Heard>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs with endpoints of this manner on this thread; returns what they heard, too.
+pub(super) fn with<R>(manner: Manner, run: impl FnOnce() -> R) -> (R, Vec<Heard>) {
+    MANNER.set(manner);
+    let result = run();
+    MANNER.set(Manner::Deaf);
+    (result, HEARD.take())
+}
+
+pub(super) fn attach<E>((client, server): (E, E)) -> (End<E>, End<E>) {
+    let manner = MANNER.get();
+    let end = |side, inner| End { inner, side, manner, is_down: false, tokens: 0 };
+    (end(0, client), end(1, server))
+}
+
+/// An endpoint with an ear.
+pub(super) struct End<E> {
+    inner: E,
+    side: usize,
+    manner: Manner,
+    is_down: bool,
+    tokens: u32,
+}
+
+impl<E> End<E> {
+    fn holds_back(&self) -> bool {
+        self.manner == Manner::Waits && self.is_down
+    }
+}
+
+impl<E: Endpoint> Endpoint for End<E> {
+    type Packet = E::Packet;
+
+    fn handle_packet(&mut self, now: Time, packet: &E::Packet, rx: Rx) {
+        self.inner.handle_packet(now, packet, rx);
+    }
+
+    fn wants_hints(&self) -> bool {
+        self.manner != Manner::Deaf
+    }
+
+    fn handle_link(&mut self, now: Time, hint: LinkHint) {
+        HEARD.with_borrow_mut(|heard| heard.push((now, self.side, hint)));
+        match hint {
+            LinkHint::Down(_) => self.is_down = true,
+            LinkHint::Up(_) => self.is_down = false,
+            _ => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.inner.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, now: Time, path: PathId) -> Option<Transmit<E::Packet>> {
+        if self.holds_back() {
+            return None;
+        }
+        let transmit = self.inner.poll_transmit(now, path)?;
+        if self.manner != Manner::Tokens {
+            return Some(transmit);
+        }
+        self.tokens += 1;
+        Some(Transmit { token: self.tokens, ..transmit })
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.inner.poll_event()
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.inner.poll_timeout()
+    }
+
+    fn counters(&self) -> Counters {
+        self.inner.counters()
+    }
+
+    fn probe(&self) -> Probe {
+        self.inner.probe()
+    }
+}
+
+impl<D: Payload, E: Stream<D>> Stream<D> for End<E> {
+    fn write(&mut self, now: Time, data: &mut D) -> usize {
+        self.inner.write(now, data)
+    }
+
+    fn read(&mut self) -> Option<D> {
+        self.inner.read()
+    }
+
+    fn close(&mut self, now: Time) {
+        self.inner.close(now);
+    }
+}
+
+impl<E: Express> Express for End<E> {
+    type Plain = E::Plain;
+
+    fn handle_plain(&mut self, now: Time, plain: &E::Plain) -> bool {
+        self.inner.handle_plain(now, plain)
+    }
+
+    fn poll_plain(&mut self, now: Time) -> Plain<E::Plain> {
+        if self.manner == Manner::Tokens || self.holds_back() { Plain::Ask } else { self.inner.poll_plain(now) }
+    }
+
+    fn handle_train(&mut self, train: &Train<E::Plain>, sent: &mut Vec<Train<E::Plain>>) -> u32 {
+        if self.manner == Manner::Tokens || self.holds_back() { 0 } else { self.inner.handle_train(train, sent) }
+    }
+}

@@ -1,0 +1,259 @@
+//! What endpoints hear of their links.
+//!
+//! An endpoint knows the link that it sends into, its local interface, and no other: what happens further on, and what the
+//! way back is like, it must infer, as in a real host. So the first forward link speaks to the senders (side 0) and the
+//! first link of the way back to the receivers (side 1). If nobody listens, nothing is asked and no alarm is set.
+
+use farlink_core::link::LinkState;
+use farlink_core::{Endpoint, LinkHint, PathId, Time};
+
+use super::path::Path;
+use super::timers::{Alarm, Kind, Timers};
+
+/// An endpoint that wants hints.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Listener {
+    pub(super) kind: u8,
+    pub(super) flow: u32,
+    /// When its flow starts: before, it is told but not asked to act.
+    pub(super) start: Time,
+}
+
+/// Who listens, per side, and what was told there.
+#[derive(Debug, Default)]
+pub(super) struct Hints {
+    listeners: [Vec<Listener>; 2],
+    told: [Option<LinkState>; 2],
+}
+
+impl Hints {
+    /// Notes which ends of a flow listen.
+    pub(super) fn add<E: Endpoint>(&mut self, kind: u8, ends: &(E, E), flow: usize, start: Time) {
+        for (side, end) in [&ends.0, &ends.1].into_iter().enumerate() {
+            if end.wants_hints() {
+                self.listeners[side].push(Listener { kind, flow: flow as u32, start });
+            }
+        }
+    }
+
+    /// Those who listen on one side.
+    pub(super) fn listeners(&self, side: usize) -> &[Listener] {
+        &self.listeners[side]
+    }
+
+    /// What to tell them now, in this order; sets the alarm of the next change. Nothing if nobody listens.
+    pub(super) fn news(
+        &mut self,
+        side: usize,
+        now: Time,
+        path: &mut Path,
+        timers: &mut Timers,
+    ) -> [Option<LinkHint>; 3] {
+        if self.listeners[side].is_empty() {
+            return [None; 3];
+        }
+        let link = path.local_link(side);
+        let state = link.state(now);
+        let next = link.next_change(now);
+        if next < Time::NEVER {
+            timers.push(next, Alarm { event: Kind::Link, kind: 0, side: side as u8, flow: 0 });
+        }
+        // At the start, nothing is taken for granted but that the link is up.
+        let told = self.told[side].replace(state);
+        let was_up = told.is_none_or(|told| told.up);
+        let same_rate = told.is_some_and(|told| told.rate == state.rate);
+        let only = PathId::ONLY;
+        [
+            (was_up && !state.up).then_some(LinkHint::Down(only)),
+            (!same_rate).then_some(LinkHint::Rate(only, state.rate)),
+            (!was_up && state.up).then_some(LinkHint::Up(only)),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use farlink_core::scenario::expand;
+    use farlink_core::trace::{MemoryTraces, Trace};
+    use serde_json::{Value, json};
+
+    use super::super::ear::{Heard, Manner, with};
+    use super::super::{NoTrace, RunResult, Setup, simulate};
+    use super::*;
+    use crate::resolve;
+
+    fn setup(scenario: &Value) -> Setup {
+        let rate = Trace::Rate { time_s: vec![0.0, 1.0, 1.5], rate_bps: vec![1e6, 0.0, 2e6], duration_s: 3.0 };
+        let delay = Trace::Delay { time_s: vec![0.0, 0.7], delay_s: vec![0.1, 0.03], duration_s: 2.0 };
+        let opportunity_s = (0..100).map(|i| f64::from(i) * 0.01).collect();
+        let delivery = Trace::Delivery { opportunity_s, bytes_per_opportunity: 1500, duration_s: 1.0 };
+        let traces = MemoryTraces::default().with("rate", rate).with("delay", delay).with("delivery", delivery);
+        resolve(&expand(scenario).unwrap().points[0].scenario, &traces).unwrap()
+    }
+
+    fn run(setup: &Setup, manner: Manner, seed: u64) -> (RunResult, Vec<Heard>) {
+        with(manner, || simulate(setup, seed, 0, &mut NoTrace, &|| false).expect("nobody stops it"))
+    }
+
+    /// Datagrams of 1000 bytes on the wire.
+    fn datagrams(per_second: f64, count: u32, link: Value) -> Value {
+        let traffic = json!({
+            "kind": "cbr", "rate_bps": per_second * 972.0 * 8.0, "payload_bytes": 972, "bytes": count * 972,
+        });
+        json!({
+            "duration_s": 20,
+            "link": link,
+            "transport": { "udp": { "kind": "udp" } },
+            "flow": { "data": { "transport": "udp", "traffic": traffic } },
+        })
+    }
+
+    /// When, to which side, and `D`, `U` or the rate in Mb/s.
+    fn said(heard: &[Heard]) -> Vec<(f64, usize, String)> {
+        let word = |hint| match hint {
+            LinkHint::Down(PathId::ONLY) => "down".to_owned(),
+            LinkHint::Up(PathId::ONLY) => "up".to_owned(),
+            LinkHint::Rate(PathId::ONLY, rate) => format!("{} Mb/s", rate.get() / 1e6),
+            LinkHint::Dropped { path: PathId::ONLY, token } => format!("dropped {token}"),
+            other => panic!("{other:?} was never promised"),
+        };
+        heard.iter().map(|&(at, side, hint)| (at.as_secs_f64(), side, word(hint))).collect()
+    }
+
+    #[test]
+    fn each_side_hears_of_its_own_first_link_at_the_instant() {
+        let outage = |from, to| json!({ "kind": "outage", "schedule": [[from, to]] });
+        let scenario = json!({
+            "duration_s": 5,
+            "path": ["near", "far"],
+            "hop": {
+                "near": { "rate_bps": { "kind": "rate-trace", "file": "rate" }, "delay_s": 0.1, "channel": outage(3.5, 3.75),
+                    "return": { "rate_bps": 3e6, "channel": outage(1.0, 2.0) } },
+                "far": { "rate_bps": 5e6, "delay_s": 0.1, "channel": outage(2.0, 3.0),
+                    "return": { "rate_bps": 4e6, "channel": outage(0.0, 2.5) } },
+            },
+            "transport": { "tcp": { "kind": "tcp", "segment_bytes": 1000 } },
+            // Hints come whether the flow has started or not.
+            "flow": { "data": { "transport": "tcp", "start_s": 2.75, "traffic": { "kind": "bulk" } } },
+        });
+        let (_, heard) = run(&setup(&scenario), Manner::Writes, 1);
+        let expected = [
+            (0.0, 0, "1 Mb/s"),
+            (0.0, 1, "down"),
+            (0.0, 1, "4 Mb/s"),
+            (1.0, 0, "down"), // a rate of zero
+            (1.5, 0, "2 Mb/s"),
+            (1.5, 0, "up"),
+            (2.5, 1, "up"),
+            (3.0, 0, "1 Mb/s"),
+            (3.5, 0, "down"),
+            (3.75, 0, "up"),
+            (4.0, 0, "down"),
+            (4.5, 0, "2 Mb/s"),
+            (4.5, 0, "up"),
+        ];
+        assert_eq!(said(&heard), expected.map(|(at, side, word)| (at, side, word.to_owned())));
+    }
+
+    #[test]
+    fn who_does_not_listen_hears_nothing() {
+        let link = json!({ "rate_bps": { "kind": "rate-trace", "file": "rate" }, "delay_s": 0.1 });
+        let (_, heard) = run(&setup(&datagrams(10.0, 100, link)), Manner::Deaf, 1);
+        assert_eq!(said(&heard), []);
+    }
+
+    /// Down from 1.1 to 1.6 s; a datagram takes 10 ms to send and is written each 250 ms, the last one at 1.5 s.
+    #[test]
+    fn an_endpoint_acts_on_a_hint_at_once() {
+        let outage = json!({ "kind": "outage", "schedule": [[1.1, 1.6]] });
+        let link = json!({ "rate_bps": 8e5, "delay_s": 0.1, "channel": outage });
+        let setup = setup(&datagrams(4.0, 7, link));
+        let (ignorant, _) = run(&setup, Manner::Writes, 1);
+        assert_eq!((ignorant.flows[0].delivered_packets, ignorant.flows[0].lost_packets), (5, 2));
+        let (waiting, _) = run(&setup, Manner::Waits, 1);
+        assert_eq!((waiting.flows[0].delivered_packets, waiting.flows[0].lost_packets), (7, 0));
+        assert_eq!(waiting.flows[0].finished, Some(Time::from_millis(1600 + 2 * 10 + 100)));
+    }
+
+    /// A datagram takes 1 s to send and is written each 500 ms; one may wait.
+    #[test]
+    fn a_full_queue_tells_at_once_which_packet_it_dropped() {
+        let link = json!({ "rate_bps": 8e3, "delay_s": 0.1, "queue_packets": 1 });
+        let setup = setup(&datagrams(2.0, 8, link));
+        let (run_, heard) = run(&setup, Manner::Tokens, 1);
+        let mut dropped = said(&heard);
+        dropped.retain(|(_, _, word)| word.starts_with("dropped"));
+        assert_eq!(dropped, [(1.5, 0, "dropped 4".into()), (2.5, 0, "dropped 6".into()), (3.5, 0, "dropped 8".into())]);
+        assert_eq!(run_.flows[0].lost_packets, 3);
+        // Without a token there is nothing to name it by.
+        assert!(said(&run(&setup, Manner::Writes, 1).1).iter().all(|(_, _, word)| !word.starts_with("dropped")));
+    }
+
+    fn links() -> Vec<Value> {
+        let outages = [
+            json!({ "kind": "outage", "schedule": [[0, 0.3], [2, 2.7], [2.7, 3]] }),
+            json!({ "kind": "outage", "period_s": 0.9, "down_s": 0.11 }),
+            json!({ "kind": "outage", "rate_per_s": 0.8, "down_s": 0.2 }),
+        ];
+        let ber = json!({ "kind": "ber", "ber": 2e-6 });
+        let mut links = Vec::new();
+        for outage in &outages {
+            links.push(json!({ "rate_bps": 2e6, "delay_s": 0.05, "channel": outage }));
+            links.push(json!({
+                "rate_bps": { "kind": "rate-trace", "file": "rate", "offset_s": "random" },
+                "delay_s": { "kind": "delay-trace", "file": "delay" }, "queue_packets": 20,
+                "channel": { "kind": "chain", "stages": [ber, outage, { "kind": "loss", "loss": 0.01 }] },
+                "return": { "rate_bps": 1e6, "channel": { "kind": "chain", "stages": [outage, ber] } },
+            }));
+            links.push(json!({
+                "rate_bps": { "kind": "rate-trace", "file": "delivery" }, "delay_s": 0.02, "queue_packets": 9,
+                "return": { "rate_bps": { "kind": "rate-trace", "file": "rate" }, "channel": outage },
+            }));
+        }
+        links
+    }
+
+    #[test]
+    fn who_ignores_hints_gets_the_same_results() {
+        let mut heard_of_changes = 0;
+        for (seed, link) in (0..).zip(links()) {
+            for variant in ["tahoe", "newreno", "sack"] {
+                for duration_s in [json!(8), Value::Null] {
+                    let file = json!({ "kind": "file", "bytes": 6e5 });
+                    let traffic = if duration_s.is_null() { file } else { json!({ "kind": "bulk" }) };
+                    let mut scenario = datagrams(20.0, 100, link.clone());
+                    scenario["duration_s"] = duration_s;
+                    scenario.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+                    scenario["measure"] = json!({ "warmup_s": 1.0 });
+                    scenario["transport"]["tcp"] = json!({ "kind": "tcp", "variant": variant, "segment_bytes": 1000 });
+                    scenario["flow"]["bulk"] =
+                        json!({ "transport": "tcp", "count": 2, "start_spread_s": 3, "traffic": traffic });
+                    let setup = setup(&scenario);
+                    let (deaf, _) = run(&setup, Manner::Deaf, seed);
+                    for manner in [Manner::Writes, Manner::Tokens] {
+                        let (listening, heard) = run(&setup, manner, seed);
+                        assert_eq!(listening.end, deaf.end, "{scenario:#}");
+                        assert_eq!(listening.return_bytes, deaf.return_bytes);
+                        assert_eq!(listening.peak_queue_bytes, deaf.peak_queue_bytes);
+                        assert_eq!(format!("{:?}", listening.flows), format!("{:?}", deaf.flows), "{scenario:#}");
+                        assert!(heard.is_sorted_by_key(|heard| heard.0));
+                        heard_of_changes += heard.len();
+                    }
+                }
+            }
+        }
+        assert!(heard_of_changes > 1000, "{heard_of_changes}");
+    }
+
+    /// An endpoint that depends on a hint, which is not allowed, and a link that changes for ever.
+    #[test]
+    fn a_run_without_duration_ends_when_only_links_change() {
+        let channel = json!({ "kind": "outage", "period_s": 10, "down_s": 5 });
+        let link = json!({ "rate_bps": 8e5, "delay_s": 0.1, "return": { "rate_bps": 8e5, "channel": channel }, "channel": channel });
+        let mut scenario = datagrams(4.0, 7, link);
+        scenario.as_object_mut().unwrap().remove("duration_s");
+        let (run, _) = run(&setup(&scenario), Manner::Waits, 1);
+        assert_eq!(run.flows[0].delivered_packets, 0);
+        assert_eq!(run.end, Time::from_millis(1500), "when the last datagram was written");
+    }
+}
