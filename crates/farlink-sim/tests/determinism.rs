@@ -52,7 +52,7 @@ fn the_stopping_rule_stops_at_the_same_run_on_any_number_of_threads() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20))]
+    #![proptest_config(ProptestConfig::with_cases(common::cases(20)))]
     #[test]
     fn any_scenario_gives_the_same_table_twice(scenario in scenarios()) {
         let mut scenario = scenario;

@@ -15,7 +15,7 @@ pub(crate) fn operations(bytes: &[u8]) {
     let [options, window, seed, program @ ..] = bytes else { return };
     let count = |n: u8| Count::new(f64::from(n)).expect("a whole number above 0");
     let config = TcpConfig {
-        variant: Variant::ALL[usize::from(options & 3)],
+        variant: Variant::ALL[usize::from(seed ^ options) % Variant::ALL.len()],
         handshake: options & 4 != 0,
         fin: options & 8 != 0,
         timestamps: options & 16 != 0,
