@@ -99,9 +99,10 @@ def _grid_figures(result: Result) -> Iterator[str]:
     summary, paths = result.summary(), result.grid_paths
     x_path = main_path(summary, paths)
     against = f" against {units.label(x_path)}" if x_path else ""
+    apart = " Points of different lines are set a little apart." if x_path else ""
     yield _figure(
         goodput(summary, paths), "goodput", f"Goodput{against}",
-        "Payload delivered in order, per second, with 95 % intervals. Points of different lines are set a little apart.",
+        f"Payload delivered in order, per second, with 95 % intervals.{apart}",
     )  # fmt: skip
     if any(entry["transfer_time_mean_s"]["mean"] for entry in summary):
         yield _figure(
