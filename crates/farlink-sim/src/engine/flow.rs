@@ -233,9 +233,15 @@ where
                 self.on_read(now, u64::from(payload));
                 now += train.gap;
             }
-        } else {
-            for n in 0..count {
-                self.on_arrival(now, &train.first.ahead(train.step, n), Time::ZERO);
+        } else if let Some(mut position) = train.first.stream_position() {
+            let mut index = self.pending_index(position);
+            for _ in 0..count {
+                if self.pending.get(index).is_none_or(|pending| pending.end.wrapping_sub(payload) != position) {
+                    index = self.pending_index(position); // not the next one after all
+                }
+                self.on_early(now, position, index);
+                index += 1;
+                position = position.wrapping_add(payload);
                 now += train.gap;
             }
         }
@@ -255,7 +261,17 @@ where
         if position == self.delivered_position {
             return;
         }
-        let index = self.pending.partition_point(|pending| pending.end.wrapping_sub(position) as i32 <= 0);
+        self.on_early(now, position, self.pending_index(position));
+    }
+
+    /// Where the first transmission of a position is among those not delivered.
+    fn pending_index(&self, position: u32) -> usize {
+        self.pending.partition_point(|pending| pending.end.wrapping_sub(position) as i32 <= 0)
+    }
+
+    /// Something arrived that is not next in order.
+    #[inline(always)]
+    fn on_early(&mut self, now: Time, position: u32, index: usize) {
         if let Some(pending) = self.pending.get_mut(index)
             && !pending.has_arrived
             && position.wrapping_sub(self.delivered_position) as i32 > 0

@@ -89,6 +89,7 @@ impl Connection<Virtual> {
         // What the application or the last segment must hear of is left to the usual way.
         let limit = self.window.max.min(self.writable_at);
         let is_usual = self.window.phase == Phase::Open
+            && self.window.nxt == self.window.max
             && !self.window.needs_look
             && !self.window.retransmit_first
             && ack > self.window.una
@@ -113,12 +114,12 @@ impl Connection<Virtual> {
             self.running.on_acknowledged(&mut self.window, acked);
             self.window.update(self.written_end);
             let nxt = self.window.nxt;
-            let mut released = 0;
-            while let Some(span) = self.window.next_clear()
-                && span.start + u64::from(span.len) <= solid_end
-            {
-                self.note_sent(now, span);
-                released += 1;
+            let released = self.window.release(solid_end);
+            if released > 0 {
+                // What every version does with new data outside recovery; see `note_sent`.
+                self.timed = self.timed.or(Some((nxt + u64::from(self.window.mss), now)));
+                self.last_sent = now;
+                self.peak_in_flight = self.peak_in_flight.max(self.window.max - ack);
             }
             match (released, &mut sent[..]) {
                 (1, [.., last]) if continues => {

@@ -145,6 +145,19 @@ impl Window {
         }
     }
 
+    /// Sends all full segments of new data below `end` that nothing stands in the way of; returns how many.
+    #[inline(always)]
+    pub(super) fn release(&mut self, end: u64) -> u32 {
+        let (mss, until) = (u64::from(self.mss), self.clear_until.min(end));
+        let mut count = 0;
+        while self.nxt + mss <= until {
+            self.nxt += mss;
+            count += 1;
+        }
+        self.max = self.max.max(self.nxt);
+        count
+    }
+
     #[inline]
     pub(super) fn mss_f64(&self) -> f64 {
         f64::from(self.mss)
