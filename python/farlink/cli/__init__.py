@@ -34,7 +34,7 @@ def _version(is_asked: bool) -> None:
 
 @app.callback()
 def main(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 (its callback does all there is to do)
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:

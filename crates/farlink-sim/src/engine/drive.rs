@@ -25,6 +25,8 @@ pub(super) struct World<'a, T> {
     pub(super) tracer: &'a mut T,
     /// Flows that have not ended.
     pub(super) open_flows: u64,
+    /// Events, and packets of trains.
+    pub(super) steps: u64,
 }
 
 impl<T: Tracer> World<'_, T> {
@@ -103,6 +105,7 @@ impl<T: Tracer> World<'_, T> {
         if count == 0 {
             return None;
         }
+        self.steps += u64::from(count);
         self.path.skip::<P>(link, count);
         if SIDE == 1 {
             flow.on_train(train, count);

@@ -182,7 +182,7 @@ pub fn simulate<T: Tracer>(
 ) -> Option<RunResult> {
     let mut engine = Engine {
         setup,
-        world: World { path: Path::new(setup, seed, run), timers: Timers::default(), tracer, open_flows: 0 },
+        world: World { path: Path::new(setup, seed, run), timers: Timers::default(), tracer, open_flows: 0, steps: 0 },
         hints: Hints::default(),
         now: Time::ZERO,
         seed,
@@ -253,11 +253,14 @@ impl<T: Tracer> Engine<'_, T> {
     fn execute(&mut self, is_stopped: &dyn Fn() -> bool) -> bool {
         let mut warmup = if self.setup.warmup > Time::ZERO { self.setup.warmup } else { Time::NEVER };
         let end = self.setup.duration;
-        let mut events: u64 = 0;
+        let mut next_look = STEPS_BETWEEN_LOOKS;
         loop {
-            events += 1;
-            if events.is_multiple_of(EVENTS_BETWEEN_LOOKS) && is_stopped() {
-                return false;
+            self.world.steps += 1;
+            if self.world.steps >= next_look {
+                next_look = self.world.steps + STEPS_BETWEEN_LOOKS;
+                if is_stopped() {
+                    return false;
+                }
             }
             let (link, arrival) = self.world.path.earliest();
             let alarm = self.world.timers.next();
@@ -300,5 +303,5 @@ fn before(time: Time) -> Time {
     Time::from_ps(time.as_ps() - 1)
 }
 
-/// So many events, some milliseconds, pass between two looks at whether to stop.
-const EVENTS_BETWEEN_LOOKS: u64 = 1 << 16;
+/// So many steps, some milliseconds, pass between two looks at whether to stop.
+const STEPS_BETWEEN_LOOKS: u64 = 1 << 16;
