@@ -80,8 +80,8 @@ fn check_flow(setup: &Setup, flow: &FlowResult, has_warmup: bool) -> Result<(), 
             prop_assert!(flow.delivered_packets + flow.lost_packets <= flow.sent_packets);
         }
         TransportSetup::Tcp(config) => {
-            let segments = config.receive_window_segments.unwrap_or(config.max_window_segments).whole();
-            let offered = segments * config.segment_bytes.whole();
+            let window = config.receive_window_segments.or(config.max_window_segments);
+            let offered = window.map_or(u64::MAX >> 34, |segments| segments.whole() * config.segment_bytes.whole());
             // The window field has 16 bits: the offer is rounded up to its unit. SYN and FIN take a number each.
             let unit = 1 << (0..14).find(|shift| offered >> shift <= 65_535).unwrap_or(14);
             let most = offered.div_ceil(unit) * unit + 2;
@@ -214,5 +214,20 @@ fn many_flows_have_a_distribution_of_delays_too() {
         for (flow, median) in flows.iter().zip(medians).filter(|(flow, _)| !flow.starts_with("bulk.")) {
             assert!((median / 0.0501 - 1.0).abs() < 0.02, "{flow} of {count}: {median} s");
         }
+    }
+}
+
+/// No other key has to follow the size of a segment.
+#[test]
+fn segments_of_any_size_work_with_the_default_windows() {
+    for segment_bytes in [1, 1460, 8960, 65_000] {
+        let scenario = scenario(&[
+            ("transport.tcp.segment_bytes", segment_bytes.into()),
+            ("flow.bulk.traffic", json!({ "kind": "file", "bytes": 200_000 })),
+            ("link.rate_bps", json!(1e8)),
+            ("link.queue_packets", Value::Null),
+        ]);
+        let run = once(&setup(&scenario), 1);
+        assert_eq!(run.flows[0].delivered_bytes, 200_000, "{segment_bytes}");
     }
 }

@@ -207,7 +207,7 @@ pub(crate) fn count(n: u64) -> Count {
 
 /// A connection of small segments, so that a few kilobytes make many; large enough windows.
 pub(crate) fn small(variant: Variant) -> TcpConfig {
-    TcpConfig { variant, segment_bytes: count(100), max_window_segments: count(30), ..TcpConfig::default() }
+    TcpConfig { variant, segment_bytes: count(100), max_window_segments: Some(count(30)), ..TcpConfig::default() }
 }
 
 /// Every option, and windows down to one segment.
@@ -225,7 +225,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
                 segment_bytes: count(segment_bytes),
                 initial_window_segments: count(initial_window),
                 initial_ssthresh_segments: ssthresh.map(count),
-                max_window_segments: count(max_window),
+                max_window_segments: Some(count(max_window)),
                 receive_window_segments: receive_window.map(count),
                 duplicate_ack_threshold: count(threshold),
                 limited_transmit,

@@ -23,7 +23,7 @@ pub(crate) fn operations(bytes: &[u8]) {
         limited_transmit: options & 64 != 0,
         recover_guard: options & 128 != 0,
         segment_bytes: count(7),
-        max_window_segments: count(1 + window % 16),
+        max_window_segments: Some(count(1 + window % 16)),
         receive_window_segments: Some(count(1 + window / 16)),
         ..TcpConfig::default()
     };

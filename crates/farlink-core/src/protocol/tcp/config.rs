@@ -13,6 +13,9 @@ const MOST_OPTION_BYTES: u16 = 40;
 /// Bytes that the timestamps option adds, with padding (RFC 7323, appendix A).
 const TIMESTAMPS_BYTES: u16 = 12;
 
+/// Largest window that RFC 7323 can express.
+const MAX_WINDOW_BYTES: u64 = 0xffff << 14;
+
 /// A TCP transport. Every key has a default, mostly that of the RFCs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -29,9 +32,9 @@ pub struct TcpConfig {
     pub initial_window_segments: Count,
     /// Initial slow-start threshold; arbitrarily high unless given (RFC 5681, section 3.1).
     pub initial_ssthresh_segments: Option<Count>,
-    /// Largest congestion window.
-    pub max_window_segments: Count,
-    /// Window that the receiver offers; `max_window_segments` unless given.
+    /// Largest congestion window; as much as a receiver can offer (RFC 7323, section 2.3: 1 GiB) unless given.
+    pub max_window_segments: Option<Count>,
+    /// Window that the receiver offers; the largest congestion window unless given.
     pub receive_window_segments: Option<Count>,
     /// Duplicate acknowledgements that mean a loss (RFC 5681, section 3.2).
     pub duplicate_ack_threshold: Count,
@@ -65,7 +68,7 @@ impl Default for TcpConfig {
             ack_bytes: None,
             initial_window_segments: count(10),
             initial_ssthresh_segments: None,
-            max_window_segments: count(1_000_000),
+            max_window_segments: None,
             receive_window_segments: None,
             duplicate_ack_threshold: count(3),
             limited_transmit: true,
@@ -133,9 +136,9 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
         let largest = (1 << 31) / self.segment_bytes.whole();
         for (key, window) in [
             ("max_window_segments", self.max_window_segments),
-            ("initial_window_segments", self.initial_window_segments),
+            ("initial_window_segments", Some(self.initial_window_segments)),
         ] {
-            if window.whole() >= largest {
+            if window.is_some_and(|window| window.whole() >= largest) {
                 let what = "the window holds 2 GiB or more, past what TCP's sequence numbers allow";
                 return Err(ScenarioError::new(key, what, format!("give less than {largest}")));
             }
@@ -152,6 +155,18 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
 }
 
 impl TcpConfig {
+    /// Largest congestion window, segments; at least one.
+    pub(super) fn largest_window(&self) -> u64 {
+        let most = MAX_WINDOW_BYTES / self.segment_bytes.whole();
+        self.max_window_segments.map_or(most.max(1), Count::whole)
+    }
+
+    /// Window that the receiver offers, bytes.
+    pub(super) fn offered_bytes(&self) -> u64 {
+        let segments = self.receive_window_segments.map_or(self.largest_window(), Count::whole);
+        segments.saturating_mul(self.segment_bytes.whole()).min(MAX_WINDOW_BYTES)
+    }
+
     /// Options come on top of the headers that a scenario gives: timestamps with every segment, SACK blocks as needed.
     fn check_options(&self) -> Result<(), ScenarioError> {
         const LARGEST_PACKET: u64 = 65_535;

@@ -92,9 +92,7 @@ impl<D: Payload> Connection<D> {
     }
 
     fn new(config: &TcpConfig, initial_seq: u32) -> Self {
-        let mss = config.segment_bytes.whole();
-        let offered = config.receive_window_segments.unwrap_or(config.max_window_segments).whole().saturating_mul(mss);
-        let offered = offered.min(MAX_WINDOW_BYTES);
+        let offered = config.offered_bytes();
         //= https://www.rfc-editor.org/rfc/rfc7323#section-2.3
         //# the shift count MUST be limited to 14
         let window_shift = (0..14).find(|shift| offered >> shift <= u64::from(u16::MAX)).unwrap_or(14);
@@ -539,9 +537,6 @@ impl<'a> Heard<'a> {
         }
     }
 }
-
-/// Largest window that RFC 7323 can express.
-const MAX_WINDOW_BYTES: u64 = 0xffff << 14;
 
 /// The timestamp clock ticks in milliseconds (RFC 7323, section 5.4).
 #[inline]

@@ -80,7 +80,7 @@ impl Window {
     pub(super) fn new(config: &TcpConfig, start: u64, peer_window: u64) -> Self {
         let mss = u32::try_from(config.segment_bytes.whole()).unwrap_or(u32::MAX);
         let bytes = |segments: u64| segments as f64 * f64::from(mss);
-        let cwnd_cap = bytes(config.max_window_segments.whole());
+        let cwnd_cap = bytes(config.largest_window());
         let initial_cwnd = bytes(config.initial_window_segments.whole()).min(cwnd_cap);
         Window {
             una: start,
