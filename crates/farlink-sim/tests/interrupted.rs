@@ -5,7 +5,8 @@ mod common;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{expanded, integer, real, run, scenario, set, text};
+use common::{expanded, integer, real, run, scenario, set, setup, text};
+use farlink_sim::engine::{NoTrace, simulate};
 use farlink_sim::{Options, Output, RunError, Table, trace_run};
 use serde_json::{Value, json};
 
@@ -82,6 +83,22 @@ fn a_long_run_is_given_up_halfway() {
     };
     let output = farlink_sim::run(&expanded(&study), &Options { threads: Some(1) }, &stop).unwrap();
     assert!(output.interrupted && results(&output.rows).is_empty());
+}
+
+/// On a fast link an event is a train of thousands of packets: what counts for looking up is packets.
+#[test]
+fn a_run_asks_whether_to_stop_however_long_its_trains_are() {
+    let scenario = scenario(&[
+        ("link.rate_bps", json!(1e9)),
+        ("link.queue_packets", Value::Null),
+        ("transport.tcp.max_window_segments", 10_000.into()),
+    ]);
+    let asked = AtomicU64::new(0);
+    let is_stopped = || asked.fetch_add(1, Ordering::Relaxed) == u64::MAX;
+    let run = simulate(&setup(&scenario), 1, 0, &mut NoTrace, &is_stopped).expect("nobody stops it");
+    let (packets, asked) = (run.flows[0].sent_packets, asked.into_inner());
+    assert!(packets > 1_000_000);
+    assert!(asked >= packets / 100_000, "asked {asked} times in {packets} packets");
 }
 
 #[test]

@@ -70,7 +70,7 @@ impl<T: Tracer> World<'_, T> {
             if let Some((plain, sent)) = self.path.peek_plain::<P>(link)
                 && flow.ends[SIDE].handle_plain(now, &plain)
             {
-                self.path.drop_front::<P>(link);
+                self.path.skip::<P>(link, 1);
                 if SIDE == 1 {
                     flow.on_arrival(now, &plain, sent);
                 }
@@ -122,7 +122,7 @@ impl<T: Tracer> World<'_, T> {
         Some(last)
     }
 
-    /// As [`pump`](Self::pump), as long as what is sent is plain.
+    /// As [`pump_seldom`](Self::pump_seldom), as long as what is sent is plain.
     #[inline(always)]
     fn pump_plain<const SIDE: usize, P: OnLink, E: Runs<P>>(&mut self, flow: &mut Flow<E>, index: u32, now: Time) {
         if SIDE == 1 {

@@ -221,23 +221,15 @@ impl Path {
             }
             arrived.rx.integrity = integrity;
         }
-        self.drop_front::<P>(link);
+        self.skip::<P>(link, 1);
         arrived
     }
 
-    /// Takes one packet off a link.
-    #[inline(always)]
-    pub(super) fn drop_front<P: OnLink>(&mut self, link: usize) {
-        let under_way = &mut self.legs[link].under_way;
-        if under_way.order.front().is_some_and(|head| head.count > 1) {
-            return self.skip::<P>(link, 1);
-        }
-        P::ring(under_way).packets.drop_front();
-        under_way.order.drop_front();
-        self.heads[link] = under_way.order.front().map_or(Time::NEVER, |head| head.arrival);
-    }
-
-    /// Takes so many packets of the train at a link's head off the link.
+    /// Takes so many packets of the train at a link's head off the link; a single packet is a train of one.
+    ///
+    /// # Panics
+    /// If nothing is under way.
+    #[inline]
     pub(super) fn skip<P: OnLink>(&mut self, link: usize, count: u32) {
         let under_way = &mut self.legs[link].under_way;
         let head = under_way.order.front_mut().expect("the link has a head");

@@ -16,6 +16,12 @@ impl Connection<Virtual> {
         !(self.sizes.has_timestamps || self.sizes.uses_sack && self.rx.has_gaps())
     }
 
+    /// Neither the segment nor what it meets has to do with the beginning or the end of the connection.
+    #[inline(always)]
+    fn is_usual(&self, plain: &PlainSegment) -> bool {
+        plain.flags == Flags::ACK && self.state == State::Established && !self.rx.has_early_fin()
+    }
+
     #[inline(always)]
     fn plain_segment(&self, start: u64, header_bytes: u16, payload_bytes: u32) -> PlainSegment {
         PlainSegment {
@@ -51,7 +57,7 @@ impl Connection<Virtual> {
         train.count
     }
 
-    /// Data.
+    /// Data: at once if it is in order, in turn if it lies behind a gap.
     fn receive_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
         let &Train { ref first, count, at, gap, .. } = train;
         let start = Self::unwrap(first.seq, self.peer_initial_seq, self.rx.next);
@@ -83,7 +89,7 @@ impl Connection<Virtual> {
         count
     }
 
-    /// Acknowledgements.
+    /// Acknowledgements: of new data while no loss is being repaired, without what each has in common; others in turn.
     fn acknowledge_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
         let mut ack = Self::unwrap(train.first.ack, self.initial_seq, self.window.una);
         // What the application or the last segment must hear of is left to the usual way.
@@ -156,8 +162,7 @@ impl Express for Connection<Virtual> {
 
     #[inline(always)]
     fn handle_plain(&mut self, now: Time, plain: &PlainSegment) -> bool {
-        let is_usual = plain.flags == Flags::ACK && self.state == State::Established && !self.rx.has_early_fin();
-        if !is_usual || self.sizes.has_timestamps {
+        if !self.is_usual(plain) || self.sizes.has_timestamps {
             return false;
         }
         self.handle_acknowledgement(now, &Heard::plain(plain));
@@ -200,8 +205,7 @@ impl Express for Connection<Virtual> {
     }
 
     fn handle_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
-        let is_plain = train.first.flags == Flags::ACK && self.state == State::Established && !self.rx.has_early_fin();
-        if !is_plain || !self.speaks_plainly() || !self.events.is_empty() {
+        if !self.is_usual(&train.first) || !self.speaks_plainly() || !self.events.is_empty() {
             0
         } else if train.first.payload_bytes > 0 {
             self.receive_train(train, sent)
