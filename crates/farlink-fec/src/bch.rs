@@ -1,0 +1,1 @@
+//! Binary BCH codes: a code per packet that mends up to t wrong bits.

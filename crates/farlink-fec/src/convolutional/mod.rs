@@ -1,0 +1,8 @@
+//! Convolutional codes.
+
+mod code;
+mod ending;
+pub mod parallel;
+
+pub use code::{Code, CodeError};
+pub use ending::Ending;

@@ -1,0 +1,1 @@
+//! Viterbi decoding of many frames at once, one in each SIMD lane.

@@ -1,0 +1,1 @@
+//! Packet erasure codes.

@@ -1,0 +1,1 @@
+//! Error rates by simulation.

@@ -1,0 +1,1 @@
+//! Reed-Solomon codes over GF(256).

@@ -1,0 +1,1 @@
+//! Modulation and coding together: what a link does to its bits.
