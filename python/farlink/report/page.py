@@ -47,8 +47,8 @@ def write_report(result: Result, path: str | Path, *, command: str | None = None
 def render_report(result: Result, *, command: str | None = None) -> str:
     """The report's HTML; see `write_report`."""
     overview, full = _overview_table(result), _full_table(result)
-    template = Template(resources.files("farlink.report").joinpath("page.html").read_text(encoding="utf-8"))
-    return template.substitute(
+    return filled(
+        "page.html",
         title=_text(result.scenario.title),
         lead=_lead(result),
         facts="".join(f"<div><dt>{_text(k)}</dt><dd>{_text(v)}</dd></div>" for k, v in _facts(result)),
@@ -61,6 +61,13 @@ def render_report(result: Result, *, command: str | None = None) -> str:
         version=_text(result.version),
         seed=result.seed,
     )
+
+
+def filled(template: str, **parts: object) -> str:
+    """A page of this package with its parts put in, and the style that all of them share."""
+    folder = resources.files("farlink.report")
+    text, style = (folder.joinpath(name).read_text(encoding="utf-8") for name in (template, "style.css"))
+    return Template(text).substitute(parts, style=style)
 
 
 def _lead(result: Result) -> str:
@@ -100,19 +107,19 @@ def _grid_figures(result: Result) -> Iterator[str]:
     x_path = main_path(summary, paths)
     against = f" against {units.label(x_path)}" if x_path else ""
     apart = " Points of different lines are set a little apart." if x_path else ""
-    yield _figure(
+    yield figure_element(
         goodput(summary, paths), "goodput", f"Goodput{against}",
         f"Payload delivered in order, per second, with 95 % intervals.{apart}",
     )  # fmt: skip
     if any(entry["transfer_time_mean_s"]["mean"] for entry in summary):
-        yield _figure(
+        yield figure_element(
             against_grid(summary, paths, "transfer_time_mean_s"),
             "transfer",
             f"Transfer time{against}",
             "Mean time from the moment a transfer is asked for to its last byte.",
         )
     if any(entry["delay_mean_s"]["mean"] for entry in summary):
-        yield _figure(
+        yield figure_element(
             delay(summary, paths), "delay", f"Delay{against}",
             "Mean time from a segment’s first transmission to its delivery in order, waiting for repeats included.",
         )  # fmt: skip
@@ -129,20 +136,20 @@ def _run_figures(result: Result) -> Iterator[str]:
     names = _differences(runs) if is_compared else None
     place = shown.name.removesuffix("run 0").removesuffix(", ")
     yield f"<p>The first run{_text(f' at {place}' if place else '')}, packet by packet.</p>"
-    yield _figure(
+    yield figure_element(
         window(runs, names=names, span_s=window_span_s(runs)), "window",
         "Congestion window" + (" of each version" if is_compared else ""),
         "What the sender allows itself to have in flight, and the threshold between slow start and congestion avoidance. "
         "Ticks on the time axis are segments sent again.",
     )  # fmt: skip
     span_s = recovery_span_s(shown)
-    yield _figure(
+    yield figure_element(
         sequence(shown, span_s=span_s), "sequence", f"Time and sequence: {shown.name}",
         "A few round trips around the first recovery. The slope is the rate; the distance from a dot to the green line on its "
         "right is the round trip; a flat green line is a sender that waits for a repeat.",
     )  # fmt: skip
     if len(shown.select("rtt")[0]):
-        yield _figure(
+        yield figure_element(
             round_trip(shown, span_s=window_span_s([shown])), "roundtrip", "Round-trip time and bytes in flight",
             "The round trip as the sender measures it, queues included.",
         )  # fmt: skip
@@ -213,7 +220,8 @@ def _details(summary: str, content: str) -> str:
     return f'<details><summary>{_text(summary)}</summary><div class="scroll">{content}</div></details>'
 
 
-def _figure(figure: Figure, name: str, heading: str, caption: str) -> str:
+def figure_element(figure: Figure, name: str, heading: str, caption: str) -> str:
+    """A figure with heading and caption, as HTML; `name` tells its identifiers from those of others on the page."""
     svg = to_svg(figure, name).replace("<svg ", f'<svg aria-label="{_text(heading)}" ', 1)
     return f"<figure><h3>{_text(heading)}</h3>{svg}<figcaption>{_text(caption)}</figcaption></figure>"
 
