@@ -31,8 +31,8 @@ def load(key: str) -> Paper:
 
     Examples
     --------
-    >>> load("brodbekier").items[0].key
-    'table-1'
+    >>> load("brodbekier").key
+    'brodbekier'
     """
     if key not in PAPERS:
         raise PaperError(f"no paper {key!r}", _remedy(key, PAPERS))

@@ -229,6 +229,7 @@ PAPER = Paper(
     items=(
         Item("equation-1", "Packet loss by equation (1) at BER 1e-4", 2, equation_1),
         Item("figure-2", "Throughput of four TCP versions against BER, independent errors", 20, figure_2),
+        Item("figure-5", "STP, Tahoe and SACK, independent errors and bursts", 0, None, "farlink has no STP"),
     ),
     setting=(
         "The rate of the link is not printed: 1 Mb/s, which a window of 70 packets of 1000 bytes fills (1.12 Mb/s).",

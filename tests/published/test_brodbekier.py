@@ -1,0 +1,72 @@
+"""Brodbekier et al., with few runs: what the paper prints in words holds already."""
+
+from __future__ import annotations
+
+import pytest
+
+from farlink import papers
+from farlink.papers.check import Verdict
+from farlink.papers.item import Outcome, Workbench
+
+PAPER = papers.load("brodbekier")
+
+
+@pytest.fixture(scope="module")
+def figure_2() -> Outcome:
+    return computed("figure-2")
+
+
+def computed(key: str) -> Outcome:
+    (outcome,) = Workbench(quick=True).outcomes([PAPER.item(key)])
+    return outcome
+
+
+def checks_of(outcome: Outcome, words: str) -> list:
+    found = [check for check in outcome.checks if words in check.cell]
+    assert found
+    return found
+
+
+@pytest.mark.published("Brodbekier, figure 2: throughput reducing to half when BER is around 1e-7")
+def test_throughput_is_half_around_1e_7(figure_2):
+    checks = checks_of(figure_2, "the throughput is half")
+
+    assert len(checks) == 4
+    for check in checks:
+        assert check.verdict is Verdict.AGREES, check
+        assert 0.5e-7 < check.value.mean < 2e-7
+
+
+@pytest.mark.published("Brodbekier, figure 2: errors affect the performance for BER values above 1e-8")
+def test_throughput_falls_above_1e_8(figure_2):
+    for check in checks_of(figure_2, "a tenth") + checks_of(figure_2, "share of the error-free"):
+        assert check.verdict is Verdict.AGREES, check
+
+
+@pytest.mark.published("Brodbekier, figure 2: except for TCP Tahoe which performs lightly worse")
+def test_tahoe_is_slightly_worse(figure_2):
+    for check in checks_of(figure_2, "Tahoe over the mean"):
+        assert 0.8 < check.value.mean < 1
+        assert check.value.high < 1, check
+
+
+@pytest.mark.published("Brodbekier, section V: a packet loss rate of 0.45 at BER 1e-4")
+def test_packet_loss_of_0_45_is_a_misprint():
+    checks = computed("equation-1").checks
+
+    assert [check.engine for check in checks] == ["formula", "packet"]
+    for check in checks:
+        assert check.value.mean == pytest.approx(0.5507, abs=0.003)
+        assert check.verdict is Verdict.MISPRINT
+
+
+def test_the_scenarios_that_were_run_can_be_run_again(figure_2):
+    import tomllib
+
+    from farlink import engines, scenario
+
+    (kept,) = figure_2.scenarios.values()
+    again = scenario.from_data(tomllib.loads(kept.to_toml()))
+
+    assert again.points() == kept.points()
+    assert engines.run(again, set={"duration_s": 10}, runs=1).finished_runs == len(kept.points())

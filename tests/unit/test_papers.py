@@ -1,0 +1,101 @@
+"""Verdicts, and that every paper of the registry is what the command needs."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from farlink import papers
+from farlink.papers.check import Check, Verdict, claim, claimed, number
+from farlink.papers.estimate import Estimate, crossing, ratio
+from farlink.papers.item import Interrupted, Item, Workbench
+
+CHECK_KEYS = ["paper", "item", "cell", "printed", "engine", "value", "ci95", "verdict", "note"]
+
+
+@pytest.mark.parametrize(
+    ("mean", "half_width", "verdict"),
+    [
+        (2.70, 0.01, Verdict.AGREES),
+        (2.75, 0.0, Verdict.AGREES),
+        (2.76, 0.0, Verdict.DIFFERS),
+        (2.80, 0.049, Verdict.DIFFERS),
+        (2.80, 0.05, Verdict.AGREES),
+        (2.80, 0.06, Verdict.UNDECIDED),
+        (2.70, 3.0, Verdict.UNDECIDED),
+        (2.70, math.nan, Verdict.UNDECIDED),
+        (math.nan, 0.0, Verdict.UNDECIDED),
+    ],
+)
+def test_printed_digits_are_the_tolerance(mean, half_width, verdict):
+    assert number(Estimate(mean, half_width), "2.7") is verdict
+
+
+def test_relative_tolerance_widens_the_band():
+    assert number(Estimate(5.9, 0.1), "5.4") is Verdict.DIFFERS
+    assert number(Estimate(5.9, 0.1), "5.4", relative=0.1) is Verdict.AGREES
+
+
+@pytest.mark.parametrize(
+    ("mean", "half_width", "verdict"),
+    [
+        (0.5, 0.1, Verdict.AGREES),
+        (0.5, 0.2, Verdict.UNDECIDED),
+        (0.75, 0.1, Verdict.UNDECIDED),
+        (0.85, 0.1, Verdict.DIFFERS),
+        (0.2, 0.1, Verdict.DIFFERS),
+        (0.5, math.nan, Verdict.UNDECIDED),
+    ],
+)
+def test_claim_holds_if_the_whole_interval_does(mean, half_width, verdict):
+    assert claim(Estimate(mean, half_width), at_least=0.35, at_most=0.65) is verdict
+
+
+def test_the_cause_is_named_only_where_something_differs():
+    wrong, right = (claimed("i", "c", "p", Estimate(x), at_least=1, rule="rule", cause="cause") for x in (0.5, 1.5))
+
+    assert wrong.note == "rule; cause"
+    assert right.note == "rule"
+
+
+def test_a_check_as_json_has_the_keys_of_the_contract():
+    check = Check("table-1", "K = 4", 2.7, "monte-carlo", Estimate(2.8, math.nan), Verdict.DIFFERS, "why")
+
+    content = check.to_dict("brodbekier")
+
+    assert list(content) == CHECK_KEYS
+    assert content["verdict"] == "differs"
+    assert content["ci95"] is None
+
+
+def test_a_ratio_to_nothing_is_unknown():
+    assert math.isnan(ratio(Estimate(1.0), Estimate(0.0)).mean)
+
+
+def test_a_curve_that_does_not_fall_so_far_has_no_crossing():
+    assert math.isnan(crossing([(1e-8, Estimate(1.0)), (1e-7, Estimate(0.8))], 0.5).mean)
+
+
+@pytest.mark.parametrize("key", papers.PAPERS)
+def test_papers_of_the_registry_are_complete(key):
+    paper = papers.load(key)
+
+    keys = [item.key for item in paper.items]
+    assert paper.key == key
+    assert len(set(keys)) == len(keys)
+    assert papers.ready_items(paper)
+    for item in paper.items:
+        assert (item.compute is None) == bool(item.not_yet), f"{item.key} is either computed, or it says why not"
+
+
+def test_items_before_an_interrupt_are_kept():
+    def stopped(_bench):
+        raise KeyboardInterrupt
+
+    first, second = Item("first", "", 1, lambda _bench: ([], [])), Item("second", "", 1, stopped)
+
+    outcomes = Workbench().outcomes([first, second])
+    assert next(outcomes).item is first
+    with pytest.raises(Interrupted):
+        next(outcomes)
