@@ -2,6 +2,7 @@
 # make test     install what the tests need, and run all of them
 # make bench    speed and memory beside ns-2 and ns-3
 # make peers    the same scenarios in ns-2 and ns-3, cell by cell
+# make papers   published tables and figures beside ours, and their pages in docs/validation
 # make soak     the tests again, with many more random cases
 # make docs     write the generated pages, tables and pictures of the documentation anew
 # make fmt      format Rust and Python
@@ -15,7 +16,7 @@ SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -n
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run test install test-tools bench peers soak docs fmt clean
+.PHONY: help run test install test-tools bench peers papers soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -37,6 +38,9 @@ bench: test-tools
 peers: test-tools
 	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev
 	@FARLINK_PEERS=all $(BIN)/python -m pytest tests/peers
+
+papers: test-tools
+	@$(BIN)/python docs/papers.py
 
 soak: test-tools
 	@PROPTEST_CASES=20000 .ci/checks

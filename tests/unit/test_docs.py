@@ -16,6 +16,7 @@ import pytest
 from tests.conftest import ROOT
 
 import farlink
+from farlink import papers
 from farlink.scenario import from_data
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -129,3 +130,15 @@ def test_index_names_every_page():
 
     pages = {str(page.relative_to(ROOT / "docs")) for page in ROOT.glob("docs/*/*.md")} | {"glossary.md"}
     assert sorted(page for page in pages if f"({page})" not in index) == []
+
+
+@pytest.mark.parametrize("key", papers.PAPERS)
+def test_page_of_a_paper_has_every_item(key):
+    paper = papers.load(key)
+    page = (ROOT / "docs" / "validation" / f"{key}.md").read_text(encoding="utf-8")
+
+    assert paper.title in page
+    for item in paper.items:
+        assert (f"- {item.key}, {item.title}: {item.not_yet}" if item.not_yet else f"## {item.key}\n\n{item.title}.") in page
+    for sentence in paper.setting:
+        assert sentence in " ".join(page.split())

@@ -1,0 +1,106 @@
+"""Write the validation page and the pictures of every paper: `make papers`, or `python docs/papers.py KEY ...` for some.
+
+A page is `docs/validation/KEY.md`; its pictures are `docs/pictures/KEY-ITEM.svg`.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from farlink import papers
+from farlink.cli.progress import progress_bar
+from farlink.papers.check import Check, Verdict
+from farlink.papers.item import Outcome, Paper, Workbench
+from farlink.plot.style import to_svg
+
+ROOT = Path(__file__).resolve().parent.parent
+PICTURES = ROOT / "docs" / "pictures"
+
+
+def main(keys: list[str]) -> None:
+    """Compute the papers and write their pages."""
+    for key in keys or list(papers.PAPERS):
+        paper = papers.load(key)
+        outcomes = list(Workbench(watch=progress_bar).outcomes(papers.ready_items(paper)))
+        page = ROOT / "docs" / "validation" / f"{key}.md"
+        page.write_text(page_of(paper, outcomes), encoding="utf-8")
+        print(page.relative_to(ROOT))
+        for outcome in outcomes:
+            for drawing in outcome.drawings:
+                picture = PICTURES / picture_name(paper, drawing.name)
+                svg = to_svg(drawing.draw(), drawing.name).replace("<svg ", '<svg style="background: white" ', 1)
+                picture.write_text(svg, encoding="utf-8")
+                print(picture.relative_to(ROOT))
+
+
+def picture_name(paper: Paper, drawing: str) -> str:
+    """File of a picture."""
+    return f"{paper.key}-{drawing}.svg"
+
+
+def page_of(paper: Paper, outcomes: list[Outcome]) -> str:
+    """The page of a paper."""
+    checks = [check for outcome in outcomes for check in outcome.checks]
+    counts = [(sum(check.verdict is verdict for check in checks), str(verdict)) for verdict in Verdict]
+    summary = ", ".join(f"{count} {verdict}" for count, verdict in counts if count)
+    lines = [
+        f"<!-- Written by docs/papers.py (`make papers`) from `farlink papers {paper.key}`. -->",
+        f"# {paper.title}",
+        "",
+        wrapped(f"{paper.authors}. What is printed, beside what farlink computes: {len(checks)} checks, {summary}."),
+        "",
+        f"    farlink papers {paper.key} --report {paper.key}.html",
+        "",
+        wrapped(
+            "A number agrees if it is within the printed digits or the tolerance that its rule states; a claim in words is put as "
+            "bounds on a number, and agrees if the whole 95 % interval lies within them. ± is the half-width of that interval."
+        ),
+        "",
+        "## What the paper leaves open",
+        "",
+        *(wrapped(f"- {sentence}", "  ") for sentence in paper.setting),
+        "",
+    ]
+    for outcome in outcomes:
+        lines += section(paper, outcome)
+    lines += ["## Not yet", ""]
+    lines += [f"- {item.key}, {item.title}: {item.not_yet}" for item in paper.items if item.not_yet]
+    return "\n".join(lines) + "\n"
+
+
+def section(paper: Paper, outcome: Outcome) -> Iterator[str]:
+    """Tables and pictures of an item."""
+    yield f"## {outcome.item.key}"
+    yield ""
+    yield f"{outcome.item.title}."
+    yield ""
+    for drawing in outcome.drawings:
+        yield f"![{drawing.heading}](../pictures/{picture_name(paper, drawing.name)})"
+        yield ""
+        yield wrapped(drawing.caption)
+        yield ""
+    yield "| what | printed | farlink | verdict |"
+    yield "|---|---|--:|---|"
+    yield from map(row, outcome.checks)
+    yield ""
+    rules = dict.fromkeys(check.note for check in outcome.checks)
+    yield from (wrapped(f"- {rule}", "  ") for rule in rules)
+    yield ""
+
+
+def row(check: Check) -> str:
+    """A line of the table."""
+    verdict = str(check.verdict) if check.verdict is Verdict.AGREES else f"**{check.verdict}**"
+    return f"| {check.cell} | {check.printed} | {check.shown} | {verdict} |"
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """Text in lines of at most 128 characters."""
+    return textwrap.fill(text, 128, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

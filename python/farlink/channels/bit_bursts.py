@@ -1,0 +1,106 @@
+"""Bursts of wrong bits: how long they are depends on how many right bits end one, so that number is always said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from farlink.channels.trace import Trace
+from farlink.errors import TraceError
+
+_Z_95 = 1.959964
+
+
+@dataclass(frozen=True)
+class BitBursts:
+    """Bursts of a bit-error trace.
+
+    Attributes
+    ----------
+    gap_bits
+        A run of at least so many right bits ends a burst.
+    bursts
+        How many there are.
+    length_mean_bits
+        Mean length, from the first wrong bit to the last, in bits; NaN without bursts.
+    length_ci95_bits
+        Half-width of its 95 % interval; NaN for fewer than two bursts.
+    errors_mean
+        Mean number of wrong bits in a burst.
+    single
+        Share of the bursts that are one wrong bit alone.
+    longest_bits
+        Length of the longest.
+    distance_mean_bits
+        Mean number of right bits between two bursts; NaN for fewer than two.
+    ber
+        Share of wrong bits in the trace.
+    """
+
+    gap_bits: int
+    bursts: int
+    length_mean_bits: float
+    length_ci95_bits: float
+    errors_mean: float
+    single: float
+    longest_bits: int
+    distance_mean_bits: float
+    ber: float
+
+
+def burst_statistics(trace: Trace, gap_bits: int) -> BitBursts:
+    """Statistics of the bursts of wrong bits.
+
+    Parameters
+    ----------
+    trace
+        A trace of kind ``"bit-errors"``.
+    gap_bits
+        A run of at least so many right bits ends a burst; at least 1.
+
+    Raises
+    ------
+    TraceError
+        If it is another kind of trace, or `gap_bits` is below 1.
+
+    Notes
+    -----
+    The interval takes the lengths of bursts as independent of each other.
+
+    Examples
+    --------
+    >>> trace = Trace("bit-errors", {"position": [10, 12, 13, 40], "bits": 100})
+    >>> found = burst_statistics(trace, gap_bits=3)
+    >>> found.bursts, found.length_mean_bits, found.errors_mean
+    (2, 2.5, 2.0)
+    >>> burst_statistics(trace, gap_bits=1).bursts
+    3
+    """
+    if trace.kind != "bit-errors":
+        raise TraceError(f"a {trace.kind} trace has no wrong bits", "give a trace of kind bit-errors")
+    if gap_bits < 1:
+        raise TraceError(f"gap of {gap_bits} bits", "at least one right bit ends a burst")
+    position = trace["position"].astype(np.int64)
+    bits = int(trace["bits"])
+    if position.size == 0:
+        nan = float("nan")
+        return BitBursts(gap_bits, 0, nan, nan, nan, nan, 0, nan, 0.0)
+    right_between = np.diff(position) - 1
+    first = np.flatnonzero(np.concatenate(([True], right_between >= gap_bits)))
+    last = np.append(first[1:] - 1, position.size - 1)
+    lengths = position[last] - position[first] + 1
+    errors = last - first + 1
+    deviation = float(lengths.std(ddof=1)) if lengths.size > 1 else float("nan")
+    distances = right_between[right_between >= gap_bits]
+    return BitBursts(
+        gap_bits=gap_bits,
+        bursts=int(lengths.size),
+        length_mean_bits=float(lengths.mean()),
+        length_ci95_bits=_Z_95 * deviation / float(np.sqrt(lengths.size)),
+        errors_mean=float(errors.mean()),
+        single=float((errors == 1).mean()),
+        longest_bits=int(lengths.max()),
+        distance_mean_bits=float(distances.mean()) if distances.size else float("nan"),
+        ber=position.size / bits,
+    )
