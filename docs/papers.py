@@ -55,7 +55,7 @@ def page_of(paper: Paper, outcomes: list[Outcome]) -> str:
         f"    farlink papers {paper.key} --report {paper.key}.html",
         "",
         wrapped(
-            "A number agrees if it is within the printed digits or the tolerance that its rule states; a claim in words is put as "
+            "A number agrees if it is within the printed digits or the tolerance of its rule; a claim in words is put as "
             "bounds on a number, and agrees if the whole 95 % interval lies within them. ± is the half-width of that interval."
         ),
         "",
