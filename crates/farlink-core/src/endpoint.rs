@@ -1,5 +1,6 @@
 //! The contract of every protocol: typed packets in, typed packets out, time as an argument.
 
+use crate::correction::PacketCode;
 use crate::event::Event;
 use crate::payload::Payload;
 use crate::time::Time;
@@ -103,11 +104,23 @@ pub enum LinkHint {
     },
 }
 
-/// Positions of wrong bits in a packet as sent, in ascending order; bit 0 is the first on the wire.
+/// What the link did to a packet, and what a code around it can do about that.
 #[derive(Clone, Copy, Debug)]
 pub struct Damage<'a> {
-    /// Wrong bits.
+    /// Positions of wrong bits in the packet as sent, in ascending order; bit 0 is the first on the wire.
     pub bits: &'a [u32],
+    /// The code around the packet.
+    pub code: PacketCode,
+}
+
+impl Damage<'_> {
+    /// What is left of a packet of `wire_bytes` whose checksum covers all of it: everything, or nothing.
+    pub fn all_or_nothing(&self, wire_bytes: u32) -> Option<Integrity> {
+        match self.code.mends(wire_bytes, self.bits)? {
+            0 => Some(Integrity::Intact),
+            bits => Some(Integrity::Mended { bits }),
+        }
+    }
 }
 
 /// A typed packet: knows its length on the wire and what damage does to it.

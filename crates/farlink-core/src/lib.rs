@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod channel;
+pub mod correction;
 pub mod endpoint;
 pub mod event;
 pub mod express;
@@ -23,6 +24,7 @@ pub mod trace;
 pub mod units;
 pub mod wire;
 
+pub use correction::PacketCode;
 pub use endpoint::{Class, Damage, Ecn, Endpoint, Integrity, LinkHint, Packet, PathId, Rx, Stream, Transmit};
 pub use event::Event;
 pub use express::{Express, PlainPacket, Train};

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::net::SocketAddrV4;
 
+use farlink_core::PacketCode;
 use farlink_core::endpoint::{Damage, Ecn, Integrity, Packet};
 use farlink_core::payload::Virtual;
 use farlink_core::protocol::tcp::{Flags, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
@@ -92,7 +93,7 @@ fn check_burst<P: Codec>(packet: &P, envelope: &Envelope, burst: (Index, u32)) -
     let in_window = (0..CERTAIN_WINDOW_BITS).filter(|i| burst.1 >> i & 1 == 1);
     let wrong_bits: Vec<u32> = in_window.map(|i| start + i).filter(|&bit| bit < bits).collect();
 
-    let inspected = packet.inspect(&Damage { bits: &wrong_bits });
+    let inspected = packet.inspect(&Damage { bits: &wrong_bits, code: PacketCode::None });
     prop_assert_eq!(decoded_integrity::<P>(bytes, &wrong_bits), inspected, "{:?}", wrong_bits);
     Ok(())
 }
@@ -217,6 +218,6 @@ fn exchanged_words_escape_the_checksum() {
     let bytes = encoded(&segment, &Envelope::simulated(0));
     let wrong_bits = [40 * 8 + 15, 40 * 8 + 31];
 
-    assert_eq!(segment.inspect(&Damage { bits: &wrong_bits }), None);
+    assert_eq!(segment.inspect(&Damage { bits: &wrong_bits, code: PacketCode::None }), None);
     assert_eq!(decoded_integrity::<Segment<Vec<u8>>>(bytes, &wrong_bits), Some(Integrity::Intact));
 }

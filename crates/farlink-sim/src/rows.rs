@@ -118,6 +118,7 @@ fn row(
         "delay_p50_s" => quantile(0.5),
         "delay_p99_s" => quantile(0.99),
         "loss_fraction" => ratio(sum(|flow| flow.lost_packets), sum(|flow| flow.sent_packets)),
+        "mended_fraction" => ratio(sum(|flow| flow.mended_packets), sum(|flow| flow.sent_packets)),
         "timeouts" => sum(|flow| flow.timeouts),
         "duration_s" => duration_s,
         "peak_reorder_bytes" => most(|flow| flow.peak_reorder_bytes),

@@ -26,12 +26,14 @@ crate::registry::registry! {
 }
 
 /// A packet has at most 65,535 bytes (the length field of IP).
+pub(crate) const LARGEST_PACKET: u64 = 65_535;
+
+/// Checks that a full packet is no longer than [`LARGEST_PACKET`].
 fn check_packet_size(header: Count, payload: Count) -> Result<(), ScenarioError> {
-    const LARGEST: u64 = 65_535;
     let bytes = header.whole() + payload.whole();
-    if bytes <= LARGEST {
+    if bytes <= LARGEST_PACKET {
         return Ok(());
     }
     let what = format!("{} with header_bytes = {} make a packet of {bytes} bytes", payload.get(), header.get());
-    Err(ScenarioError::new("segment_bytes", what, format!("packets have at most {LARGEST} bytes")))
+    Err(ScenarioError::new("segment_bytes", what, format!("packets have at most {LARGEST_PACKET} bytes")))
 }

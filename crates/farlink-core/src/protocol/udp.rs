@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::correction::Correction;
 use crate::endpoint::{Damage, Endpoint, Integrity, Packet, PathId, Rx, Stream, Transmit};
 use crate::event::Event;
 use crate::express::{Express, Plain, PlainPacket};
@@ -20,25 +21,44 @@ pub struct UdpConfig {
     pub header_bytes: Count,
     /// Largest payload of one datagram; longer writes are cut into several.
     pub segment_bytes: Count,
+    /// A code around each packet that mends wrong bits; none unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<Correction>,
 }
 
 impl Default for UdpConfig {
     fn default() -> Self {
         let count = |n: u32| Count::new(f64::from(n)).expect("a constant within its range");
-        UdpConfig { header_bytes: count(28), segment_bytes: count(1472) }
+        UdpConfig { header_bytes: count(28), segment_bytes: count(1472), correction: None }
     }
 }
 
 impl crate::protocol::ProtocolConfig for UdpConfig {
     fn check(&self) -> Result<(), crate::scenario::ScenarioError> {
-        crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)
+        crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
+        self.correction.map_or(Ok(()), |correction| {
+            correction.check(self.full_bytes()).map_err(|error| error.within("correction"))
+        })
+    }
+}
+
+impl UdpConfig {
+    /// A full packet without its code.
+    fn full_bytes(&self) -> u64 {
+        self.header_bytes.whole() + self.segment_bytes.whole()
+    }
+
+    /// Headers of every packet, and the parity of a full one.
+    fn overhead_bytes(&self) -> u64 {
+        let full = u32::try_from(self.full_bytes()).unwrap_or(u32::MAX);
+        self.header_bytes.whole() + self.correction.map_or(0, |correction| u64::from(correction.parity_bytes(full)))
     }
 }
 
 /// A UDP datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagram<D> {
-    /// Bytes of headers on the wire (UDP and IP).
+    /// Bytes of headers on the wire (UDP and IP), with the parity of a code around the packet.
     pub header_bytes: u16,
     /// Application data.
     pub payload: D,
@@ -59,9 +79,9 @@ impl<D: Payload> Packet for Datagram<D> {
         None
     }
 
-    /// The checksum covers header and payload: any damage loses the datagram.
+    /// The checksum covers header and payload: damage that no code mends loses the datagram.
     fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
-        damage.bits.is_empty().then_some(Integrity::Intact)
+        damage.all_or_nothing(self.wire_bytes())
     }
 }
 
@@ -80,7 +100,7 @@ impl<D: Payload> Socket<D> {
     /// The two sides.
     pub fn pair(config: &UdpConfig) -> (Self, Self) {
         let side = || Socket {
-            header_bytes: u16::try_from(config.header_bytes.whole()).unwrap_or(u16::MAX),
+            header_bytes: u16::try_from(config.overhead_bytes()).unwrap_or(u16::MAX),
             segment_bytes: usize::try_from(config.segment_bytes.whole()).unwrap_or(usize::MAX),
             outgoing: VecDeque::new(),
             incoming: VecDeque::new(),

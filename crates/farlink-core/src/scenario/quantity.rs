@@ -75,6 +75,13 @@ pub const QUANTITIES: &[Quantity] = &[
         "packets that a channel lost or a full queue dropped on the way forward, over packets sent",
         "nothing was sent",
     ),
+    quantity(
+        "mended_fraction",
+        "",
+        "packets that arrived with wrong bits which their code mended, over packets sent; counted at the end of every hop \
+         forward",
+        "nothing was sent",
+    ),
     quantity("timeouts", "", "expiries of the retransmission timer", ""),
     quantity(
         "duration_s",

@@ -52,6 +52,7 @@ pub(super) struct Counts {
     sent_payload_bytes: u64,
     retransmitted_bytes: u64,
     lost_packets: u64,
+    mended_packets: u64,
     pub(super) return_bytes: u64,
     delivered_bytes: u64,
     delivered_packets: u64,
@@ -62,6 +63,12 @@ impl Counts {
     #[cold]
     pub(super) fn note_loss(&mut self, is_forward: bool) {
         self.lost_packets += u64::from(is_forward);
+    }
+
+    /// A packet's code mended it.
+    #[cold]
+    pub(super) fn note_mended(&mut self, is_forward: bool) {
+        self.mended_packets += u64::from(is_forward);
     }
 }
 
@@ -375,6 +382,7 @@ where
             overhead_bytes: counts.sent_bytes - counts.sent_payload_bytes,
             retransmitted_bytes: counts.retransmitted_bytes,
             lost_packets: counts.lost_packets,
+            mended_packets: counts.mended_packets,
             return_bytes: counts.return_bytes,
             timeouts: client.timeouts - self.counted_before.timeouts,
             peak_reorder_bytes: server.peak_reorder_bytes,
@@ -417,6 +425,8 @@ pub struct FlowResult {
     pub retransmitted_bytes: u64,
     /// Packets lost or dropped on the forward path.
     pub lost_packets: u64,
+    /// Packets on the forward path that had wrong bits and were mended.
+    pub mended_packets: u64,
     /// Wire bytes on the way back.
     pub return_bytes: u64,
     /// Retransmission timeouts.

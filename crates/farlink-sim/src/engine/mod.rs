@@ -60,6 +60,9 @@ pub struct RunResult {
 /// Declares the protocols that the engine runs: a population of endpoints and a packet ring per link for each.
 macro_rules! engine_protocols {
     ($($index:literal $population:ident: $variant:ident($endpoint:ty, $packet:ty),)+) => {
+        /// How many protocols there are.
+        const KINDS: usize = [$($index),+].len();
+
         struct Engine<'a, T> {
             setup: &'a Setup,
             world: World<'a, T>,
@@ -212,12 +215,16 @@ impl<T: Tracer> Engine<'_, T> {
                 match &spec.transport {
                     TransportSetup::Tcp(config) => {
                         let ends = ear::attach(tcp::Connection::pair(config, endpoint_seed));
-                        self.hints.add(0, &ends, self.tcp.flows.len(), start);
+                        let number = self.tcp.flows.len();
+                        self.hints.add(0, &ends, number, start);
+                        self.world.path.protect(0, number, config.correction);
                         self.tcp.add(0, ends, flow_seed, &mut self.world.timers);
                     }
                     TransportSetup::Udp(config) => {
                         let ends = ear::attach(udp::Socket::pair(config));
-                        self.hints.add(1, &ends, self.udp.flows.len(), start);
+                        let number = self.udp.flows.len();
+                        self.hints.add(1, &ends, number, start);
+                        self.world.path.protect(1, number, config.correction);
                         self.udp.add(1, ends, flow_seed, &mut self.world.timers);
                     }
                 }

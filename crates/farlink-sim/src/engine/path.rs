@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 
+use farlink_core::correction::Correction;
 use farlink_core::endpoint::{Damage, Integrity};
 use farlink_core::link::{Link, Verdict};
 use farlink_core::protocol::tcp::Segment;
 use farlink_core::protocol::udp::Datagram;
-use farlink_core::{Packet, PlainPacket, Rng, Rx, Time, Train, Virtual};
+use farlink_core::{Packet, PacketCode, PlainPacket, Rng, Rx, Time, Train, Virtual};
 
+use super::KINDS;
 use super::carried::{Beside, Carried, Load};
 use super::fifo::Fifo;
 use super::flow::Counts;
@@ -139,6 +141,8 @@ pub(super) struct Path {
     legs: Vec<Leg>,
     hops: usize,
     return_bytes: u64,
+    /// The codes around the packets of each protocol's flows; none at all if no flow has one.
+    codes: [Vec<PacketCode>; KINDS],
 }
 
 impl Path {
@@ -157,7 +161,22 @@ impl Path {
                 });
             }
         }
-        Path { heads: vec![Time::NEVER; legs.len()], legs, hops: setup.forward.len(), return_bytes: 0 }
+        Path {
+            heads: vec![Time::NEVER; legs.len()],
+            legs,
+            hops: setup.forward.len(),
+            return_bytes: 0,
+            codes: Default::default(),
+        }
+    }
+
+    /// Packets of a flow carry a code, or not.
+    pub(super) fn protect(&mut self, kind: u8, flow: usize, correction: Option<Correction>) {
+        if let Some(correction) = correction {
+            let codes = &mut self.codes[usize::from(kind)];
+            codes.resize(flow, PacketCode::None);
+            codes.push(correction.code());
+        }
     }
 
     /// The link whose head arrives first, and when.
@@ -343,8 +362,12 @@ impl Path {
         let arrival = match leg.link.send(now, packet.wire_bytes()) {
             Verdict::Arrives(at) => at,
             Verdict::Damaged(at) => {
-                match packet.clone().inspect(&Damage { bits: leg.link.wrong_bits() }) {
-                    Some(damage) => integrity = worse(integrity, damage),
+                let code = self.codes[usize::from(P::KIND)].get(flow as usize).copied().unwrap_or_default();
+                match packet.inspect(&Damage { bits: leg.link.wrong_bits(), code }) {
+                    Some(damage) => {
+                        counts.note_mended(link < self.hops);
+                        integrity = worse(integrity, damage);
+                    }
                     None => {
                         counts.note_loss(link < self.hops);
                         return true;

@@ -110,12 +110,22 @@ pub(crate) fn tcp() -> impl Strategy<Value = Value> {
     let switches = any::<[bool; 7]>();
     let windows = (1_u64..20, proptest::option::of(1_u64..50), 1_u64..200, proptest::option::of(1_u64..100));
     let rto = (select(&[0.0, 0.2, 1.0][..]), select(&[0.0, 0.001, 0.1, 0.5][..]), 1_u64..64);
-    (variant, switches, windows, rto, 40_u64..1460, 1_u64..6, 40_u64..80).prop_map(
-        |(variant, switches, windows, (minimum_s, granularity_s, backoff_limit), segment_bytes, threshold, header)| {
+    let code = select(&[("bits", 0), ("bits", 0), ("bits", 1), ("bits", 3), ("symbols", 2)][..]);
+    (variant, switches, windows, rto, 40_u64..1460, 1_u64..6, 40_u64..80, code).prop_map(
+        |(
+            variant,
+            switches,
+            windows,
+            (minimum_s, granularity_s, backoff_limit),
+            bytes,
+            threshold,
+            header,
+            (code, t),
+        )| {
             let mut config = json!({
                 "kind": "tcp",
                 "variant": variant,
-                "segment_bytes": segment_bytes,
+                "segment_bytes": bytes,
                 "header_bytes": header,
                 "initial_window_segments": windows.0,
                 "max_window_segments": windows.2,
@@ -126,6 +136,9 @@ pub(crate) fn tcp() -> impl Strategy<Value = Value> {
                 if let Some(window) = window {
                     config[key] = window.into();
                 }
+            }
+            if t > 0 {
+                config["correction"] = json!({ code: t });
             }
             let names = [
                 "limited_transmit",

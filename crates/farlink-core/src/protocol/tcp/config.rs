@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::correction::Correction;
+use crate::protocol::LARGEST_PACKET;
 use crate::scenario::ScenarioError;
 use crate::units::{Count, PositiveSeconds, Probability, Seconds, Whole};
 
@@ -54,6 +56,9 @@ pub struct TcpConfig {
     pub recover_guard: bool,
     /// Slow start again after the connection was idle for longer than the RTO (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
+    /// A code around each segment that mends wrong bits; none unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<Correction>,
     /// The retransmission timer.
     pub rto: RtoConfig,
 }
@@ -79,6 +84,7 @@ impl Default for TcpConfig {
             timestamps: false,
             recover_guard: true,
             restart_after_idle: true,
+            correction: None,
             rto: RtoConfig::default(),
         }
     }
@@ -169,7 +175,6 @@ impl TcpConfig {
 
     /// Options come on top of the headers that a scenario gives: timestamps with every segment, SACK blocks as needed.
     fn check_options(&self) -> Result<(), ScenarioError> {
-        const LARGEST_PACKET: u64 = 65_535;
         let largest_header = LARGEST_PACKET - u64::from(MOST_OPTION_BYTES);
         let ack = self.ack_bytes.unwrap_or(self.header_bytes);
         for (key, header) in [("header_bytes", self.header_bytes), ("ack_bytes", ack)] {
@@ -178,14 +183,36 @@ impl TcpConfig {
                 return Err(ScenarioError::new(key, what, format!("give at most {largest_header}")));
             }
         }
-        let options = if self.timestamps { u64::from(TIMESTAMPS_BYTES) } else { 0 };
-        let bytes = self.header_bytes.whole() + options + self.segment_bytes.whole();
+        let bytes = self.full_bytes();
         if bytes > LARGEST_PACKET {
             let what =
                 format!("{} with headers and timestamps make a packet of {bytes} bytes", self.segment_bytes.get());
             let remedy = format!("packets have at most {LARGEST_PACKET} bytes");
             return Err(ScenarioError::new("segment_bytes", what, remedy));
         }
-        Ok(())
+        let most = bytes + u64::from(MOST_OPTION_BYTES);
+        self.correction.map_or(Ok(()), |correction| correction.check(most).map_err(|error| error.within("correction")))
+    }
+
+    /// Bytes of headers on the wire: of a data segment, and of one without data. With timestamps, and with the parity of
+    /// the code around a full segment; SACK blocks come on top.
+    pub(super) fn overhead_bytes(&self) -> (u16, u16) {
+        let ack = self.ack_bytes.unwrap_or(self.header_bytes).whole() + self.option_bytes();
+        let full = self.full_bytes();
+        let parity = |bytes: u64| {
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            self.correction.map_or(0, |correction| u64::from(correction.parity_bytes(bytes)))
+        };
+        let whole = |bytes: u64| u16::try_from(bytes).unwrap_or(u16::MAX);
+        (whole(full - self.segment_bytes.whole() + parity(full)), whole(ack + parity(ack)))
+    }
+
+    /// A full segment without its code.
+    fn full_bytes(&self) -> u64 {
+        self.header_bytes.whole() + self.option_bytes() + self.segment_bytes.whole()
+    }
+
+    fn option_bytes(&self) -> u64 {
+        if self.timestamps { u64::from(TIMESTAMPS_BYTES) } else { 0 }
     }
 }

@@ -71,8 +71,6 @@ pub(super) struct Sizes {
     pub(super) has_fin: bool,
 }
 
-/// Bytes that the timestamps option adds, with padding (RFC 7323, appendix A).
-const TIMESTAMPS_BYTES: u16 = 12;
 /// More data than this waits unsent: no need to ask the application.
 const LOW_WATER_BYTES: u64 = 1 << 30;
 
@@ -103,8 +101,7 @@ impl<D: Payload> Connection<D> {
         let mut rx = Receiver::new(ack_every, config.delayed_ack_timeout_s.time(), offered);
         rx.next = first;
         rx.last_ack_sent = first;
-        let header = |count: u64| u16::try_from(count).unwrap_or(u16::MAX);
-        let timestamps = if config.timestamps { TIMESTAMPS_BYTES } else { 0 };
+        let (data_header_bytes, ack_header_bytes) = config.overhead_bytes();
         Connection {
             window: Window::new(config, first, offered),
             timer: RetransmissionTimer::new(&config.rto),
@@ -122,8 +119,8 @@ impl<D: Payload> Connection<D> {
             has_peer_fin: false,
             events: if config.handshake { EventSet::default() } else { EventSet::CONNECTED },
             sizes: Sizes {
-                data_header_bytes: header(config.header_bytes.whole()) + timestamps,
-                ack_header_bytes: header(config.ack_bytes.unwrap_or(config.header_bytes).whole()) + timestamps,
+                data_header_bytes,
+                ack_header_bytes,
                 window_shift,
                 has_timestamps: config.timestamps,
                 uses_sack: config.variant.uses_sack(),

@@ -100,7 +100,8 @@ pub struct Segment<D> {
     pub ack: u32,
     /// Control bits.
     pub flags: Flags,
-    /// Bytes of headers on the wire as the scenario counts them (TCP and IP with their options).
+    /// Bytes of headers on the wire as the scenario counts them (TCP and IP with their options), with the parity of a code
+    /// around the segment.
     pub header_bytes: u16,
     /// Window field as on the wire, before scaling.
     pub window: u16,
@@ -155,10 +156,10 @@ impl<D: Payload> Packet for Segment<D> {
         (!self.payload.is_empty()).then_some(self.seq)
     }
 
-    /// The Internet checksum covers header and payload alike: any damage loses the segment.
+    /// The Internet checksum covers header and payload alike: damage that no code mends loses the segment.
     #[inline]
     fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
-        damage.bits.is_empty().then_some(Integrity::Intact)
+        damage.all_or_nothing(self.wire_bytes())
     }
 }
 
@@ -180,7 +181,7 @@ impl Packet for PlainSegment {
 
     #[inline]
     fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
-        damage.bits.is_empty().then_some(Integrity::Intact)
+        damage.all_or_nothing(self.wire_bytes())
     }
 }
 

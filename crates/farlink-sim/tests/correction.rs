@@ -1,0 +1,110 @@
+//! Packets that carry a code survive what it mends, and nothing more.
+
+mod common;
+
+use common::{bit_errors, once, real, run, scenario, setup, text};
+use farlink_sim::engine::FlowResult;
+use serde_json::{Value, json};
+
+/// Datagrams of 1,000 bytes in a row: what the channel leaves of them.
+fn datagrams(channel: Value, correction: &Value) -> FlowResult {
+    let traffic = json!({ "kind": "cbr", "rate_bps": 8e6, "payload_bytes": 980, "bytes": 980 * 20_000 });
+    let setup = setup(&scenario(&[
+        ("duration_s", Value::Null),
+        ("link.rate_bps", json!(1e7)),
+        ("link.queue_packets", Value::Null),
+        ("link.channel", channel),
+        ("transport.tcp", Value::Null),
+        ("transport.udp", json!({ "kind": "udp", "header_bytes": 20, "segment_bytes": 980, "correction": correction })),
+        ("flow.bulk", json!({ "transport": "udp", "traffic": traffic })),
+    ]));
+    let mut result = once(&setup, 1);
+    result.flows.remove(0)
+}
+
+/// Fails if a count of independent events lies further than 4.5 standard deviations from what is expected.
+fn assert_share(count: u64, of: u64, p: f64) {
+    let deviation = (count as f64 - of as f64 * p) / (of as f64 * p * (1.0 - p)).sqrt();
+    assert!(deviation.abs() < 4.5, "{count} of {of} where {p:.4} is expected: {deviation:.1} standard deviations");
+}
+
+#[test]
+fn independent_errors_are_mended_as_the_binomial_says() {
+    let ber: f64 = 1e-4;
+    let channel = json!({ "kind": "ber", "ber": ber });
+    let bits = 8000.0;
+    let none = (1.0 - ber).powf(bits);
+    let one = bits * ber * (1.0 - ber).powf(bits - 1.0);
+
+    let flow = datagrams(channel.clone(), &json!({ "bits": 1, "parity_bytes": 0 }));
+    assert_eq!(flow.sent_packets, 20_000);
+    assert_share(flow.lost_packets, flow.sent_packets, 1.0 - none - one);
+    assert_share(flow.mended_packets, flow.sent_packets, one);
+
+    let plain = datagrams(channel, &Value::Null);
+    assert_share(plain.lost_packets, plain.sent_packets, 1.0 - none);
+    assert_eq!(plain.mended_packets, 0);
+}
+
+#[test]
+fn a_code_for_one_bit_is_helpless_against_bursts_and_one_for_symbols_is_not() {
+    // Three neighbouring bits of one byte, in every packet.
+    let file = bit_errors("bursts-in-a-byte", &[801, 802, 803], 8000);
+    let channel = json!({ "kind": "bit-trace", "file": file });
+
+    let lost = |correction: Value| {
+        let flow = datagrams(channel.clone(), &correction);
+        assert_eq!(flow.lost_packets + flow.mended_packets, flow.sent_packets);
+        flow.lost_packets
+    };
+    assert_eq!(lost(json!({ "bits": 1, "parity_bytes": 0 })), 20_000);
+    assert_eq!(lost(json!({ "bits": 3, "parity_bytes": 0 })), 0);
+    assert_eq!(lost(json!({ "symbols": 1, "parity_bytes": 0 })), 0);
+}
+
+#[test]
+fn parity_costs_what_it_adds_on_the_wire() {
+    let sent = |correction: Value| datagrams(json!({ "kind": "none" }), &correction).sent_bytes / 20_000;
+    assert_eq!(sent(Value::Null), 1000);
+    assert_eq!(sent(json!({ "bits": 1 })), 1002);
+    assert_eq!(sent(json!({ "symbols": 8 })), 1000 + 5 * 16);
+    assert_eq!(sent(json!({ "symbols": 8, "parity_bytes": 7 })), 1007);
+}
+
+#[test]
+fn flows_with_and_without_a_code_share_a_link() {
+    let tcp = json!({ "kind": "tcp", "segment_bytes": 1000, "correction": { "bits": 1 } });
+    let bulk = |transport| json!({ "transport": transport, "traffic": { "kind": "bulk" } });
+    let output = run(
+        &scenario(&[
+            ("duration_s", json!(100)),
+            ("link.channel", json!({ "kind": "ber", "ber": 3e-5 })),
+            ("transport.coded", tcp),
+            ("flow", json!({ "plain": bulk("tcp"), "coded": bulk("coded"), "plain-too": bulk("tcp") })),
+        ]),
+        1,
+    );
+    let rows = text(&output.rows, "flow").iter().zip(real(&output.rows, "mended_fraction"));
+    for (flow, &mended) in rows.filter(|row| row.0 != "all") {
+        assert_eq!(mended > 0.0, flow == "coded", "{flow}: {mended}");
+    }
+}
+
+#[test]
+fn codes_that_do_not_exist_are_refused() {
+    let cases = [
+        (json!({}), "transport.tcp.correction", "neither bits nor symbols"),
+        (json!({ "bits": 1, "symbols": 1 }), "transport.tcp.correction", "both given"),
+        (json!({ "bits": 0 }), "transport.tcp.correction.bits", "0 is not allowed"),
+        (json!({ "bits": 1001 }), "transport.tcp.correction.bits", "1 to 1000"),
+        (json!({ "symbols": 128 }), "transport.tcp.correction.symbols", "1 to 127"),
+        (json!({ "bits": 1, "parity_bytes": 65000 }), "transport.tcp.correction.bits", "with their parity"),
+        (json!({ "bit": 1 }), "transport.tcp.correction.bit", "not known"),
+    ];
+    for (correction, path, why) in cases {
+        let refused = farlink_core::scenario::expand(&scenario(&[("transport.tcp.correction", correction.clone())]));
+        let error = refused.err().unwrap_or_else(|| panic!("{correction} was taken"));
+        assert_eq!(error.path, path, "{error}");
+        assert!(error.to_string().contains(why) || error.remedy.contains(why), "{error}: {}", error.remedy);
+    }
+}
