@@ -15,8 +15,8 @@ _QUIET_S = 1.0
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function to call with the runs done and planned; it draws on standard error, and only on a terminal."""
+def progress_bar(title: str, unit: str = "runs") -> Iterator[Callable[[int, int], None]]:
+    """Yield a function to call with the work done and planned; it draws on standard error, and only on a terminal."""
     start = time.monotonic()
     bar: Progress | None = None
 
@@ -25,7 +25,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
         if bar is None:
             if sys.stderr is None or not sys.stderr.isatty() or time.monotonic() - start < _QUIET_S:
                 return
-            bar = _new_bar()
+            bar = _new_bar(unit)
             bar.add_task(title, total=total)
             bar.start()
         bar.update(bar.task_ids[0], completed=done, total=total)
@@ -37,7 +37,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None]]:
             bar.stop()
 
 
-def _new_bar() -> Progress:
+def _new_bar(unit: str) -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -45,7 +45,7 @@ def _new_bar() -> Progress:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("runs"),
+        TextColumn(unit),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,

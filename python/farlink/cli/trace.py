@@ -1,4 +1,4 @@
-"""`farlink trace`: import measured files, draw traces."""
+"""`farlink trace`: import measured files, make traces of decoders' errors, draw traces."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from farlink.cli import trace_bursts
 from farlink.cli.messages import data, note, user_errors
 
 if TYPE_CHECKING:
     from farlink.channels.trace import Trace
 
-app = typer.Typer(no_args_is_help=True, help="Import measured capacity, delay and loss, and draw them.")
+app = typer.Typer(
+    no_args_is_help=True, help="Import measured capacity, delay and loss, make traces of wrong bits, and draw them."
+)
+app.command()(trace_bursts.bursts)
 
 File = Annotated[
     Path, typer.Argument(metavar="FILE", help="Measured file, archive or directory, or a trace that was imported before.")

@@ -63,7 +63,8 @@ class Check:
     @property
     def shown(self) -> str:
         """Ours with its interval, for people."""
-        return Scale(1.0, "").interval(self.value.mean, self.value.half_width)
+        # A formula has no interval.
+        return Scale(1.0, "").interval(self.value.mean, self.value.half_width or math.nan)
 
     def to_dict(self, paper: str) -> dict[str, Any]:
         """The check as JSON knows it; what is unknown is None."""

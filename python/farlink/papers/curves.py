@@ -36,6 +36,11 @@ def estimate(found: Mapping[str, float | None]) -> Estimate:
     return Estimate(math.nan if mean is None else mean, math.nan if half_width is None else half_width)
 
 
+def nearest(points: Curve, x: float) -> Estimate:
+    """The point nearest to `x` on a logarithmic axis."""
+    return min(points, key=lambda point: abs(math.log(point[0] / x)))[1]
+
+
 def spread(values: Sequence[Estimate]) -> Estimate:
     """How far the largest lies above the smallest, as a share of the smallest.
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from farlink import engines
+from farlink.channels import coding
+from farlink.channels.trace import Trace
 from farlink.papers.check import Check
 from farlink.result import Result
 from farlink.scenario import Scenario, from_data
@@ -149,9 +151,10 @@ class Workbench:
     threads: int | None = None
     watch: Watch = lambda _title: nullcontext(lambda _done, _total: None)
     scenarios: dict[str, Scenario] = field(default_factory=dict)
+    _results: dict[str, Result] = field(default_factory=dict)
 
     def run(self, name: str, scenario: Mapping[str, Any]) -> Result:
-        """Run a scenario and remember it under `name`.
+        """Run a scenario, once, and remember it under `name`.
 
         Raises
         ------
@@ -161,12 +164,31 @@ class Workbench:
         settings = {**scenario, "seed": self.seed}
         settings["runs"] = self.runs or (_QUICK_RUNS if self.quick else scenario["runs"])
         prepared = from_data(settings)
-        with self.watch(prepared.title) as progress:
-            result = engines.run(prepared, threads=self.threads, progress=progress)
-        if result.interrupted:
-            raise Interrupted
+        key = prepared.to_json()
+        if key not in self._results:
+            with self.watch(prepared.title) as progress:
+                result = engines.run(prepared, threads=self.threads, progress=progress)
+            if result.interrupted:
+                raise Interrupted
+            self._results[key] = result
         self.scenarios[name] = prepared
-        return result
+        return self._results[key]
+
+    def bit_errors(self, code: Mapping[str, Any], ebn0_db: float, bits: int) -> Trace:
+        """Decode `bits` bits of a coding at an Eb/N0 and note where the wrong ones are.
+
+        Raises
+        ------
+        Interrupted
+            If Ctrl-C stopped it.
+        """
+        with self.watch(f"{coding.describe(code)} at {ebn0_db:g} dB") as progress:
+            trace, is_interrupted = coding.error_trace(
+                code, ebn0_db, bits, seed=self.seed, threads=self.threads, progress=progress
+            )
+        if is_interrupted:
+            raise Interrupted
+        return trace
 
     def share(self, amount: float) -> float:
         """The part of `amount` that is worth simulating: all of it, unless in a hurry."""

@@ -1,0 +1,170 @@
+"""`farlink code`: error rates of codes, and what is known of them."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from farlink.cli.coding_options import CodeRate, Decision, Generators, Modulation, Seed, Threads, coding_table
+from farlink.cli.messages import data, note, user_errors
+from farlink.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from farlink.channels.coding import ErrorRate
+
+app = typer.Typer(no_args_is_help=True, help="Error rates of codes by simulation, and what is known of them.")
+
+
+@app.command()
+def ber(
+    code: Generators,
+    ebn0_db: Annotated[str, typer.Option(metavar="DB,...", help="Values of Eb/N0, in dB, for example 3,4,5.")],
+    rate: CodeRate = None,
+    modulation: Modulation = "bpsk",
+    decision: Decision = "soft",
+    events: Annotated[str, typer.Option(metavar="N", help="Error events to see at each value.")] = "400",
+    max_bits: Annotated[str, typer.Option(metavar="N", help="Information bits to decode at most, at each value.")] = "1e9",
+    packet_bits: Annotated[str, typer.Option(metavar="N", help="Length of a packet, for the packet error rate.")] = "8000",
+    seed: Seed = 1,
+    threads: Threads = None,
+    json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the table as JSON; - is standard output.")] = None,
+    csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the table as CSV; - is standard output.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="Picture to write: .png, .svg or .pdf.")] = None,
+) -> None:
+    """Bit and packet error rates of a code, by simulation, with 95 % intervals."""
+    with user_errors():
+        from farlink.channels import coding
+        from farlink.cli.coding_options import whole
+        from farlink.errors import FarlinkError
+
+        values = _numbers(ebn0_db)
+        table = coding_table(code, rate, modulation, decision)
+        effort = {
+            "events": whole("--events", events, 1, 10**9),
+            "max_bits": whole("--max-bits", max_bits, 1, 10**15),
+            "packet_bits": whole("--packet-bits", packet_bits, 1, 10**9),
+        }
+        if json == "-" and csv == "-":
+            raise FarlinkError("--json - and --csv - both want standard output", "write one of them to a file")
+        _check_destinations(json, csv, plot)
+        found: list[ErrorRate] = []
+        for value in values:
+            with progress_bar(f"{coding.describe(table)} at {value:g} dB", "bits") as progress:
+                one = coding.error_rate(table, value, seed=seed, threads=threads, progress=progress, **effort)
+            if one.bits:
+                found.append(one)
+            if one.is_interrupted:
+                note(f"interrupted: {len(found)} of {len(values)} values, the last with fewer events")
+                break
+        is_interrupted = len(found) < len(values) or found[-1].is_interrupted
+        if "-" not in (json, csv):
+            _print(coding.describe(table), found, seed)
+        _write(table, found, seed, json=json, csv=csv)
+        if plot is not None and found:
+            _draw(coding.describe(table), found, plot)
+        for one in found:
+            if not one.is_reached and not one.is_interrupted:
+                note(f"note: at {one.ebn0_db:g} dB {one.events} events in {one.bits:.3g} bits; raise --max-bits")
+        if is_interrupted:
+            raise typer.Exit(130)
+
+
+def _rows(found: list[ErrorRate]) -> list[dict[str, Any]]:
+    return [
+        {
+            "ebn0_db": one.ebn0_db,
+            "ber": one.ber.value,
+            "ber_low": one.ber.low,
+            "ber_high": one.ber.high,
+            "per": one.per.value,
+            "per_low": one.per.low,
+            "per_high": one.per.high,
+            "packet_bits": one.packet_bits,
+            "bits": one.bits,
+            "wrong_bits": one.wrong_bits,
+            "events": one.events,
+        }
+        for one in found
+    ]
+
+
+def _print(title: str, found: list[ErrorRate], seed: int) -> None:
+    lines = [
+        title,
+        f"{'Eb/N0':>8}  {'BER':>9}  {'95 % interval':>20}  {'PER':>9}  {'95 % interval':>20}  {'events':>7}  {'bits':>8}",
+    ]
+    for one in found:
+        ber_ends, per_ends = (f"{rate.low:.2e} to {rate.high:.2e}" for rate in (one.ber, one.per))
+        lines.append(
+            f"{one.ebn0_db:>5g} dB  {one.ber.value:9.3e}  {ber_ends:>20}  {one.per.value:9.3e}  {per_ends:>20}  "
+            f"{one.events:>7}  {one.bits:8.2e}"
+        )
+    lines.append(f"packets of {found[0].packet_bits} bits; seed {seed}" if found else "nothing was decoded")
+    data("\n".join(lines) + "\n")
+
+
+def _write(table: dict[str, Any], found: list[ErrorRate], seed: int, *, json: str | None, csv: str | None) -> None:
+    import csv as csv_text
+    import json as json_text
+
+    from farlink import __version__
+    from farlink.output import whole_file
+
+    rows = _rows(found)
+    content = {"farlink": __version__, "coding": table, "seed": seed, "rows": rows}
+    page = io.StringIO()
+    if rows:
+        writer = csv_text.DictWriter(page, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    for option, name, text in (
+        ("json", json, json_text.dumps(content, allow_nan=False, indent=1) + "\n"),
+        ("csv", csv, page.getvalue()),
+    ):
+        if name == "-":
+            data(text)
+        elif name:
+            with whole_file(name) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+            note(f"{option}: {name}")
+
+
+def _draw(title: str, found: list[ErrorRate], path: Path) -> None:
+    from farlink.output import whole_file
+    from farlink.plot.error_rate import error_rate
+
+    points = [(one.ebn0_db, one.ber.value, one.ber.low, one.ber.high) for one in found]
+    packets = [(one.ebn0_db, one.per.value, one.per.low, one.per.high) for one in found]
+    figure = error_rate({"bit errors": points, f"packets of {found[0].packet_bits} bits": packets}, title=title)
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, format=path.suffix.removeprefix("."), dpi=150)
+    note(f"picture: {path}")
+
+
+def _numbers(text: str) -> list[float]:
+    from farlink.errors import FarlinkError
+
+    try:
+        return [float(one) for one in text.split(",")]
+    except ValueError as error:
+        raise FarlinkError(f"--ebn0-db {text}: not numbers with commas between them", "for example: --ebn0-db 3,4,5") from error
+
+
+def _check_destinations(json: str | None, csv: str | None, plot: Path | None) -> None:
+    from farlink.errors import OutputError
+    from farlink.extras import require
+    from farlink.output import check_writable
+
+    names = [Path(name) for name in (json, csv) if name is not None and name != "-"]
+    if plot is not None:
+        require("matplotlib", "a figure")
+        if plot.suffix not in (".png", ".svg", ".pdf"):
+            raise OutputError(f"{plot}: no picture has the suffix {plot.suffix!r}", "use .png, .svg or .pdf")
+        names.append(plot)
+    for name in names:
+        check_writable(name)
+    if len({name.resolve() for name in names}) < len(names):
+        raise OutputError("two outputs have the same name", "give every file a name of its own")

@@ -1,0 +1,93 @@
+"""`farlink trace bursts`: a bit-error trace at a decoder's output, and its bursts."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from farlink.cli.coding_options import CodeRate, Decision, Generators, Modulation, Seed, Threads, coding_table
+from farlink.cli.messages import data, note, user_errors
+from farlink.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from farlink.channels.bit_bursts import BitBursts
+    from farlink.channels.trace import Trace
+
+_MOST_BITS = 10**12
+
+
+def bursts(
+    code: Generators,
+    ebn0_db: Annotated[float, typer.Option(metavar="DB", help="Energy per information bit over noise density, in dB.")],
+    rate: CodeRate = None,
+    modulation: Modulation = "bpsk",
+    decision: Decision = "soft",
+    bits: Annotated[str, typer.Option(metavar="N", help="Information bits to decode.")] = "1e8",
+    gap: Annotated[
+        str | None, typer.Option(metavar="BITS", help="So many right bits end a burst.", show_default="K - 1")
+    ] = None,
+    seed: Seed = 1,
+    threads: Threads = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="OUT", help="Trace to write, .npz or .parquet, for bit-trace.")
+    ] = None,
+) -> None:
+    """Decode random data, print how the wrong bits cluster, and keep them as a trace that a scenario can replay."""
+    with user_errors():
+        from farlink.channels import coding
+        from farlink.channels.bit_bursts import burst_statistics
+        from farlink.channels.trace import write
+        from farlink.cli.coding_options import whole
+        from farlink.errors import OutputError
+        from farlink.output import check_writable
+
+        if output is not None:
+            if output.suffix not in (".npz", ".parquet"):
+                raise OutputError(f"{output}: no trace has the suffix {output.suffix!r}", "use .npz or .parquet")
+            check_writable(output)
+        table = coding_table(code, rate, modulation, decision)
+        count = whole("--bits", bits, 1, _MOST_BITS)
+        gap_bits = None if gap is None else whole("--gap", gap, 1, 10**9)
+        with progress_bar(coding.describe(table), "bits") as progress:
+            trace, is_interrupted = coding.error_trace(table, ebn0_db, count, seed=seed, threads=threads, progress=progress)
+        if is_interrupted:
+            note(f"interrupted: {int(trace['bits']):,} decoded bits kept" if trace is not None else "interrupted")
+        found = burst_statistics(trace, gap_bits or coding.memory_bits(table))
+        _print(trace, found, is_default=gap is None)
+        if output is not None:
+            write(trace, output)
+            note(f"Trace written to {output}")
+        if is_interrupted:
+            raise typer.Exit(130)
+
+
+def _print(trace: Trace, found: BitBursts, *, is_default: bool) -> None:
+    rule = f"{found.gap_bits} right bits or more end a burst"
+    lines = [
+        ("Title", trace.title),
+        ("Bits", f"{int(trace['bits']):,}"),
+        ("Wrong bits", f"{trace['position'].size:,}"),
+        ("Bit error rate", f"{found.ber:.3g}"),
+        ("Definition", f"{rule} (K - 1)" if is_default else rule),
+        ("Bursts", f"{found.bursts:,}"),
+        ("Mean length", _with_interval(found)),
+        ("Wrong bits per burst", f"{found.errors_mean:.3g}"),
+        ("Single wrong bits", f"{100 * found.single:.3g} % of the bursts"),
+        ("Longest burst", f"{found.longest_bits} bits"),
+        ("Mean distance", f"{found.distance_mean_bits:,.0f} right bits between bursts"),
+    ]
+    if not found.bursts:
+        lines = lines[:6]
+    elif math.isnan(found.distance_mean_bits):
+        lines = lines[:-1]
+    width = max(len(label) for label, _ in lines)
+    data("".join(f"{label:<{width}}  {value}\n" for label, value in lines))
+
+
+def _with_interval(found: BitBursts) -> str:
+    from farlink.units import Scale
+
+    return f"{Scale(1.0, '').interval(found.length_mean_bits, found.length_ci95_bits)} bits, first to last wrong bit"

@@ -1,0 +1,84 @@
+"""The paper's link and transports, of figure 1 and table II, and how throughput is counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from farlink.papers.check import Check, claimed
+from farlink.papers.curves import curve, nearest, spread
+from farlink.papers.estimate import Curve, scaled
+from farlink.result import Result
+
+VERSIONS = {"tahoe": "Tahoe", "reno": "Reno", "newreno": "NewReno", "sack": "SACK"}
+PACKET_BYTES = 1000
+HEADER_BYTES = 40
+PACKET_BITS = 8 * PACKET_BYTES
+
+BER = "link.channel.ber"
+TRANSPORT = "flow.bulk.transport"
+
+
+def base(title: str, versions: tuple[str, ...] = tuple(VERSIONS)) -> dict[str, Any]:
+    """The paper's link and its TCP versions, without a channel."""
+    return {
+        "title": f"Brodbekier, {title}",
+        "duration_s": 4000,
+        "runs": 20,
+        "link": {"rate_bps": 1e6, "delay_s": 0.25, "queue_packets": 100},
+        "transport": {version: _tcp(version) for version in versions},
+        "flow": {"bulk": {"transport": versions[0], "traffic": {"kind": "bulk"}}},
+        "grid": {TRANSPORT: list(versions)},
+    }
+
+
+def _tcp(version: str) -> dict[str, Any]:
+    return {
+        "kind": "tcp",
+        "variant": version,
+        "segment_bytes": PACKET_BYTES - HEADER_BYTES,
+        "header_bytes": HEADER_BYTES,
+        "initial_window_segments": 1,
+        "initial_ssthresh_segments": 70,
+        "max_window_segments": 70,
+        "delayed_ack": True,
+    }
+
+
+def throughput(result: Result, x_path: str, where: dict[str, Any]) -> Curve:
+    """What arrives in order with its headers, as a share of the link's rate, against a key of the grid."""
+    return scaled(curve(result, x_path, where), PACKET_BYTES / (PACKET_BYTES - HEADER_BYTES))
+
+
+# Versions that are "practically the same", and what that is as a number.
+ALIKE = ("reno", "newreno", "sack")
+_CLOSE = 0.1
+_PRINTED = "the performance of the different TCP implementations are practically the same"
+
+
+def closeness(
+    item: str, lines: dict[str, Curve], bers: tuple[float, ...], among: tuple[str, ...] = ALIKE, printed: str = _PRINTED
+) -> list[Check]:
+    """How far the best version lies above the worst near each BER."""
+    names = ", ".join(VERSIONS[version] for version in among)
+    return [
+        claimed(
+            item,
+            f"best of {names} over the worst, less 1, at BER {power(ber)}",
+            printed,
+            spread([nearest(lines[version], ber) for version in among]),
+            at_most=_CLOSE,
+            rule=f"practically the same: agrees if the best is at most {_CLOSE:.0%} above the worst",
+            cause="with windows of a few packets, how several losses of one window are repaired decides",
+        )
+        for ber in bers
+    ]
+
+
+def power(ber: float) -> str:
+    """A bit error rate as it is written in a sentence."""
+    return f"{ber:.0e}".replace("e-0", "e-")
+
+
+def as_points(points: Curve) -> list[tuple[float, float, float]]:
+    """A curve as a figure takes it."""
+    return [(x, at.mean, at.half_width) for x, at in points]

@@ -1,0 +1,65 @@
+"""Numbers beside what a paper prints for them: a line for each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from farlink.plot.style import COLOURS, INK, RULE, legend_above, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A printed number and ours.
+
+    Attributes
+    ----------
+    name
+        What it is.
+    printed
+        As printed.
+    ours
+        Mean and half-width of its 95 % interval.
+    others
+        The same by other definitions.
+    """
+
+    name: str
+    printed: float
+    ours: tuple[float, float]
+    others: Sequence[float] = ()
+
+
+def beside_printed(measured: Sequence[Measured], *, x_label: str) -> Figure:
+    """Draw printed numbers and ours on a common axis, with the span of other definitions behind them."""
+    figure, (ax,) = new_figure(height_in=0.9 + 0.5 * len(measured))
+    for place, one in enumerate(measured):
+        known = [value for value in one.others if math.isfinite(value)]
+        if known:
+            ax.plot(
+                [min(known), max(known)], [place, place], color=RULE, linewidth=9, solid_capstyle="butt",
+                label="other definitions" if place == 0 else None,
+            )  # fmt: skip
+    places = range(len(measured))
+    ax.errorbar(
+        [one.ours[0] for one in measured], places, xerr=[one.ours[1] for one in measured],
+        linestyle="none", marker="o", markersize=7, capsize=3, color=COLOURS[0], label="farlink",
+    )  # fmt: skip
+    ax.plot(
+        [one.printed for one in measured], places,
+        linestyle="none", marker="|", markersize=20, markeredgewidth=2.5, color=COLOURS[1], label="printed",
+    )  # fmt: skip
+    ax.set_yticks(places, [one.name for one in measured])
+    ax.tick_params(axis="y", length=0, labelcolor=INK)
+    ax.grid(False, axis="y")
+    ax.invert_yaxis()
+    ax.margins(y=0.12)
+    ax.set_xlim(left=0)
+    ax.set_xlabel(x_label)
+    legend_above(figure, ax)
+    return figure
