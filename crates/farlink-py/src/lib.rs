@@ -58,7 +58,7 @@ mod _core {
         progress: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyDict>, BoundaryError> {
         let expanded = py.detach(|| read(scenario_json))?;
-        let options = Options { threads };
+        let options = Options { threads, ..Options::default() };
         let output = watched(py, progress, |progress| farlink_sim::run(&expanded, &options, progress))??;
         let result = PyDict::new(py);
         result.set_item("interrupted", output.interrupted)?;
