@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod engine;
+pub mod codes;
 mod error_events;
 mod observe;
 pub mod pcap;

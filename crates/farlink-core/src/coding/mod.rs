@@ -6,9 +6,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::{CarrierToNoise, CountToMillion, EnergyToNoise, Whole};
+use crate::scenario::ScenarioError;
+use crate::scenario::read::read;
+use crate::units::{CarrierToNoise, Count, CountToMillion, EnergyToNoise, Whole};
 
-pub mod built;
 pub mod concatenated;
 pub mod convolutional;
 pub mod erasure;
@@ -52,6 +53,16 @@ pub struct Coding {
     /// How carefully the error events are collected.
     #[serde(default)]
     pub effort: Effort,
+}
+
+impl Coding {
+    /// Reads a table of these keys from JSON text.
+    ///
+    /// # Errors
+    /// If it is not JSON, or a key does not fit.
+    pub fn from_json(text: &str) -> Result<Coding, ScenarioError> {
+        Ok(read(&crate::scenario::from_json(text)?)?)
+    }
 }
 
 /// How bits become symbols.
@@ -98,16 +109,22 @@ pub enum Errors {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Effort {
-    /// Error events to collect; the error rate is known to about 1 / sqrt(`events`) of its value.
+    /// Error events to collect; the error rate is then known to about 1 / sqrt(`events`) of its value.
     pub events: CountToMillion,
+    /// Bits to decode at most, whether there are enough events by then or not.
+    pub max_bits: Count,
     /// Seed of the noise and the data.
     pub seed: Whole,
 }
 
 impl Default for Effort {
     fn default() -> Self {
-        let events = CountToMillion::new(10_000.0).expect("a constant within its range");
-        Effort { events, seed: Whole::new(1.0).expect("a constant within its range") }
+        const RANGE: &str = "a constant within its range";
+        Effort {
+            events: CountToMillion::new(2000.0).expect(RANGE),
+            max_bits: Count::new(1e9).expect(RANGE),
+            seed: Whole::new(1.0).expect(RANGE),
+        }
     }
 }
 
@@ -117,7 +134,7 @@ pub trait CodeConfig {
     ///
     /// # Errors
     /// If there is no such code.
-    fn build(&self) -> Result<built::Built, Unfit>;
+    fn build(&self) -> Result<farlink_fec::scheme::Coding, Unfit>;
 }
 
 crate::registry::registry! {
@@ -136,7 +153,7 @@ impl CodeKind {
     ///
     /// # Errors
     /// As there.
-    pub fn build(&self) -> Result<built::Built, Unfit> {
+    pub fn build(&self) -> Result<farlink_fec::scheme::Coding, Unfit> {
         self.as_dyn().build()
     }
 }

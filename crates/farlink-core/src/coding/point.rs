@@ -1,5 +1,6 @@
 //! Where error events are collected: everything that decides them.
 
+use farlink_fec::{modulation, scheme};
 use serde::{Deserialize, Serialize};
 
 use super::{CodeKind, Coding, Decision, Effort, Modulation, Unfit};
@@ -25,17 +26,48 @@ impl OperatingPoint {
     pub fn key(&self) -> String {
         serde_json::to_string(self).expect("a point has only text as keys")
     }
+
+    /// Modulation, decisions and code, ready to be simulated.
+    ///
+    /// # Errors
+    /// If there is no such code, or the parts do not fit each other.
+    pub fn scheme(&self) -> Result<scheme::Scheme, Unfit> {
+        let code = self.code.build().map_err(|unfit| unfit.within("code"))?;
+        scheme::Scheme::new(code, self.modulation.into(), self.decision.into())
+            .map_err(|error| Unfit::new("code", error, "change the code, the modulation or the decision"))
+    }
 }
 
 impl Coding {
     /// Where it works at a given Eb/N0.
     ///
     /// # Errors
-    /// If its code does not exist.
+    /// If there is no such code, or the parts do not fit each other.
     pub fn at(&self, ebn0_db: EnergyToNoise) -> Result<OperatingPoint, Unfit> {
-        self.code.build().map_err(|unfit| unfit.within("code"))?;
         let Coding { modulation, decision, ref code, effort, .. } = *self;
-        Ok(OperatingPoint { modulation, decision, ebn0_db, code: code.clone(), effort })
+        let point = OperatingPoint { modulation, decision, ebn0_db, code: code.clone(), effort };
+        point.scheme()?;
+        Ok(point)
+    }
+}
+
+impl From<Modulation> for modulation::Modulation {
+    fn from(modulation: Modulation) -> Self {
+        match modulation {
+            Modulation::Bpsk => modulation::Modulation::Bpsk,
+            Modulation::Qpsk => modulation::Modulation::Qpsk,
+            Modulation::Psk8 => modulation::Modulation::Psk8,
+            Modulation::Qam16 => modulation::Modulation::Qam16,
+        }
+    }
+}
+
+impl From<Decision> for modulation::Decision {
+    fn from(decision: Decision) -> Self {
+        match decision {
+            Decision::Soft => modulation::Decision::Soft,
+            Decision::Hard => modulation::Decision::Hard,
+        }
     }
 }
 

@@ -165,7 +165,7 @@ mod tests {
     fn point(ebn0_db: f64) -> OperatingPoint {
         let json = format!(
             r#"{{"modulation": "qpsk", "decision": "soft", "ebn0_db": {ebn0_db},
-                "code": {{"kind": "convolutional", "generators": "171,133"}}, "effort": {{"events": 100, "seed": 1}}}}"#
+                "code": {{"kind": "convolutional", "generators": "171,133"}}, "effort": {{"events": 100}}}}"#
         );
         serde_json::from_str(&json).unwrap()
     }
