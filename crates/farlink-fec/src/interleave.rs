@@ -95,7 +95,7 @@ impl Block {
     }
 
     fn check(&self, items: usize, place: usize) -> Result<(), InterleaveError> {
-        if items % self.items() != 0 {
+        if !items.is_multiple_of(self.items()) {
             return Err(InterleaveError::Remainder { items, block: self.items() });
         }
         if items != place {

@@ -5,7 +5,6 @@ mod discrete;
 mod noise;
 mod normal;
 
-pub(crate) use channel::Antipodal;
 pub use channel::Channel;
 pub use noise::Noise;
 

@@ -77,13 +77,13 @@ impl Demapper {
         for (label, point) in self.points.iter().enumerate() {
             let (di, dq) = (i - point[0], q - point[1]);
             let distance = di * di + dq * dq;
-            for bit in 0..self.bits as usize {
+            for (bit, least) in least.iter_mut().take(self.bits as usize).enumerate() {
                 let value = label >> (self.bits as usize - 1 - bit) & 1;
-                least[bit][value] = least[bit][value].min(distance);
+                least[value] = least[value].min(distance);
             }
         }
-        for bit in 0..self.bits as usize {
-            ratios[bit] = least[bit][1] - least[bit][0];
+        for (ratio, least) in ratios.iter_mut().zip(least).take(self.bits as usize) {
+            *ratio = least[1] - least[0];
         }
     }
 
