@@ -27,6 +27,11 @@ impl ChannelConfig for Chain {
     }
 }
 
+/// Two channels, one after the other.
+pub(crate) fn both(first: Arc<dyn Prepared>, second: Arc<dyn Prepared>) -> Arc<dyn Prepared> {
+    Arc::new(Ready(vec![first, second]))
+}
+
 #[derive(Debug)]
 struct Ready(Vec<Arc<dyn Prepared>>);
 

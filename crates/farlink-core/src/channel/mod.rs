@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::coding::{EventsError, Unfit};
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::trace::{TraceError, TraceSource};
@@ -126,6 +127,12 @@ pub enum ChannelError {
     /// A trace file cannot be used.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// The value of a key deeper inside does not fit.
+    #[error(transparent)]
+    Key(#[from] Unfit),
+    /// There are no error events to play.
+    #[error(transparent)]
+    Events(#[from] EventsError),
     /// Keys contradict each other, or one is missing.
     #[error("{message}")]
     Keys {
@@ -147,6 +154,7 @@ crate::registry::registry! {
         Outage = "outage" => outage::Outage,
         PacketTrace = "packet-trace" => packet_trace::PacketTrace,
         BitTrace = "bit-trace" => bit_trace::BitTrace,
+        Coded = "coded" => crate::coding::Coding,
         Chain = "chain" => chain::Chain,
     }
 }
@@ -154,6 +162,7 @@ crate::registry::registry! {
 pub mod ber;
 pub mod bit_trace;
 pub mod chain;
+mod coded;
 pub mod gilbert_elliott;
 mod jump;
 pub mod loss;
