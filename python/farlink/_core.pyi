@@ -136,5 +136,25 @@ def error_events(
 ) -> ErrorEvents:
     """The error events that the channel ``coded`` plays, kept on disk. Ctrl-C raises `KeyboardInterrupt`."""
 
+class CodeSpectrum(TypedDict):
+    constraint_length: int
+    outputs: int
+    rate: float
+    period_bits: int
+    """Data bits that `events` and `data_bits` are for."""
+    free_distance: int
+    distance: list[int]
+    events: list[int]
+    data_bits: list[int]
+
+def known_codes() -> list[tuple[str, int, int, int, str]]:
+    """Codes of the literature: generators, constraint length, outputs, free distance, source."""
+
+def code_spectrum(coding_json: str, terms: int) -> CodeSpectrum:
+    """A convolutional code and the first terms of its distance spectrum."""
+
+def union_bound(coding_json: str, ebn0_db: float, terms: int) -> float | None:
+    """The union bound on the bit error rate of a convolutional code with BPSK or QPSK; None for other modulations."""
+
 def quantities() -> list[tuple[str, str, str, str]]:
     """Name, unit and description of every measured quantity, and when it is unknown (empty: never)."""

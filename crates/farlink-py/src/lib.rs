@@ -2,6 +2,7 @@
 
 mod codes;
 mod columns;
+mod convolutional;
 mod error;
 mod watch;
 
@@ -192,6 +193,24 @@ mod _core {
         let result = events_to_dict(py, &events)?;
         result.set_item("notes", notes)?;
         Ok(result)
+    }
+
+    /// Codes of the literature: generators, constraint length, outputs, free distance, source.
+    #[pyfunction]
+    fn known_codes() -> Vec<(&'static str, u32, usize, u32, &'static str)> {
+        crate::convolutional::known()
+    }
+
+    /// A convolutional code and the first terms of its distance spectrum.
+    #[pyfunction]
+    fn code_spectrum<'py>(py: Python<'py>, coding_json: &str, terms: usize) -> Result<Bound<'py, PyDict>, BoundaryError> {
+        crate::convolutional::spectrum_to_dict(py, &operating_point(coding_json, 0.0)?, terms)
+    }
+
+    /// The union bound on the bit error rate of a convolutional code with BPSK or QPSK; None for other modulations.
+    #[pyfunction]
+    fn union_bound(coding_json: &str, ebn0_db: f64, terms: usize) -> Result<Option<f64>, BoundaryError> {
+        crate::convolutional::union_bound(&operating_point(coding_json, ebn0_db)?, terms)
     }
 
     /// Name, unit and description of every measured quantity, and when it is unknown.
