@@ -216,7 +216,8 @@ impl Workspace {
         for (i, _) in parity.iter().enumerate().filter(|(_, is_lost)| !**is_lost) {
             self.parity.push(i as u8);
         }
-        let adjacent = self.parity.windows(count.max(1)).position(|run| (run[run.len() - 1] - run[0]) as usize + 1 == count);
+        let adjacent =
+            self.parity.windows(count.max(1)).position(|run| (run[run.len() - 1] - run[0]) as usize + 1 == count);
         let start = adjacent.unwrap_or(0);
         self.parity.copy_within(start..start + count, 0);
         self.parity.truncate(count);

@@ -14,7 +14,8 @@ use crate::simd::Simd;
 use std::sync::LazyLock;
 
 /// The field: that of AES, in which x86 multiplies (GFNI).
-pub(super) static FIELD: LazyLock<Field> = LazyLock::new(|| Field::new(AES).expect("the polynomial of AES is irreducible"));
+pub(super) static FIELD: LazyLock<Field> =
+    LazyLock::new(|| Field::new(AES).expect("the polynomial of AES is irreducible"));
 
 /// Products of each factor and all low nibbles, and all high ones.
 static NIBBLES: LazyLock<Box<[[[u8; 16]; 2]]>> =
@@ -82,7 +83,10 @@ impl Product<'_> {
             assert!(start.which.len() >= rows && start.end(self.len) <= self.src.len(), "each row has its start");
         }
         let last = self.from.which.iter().max().map_or(0, |&last| last as usize);
-        assert!(last * self.coefficient_stride + rows + PADDING <= self.coefficients.len(), "every coefficient is there");
+        assert!(
+            last * self.coefficient_stride + rows + PADDING <= self.coefficients.len(),
+            "every coefficient is there"
+        );
         assert!(simd <= Simd::best(), "this machine has no {simd:?}");
         match simd {
             #[cfg(target_arch = "x86_64")]
