@@ -25,7 +25,10 @@ const CASES: [(usize, usize, usize); 9] = [
 fn main() {
     let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(0.3);
     println!("{:>4} {:>4} {:>6}  {:<22} {:>8} {:>8}", "k", "m", "bytes", "code", "encode", "decode");
-    for (k, m, block_bytes) in CASES {
+    let only = std::env::args().nth(2);
+    for (k, m, block_bytes) in
+        CASES.into_iter().filter(|(k, ..)| only.as_ref().is_none_or(|only| *only == k.to_string()))
+    {
         let case = Case { k, m, block_bytes, seconds };
         for simd in Simd::available().into_iter().rev() {
             case.print(&format!("Cauchy {simd:?}"), &mut cauchy(k, m, simd));
@@ -69,16 +72,19 @@ impl Case {
         println!("{k:>4} {m:>4} {block_bytes:>6}  {name:<22} {encode:>8.3} {decode:>8.3}");
     }
 
-    /// GB/s of user data.
+    /// GB/s of user data: the median of short batches, so that other work on the machine does not count.
     fn rate(&self, mut call: impl FnMut()) -> f64 {
-        call();
-        let (start, mut calls, mut batch) = (Instant::now(), 0, 1);
-        while start.elapsed() < Duration::from_secs_f64(self.seconds) {
-            (0..batch).for_each(|_| call());
-            calls += batch;
-            batch = (batch * 2).min(64);
+        let start = Instant::now();
+        (0..3).for_each(|_| call());
+        let calls = (300e-6 / start.elapsed().as_secs_f64() * 3.0).clamp(1.0, 1e5) as usize;
+        let (start, mut batches) = (Instant::now(), Vec::new());
+        while start.elapsed() < Duration::from_secs_f64(self.seconds) || batches.len() < 3 {
+            let start = Instant::now();
+            (0..calls).for_each(|_| call());
+            batches.push(start.elapsed().as_secs_f64());
         }
-        (calls * self.k * self.block_bytes) as f64 / start.elapsed().as_secs_f64() / 1e9
+        batches.sort_by(f64::total_cmp);
+        (calls * self.k * self.block_bytes) as f64 / batches[batches.len() / 2] / 1e9
     }
 }
 

@@ -211,7 +211,7 @@ mod tests {
             let source = data.chunks(symbol_bytes).enumerate().skip(lost).map(|(id, symbol)| (id as u32, symbol));
             let repairs = repair.chunks(symbol_bytes).enumerate().map(|(i, symbol)| ((k + i) as u32, symbol));
             let symbols: Vec<_> = source.chain(repairs.take(lost + 4)).collect();
-            prop_assert_eq!(code.decode(symbols.iter().copied()), Ok(data));
+            prop_assert_eq!(code.decode(symbols.iter().copied()), Ok(data.clone()));
             let few = code.decode(symbols[..k - 1].iter().chain(&symbols[..k - 1]).copied());
             prop_assert_eq!(few, Err(RaptorQError::TooFew { received: k - 1, k }));
         }

@@ -92,3 +92,80 @@ pub fn overhead(k: usize, m: usize) -> f64 {
 pub fn raptorq_failure(extra: usize) -> f64 {
     libm::pow(256.0, -(extra as f64 + 1.0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64Mcg;
+
+    /// Every pattern of losses, weighed by its probability.
+    fn by_enumeration(k: usize, m: usize, p: f64, counts: impl Fn(u32) -> bool) -> f64 {
+        let n = (k + m) as u32;
+        (0..1u32 << n)
+            .filter(|&lost| lost.count_ones() as usize > m && counts(lost))
+            .map(|lost| p.powi(lost.count_ones() as i32) * (1.0 - p).powi((n - lost.count_ones()) as i32))
+            .sum()
+    }
+
+    fn assert_close(value: f64, expected: f64) {
+        assert!((value - expected).abs() <= 1e-11 * expected.abs(), "{value} is not {expected}");
+    }
+
+    #[test]
+    fn closed_forms_agree_with_enumeration() {
+        for (k, m) in [(1, 1), (4, 2), (6, 6), (9, 3), (3, 0), (2, 9)] {
+            for p in [1e-6, 0.01, 0.3, 0.5, 0.9, 0.999] {
+                assert_close(group_failure(k + m, m, p), by_enumeration(k, m, p, |_| true));
+                assert_close(residual_block_loss(k, m, p), by_enumeration(k, m, p, |lost| lost & 1 != 0));
+                for s in 1..=k {
+                    let any = (1 << s) - 1;
+                    assert_close(residual_packet_loss(k, m, s, p), by_enumeration(k, m, p, |lost| lost & any != 0));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn small_probabilities_keep_their_digits() {
+        // n = 40, m = 8, p = 1e-4: the first terms by hand.
+        let p: f64 = 1e-4;
+        let term = |choose: f64, j: i32| choose * p.powi(j) * (1.0 - p).powi(40 - j);
+        let expected = term(273_438_880.0, 9) + term(847_660_528.0, 10) + term(2_311_801_440.0, 11);
+        assert!((group_failure(40, 8, p) / expected - 1.0).abs() < 1e-9);
+        assert!(group_failure(10_000, 5_000, 1e-3) == 0.0 || group_failure(10_000, 5_000, 1e-3) < 1e-300);
+        assert!((group_failure(56_000, 28_000, 0.5) - 0.5).abs() < 0.01);
+    }
+
+    #[test]
+    fn bounds_and_nonsense() {
+        assert_eq!(group_failure(10, 3, 0.0), 0.0);
+        assert_eq!(group_failure(10, 3, 1.0), 1.0);
+        assert_eq!(group_failure(3, 3, 1.0), 0.0);
+        assert!(group_failure(10, 3, -0.1).is_nan() && group_failure(10, 3, f64::NAN).is_nan());
+        assert_eq!(residual_packet_loss(4, 2, 0, 0.5), 0.0);
+        assert!(residual_packet_loss(4, 2, 5, 0.5).is_nan() && residual_block_loss(4, 2, 1.5).is_nan());
+        assert_eq!(overhead(32, 8), 0.25);
+    }
+
+    #[test]
+    fn raptorq_fails_about_as_often_as_the_rule_says() {
+        let (k, trials) = (20u32, 4000);
+        let code = crate::erasure::RaptorQ::new(k as usize, 1).unwrap();
+        let data: Vec<u8> = (0..k as u8).collect();
+        let repair = code.encoder(&data).unwrap().repair(k..k + 5000).unwrap();
+        let mut rng = Pcg64Mcg::seed_from_u64(1);
+        let mut failures = 0;
+        for _ in 0..trials {
+            let mut symbols = std::collections::BTreeMap::new();
+            while symbols.len() < k as usize {
+                let at = rng.random_range(0..5000usize);
+                symbols.insert(k + at as u32, &repair[at..=at]);
+            }
+            failures += u32::from(code.decode(symbols).is_err());
+        }
+        let share = f64::from(failures) / f64::from(trials);
+        // A rule of thumb: within a factor of 2, and never beyond the 1 in 100 that is often quoted.
+        assert!((0.5..2.0).contains(&(share / raptorq_failure(0))) && share < 0.01, "{share}");
+    }
+}
