@@ -96,7 +96,6 @@ pub(crate) struct Antipodal {
     /// Probability of each received symbol -127..=127 if a 0 was sent.
     pub(crate) sent: [f64; 255],
     /// The same if nothing was sent: as likely a 0 as a 1.
-    #[cfg_attr(not(test), expect(dead_code))]
     pub(crate) silent: [f64; 255],
 }
 

@@ -12,7 +12,7 @@ const SHARED: i8 = i8::MIN;
 /// over (at most one in 32), and is drawn by an alias table (Walker 1977) at a resolution of 2^-64 of it. So a value's
 /// probability is right to better than 1e-15, in the tails too.
 #[derive(Clone)]
-pub(super) struct Sampler {
+pub(crate) struct Sampler {
     cells: Box<[i8; CELLS]>,
     alias: Vec<Alias>,
 }
@@ -27,7 +27,7 @@ struct Alias {
 
 impl Sampler {
     /// From the probability of every value -127..=127 in order; they add up to 1.
-    pub(super) fn new(probabilities: &[f64; 255]) -> Sampler {
+    pub(crate) fn new(probabilities: &[f64; 255]) -> Sampler {
         let mut cells = Box::new([SHARED; CELLS]);
         let mut filled = 0;
         let mut rests = [0.0; 256];
@@ -44,7 +44,7 @@ impl Sampler {
 
     /// Fills `out` with independent samples.
     #[inline]
-    pub(super) fn fill(&self, noise: &mut Noise, out: &mut [i8]) {
+    pub(crate) fn fill(&self, noise: &mut Noise, out: &mut [i8]) {
         for group in out.chunks_mut(8) {
             let (a, b) = (noise.bits(), noise.bits());
             let cell = |word: u64, lane: u32| self.cells[(word >> (16 * lane)) as usize & (CELLS - 1)];

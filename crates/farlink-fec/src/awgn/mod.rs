@@ -5,7 +5,9 @@ mod discrete;
 mod noise;
 mod normal;
 
+pub(crate) use channel::Antipodal;
 pub use channel::Channel;
+pub(crate) use discrete::Sampler;
 pub use noise::Noise;
 
 /// A ratio in decibels as a plain number.

@@ -1,9 +1,13 @@
 //! Error events of a scheme, gathered to be played back.
 
-use crate::monte_carlo::{Bursts, Effort, EffortError, Ended, Estimate, Status, Watch, run};
-use crate::scheme::Scheme;
+use crate::awgn::Noise;
+use crate::convolutional::{PuncturingError, Spectrum, bounds};
+use crate::modulation::Decision;
+use crate::monte_carlo::{Bursts, Effort, EffortError, Estimate, Status, Watch, run};
+use crate::scheme::{Coding, Convolutional, Scheme};
 
 use super::ErrorEvents;
+use super::importance::{Importance, Sampled};
 
 /// Error events of a scheme, and how they were found.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +36,10 @@ pub struct Library {
 pub enum Method {
     /// By plain simulation.
     Simulated,
+    /// Convolutional codes: by noise that is biased towards likely events, each event with the weight that corrects for it.
+    ImportanceSampled,
+    /// Uncoded BPSK and QPSK: from the closed form.
+    Exact,
 }
 
 impl Method {
@@ -39,6 +47,8 @@ impl Method {
     pub fn name(self) -> &'static str {
         match self {
             Method::Simulated => "simulated",
+            Method::ImportanceSampled => "importance-sampled",
+            Method::Exact => "exact",
         }
     }
 }
@@ -50,6 +60,15 @@ pub enum LibraryError {
     /// A number is out of range.
     #[error(transparent)]
     Effort(#[from] EffortError),
+    /// The code has no list of likely events.
+    #[error(transparent)]
+    Puncturing(#[from] PuncturingError),
+    /// Importance sampling needs a channel per bit.
+    #[error("{0} has no channel per bit; importance sampling of error events needs BPSK or QPSK")]
+    Modulation(crate::modulation::Modulation),
+    /// Only convolutional codes have error events to bias noise towards.
+    #[error("importance sampling of error events needs a convolutional code alone, not {0}")]
+    Coding(String),
     /// Errors are too rare for every method that there is.
     #[error("no error event in {bits} bits of {scheme} at {eb_n0_db} dB; simulate more bits or lower Eb/N0")]
     TooRare {
@@ -64,6 +83,12 @@ pub enum LibraryError {
 
 /// Most events that a library holds.
 const EVENTS_MAX: usize = 1 << 16;
+/// Events that importance sampling keeps, drawn by their weights.
+const RESAMPLED: usize = 1 << 14;
+/// Samples of a batch.
+const SAMPLES: u64 = 512;
+/// Bits that plain simulation is worth while for, if no number of events was asked for.
+const EVENTS_WANTED: u64 = 400;
 
 /// Error events of a scheme at an Eb/N0 in dB, by plain simulation or, where errors are too rare for that, by what suits the
 /// scheme; [`Library::method`] says which.
@@ -75,24 +100,64 @@ const EVENTS_MAX: usize = 1 << 16;
 /// If a number is out of range, or no event was seen.
 pub fn library(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>) -> Result<Library, LibraryError> {
     effort.check(eb_n0_db)?;
-    simulated(scheme, eb_n0_db, effort, watch)
+    match scheme.coding() {
+        Coding::Uncoded if scheme.modulation().is_antipodal() => exact(scheme, eb_n0_db, effort),
+        Coding::Convolutional(coding) if is_rare(scheme, coding, eb_n0_db, effort)? => {
+            importance_sampled(scheme, eb_n0_db, effort, watch)
+        }
+        _ => simulated(scheme, eb_n0_db, effort, watch),
+    }
 }
 
-fn simulated(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>) -> Result<Library, LibraryError> {
+/// Whether plain simulation would not see the events that are asked for. By the union bound, which is below the true rate only
+/// by what finite trace-back adds.
+fn is_rare(scheme: &Scheme, coding: &Convolutional, eb_n0_db: f64, effort: &Effort) -> Result<bool, LibraryError> {
+    if !scheme.modulation().is_antipodal() {
+        return Ok(false);
+    }
+    let spectrum = Spectrum::new(&coding.code, &coding.pattern(), 12)?;
+    let rate = match scheme.decision() {
+        Decision::Soft => bounds::event_rate_soft(&spectrum, eb_n0_db),
+        Decision::Hard => bounds::event_rate_hard(&spectrum, scheme.channel_bit_error_rate(eb_n0_db)),
+    };
+    let wanted = effort.events.unwrap_or(EVENTS_WANTED) as f64;
+    Ok(rate < 1e-4 && rate * (effort.bits_max as f64) < 2.0 * wanted)
+}
+
+/// The closed form: every wrong bit is an event of its own.
+fn exact(scheme: &Scheme, eb_n0_db: f64, effort: &Effort) -> Result<Library, LibraryError> {
+    let p = scheme.channel_bit_error_rate(eb_n0_db);
+    if p < 1e-300 {
+        return Err(LibraryError::TooRare { scheme: scheme.to_string(), eb_n0_db, bits: effort.bits_max });
+    }
+    let estimate = Estimate { value: p, low: p, high: p };
+    Ok(Library {
+        events: ErrorEvents::new([&[0][..]], 0.0, (1.0 - p) / p),
+        method: Method::Exact,
+        gap_bits: 0,
+        bits: 0,
+        seen: 0,
+        event_rate: estimate,
+        bit_error_rate: estimate,
+        status: Status::Reached,
+    })
+}
+
+/// By plain simulation, whatever the scheme.
+///
+/// # Errors
+/// As [`library`].
+pub fn simulated(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>) -> Result<Library, LibraryError> {
+    effort.check(eb_n0_db)?;
     let link = scheme.link(eb_n0_db);
     let batch_bits = link.batch_bits();
     let mut gathering = Gathering::new(scheme.event_gap_bits());
     let mut bits = 0;
-    let ended = run(&*link, effort.seed, effort.bits_max.div_ceil(batch_bits), |outcome, batch| {
+    let batches = effort.bits_max.div_ceil(batch_bits);
+    let ended = run(batches, |batch| link.run(effort.seed, batch), |outcome, batch| {
         outcome.wrong.iter().for_each(|&at| gathering.wrong_bit(batch * batch_bits + u64::from(at)));
         bits = (batch + 1) * batch_bits;
-        let events = effort.events.map_or(0.0, |events| gathering.rate.sum / events as f64);
-        let width = effort
-            .relative_half_width
-            .map_or(0.0, |wanted| (wanted / gathering.wrong.interval(effort.confidence).relative_half_width()).powi(2));
-        let share = events.max(width);
-        let left = ((bits as f64 / share.max(1e-9)) as u64).min(effort.bits_max.max(bits));
-        (share >= 1.0, watch(bits, if share >= 1.0 { bits } else { left }))
+        effort.ask(gathering.rate.sum, &gathering.wrong, bits, watch)
     });
     gathering.close();
     if gathering.rate.sum == 0.0 {
@@ -109,11 +174,83 @@ fn simulated(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>) 
         seen: gathering.rate.sum as u64,
         event_rate: gathering.rate.interval(effort.confidence).scaled(per_bit),
         bit_error_rate: gathering.wrong.interval(effort.confidence).scaled(per_bit),
-        status: match ended {
-            Ended::Done => Status::Reached,
-            Ended::Exhausted => Status::OutOfBits,
-            Ended::Interrupted => Status::Interrupted,
-        },
+        status: ended.into(),
+    })
+}
+
+/// By importance sampling, for a convolutional code with BPSK or QPSK; right at all error rates, but of use only where errors
+/// are rare.
+///
+/// [`Effort::bits_max`] bounds the trellis steps decoded. The intervals take the weights for those of independent events,
+/// which is conservative; they do not know of kinds of events that no sample has met.
+///
+/// # Errors
+/// As [`library`], and if the code or the modulation is another.
+pub fn importance_sampled(
+    scheme: &Scheme,
+    eb_n0_db: f64,
+    effort: &Effort,
+    watch: Watch<'_>,
+) -> Result<Library, LibraryError> {
+    effort.check(eb_n0_db)?;
+    let Coding::Convolutional(coding) = scheme.coding() else {
+        return Err(LibraryError::Coding(scheme.coding().to_string()));
+    };
+    if !scheme.modulation().is_antipodal() {
+        return Err(LibraryError::Modulation(scheme.modulation()));
+    }
+    let importance = Importance::new(scheme, coding, eb_n0_db)?;
+    let batch_bits = SAMPLES * importance.steps() as u64;
+    let (mut rate, mut wrong) = (Bursts::default(), Bursts::default());
+    let mut found: Vec<Sampled> = Vec::new();
+    let mut batches_done = 0;
+    let sample = |batch| {
+        let mut noise = Noise::stream(effort.seed, batch);
+        (0..SAMPLES).filter_map(|_| importance.sample(&mut noise)).collect::<Vec<Sampled>>()
+    };
+    let ended = run(effort.bits_max.div_ceil(batch_bits), sample, |sampled, batch| {
+        for one in &sampled {
+            rate.add(one.weight);
+            wrong.add(one.weight * one.event.len() as f64);
+        }
+        found.extend(sampled);
+        batches_done = batch + 1;
+        // Events of equal weight that would be known as well.
+        let effective = if rate.sum > 0.0 { rate.sum * rate.sum / rate.sum_of_squares } else { 0.0 };
+        effort.ask(effective, &wrong, batches_done * batch_bits, watch)
+    });
+    let bits = batches_done * batch_bits;
+    if found.is_empty() {
+        return Err(LibraryError::TooRare { scheme: scheme.to_string(), eb_n0_db, bits });
+    }
+    let per_sample = 1.0 / (batches_done * SAMPLES) as f64;
+    let event_rate = rate.interval(effort.confidence).scaled(per_sample).at_most(1.0);
+    let span = |one: &Sampled| one.weight * (f64::from(one.event[one.event.len() - 1]) + 1.0);
+    let mean_span = found.iter().map(span).sum::<f64>() / rate.sum;
+    let gap_mean = (1.0 / event_rate.value - mean_span).max(0.0);
+    let gap_bits = scheme.event_gap_bits();
+    Ok(Library {
+        events: ErrorEvents::new(resample(&found, rate.sum), (gap_bits as f64).min(gap_mean), gap_mean),
+        method: Method::ImportanceSampled,
+        gap_bits,
+        bits,
+        seen: found.len() as u64,
+        event_rate,
+        bit_error_rate: wrong.interval(effort.confidence).scaled(per_sample).at_most(1.0),
+        status: ended.into(),
+    })
+}
+
+/// Events as often as their weights say, at equal steps of the sum of all weights.
+fn resample(found: &[Sampled], total: f64) -> impl Iterator<Item = &[u32]> {
+    let (mut at, mut until) = (0, found[0].weight);
+    (0..RESAMPLED).map(move |step| {
+        let place = (step as f64 + 0.5) / RESAMPLED as f64 * total;
+        while until < place && at + 1 < found.len() {
+            at += 1;
+            until += found[at].weight;
+        }
+        found[at].event.as_slice()
     })
 }
 
@@ -152,3 +289,6 @@ impl Gathering {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -108,51 +108,59 @@ pub struct ErrorRate {
 /// Simulates a scheme until the error rates are known as well as asked for, or the bits are used up.
 ///
 /// Same scheme, Eb/N0 and effort, same result, on any number of threads. With no event seen at all, the upper end of the bit
-/// error rate supposes events of K wrong bits (a convolutional code) or of one wrong symbol more than a block code mends.
+/// error rate supposes events of K wrong bits (a convolutional code), or of one wrong bit in each of as many symbols or blocks as a block code does not
+/// mend any more.
 ///
 /// # Errors
 /// If a number is out of range.
 pub fn error_rate(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>) -> Result<ErrorRate, EffortError> {
     effort.check(eb_n0_db)?;
     let link = scheme.link(eb_n0_db);
-    let packet_bits = effort.packet_bits.unwrap_or(8000);
+    let packet_bits = effort.packet_bits.or(scheme.coding().frame_data_bits()).unwrap_or(8000);
     let mut count = count::Count::new(scheme.event_gap_bits(), packet_bits, typical_event(scheme));
     let batch_bits = link.batch_bits();
-    let ended = run(&*link, effort.seed, effort.bits_max.div_ceil(batch_bits), |outcome, batches| {
+    let batches = effort.bits_max.div_ceil(batch_bits);
+    let ended = run(batches, |batch| link.run(effort.seed, batch), |outcome, _| {
         count.add(&outcome, batch_bits);
-        let progress = progress(&count, effort);
-        let left = ((count.bits as f64 / progress.max(1e-9)) as u64).min(effort.bits_max.max(count.bits));
-        let go_on = watch(count.bits, if progress >= 1.0 { count.bits } else { left });
-        let _ = batches;
-        (progress >= 1.0, go_on)
+        effort.ask(count.events() as f64, &count.wrong, count.bits, watch)
     });
-    let status = match ended {
-        Ended::Done => Status::Reached,
-        Ended::Exhausted => Status::OutOfBits,
-        Ended::Interrupted => Status::Interrupted,
-    };
-    Ok(count.finish(effort.confidence, status))
-}
-
-/// How much of what was asked for is there; 1 and more is all.
-fn progress(count: &count::Count, effort: &Effort) -> f64 {
-    let by_events = effort.events.map_or(0.0, |events| count.events() as f64 / events as f64);
-    let by_width = effort.relative_half_width.map_or(0.0, |wanted| {
-        let half = count.wrong.interval(effort.confidence).relative_half_width();
-        // The width falls with the root of the bits.
-        (wanted / half).powi(2)
-    });
-    by_events.max(by_width)
+    Ok(count.finish(effort.confidence, ended.into()))
 }
 
 fn typical_event(scheme: &Scheme) -> f64 {
     match scheme.coding() {
         Coding::Uncoded => 1.0,
         Coding::Convolutional(inner) => f64::from(inner.code.constraint_length()),
+        Coding::Erasure { parity_blocks, .. } => *parity_blocks as f64 + 1.0,
+    }
+}
+
+impl From<Ended> for Status {
+    fn from(ended: Ended) -> Status {
+        match ended {
+            Ended::Done => Status::Reached,
+            Ended::Exhausted => Status::OutOfBits,
+            Ended::Interrupted => Status::Interrupted,
+        }
     }
 }
 
 impl Effort {
+    /// Whether what was asked for is there after some bits, and whether the watch lets the run go on.
+    pub(crate) fn ask(&self, events: f64, wrong: &Bursts, bits: u64, watch: Watch<'_>) -> (bool, bool) {
+        let by_events = self.events.map_or(0.0, |wanted| events / wanted as f64);
+        // The width falls with the root of the bits.
+        let by_width = self.relative_half_width.map_or(0.0, |wanted| {
+            (wanted / wrong.interval(self.confidence).relative_half_width()).powi(2)
+        });
+        let share = by_events.max(by_width);
+        if share >= 1.0 {
+            return (true, watch(bits, bits));
+        }
+        let all = (bits as f64 / share.max(1e-12)) as u64;
+        (false, watch(bits, all.min(self.bits_max.max(bits))))
+    }
+
     pub(crate) fn check(&self, eb_n0_db: f64) -> Result<(), EffortError> {
         if !(-30.0..=60.0).contains(&eb_n0_db) {
             return Err(EffortError::EbN0(eb_n0_db));

@@ -1,13 +1,14 @@
 //! A code, a modulation and decisions: everything between data bits and data bits.
 
 mod convolutional;
+mod framed;
 mod link;
 mod uncoded;
 
 use std::fmt;
 
 use crate::awgn;
-use crate::convolutional::Code;
+use crate::convolutional::{Code, Puncturing, PuncturingError};
 use crate::modulation::{Decision, Modulation};
 
 pub(crate) use link::{Link, Outcome};
@@ -20,6 +21,20 @@ pub enum Coding {
     Uncoded,
     /// A convolutional code, one continuous stream.
     Convolutional(Convolutional),
+    /// Packet erasures: groups of blocks, each with a CRC-32, some of them parity.
+    ///
+    /// A block with a wrong bit is lost (a CRC-32 misses one in 2^32 of these, which is not counted). The data blocks of a
+    /// group that lost no more blocks than it has parity blocks are rebuilt; those of any other stay as they were received.
+    Erasure {
+        /// k: data blocks of a group.
+        data_blocks: usize,
+        /// m: parity blocks of a group.
+        parity_blocks: usize,
+        /// Bytes of a block, without the 4 of its CRC-32.
+        block_bytes: usize,
+        /// What carries the blocks: no code, or a convolutional one.
+        over: Box<Coding>,
+    },
 }
 
 /// A convolutional code and how it is decoded.
@@ -27,7 +42,9 @@ pub enum Coding {
 pub struct Convolutional {
     /// The mother code.
     pub code: Code,
-    /// Steps after which the decoder decides; `None` is 5 K, and with puncturing as many more as there are fewer coded bits.
+    /// Which of its bits are sent; `None` is all.
+    pub puncturing: Option<Puncturing>,
+    /// Steps after which the decoder decides; `None` is 5 K. Punctured codes gain from more.
     pub traceback: Option<usize>,
 }
 
@@ -49,7 +66,34 @@ pub enum SchemeError {
         /// 5 K.
         usual: usize,
     },
+    /// A puncturing pattern that does not suit the code.
+    #[error(transparent)]
+    Puncturing(#[from] PuncturingError),
+    /// A group of blocks that no code makes.
+    #[error("{data} data and {parity} parity blocks in a group; at least one of each, and no more than 256 together")]
+    Blocks {
+        /// Data blocks.
+        data: usize,
+        /// Parity blocks.
+        parity: usize,
+    },
+    /// Blocks of nothing, or of more than a batch holds.
+    #[error("blocks of {0} bytes; between 1 and {BLOCK_BYTES_MAX}")]
+    BlockBytes(usize),
+    /// Codes that cannot carry the other.
+    #[error("{outer} over {inner}; it goes over no code or a convolutional one")]
+    Over {
+        /// The outer code.
+        outer: &'static str,
+        /// What was to carry it.
+        inner: String,
+    },
 }
+
+/// Longest block of an erasure code, in bytes.
+const BLOCK_BYTES_MAX: usize = 1 << 16;
+/// Bytes of a CRC-32.
+const CRC_BYTES: usize = 4;
 
 impl Convolutional {
     /// Steps after which the decoder decides.
@@ -59,7 +103,12 @@ impl Convolutional {
 
     /// Data bits for each coded bit.
     pub fn rate(&self) -> f64 {
-        1.0 / self.code.outputs() as f64
+        self.pattern().rate()
+    }
+
+    /// Which bits are sent, all of them without puncturing.
+    pub fn pattern(&self) -> Puncturing {
+        self.puncturing.clone().unwrap_or_else(|| Puncturing::none(self.code.outputs()))
     }
 }
 
@@ -105,16 +154,41 @@ impl Scheme {
             Coding::Uncoded if self.modulation.is_antipodal() => 0,
             Coding::Uncoded => u64::from(self.modulation.bits_per_symbol()),
             Coding::Convolutional(inner) => 5 * u64::from(inner.code.constraint_length()),
+            Coding::Erasure { .. } => self.coding.frame_data_bits().unwrap_or(0),
         }
+    }
+
+    /// Share of wrong bits among those sent, by hard decisions, at an Eb/N0 in dB.
+    pub fn channel_bit_error_rate(&self, eb_n0_db: f64) -> f64 {
+        let bits_per_symbol = f64::from(self.modulation.bits_per_symbol());
+        self.modulation.bit_error_rate(awgn::ratio(self.es_n0_db(eb_n0_db)) / bits_per_symbol)
     }
 
     /// The running simulation at an Eb/N0 in dB.
     pub(crate) fn link(&self, eb_n0_db: f64) -> Box<dyn Link> {
-        let es_n0_db = self.es_n0_db(eb_n0_db);
-        match &self.coding {
-            Coding::Uncoded => Box::new(uncoded::Uncoded::new(self.modulation, es_n0_db)),
-            Coding::Convolutional(inner) => {
-                Box::new(convolutional::Stream::new(inner, self.modulation, self.decision, es_n0_db))
+        self.link_over(&self.coding, self.es_n0_db(eb_n0_db), 1)
+    }
+
+    /// A part of the coding at an Es/N0 in dB, in batches of a multiple of `frame_bits`.
+    fn link_over(&self, coding: &Coding, es_n0_db: f64, frame_bits: u64) -> Box<dyn Link> {
+        match coding {
+            Coding::Uncoded => Box::new(uncoded::Uncoded::new(self.modulation, es_n0_db, frame_bits)),
+            Coding::Convolutional(inner) => Box::new(convolutional::Stream::new(
+                inner,
+                self.modulation,
+                self.decision,
+                es_n0_db,
+                frame_bits,
+            )),
+            Coding::Erasure { data_blocks, parity_blocks, block_bytes, over } => {
+                let group = framed::Group {
+                    data_blocks: *data_blocks as u64,
+                    parity_blocks: *parity_blocks as u64,
+                    block_bits: 8 * *block_bytes as u64,
+                    check_bits: 8 * CRC_BYTES as u64,
+                };
+                let inner = self.link_over(over, es_n0_db, framed::Frames::sent_bits(&group));
+                Box::new(framed::Framed::new(group, inner))
             }
         }
     }
@@ -125,6 +199,18 @@ impl Coding {
         match self {
             Coding::Uncoded => 1.0,
             Coding::Convolutional(inner) => inner.rate(),
+            Coding::Erasure { data_blocks, parity_blocks, block_bytes, over } => {
+                let blocks = *data_blocks as f64 / (data_blocks + parity_blocks) as f64;
+                over.rate() * blocks * *block_bytes as f64 / (block_bytes + CRC_BYTES) as f64
+            }
+        }
+    }
+
+    /// Data bits of a frame; `None` if there are no frames.
+    pub fn frame_data_bits(&self) -> Option<u64> {
+        match self {
+            Coding::Uncoded | Coding::Convolutional(_) => None,
+            Coding::Erasure { data_blocks, block_bytes, .. } => Some((data_blocks * block_bytes * 8) as u64),
         }
     }
 
@@ -132,6 +218,18 @@ impl Coding {
         match self {
             Coding::Uncoded => Ok(()),
             Coding::Convolutional(inner) => inner.check(),
+            &Coding::Erasure { data_blocks: data, parity_blocks: parity, block_bytes, ref over } => {
+                if data == 0 || parity == 0 || data.saturating_add(parity) > 256 {
+                    return Err(SchemeError::Blocks { data, parity });
+                }
+                if block_bytes == 0 || block_bytes > BLOCK_BYTES_MAX {
+                    return Err(SchemeError::BlockBytes(block_bytes));
+                }
+                if !matches!(**over, Coding::Uncoded | Coding::Convolutional(_)) {
+                    return Err(SchemeError::Over { outer: "an erasure code", inner: over.to_string() });
+                }
+                over.check()
+            }
         }
     }
 }
@@ -140,6 +238,9 @@ impl Convolutional {
     fn check(&self) -> Result<(), SchemeError> {
         if self.traceback == Some(0) {
             return Err(SchemeError::Traceback { usual: 5 * self.code.constraint_length() as usize });
+        }
+        if let Some(puncturing) = &self.puncturing {
+            puncturing.check(&self.code)?;
         }
         Ok(())
     }
@@ -150,6 +251,9 @@ impl fmt::Display for Coding {
         match self {
             Coding::Uncoded => f.write_str("uncoded"),
             Coding::Convolutional(inner) => inner.fmt(f),
+            Coding::Erasure { data_blocks, parity_blocks, block_bytes, over } => {
+                write!(f, "erasure {data_blocks}+{parity_blocks} blocks of {block_bytes} bytes over {over}")
+            }
         }
     }
 }
@@ -160,7 +264,10 @@ impl fmt::Display for Convolutional {
         for (at, generator) in self.code.generators().iter().enumerate() {
             write!(f, "{}{generator:o}", if at == 0 { "" } else { "," })?;
         }
-        write!(f, " rate 1/{}", self.code.outputs())?;
+        match &self.puncturing {
+            Some(pattern) => write!(f, " rate {}/{} ({pattern})", pattern.period(), pattern.sent_per_period())?,
+            None => write!(f, " rate 1/{}", self.code.outputs())?,
+        }
         match self.traceback {
             Some(steps) => write!(f, " trace-back {steps}"),
             None => Ok(()),

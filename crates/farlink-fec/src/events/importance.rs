@@ -1,0 +1,176 @@
+//! Error events of a convolutional code that are too rare to wait for.
+//!
+//! J. S. Sadowsky, "A new method for Viterbi decoder simulation using importance sampling", IEEE Trans. Commun. 38(9), 1990:
+//! the noise is biased so that one of the likely error events begins at a known step; what the decoder makes of it counts if
+//! an event does begin there, with the weight of the likelihood ratio.
+
+use crate::awgn::{Antipodal, Channel, Noise, Sampler};
+use crate::bits;
+use crate::convolutional::{Encoder, Ending, Puncturing, PuncturingError, Spectrum, Viterbi, bounds, events_up_to};
+use crate::modulation::Decision;
+use crate::scheme::{Convolutional, Scheme};
+
+/// Most events that the noise is biased towards, over all phases of the puncturing pattern.
+const COMPONENTS_MAX: u64 = 4000;
+/// Share of samples whose noise is not biased at all: it bounds the weights.
+const UNBIASED: f64 = 0.02;
+
+/// Samples error events that begin at one step.
+pub(super) struct Importance {
+    encoder: Encoder,
+    viterbi: Viterbi,
+    puncturing: Puncturing,
+    channel: Channel,
+    silent: Sampler,
+    /// Likelihood of each received symbol -127..=127, towards what was sent, with biased noise over that with true noise.
+    ratios: [f64; 255],
+    /// For each phase, what the noise is biased towards.
+    phases: Vec<Vec<Component>>,
+    /// Steps before the one where an event is to begin, without the phase; a multiple of the period.
+    lead: usize,
+    /// Steps from there on.
+    follow: usize,
+    gap: usize,
+}
+
+/// An error event to bias the noise towards.
+struct Component {
+    /// Bits that differ among those sent, counted from the first sent in the step where the event begins.
+    places: Vec<u32>,
+    share: f64,
+    /// Shares of this and all before it.
+    cumulated: f64,
+}
+
+/// What one sample saw.
+pub(super) struct Sampled {
+    /// Its likelihood ratio.
+    pub(super) weight: f64,
+    /// Wrong bits, counted from the first.
+    pub(super) event: Vec<u32>,
+}
+
+impl Importance {
+    /// For a convolutional code with BPSK or QPSK.
+    ///
+    /// # Errors
+    /// If the puncturing pattern does not fit the code.
+    pub(super) fn new(
+        scheme: &Scheme,
+        coding: &Convolutional,
+        eb_n0_db: f64,
+    ) -> Result<Importance, PuncturingError> {
+        let puncturing = coding.puncturing.clone().unwrap_or_else(|| Puncturing::none(coding.code.outputs()));
+        let spectrum = Spectrum::new(&coding.code, &puncturing, 12)?;
+        let mut events = 0;
+        let within = |term: &&crate::convolutional::Term| {
+            events += term.events;
+            events <= COMPONENTS_MAX
+        };
+        let weight = spectrum.terms().iter().take_while(within).last().map_or(spectrum.free_distance(), |term| term.distance);
+        let es_n0_db = scheme.es_n0_db(eb_n0_db);
+        let channel = Channel::new(scheme.modulation(), scheme.decision(), es_n0_db);
+        let likelihood = |distance: usize| match scheme.decision() {
+            Decision::Hard => bounds::pairwise_hard(distance, channel.bit_error_rate()),
+            Decision::Soft => bounds::pairwise_soft(distance, spectrum.rate(), eb_n0_db),
+        };
+        let mut phases: Vec<Vec<Component>> = (0..puncturing.period()).map(|_| Vec::new()).collect();
+        let mut longest = 0;
+        for event in events_up_to(&coding.code, &puncturing, weight)? {
+            longest = longest.max(event.steps);
+            let sent: Vec<usize> = sent_places(&puncturing, event.phase, event.steps);
+            let place = |coded: &u32| sent.binary_search(&(*coded as usize)).expect("an event differs in bits sent") as u32;
+            let places: Vec<u32> = event.coded_bits.iter().map(place).collect();
+            let share = likelihood(places.len());
+            phases[event.phase].push(Component { places, share, cumulated: 0.0 });
+        }
+        for components in &mut phases {
+            let total: f64 = components.iter().map(|component| component.share).sum();
+            let mut cumulated = 0.0;
+            for component in components {
+                component.share *= (1.0 - UNBIASED) / total;
+                cumulated += component.share;
+                component.cumulated = cumulated;
+            }
+        }
+        let bit = Antipodal::new(scheme.modulation(), scheme.decision(), es_n0_db);
+        // A symbol that true noise cannot make (a probability of 0 after rounding) is none that is drawn.
+        let ratios = std::array::from_fn(|at| if bit.sent[at] > 0.0 { bit.silent[at] / bit.sent[at] } else { 0.0 });
+        let gap = scheme.event_gap_bits() as usize;
+        let settle = 10 * coding.code.constraint_length() as usize + coding.traceback();
+        let period = puncturing.period();
+        Ok(Importance {
+            encoder: Encoder::new(&coding.code),
+            viterbi: Viterbi::new(&coding.code, coding.traceback()),
+            channel,
+            silent: Sampler::new(&bit.silent),
+            ratios,
+            phases,
+            lead: (gap + settle).div_ceil(period) * period,
+            follow: longest + 2 * gap + settle,
+            puncturing,
+            gap,
+        })
+    }
+
+    /// Trellis steps that a sample decodes.
+    pub(super) fn steps(&self) -> usize {
+        self.lead + self.follow
+    }
+
+    /// One sample: `None` if no error event began where it should.
+    pub(super) fn sample(&self, noise: &mut Noise) -> Option<Sampled> {
+        let phase = noise.below(self.phases.len() as u64) as usize;
+        let begin = self.lead + phase;
+        let steps = begin + self.follow;
+        let mut data = vec![0; bits::bytes_for(steps)];
+        noise.fill(&mut data);
+        let coded = self.puncturing.puncture(&self.encoder.encode(&data, steps, Ending::Truncated), steps);
+        let sent_bits = self.puncturing.sent_bits(steps);
+        let mut received = Vec::with_capacity(sent_bits);
+        self.channel.carry(&coded, sent_bits, noise, &mut received);
+
+        let first = self.puncturing.sent_bits(begin);
+        let u = noise.uniform();
+        let components = &self.phases[phase];
+        if let Some(component) = components.get(components.partition_point(|component| component.cumulated <= u)) {
+            let mut drawn = vec![0; component.places.len()];
+            self.silent.fill(noise, &mut drawn);
+            for (place, drawn) in component.places.iter().zip(drawn) {
+                received[first + *place as usize] = drawn;
+            }
+        }
+        let symbols = self.puncturing.depuncture(&received, steps).expect("as many symbols as were sent");
+        let mut decoded = vec![0; data.len()];
+        let result = self.viterbi.clone().decode(&symbols, Ending::Truncated, &mut decoded);
+        result.expect("the symbols are whole steps and the data have room");
+
+        let mut wrong = bits::differences(&data, &decoded, steps).skip_while(|at| at + self.gap < begin).peekable();
+        // An event begins where it should: that bit is wrong, and as many right ones are before it as end an event.
+        wrong.next_if_eq(&begin)?;
+        let mut event = vec![0];
+        let mut last = begin;
+        while let Some(at) = wrong.next_if(|at| at - last - 1 < self.gap) {
+            event.push((at - begin) as u32);
+            last = at;
+        }
+        // Towards what was sent: a wrong sign becomes negative.
+        let towards = |place: u32| {
+            let at = first + place as usize;
+            let symbol = i32::from(received[at]);
+            self.ratios[(127 + if bits::get(&coded, at) { -symbol } else { symbol }) as usize]
+        };
+        let mixture: f64 = components
+            .iter()
+            .map(|component| component.share * component.places.iter().map(|&place| towards(place)).product::<f64>())
+            .sum();
+        Some(Sampled { weight: 1.0 / (UNBIASED + mixture), event })
+    }
+}
+
+/// Places of the bits sent among all coded bits of `steps` steps, from a phase of the pattern on.
+fn sent_places(puncturing: &Puncturing, phase: usize, steps: usize) -> Vec<usize> {
+    let outputs = puncturing.outputs();
+    let sent = |step: usize| (0..outputs).filter(move |j| puncturing.sent_at(phase + step) >> j & 1 == 1);
+    (0..steps).flat_map(|step| sent(step).map(move |j| step * outputs + j)).collect()
+}
