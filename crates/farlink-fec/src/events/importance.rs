@@ -2,7 +2,10 @@
 //!
 //! J. S. Sadowsky, "A new method for Viterbi decoder simulation using importance sampling", IEEE Trans. Commun. 38(9), 1990:
 //! the noise is biased so that one of the likely error events begins at a known step; what the decoder makes of it counts if
-//! an event does begin there, with the weight of the likelihood ratio.
+//! an event does begin there, with the weight of the likelihood ratio. Where trace-back is short, the decoder also errs towards
+//! paths that have not joined the right one when it decides; the noise is biased towards these as well.
+
+mod unmerged;
 
 use crate::awgn::{Antipodal, Channel, Noise, Sampler};
 use crate::bits;
@@ -10,8 +13,11 @@ use crate::convolutional::{Encoder, Ending, Puncturing, PuncturingError, Spectru
 use crate::modulation::Decision;
 use crate::scheme::{Convolutional, Scheme};
 
-/// Most events that the noise is biased towards, over all phases of the puncturing pattern.
-const COMPONENTS_MAX: u64 = 4000;
+use unmerged::{Search, unmerged_paths};
+
+/// Most events that the noise is biased towards, and most paths that have not joined, over all phases of the pattern.
+const EVENTS_MAX: u64 = 2000;
+const UNMERGED_MAX: usize = 2000;
 /// Share of samples whose noise is not biased at all: it bounds the weights.
 const UNBIASED: f64 = 0.02;
 
@@ -28,6 +34,8 @@ pub(super) struct Importance {
     phases: Vec<Vec<Component>>,
     /// Steps before the one where an event is to begin, without the phase; a multiple of the period.
     lead: usize,
+    /// Steps before it where the noise may be biased too, a multiple of the period.
+    before: usize,
     /// Steps from there on.
     follow: usize,
     gap: usize,
@@ -35,7 +43,7 @@ pub(super) struct Importance {
 
 /// An error event to bias the noise towards.
 struct Component {
-    /// Bits that differ among those sent, counted from the first sent in the step where the event begins.
+    /// Bits that differ among those sent, counted from the first sent of those where noise may be biased.
     places: Vec<u32>,
     share: f64,
     /// Shares of this and all before it.
@@ -55,19 +63,16 @@ impl Importance {
     ///
     /// # Errors
     /// If the puncturing pattern does not fit the code.
-    pub(super) fn new(
-        scheme: &Scheme,
-        coding: &Convolutional,
-        eb_n0_db: f64,
-    ) -> Result<Importance, PuncturingError> {
+    pub(super) fn new(scheme: &Scheme, coding: &Convolutional, eb_n0_db: f64) -> Result<Importance, PuncturingError> {
         let puncturing = coding.puncturing.clone().unwrap_or_else(|| Puncturing::none(coding.code.outputs()));
         let spectrum = Spectrum::new(&coding.code, &puncturing, 12)?;
         let mut events = 0;
         let within = |term: &&crate::convolutional::Term| {
             events += term.events;
-            events <= COMPONENTS_MAX
+            events <= EVENTS_MAX
         };
-        let weight = spectrum.terms().iter().take_while(within).last().map_or(spectrum.free_distance(), |term| term.distance);
+        let weight =
+            spectrum.terms().iter().take_while(within).last().map_or(spectrum.free_distance(), |term| term.distance);
         let es_n0_db = scheme.es_n0_db(eb_n0_db);
         let channel = Channel::new(scheme.modulation(), scheme.decision(), es_n0_db);
         let likelihood = |distance: usize| match scheme.decision() {
@@ -76,13 +81,26 @@ impl Importance {
         };
         let mut phases: Vec<Vec<Component>> = (0..puncturing.period()).map(|_| Vec::new()).collect();
         let mut longest = 0;
+        let period = puncturing.period();
+        let before = coding.traceback().div_ceil(period) * period;
+        let mut bias = |phase: usize, places: Vec<u32>| {
+            let share = likelihood(places.len());
+            phases[phase].push(Component { places, share, cumulated: 0.0 });
+        };
         for event in events_up_to(&coding.code, &puncturing, weight)? {
             longest = longest.max(event.steps);
             let sent: Vec<usize> = sent_places(&puncturing, event.phase, event.steps);
-            let place = |coded: &u32| sent.binary_search(&(*coded as usize)).expect("an event differs in bits sent") as u32;
-            let places: Vec<u32> = event.coded_bits.iter().map(place).collect();
-            let share = likelihood(places.len());
-            phases[event.phase].push(Component { places, share, cumulated: 0.0 });
+            let place =
+                |coded: &u32| sent.binary_search(&(*coded as usize)).expect("an event differs in bits sent") as u32;
+            // Behind what is sent before the event begins.
+            let sent_before = (0..before).map(|step| puncturing.sent_at(event.phase + step).count_ones()).sum::<u32>();
+            bias(event.phase, event.coded_bits.iter().map(|coded| sent_before + place(coded)).collect());
+        }
+        let per_phase = UNMERGED_MAX.div_ceil(period);
+        for phase in 0..period {
+            let steps = before + coding.traceback() + 1;
+            let search = Search { code: &coding.code, puncturing: &puncturing, phase, decided: before, steps };
+            unmerged_paths(&search, per_phase).into_iter().for_each(|places| bias(phase, places));
         }
         for components in &mut phases {
             let total: f64 = components.iter().map(|component| component.share).sum();
@@ -98,7 +116,6 @@ impl Importance {
         let ratios = std::array::from_fn(|at| if bit.sent[at] > 0.0 { bit.silent[at] / bit.sent[at] } else { 0.0 });
         let gap = scheme.event_gap_bits() as usize;
         let settle = 10 * coding.code.constraint_length() as usize + coding.traceback();
-        let period = puncturing.period();
         Ok(Importance {
             encoder: Encoder::new(&coding.code),
             viterbi: Viterbi::new(&coding.code, coding.traceback()),
@@ -106,7 +123,8 @@ impl Importance {
             silent: Sampler::new(&bit.silent),
             ratios,
             phases,
-            lead: (gap + settle).div_ceil(period) * period,
+            lead: (gap + before + settle).div_ceil(period) * period,
+            before,
             follow: longest + 2 * gap + settle,
             puncturing,
             gap,
@@ -130,7 +148,7 @@ impl Importance {
         let mut received = Vec::with_capacity(sent_bits);
         self.channel.carry(&coded, sent_bits, noise, &mut received);
 
-        let first = self.puncturing.sent_bits(begin);
+        let first = self.puncturing.sent_bits(begin - self.before);
         let u = noise.uniform();
         let components = &self.phases[phase];
         if let Some(component) = components.get(components.partition_point(|component| component.cumulated <= u)) {

@@ -173,13 +173,9 @@ impl Scheme {
     fn link_over(&self, coding: &Coding, es_n0_db: f64, frame_bits: u64) -> Box<dyn Link> {
         match coding {
             Coding::Uncoded => Box::new(uncoded::Uncoded::new(self.modulation, es_n0_db, frame_bits)),
-            Coding::Convolutional(inner) => Box::new(convolutional::Stream::new(
-                inner,
-                self.modulation,
-                self.decision,
-                es_n0_db,
-                frame_bits,
-            )),
+            Coding::Convolutional(inner) => {
+                Box::new(convolutional::Stream::new(inner, self.modulation, self.decision, es_n0_db, frame_bits))
+            }
             Coding::Erasure { data_blocks, parity_blocks, block_bytes, over } => {
                 let group = framed::Group {
                     data_blocks: *data_blocks as u64,
