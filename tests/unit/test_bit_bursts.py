@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -47,6 +48,9 @@ def test_bursts_are_what_the_definition_says(positions, gap_bits):
         assert found.length_mean_bits == pytest.approx(np.mean([burst[-1] - burst[0] + 1 for burst in expected]))
         assert found.errors_mean == pytest.approx(np.mean([len(burst) for burst in expected]))
         assert found.longest_bits == max(burst[-1] - burst[0] + 1 for burst in expected)
+        if len(expected) > 1:
+            right = [after[0] - before[-1] - 1 for before, after in pairwise(expected)]
+            assert found.distance_mean_bits == pytest.approx(np.mean(right))
         assert found.single == pytest.approx(np.mean([len(burst) == 1 for burst in expected]))
 
 

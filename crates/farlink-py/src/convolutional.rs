@@ -15,7 +15,9 @@ pub(crate) fn known() -> Vec<(&'static str, u32, usize, u32, &'static str)> {
     let facts = |octal| Code::from_octal(octal).map(|code: Code| (code.constraint_length(), code.outputs()));
     KNOWN
         .iter()
-        .filter_map(|known| facts(known.octal).ok().map(|(k, n)| (known.octal, k, n, known.free_distance, known.source)))
+        .filter_map(|known| {
+            facts(known.octal).ok().map(|(k, n)| (known.octal, k, n, known.free_distance, known.source))
+        })
         .collect()
 }
 
@@ -33,7 +35,8 @@ pub(crate) fn spectrum_to_dict<'py>(
     dict.set_item("rate", spectrum.rate())?;
     dict.set_item("period_bits", spectrum.period())?;
     dict.set_item("free_distance", spectrum.free_distance())?;
-    let rows = |row: fn(&farlink_fec::convolutional::Term) -> u64| spectrum.terms().iter().map(row).collect::<Vec<u64>>();
+    let rows =
+        |row: fn(&farlink_fec::convolutional::Term) -> u64| spectrum.terms().iter().map(row).collect::<Vec<u64>>();
     dict.set_item("distance", rows(|term| term.distance as u64))?;
     dict.set_item("events", rows(|term| term.events))?;
     dict.set_item("data_bits", rows(|term| term.data_bits))?;
@@ -58,7 +61,11 @@ pub(crate) fn union_bound(point: &OperatingPoint, terms: usize) -> Result<Option
 fn convolutional(point: &OperatingPoint) -> Result<(Code, Puncturing), ScenarioError> {
     match scheme(point)?.coding() {
         scheme::Coding::Convolutional(inner) => Ok((inner.code.clone(), inner.pattern())),
-        _ => Err(ScenarioError::new("code.kind", "not a convolutional code", "distance spectra are of convolutional codes")),
+        _ => Err(ScenarioError::new(
+            "code.kind",
+            "not a convolutional code",
+            "distance spectra are of convolutional codes",
+        )),
     }
 }
 

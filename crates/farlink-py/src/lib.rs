@@ -116,7 +116,8 @@ mod _core {
         let point = operating_point(coding_json, ebn0_db)?;
         let effort = Effort { seed, bits_max: max_bits, events, relative_half_width, packet_bits, confidence };
         let options = Options { threads, ..Options::default() };
-        let rate = watched(py, progress, |progress| farlink_sim::codes::error_rate(&point, &effort, &options, progress))??;
+        let rate =
+            watched(py, progress, |progress| farlink_sim::codes::error_rate(&point, &effort, &options, progress))??;
         Ok(rate_to_dict(py, &rate)?)
     }
 
@@ -203,7 +204,11 @@ mod _core {
 
     /// A convolutional code and the first terms of its distance spectrum.
     #[pyfunction]
-    fn code_spectrum<'py>(py: Python<'py>, coding_json: &str, terms: usize) -> Result<Bound<'py, PyDict>, BoundaryError> {
+    fn code_spectrum<'py>(
+        py: Python<'py>,
+        coding_json: &str,
+        terms: usize,
+    ) -> Result<Bound<'py, PyDict>, BoundaryError> {
         crate::convolutional::spectrum_to_dict(py, &operating_point(coding_json, 0.0)?, terms)
     }
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from farlink.channels.trace import Trace
-from farlink.errors import TraceError
+from farlink.errors import TraceError, core_errors
 
 _Z_95 = 1.959964
 
@@ -81,26 +79,25 @@ def burst_statistics(trace: Trace, gap_bits: int) -> BitBursts:
         raise TraceError(f"a {trace.kind} trace has no wrong bits", "give a trace of kind bit-errors")
     if gap_bits < 1:
         raise TraceError(f"gap of {gap_bits} bits", "at least one right bit ends a burst")
-    position = trace["position"].astype(np.int64)
-    bits = int(trace["bits"])
-    if position.size == 0:
+    from farlink import _core
+
+    position, bits = trace["position"], int(trace["bits"])
+    with core_errors():
+        found = _core.burst_statistics(position, bits, gap_bits)
+    count = found["bursts"]
+    if not count:
         nan = float("nan")
         return BitBursts(gap_bits, 0, nan, nan, nan, nan, 0, nan, 0.0)
-    right_between = np.diff(position) - 1
-    first = np.flatnonzero(np.concatenate(([True], right_between >= gap_bits)))
-    last = np.append(first[1:] - 1, position.size - 1)
-    lengths = position[last] - position[first] + 1
-    errors = last - first + 1
-    deviation = float(lengths.std(ddof=1)) if lengths.size > 1 else float("nan")
-    distances = right_between[right_between >= gap_bits]
+    alone = found["wrong_bits_bursts"][found["wrong_bits_per_burst"] == 1]
+    between = int(position[-1]) - int(position[0]) + 1 - found["mean_span_bits"] * count
     return BitBursts(
         gap_bits=gap_bits,
-        bursts=int(lengths.size),
-        length_mean_bits=float(lengths.mean()),
-        length_ci95_bits=_Z_95 * deviation / float(np.sqrt(lengths.size)),
-        errors_mean=float(errors.mean()),
-        single=float((errors == 1).mean()),
-        longest_bits=int(lengths.max()),
-        distance_mean_bits=float(distances.mean()) if distances.size else float("nan"),
-        ber=position.size / bits,
+        bursts=count,
+        length_mean_bits=found["mean_span_bits"],
+        length_ci95_bits=_Z_95 * found["mean_span_error_bits"] if count > 1 else float("nan"),
+        errors_mean=found["mean_wrong_bits"],
+        single=int(alone.sum()) / count,
+        longest_bits=found["longest_span_bits"],
+        distance_mean_bits=between / (count - 1) if count > 1 else float("nan"),
+        ber=found["bit_error_rate"],
     )

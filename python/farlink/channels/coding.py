@@ -10,19 +10,27 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from farlink.channels.trace import Trace
 from farlink.errors import ScenarioError, core_errors
 
+if TYPE_CHECKING:
+    from farlink._core import CodeSpectrum
+
 Progress = Callable[[int, int], None]
 
-# Where Eb/N0 is looked for, in dB, and how far apart the points of the curve lie.
-_LOWEST_DB, _HIGHEST_DB = -10.0, 40.0
-_STEP_DB = 0.5
-# Events for a point of the curve, and bits to see them in.
-_CURVE_EVENTS = 300
-_CURVE_BITS = 200_000_000
+# Where Eb/N0 is looked for, in dB, and where the search begins if no bound says better.
+_LOWEST_DB, _HIGHEST_DB, _USUAL_DB = -5.0, 40.0, 4.0
+_HALVINGS = 16
+_BOUND_TERMS = 12
+# Slope of the logarithm of the bit error rate to begin with, the least that is believed, and how far a step goes.
+_SLOPE_PER_DB, _LEAST_SLOPE_PER_DB, _WIDEST_STEP_DB = -3.0, 0.5, 2.0
+_MOST_STEPS = 12
+# So near, as a difference of logarithms, is near enough for the events that are looked at.
+_NEAR = 0.08
+_SEARCH_EVENTS = 400
+_SEARCH_BITS = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -186,29 +194,39 @@ def error_trace(
 def ebn0_for_ber(coding: Mapping[str, Any], ber: float) -> float:
     """Eb/N0 at which a coding has about a given bit error rate, in dB, to a hundredth.
 
-    The logarithm of the bit error rate is nearly a straight line against Eb/N0 as a ratio, as the union bound tells. The
-    points of that curve are simulated once, and only down to rates that take a moment; the line is followed beyond them. What
-    it leads to is near the rate, not exactly there: measure it with `error_rate`.
+    Found by the secant method on the logarithm of the rate of the events that a decoder leaves (`played_ber`), with few of
+    them, from where the union bound has that rate. It ends near the rate, not exactly there: measure what it came to.
+
+    Parameters
+    ----------
+    coding
+        Table as in ``[link.coding]``, without ``effort``.
+    ber
+        The rate, between 0 and 0.5.
 
     Raises
     ------
     ScenarioError
-        If there is no such coding, or it does not have that rate anywhere between -10 and 40 dB.
+        If there is no such coding, or it does not have that rate.
     """
     if not 0 < ber < 0.5:
         raise ScenarioError(f"bit error rate {ber:g}", "give one between 0 and 0.5")
     text = json.dumps(coding, sort_keys=True)
+    level = math.log(ber)
+    at = _bound_ebn0_db(text, ber)
+    slope = _SLOPE_PER_DB
     before: tuple[float, float] | None = None
-    for step in range(int((_HIGHEST_DB - _LOWEST_DB) / _STEP_DB) + 1):
-        ebn0_db = _LOWEST_DB + _STEP_DB * step
-        point = (10 ** (ebn0_db / 10), _log_ber(text, ebn0_db))
-        is_past = point[1] <= math.log(ber)
-        if before is not None and math.isfinite(before[1]) and (is_past or not _is_measurable(text, ebn0_db + _STEP_DB)):
-            ratio = _on_line(before, point, math.log(ber))
-            if ratio is not None:
-                return round(10 * math.log10(ratio), 2)
-        before = point
-    raise ScenarioError(f"{describe(coding)} has no bit error rate of {ber:g} below {_HIGHEST_DB:g} dB", "ask for a higher one")
+    for _ in range(_MOST_STEPS):
+        off = _log_ber(text, at) - level
+        if abs(off) <= _NEAR:
+            return at
+        if before is not None and before[0] != at:
+            slope = min((off - before[1]) / (at - before[0]), -_LEAST_SLOPE_PER_DB)
+        before = (at, off)
+        at = round(min(max(at - min(max(off / slope, -_WIDEST_STEP_DB), _WIDEST_STEP_DB), _LOWEST_DB), _HIGHEST_DB), 2)
+        if at == before[0]:
+            return at
+    raise ScenarioError(f"{describe(coding)}: no Eb/N0 gives a bit error rate of {ber:g}", "ask for another rate")
 
 
 def played_ber(coding: Mapping[str, Any], ebn0_db: float) -> float:
@@ -217,6 +235,33 @@ def played_ber(coding: Mapping[str, Any], ebn0_db: float) -> float:
 
     with core_errors():
         return float(_core.error_events(json.dumps(coding), ebn0_db)["bit_error_rate"])
+
+
+def spectrum(coding: Mapping[str, Any], terms: int) -> CodeSpectrum:
+    """Constraint length, rate, free distance and distance spectrum of a convolutional code.
+
+    Raises
+    ------
+    ScenarioError
+        If there is no such code, or it is not convolutional.
+    """
+    from farlink import _core
+
+    with core_errors():
+        return _core.code_spectrum(json.dumps(coding), terms)
+
+
+def union_bound(coding: Mapping[str, Any], ebn0_db: float) -> float | None:
+    """Union bound on the bit error rate of a convolutional code; None for modulations that it is not known for.
+
+    References
+    ----------
+    A. J. Viterbi, "Convolutional codes and their performance in communication systems", IEEE Trans. Commun. Technol. 19, 1971.
+    """
+    from farlink import _core
+
+    with core_errors():
+        return _core.union_bound(json.dumps(coding), ebn0_db, _BOUND_TERMS)
 
 
 def memory_bits(coding: Mapping[str, Any]) -> int:
@@ -247,20 +292,26 @@ def describe(coding: Mapping[str, Any]) -> str:
     return f"{' '.join(words)}, {coding.get('modulation', 'bpsk')}, {coding.get('decision', 'soft')} decisions"
 
 
-def _on_line(first: tuple[float, float], second: tuple[float, float], level: float) -> float | None:
-    (x, y), (next_x, next_y) = first, second
-    if not next_y < y:
-        return None
-    return x + (y - level) / (y - next_y) * (next_x - x)
+def _bound_ebn0_db(coding_json: str, ber: float) -> float:
+    """Where the union bound has a bit error rate, in dB; a usual value for codes without one."""
+    from farlink import _core
+
+    low, high = _LOWEST_DB, _HIGHEST_DB
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        try:
+            with core_errors():
+                bound = _core.union_bound(coding_json, middle, _BOUND_TERMS)
+        except ScenarioError:
+            bound = None
+        if bound is None:
+            return _USUAL_DB
+        low, high = (middle, high) if bound > ber else (low, middle)
+    return round(low, 2)
 
 
 @cache
 def _log_ber(coding_json: str, ebn0_db: float) -> float:
-    found = error_rate(json.loads(coding_json), ebn0_db, events=_CURVE_EVENTS, max_bits=_CURVE_BITS)
-    return math.log(found.ber.value) if found.ber.value > 0 else -math.inf
-
-
-@cache
-def _is_measurable(coding_json: str, ebn0_db: float) -> bool:
-    """Whether the curve's effort shows enough events for a point."""
-    return error_rate(json.loads(coding_json), ebn0_db, events=_CURVE_EVENTS, max_bits=_CURVE_BITS).is_reached
+    effort = {"events": _SEARCH_EVENTS, "max_bits": _SEARCH_BITS}
+    found = played_ber({**json.loads(coding_json), "effort": effort}, ebn0_db)
+    return math.log(found) if found > 0 else -math.inf

@@ -72,6 +72,68 @@ def ber(
             raise typer.Exit(130)
 
 
+@app.command("list")
+def list_(
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Convolutional codes of the literature: generators, constraint length, rate, free distance, source."""
+    with user_errors():
+        import json as json_text
+
+        from farlink import _core
+
+        names = ("code", "constraint_length", "outputs", "free_distance", "source")
+        rows = [dict(zip(names, known, strict=True)) for known in _core.known_codes()]
+        if json:
+            data(json_text.dumps(rows, indent=1) + "\n")
+            return
+        lines = [f"{'code':<28} {'K':>3}  {'rate':>4}  {'d_free':>6}  source"]
+        lines += [
+            f"{row['code']:<28} {row['constraint_length']:>3}  {'1/' + str(row['outputs']):>4}  {row['free_distance']:>6}  "
+            f"{row['source']}"
+            for row in rows
+        ]
+        data("\n".join(lines) + "\n")
+
+
+@app.command()
+def show(
+    code: Generators,
+    rate: CodeRate = None,
+    decision: Decision = "soft",
+    terms: Annotated[int, typer.Option(help="Terms of the distance spectrum.", min=1, max=60)] = 8,
+    ebn0_db: Annotated[
+        str | None, typer.Option(metavar="DB,...", help="Values of Eb/N0 for the union bound, in dB.", show_default=False)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Rate, free distance and distance spectrum of a code, and the union bound on its bit error rate with BPSK."""
+    with user_errors():
+        import json as json_text
+
+        from farlink.channels import coding
+
+        table = coding_table(code, rate, "bpsk", decision)
+        known = coding.spectrum(table, terms)
+        bounds = {value: coding.union_bound(table, value) for value in (_numbers(ebn0_db) if ebn0_db is not None else [])}
+        if json:
+            content = {**known, "bound": [{"ebn0_db": value, "ber": bound} for value, bound in bounds.items()]}
+            data(json_text.dumps(content, indent=1) + "\n")
+            return
+        lines = [
+            coding.describe(table),
+            f"K = {known['constraint_length']}, rate {known['rate']:.4g}, free distance {known['free_distance']}",
+            f"for each {known['period_bits']} data bits:" if known["period_bits"] > 1 else "for each data bit:",
+            f"{'distance':>8}  {'error events':>14}  {'wrong data bits':>16}",
+        ]
+        rows = zip(known["distance"], known["events"], known["data_bits"], strict=True)
+        lines += [f"{distance:>8}  {events:>14,}  {bits:>16,}" for distance, events, bits in rows]
+        if bounds:
+            lines.append(f"{'Eb/N0':>8}  {'union bound on the BER':>22}")
+            lines += [f"{value:>5g} dB  {bound:>22.3e}" for value, bound in bounds.items() if bound is not None]
+        data("\n".join(lines) + "\n")
+
+
 def _rows(found: list[ErrorRate]) -> list[dict[str, Any]]:
     return [
         {

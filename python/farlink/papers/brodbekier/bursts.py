@@ -20,12 +20,11 @@ RATE_3_4 = {**RATE_1_2, "rate": "3/4"}
 CODES = {"1/2": RATE_1_2, "3/4": RATE_3_4}
 
 # Bit error rates that are aimed at, and those of them that checks look at.
-BERS = (1e-7, 3e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4)
+BERS = (1e-9, 1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5, 1e-4)
 CHECKED = (1e-7, 1e-6, 1e-5)
 
-# Error events to play, and bits to find them in: at 1e-7 three events in 1e8 bits.
-_EVENTS = 2000
-_MOST_BITS = 1e10
+# Error events to play.
+_EVENTS = 4000
 
 _ERRORS = "link.coding.errors"
 _EBN0 = "link.coding.ebn0_db"
@@ -68,9 +67,8 @@ def figure_4(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
 def coded_curves(bench: Workbench, rate: str, scenario: dict[str, Any], bers: Iterable[float] = BERS) -> Curves:
     """Run transports over a coded link, with bursts and with independent errors, against the BER measured at the decoder."""
     code = {"modulation": "bpsk", "decision": "soft", "code": CODES[rate]}
-    effort = {"events": int(bench.share(_EVENTS)), "max_bits": bench.share(_MOST_BITS)}
     at_db = [coding.ebn0_for_ber(code, ber) for ber in bers]
-    table = {**code, "effort": effort}
+    table = {**code, "effort": {"events": int(bench.share(_EVENTS)), "seed": bench.seed}}
     scenario["link"]["coding"] = {**table, "ebn0_db": at_db[0], "errors": "bursts"}
     scenario["grid"] = {_EBN0: at_db, _ERRORS: ["bursts", "independent"], **scenario["grid"]}
     result = bench.run(f"rate-{rate.replace('/', '-')}-{'-'.join(scenario['grid'][TRANSPORT])}", scenario)
