@@ -181,14 +181,17 @@ def error_trace(
 
     with core_errors():
         found = _core.error_trace(json.dumps(coding), ebn0_db, bits, seed=seed, threads=threads, progress=progress)
-    meta = {
+    if found["interrupted"] and not found["bits"]:
+        raise KeyboardInterrupt
+    meta: dict[str, Any] = {
         "title": f"Wrong bits of {describe(coding)} at {ebn0_db:g} dB",
         "source": f"farlink, simulated with seed {seed}",
         "coding": dict(coding),
         "ebn0_db": ebn0_db,
         "seed": seed,
     }
-    return Trace("bit-errors", {"position": found["position"], "bits": found["bits"]}, meta), found["interrupted"]
+    arrays: dict[str, Any] = {"position": found["position"], "bits": found["bits"]}
+    return Trace("bit-errors", arrays, meta), found["interrupted"]
 
 
 def ebn0_for_ber(coding: Mapping[str, Any], ber: float) -> float:

@@ -54,7 +54,7 @@ def bursts(
         with progress_bar(coding.describe(table), "bits") as progress:
             trace, is_interrupted = coding.error_trace(table, ebn0_db, count, seed=seed, threads=threads, progress=progress)
         if is_interrupted:
-            note(f"interrupted: {int(trace['bits']):,} decoded bits kept" if trace is not None else "interrupted")
+            note(f"interrupted: {int(trace['bits']):,} decoded bits kept")
         found = burst_statistics(trace, gap_bits or coding.memory_bits(table))
         _print(trace, found, is_default=gap is None)
         if output is not None:

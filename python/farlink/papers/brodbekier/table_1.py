@@ -8,7 +8,7 @@ several definitions, the same for all codes, and the one that comes closest to t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,7 @@ ROWS = (
 )
 
 # What ends a burst: name of the rule -> right bits for a constraint length.
-GAPS = {
+GAPS: dict[str, Callable[[int], int]] = {
     "3": lambda _: 3,
     "K - 1": lambda k: k - 1,
     "K": lambda k: k,
