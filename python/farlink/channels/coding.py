@@ -26,11 +26,11 @@ _HALVINGS = 16
 _BOUND_TERMS = 12
 # Slope of the logarithm of the bit error rate to begin with, the least that is believed, and how far a step goes.
 _SLOPE_PER_DB, _LEAST_SLOPE_PER_DB, _WIDEST_STEP_DB = -3.0, 0.5, 2.0
-_MOST_STEPS = 12
-# So near, as a difference of logarithms, is near enough for the events that are looked at.
-_NEAR = 0.08
+_MOST_STEPS, _APART_DB = 12, 0.1
+# Differences of logarithms: so near ends the search; so near will do where chance keeps it from coming nearer.
+_NEAR, _NEAR_ENOUGH = 0.1, 0.3
 _SEARCH_EVENTS = 400
-_SEARCH_BITS = 4_000_000
+_SEARCH_BITS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -219,16 +219,21 @@ def ebn0_for_ber(coding: Mapping[str, Any], ber: float) -> float:
     at = _bound_ebn0_db(text, ber)
     slope = _SLOPE_PER_DB
     before: tuple[float, float] | None = None
+    seen: dict[float, float] = {}
     for _ in range(_MOST_STEPS):
-        off = _log_ber(text, at) - level
+        off = seen[at] = _log_ber(text, at) - level
         if abs(off) <= _NEAR:
             return at
-        if before is not None and before[0] != at:
+        # Points close by differ by chance.
+        if before is not None and abs(before[0] - at) >= _APART_DB:
             slope = min((off - before[1]) / (at - before[0]), -_LEAST_SLOPE_PER_DB)
         before = (at, off)
         at = round(min(max(at - min(max(off / slope, -_WIDEST_STEP_DB), _WIDEST_STEP_DB), _LOWEST_DB), _HIGHEST_DB), 2)
-        if at == before[0]:
-            return at
+        if at in seen:
+            break
+    nearest = min(seen, key=lambda value: abs(seen[value]))
+    if abs(seen[nearest]) <= _NEAR_ENOUGH:
+        return nearest
     raise ScenarioError(f"{describe(coding)}: no Eb/N0 gives a bit error rate of {ber:g}", "ask for another rate")
 
 

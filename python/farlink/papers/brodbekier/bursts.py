@@ -24,7 +24,9 @@ BERS = (1e-9, 1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5, 1e-4)
 CHECKED = (1e-7, 1e-6, 1e-5)
 
 # Error events to play.
-_EVENTS = 4000
+_EVENTS = 2000
+# Bits to see them in by plain simulation; what is rarer is found by importance sampling.
+_MOST_BITS = 2e7
 
 _ERRORS = "link.coding.errors"
 _EBN0 = "link.coding.ebn0_db"
@@ -68,7 +70,7 @@ def coded_curves(bench: Workbench, rate: str, scenario: dict[str, Any], bers: It
     """Run transports over a coded link, with bursts and with independent errors, against the BER measured at the decoder."""
     code = {"modulation": "bpsk", "decision": "soft", "code": CODES[rate]}
     at_db = [coding.ebn0_for_ber(code, ber) for ber in bers]
-    table = {**code, "effort": {"events": int(bench.share(_EVENTS)), "seed": bench.seed}}
+    table = {**code, "effort": {"events": int(bench.share(_EVENTS)), "max_bits": _MOST_BITS, "seed": bench.seed}}
     scenario["link"]["coding"] = {**table, "ebn0_db": at_db[0], "errors": "bursts"}
     scenario["grid"] = {_EBN0: at_db, _ERRORS: ["bursts", "independent"], **scenario["grid"]}
     result = bench.run(f"rate-{rate.replace('/', '-')}-{'-'.join(scenario['grid'][TRANSPORT])}", scenario)
