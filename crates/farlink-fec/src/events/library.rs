@@ -154,11 +154,15 @@ pub fn simulated(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'
     let mut gathering = Gathering::new(scheme.event_gap_bits());
     let mut bits = 0;
     let batches = effort.bits_max.div_ceil(batch_bits);
-    let ended = run(batches, |batch| link.run(effort.seed, batch), |outcome, batch| {
-        outcome.wrong.iter().for_each(|&at| gathering.wrong_bit(batch * batch_bits + u64::from(at)));
-        bits = (batch + 1) * batch_bits;
-        effort.ask(gathering.rate.sum, &gathering.wrong, bits, watch)
-    });
+    let ended = run(
+        batches,
+        |batch| link.run(effort.seed, batch),
+        |outcome, batch| {
+            outcome.wrong.iter().for_each(|&at| gathering.wrong_bit(batch * batch_bits + u64::from(at)));
+            bits = (batch + 1) * batch_bits;
+            effort.ask(gathering.rate.sum, &gathering.wrong, bits, watch)
+        },
+    );
     gathering.close();
     if gathering.rate.sum == 0.0 {
         return Err(LibraryError::TooRare { scheme: scheme.to_string(), eb_n0_db, bits });
@@ -206,7 +210,7 @@ pub fn importance_sampled(
     let mut batches_done = 0;
     let sample = |batch| {
         let mut noise = Noise::stream(effort.seed, batch);
-        (0..SAMPLES).filter_map(|_| importance.sample(&mut noise)).collect::<Vec<Sampled>>()
+        importance.samples(SAMPLES, &mut noise)
     };
     let ended = run(effort.bits_max.div_ceil(batch_bits), sample, |sampled, batch| {
         for one in &sampled {

@@ -24,13 +24,17 @@ pub fn trace(scheme: &Scheme, eb_n0_db: f64, bits: u64, seed: u64, watch: Watch<
     let link = scheme.link(eb_n0_db);
     let batch_bits = link.batch_bits();
     let mut trace = Trace { wrong: Vec::new(), bits: 0, gave_up: 0, is_interrupted: false };
-    let ended = run(bits.div_ceil(batch_bits), |batch| link.run(seed, batch), |outcome, batch| {
-        let positions = outcome.wrong.iter().map(|&at| batch * batch_bits + u64::from(at));
-        trace.wrong.extend(positions.take_while(|&at| at < bits));
-        trace.bits = ((batch + 1) * batch_bits).min(bits);
-        trace.gave_up += outcome.gave_up;
-        (trace.bits == bits, watch(trace.bits, bits))
-    });
+    let ended = run(
+        bits.div_ceil(batch_bits),
+        |batch| link.run(seed, batch),
+        |outcome, batch| {
+            let positions = outcome.wrong.iter().map(|&at| batch * batch_bits + u64::from(at));
+            trace.wrong.extend(positions.take_while(|&at| at < bits));
+            trace.bits = ((batch + 1) * batch_bits).min(bits);
+            trace.gave_up += outcome.gave_up;
+            (trace.bits == bits, watch(trace.bits, bits))
+        },
+    );
     trace.is_interrupted = ended == Ended::Interrupted;
     trace
 }
@@ -44,7 +48,7 @@ mod tests {
 
     fn scheme() -> Scheme {
         let code = Code::new(4, &[0o17, 0o15]).unwrap();
-        let coding = Coding::Convolutional(Convolutional { code, puncturing: None, traceback: None });
+        let coding = Coding::Convolutional(Convolutional::new(code));
         Scheme::new(coding, Modulation::Bpsk, Decision::Hard).unwrap()
     }
 

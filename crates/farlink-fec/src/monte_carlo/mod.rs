@@ -120,10 +120,14 @@ pub fn error_rate(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<
     let mut count = count::Count::new(scheme.event_gap_bits(), packet_bits, typical_event(scheme));
     let batch_bits = link.batch_bits();
     let batches = effort.bits_max.div_ceil(batch_bits);
-    let ended = run(batches, |batch| link.run(effort.seed, batch), |outcome, _| {
-        count.add(&outcome, batch_bits);
-        effort.ask(count.events() as f64, &count.wrong, count.bits, watch)
-    });
+    let ended = run(
+        batches,
+        |batch| link.run(effort.seed, batch),
+        |outcome, _| {
+            count.add(&outcome, batch_bits);
+            effort.ask(count.events() as f64, &count.wrong, count.bits, watch)
+        },
+    );
     Ok(count.finish(effort.confidence, ended.into()))
 }
 
@@ -150,9 +154,9 @@ impl Effort {
     pub(crate) fn ask(&self, events: f64, wrong: &Bursts, bits: u64, watch: Watch<'_>) -> (bool, bool) {
         let by_events = self.events.map_or(0.0, |wanted| events / wanted as f64);
         // The width falls with the root of the bits.
-        let by_width = self.relative_half_width.map_or(0.0, |wanted| {
-            (wanted / wrong.interval(self.confidence).relative_half_width()).powi(2)
-        });
+        let by_width = self
+            .relative_half_width
+            .map_or(0.0, |wanted| (wanted / wrong.interval(self.confidence).relative_half_width()).powi(2));
         let share = by_events.max(by_width);
         if share >= 1.0 {
             return (true, watch(bits, bits));

@@ -19,7 +19,11 @@ impl Uncoded {
     pub(super) fn new(modulation: Modulation, es_n0_db: f64, frame_bits: u64) -> Uncoded {
         // Whole frames, symbols and bytes.
         let unit = lcm(24, frame_bits);
-        Uncoded { channel: Channel::new(modulation, Decision::Hard, es_n0_db), is_antipodal: modulation.is_antipodal() }
+        Uncoded {
+            channel: Channel::new(modulation, Decision::Hard, es_n0_db),
+            is_antipodal: modulation.is_antipodal(),
+            batch_bits: (BATCH_BITS.div_ceil(unit) * unit) as usize,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::modulation::Modulation;
 fn k7(rate: Option<&str>, decision: Decision) -> Scheme {
     let code = Code::new(7, &[0o171, 0o133]).unwrap();
     let puncturing = rate.map(|rate| Puncturing::usual(rate).unwrap());
-    let coding = Coding::Convolutional(Convolutional { code, puncturing, traceback: None });
+    let coding = Coding::Convolutional(Convolutional { puncturing, ..Convolutional::new(code) });
     Scheme::new(coding, Modulation::Bpsk, decision).unwrap()
 }
 
@@ -54,7 +54,8 @@ fn gaps_between_events_are_geometric() {
     let gap = scheme.event_gap_bits();
     let wrong = trace(&scheme, 4.5, 8_000_000, 5, &patient).wrong;
     let bursts: Vec<&[u64]> = super::super::bursts(&wrong, gap).collect();
-    let mut beyond: Vec<u64> = bursts.windows(2).map(|pair| pair[1][0] - pair[0][pair[0].len() - 1] - 1 - gap).collect();
+    let mut beyond: Vec<u64> =
+        bursts.windows(2).map(|pair| pair[1][0] - pair[0][pair[0].len() - 1] - 1 - gap).collect();
     beyond.sort_unstable();
     let n = beyond.len() as f64;
     assert!(n > 2000.0);
@@ -80,7 +81,7 @@ fn uncoded_events_are_exact() {
 #[test]
 fn what_cannot_be_importance_sampled_is_refused() {
     let code = Code::new(7, &[0o171, 0o133]).unwrap();
-    let coding = Coding::Convolutional(Convolutional { code, puncturing: None, traceback: None });
+    let coding = Coding::Convolutional(Convolutional::new(code));
     let scheme = Scheme::new(coding, Modulation::Psk8, Decision::Soft).unwrap();
     let refused = importance_sampled(&scheme, 5.0, &Effort::default(), &patient).unwrap_err();
     assert_eq!(refused, LibraryError::Modulation(Modulation::Psk8));
@@ -89,4 +90,27 @@ fn what_cannot_be_importance_sampled_is_refused() {
         importance_sampled(&scheme, 5.0, &Effort::default(), &patient),
         Err(LibraryError::Coding(coding)) if coding == "uncoded"
     ));
+}
+
+#[test]
+#[ignore]
+fn scratch() {
+    for (rate, decision, eb_n0_db) in [
+        (None, Decision::Soft, 3.5),
+        (None, Decision::Hard, 5.5),
+        (Some("3/4"), Decision::Soft, 4.5),
+        (Some("3/4"), Decision::Soft, 5.5),
+        (Some("3/4"), Decision::Hard, 6.5),
+        (Some("3/4"), Decision::Hard, 7.5),
+    ] {
+        let scheme = k7(rate, decision);
+        let effort = Effort { bits_max: 6_000_000, events: Some(1000), confidence: 0.95, ..Effort::default() };
+        let t = std::time::Instant::now();
+        let mut p = simulated(&scheme, eb_n0_db, &effort, &patient).unwrap();
+        let t1 = t.elapsed();
+        let mut s = importance_sampled(&scheme, eb_n0_db, &effort, &patient).unwrap();
+        p.events = ErrorEvents::new([], 0.0, 0.0);
+        s.events = ErrorEvents::new([], 0.0, 0.0);
+        println!("{scheme} {eb_n0_db} {t1:?} {:?}\n {p:?}\n {s:?}", t.elapsed() - t1);
+    }
 }
