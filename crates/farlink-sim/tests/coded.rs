@@ -132,7 +132,7 @@ fn what_cannot_be_collected_is_refused_with_its_place() {
     let mut study = study();
     set(&mut study, "link.coding", Value::Null);
     let code = json!({ "kind": "uncoded" });
-    let coding = json!({ "ebn0_db": 40, "code": code, "effort": { "max_bits": 1000 } });
+    let coding = json!({ "modulation": "16qam", "ebn0_db": 40, "code": code, "effort": { "max_bits": 1000 } });
     set(&mut study, "link.return", json!({ "coding": coding }));
     match run(&study, &folder("rare"), 1) {
         Err(RunError::Scenario(error)) => {

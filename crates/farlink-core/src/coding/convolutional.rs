@@ -54,7 +54,12 @@ impl CodeConfig for Convolutional {
             }
             traceback => traceback.map(|bits| bits as usize),
         };
-        Ok(scheme::Coding::Convolutional(scheme::Convolutional { code, puncturing, traceback }))
+        Ok(scheme::Coding::Convolutional(scheme::Convolutional {
+            code,
+            puncturing,
+            traceback,
+            decoder: scheme::DecoderKind::Parallel,
+        }))
     }
 }
 
