@@ -13,7 +13,7 @@ use super::{CodeConfig, CodeKind, Unfit};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Concatenated {
-    /// The code that the data meet first, `reed-solomon`.
+    /// The code that the data meet first, `reed-solomon` or `erasure`.
     pub outer: Box<CodeKind>,
     /// The code next to the channel, `convolutional`.
     pub inner: Box<CodeKind>,
@@ -21,8 +21,23 @@ pub struct Concatenated {
 
 impl CodeConfig for Concatenated {
     fn build(&self) -> Result<scheme::Coding, Unfit> {
-        let _outer = self.outer.build().map_err(|unfit| unfit.within("outer"))?;
-        let _inner = self.inner.build().map_err(|unfit| unfit.within("inner"))?;
-        todo!()
+        let inner = self.inner.build().map_err(|unfit| unfit.within("inner"))?;
+        if !matches!(inner, scheme::Coding::Uncoded | scheme::Coding::Convolutional(_)) {
+            let message = format!("{} cannot be an inner code", self.inner.kind());
+            return Err(Unfit::new("inner", message, "give convolutional"));
+        }
+        let outer = match &*self.outer {
+            CodeKind::ReedSolomon(outer) => outer.carried_by(inner),
+            CodeKind::Erasure(outer) if matches!(*outer.over, CodeKind::Uncoded(_)) => outer.carried_by(inner),
+            CodeKind::Erasure(_) => {
+                let message = "the inner code is given twice";
+                return Err(Unfit::new("outer.over", message, "leave it out, or give the erasure code alone"));
+            }
+            other => {
+                let message = format!("{} cannot be an outer code", other.kind());
+                return Err(Unfit::new("outer", message, "give reed-solomon or erasure"));
+            }
+        };
+        outer.map_err(|unfit| unfit.within("outer"))
     }
 }

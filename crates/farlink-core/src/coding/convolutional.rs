@@ -30,7 +30,7 @@ pub struct Convolutional {
     /// the usual rate 3/4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub puncture: Option<String>,
-    /// How many bits later the decoder decides on a bit; 5 K unless given, and more for a punctured code.
+    /// How many bits later the decoder decides on a bit; 5 K unless given. A punctured code gains from more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceback_bits: Option<Count>,
 }
@@ -46,11 +46,20 @@ impl CodeConfig for Convolutional {
             Some(bits) if bits > LONGEST_TRACEBACK => {
                 let message = format!("{bits} bits are more than {LONGEST_TRACEBACK}");
                 let usual = 5 * code.constraint_length();
-                return Err(Unfit::new("traceback_bits", message, format!("give about 5 K = {usual}, or leave it out")));
+                return Err(Unfit::new(
+                    "traceback_bits",
+                    message,
+                    format!("give about 5 K = {usual}, or leave it out"),
+                ));
             }
             traceback => traceback.map(|bits| bits as usize),
         };
-        Ok(scheme::Coding::Convolutional(scheme::Convolutional { code, puncturing, traceback }))
+        Ok(scheme::Coding::Convolutional(scheme::Convolutional {
+            code,
+            puncturing,
+            traceback,
+            decoder: scheme::DecoderKind::Parallel,
+        }))
     }
 }
 
@@ -63,12 +72,18 @@ impl Convolutional {
         code.map_err(|error| {
             let (key, remedy) = match (&error, self.constraint_length) {
                 (CodeError::ConstraintLength(_), Some(_)) => ("constraint_length", "give 3 to 15, or leave it out"),
-                (CodeError::ConstraintLength(_), None) => ("generators", "give generators of 3 to 15 bits: \"171,133\""),
+                (CodeError::ConstraintLength(_), None) => {
+                    ("generators", "give generators of 3 to 15 bits: \"171,133\"")
+                }
                 (CodeError::NotOctal(_) | CodeError::GeneratorCount(_) | CodeError::Zero(_), _) => {
                     ("generators", "write them in octal with commas between them: \"171,133\"")
                 }
-                (CodeError::Catastrophic { .. }, _) => ("generators", "take a code of the literature: \"171,133\" for K = 7"),
-                (_, Some(_)) => ("generators", "give generators of constraint_length bits, or leave constraint_length out"),
+                (CodeError::Catastrophic { .. }, _) => {
+                    ("generators", "take a code of the literature: \"171,133\" for K = 7")
+                }
+                (_, Some(_)) => {
+                    ("generators", "give generators of constraint_length bits, or leave constraint_length out")
+                }
                 (_, None) => ("generators", "take a code of the literature: \"171,133\" for K = 7"),
             };
             Unfit::new(key, error, remedy)
@@ -90,8 +105,14 @@ impl Convolutional {
         let unfit = |error: PuncturingError| {
             let remedy = match (&error, key) {
                 (PuncturingError::Rows { .. }, "rate") => {
-                    format!("leave it out, or give puncture = \"...\": the usual patterns are for 2 generators, not {outputs}")
+                    format!(
+                        "leave it out, or give puncture = \"...\": the usual patterns are for 2 generators, not {outputs}"
+                    )
                 }
+                (PuncturingError::TooFew { period, .. }, _) => {
+                    format!("send at least {} of them: \"110/101\"", period + 1)
+                }
+                (PuncturingError::Catastrophic { .. }, _) => "give another pattern, or rate = \"3/4\"".to_owned(),
                 (PuncturingError::UnknownRate(_), _) => "give one of these, or puncture = \"...\"".to_owned(),
                 _ => format!("give {outputs} rows of 0 and 1 of the same length, slashes between them: \"101/110\""),
             };

@@ -1,5 +1,6 @@
 //! Reed-Solomon codes.
 
+use farlink_fec::reed_solomon::Code;
 use farlink_fec::scheme;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,12 +31,15 @@ pub struct ReedSolomon {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
-    /// As polynomials, field polynomial 0x11d, first root alpha^0 (DVB).
+    /// As polynomials, field polynomial 0x11d and first root alpha^0 (EN 300 421).
     #[default]
     Conventional,
-    /// Berlekamp's dual basis, CCSDS 131.0-B, section 4.
+    /// Berlekamp's dual basis (CCSDS 131.0-B, section 4.3); n - k is 32 or 16.
     Ccsds,
 }
+
+/// Codewords in turns, at most.
+const DEEPEST: u64 = 64;
 
 fn one() -> Count {
     Count::new(1.0).expect("a constant within its range")
@@ -43,15 +47,37 @@ fn one() -> Count {
 
 impl CodeConfig for ReedSolomon {
     fn build(&self) -> Result<scheme::Coding, Unfit> {
-        let (n, k) = (self.n.whole(), self.k.whole());
+        self.carried_by(scheme::Coding::Uncoded)
+    }
+}
+
+impl ReedSolomon {
+    /// Its codewords are carried by an inner code.
+    pub(super) fn carried_by(&self, _inner: scheme::Coding) -> Result<scheme::Coding, Unfit> {
+        let (n, k, interleaving) = (self.n.whole(), self.k.whole(), self.interleaving.whole());
         if n > 255 {
             let message = format!("{n} bytes; a codeword over GF(256) has at most 255");
             return Err(Unfit::new("n", message, "give 255 or less: n = 255, k = 223 mends 16 wrong bytes"));
         }
         if k >= n {
             let message = format!("{k} bytes of data leave no parity in a codeword of n = {n}");
-            return Err(Unfit::new("k", message, format!("give less than {n}: each wrong byte takes 2 bytes of parity")));
+            return Err(Unfit::new(
+                "k",
+                message,
+                format!("give less than {n}: each wrong byte takes 2 bytes of parity"),
+            ));
         }
-        todo!()
+        if interleaving > DEEPEST {
+            let message = format!("{interleaving} codewords are more than {DEEPEST}");
+            return Err(Unfit::new("interleaving", message, "give 1 to 64; CCSDS has 1, 2, 3, 4, 5 and 8"));
+        }
+        let (n, k) = (n as usize, k as usize);
+        let code = match self.basis {
+            Basis::Conventional => Code::conventional(n, k),
+            Basis::Ccsds => Code::ccsds(n, k, farlink_fec::reed_solomon::Basis::Dual),
+        };
+        let _code =
+            code.map_err(|error| Unfit::new("k", error, "give n - k = 32 or 16, or basis = \"conventional\""))?;
+        Err(Unfit::new("kind", "reed-solomon codes cannot be simulated yet", "give convolutional or erasure"))
     }
 }

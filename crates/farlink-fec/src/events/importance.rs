@@ -8,10 +8,10 @@
 mod unmerged;
 
 use crate::awgn::{Antipodal, Channel, Noise, Sampler};
-use crate::bits;
-use crate::convolutional::{Encoder, Ending, Puncturing, PuncturingError, Spectrum, Viterbi, bounds, events_up_to};
+use crate::convolutional::{Encoder, Ending, Puncturing, PuncturingError, Spectrum, bounds, events_up_to};
 use crate::modulation::Decision;
-use crate::scheme::{Convolutional, Scheme};
+use crate::scheme::{Convolutional, Decoder, Scheme};
+use crate::{Soft, bits};
 
 use unmerged::{Search, unmerged_paths};
 
@@ -24,7 +24,8 @@ const UNBIASED: f64 = 0.02;
 /// Samples error events that begin at one step.
 pub(super) struct Importance {
     encoder: Encoder,
-    viterbi: Viterbi,
+    decoder: Decoder,
+    outputs: usize,
     puncturing: Puncturing,
     channel: Channel,
     silent: Sampler,
@@ -36,8 +37,8 @@ pub(super) struct Importance {
     lead: usize,
     /// Steps before it where the noise may be biased too, a multiple of the period.
     before: usize,
-    /// Steps from there on.
-    follow: usize,
+    /// Steps that a sample decodes.
+    steps: usize,
     gap: usize,
 }
 
@@ -116,16 +117,19 @@ impl Importance {
         let ratios = std::array::from_fn(|at| if bit.sent[at] > 0.0 { bit.silent[at] / bit.sent[at] } else { 0.0 });
         let gap = scheme.event_gap_bits() as usize;
         let settle = 10 * coding.code.constraint_length() as usize + coding.traceback();
+        let lead = (gap + before + settle).div_ceil(period) * period;
+        let steps = (lead + period + longest + 2 * gap + settle).next_multiple_of(8);
         Ok(Importance {
             encoder: Encoder::new(&coding.code),
-            viterbi: Viterbi::new(&coding.code, coding.traceback()),
+            decoder: Decoder::new(coding, scheme.decision(), scheme.deviation(es_n0_db), steps),
+            outputs: coding.code.outputs(),
             channel,
             silent: Sampler::new(&bit.silent),
             ratios,
             phases,
-            lead: (gap + before + settle).div_ceil(period) * period,
+            lead,
             before,
-            follow: longest + 2 * gap + settle,
+            steps,
             puncturing,
             gap,
         })
@@ -133,22 +137,31 @@ impl Importance {
 
     /// Trellis steps that a sample decodes.
     pub(super) fn steps(&self) -> usize {
-        self.lead + self.follow
+        self.steps
     }
 
-    /// One sample: `None` if no error event began where it should.
-    pub(super) fn sample(&self, noise: &mut Noise) -> Option<Sampled> {
+    /// So many samples, of which those come back where an error event began where it should.
+    pub(super) fn samples(&self, count: u64, noise: &mut Noise) -> Vec<Sampled> {
+        let mut symbols = Vec::with_capacity(count as usize * self.steps * self.outputs);
+        let sent: Vec<Sent> = (0..count).map(|_| self.send(noise, &mut symbols)).collect();
+        let decoded = self.decoder.decode(&symbols);
+        sent.iter()
+            .zip(decoded.chunks_exact(self.steps / 8))
+            .filter_map(|(sent, data)| self.judge(sent, data))
+            .collect()
+    }
+
+    /// Sends random data with noise biased towards an event, and appends what is received.
+    fn send(&self, noise: &mut Noise, symbols: &mut Vec<Soft>) -> Sent {
         let phase = noise.below(self.phases.len() as u64) as usize;
-        let begin = self.lead + phase;
-        let steps = begin + self.follow;
-        let mut data = vec![0; bits::bytes_for(steps)];
+        let mut data = vec![0; self.steps / 8];
         noise.fill(&mut data);
-        let coded = self.puncturing.puncture(&self.encoder.encode(&data, steps, Ending::Truncated), steps);
-        let sent_bits = self.puncturing.sent_bits(steps);
+        let coded = self.puncturing.puncture(&self.encoder.encode(&data, self.steps, Ending::Truncated), self.steps);
+        let sent_bits = self.puncturing.sent_bits(self.steps);
         let mut received = Vec::with_capacity(sent_bits);
         self.channel.carry(&coded, sent_bits, noise, &mut received);
 
-        let first = self.puncturing.sent_bits(begin - self.before);
+        let first = self.puncturing.sent_bits(self.lead + phase - self.before);
         let u = noise.uniform();
         let components = &self.phases[phase];
         if let Some(component) = components.get(components.partition_point(|component| component.cumulated <= u)) {
@@ -158,13 +171,19 @@ impl Importance {
                 received[first + *place as usize] = drawn;
             }
         }
-        let symbols = self.puncturing.depuncture(&received, steps).expect("as many symbols as were sent");
-        let mut decoded = vec![0; data.len()];
-        let result = self.viterbi.clone().decode(&symbols, Ending::Truncated, &mut decoded);
-        result.expect("the symbols are whole steps and the data have room");
+        symbols.extend(self.puncturing.depuncture(&received, self.steps).expect("as many symbols as were sent"));
+        // Towards what was sent: a wrong sign becomes negative.
+        let towards = |(at, &symbol): (usize, &Soft)| if bits::get(&coded, at) { -symbol } else { symbol };
+        let towards = received.iter().enumerate().map(towards).skip(first).collect();
+        Sent { phase, data, towards }
+    }
 
-        let mut wrong = bits::differences(&data, &decoded, steps).skip_while(|at| at + self.gap < begin).peekable();
-        // An event begins where it should: that bit is wrong, and as many right ones are before it as end an event.
+    /// The event that begins where it should, if there is one, and its weight.
+    fn judge(&self, sent: &Sent, decoded: &[u8]) -> Option<Sampled> {
+        let begin = self.lead + sent.phase;
+        let wrong = bits::differences(&sent.data, decoded, self.steps);
+        let mut wrong = wrong.skip_while(|at| at + self.gap < begin).peekable();
+        // That bit is wrong, and as many right ones are before it as end an event.
         wrong.next_if_eq(&begin)?;
         let mut event = vec![0];
         let mut last = begin;
@@ -172,18 +191,21 @@ impl Importance {
             event.push((at - begin) as u32);
             last = at;
         }
-        // Towards what was sent: a wrong sign becomes negative.
-        let towards = |place: u32| {
-            let at = first + place as usize;
-            let symbol = i32::from(received[at]);
-            self.ratios[(127 + if bits::get(&coded, at) { -symbol } else { symbol }) as usize]
-        };
-        let mixture: f64 = components
+        let ratio = |place: u32| self.ratios[(127 + i32::from(sent.towards[place as usize])) as usize];
+        let mixture: f64 = self.phases[sent.phase]
             .iter()
-            .map(|component| component.share * component.places.iter().map(|&place| towards(place)).product::<f64>())
+            .map(|component| component.share * component.places.iter().map(|&place| ratio(place)).product::<f64>())
             .sum();
         Some(Sampled { weight: 1.0 / (UNBIASED + mixture), event })
     }
+}
+
+/// What was sent in a sample.
+struct Sent {
+    phase: usize,
+    data: Vec<u8>,
+    /// What was received from the first bit on whose noise may be biased, positive for what was sent.
+    towards: Vec<Soft>,
 }
 
 /// Places of the bits sent among all coded bits of `steps` steps, from a phase of the pattern on.

@@ -210,7 +210,7 @@ pub fn importance_sampled(
     let mut batches_done = 0;
     let sample = |batch| {
         let mut noise = Noise::stream(effort.seed, batch);
-        (0..SAMPLES).filter_map(|_| importance.sample(&mut noise)).collect::<Vec<Sampled>>()
+        importance.samples(SAMPLES, &mut noise)
     };
     let ended = run(effort.bits_max.div_ceil(batch_bits), sample, |sampled, batch| {
         for one in &sampled {

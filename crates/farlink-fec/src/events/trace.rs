@@ -48,7 +48,7 @@ mod tests {
 
     fn scheme() -> Scheme {
         let code = Code::new(4, &[0o17, 0o15]).unwrap();
-        let coding = Coding::Convolutional(Convolutional { code, puncturing: None, traceback: None });
+        let coding = Coding::Convolutional(Convolutional::new(code));
         Scheme::new(coding, Modulation::Bpsk, Decision::Hard).unwrap()
     }
 

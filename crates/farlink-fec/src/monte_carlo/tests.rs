@@ -5,12 +5,7 @@ use crate::scheme::Convolutional;
 
 fn k7(decision: Decision) -> Scheme {
     let code = Code::new(7, &[0o171, 0o133]).unwrap();
-    Scheme::new(
-        Coding::Convolutional(Convolutional { code, puncturing: None, traceback: None }),
-        Modulation::Bpsk,
-        decision,
-    )
-    .unwrap()
+    Scheme::new(Coding::Convolutional(Convolutional::new(code)), Modulation::Bpsk, decision).unwrap()
 }
 
 fn patient(_: u64, _: u64) -> bool {

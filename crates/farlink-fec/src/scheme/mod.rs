@@ -1,6 +1,7 @@
 //! A code, a modulation and decisions: everything between data bits and data bits.
 
 mod convolutional;
+mod decoder;
 mod framed;
 mod link;
 mod uncoded;
@@ -11,6 +12,7 @@ use crate::awgn;
 use crate::convolutional::{Code, Puncturing, PuncturingError};
 use crate::modulation::{Decision, Modulation};
 
+pub(crate) use decoder::Decoder;
 pub(crate) use link::{Link, Outcome};
 
 /// How data are protected.
@@ -46,6 +48,19 @@ pub struct Convolutional {
     pub puncturing: Option<Puncturing>,
     /// Steps after which the decoder decides; `None` is 5 K. Punctured codes gain from more.
     pub traceback: Option<usize>,
+    /// Which decoder is simulated.
+    pub decoder: DecoderKind,
+}
+
+/// Decoders of convolutional codes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DecoderKind {
+    /// The fast one ([`FrameDecoder`](crate::convolutional::parallel::FrameDecoder)): it decides after the steps of trace-back
+    /// or more, and rounds soft symbols to 15 to 31 levels.
+    #[default]
+    Parallel,
+    /// The reference ([`Viterbi`](crate::convolutional::Viterbi)): it decides after exactly the steps of trace-back.
+    Serial,
 }
 
 /// A code, a modulation and decisions, checked to fit each other.
@@ -96,6 +111,16 @@ const BLOCK_BYTES_MAX: usize = 1 << 16;
 const CRC_BYTES: usize = 4;
 
 impl Convolutional {
+    /// A code with all its bits sent, a trace-back of 5 K and the fast decoder.
+    pub fn new(code: Code) -> Convolutional {
+        Convolutional { code, puncturing: None, traceback: None, decoder: DecoderKind::Parallel }
+    }
+
+    /// The same with fewer bits sent.
+    pub fn punctured(self, puncturing: Puncturing) -> Convolutional {
+        Convolutional { puncturing: Some(puncturing), ..self }
+    }
+
     /// Steps after which the decoder decides.
     pub fn traceback(&self) -> usize {
         self.traceback.unwrap_or(5 * self.code.constraint_length() as usize)
@@ -164,6 +189,11 @@ impl Scheme {
         self.modulation.bit_error_rate(awgn::ratio(self.es_n0_db(eb_n0_db)) / bits_per_symbol)
     }
 
+    /// Deviation of the noise of a coded bit, in units of its amplitude (of BPSK and QPSK), at an Es/N0 in dB.
+    pub(crate) fn deviation(&self, es_n0_db: f64) -> f64 {
+        deviation(self.modulation, es_n0_db)
+    }
+
     /// The running simulation at an Eb/N0 in dB.
     pub(crate) fn link(&self, eb_n0_db: f64) -> Box<dyn Link> {
         self.link_over(&self.coding, self.es_n0_db(eb_n0_db), 1)
@@ -188,6 +218,10 @@ impl Scheme {
             }
         }
     }
+}
+
+fn deviation(modulation: Modulation, es_n0_db: f64) -> f64 {
+    (0.5 * f64::from(modulation.bits_per_symbol()) / awgn::ratio(es_n0_db)).sqrt()
 }
 
 impl Coding {

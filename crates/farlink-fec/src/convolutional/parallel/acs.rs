@@ -132,12 +132,8 @@ pub(super) unsafe fn two_steps<V: Lanes, const NORMALISE: bool>(
                 };
                 let low = 2 * (g as u32 % 2);
                 let plane = &mut first[g / 2];
-                let (a, b) = butterfly(
-                    (*from.add(4 * i), *from.add(4 * i + 1)),
-                    metric(0, 2 * i),
-                    plane,
-                    (low, low + 4),
-                );
+                let (a, b) =
+                    butterfly((*from.add(4 * i), *from.add(4 * i + 1)), metric(0, 2 * i), plane, (low, low + 4));
                 let (c, d) = butterfly(
                     (*from.add(4 * i + 2), *from.add(4 * i + 3)),
                     metric(0, 2 * i + 1),

@@ -115,8 +115,7 @@ impl<V: Lanes> Group<V> {
                 let is_last = done == steps;
                 loop {
                     let burst = if is_last { end_byte - given } else { self.plan.burst_bytes() };
-                    if given == end_byte
-                        || !is_last && done < (8 * (given + burst)).saturating_add(self.plan.traceback)
+                    if given == end_byte || !is_last && done < (8 * (given + burst)).saturating_add(self.plan.traceback)
                     {
                         break;
                     }

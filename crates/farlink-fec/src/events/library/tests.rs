@@ -6,7 +6,7 @@ use crate::modulation::Modulation;
 fn k7(rate: Option<&str>, decision: Decision) -> Scheme {
     let code = Code::new(7, &[0o171, 0o133]).unwrap();
     let puncturing = rate.map(|rate| Puncturing::usual(rate).unwrap());
-    let coding = Coding::Convolutional(Convolutional { code, puncturing, traceback: None });
+    let coding = Coding::Convolutional(Convolutional { puncturing, ..Convolutional::new(code) });
     Scheme::new(coding, Modulation::Bpsk, decision).unwrap()
 }
 
@@ -81,7 +81,7 @@ fn uncoded_events_are_exact() {
 #[test]
 fn what_cannot_be_importance_sampled_is_refused() {
     let code = Code::new(7, &[0o171, 0o133]).unwrap();
-    let coding = Coding::Convolutional(Convolutional { code, puncturing: None, traceback: None });
+    let coding = Coding::Convolutional(Convolutional::new(code));
     let scheme = Scheme::new(coding, Modulation::Psk8, Decision::Soft).unwrap();
     let refused = importance_sampled(&scheme, 5.0, &Effort::default(), &patient).unwrap_err();
     assert_eq!(refused, LibraryError::Modulation(Modulation::Psk8));
