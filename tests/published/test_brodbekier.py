@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from farlink import papers
-from farlink.papers.check import Verdict
+from farlink.papers.brodbekier.figure_6 import figure_6_curves
+from farlink.papers.brodbekier.table_1 import ROWS, misfit
+from farlink.papers.check import Verdict, claim
+from farlink.papers.estimate import Estimate, ratio
 from farlink.papers.item import Outcome, Workbench
 
 PAPER = papers.load("brodbekier")
@@ -58,6 +61,28 @@ def test_packet_loss_of_0_45_is_a_misprint():
     for check in checks:
         assert check.value.mean == pytest.approx(0.5507, abs=0.003)
         assert check.verdict is Verdict.MISPRINT
+
+
+@pytest.mark.published("Brodbekier, figures 3 and 6: bursts help plain packets and hurt packets that mend one bit")
+def test_bursts_help_plain_packets_and_hurt_mended_ones():
+    lines = figure_6_curves(Workbench(quick=True), bers=(1e-6,))
+    at = {key: points[0][1] for key, points in lines.items()}
+
+    assert 0.7e-6 < lines["sack", "bursts"][0][0] < 1.4e-6
+    for version in ("tahoe", "sack"):
+        mended = f"{version}-mended"
+        assert claim(ratio(at[version, "bursts"], at[version, "independent"]), at_least=1.2) is Verdict.AGREES
+        assert claim(ratio(at[mended, "independent"], at[version, "independent"]), at_least=1.5) is Verdict.AGREES
+        assert claim(ratio(at[mended, "bursts"], at[mended, "independent"]), at_most=0.8) is Verdict.AGREES
+
+
+def test_the_definition_that_fits_best_is_chosen_over_the_whole_table():
+    good = {row: Estimate(float(row.printed)) for row in ROWS}
+    one_off = good | {ROWS[-1]: Estimate(8.0)}
+    unknown = good | {ROWS[0]: Estimate(float("nan"))}
+
+    assert misfit(good) == 0
+    assert 0 < misfit(one_off) < misfit(unknown)
 
 
 def test_the_scenarios_that_were_run_can_be_run_again(figure_2):

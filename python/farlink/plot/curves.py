@@ -63,10 +63,11 @@ def curves(
     figure, (ax,) = new_figure(height_in=4.3)
     everywhere = [x for line in lines for x, _, _ in line.points]
     decades = math.log10(max(everywhere) / min(everywhere))
+    looks = len({place if line.look is None else line.look for place, line in enumerate(lines)})
     for place, line in enumerate(lines):
         look = place if line.look is None else line.look
-        # Set a little aside, so that intervals do not hide each other.
-        aside = 10 ** (0.004 * decades * (place - (len(lines) - 1) / 2))
+        # Set a little aside, so that intervals do not hide each other; lines of two kinds that are compared stay together.
+        aside = 10 ** (0.004 * decades * (look - (looks - 1) / 2))
         ax.errorbar(
             [x * aside for x, _, _ in line.points],
             [mean for _, mean, _ in line.points],

@@ -114,7 +114,7 @@ def _drawing(item: str, rate: str, lines: Curves) -> Drawing:
             for errors in ("bursts", "independent")
             for look, (version, name) in enumerate(VERSIONS.items())
         ]
-        return curves(drawn, x_label="bit error rate after decoding", y_label="throughput (share of the link)")
+        return curves(drawn, x_label="bit error rate after decoding", y_label="throughput (share of the link)", y_top=1.05)
 
     return Drawing(
         item,

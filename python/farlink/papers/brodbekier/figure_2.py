@@ -81,7 +81,7 @@ def _draw_2(lines: dict[str, Curve]) -> Figure:
         Anchor((1e-8, None), "“above 1e-8”"),
         Anchor((1e-7, 0.5), "“half … around 1e-7”"),
     ]
-    return curves(drawn, x_label="bit error rate", y_label="throughput (share of the link)", anchors=anchors, y_top=1.0)
+    return curves(drawn, x_label="bit error rate", y_label="throughput (share of the link)", anchors=anchors, y_top=1.05)
 
 
 def _tahoe(item: str, lines: dict[str, Curve], bers: tuple[float, ...]) -> list[Check]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from farlink.papers.brodbekier.bursts import CHECKED, Curves, coded_curves
+from farlink.papers.brodbekier.bursts import BERS, CHECKED, Curves, coded_curves
 from farlink.papers.brodbekier.link import TRANSPORT, VERSIONS, as_points, base, power
 from farlink.papers.check import Check, claimed
 from farlink.papers.curves import nearest
@@ -23,13 +23,7 @@ _MARGINAL = 1.2
 
 def figure_6(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
     """Throughput with and without one-bit correction; the BER is that before the correction."""
-    scenario = base("figure 6: one-bit correction, rate 1/2", _DRAWN)
-    mending: dict[str, Any] = {
-        f"{version}-mended": {**scenario["transport"][version], "correction": {"bits": 1}} for version in _DRAWN
-    }
-    scenario["transport"] |= mending
-    scenario["grid"][TRANSPORT] = [*_DRAWN, *mending]
-    lines = coded_curves(bench, "1/2", scenario)
+    lines = figure_6_curves(bench)
     checks = []
     for version in _DRAWN:
         name = VERSIONS[version]
@@ -66,6 +60,17 @@ def figure_6(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
     return checks, [_drawing(lines)]
 
 
+def figure_6_curves(bench: Workbench, bers: tuple[float, ...] = BERS) -> Curves:
+    """Curves of each version, plain and mending one bit in each packet."""
+    scenario = base("figure 6: one-bit correction, rate 1/2", _DRAWN)
+    mending: dict[str, Any] = {
+        f"{version}-mended": {**scenario["transport"][version], "correction": {"bits": 1}} for version in _DRAWN
+    }
+    scenario["transport"] |= mending
+    scenario["grid"][TRANSPORT] = [*_DRAWN, *mending]
+    return coded_curves(bench, "1/2", scenario, bers)
+
+
 def _drawing(lines: Curves) -> Drawing:
     def draw() -> Figure:
         from farlink.plot.curves import Line, curves
@@ -82,7 +87,7 @@ def _drawing(lines: Curves) -> Drawing:
                 [(version, suffix, words) for version in _DRAWN for suffix, words in (("", ""), ("-mended", " mending 1 bit"))]
             )
         ]
-        return curves(drawn, x_label="bit error rate before correction", y_label="throughput (share of the link)")
+        return curves(drawn, x_label="bit error rate before correction", y_label="throughput (share of the link)", y_top=1.05)
 
     return Drawing(
         "figure-6",
