@@ -60,7 +60,7 @@ def curves(
     y_top
         Top of the vertical axis; by default a little above the curves.
     """
-    figure, (ax,) = new_figure(height_in=4.3)
+    figure, (ax,) = new_figure(height_in=4.7)
     everywhere = [x for line in lines for x, _, _ in line.points]
     decades = math.log10(max(everywhere) / min(everywhere))
     looks = len({place if line.look is None else line.look for place, line in enumerate(lines)})
@@ -88,7 +88,8 @@ def curves(
         _mark(ax, anchor)
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)
-    legend_above(figure, ax, columns=min(len(lines), 4))
+    # A column for each of two kinds.
+    legend_above(figure, ax, columns=2 if any(line.is_second for line in lines) else min(len(lines), 4))
     return figure
 
 
