@@ -115,7 +115,8 @@ mod _core {
         let point = operating_point(coding_json, ebn0_db)?;
         let effort = Effort { seed, bits_max: max_bits, events, relative_half_width, packet_bits, confidence };
         let options = Options { threads, ..Options::default() };
-        let rate = watched(py, progress, |progress| farlink_sim::codes::error_rate(&point, &effort, &options, progress))??;
+        let rate =
+            watched(py, progress, |progress| farlink_sim::codes::error_rate(&point, &effort, &options, progress))??;
         Ok(rate_to_dict(py, &rate)?)
     }
 
