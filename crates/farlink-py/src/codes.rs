@@ -15,7 +15,7 @@ use crate::error::BoundaryError;
 pub(crate) fn operating_point(coding_json: &str, ebn0_db: f64) -> Result<OperatingPoint, BoundaryError> {
     let coding = Coding::from_json(coding_json)?;
     let ebn0 = EnergyToNoise::new(ebn0_db)
-        .map_err(|error| ScenarioError::new("ebn0_db", &error, format!("give {}", error.allowed)))?;
+        .map_err(|error| ScenarioError::new("ebn0_db", error, format!("give {}", error.allowed)))?;
     let unfit = |unfit: farlink_core::coding::Unfit| ScenarioError::new(unfit.key, unfit.message, unfit.remedy);
     Ok(coding.at(ebn0).map_err(unfit)?)
 }

@@ -142,3 +142,27 @@ fn what_cannot_be_collected_is_refused_with_its_place() {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn every_code_can_be_played() {
+    let viterbi = json!({ "kind": "convolutional", "generators": "171,133", "rate": "3/4" });
+    let reed_solomon = json!({ "kind": "reed-solomon", "n": 31, "k": 27, "interleaving": 2 });
+    let erasure = json!({ "kind": "erasure", "k": 8, "m": 2, "block_bytes": 23 });
+    let codes = [
+        (json!({ "kind": "uncoded" }), 10.0),
+        (viterbi.clone(), 5.5),
+        (reed_solomon.clone(), 9.0),
+        (erasure.clone(), 9.5),
+        (json!({ "kind": "concatenated", "outer": reed_solomon, "inner": viterbi }), 4.5),
+        (json!({ "kind": "concatenated", "outer": erasure, "inner": viterbi }), 4.5),
+    ];
+    let folder = folder("every-code");
+    for (code, ebn0_db) in codes {
+        let mut study = study();
+        let effort = json!({ "events": 100, "max_bits": 2e6 });
+        let coding = json!({ "ebn0_db": ebn0_db, "modulation": "qpsk", "code": code, "effort": effort });
+        set(&mut study, "link.coding", coding);
+        let output = run(&study, &folder, 2).unwrap_or_else(|error| panic!("{error}: {code}"));
+        assert!(real(&output.rows, "delivered_packets").iter().sum::<f64>() > 0.0, "{code}");
+    }
+}

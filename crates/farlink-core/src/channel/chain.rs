@@ -84,6 +84,11 @@ impl Channel for State {
         self.0.iter_mut().map(|stage| stage.state(now)).fold(ChannelState::UP, |all, one| ChannelState {
             up: all.up && one.up,
             cn0_dbhz: all.cn0_dbhz.or(one.cn0_dbhz),
+            // Of those that know it; a bit that two stages flip counts once.
+            ber: match (all.ber, one.ber) {
+                (Some(a), Some(b)) => Some(a + b - a * b),
+                (a, b) => a.or(b),
+            },
         })
     }
 

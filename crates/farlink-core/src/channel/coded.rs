@@ -71,10 +71,11 @@ impl Coding {
         traces: &dyn TraceSource,
     ) -> Result<Arc<dyn Prepared>, ChannelError> {
         let events = traces.error_events(&self.at(ebn0)?)?;
+        let ber = events.bit_error_rate();
+        let state = ChannelState { ber: Some(ber), ..state };
         let stream = match self.errors {
             Errors::Bursts => Stream::Bursts(Arc::new(Bursts::new(events))),
             Errors::Independent => {
-                let ber = events.bit_error_rate();
                 Stream::Independent(Ber { ber: crate::Probability::new(ber).expect("a share of bits") })
             }
         };
@@ -360,12 +361,14 @@ mod tests {
     }
 
     #[test]
-    fn a_link_knows_its_cn0() {
+    fn a_link_knows_its_cn0_and_its_error_rate() {
         let events = MemoryTraces::default().with_events(events());
         let state = |json: &str| {
             let coding: Coding = serde_json::from_str(json).unwrap();
             let prepared = coding.prepare_on_link(Some(BitRate::new(1e6).unwrap()), &events).unwrap();
-            prepared.start(&mut Rng::for_component(1, 0, "x")).state(Time::ZERO).cn0_dbhz
+            let state = prepared.start(&mut Rng::for_component(1, 0, "x")).state(Time::ZERO);
+            assert_eq!(state.ber, Some(self::events().bit_error_rate()));
+            state.cn0_dbhz
         };
         assert_eq!(state(r#"{"ebn0_db": 4, "code": {"kind": "uncoded"}}"#), Some(64.0));
         assert_eq!(state(r#"{"cn0_dbhz": 66, "code": {"kind": "uncoded"}}"#), Some(66.0));

@@ -65,11 +65,13 @@ pub struct ChannelState {
     pub up: bool,
     /// Carrier to noise density; `None` if the channel does not know it.
     pub cn0_dbhz: Option<f32>,
+    /// Share of wrong bits among those that arrive; `None` if the channel does not know it.
+    pub ber: Option<f64>,
 }
 
 impl ChannelState {
     /// Frames pass, as far as anyone knows.
-    pub const UP: ChannelState = ChannelState { up: true, cn0_dbhz: None };
+    pub const UP: ChannelState = ChannelState { up: true, cn0_dbhz: None, ber: None };
 }
 
 /// The running state of one direction of one hop.

@@ -21,14 +21,18 @@ pub struct Concatenated {
 
 impl CodeConfig for Concatenated {
     fn build(&self) -> Result<scheme::Coding, Unfit> {
-        let inner = self.inner.build().map_err(|unfit| unfit.within("inner"))?;
-        if !matches!(inner, scheme::Coding::Uncoded | scheme::Coding::Convolutional(_)) {
-            let message = format!("{} cannot be an inner code", self.inner.kind());
-            return Err(Unfit::new("inner", message, "give convolutional"));
-        }
-        let outer = match &*self.outer {
-            CodeKind::ReedSolomon(outer) => outer.carried_by(inner),
-            CodeKind::Erasure(outer) if matches!(*outer.over, CodeKind::Uncoded(_)) => outer.carried_by(inner),
+        let inner = match self.inner.build().map_err(|unfit| unfit.within("inner"))? {
+            scheme::Coding::Convolutional(inner) => inner,
+            _ => {
+                let message = format!("{} cannot be an inner code", self.inner.kind());
+                return Err(Unfit::new("inner", message, "give convolutional"));
+            }
+        };
+        let whole = match &*self.outer {
+            CodeKind::ReedSolomon(outer) => outer.code().map(|outer| scheme::Coding::Concatenated { outer, inner }),
+            CodeKind::Erasure(outer) if matches!(*outer.over, CodeKind::Uncoded(_)) => {
+                outer.carried_by(scheme::Coding::Convolutional(inner))
+            }
             CodeKind::Erasure(_) => {
                 let message = "the inner code is given twice";
                 return Err(Unfit::new("outer.over", message, "leave it out, or give the erasure code alone"));
@@ -38,6 +42,6 @@ impl CodeConfig for Concatenated {
                 return Err(Unfit::new("outer", message, "give reed-solomon or erasure"));
             }
         };
-        outer.map_err(|unfit| unfit.within("outer"))
+        whole.map_err(|unfit| unfit.within("outer"))
     }
 }

@@ -47,13 +47,13 @@ fn one() -> Count {
 
 impl CodeConfig for ReedSolomon {
     fn build(&self) -> Result<scheme::Coding, Unfit> {
-        self.carried_by(scheme::Coding::Uncoded)
+        Ok(scheme::Coding::ReedSolomon(self.code()?))
     }
 }
 
 impl ReedSolomon {
-    /// Its codewords are carried by an inner code.
-    pub(super) fn carried_by(&self, _inner: scheme::Coding) -> Result<scheme::Coding, Unfit> {
+    /// The code and its interleaving.
+    pub(super) fn code(&self) -> Result<scheme::ReedSolomon, Unfit> {
         let (n, k, interleaving) = (self.n.whole(), self.k.whole(), self.interleaving.whole());
         if n > 255 {
             let message = format!("{n} bytes; a codeword over GF(256) has at most 255");
@@ -76,8 +76,8 @@ impl ReedSolomon {
             Basis::Conventional => Code::conventional(n, k),
             Basis::Ccsds => Code::ccsds(n, k, farlink_fec::reed_solomon::Basis::Dual),
         };
-        let _code =
+        let code =
             code.map_err(|error| Unfit::new("k", error, "give n - k = 32 or 16, or basis = \"conventional\""))?;
-        Err(Unfit::new("kind", "reed-solomon codes cannot be simulated yet", "give convolutional or erasure"))
+        Ok(scheme::ReedSolomon { code, depth: interleaving as usize })
     }
 }

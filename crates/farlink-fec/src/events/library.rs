@@ -4,10 +4,10 @@ use crate::awgn::Noise;
 use crate::convolutional::{PuncturingError, Spectrum, bounds};
 use crate::modulation::Decision;
 use crate::monte_carlo::{Bursts, Effort, EffortError, Estimate, Status, Watch, run};
-use crate::scheme::{Coding, Convolutional, Scheme};
+use crate::scheme::{Coding, Convolutional, Link, ReedSolomon, Scheme};
 
-use super::ErrorEvents;
 use super::importance::{Importance, Sampled};
+use super::{ErrorEvents, conditional};
 
 /// Error events of a scheme, and how they were found.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +40,11 @@ pub enum Method {
     ImportanceSampled,
     /// Uncoded BPSK and QPSK: from the closed form.
     Exact,
+    /// Block codes over another: by playing the error events of that one, with gaps that are geometric.
+    Played,
+    /// Reed-Solomon codes over independent wrong bits: words with more wrong symbols than are mended, times their exact
+    /// probability.
+    Conditional,
 }
 
 impl Method {
@@ -49,6 +54,8 @@ impl Method {
             Method::Simulated => "simulated",
             Method::ImportanceSampled => "importance-sampled",
             Method::Exact => "exact",
+            Method::Played => "played",
+            Method::Conditional => "conditional",
         }
     }
 }
@@ -69,8 +76,14 @@ pub enum LibraryError {
     /// Only convolutional codes have error events to bias noise towards.
     #[error("importance sampling of error events needs a convolutional code alone, not {0}")]
     Coding(String),
+    /// Only block codes have something that carries them.
+    #[error("error events are played into block codes; {0} is none")]
+    NoFrames(String),
     /// Errors are too rare for every method that there is.
-    #[error("no error event in {bits} bits of {scheme} at {eb_n0_db} dB; simulate more bits or lower Eb/N0")]
+    #[error(
+        "no error event in {bits} bits of {scheme} at {eb_n0_db} dB, so fewer than {:.1e} for each bit (95 %); simulate more \
+         bits or lower Eb/N0", 3.0 / *bits as f64
+    )]
     TooRare {
         /// The scheme in words.
         scheme: String,
@@ -105,9 +118,29 @@ pub fn library(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>
         Coding::Convolutional(coding) if is_rare(scheme, coding, eb_n0_db, effort)? => {
             importance_sampled(scheme, eb_n0_db, effort, watch)
         }
-        _ => simulated(scheme, eb_n0_db, effort, watch),
+        Coding::Uncoded | Coding::Convolutional(_) => simulated(scheme, eb_n0_db, effort, watch),
+        Coding::ReedSolomon(outer) if scheme.modulation().is_antipodal() => {
+            match conditional(scheme, outer, eb_n0_db, effort, watch) {
+                Some(found) => Ok(found),
+                None => simulated(scheme, eb_n0_db, effort, watch),
+            }
+        }
+        _ => {
+            // Plain simulation, unless it takes more than its share.
+            let share = Effort { bits_max: effort.bits_max / SIMULATED_SHARE + 1, ..effort.clone() };
+            match simulated(scheme, eb_n0_db, &share, watch) {
+                Ok(found) if found.status == Status::OutOfBits => played(scheme, eb_n0_db, effort, watch).or(Ok(found)),
+                Err(LibraryError::TooRare { .. }) => played(scheme, eb_n0_db, effort, watch),
+                done => done,
+            }
+        }
     }
 }
+
+/// Of the bits of an effort, the part that is simulated before error events are played instead.
+const SIMULATED_SHARE: u64 = 8;
+/// Bits that cost as much to simulate as one event to play.
+const BITS_PER_EVENT: f64 = 100.0;
 
 /// Whether plain simulation would not see the events that are asked for. By the union bound, which is below the true rate only
 /// by what finite trace-back adds.
@@ -149,9 +182,31 @@ fn exact(scheme: &Scheme, eb_n0_db: f64, effort: &Effort) -> Result<Library, Lib
 /// As [`library`].
 pub fn simulated(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>) -> Result<Library, LibraryError> {
     effort.check(eb_n0_db)?;
-    let link = scheme.link(eb_n0_db);
+    let found = gather(&*scheme.link(eb_n0_db), scheme.event_gap_bits(), effort, Method::Simulated, watch);
+    found.map_err(|bits| LibraryError::TooRare { scheme: scheme.to_string(), eb_n0_db, bits })
+}
+
+/// By playing the error events of what carries a block code. [`Effort::bits_max`] counts for what that takes, and as many bits
+/// are played as are worth it; the intervals do not hold what is not known of the inner events.
+///
+/// # Errors
+/// As [`library`], and if the coding is no block code.
+pub fn played(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>) -> Result<Library, LibraryError> {
+    effort.check(eb_n0_db)?;
+    let Some(inner) = scheme.inner() else { return Err(LibraryError::NoFrames(scheme.coding().to_string())) };
+    let inner_eb_n0_db = eb_n0_db + crate::awgn::db(scheme.rate() / inner.rate());
+    let inner = library(&inner, inner_eb_n0_db, effort, watch)?;
+    let worth = (1.0 / (inner.event_rate.value * BITS_PER_EVENT)).max(1.0);
+    let bits_max = (effort.bits_max as f64 * worth).min(2f64.powi(60)) as u64;
+    let link = scheme.link_played(inner.events).expect("a coding with an inner one is a block code");
+    let found = gather(&*link, scheme.event_gap_bits(), &Effort { bits_max, ..effort.clone() }, Method::Played, watch);
+    found.map_err(|bits| LibraryError::TooRare { scheme: scheme.to_string(), eb_n0_db, bits })
+}
+
+/// The events of a running link, or the bits in which there was none.
+fn gather(link: &dyn Link, gap: u64, effort: &Effort, method: Method, watch: Watch<'_>) -> Result<Library, u64> {
     let batch_bits = link.batch_bits();
-    let mut gathering = Gathering::new(scheme.event_gap_bits());
+    let mut gathering = Gathering::new(gap);
     let mut bits = 0;
     let batches = effort.bits_max.div_ceil(batch_bits);
     let ended = run(
@@ -165,19 +220,77 @@ pub fn simulated(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'
     );
     gathering.close();
     if gathering.rate.sum == 0.0 {
-        return Err(LibraryError::TooRare { scheme: scheme.to_string(), eb_n0_db, bits });
+        return Err(bits);
     }
     let per_bit = 1.0 / bits as f64;
     let gap_mean = (bits as f64 - gathering.spans) / gathering.rate.sum;
     let gap_min = (gathering.gap as f64).min(gap_mean);
     Ok(Library {
         events: ErrorEvents::new(gathering.events.iter().map(Vec::as_slice), gap_min, gap_mean),
-        method: Method::Simulated,
+        method,
         gap_bits: gathering.gap,
         bits,
         seen: gathering.rate.sum as u64,
         event_rate: gathering.rate.interval(effort.confidence).scaled(per_bit),
         bit_error_rate: gathering.wrong.interval(effort.confidence).scaled(per_bit),
+        status: ended.into(),
+    })
+}
+
+/// Words of a Reed-Solomon code with too many wrong symbols, where bits are wrong independently; `None` if such words are so
+/// frequent that two often meet in a frame.
+fn conditional(
+    scheme: &Scheme,
+    outer: &ReedSolomon,
+    eb_n0_db: f64,
+    effort: &Effort,
+    watch: Watch<'_>,
+) -> Option<Library> {
+    const MEETING: f64 = 3e-3;
+    let words = conditional::Words::new(&outer.code, scheme.channel_bit_error_rate(eb_n0_db));
+    let tail = words.probability();
+    if tail * outer.depth as f64 > MEETING || tail < 1e-300 {
+        return None;
+    }
+    let (mut rate, mut wrong) = (Bursts::expecting(1.0), Bursts::expecting(1.0));
+    let mut events: Vec<Vec<u32>> = Vec::new();
+    let mut words_done = 0;
+    let word_bits = 8 * outer.code.k() as u64;
+    let ended = run(
+        effort.bits_max.div_ceil(SAMPLES * word_bits),
+        |batch| {
+            let mut noise = Noise::stream(effort.seed, batch);
+            (0..SAMPLES).map(|_| words.sample(&mut noise)).collect::<Vec<Vec<u32>>>()
+        },
+        |sampled, batch| {
+            words_done = (batch + 1) * SAMPLES;
+            // Wrong bits of a word are `depth` bytes apart in a frame. Without any, only parity was wrong.
+            for word in sampled.into_iter().filter(|word| !word.is_empty()) {
+                rate.add(1.0);
+                wrong.add(word.len() as f64);
+                let place = |at: u32| at / 8 * 8 * outer.depth as u32 + at % 8;
+                if events.len() < RESAMPLED {
+                    events.push(word.iter().map(|&at| place(at) - place(word[0])).collect());
+                }
+            }
+            effort.ask(rate.sum, &wrong, words_done * word_bits, watch)
+        },
+    );
+    if events.is_empty() {
+        return None;
+    }
+    let per_bit = tail / (words_done * word_bits) as f64;
+    let event_rate = rate.interval(effort.confidence).scaled(per_bit);
+    let spans: f64 = events.iter().map(|event| f64::from(event[event.len() - 1]) + 1.0).sum();
+    let gap_mean = 1.0 / event_rate.value - spans / events.len() as f64;
+    Some(Library {
+        events: ErrorEvents::new(events.iter().map(Vec::as_slice), 0.0, gap_mean),
+        method: Method::Conditional,
+        gap_bits: scheme.event_gap_bits(),
+        bits: words_done * word_bits,
+        seen: rate.sum as u64,
+        event_rate,
+        bit_error_rate: wrong.interval(effort.confidence).scaled(per_bit),
         status: ended.into(),
     })
 }

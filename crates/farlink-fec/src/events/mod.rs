@@ -1,11 +1,12 @@
 //! Error events: the bursts of wrong bits that a decoder leaves behind, and how often.
 
+mod conditional;
 mod importance;
 mod library;
 mod statistics;
 mod trace;
 
-pub use library::{Library, LibraryError, Method, importance_sampled, library, simulated};
+pub use library::{Library, LibraryError, Method, importance_sampled, library, played, simulated};
 pub use statistics::{BurstStatistics, burst_statistics, bursts};
 pub use trace::{Trace, trace};
 

@@ -135,6 +135,7 @@ fn typical_event(scheme: &Scheme) -> f64 {
     match scheme.coding() {
         Coding::Uncoded => 1.0,
         Coding::Convolutional(inner) => f64::from(inner.code.constraint_length()),
+        Coding::ReedSolomon(outer) | Coding::Concatenated { outer, .. } => outer.code.t() as f64 + 1.0,
         Coding::Erasure { parity_blocks, .. } => *parity_blocks as f64 + 1.0,
     }
 }

@@ -1,6 +1,10 @@
 //! Block codes over whatever carries their frames.
 
-use super::{Link, Outcome};
+use std::collections::BTreeMap;
+
+use crate::awgn::Noise;
+
+use super::{Link, Outcome, ReedSolomon};
 
 /// A block code, as what it makes of wrong bits.
 pub(super) trait Frames: Send + Sync {
@@ -16,15 +20,15 @@ pub(super) trait Frames: Send + Sync {
 }
 
 /// Frames of a block code over another link, whose batches are whole frames.
-pub(super) struct Framed<F> {
-    frames: F,
+pub(super) struct Framed {
+    frames: Box<dyn Frames>,
     inner: Box<dyn Link>,
 }
 
-impl<F: Frames> Framed<F> {
+impl Framed {
     /// # Panics
     /// If the inner batches are no whole frames.
-    pub(super) fn new(frames: F, inner: Box<dyn Link>) -> Framed<F> {
+    pub(super) fn new(frames: Box<dyn Frames>, inner: Box<dyn Link>) -> Framed {
         assert_eq!(inner.batch_bits() % frames.sent_bits(), 0, "batches are whole frames");
         Framed { frames, inner }
     }
@@ -34,7 +38,7 @@ impl<F: Frames> Framed<F> {
     }
 }
 
-impl<F: Frames> Link for Framed<F> {
+impl Link for Framed {
     fn batch_bits(&self) -> u64 {
         self.frames_per_batch() * self.frames.data_bits()
     }
@@ -54,6 +58,47 @@ impl<F: Frames> Link for Framed<F> {
             outcome.gave_up += self.frames.decode(&in_frame, (seed, number), &mut left);
         }
         outcome
+    }
+}
+
+/// Sets the random data of words apart from those of the link that carries them.
+const DATA_STREAM: u64 = 0x5eed_0f_da7a;
+
+impl Frames for ReedSolomon {
+    fn sent_bits(&self) -> u64 {
+        8 * (self.code.n() * self.depth) as u64
+    }
+
+    fn data_bits(&self) -> u64 {
+        8 * (self.code.k() * self.depth) as u64
+    }
+
+    /// Words without a wrong symbol need no decoder; all others are decoded, with random data.
+    fn decode(&self, wrong: &[u32], (seed, frame): (u64, u64), left: &mut dyn FnMut(u32)) -> u64 {
+        let mut wounds = BTreeMap::<usize, Vec<(usize, u8)>>::new();
+        for at in wrong {
+            let byte = *at as usize / 8;
+            wounds.entry(byte % self.depth).or_default().push((byte / self.depth, 0x80 >> (at % 8)));
+        }
+        let mut noise = Noise::stream(seed ^ DATA_STREAM, frame);
+        let (n, k) = (self.code.n(), self.code.k());
+        let mut sent = vec![0; n];
+        let mut wrong_left = Vec::new();
+        let mut gave_up = 0;
+        for (word, wounds) in wounds {
+            let (data, parity) = sent.split_at_mut(k);
+            noise.fill(data);
+            self.code.encode(data, parity);
+            let mut received = sent.clone();
+            wounds.iter().for_each(|&(symbol, bits)| received[symbol] ^= bits);
+            gave_up += u64::from(self.code.decode(&mut received, &[]).is_err());
+            for at in crate::bits::differences(&sent, &received, 8 * k) {
+                wrong_left.push(((at / 8 * self.depth + word) * 8 + at % 8) as u32);
+            }
+        }
+        wrong_left.sort_unstable();
+        wrong_left.into_iter().for_each(left);
+        gave_up
     }
 }
 
@@ -95,11 +140,28 @@ impl Frames for Group {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reed_solomon::Code;
 
     fn left(group: &Group, wrong: &[u32]) -> (Vec<u32>, u64) {
         let mut all = Vec::new();
         let gave_up = group.decode(wrong, (0, 0), &mut |at| all.push(at));
         (all, gave_up)
+    }
+
+    #[test]
+    fn a_word_mends_up_to_t_symbols() {
+        let frame = ReedSolomon { code: Code::conventional(15, 9).unwrap(), depth: 2 };
+        let left = |symbols: &[(u32, u32)]| {
+            let mut all = Vec::new();
+            let mut wrong: Vec<u32> =
+                symbols.iter().map(|(symbol, word)| (symbol * 2 + word) * 8 + symbol % 8).collect();
+            wrong.sort_unstable();
+            let gave_up = frame.decode(&wrong, (1, 2), &mut |at| all.push(at));
+            (all, gave_up)
+        };
+        assert_eq!(left(&[(0, 0), (3, 0), (14, 0), (1, 1), (2, 1), (3, 1)]), (vec![], 0));
+        let (all, gave_up) = left(&[(0, 0), (3, 0), (14, 0), (0, 1), (2, 1), (3, 1), (9, 1)]);
+        assert_eq!((all, gave_up), (vec![8, 42, 59], 1));
     }
 
     #[test]

@@ -4,13 +4,16 @@ mod convolutional;
 mod decoder;
 mod framed;
 mod link;
+mod played;
 mod uncoded;
 
 use std::fmt;
 
 use crate::awgn;
 use crate::convolutional::{Code, Puncturing, PuncturingError};
+use crate::events::ErrorEvents;
 use crate::modulation::{Decision, Modulation};
+use crate::reed_solomon;
 
 pub(crate) use decoder::Decoder;
 pub(crate) use link::{Link, Outcome};
@@ -23,6 +26,15 @@ pub enum Coding {
     Uncoded,
     /// A convolutional code, one continuous stream.
     Convolutional(Convolutional),
+    /// A Reed-Solomon code over hard decisions, its words interleaved by symbols.
+    ReedSolomon(ReedSolomon),
+    /// A Reed-Solomon code over a convolutional one.
+    Concatenated {
+        /// The code that the data enter.
+        outer: ReedSolomon,
+        /// The code whose bits are sent.
+        inner: Convolutional,
+    },
     /// Packet erasures: groups of blocks, each with a CRC-32, some of them parity.
     ///
     /// A block with a wrong bit is lost (a CRC-32 misses one in 2^32 of these, which is not counted). The data blocks of a
@@ -50,6 +62,30 @@ pub struct Convolutional {
     pub traceback: Option<usize>,
     /// Which decoder is simulated.
     pub decoder: DecoderKind,
+}
+
+/// A Reed-Solomon code and how deep its words are interleaved.
+#[derive(Clone, Debug)]
+pub struct ReedSolomon {
+    /// The code.
+    pub code: reed_solomon::Code,
+    /// Words of a frame: symbol s of word i is byte s x depth + i, the data before the parity. Between 1 and 255.
+    pub depth: usize,
+}
+
+impl PartialEq for ReedSolomon {
+    fn eq(&self, other: &ReedSolomon) -> bool {
+        let parts = |code: &ReedSolomon| (code.code.n(), code.code.k(), code.code.parameters(), code.depth);
+        parts(self) == parts(other)
+    }
+}
+
+impl Eq for ReedSolomon {}
+
+impl std::hash::Hash for ReedSolomon {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.code.n(), self.code.k(), self.depth).hash(state);
+    }
 }
 
 /// Decoders of convolutional codes.
@@ -84,6 +120,9 @@ pub enum SchemeError {
     /// A puncturing pattern that does not suit the code.
     #[error(transparent)]
     Puncturing(#[from] PuncturingError),
+    /// A depth that frames do not have.
+    #[error("interleaving depth {0}; between 1 and 255 words")]
+    Depth(usize),
     /// A group of blocks that no code makes.
     #[error("{data} data and {parity} parity blocks in a group; at least one of each, and no more than 256 together")]
     Blocks {
@@ -179,7 +218,7 @@ impl Scheme {
             Coding::Uncoded if self.modulation.is_antipodal() => 0,
             Coding::Uncoded => u64::from(self.modulation.bits_per_symbol()),
             Coding::Convolutional(inner) => 5 * u64::from(inner.code.constraint_length()),
-            Coding::Erasure { .. } => self.coding.frame_data_bits().unwrap_or(0),
+            coding => coding.frame_data_bits().unwrap_or(0),
         }
     }
 
@@ -206,17 +245,25 @@ impl Scheme {
             Coding::Convolutional(inner) => {
                 Box::new(convolutional::Stream::new(inner, self.modulation, self.decision, es_n0_db, frame_bits))
             }
-            Coding::Erasure { data_blocks, parity_blocks, block_bytes, over } => {
-                let group = framed::Group {
-                    data_blocks: *data_blocks as u64,
-                    parity_blocks: *parity_blocks as u64,
-                    block_bits: 8 * *block_bytes as u64,
-                    check_bits: 8 * CRC_BYTES as u64,
-                };
-                let inner = self.link_over(over, es_n0_db, framed::Frames::sent_bits(&group));
-                Box::new(framed::Framed::new(group, inner))
+            block_code => {
+                let (frames, inner) = block_code.frames().expect("all others are block codes");
+                let inner = self.link_over(&inner, es_n0_db, frames.sent_bits());
+                Box::new(framed::Framed::new(frames, inner))
             }
         }
+    }
+
+    /// A block code fed with the error events of what carries it; `None` if the coding is no block code.
+    pub(crate) fn link_played(&self, events: ErrorEvents) -> Option<Box<dyn Link>> {
+        let (frames, _) = self.coding.frames()?;
+        let inner = Box::new(played::Played::new(events, frames.sent_bits()));
+        Some(Box::new(framed::Framed::new(frames, inner)))
+    }
+
+    /// What carries the frames of a block code, a scheme of its own; `None` if the coding is no block code.
+    pub(crate) fn inner(&self) -> Option<Scheme> {
+        let (_, coding) = self.coding.frames()?;
+        Some(Scheme { coding, modulation: self.modulation, decision: self.decision })
     }
 }
 
@@ -229,6 +276,8 @@ impl Coding {
         match self {
             Coding::Uncoded => 1.0,
             Coding::Convolutional(inner) => inner.rate(),
+            Coding::ReedSolomon(outer) => outer.rate(),
+            Coding::Concatenated { outer, inner } => outer.rate() * inner.rate(),
             Coding::Erasure { data_blocks, parity_blocks, block_bytes, over } => {
                 let blocks = *data_blocks as f64 / (data_blocks + parity_blocks) as f64;
                 over.rate() * blocks * *block_bytes as f64 / (block_bytes + CRC_BYTES) as f64
@@ -236,18 +285,40 @@ impl Coding {
         }
     }
 
-    /// Data bits of a frame; `None` if there are no frames.
-    pub fn frame_data_bits(&self) -> Option<u64> {
+    /// The frames of a block code and what carries them.
+    fn frames(&self) -> Option<(Box<dyn framed::Frames>, Coding)> {
         match self {
             Coding::Uncoded | Coding::Convolutional(_) => None,
-            Coding::Erasure { data_blocks, block_bytes, .. } => Some((data_blocks * block_bytes * 8) as u64),
+            Coding::ReedSolomon(outer) => Some((Box::new(outer.clone()), Coding::Uncoded)),
+            Coding::Concatenated { outer, inner } => {
+                Some((Box::new(outer.clone()), Coding::Convolutional(inner.clone())))
+            }
+            Coding::Erasure { data_blocks, parity_blocks, block_bytes, over } => {
+                let group = framed::Group {
+                    data_blocks: *data_blocks as u64,
+                    parity_blocks: *parity_blocks as u64,
+                    block_bits: 8 * *block_bytes as u64,
+                    check_bits: 8 * CRC_BYTES as u64,
+                };
+                Some((Box::new(group), (**over).clone()))
+            }
         }
+    }
+
+    /// Data bits of a frame; `None` if there are no frames.
+    pub fn frame_data_bits(&self) -> Option<u64> {
+        self.frames().map(|(frames, _)| frames.data_bits())
     }
 
     fn check(&self) -> Result<(), SchemeError> {
         match self {
             Coding::Uncoded => Ok(()),
             Coding::Convolutional(inner) => inner.check(),
+            Coding::ReedSolomon(outer) => outer.check(),
+            Coding::Concatenated { outer, inner } => {
+                outer.check()?;
+                inner.check()
+            }
             &Coding::Erasure { data_blocks: data, parity_blocks: parity, block_bytes, ref over } => {
                 if data == 0 || parity == 0 || data.saturating_add(parity) > 256 {
                     return Err(SchemeError::Blocks { data, parity });
@@ -261,6 +332,16 @@ impl Coding {
                 over.check()
             }
         }
+    }
+}
+
+impl ReedSolomon {
+    fn rate(&self) -> f64 {
+        self.code.k() as f64 / self.code.n() as f64
+    }
+
+    fn check(&self) -> Result<(), SchemeError> {
+        if (1..=255).contains(&self.depth) { Ok(()) } else { Err(SchemeError::Depth(self.depth)) }
     }
 }
 
@@ -281,10 +362,19 @@ impl fmt::Display for Coding {
         match self {
             Coding::Uncoded => f.write_str("uncoded"),
             Coding::Convolutional(inner) => inner.fmt(f),
+            Coding::ReedSolomon(outer) => outer.fmt(f),
+            Coding::Concatenated { outer, inner } => write!(f, "{outer} over {inner}"),
             Coding::Erasure { data_blocks, parity_blocks, block_bytes, over } => {
                 write!(f, "erasure {data_blocks}+{parity_blocks} blocks of {block_bytes} bytes over {over}")
             }
         }
+    }
+}
+
+impl fmt::Display for ReedSolomon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reed-Solomon ({},{})", self.code.n(), self.code.k())?;
+        if self.depth > 1 { write!(f, " depth {}", self.depth) } else { Ok(()) }
     }
 }
 
