@@ -99,6 +99,8 @@ pub struct Code {
     field: Field,
     /// Coefficients of the generator polynomial, highest first, without the leading 1.
     generator: Vec<u8>,
+    /// Products of all elements with each root.
+    times_roots: Vec<[u8; 256]>,
     /// From symbols as sent to the conventional basis, and back.
     basis: Option<(Linear, Linear)>,
 }
@@ -133,8 +135,10 @@ impl Code {
                 Some((to_dual.inverse().ok_or(CodeError::NoDualBasis(parameters.polynomial))?, to_dual))
             }
         };
-        let mut code = Code { n, k, parameters, field, generator: Vec::new(), basis };
+        let mut code = Code { n, k, parameters, field, generator: Vec::new(), times_roots: Vec::new(), basis };
         code.generator = code.generator_polynomial();
+        let table = |j| std::array::from_fn(|element| code.field.multiply(element as u8, code.root(j)));
+        code.times_roots = (0..n - k).map(table).collect();
         Ok(code)
     }
 
@@ -195,10 +199,9 @@ impl Code {
         parity.fill(0);
         for &symbol in data {
             let feedback = parity[0] ^ self.conventional_of(symbol);
-            parity.rotate_left(1);
-            parity[self.n - self.k - 1] = 0;
-            for (register, &coefficient) in parity.iter_mut().zip(&self.generator) {
-                *register ^= self.field.multiply(feedback, coefficient);
+            for (at, &coefficient) in self.generator.iter().enumerate() {
+                let next = parity.get(at + 1).copied().unwrap_or(0);
+                parity[at] = next ^ self.field.multiply(feedback, coefficient);
             }
         }
         if let Some((_, to_dual)) = self.basis {
