@@ -97,8 +97,8 @@ pub struct Code {
     k: usize,
     parameters: Parameters,
     field: Field,
-    /// Coefficients of the generator polynomial, highest first, without the leading 1.
-    generator: Vec<u8>,
+    /// All multiples of the generator polynomial, n - k coefficients each, highest first, without the leading one.
+    multiples: Vec<u8>,
     /// Products of all elements with each root.
     times_roots: Vec<[u8; 256]>,
     /// From symbols as sent to the conventional basis, and back.
@@ -135,8 +135,11 @@ impl Code {
                 Some((to_dual.inverse().ok_or(CodeError::NoDualBasis(parameters.polynomial))?, to_dual))
             }
         };
-        let mut code = Code { n, k, parameters, field, generator: Vec::new(), times_roots: Vec::new(), basis };
-        code.generator = code.generator_polynomial();
+        let mut code = Code { n, k, parameters, field, multiples: Vec::new(), times_roots: Vec::new(), basis };
+        let generator = code.generator_polynomial();
+        let multiple = |factor| generator.iter().map(move |&coefficient| (factor, coefficient));
+        let product = |(factor, coefficient)| code.field.multiply(factor, coefficient);
+        code.multiples = (0..=255u8).flat_map(multiple).map(product).collect();
         let table = |j| std::array::from_fn(|element| code.field.multiply(element as u8, code.root(j)));
         code.times_roots = (0..n - k).map(table).collect();
         Ok(code)
@@ -199,10 +202,10 @@ impl Code {
         parity.fill(0);
         for &symbol in data {
             let feedback = parity[0] ^ self.conventional_of(symbol);
-            for (at, &coefficient) in self.generator.iter().enumerate() {
-                let next = parity.get(at + 1).copied().unwrap_or(0);
-                parity[at] = next ^ self.field.multiply(feedback, coefficient);
-            }
+            let multiple = &self.multiples[feedback as usize * parity.len()..][..parity.len()];
+            parity.copy_within(1.., 0);
+            parity[self.n - self.k - 1] = 0;
+            parity.iter_mut().zip(multiple).for_each(|(register, &product)| *register ^= product);
         }
         if let Some((_, to_dual)) = self.basis {
             to_dual.apply_to(parity);

@@ -7,7 +7,7 @@
 
 use super::Outcome;
 use super::lanes::Lanes;
-use super::syndromes::{Fifteen, exponent};
+use super::syndromes::{EXPONENTS, Fifteen};
 use crate::gf256::{Field, Linear};
 use crate::reed_solomon::Code;
 
@@ -174,7 +174,7 @@ impl<L: Lanes> Correction<L> {
         // SAFETY: the caller's.
         unsafe {
             let zero = L::splat(0);
-            for e2 in 0..17 {
+            for (e2, exponents) in EXPONENTS.iter().enumerate() {
                 let mut inputs = [zero; 15];
                 let (mut row, mut m) = (0, 0);
                 for &coefficient in &self.locator[..=longest] {
@@ -185,14 +185,13 @@ impl<L: Lanes> Correction<L> {
                         m -= 17;
                     }
                 }
-                for (e1, value) in self.fifteen.transform(inputs).into_iter().enumerate() {
-                    let exponent = exponent(e1, e2);
-                    if exponent >= self.n {
+                for (value, &exponent) in self.fifteen.transform(inputs).into_iter().zip(exponents) {
+                    if exponent as usize >= self.n {
                         continue;
                     }
                     for lane in lanes_of(!L::bits(value.is_nonzero()) & (u64::MAX >> (64 - L::COUNT))) {
                         // A polynomial other than zero has at most `longest` roots, and its first coefficient is 1.
-                        self.roots[found[lane] as usize * L::COUNT + lane] = exponent as u8;
+                        self.roots[found[lane] as usize * L::COUNT + lane] = exponent;
                         found[lane] += 1;
                     }
                 }
