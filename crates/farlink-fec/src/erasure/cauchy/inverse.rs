@@ -110,8 +110,8 @@ mod tests {
                 let mut inverse = vec![0; size * stride];
                 invert(Level::new(simd), x, y, &mut inverse, stride);
                 for l in 0..size {
-                    for column in 0..size {
-                        let term = |i: usize| FIELD.multiply(inverse[i * stride + l], FIELD.inverse(x[i] ^ y[column]));
+                    for (column, y_c) in y.iter().enumerate() {
+                        let term = |i: usize| FIELD.multiply(inverse[i * stride + l], FIELD.inverse(x[i] ^ y_c));
                         prop_assert_eq!((0..size).fold(0, |sum, i| sum ^ term(i)), u8::from(l == column), "{:?}", simd);
                     }
                 }
