@@ -225,7 +225,7 @@ impl FrameDecoder {
     /// # Errors
     /// If the symbols are no whole number of frames, or the space for the data is not that of as many.
     pub fn decode(&mut self, symbols: &[Soft], data: &mut [u8]) -> Result<(), ParallelError> {
-        let frames = if self.frame == 0 { 0 } else { symbols.len() / self.frame };
+        let frames = symbols.len().checked_div(self.frame).unwrap_or(0);
         if frames * self.frame != symbols.len() {
             return Err(ParallelError::Symbols { symbols: symbols.len(), frame: self.frame });
         }
@@ -297,8 +297,8 @@ pub struct StreamDecoder {
     edge: Vec<Soft>,
 }
 
-/// Bits of a block.
-const BLOCK: usize = 2048;
+/// Bits of a block. Not a power of two: blocks would push one another out of the cache.
+const BLOCK: usize = 1984;
 
 impl StreamDecoder {
     /// A decoder; trace-back 5 K.
