@@ -42,7 +42,7 @@ pub enum Decision {
     Soft,
     /// The size is the confidence, and this size (1 to 127) and all beyond it are full scale.
     ///
-    /// Costs are coarser than symbols: choose about the mean size plus one and a half standard deviations.
+    /// Costs are coarser than symbols: choose about the mean size plus two standard deviations.
     SoftUpTo(u8),
 }
 
