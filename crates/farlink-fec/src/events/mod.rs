@@ -1,5 +1,15 @@
 //! Error events: the bursts of wrong bits that a decoder leaves behind, and how often.
 
+mod conditional;
+mod importance;
+mod library;
+mod statistics;
+mod trace;
+
+pub use library::{Library, LibraryError, Method, importance_sampled, library, played, simulated};
+pub use statistics::{BurstStatistics, burst_statistics, bursts};
+pub use trace::{Trace, trace};
+
 /// Error events at a decoder's output, enough of them to play them back over and over.
 ///
 /// Between two events lie at least [`gap_min_bits`](ErrorEvents::gap_min_bits) right bits, and on the average

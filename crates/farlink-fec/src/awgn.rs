@@ -1,1 +1,0 @@
-//! Additive white Gaussian noise.

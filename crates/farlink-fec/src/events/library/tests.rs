@@ -1,0 +1,159 @@
+use super::*;
+use crate::convolutional::{Code, Puncturing};
+use crate::events::trace;
+use crate::modulation::Modulation;
+use crate::scheme::DecoderKind;
+
+fn k7(rate: Option<&str>, decision: Decision, decoder: DecoderKind) -> Scheme {
+    let code = Code::new(7, &[0o171, 0o133]).unwrap();
+    let puncturing = rate.map(|rate| Puncturing::usual(rate).unwrap());
+    let coding = Coding::Convolutional(Convolutional { puncturing, decoder, ..Convolutional::new(code) });
+    Scheme::new(coding, Modulation::Bpsk, decision).unwrap()
+}
+
+fn patient(_: u64, _: u64) -> bool {
+    true
+}
+
+#[test]
+fn importance_sampling_agrees_with_plain_simulation() {
+    for (rate, decision, decoder, eb_n0_db, plain_bits) in [
+        (None, Decision::Soft, DecoderKind::Parallel, 3.5, 6_000_000),
+        (None, Decision::Hard, DecoderKind::Parallel, 5.5, 6_000_000),
+        (Some("3/4"), Decision::Soft, DecoderKind::Parallel, 4.6, 12_000_000),
+        (Some("3/4"), Decision::Hard, DecoderKind::Parallel, 6.2, 4_000_000),
+        // Trace-back of 5 K is short for this rate: most errors are those of paths that have not joined.
+        (Some("3/4"), Decision::Hard, DecoderKind::Serial, 6.5, 2_000_000),
+    ] {
+        let scheme = k7(rate, decision, decoder);
+        let effort = |bits_max| Effort { bits_max, events: Some(300), confidence: 0.99, ..Effort::default() };
+        let plain = simulated(&scheme, eb_n0_db, &effort(plain_bits), &patient).unwrap();
+        let effort = effort(3_000_000);
+        let sampled = importance_sampled(&scheme, eb_n0_db, &effort, &patient).unwrap();
+        assert!(plain.seen > 30, "{scheme}: {}", plain.seen);
+        assert!(
+            plain.event_rate.overlaps(&sampled.event_rate),
+            "{scheme}: {:?} {:?}",
+            plain.event_rate,
+            sampled.event_rate
+        );
+        assert!(plain.bit_error_rate.overlaps(&sampled.bit_error_rate), "{scheme}");
+        assert!(sampled.bit_error_rate.relative_half_width() < 0.4, "{scheme}: {:?}", sampled.bit_error_rate);
+        // What is played back has the rate that was measured.
+        let played = sampled.events.bit_error_rate() / sampled.bit_error_rate.value;
+        assert!((played - 1.0).abs() < 0.05, "{scheme}: {played}");
+    }
+}
+
+#[test]
+fn rare_events_lie_just_below_the_union_bound() {
+    // With all 8 bits of a soft symbol; the rounding of the fast decoder costs about 15 % here, 0.03 dB.
+    let scheme = k7(None, Decision::Soft, DecoderKind::Serial);
+    let effort = Effort { bits_max: 2_000_000, events: Some(3000), ..Effort::default() };
+    let found = library(&scheme, 7.0, &effort, &patient).unwrap();
+    assert_eq!(found.method, Method::ImportanceSampled);
+    let Coding::Convolutional(coding) = scheme.coding() else { unreachable!() };
+    let bound = bounds::event_rate_soft(&Spectrum::new(&coding.code, &coding.pattern(), 12).unwrap(), 7.0);
+    assert!(
+        found.event_rate.low < bound * 1.02 && found.event_rate.high > 0.9 * bound,
+        "{:?} {bound}",
+        found.event_rate
+    );
+    assert!(found.event_rate.relative_half_width() < 0.1);
+}
+
+#[test]
+fn gaps_between_events_are_geometric() {
+    let scheme = k7(None, Decision::Hard, DecoderKind::Parallel);
+    let gap = scheme.event_gap_bits();
+    let wrong = trace(&scheme, 4.5, 8_000_000, 5, &patient).wrong;
+    let bursts: Vec<&[u64]> = super::super::bursts(&wrong, gap).collect();
+    let mut beyond: Vec<u64> =
+        bursts.windows(2).map(|pair| pair[1][0] - pair[0][pair[0].len() - 1] - 1 - gap).collect();
+    beyond.sort_unstable();
+    let n = beyond.len() as f64;
+    assert!(n > 2000.0);
+    // Kolmogorov and Smirnov's distance to the geometric distribution of the same mean; 1.6 / sqrt(n) is exceeded in 1 % of
+    // all cases (fewer, since the mean was fitted).
+    let mean = beyond.iter().sum::<u64>() as f64 / n;
+    let distance = beyond.iter().enumerate().map(|(rank, &value)| {
+        let share = 1.0 - (mean / (mean + 1.0)).powf(value as f64 + 0.5);
+        (share - rank as f64 / n).abs().max((share - (rank + 1) as f64 / n).abs())
+    });
+    let distance = distance.fold(0.0, f64::max);
+    assert!(distance < 1.6 / n.sqrt(), "{distance} {n}");
+}
+
+#[test]
+fn uncoded_events_are_exact() {
+    let scheme = Scheme::new(Coding::Uncoded, Modulation::Bpsk, Decision::Hard).unwrap();
+    let found = library(&scheme, 9.5879, &Effort::default(), &patient).unwrap();
+    assert_eq!(found.method, Method::Exact);
+    assert!((found.events.bit_error_rate() / 1e-5 - 1.0).abs() < 1e-3);
+}
+
+#[test]
+fn what_cannot_be_importance_sampled_is_refused() {
+    let code = Code::new(7, &[0o171, 0o133]).unwrap();
+    let coding = Coding::Convolutional(Convolutional::new(code));
+    let scheme = Scheme::new(coding, Modulation::Psk8, Decision::Soft).unwrap();
+    let refused = importance_sampled(&scheme, 5.0, &Effort::default(), &patient).unwrap_err();
+    assert_eq!(refused, LibraryError::Modulation(Modulation::Psk8));
+    let scheme = Scheme::new(Coding::Uncoded, Modulation::Bpsk, Decision::Soft).unwrap();
+    assert!(matches!(
+        importance_sampled(&scheme, 5.0, &Effort::default(), &patient),
+        Err(LibraryError::Coding(coding)) if coding == "uncoded"
+    ));
+}
+
+fn reed_solomon(n: usize, k: usize, depth: usize) -> ReedSolomon {
+    ReedSolomon { code: crate::reed_solomon::Code::conventional(n, k).unwrap(), depth }
+}
+
+#[test]
+fn words_drawn_as_failing_agree_with_plain_simulation() {
+    let coding = Coding::ReedSolomon(reed_solomon(63, 55, 3));
+    let scheme = Scheme::new(coding, Modulation::Bpsk, Decision::Hard).unwrap();
+    let effort = Effort { bits_max: 40_000_000, events: Some(300), confidence: 0.99, ..Effort::default() };
+    let drawn = library(&scheme, 7.1, &effort, &patient).unwrap();
+    let plain = simulated(&scheme, 7.1, &effort, &patient).unwrap();
+    assert_eq!((drawn.method, plain.method), (Method::Conditional, Method::Simulated));
+    assert!(plain.seen > 30, "{}", plain.seen);
+    assert!(plain.event_rate.overlaps(&drawn.event_rate), "{:?} {:?}", plain.event_rate, drawn.event_rate);
+    assert!(plain.bit_error_rate.overlaps(&drawn.bit_error_rate));
+    assert!((drawn.events.bit_error_rate() / drawn.bit_error_rate.value - 1.0).abs() < 0.05);
+}
+
+#[test]
+fn played_events_agree_with_plain_simulation() {
+    let code = Code::new(5, &[0o23, 0o35]).unwrap();
+    let inner = Convolutional::new(code);
+    let concatenated = Coding::Concatenated { outer: reed_solomon(63, 57, 2), inner: inner.clone() };
+    let over = Box::new(Coding::Convolutional(inner));
+    let erasure = Coding::Erasure { data_blocks: 8, parity_blocks: 2, block_bytes: 46, over };
+    for (coding, eb_n0_db) in [(concatenated, 3.2), (erasure, 3.9)] {
+        let scheme = Scheme::new(coding, Modulation::Qpsk, Decision::Soft).unwrap();
+        let effort = Effort { bits_max: 12_000_000, events: Some(400), confidence: 0.99, ..Effort::default() };
+        let plain = simulated(&scheme, eb_n0_db, &effort, &patient).unwrap();
+        let played = played(&scheme, eb_n0_db, &effort, &patient).unwrap();
+        assert!(plain.seen > 30, "{scheme}: {}", plain.seen);
+        assert!(
+            plain.event_rate.overlaps(&played.event_rate),
+            "{scheme}: {:?} {:?}",
+            plain.event_rate,
+            played.event_rate
+        );
+        assert!(plain.bit_error_rate.overlaps(&played.bit_error_rate), "{scheme}");
+    }
+}
+
+#[test]
+fn errors_too_rare_for_every_method_are_refused_by_name() {
+    let over = Box::new(Coding::Uncoded);
+    let coding = Coding::Erasure { data_blocks: 8, parity_blocks: 8, block_bytes: 46, over };
+    let scheme = Scheme::new(coding, Modulation::Bpsk, Decision::Hard).unwrap();
+    let effort = Effort { bits_max: 1_000_000, ..Effort::default() };
+    let refused = library(&scheme, 14.0, &effort, &patient).unwrap_err();
+    assert!(matches!(&refused, LibraryError::TooRare { bits, .. } if *bits >= 1_000_000));
+    assert!(refused.to_string().contains("erasure 8+8 blocks of 46 bytes over uncoded, BPSK hard"), "{refused}");
+}

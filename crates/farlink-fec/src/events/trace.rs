@@ -1,0 +1,70 @@
+//! Where the wrong bits of a run lie.
+
+use crate::monte_carlo::{Ended, Watch, run};
+use crate::scheme::Scheme;
+
+/// Wrong bits at a decoder's output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// Positions of the wrong bits, from 0 on, ascending.
+    pub wrong: Vec<u64>,
+    /// Data bits that they are among; fewer than asked for if the run was stopped.
+    pub bits: u64,
+    /// Frames that a decoder gave up, in whole batches.
+    pub gave_up: u64,
+    /// Whether it was told to stop.
+    pub is_interrupted: bool,
+}
+
+/// Positions of the wrong bits among the first `bits` data bits of a simulated run of a scheme at an Eb/N0 in dB.
+///
+/// The bits that [`error_rate`](crate::monte_carlo::error_rate) counts for the same seed. `watch` is asked with bits done and
+/// bits to do, and stops the run by `false`.
+pub fn trace(scheme: &Scheme, eb_n0_db: f64, bits: u64, seed: u64, watch: Watch<'_>) -> Trace {
+    let link = scheme.link(eb_n0_db);
+    let batch_bits = link.batch_bits();
+    let mut trace = Trace { wrong: Vec::new(), bits: 0, gave_up: 0, is_interrupted: false };
+    let ended = run(
+        bits.div_ceil(batch_bits),
+        |batch| link.run(seed, batch),
+        |outcome, batch| {
+            let positions = outcome.wrong.iter().map(|&at| batch * batch_bits + u64::from(at));
+            trace.wrong.extend(positions.take_while(|&at| at < bits));
+            trace.bits = ((batch + 1) * batch_bits).min(bits);
+            trace.gave_up += outcome.gave_up;
+            (trace.bits == bits, watch(trace.bits, bits))
+        },
+    );
+    trace.is_interrupted = ended == Ended::Interrupted;
+    trace
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::convolutional::Code;
+    use crate::modulation::{Decision, Modulation};
+    use crate::scheme::{Coding, Convolutional};
+
+    fn scheme() -> Scheme {
+        let code = Code::new(4, &[0o17, 0o15]).unwrap();
+        let coding = Coding::Convolutional(Convolutional::new(code));
+        Scheme::new(coding, Modulation::Bpsk, Decision::Hard).unwrap()
+    }
+
+    #[test]
+    fn a_longer_trace_begins_with_the_shorter_one() {
+        let short = trace(&scheme(), 4.0, 700_001, 3, &|_, _| true);
+        let long = trace(&scheme(), 4.0, 1_500_000, 3, &|_, _| true);
+        assert_eq!((short.bits, long.bits, short.is_interrupted), (700_001, 1_500_000, false));
+        assert!(short.wrong.len() > 100 && short.wrong.iter().all(|&at| at < 700_001));
+        assert_eq!(short.wrong[..], long.wrong[..short.wrong.len()]);
+        assert!(long.wrong.is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
+    fn a_stopped_trace_says_how_far_it_came() {
+        let stopped = trace(&scheme(), 4.0, 1 << 40, 3, &|done, _| done < 1_000_000);
+        assert!(stopped.is_interrupted && stopped.bits >= 1_000_000 && stopped.bits < 3_000_000);
+    }
+}

@@ -1,0 +1,133 @@
+//! From a received point to bits.
+
+use crate::Soft;
+
+use super::{Decision, Modulation};
+
+/// Turns received points into binary symbols.
+///
+/// Soft: the bit-wise max-log likelihood ratio, (least squared distance to a point with a 1 - least with a 0) / N0, in steps
+/// that put [`full scale`](Demapper::full_scale) at 127, rounded to the nearest and clipped. Full scale lies two standard
+/// deviations above the greatest ratio without noise: 127 steps then lose nothing measurable, and the 15 to 31 steps that a
+/// fast decoder makes of them next to nothing. Hard: its sign, +1 or -1.
+#[derive(Clone, Debug)]
+pub struct Demapper {
+    points: Vec<[f64; 2]>,
+    bits: u32,
+    decision: Decision,
+    /// Steps of soft output for one unit of squared distance.
+    steps: f64,
+    full_scale: f64,
+}
+
+impl Demapper {
+    /// A demapper for points of mean energy 1 ([`Modulation::point`]) and noise of power N0 = 1 / `es_n0`.
+    pub fn new(modulation: Modulation, decision: Decision, es_n0: f64) -> Demapper {
+        let bits = modulation.bits_per_symbol();
+        let points: Vec<[f64; 2]> = (0..1 << bits).map(|label| modulation.point(label)).collect();
+        let mut demapper = Demapper { points, bits, decision, steps: 1.0, full_scale: 1.0 };
+        let mut ratios = [0.0; 4];
+        let mut greatest = 0.0f64;
+        let mut slope = 0.0f64;
+        for &[i, q] in &demapper.points {
+            demapper.distances(i, q, &mut ratios);
+            for &ratio in &ratios[..bits as usize] {
+                if ratio.abs() > greatest {
+                    // Twice the distance to the nearest point of the other value, which is what noise moves the ratio by.
+                    (greatest, slope) = (ratio.abs(), 2.0 * ratio.abs().sqrt());
+                }
+            }
+        }
+        let deviation = slope * (0.5 / es_n0).sqrt();
+        let full = greatest + 2.0 * deviation;
+        demapper.steps = 127.0 / full;
+        demapper.full_scale = full * es_n0;
+        demapper
+    }
+
+    /// The log-likelihood ratio that a soft symbol of 127 stands for.
+    pub fn full_scale(&self) -> f64 {
+        self.full_scale
+    }
+
+    /// The symbols of a received point, one per bit of a label.
+    #[inline]
+    pub fn symbols(&self, i: f64, q: f64, symbols: &mut [Soft]) {
+        let mut ratios = [0.0; 4];
+        self.distances(i, q, &mut ratios);
+        for (symbol, ratio) in symbols.iter_mut().zip(ratios).take(self.bits as usize) {
+            *symbol = match self.decision {
+                Decision::Hard => {
+                    if ratio < 0.0 {
+                        -1
+                    } else {
+                        1
+                    }
+                }
+                // `as` saturates, at -128 too.
+                Decision::Soft => ((ratio * self.steps).round_ties_even() as Soft).max(-127),
+            };
+        }
+    }
+
+    /// Least squared distance to a 1 less the least to a 0, for each bit.
+    #[inline]
+    fn distances(&self, i: f64, q: f64, ratios: &mut [f64; 4]) {
+        let mut least = [[f64::INFINITY; 2]; 4];
+        for (label, point) in self.points.iter().enumerate() {
+            let (di, dq) = (i - point[0], q - point[1]);
+            let distance = di * di + dq * dq;
+            for (bit, least) in least.iter_mut().take(self.bits as usize).enumerate() {
+                let value = label >> (self.bits as usize - 1 - bit) & 1;
+                least[value] = least[value].min(distance);
+            }
+        }
+        for (ratio, least) in ratios.iter_mut().zip(least).take(self.bits as usize) {
+            *ratio = least[1] - least[0];
+        }
+    }
+
+    /// Where the boundary between soft steps `step` and `step` + 1 of a BPSK or QPSK symbol lies, in units of its noise-free
+    /// amplitude.
+    pub(crate) fn antipodal_boundary(&self, step: i32) -> f64 {
+        let amplitude_squared = self.points[0][0] * self.points[0][0];
+        (f64::from(step) + 0.5) / (self.steps * 4.0 * amplitude_squared)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Modulation; 4] = [Modulation::Bpsk, Modulation::Qpsk, Modulation::Psk8, Modulation::Qam16];
+
+    #[test]
+    fn points_without_noise_demap_to_their_labels() {
+        for modulation in ALL {
+            for decision in [Decision::Hard, Decision::Soft] {
+                let demapper = Demapper::new(modulation, decision, 4.0);
+                let bits = modulation.bits_per_symbol();
+                for label in 0..1 << bits {
+                    let [i, q] = modulation.point(label);
+                    let mut symbols = [0; 4];
+                    demapper.symbols(i, q, &mut symbols);
+                    let back = symbols[..bits as usize].iter().fold(0, |back, &s| back << 1 | u32::from(s < 0));
+                    assert_eq!(back, label, "{modulation} {decision}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn full_scale_is_two_deviations_above_the_amplitude() {
+        let demapper = Demapper::new(Modulation::Bpsk, Decision::Soft, 2.0);
+        // Amplitude 1, deviation sqrt(N0 / 2) = 0.5: full scale at 2, a likelihood ratio of 4 Es/N0 times that.
+        assert!((demapper.full_scale() - 16.0).abs() < 1e-12);
+        let mut symbol = [0];
+        demapper.symbols(1.0, 0.0, &mut symbol);
+        assert_eq!(symbol, [64]);
+        demapper.symbols(-100.0, 0.0, &mut symbol);
+        assert_eq!(symbol, [-127]);
+        assert!((demapper.antipodal_boundary(126) - 2.0 * 126.5 / 127.0).abs() < 1e-12);
+    }
+}

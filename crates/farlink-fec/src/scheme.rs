@@ -1,1 +1,0 @@
-//! Modulation and coding together: what a link does to its bits.

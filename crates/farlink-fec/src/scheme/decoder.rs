@@ -1,0 +1,68 @@
+//! The decoder of a convolutional code that a simulation uses, for many windows at once.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::Soft;
+use crate::convolutional::parallel::{self, FrameDecoder};
+use crate::convolutional::{Ending, Viterbi};
+use crate::modulation::Decision;
+use crate::simd::Simd;
+
+use super::{Convolutional, DecoderKind};
+
+/// Decodes windows of equal length, whose encoder begins in state 0.
+#[derive(Clone)]
+pub(crate) struct Decoder {
+    kind: Kind,
+    symbols: usize,
+    bytes: usize,
+}
+
+#[derive(Clone)]
+enum Kind {
+    Serial(Viterbi),
+    /// One to copy, and copies that are not in use: their memory is large.
+    Parallel(Box<FrameDecoder>, Arc<Mutex<Vec<FrameDecoder>>>),
+}
+
+impl Decoder {
+    /// For windows of so many steps, a multiple of 8. `deviation` is that of a soft symbol's noise, in units of its amplitude.
+    pub(crate) fn new(coding: &Convolutional, decision: Decision, deviation: f64, steps: usize) -> Decoder {
+        // Full scale of soft symbols lies at 1 + 2 deviations; the coarser costs of this decoder want it at 1 + 1.5.
+        let full = 127.0 * (1.0 + 1.5 * deviation) / (1.0 + 2.0 * deviation);
+        let symbols_are = match decision {
+            Decision::Hard => parallel::Decision::Hard,
+            Decision::Soft => parallel::Decision::SoftUpTo(full as u8),
+        };
+        let fast = FrameDecoder::new(&coding.code, Ending::Truncated, steps, symbols_are, Simd::best());
+        let kind = match fast {
+            Ok(decoder) if coding.decoder == DecoderKind::Parallel => {
+                Kind::Parallel(Box::new(decoder.with_traceback(coding.traceback())), Arc::default())
+            }
+            // So many outputs that the fast one does not have room for their metrics.
+            _ => Kind::Serial(Viterbi::new(&coding.code, coding.traceback())),
+        };
+        Decoder { kind, symbols: steps * coding.code.outputs(), bytes: steps / 8 }
+    }
+
+    /// Data, packed, of windows after each other.
+    pub(crate) fn decode(&self, symbols: &[Soft]) -> Vec<u8> {
+        let mut data = vec![0; symbols.len() / self.symbols * self.bytes];
+        match &self.kind {
+            Kind::Parallel(decoder, unused) => {
+                let unused = || unused.lock().unwrap_or_else(PoisonError::into_inner);
+                let kept = unused().pop();
+                let mut own = kept.unwrap_or_else(|| (**decoder).clone());
+                own.decode(symbols, &mut data).expect("whole windows, and room for their data");
+                unused().push(own);
+            }
+            Kind::Serial(viterbi) => {
+                let mut viterbi = viterbi.clone();
+                for (window, data) in symbols.chunks_exact(self.symbols).zip(data.chunks_exact_mut(self.bytes)) {
+                    viterbi.decode(window, Ending::Truncated, data).expect("whole steps, and room for their data");
+                }
+            }
+        }
+        data
+    }
+}
