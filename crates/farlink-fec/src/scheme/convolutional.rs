@@ -93,22 +93,28 @@ impl Stream {
         if let Some(puncturing) = &self.puncturing {
             sent = puncturing.puncture(&sent, steps);
         }
-        let mut received: Vec<Soft> = Vec::with_capacity(sent.len() * 8);
-        for (block, noise) in sent.chunks_exact(self.block_sent_bytes).zip(&mut noises) {
-            self.channel.carry(block, block.len() * 8, noise, &mut received);
-        }
-        if let Some(puncturing) = &self.puncturing {
-            received = puncturing.depuncture(&received, steps).expect("what was sent is whole periods");
-        }
         data.resize(data.len() + missing * block_bytes, 0);
         data.append(&mut sent_data);
         symbols.resize(symbols.len() + missing * self.block_steps * self.outputs, self.certain);
-        symbols.append(&mut received);
+        let mut carry = |received: &mut Vec<Soft>| {
+            for (block, noise) in sent.chunks_exact(self.block_sent_bytes).zip(&mut noises) {
+                self.channel.carry(block, block.len() * 8, noise, received);
+            }
+        };
+        if let Some(puncturing) = &self.puncturing {
+            let mut received = Vec::with_capacity(sent.len() * 8);
+            carry(&mut received);
+            symbols.append(&mut puncturing.depuncture(&received, steps).expect("what was sent is whole periods"));
+        } else {
+            carry(symbols);
+        }
     }
 
     /// Wrong bits of some blocks from `first` on, counted from their first bit.
     fn wrong(&self, seed: u64, first: u64, blocks: u64) -> Vec<u32> {
-        let (mut data, mut symbols) = (Vec::new(), Vec::new());
+        let windows = blocks.div_ceil(self.window_blocks);
+        let steps = (windows * (2 * self.margin_blocks + self.window_blocks)) as usize * self.block_steps;
+        let (mut data, mut symbols) = (Vec::with_capacity(steps / 8), Vec::with_capacity(steps * self.outputs));
         for offset in (0..blocks).step_by(self.window_blocks as usize) {
             self.send_window(seed, first + offset, &mut data, &mut symbols);
         }

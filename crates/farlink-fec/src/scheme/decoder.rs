@@ -1,5 +1,7 @@
 //! The decoder of a convolutional code that a simulation uses, for many windows at once.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use crate::Soft;
 use crate::convolutional::parallel::{self, FrameDecoder};
 use crate::convolutional::{Ending, Viterbi};
@@ -19,7 +21,8 @@ pub(crate) struct Decoder {
 #[derive(Clone)]
 enum Kind {
     Serial(Viterbi),
-    Parallel(Box<FrameDecoder>),
+    /// One to copy, and copies that are not in use: their memory is large.
+    Parallel(Box<FrameDecoder>, Arc<Mutex<Vec<FrameDecoder>>>),
 }
 
 impl Decoder {
@@ -34,7 +37,7 @@ impl Decoder {
         let fast = FrameDecoder::new(&coding.code, Ending::Truncated, steps, symbols_are, Simd::best());
         let kind = match fast {
             Ok(decoder) if coding.decoder == DecoderKind::Parallel => {
-                Kind::Parallel(Box::new(decoder.with_traceback(coding.traceback())))
+                Kind::Parallel(Box::new(decoder.with_traceback(coding.traceback())), Arc::default())
             }
             // So many outputs that the fast one does not have room for their metrics.
             _ => Kind::Serial(Viterbi::new(&coding.code, coding.traceback())),
@@ -46,8 +49,12 @@ impl Decoder {
     pub(crate) fn decode(&self, symbols: &[Soft]) -> Vec<u8> {
         let mut data = vec![0; symbols.len() / self.symbols * self.bytes];
         match &self.kind {
-            Kind::Parallel(decoder) => {
-                decoder.clone().decode(symbols, &mut data).expect("whole windows, and room for their data");
+            Kind::Parallel(decoder, unused) => {
+                let unused = || unused.lock().unwrap_or_else(PoisonError::into_inner);
+                let kept = unused().pop();
+                let mut own = kept.unwrap_or_else(|| (**decoder).clone());
+                own.decode(symbols, &mut data).expect("whole windows, and room for their data");
+                unused().push(own);
             }
             Kind::Serial(viterbi) => {
                 let mut viterbi = viterbi.clone();

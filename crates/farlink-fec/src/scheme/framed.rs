@@ -62,7 +62,7 @@ impl Link for Framed {
 }
 
 /// Sets the random data of words apart from those of the link that carries them.
-const DATA_STREAM: u64 = 0x5eed_0f_da7a;
+const DATA_STREAM: u64 = 0x005e_ed0f_da7a;
 
 impl Frames for ReedSolomon {
     fn sent_bits(&self) -> u64 {
