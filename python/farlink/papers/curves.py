@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from farlink.papers.estimate import Curve, Estimate, ratio
@@ -36,9 +37,23 @@ def estimate(found: Mapping[str, float | None]) -> Estimate:
     return Estimate(math.nan if mean is None else mean, math.nan if half_width is None else half_width)
 
 
-def nearest(points: Curve, x: float) -> Estimate:
-    """The point nearest to `x` on a logarithmic axis."""
-    return min(points, key=lambda point: abs(math.log(point[0] / x)))[1]
+def at(points: Curve, x: float) -> Estimate:
+    """A curve's height at `x`, straight between points on logarithmic axes; of the nearest point beyond its ends.
+
+    Examples
+    --------
+    >>> between = at([(1e-8, Estimate(0.9, 0.09)), (1e-6, Estimate(0.1, 0.01))], 1e-7)
+    >>> round(between.mean, 3), round(between.half_width, 3)
+    (0.3, 0.03)
+    """
+    ordered = sorted(points, key=lambda point: point[0])
+    for (left, first), (right, second) in pairwise(ordered):
+        if left <= x <= right and first.mean > 0 and second.mean > 0:
+            share = math.log(x / left) / math.log(right / left)
+            mean = first.mean ** (1 - share) * second.mean**share
+            relative = (1 - share) * first.half_width / first.mean + share * second.half_width / second.mean
+            return Estimate(mean, mean * relative)
+    return min(ordered, key=lambda point: abs(math.log(point[0] / x)))[1]
 
 
 def spread(values: Sequence[Estimate]) -> Estimate:

@@ -52,7 +52,7 @@ def beside_printed(measured: Sequence[Measured], *, x_label: str) -> Figure:
     )  # fmt: skip
     ax.plot(
         [one.printed for one in measured], places,
-        linestyle="none", marker="|", markersize=20, markeredgewidth=2.5, color=COLOURS[1], label="printed",
+        linestyle="none", marker="|", markersize=15, markeredgewidth=2.5, color=COLOURS[1], label="printed",
     )  # fmt: skip
     ax.set_yticks(places, [one.name for one in measured])
     ax.tick_params(axis="y", length=0, labelcolor=INK)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from farlink.channels import coding
 from farlink.papers.brodbekier.link import TRANSPORT, VERSIONS, as_points, base, closeness, power, throughput
 from farlink.papers.check import Check, claimed
-from farlink.papers.curves import nearest
+from farlink.papers.curves import at
 from farlink.papers.estimate import Curve, ratio
 from farlink.papers.item import Drawing, Workbench
 
@@ -51,7 +51,7 @@ def figure_4(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
     checks = _checks("figure-4", lines)
     for version, name in VERSIONS.items():
         for ber in CHECKED:
-            share = ratio(nearest(lines[version, "bursts"], ber), nearest(others[version, "bursts"], ber))
+            share = ratio(at(lines[version, "bursts"], ber), at(others[version, "bursts"], ber))
             checks.append(
                 claimed(
                     "figure-4",
@@ -60,6 +60,8 @@ def figure_4(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
                     share,
                     at_least=1 - _SIMILAR,
                     at_most=1 / (1 - _SIMILAR),
+                    cause="the likeliest error events of rate 3/4 have 42 / 8 = 5.25 wrong bits, those of rate 1/2 have "
+                    "36 / 11 = 3.27 (distance spectra): at the same bit error rate, rate 3/4 makes fewer of them, so it loses fewer packets",
                     rule=f"very similar: agrees if the lower is at least {1 - _SIMILAR:.0%} of the higher",
                 )
             )
@@ -88,7 +90,7 @@ def _checks(item: str, lines: Curves) -> list[Check]:
     checks = []
     for version, name in VERSIONS.items():
         for ber in CHECKED:
-            share = ratio(nearest(lines[version, "bursts"], ber), nearest(lines[version, "independent"], ber))
+            share = ratio(at(lines[version, "bursts"], ber), at(lines[version, "independent"], ber))
             checks.append(
                 claimed(
                     item,

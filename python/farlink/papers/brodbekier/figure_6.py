@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from farlink.papers.brodbekier.bursts import BERS, CHECKED, Curves, coded_curves
 from farlink.papers.brodbekier.link import TRANSPORT, VERSIONS, as_points, base, power
 from farlink.papers.check import Check, claimed
-from farlink.papers.curves import nearest
+from farlink.papers.curves import at
 from farlink.papers.estimate import ratio
 from farlink.papers.item import Drawing, Workbench
 
@@ -28,8 +28,8 @@ def figure_6(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
     for version in _DRAWN:
         name = VERSIONS[version]
         for ber in CHECKED:
-            mended = {errors: nearest(lines[f"{version}-mended", errors], ber) for errors in ("bursts", "independent")}
-            plain = {errors: nearest(lines[version, errors], ber) for errors in ("bursts", "independent")}
+            mended = {errors: at(lines[f"{version}-mended", errors], ber) for errors in ("bursts", "independent")}
+            plain = {errors: at(lines[version, errors], ber) for errors in ("bursts", "independent")}
             checks += [
                 claimed(
                     "figure-6",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from farlink.papers.check import Check, claimed
-from farlink.papers.curves import curve, nearest, spread
+from farlink.papers.curves import at, curve, spread
 from farlink.papers.estimate import Curve, scaled
 from farlink.result import Result
 
@@ -65,7 +65,7 @@ def closeness(
             item,
             f"best of {names} over the worst, less 1, at BER {power(ber)}",
             printed,
-            spread([nearest(lines[version], ber) for version in among]),
+            spread([at(lines[version], ber) for version in among]),
             at_most=_CLOSE,
             rule=f"practically the same: agrees if the best is at most {_CLOSE:.0%} above the worst",
             cause="Tahoe, which begins again with one packet after every loss, lies as far below the others as in figure 2"
