@@ -61,7 +61,8 @@ def figure_4(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
                     at_least=1 - _SIMILAR,
                     at_most=1 / (1 - _SIMILAR),
                     cause="the likeliest error events of rate 3/4 have 42 / 8 = 5.25 wrong bits, those of rate 1/2 have "
-                    "36 / 11 = 3.27 (distance spectra): at the same bit error rate, rate 3/4 makes fewer of them, so it loses fewer packets",
+                    "36 / 11 = 3.27 (distance spectra): at the same bit error rate, rate 3/4 makes fewer of "
+                    "them, so it loses fewer packets",
                     rule=f"very similar: agrees if the lower is at least {1 - _SIMILAR:.0%} of the higher",
                 )
             )
