@@ -43,6 +43,15 @@ SECTIONS = (
     ("A delay that varies", "DelayKind", "link.delay_s", "Instead of a number for `delay_s`, forward or back."),
     ("A channel", "ChannelKind", "link.channel", "Table `channel` of a hop or of its way back. A frame is a packet on a link."),
     (
+        "Modulation and coding",
+        "Coding",
+        "link.coding",
+        "Table `[link.coding]`, `[link.return.coding]`, or those of `[hop.NAME]`; without `cn0_dbhz` also a channel, "
+        '`kind = "coded"`.',
+    ),
+    ("A code", "CodeKind", "link.coding.code", "Table `code` of a coding, or `outer`, `inner` or `over` of another code."),
+    ("How error events are collected", "Effort", "link.coding.effort", "Table `effort` of a coding."),
+    (
         "A transport",
         "TransportConfig",
         "transport.NAME",

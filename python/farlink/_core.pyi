@@ -20,6 +20,7 @@ class ScenarioError(ValueError):
 
 class RunOutput(TypedDict):
     interrupted: bool
+    notes: list[str]
     rows: dict[str, list[str] | NDArray[uint64] | NDArray[float64]]
     summary: dict[str, list[str] | NDArray[uint64] | NDArray[float64]]
 
@@ -28,6 +29,56 @@ class SeriesOutput(TypedDict):
     quantity: list[str]
     time_s: NDArray[float64]
     value: NDArray[float64]
+
+class ErrorRate(TypedDict):
+    bits: int
+    wrong_bits: int
+    events: int
+    gave_up: int
+    packets: int
+    wrong_packets: int
+    packet_bits: int
+    bit_error_rate: tuple[float, float, float]
+    """Estimate, and the lower and upper end of its interval; the others likewise."""
+    event_rate: tuple[float, float, float]
+    packet_error_rate: tuple[float, float, float]
+    interrupted: bool
+    reached: bool
+    """Whether there were as many events, or as narrow an interval, as was asked for."""
+
+class ErrorTrace(TypedDict):
+    position: NDArray[uint64]
+    bits: int
+    gave_up: int
+    interrupted: bool
+
+class BurstStatistics(TypedDict):
+    gap_bits: int
+    bits: int
+    bursts: int
+    wrong_bits: int
+    bit_error_rate: float
+    bursts_per_bit: float
+    mean_span_bits: float
+    mean_span_error_bits: float
+    longest_span_bits: int
+    mean_wrong_bits: float
+    span_bits: NDArray[uint64]
+    span_bursts: NDArray[uint64]
+    """How many bursts have each of `span_bits`."""
+    wrong_bits_per_burst: NDArray[uint64]
+    wrong_bits_bursts: NDArray[uint64]
+    """How many bursts have each of `wrong_bits_per_burst`."""
+
+class ErrorEvents(TypedDict):
+    position: NDArray[uint64]
+    """Positions of wrong bits of all events after each other; in each they begin with 0."""
+    start: NDArray[uint64]
+    """Where each event begins in `position`, and the end of the last."""
+    gap_min_bits: float
+    gap_mean_bits: float
+    bit_error_rate: float
+    notes: list[str]
 
 class TraceOutput(TypedDict):
     pcapng: bytes | None
@@ -46,6 +97,44 @@ def run(
 
 def trace_run(scenario_json: str, point: int, run: int, series: bool = True, pcap: bool = False) -> TraceOutput:
     """Run one run again and observe it. Ctrl-C stops it and raises `KeyboardInterrupt`."""
+
+def error_rate(
+    coding_json: str,
+    ebn0_db: float,
+    *,
+    seed: int = 1,
+    events: int | None = None,
+    max_bits: int = 1 << 30,
+    relative_half_width: float | None = None,
+    packet_bits: int | None = None,
+    confidence: float = 0.95,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> ErrorRate:
+    """Simulate the error rates of a coding, a table as in ``[link.coding]``; Ctrl-C gives those of what is finished."""
+
+def error_trace(
+    coding_json: str,
+    ebn0_db: float,
+    bits: int,
+    *,
+    seed: int = 1,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> ErrorTrace:
+    """Where the wrong bits of a coding lie; Ctrl-C gives those of what is finished."""
+
+def burst_statistics(position: NDArray[uint64], bits: int, gap_bits: int) -> BurstStatistics:
+    """Statistics of the bursts among wrong bits: at least `gap_bits` right bits end a burst."""
+
+def error_events(
+    coding_json: str,
+    ebn0_db: float,
+    *,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> ErrorEvents:
+    """The error events that the channel ``coded`` plays, kept on disk. Ctrl-C raises `KeyboardInterrupt`."""
 
 def quantities() -> list[tuple[str, str, str, str]]:
     """Name, unit and description of every measured quantity, and when it is unknown (empty: never)."""

@@ -60,6 +60,8 @@ class Result:
         Whether the run was stopped before all runs were done; those that are here are complete.
     approximations
         Keys of the scenario that an engine ran without: engine and dotted path of each.
+    notes
+        What else is worth knowing, a sentence each: kept files that could not be used, error rates known badly.
     """
 
     scenario: Scenario
@@ -70,6 +72,7 @@ class Result:
     summary_columns: Mapping[str, Column]
     interrupted: bool = False
     approximations: Sequence[tuple[str, str]] = ()
+    notes: Sequence[str] = ()
 
     @property
     def rows(self) -> dict[str, list[Any]]:
@@ -205,6 +208,8 @@ class Result:
         }
         if self.approximations:
             content["approximations"] = [{"engine": engine, "path": path} for engine, path in self.approximations]
+        if self.notes:
+            content["notes"] = list(self.notes)
         return content | {"interrupted": True} if self.interrupted else content
 
     def to_json(self, path: str | Path | None = None) -> str:

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod channel;
+pub mod coding;
 pub mod correction;
 pub mod endpoint;
 pub mod event;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::coding::{EventsError, OperatingPoint};
 use crate::units::Ranged;
+use farlink_fec::events::ErrorEvents;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -16,6 +18,14 @@ pub trait TraceSource {
     /// # Errors
     /// If it is missing, unreadable, empty or malformed.
     fn load(&self, file: &str) -> Result<Arc<Trace>, TraceError>;
+
+    /// The error events at a decoder's output. Where nobody decodes, there are none.
+    ///
+    /// # Errors
+    /// If they cannot be collected, or nobody does.
+    fn error_events(&self, _point: &OperatingPoint) -> Result<Arc<ErrorEvents>, EventsError> {
+        Err(EventsError::NotCollected)
+    }
 }
 
 /// A recorded series.
@@ -155,13 +165,23 @@ fn check_steps(time_s: &[f64], name: &str, values: &[f64], largest: f64, duratio
 
 /// Traces in memory, by name: for tests, and for traces that were never files.
 #[derive(Clone, Debug, Default)]
-pub struct MemoryTraces(BTreeMap<String, Arc<Trace>>);
+pub struct MemoryTraces {
+    traces: BTreeMap<String, Arc<Trace>>,
+    events: Option<Arc<ErrorEvents>>,
+}
 
 impl MemoryTraces {
     /// Adds a trace.
     #[must_use]
     pub fn with(mut self, name: &str, trace: Trace) -> Self {
-        self.0.insert(name.into(), Arc::new(trace));
+        self.traces.insert(name.into(), Arc::new(trace));
+        self
+    }
+
+    /// These are the error events of any coding.
+    #[must_use]
+    pub fn with_events(mut self, events: ErrorEvents) -> Self {
+        self.events = Some(Arc::new(events));
         self
     }
 }
@@ -169,11 +189,15 @@ impl MemoryTraces {
 impl TraceSource for MemoryTraces {
     fn load(&self, file: &str) -> Result<Arc<Trace>, TraceError> {
         let trace = self
-            .0
+            .traces
             .get(file)
             .ok_or_else(|| TraceError::Unreadable { file: file.into(), reason: "there is no such trace".into() })?;
         trace.check().map_err(|reason| TraceError::Malformed { file: file.into(), reason })?;
         Ok(Arc::clone(trace))
+    }
+
+    fn error_events(&self, _point: &OperatingPoint) -> Result<Arc<ErrorEvents>, EventsError> {
+        self.events.clone().ok_or(EventsError::NotCollected)
     }
 }
 

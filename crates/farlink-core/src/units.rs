@@ -159,6 +159,16 @@ checked_number!(
     Fraction, r#"{"exclusiveMinimum": 0, "exclusiveMaximum": 1}"#, "a number between 0 and 1, both excluded",
     |value| value > 0.0 && value < 1.0
 );
+checked_number!(
+    /// Energy per information bit over noise density, Eb/N0, in dB.
+    EnergyToNoise, r#"{"minimum": -10, "maximum": 40}"#, "a number of dB from -10 to 40",
+    |value| (-10.0..=40.0).contains(&value)
+);
+checked_number!(
+    /// Carrier power over noise density, C/N0, in dBHz.
+    CarrierToNoise, r#"{"minimum": 0, "maximum": 160}"#, "a number of dBHz from 0 to 160",
+    |value| (0.0..=160.0).contains(&value)
+);
 
 /// The shortest text of a number.
 pub(crate) fn shortest(value: f64) -> String {

@@ -122,6 +122,78 @@ const CHANNELS: &[(&str, &str)] = &[
     ("inside a chain", "{ kind = \"chain\", stages = [{ kind = \"none\" }, { kind = \"ber\", ber = 2 }] }"),
 ];
 
+/// `[link.coding]` after the link's channel.
+const CODINGS: &[(&str, &str)] = &[
+    ("no code", "ebn0_db = 4"),
+    ("no Eb/N0", "code = { kind = \"uncoded\" }"),
+    ("Eb/N0 and C/N0", "ebn0_db = 4\ncn0_dbhz = 64\ncode = { kind = \"uncoded\" }"),
+    ("Eb/N0 out of range", "ebn0_db = 400\ncode = { kind = \"uncoded\" }"),
+    ("C/N0 out of range", "cn0_dbhz = 20\ncode = { kind = \"uncoded\" }"),
+    ("misspelt Eb/N0", "ebno_db = 4\ncode = { kind = \"uncoded\" }"),
+    ("unknown modulation", "ebn0_db = 4\nmodulation = \"16psk\"\ncode = { kind = \"uncoded\" }"),
+    ("unknown decision", "ebn0_db = 4\ndecision = \"hart\"\ncode = { kind = \"uncoded\" }"),
+    ("unknown errors", "ebn0_db = 4\nerrors = \"burst\"\ncode = { kind = \"uncoded\" }"),
+    ("unknown code", "ebn0_db = 4\ncode = { kind = \"convolution\", generators = \"171,133\" }"),
+    ("misspelt key of a code", "ebn0_db = 4\ncode = { kind = \"convolutional\", generator = \"171,133\" }"),
+    (
+        "generators too long for K",
+        "ebn0_db = 4\ncode = { kind = \"convolutional\", generators = \"171,133\", constraint_length = 6 }",
+    ),
+    (
+        "generators too short for K",
+        "ebn0_db = 4\ncode = { kind = \"convolutional\", generators = \"171,133\", constraint_length = 8 }",
+    ),
+    ("K of 16", "ebn0_db = 4\ncode = { kind = \"convolutional\", generators = \"171,133\", constraint_length = 16 }"),
+    ("generators not octal", "ebn0_db = 4\ncode = { kind = \"convolutional\", generators = \"189,133\" }"),
+    ("generators not text", "ebn0_db = 4\ncode = { kind = \"convolutional\", generators = 171 }"),
+    ("no generators", "ebn0_db = 4\ncode = { kind = \"convolutional\", generators = \"\" }"),
+    ("catastrophic generators", "ebn0_db = 4\ncode = { kind = \"convolutional\", generators = \"6,5\" }"),
+    ("unknown rate", "ebn0_db = 4\ncode = { kind = \"convolutional\", generators = \"171,133\", rate = \"4/5\" }"),
+    (
+        "usual puncturing of three generators",
+        "ebn0_db = 4\ncode = { kind = \"convolutional\", generators = \"133,145,175\", rate = \"3/4\" }",
+    ),
+    (
+        "rate and pattern",
+        "ebn0_db = 4\ncode = { kind = \"convolutional\", generators = \"171,133\", rate = \"3/4\", puncture = \"110/101\" }",
+    ),
+    (
+        "rows of unequal length",
+        "ebn0_db = 4\ncode = { kind = \"convolutional\", generators = \"171,133\", puncture = \"110/10\" }",
+    ),
+    (
+        "a row too many",
+        "ebn0_db = 4\ncode = { kind = \"convolutional\", generators = \"171,133\", puncture = \"11/10/11\" }",
+    ),
+    (
+        "too little is sent",
+        "ebn0_db = 4\ncode = { kind = \"convolutional\", generators = \"171,133\", puncture = \"110/001\" }",
+    ),
+    (
+        "far too long a trace-back",
+        "ebn0_db = 4\ncode = { kind = \"convolutional\", generators = \"171,133\", traceback_bits = 1e6 }",
+    ),
+    ("codeword too long", "ebn0_db = 4\ncode = { kind = \"reed-solomon\", n = 256, k = 223 }"),
+    ("no parity", "ebn0_db = 4\ncode = { kind = \"reed-solomon\", n = 255, k = 255 }"),
+    ("no such code of CCSDS", "ebn0_db = 4\ncode = { kind = \"reed-solomon\", n = 255, k = 235, basis = \"ccsds\" }"),
+    ("interleaving too deep", "ebn0_db = 4\ncode = { kind = \"reed-solomon\", n = 255, k = 223, interleaving = 1000 }"),
+    ("groups too large", "ebn0_db = 4\ncode = { kind = \"erasure\", k = 250, m = 10, block_bytes = 1000 }"),
+    ("blocks too large", "ebn0_db = 4\ncode = { kind = \"erasure\", k = 25, m = 10, block_bytes = 1e6 }"),
+    (
+        "an erasure code over another",
+        "ebn0_db = 4\ncode = { kind = \"erasure\", k = 25, m = 10, block_bytes = 1e3, over = { kind = \"erasure\", k = 25, m = 10, block_bytes = 1e3 } }",
+    ),
+    (
+        "inner and outer exchanged",
+        "ebn0_db = 4\ncode = { kind = \"concatenated\", inner = { kind = \"reed-solomon\", n = 255, k = 223 }, outer = { kind = \"convolutional\", generators = \"171,133\" } }",
+    ),
+    (
+        "catastrophic inner code",
+        "ebn0_db = 4\ncode = { kind = \"concatenated\", outer = { kind = \"reed-solomon\", n = 255, k = 223 }, inner = { kind = \"convolutional\", generators = \"6,5\" } }",
+    ),
+    ("no effort", "ebn0_db = 4\neffort = { events = 0 }\ncode = { kind = \"uncoded\" }"),
+];
+
 fn refusal(name: &str, text: &str) -> String {
     let error = from_toml(text).and_then(|scenario| expand(&scenario)).expect_err(name);
     format!("# {name}\n{}\n{}\n\n", error.message, error.remedy)
@@ -152,6 +224,37 @@ fn channels() {
             refusal(name, &format!("{before}channel = {channel}\n[transport.sack]{after}"))
         })
         .collect();
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn codings() {
+    let coded =
+        |coding: &str| FINE.replacen("[transport.sack]", &format!("[link.coding]\n{coding}\n[transport.sack]"), 1);
+    let mut said: String = CODINGS.iter().map(|(name, coding)| refusal(name, &coded(coding))).collect();
+
+    let fine = coded("ebn0_db = 4\ncode = { kind = \"convolutional\", generators = \"171,133\" }");
+    from_toml(&fine).and_then(|scenario| expand(&scenario)).expect("it is fine");
+    said += &refusal("Eb/N0 of a grid", &format!("{fine}[grid]\n\"link.coding.ebn0_db\" = [4, 400]"));
+    said += &refusal("misspelt in a grid", &format!("{fine}[grid]\n\"link.coding.ebn0\" = [4, 5]"));
+    said += &refusal(
+        "a code of a grid",
+        &format!("{fine}[grid]\n\"link.coding.code.generators\" = [\"171,133\", \"17,13,6\", \"6,5\"]"),
+    );
+    let varying = fine.replacen("ebn0_db = 4", "cn0_dbhz = 64", 1);
+    let trace = varying.replacen("rate_bps = 1e6", "rate_bps = { kind = \"rate-trace\", file = \"x.npz\" }", 1);
+    said += &refusal("C/N0 and a rate that varies", &trace);
+    let back =
+        fine.replacen("[transport.sack]", "[link.return.coding]\ncode = { kind = \"uncoded\" }\n[transport.sack]", 1);
+    said += &refusal("the way back", &back);
+    let lost = fine.replacen("kind = \"loss\"\nloss = 1e-3", "kind = \"bit-trace\"\nfile = \"x.npz\"", 1).replacen(
+        "ebn0_db = 4",
+        "",
+        1,
+    );
+    said += &refusal("behind a trace", &lost);
+    let channel = "kind = \"coded\"\ncn0_dbhz = 64\ncode = { kind = \"uncoded\" }";
+    said += &refusal("C/N0 in a channel", &FINE.replacen("kind = \"loss\"\nloss = 1e-3", channel, 1));
     insta::assert_snapshot!(said);
 }
 

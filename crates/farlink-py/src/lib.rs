@@ -1,5 +1,6 @@
 //! The Python extension `farlink._core`: converts, releases the interpreter, maps errors. No logic.
 
+mod codes;
 mod columns;
 mod error;
 mod watch;
@@ -10,11 +11,15 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     use farlink_core::scenario::{self, Expanded, from_json, quantity::QUANTITIES};
+    use farlink_fec::events::burst_statistics as statistics;
+    use farlink_fec::monte_carlo::Effort;
     use farlink_sim::Options;
+    use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
     use pyo3::prelude::*;
     use pyo3::types::{PyBytes, PyDict};
     use serde_json::{Map, Value, json};
 
+    use crate::codes::{bursts_to_dict, events_to_dict, operating_point, rate_to_dict};
     use crate::columns::{series_to_dict, table_to_dict};
     use crate::error::BoundaryError;
     #[pymodule_export]
@@ -58,10 +63,11 @@ mod _core {
         progress: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyDict>, BoundaryError> {
         let expanded = py.detach(|| read(scenario_json))?;
-        let options = Options { threads };
+        let options = Options { threads, ..Options::default() };
         let output = watched(py, progress, |progress| farlink_sim::run(&expanded, &options, progress))??;
         let result = PyDict::new(py);
         result.set_item("interrupted", output.interrupted)?;
+        result.set_item("notes", output.notes)?;
         result.set_item("rows", table_to_dict(py, output.rows)?)?;
         result.set_item("summary", table_to_dict(py, output.summary)?)?;
         Ok(result)
@@ -85,6 +91,107 @@ mod _core {
         let result = PyDict::new(py);
         result.set_item("pcapng", traced.pcapng.map(|bytes| PyBytes::new(py, &bytes)))?;
         result.set_item("series", series_to_dict(py, traced.series)?)?;
+        Ok(result)
+    }
+
+    /// Error rates at a decoder's output; Ctrl-C gives those of what is finished.
+    #[pyfunction]
+    #[pyo3(signature = (coding_json, ebn0_db, *, seed=1, events=None, max_bits=1 << 30, relative_half_width=None,
+        packet_bits=None, confidence=0.95, threads=None, progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn error_rate<'py>(
+        py: Python<'py>,
+        coding_json: &str,
+        ebn0_db: f64,
+        seed: u64,
+        events: Option<u64>,
+        max_bits: u64,
+        relative_half_width: Option<f64>,
+        packet_bits: Option<u64>,
+        confidence: f64,
+        threads: Option<usize>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyDict>, BoundaryError> {
+        let point = operating_point(coding_json, ebn0_db)?;
+        let effort = Effort { seed, bits_max: max_bits, events, relative_half_width, packet_bits, confidence };
+        let options = Options { threads, ..Options::default() };
+        let rate =
+            watched(py, progress, |progress| farlink_sim::codes::error_rate(&point, &effort, &options, progress))??;
+        Ok(rate_to_dict(py, &rate)?)
+    }
+
+    /// Positions of the wrong bits at a decoder's output; Ctrl-C gives those of what is finished.
+    #[pyfunction]
+    #[pyo3(signature = (coding_json, ebn0_db, bits, *, seed=1, threads=None, progress=None))]
+    fn error_trace<'py>(
+        py: Python<'py>,
+        coding_json: &str,
+        ebn0_db: f64,
+        bits: u64,
+        seed: u64,
+        threads: Option<usize>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyDict>, BoundaryError> {
+        let point = operating_point(coding_json, ebn0_db)?;
+        let options = Options { threads, ..Options::default() };
+        let trace =
+            watched(py, progress, |progress| farlink_sim::codes::error_trace(&point, bits, seed, &options, progress))??;
+        let result = PyDict::new(py);
+        result.set_item("position", PyArray1::from_vec(py, trace.wrong))?;
+        result.set_item("bits", trace.bits)?;
+        result.set_item("gave_up", trace.gave_up)?;
+        result.set_item("interrupted", trace.is_interrupted)?;
+        Ok(result)
+    }
+
+    /// Statistics of the bursts among wrong bits: at least `gap_bits` right bits end a burst.
+    #[pyfunction]
+    fn burst_statistics<'py>(
+        py: Python<'py>,
+        position: PyReadonlyArray1<'py, u64>,
+        bits: u64,
+        gap_bits: u64,
+    ) -> Result<Bound<'py, PyDict>, BoundaryError> {
+        // A copy: another thread may write to the array while the interpreter is released.
+        let position = position.to_vec().map_err(PyErr::from)?;
+        let bursts = py.detach(|| {
+            check_positions(&position, bits)?;
+            Ok::<_, BoundaryError>(statistics(&position, bits, gap_bits))
+        })?;
+        Ok(bursts_to_dict(py, &bursts)?)
+    }
+
+    fn check_positions(position: &[u64], bits: u64) -> Result<(), scenario::ScenarioError> {
+        let remedy = "give the ascending positions of a bit-error trace and its number of bits";
+        if let Some(pair) = position.windows(2).find(|pair| pair[0] >= pair[1]) {
+            let what = format!("it is not ascending: {} follows {}", pair[1], pair[0]);
+            return Err(scenario::ScenarioError::new("position", what, remedy));
+        }
+        match position.last() {
+            Some(last) if *last >= bits => {
+                let what = format!("{last} is not below bits = {bits}");
+                Err(scenario::ScenarioError::new("position", what, remedy))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The error events that the channel `coded` plays, from disk if they are there; Ctrl-C raises `KeyboardInterrupt`.
+    #[pyfunction]
+    #[pyo3(signature = (coding_json, ebn0_db, *, threads=None, progress=None))]
+    fn error_events<'py>(
+        py: Python<'py>,
+        coding_json: &str,
+        ebn0_db: f64,
+        threads: Option<usize>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyDict>, BoundaryError> {
+        let point = operating_point(coding_json, ebn0_db)?;
+        let options = Options { threads, ..Options::default() };
+        let (events, notes) =
+            watched(py, progress, |progress| farlink_sim::codes::error_events(&point, &options, progress))??;
+        let result = events_to_dict(py, &events)?;
+        result.set_item("notes", notes)?;
         Ok(result)
     }
 

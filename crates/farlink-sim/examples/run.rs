@@ -46,7 +46,7 @@ fn measure(
     if runs.is_some() {
         points.points.iter_mut().for_each(|point| point.scenario.runs = runs);
     }
-    let output = run(&points, &Options { threads }, &|_, _| std::ops::ControlFlow::Continue(()))?;
+    let output = run(&points, &Options { threads, ..Options::default() }, &|_, _| std::ops::ControlFlow::Continue(()))?;
     let (cpu_s, peak_rss_kib) = usage()?;
     let total = |name: &str| {
         let column = output.rows.columns.iter().find(|column| column.0 == name);

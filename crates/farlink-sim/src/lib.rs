@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 pub mod engine;
+pub mod codes;
+mod error_events;
 mod observe;
 pub mod pcap;
 mod resolve;
@@ -14,6 +16,7 @@ mod study;
 mod table;
 mod trace_file;
 
+pub use error_events::Sources;
 pub use observe::{Traced, trace_run};
 pub use resolve::resolve;
 pub use study::{Options, Output, Progress, RunError, run};

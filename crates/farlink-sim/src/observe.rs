@@ -9,11 +9,11 @@ use farlink_core::scenario::{Expanded, ScenarioError};
 use farlink_core::{Packet, Time, Virtual};
 
 use crate::engine::{FlowResult, RunResult, Setup, Tracer, TransportSetup, simulate};
+use crate::error_events::Sources;
 use crate::pcap::{Direction, PcapWriter};
 use crate::resolve::resolve;
 use crate::study::RunError;
 use crate::table::Series;
-use crate::trace_file::TraceFiles;
 
 /// One run, observed.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ pub fn trace_run(
         return Err(ScenarioError::new("", what, format!("give one from 0 to {}", points.points.len() - 1)).into());
     };
     let scenario = &chosen.scenario;
-    let setup = resolve(scenario, &TraceFiles::new())?;
+    let setup = resolve(scenario, &Sources::new(None))?;
     let mut observer = Observer {
         wanted: if want_series {
             scenario.measure.series.iter().map(|quantity| quantity.name()).collect()

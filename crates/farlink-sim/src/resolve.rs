@@ -53,9 +53,8 @@ fn resolve_direction(
         limit: direction.queue,
         overtakes: direction.ordering == Ordering::Overtake,
         channel: direction
-            .channel
-            .prepare(traces)
-            .map_err(|error| ScenarioError::from_channel(&within("channel"), &error))?,
+            .prepare_channel(traces)
+            .map_err(|(key, error)| ScenarioError::from_channel(&within(key), &error))?,
     })
 }
 

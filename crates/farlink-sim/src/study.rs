@@ -1,24 +1,28 @@
 //! All runs of all grid points, on all cores; the same table on any number of them.
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use farlink_core::scenario::quantity::{self, QUANTITIES};
 use farlink_core::scenario::{Expanded, Precision, Scenario, ScenarioError};
+use farlink_core::trace::TraceSource;
 use rayon::prelude::*;
 
 use crate::engine::{NoTrace, Setup, simulate};
+use crate::error_events::{Asked, Sources, WORK_PER_POINT};
 use crate::resolve::resolve;
 use crate::rows::{ALL, Row, rows};
 use crate::stats::interval;
 use crate::table::{Column, Table};
-use crate::trace_file::TraceFiles;
 
 /// How to run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Threads; as many as there are cores unless given.
     pub threads: Option<usize>,
+    /// Where error events are kept; see [`Sources::new`].
+    pub codes: Option<PathBuf>,
 }
 
 /// What a scenario gave.
@@ -30,6 +34,8 @@ pub struct Output {
     pub summary: Table,
     /// Whether it was stopped before its end; the finished runs are there.
     pub interrupted: bool,
+    /// What the user should know: kept files that could not be used.
+    pub notes: Vec<String>,
 }
 
 /// Why a scenario cannot be run.
@@ -47,7 +53,8 @@ pub enum RunError {
     Stopped,
 }
 
-/// Told how many runs are done, of how many; asks to stop with `Break`.
+/// Told how many runs are done, of how many; asks to stop with `Break`. Collecting the error events of one coding counts as
+/// 100 runs.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<()> + Sync);
 
 /// The level of the intervals in the summary.
@@ -61,20 +68,48 @@ type Runs = Vec<(u64, Vec<Row>)>;
 /// # Errors
 /// If the scenario, or a file that it names, is not usable.
 pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Result<Output, RunError> {
-    let traces = TraceFiles::new();
-    let setups: Vec<Setup> =
-        points.points.iter().map(|point| resolve(&point.scenario, &traces)).collect::<Result<_, _>>()?;
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads.unwrap_or(0))
-        .build()
-        .map_err(|error| RunError::Threads(error.to_string()))?;
+    let sources = Sources::new(options.codes.clone());
+    let scenarios: Vec<&Scenario> = points.points.iter().map(|point| &point.scenario).collect();
+    let pool = thread_pool(options.threads)?;
     let watch = Watch { progress, done: AtomicU64::new(0), total: AtomicU64::new(0) };
-    let study: Vec<(&Scenario, &Setup)> = points.points.iter().map(|point| &point.scenario).zip(&setups).collect();
+    watch.expect(scenarios.iter().map(|scenario| least_runs(scenario)).sum());
+    let setups = pool.install(|| setups(&scenarios, &sources, &watch))?;
+    let study: Vec<(&Scenario, &Setup)> = scenarios.into_iter().zip(&setups).collect();
     let results: Vec<Runs> = pool.install(|| {
-        study.iter().for_each(|(scenario, _)| watch.expect(least_runs(scenario)));
         study.par_iter().map(|(scenario, setup)| point_runs(scenario, setup, &watch)).collect()
     });
-    Ok(Output { rows: rows_table(&study, &results), summary: summary_table(&results), interrupted: watch.is_stopped() })
+    Ok(Output {
+        rows: rows_table(&study, &results),
+        summary: summary_table(&results),
+        interrupted: watch.is_stopped(),
+        notes: sources.notes(),
+    })
+}
+
+/// So many threads, or as many as there are cores.
+pub(crate) fn thread_pool(threads: Option<usize>) -> Result<rayon::ThreadPool, RunError> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
+    pool.map_err(|error| RunError::Threads(error.to_string()))
+}
+
+/// Resolves all points. The error events that they need are collected together, once all else is known to be in order.
+fn setups(scenarios: &[&Scenario], sources: &Sources, watch: &Watch<'_>) -> Result<Vec<Setup>, RunError> {
+    let resolve_all = |traces: &dyn TraceSource| -> Result<Vec<Setup>, ScenarioError> {
+        scenarios.iter().map(|scenario| resolve(scenario, traces)).collect()
+    };
+    let asked = Asked::new(sources);
+    let setups = resolve_all(&asked)?;
+    let wanted = asked.into_points();
+    if wanted.is_empty() {
+        return Ok(setups);
+    }
+    let work = WORK_PER_POINT * wanted.len() as u64;
+    watch.expect(work);
+    if sources.collect_all(&wanted, &|done| watch.report(done)).is_break() {
+        return Err(RunError::Stopped);
+    }
+    watch.done.fetch_add(work, Ordering::Relaxed);
+    Ok(resolve_all(sources)?)
 }
 
 /// Counts runs, and passes on the wish to stop.
@@ -93,8 +128,12 @@ impl Watch<'_> {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 
+    fn report(&self, done: u64) -> ControlFlow<()> {
+        (self.progress)(done, self.total.load(Ordering::Relaxed))
+    }
+
     fn is_stopped(&self) -> bool {
-        (self.progress)(self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed)).is_break()
+        self.report(self.done.load(Ordering::Relaxed)).is_break()
     }
 }
 

@@ -20,7 +20,7 @@ fn study(runs: u64) -> Value {
 /// Runs until so many runs are done.
 fn stopped_after(study: &Value, runs: u64, threads: usize) -> Output {
     let stop = |done: u64, _: u64| if done >= runs { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-    farlink_sim::run(&expanded(study), &Options { threads: Some(threads) }, &stop).unwrap()
+    farlink_sim::run(&expanded(study), &Options { threads: Some(threads), ..Options::default() }, &stop).unwrap()
 }
 
 /// (point, run, flow, goodput) of every row.
@@ -81,7 +81,7 @@ fn a_long_run_is_given_up_halfway() {
         0..5 => ControlFlow::Continue(()),
         _ => ControlFlow::Break(()),
     };
-    let output = farlink_sim::run(&expanded(&study), &Options { threads: Some(1) }, &stop).unwrap();
+    let output = farlink_sim::run(&expanded(&study), &Options { threads: Some(1), ..Options::default() }, &stop).unwrap();
     assert!(output.interrupted && results(&output.rows).is_empty());
 }
 
@@ -127,7 +127,7 @@ fn progress_is_told_of_every_run() {
         most.fetch_max(done, Ordering::Relaxed);
         ControlFlow::Continue(())
     };
-    farlink_sim::run(&expanded(&study(20)), &Options { threads: Some(2) }, &note).unwrap();
+    farlink_sim::run(&expanded(&study(20)), &Options { threads: Some(2), ..Options::default() }, &note).unwrap();
     // The last ones may end after the last question.
     assert!(most.load(Ordering::Relaxed) >= 38, "{most:?}");
 }

@@ -86,6 +86,8 @@ def run(
 
         for name, path in result.approximations:
             note(f"note: the {name} engine ran without {path}")
+        for text in result.notes:
+            note(f"note: {text}")
         if result.interrupted:
             note(f"interrupted: {result.finished_runs} finished runs kept")
         if result.interrupted and not result.finished_runs:

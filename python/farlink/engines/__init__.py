@@ -58,7 +58,8 @@ def run(
     threads
         Threads to run on; all cores by default. The result does not depend on it.
     progress
-        Called with the runs done and the runs planned, about ten times a second.
+        Called with the runs done and the runs planned, about ten times a second. Error events of a coding that must be
+        collected first count as 100 runs each.
 
     Returns
     -------

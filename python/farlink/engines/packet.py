@@ -32,6 +32,7 @@ def run(scenario: Scenario, *, threads: int | None = None, progress: Callable[[i
         summary_columns=output["summary"],
         interrupted=output["interrupted"],
         approximations=scenario.approximations(),
+        notes=output["notes"],
     )
 
 

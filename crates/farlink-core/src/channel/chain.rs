@@ -27,6 +27,11 @@ impl ChannelConfig for Chain {
     }
 }
 
+/// Two channels, one after the other.
+pub(crate) fn both(first: Arc<dyn Prepared>, second: Arc<dyn Prepared>) -> Arc<dyn Prepared> {
+    Arc::new(Ready(vec![first, second]))
+}
+
 #[derive(Debug)]
 struct Ready(Vec<Arc<dyn Prepared>>);
 
@@ -79,6 +84,11 @@ impl Channel for State {
         self.0.iter_mut().map(|stage| stage.state(now)).fold(ChannelState::UP, |all, one| ChannelState {
             up: all.up && one.up,
             cn0_dbhz: all.cn0_dbhz.or(one.cn0_dbhz),
+            // Of those that know it; a bit that two stages flip counts once.
+            ber: match (all.ber, one.ber) {
+                (Some(a), Some(b)) => Some(a + b - a * b),
+                (a, b) => a.or(b),
+            },
         })
     }
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::coding::{EventsError, Unfit};
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::trace::{TraceError, TraceSource};
@@ -64,11 +65,13 @@ pub struct ChannelState {
     pub up: bool,
     /// Carrier to noise density; `None` if the channel does not know it.
     pub cn0_dbhz: Option<f32>,
+    /// Share of wrong bits among those that arrive; `None` if the channel does not know it.
+    pub ber: Option<f64>,
 }
 
 impl ChannelState {
     /// Frames pass, as far as anyone knows.
-    pub const UP: ChannelState = ChannelState { up: true, cn0_dbhz: None };
+    pub const UP: ChannelState = ChannelState { up: true, cn0_dbhz: None, ber: None };
 }
 
 /// The running state of one direction of one hop.
@@ -126,6 +129,12 @@ pub enum ChannelError {
     /// A trace file cannot be used.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// The value of a key deeper inside does not fit.
+    #[error(transparent)]
+    Key(#[from] Unfit),
+    /// There are no error events to play.
+    #[error(transparent)]
+    Events(#[from] EventsError),
     /// Keys contradict each other, or one is missing.
     #[error("{message}")]
     Keys {
@@ -147,6 +156,7 @@ crate::registry::registry! {
         Outage = "outage" => outage::Outage,
         PacketTrace = "packet-trace" => packet_trace::PacketTrace,
         BitTrace = "bit-trace" => bit_trace::BitTrace,
+        Coded = "coded" => crate::coding::Coding,
         Chain = "chain" => chain::Chain,
     }
 }
@@ -154,6 +164,7 @@ crate::registry::registry! {
 pub mod ber;
 pub mod bit_trace;
 pub mod chain;
+mod coded;
 pub mod gilbert_elliott;
 mod jump;
 pub mod loss;

@@ -187,7 +187,7 @@ impl Channel for State {
 
     fn state(&mut self, now: Time) -> ChannelState {
         self.asked.advance(now);
-        ChannelState { up: self.asked.next.start > now, cn0_dbhz: None }
+        ChannelState { up: self.asked.next.start > now, ..ChannelState::UP }
     }
 
     fn next_change(&mut self, now: Time) -> Time {

@@ -1,5 +1,6 @@
 //! What every kind of channel must do, over one table of examples.
 
+use farlink_fec::events::ErrorEvents;
 use proptest::prelude::*;
 
 use super::{Channel, ChannelKind, Fate, Frame, Quiet, SettingId};
@@ -34,6 +35,8 @@ const EXAMPLES: &[&str] = &[
     r#"{"kind": "bit-trace", "file": "errors"}"#,
     r#"{"kind": "bit-trace", "file": "errors", "offset": 699}"#,
     r#"{"kind": "bit-trace", "file": "no errors"}"#,
+    r#"{"kind": "coded", "ebn0_db": 2, "code": {"kind": "uncoded"}}"#,
+    r#"{"kind": "coded", "ebn0_db": 2, "code": {"kind": "convolutional", "generators": "171,133"}, "errors": "independent"}"#,
     r#"{"kind": "chain", "stages": []}"#,
     r#"{"kind": "chain", "stages": [{"kind": "ber", "ber": 1e-4}, {"kind": "ber", "ber": 1e-3},
         {"kind": "outage", "rate_per_s": 10, "down_s": 0.005}, {"kind": "round-loss", "loss": 0.01, "round_s": 0.02}]}"#,
@@ -46,6 +49,14 @@ fn traces() -> MemoryTraces {
         .with("no losses", Trace::PacketLoss { lost: vec![false; 10] })
         .with("errors", Trace::BitErrors { position: vec![0, 1, 2, 300, 698, 700], bits: 70_000 })
         .with("no errors", Trace::BitErrors { position: vec![], bits: 10 })
+        .with_events(events())
+}
+
+/// What a decoder might leave behind: short bursts and one that is longer than many frames.
+fn events() -> ErrorEvents {
+    let long: Vec<u32> = (0..400).map(|i| i * 3 + i % 2).collect();
+    let events: [&[u32]; 4] = [&[0], &[0, 1, 4], &[0, 2, 3, 5, 11], &long];
+    ErrorEvents::new(events, 6.0, 700.25)
 }
 
 fn parse(json: &str) -> ChannelKind {

@@ -18,6 +18,8 @@ pub struct LinkState {
     pub delay: Time,
     /// Carrier to noise density; `None` if the channel does not know it (a NaN would differ from itself).
     pub cn0_dbhz: Option<f32>,
+    /// Share of wrong bits among those that arrive; `None` if the channel does not know it.
+    pub ber: Option<f64>,
     /// Modulation and coding in use.
     pub setting: SettingId,
 }
@@ -27,13 +29,14 @@ impl Link {
     ///
     /// This and [`next_change`](Link::next_change) are asked in the order of time. They change nothing that packets meet.
     pub fn state(&mut self, now: Time) -> LinkState {
-        let ChannelState { up, cn0_dbhz } = self.channel.state(now);
+        let ChannelState { up, cn0_dbhz, ber } = self.channel.state(now);
         let (has_rate, rate) = self.transmitter.rate_at(now);
         LinkState {
             up: up && has_rate,
             rate,
             delay: self.delay.looked_up(now),
             cn0_dbhz,
+            ber,
             setting: SettingId::default(),
         }
     }

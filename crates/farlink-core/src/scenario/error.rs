@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::channel::ChannelError;
+use crate::coding::EventsError;
 
 /// Why a scenario is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,14 @@ impl ScenarioError {
     pub fn from_channel(path: &str, error: &ChannelError) -> Self {
         match error {
             ChannelError::Trace(_) => Self::from_trace(&format!("{path}.file"), error),
+            ChannelError::Key(unfit) => {
+                let unfit = unfit.clone().within(path);
+                Self::new(unfit.key, unfit.message, unfit.remedy)
+            }
+            ChannelError::Events(EventsError::Impossible { message, remedy }) => {
+                Self::new(path, message, remedy.clone())
+            }
+            ChannelError::Events(_) => Self::new(path, error, "run the scenario again"),
             ChannelError::Keys { message, remedy } => Self::new(path, message, remedy.clone()),
         }
     }

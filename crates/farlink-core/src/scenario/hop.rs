@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::ScenarioError;
-use crate::channel::{ChannelError, ChannelKind};
+use crate::channel::{ChannelError, ChannelKind, Prepared, chain};
+use crate::coding::Coding;
 use crate::link::QueueLimit;
 use crate::link::setting::{DelaySetting, RateSetting};
 use crate::trace::{Trace, TraceError, TraceSource};
@@ -32,6 +33,9 @@ pub struct Hop {
     /// What happens to frames on the way forward.
     #[serde(default)]
     pub channel: ChannelKind,
+    /// Modulation and coding on the way forward; none unless given. Its errors come on top of those of `channel`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coding: Option<Coding>,
     /// The way back, where it differs: same rate, delay and queue unless given, and no errors.
     #[serde(default, rename = "return")]
     pub back: Return,
@@ -55,6 +59,9 @@ pub struct Return {
     pub queue_packets: Option<Count>,
     /// What happens to frames on the way back.
     pub channel: ChannelKind,
+    /// Modulation and coding on the way back; none unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coding: Option<Coding>,
 }
 
 /// What becomes of the order of frames when the delay falls.
@@ -81,6 +88,32 @@ pub struct Direction<'a> {
     pub ordering: Ordering,
     /// Its channel.
     pub channel: &'a ChannelKind,
+    /// Its modulation and coding.
+    pub coding: Option<&'a Coding>,
+}
+
+impl Direction<'_> {
+    /// What happens to its frames: its channel and then its coding. The paths of errors are relative to the direction.
+    ///
+    /// # Errors
+    /// If keys do not fit, a trace is missing or unfit, or there are no error events of the coding.
+    pub fn prepare_channel(&self, traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, (&'static str, ChannelError)> {
+        let channel = self.channel.prepare(traces).map_err(|error| ("channel", error))?;
+        let coding = self.prepare_coding(traces).transpose().map_err(|error| ("coding", error))?;
+        Ok(match coding {
+            None => channel,
+            Some(coding) if matches!(self.channel, ChannelKind::None(_)) => coding,
+            Some(coding) => chain::both(channel, coding),
+        })
+    }
+
+    fn prepare_coding(&self, traces: &dyn TraceSource) -> Option<Result<Arc<dyn Prepared>, ChannelError>> {
+        let rate = match self.rate {
+            RateSetting::Constant(rate) => Some(*rate),
+            RateSetting::Varying(_) => None,
+        };
+        self.coding.map(|coding| coding.prepare_on_link(rate, traces))
+    }
 }
 
 impl Hop {
@@ -92,6 +125,7 @@ impl Hop {
             queue: queue_limit(self.queue_bytes, self.queue_packets),
             ordering: self.ordering,
             channel: &self.channel,
+            coding: self.coding.as_ref(),
         }
     }
 
@@ -104,6 +138,7 @@ impl Hop {
             queue: if own_queue == QueueLimit::Unlimited { self.forward().queue } else { own_queue },
             ordering: self.ordering,
             channel: &self.back.channel,
+            coding: self.back.coding.as_ref(),
         }
     }
 
@@ -119,17 +154,22 @@ impl Hop {
         };
         one_limit("", self.queue_bytes, self.queue_packets)?;
         one_limit("return", self.back.queue_bytes, self.back.queue_packets)?;
-        check_keys("channel", &self.channel)?;
-        check_keys("return.channel", &self.back.channel)
+        check_keys(&self.forward())?;
+        check_keys(&self.back()).map_err(|error| error.within("return"))
     }
 }
 
-/// Checks a channel's keys against each other. Its traces are read by who runs the scenario.
-fn check_keys(path: &str, channel: &ChannelKind) -> Result<(), ScenarioError> {
-    match channel.prepare(&NoTraces) {
-        Err(error @ ChannelError::Keys { .. }) => Err(ScenarioError::from_channel(path, &error)),
-        _ => Ok(()),
+/// Checks the keys of a channel and a coding against each other. Traces are read, and error events collected, by who runs
+/// the scenario.
+fn check_keys(direction: &Direction<'_>) -> Result<(), ScenarioError> {
+    let parts =
+        [("channel", Some(direction.channel.prepare(&NoTraces))), ("coding", direction.prepare_coding(&NoTraces))];
+    for (path, prepared) in parts {
+        if let Some(Err(error @ (ChannelError::Keys { .. } | ChannelError::Key(_)))) = prepared {
+            return Err(ScenarioError::from_channel(path, &error));
+        }
     }
+    Ok(())
 }
 
 /// Has no trace at all.

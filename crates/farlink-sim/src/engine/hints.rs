@@ -48,9 +48,9 @@ impl Hints {
         now: Time,
         path: &mut Path,
         timers: &mut Timers,
-    ) -> [Option<LinkHint>; 3] {
+    ) -> [Option<LinkHint>; 4] {
         if self.listeners[side].is_empty() {
-            return [None; 3];
+            return [None; 4];
         }
         let link = path.local_link(side);
         let state = link.state(now);
@@ -66,6 +66,7 @@ impl Hints {
         [
             (was_up && !state.up).then_some(LinkHint::Down(only)),
             (!same_rate).then_some(LinkHint::Rate(only, state.rate)),
+            state.ber.filter(|_| told.is_none_or(|told| told.ber != state.ber)).map(|ber| LinkHint::Ber(only, ber)),
             (!was_up && state.up).then_some(LinkHint::Up(only)),
         ]
     }
@@ -75,6 +76,7 @@ impl Hints {
 mod tests {
     use farlink_core::scenario::expand;
     use farlink_core::trace::{MemoryTraces, Trace};
+    use farlink_fec::events::ErrorEvents;
     use serde_json::{Value, json};
 
     use super::super::ear::{Heard, Manner, with};
@@ -114,6 +116,7 @@ mod tests {
             LinkHint::Down(PathId::ONLY) => "down".to_owned(),
             LinkHint::Up(PathId::ONLY) => "up".to_owned(),
             LinkHint::Rate(PathId::ONLY, rate) => format!("{} Mb/s", rate.get() / 1e6),
+            LinkHint::Ber(PathId::ONLY, ber) => format!("ber {ber}"),
             LinkHint::Dropped { path: PathId::ONLY, token } => format!("dropped {token}"),
             other => panic!("{other:?} was never promised"),
         };
@@ -152,6 +155,20 @@ mod tests {
             (4.5, 0, "2 Mb/s"),
             (4.5, 0, "up"),
         ];
+        assert_eq!(said(&heard), expected.map(|(at, side, word)| (at, side, word.to_owned())));
+    }
+
+    #[test]
+    fn a_sender_hears_the_error_rate_of_its_coding() {
+        let coding = json!({ "ebn0_db": 4, "code": { "kind": "uncoded" } });
+        let channel = json!({ "kind": "outage", "schedule": [[1, 2]] });
+        let link = json!({ "rate_bps": 8e5, "delay_s": 0.1, "channel": channel, "coding": coding });
+        let events = ErrorEvents::new([&[0u32][..]], 0.0, 99_999.0);
+        let scenario = expand(&datagrams(10.0, 50, link)).unwrap();
+        let setup = resolve(&scenario.points[0].scenario, &MemoryTraces::default().with_events(events)).unwrap();
+        let (_, heard) = run(&setup, Manner::Writes, 1);
+        let expected =
+            [(0.0, 0, "0.8 Mb/s"), (0.0, 0, "ber 0.00001"), (0.0, 1, "0.8 Mb/s"), (1.0, 0, "down"), (2.0, 0, "up")];
         assert_eq!(said(&heard), expected.map(|(at, side, word)| (at, side, word.to_owned())));
     }
 

@@ -48,7 +48,9 @@ pub(crate) fn run(scenario: &Value, threads: usize) -> Output {
 }
 
 pub(crate) fn try_run(scenario: &Value, threads: usize) -> Result<Output, RunError> {
-    farlink_sim::run(&expanded(scenario), &Options { threads: Some(threads) }, &|_, _| ControlFlow::Continue(()))
+    farlink_sim::run(&expanded(scenario), &Options { threads: Some(threads), ..Options::default() }, &|_, _| {
+        ControlFlow::Continue(())
+    })
 }
 
 /// The only grid point, ready to run.

@@ -1,0 +1,66 @@
+//! Erasure codes over blocks.
+
+use farlink_fec::scheme;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CodeConfig, CodeKind, Unfit, uncoded};
+use crate::units::Count;
+
+/// An erasure code over blocks of data: to each `k` blocks it adds `m`, and any `k` of all of them give back the data.
+///
+/// Each block carries a CRC-32 that finds it damaged; it is then left out. If more than `m` blocks of a group are damaged, the
+/// damaged data blocks stay as they are. The code is maximum distance separable, a Cauchy matrix over GF(256): Bloemer and
+/// others, "An XOR-based erasure-resilient coding scheme", ICSI report 95-048 (1995).
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Erasure {
+    /// Blocks of data in a group; `k` and `m` are together at most 256.
+    pub k: Count,
+    /// Blocks of parity added to them.
+    pub m: Count,
+    /// Bytes of a block, without its CRC-32; at most 65,536.
+    pub block_bytes: Count,
+    /// The code that the blocks are sent with; none unless given.
+    #[serde(default = "uncoded")]
+    pub over: Box<CodeKind>,
+}
+
+const MOST_BLOCKS: u64 = 256;
+const LARGEST_BLOCK: u64 = 1 << 16;
+
+fn uncoded() -> Box<CodeKind> {
+    Box::new(CodeKind::Uncoded(uncoded::Uncoded {}))
+}
+
+impl CodeConfig for Erasure {
+    fn build(&self) -> Result<scheme::Coding, Unfit> {
+        let over = self.over.build().map_err(|unfit| unfit.within("over"))?;
+        if !matches!(over, scheme::Coding::Uncoded | scheme::Coding::Convolutional(_)) {
+            let message = format!("{} cannot carry the blocks of an erasure code", self.over.kind());
+            return Err(Unfit::new("over", message, "give convolutional or uncoded"));
+        }
+        self.carried_by(over)
+    }
+}
+
+impl Erasure {
+    /// Its blocks are carried by an inner code.
+    pub(super) fn carried_by(&self, over: scheme::Coding) -> Result<scheme::Coding, Unfit> {
+        let (k, m, block_bytes) = (self.k.whole(), self.m.whole(), self.block_bytes.whole());
+        if k + m > MOST_BLOCKS {
+            let message = format!("{k} + {m} blocks; a code over GF(256) has at most {MOST_BLOCKS} in a group");
+            return Err(Unfit::new("k", message, "make groups smaller; k : m is what counts"));
+        }
+        if block_bytes > LARGEST_BLOCK {
+            let message = format!("{block_bytes} bytes are more than {LARGEST_BLOCK}");
+            return Err(Unfit::new("block_bytes", message, "make blocks smaller, for example as large as a packet"));
+        }
+        Ok(scheme::Coding::Erasure {
+            data_blocks: k as usize,
+            parity_blocks: m as usize,
+            block_bytes: block_bytes as usize,
+            over: Box::new(over),
+        })
+    }
+}

@@ -1,0 +1,83 @@
+//! Reed-Solomon codes.
+
+use farlink_fec::reed_solomon::Code;
+use farlink_fec::scheme;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CodeConfig, Unfit};
+use crate::units::Count;
+
+/// A Reed-Solomon code over bytes: n - k bytes of parity mend up to (n - k) / 2 wrong bytes of a codeword.
+///
+/// Reed and Solomon, "Polynomial codes over certain finite fields", Journal of SIAM 8 (1960). A decoder that finds more wrong
+/// bytes than it can mend gives the data as they came. A codeword shorter than 255 bytes is a shortened one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReedSolomon {
+    /// Bytes of a codeword, at most 255.
+    pub n: Count,
+    /// Bytes of data in it, less than `n`.
+    pub k: Count,
+    /// How bytes are written; this does not change how many errors are mended.
+    #[serde(default)]
+    pub basis: Basis,
+    /// Codewords that are sent in turns, byte by byte, so that a burst is shared among them.
+    #[serde(default = "one")]
+    pub interleaving: Count,
+}
+
+/// How the elements of GF(256) are written as bytes, and the generator polynomial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// As polynomials, field polynomial 0x11d and first root alpha^0 (EN 300 421).
+    #[default]
+    Conventional,
+    /// Berlekamp's dual basis (CCSDS 131.0-B, section 4.3); n - k is 32 or 16.
+    Ccsds,
+}
+
+/// Codewords in turns, at most.
+const DEEPEST: u64 = 64;
+
+fn one() -> Count {
+    Count::new(1.0).expect("a constant within its range")
+}
+
+impl CodeConfig for ReedSolomon {
+    fn build(&self) -> Result<scheme::Coding, Unfit> {
+        Ok(scheme::Coding::ReedSolomon(self.code()?))
+    }
+}
+
+impl ReedSolomon {
+    /// The code and its interleaving.
+    pub(super) fn code(&self) -> Result<scheme::ReedSolomon, Unfit> {
+        let (n, k, interleaving) = (self.n.whole(), self.k.whole(), self.interleaving.whole());
+        if n > 255 {
+            let message = format!("{n} bytes; a codeword over GF(256) has at most 255");
+            return Err(Unfit::new("n", message, "give 255 or less: n = 255, k = 223 mends 16 wrong bytes"));
+        }
+        if k >= n {
+            let message = format!("{k} bytes of data leave no parity in a codeword of n = {n}");
+            return Err(Unfit::new(
+                "k",
+                message,
+                format!("give less than {n}: each wrong byte takes 2 bytes of parity"),
+            ));
+        }
+        if interleaving > DEEPEST {
+            let message = format!("{interleaving} codewords are more than {DEEPEST}");
+            return Err(Unfit::new("interleaving", message, "give 1 to 64; CCSDS has 1, 2, 3, 4, 5 and 8"));
+        }
+        let (n, k) = (n as usize, k as usize);
+        let code = match self.basis {
+            Basis::Conventional => Code::conventional(n, k),
+            Basis::Ccsds => Code::ccsds(n, k, farlink_fec::reed_solomon::Basis::Dual),
+        };
+        let code =
+            code.map_err(|error| Unfit::new("k", error, "give n - k = 32 or 16, or basis = \"conventional\""))?;
+        Ok(scheme::ReedSolomon { code, depth: interleaving as usize })
+    }
+}

@@ -1,0 +1,163 @@
+//! Error events at decoders' outputs: collected once, kept on disk, played by the channel `coded`.
+
+mod collect;
+mod file;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use farlink_core::coding::{EventsError, OperatingPoint};
+use farlink_core::trace::{Trace, TraceError, TraceSource};
+use farlink_fec::events::ErrorEvents;
+use rayon::prelude::*;
+
+use crate::trace_file::TraceFiles;
+use collect::collect;
+use file::Folder;
+
+/// How much the collection of one library counts in progress: as much as so many runs.
+pub(crate) const WORK_PER_POINT: u64 = 100;
+
+/// Events, or why there are none.
+type Collected = Result<Arc<ErrorEvents>, EventsError>;
+
+/// Told which share of the work is done, from 0 to 1; asks to stop with `Break`.
+pub(crate) type Share<'a> = &'a (dyn Fn(f64) -> ControlFlow<()> + Sync);
+
+/// What scenarios are resolved with: trace files by path, and the error events of operating points, each read or collected
+/// once.
+#[derive(Debug, Default)]
+pub struct Sources {
+    files: TraceFiles,
+    folder: Option<Folder>,
+    events: Mutex<BTreeMap<String, Collected>>,
+    notes: Mutex<Vec<String>>,
+}
+
+impl Sources {
+    /// None read yet. Error events are kept in a folder; unless given, in `codes` of `$FARLINK_CACHE`, by default of `farlink`
+    /// in `$XDG_CACHE_HOME` or `~/.cache`.
+    pub fn new(folder: Option<PathBuf>) -> Self {
+        Sources { folder: folder.or_else(default_folder).map(Folder), ..Self::default() }
+    }
+
+    /// What the user should know: files that could not be used.
+    pub fn notes(&self) -> Vec<String> {
+        lock(&self.notes).clone()
+    }
+
+    /// Gets the events of several points ready, on the threads of the current pool. `progress` is told how much of them is
+    /// done, from 0 to [`WORK_PER_POINT`] times their number, and stops with `Break`; so does this, then.
+    pub(crate) fn collect_all(
+        &self,
+        points: &[OperatingPoint],
+        progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
+    ) -> ControlFlow<()> {
+        let done = AtomicU64::new(0);
+        points.par_iter().try_for_each(|point| {
+            let told = AtomicU64::new(0);
+            let share = |share: f64| {
+                let now = (share.clamp(0.0, 1.0) * WORK_PER_POINT as f64) as u64;
+                let more = now.saturating_sub(told.fetch_max(now, Ordering::Relaxed));
+                progress(done.fetch_add(more, Ordering::Relaxed) + more)
+            };
+            // What cannot be collected is remembered, too, and said to whoever asks for it.
+            match self.obtain(point, &share) {
+                Err(EventsError::Stopped) => ControlFlow::Break(()),
+                _ => share(1.0),
+            }
+        })
+    }
+
+    /// From memory, or from disk, or collected now. `progress` is told which share of the work is done, and stops it with
+    /// `Break`.
+    ///
+    /// # Errors
+    /// If it was stopped, or they cannot be collected.
+    pub fn obtain(&self, point: &OperatingPoint, progress: Share<'_>) -> Collected {
+        let key = point.key();
+        if let Some(collected) = lock(&self.events).get(&key) {
+            return collected.clone();
+        }
+        let collected = self.read_or_collect(point, progress).map(Arc::new);
+        if collected != Err(EventsError::Stopped) {
+            lock(&self.events).insert(key, collected.clone());
+        }
+        collected
+    }
+
+    fn read_or_collect(&self, point: &OperatingPoint, progress: Share<'_>) -> Result<ErrorEvents, EventsError> {
+        let kept = self.folder.as_ref().map_or(Ok(None), |folder| folder.read(point)).unwrap_or_else(|why| {
+            self.note(format!("error events are collected anew: {why}"));
+            None
+        });
+        if let Some(events) = kept {
+            return Ok(events);
+        }
+        let events = collect(point, progress)?;
+        if let Some(Err(why)) = self.folder.as_ref().map(|folder| folder.write(point, &events)) {
+            self.note(format!("error events cannot be kept for the next time: {why}"));
+        }
+        Ok(events)
+    }
+
+    fn note(&self, note: String) {
+        lock(&self.notes).push(note);
+    }
+}
+
+impl TraceSource for Sources {
+    fn load(&self, file: &str) -> Result<Arc<Trace>, TraceError> {
+        self.files.load(file)
+    }
+
+    fn error_events(&self, point: &OperatingPoint) -> Collected {
+        self.obtain(point, &|_| ControlFlow::Continue(()))
+    }
+}
+
+/// Notes which error events are asked for and gives none at all in their place: what was resolved with it must not run.
+pub(crate) struct Asked<'a> {
+    sources: &'a Sources,
+    points: Mutex<BTreeMap<String, OperatingPoint>>,
+}
+
+impl<'a> Asked<'a> {
+    pub(crate) fn new(sources: &'a Sources) -> Self {
+        Asked { sources, points: Mutex::default() }
+    }
+
+    /// Each once.
+    pub(crate) fn into_points(self) -> Vec<OperatingPoint> {
+        self.points.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
+    }
+}
+
+impl TraceSource for Asked<'_> {
+    fn load(&self, file: &str) -> Result<Arc<Trace>, TraceError> {
+        self.sources.load(file)
+    }
+
+    fn error_events(&self, point: &OperatingPoint) -> Collected {
+        lock(&self.points).insert(point.key(), point.clone());
+        Ok(Arc::new(ErrorEvents::new([], 0.0, f64::INFINITY)))
+    }
+}
+
+/// Whoever panicked left whole entries behind.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `None` where there is no home.
+fn default_folder() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    // The base directory specification: a relative path is to be ignored.
+    let base = || folder("XDG_CACHE_HOME").filter(|path| path.is_absolute());
+    let home = || folder("HOME").or_else(|| folder("USERPROFILE")).map(|home| home.join(".cache"));
+    let farlink = folder("FARLINK_CACHE").or_else(|| base().or_else(home).map(|base| base.join("farlink")));
+    farlink.map(|farlink| farlink.join("codes"))
+}

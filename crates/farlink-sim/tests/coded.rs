@@ -1,0 +1,168 @@
+//! Coding in a scenario, from the file to the table: error events are collected once, kept, and played.
+
+mod common;
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use common::{expanded, real, scenario, set};
+use farlink_sim::{Options, Output, RunError};
+use serde_json::{Value, json};
+
+/// A folder of this test's own, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+fn run(study: &Value, codes: &PathBuf, threads: usize) -> Result<Output, RunError> {
+    let options = Options { threads: Some(threads), codes: Some(codes.clone()) };
+    farlink_sim::run(&expanded(study), &options, &|_, _| ControlFlow::Continue(()))
+}
+
+/// A short code at a low Eb/N0, so that a few thousand bits are enough.
+fn study() -> Value {
+    let code = json!({ "kind": "convolutional", "generators": "7,5" });
+    let coding = json!({ "ebn0_db": 5, "decision": "hard", "code": code, "effort": { "events": 200 } });
+    scenario(&[("link.coding", coding)])
+}
+
+fn only_file(folder: &PathBuf) -> PathBuf {
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    files.remove(0)
+}
+
+#[test]
+fn events_are_collected_once_and_the_result_is_the_same() {
+    let codes = folder("once");
+    let first = run(&study(), &codes, 2).unwrap();
+    let file = only_file(&codes);
+    let written = std::fs::metadata(&file).unwrap().modified().unwrap();
+    let second = run(&study(), &codes, 1).unwrap();
+    assert_eq!(format!("{:?}", first.rows), format!("{:?}", second.rows));
+    assert_eq!(std::fs::metadata(&file).unwrap().modified().unwrap(), written, "it was not written again");
+    assert!(first.notes.is_empty() && second.notes.is_empty(), "{:?}", first.notes);
+    assert!(real(&first.rows, "loss_fraction").iter().any(|&lost| lost > 0.0), "the code does not mend everything");
+}
+
+#[test]
+fn a_damaged_file_is_collected_anew_with_a_note() {
+    let codes = folder("damaged");
+    let first = run(&study(), &codes, 1).unwrap();
+    let file = only_file(&codes);
+    let whole = std::fs::read(&file).unwrap();
+    let mut damaged = whole.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    std::fs::write(&file, damaged).unwrap();
+    let second = run(&study(), &codes, 1).unwrap();
+    assert_eq!(format!("{:?}", first.rows), format!("{:?}", second.rows));
+    assert_eq!(second.notes.len(), 1, "{:?}", second.notes);
+    assert!(second.notes[0].contains("collected anew") && second.notes[0].contains("its checksum is wrong"));
+    assert_eq!(std::fs::read(&file).unwrap(), whole, "it was mended");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_costs_a_note() {
+    let codes = folder("no-folder");
+    std::fs::write(&codes, "a file").unwrap();
+    let output = run(&study(), &codes, 1).unwrap();
+    assert!(output.notes.iter().any(|note| note.contains("cannot be kept")), "{:?}", output.notes);
+    assert!(!output.interrupted);
+}
+
+#[test]
+fn bursts_lose_fewer_packets_than_as_many_independent_errors() {
+    let mut study = study();
+    set(&mut study, "grid", json!({ "link.coding.errors": ["bursts", "independent"] }));
+    set(&mut study, "runs", json!(4));
+    set(&mut study, "transport.tcp", json!({ "kind": "udp" }));
+    set(&mut study, "flow.bulk.traffic", json!({ "kind": "cbr", "rate_bps": 9e5, "payload_bytes": 972 }));
+    set(&mut study, "link.coding.ebn0_db", json!(6.5));
+    let output = run(&study, &folder("bursts"), 2).unwrap();
+    let lost = real(&output.summary, "loss_fraction");
+    // A row for the flow and one for all flows at each point.
+    let (bursts, independent) = (lost[0], lost[lost.len() / 2]);
+    assert!(bursts > 0.001 && 1.3 * bursts < independent, "{bursts} against {independent}");
+}
+
+#[test]
+fn events_of_one_point_serve_both_ways_of_lying() {
+    let codes = folder("shared");
+    let mut study = study();
+    set(&mut study, "grid", json!({ "link.coding.errors": ["bursts", "independent"], "link.rate_bps": [1e6, 2e6] }));
+    run(&study, &codes, 1).unwrap();
+    only_file(&codes);
+}
+
+#[test]
+fn progress_counts_the_collection_and_reaches_its_total() {
+    let (most, total) = (AtomicU64::new(0), AtomicU64::new(0));
+    let note = |done: u64, of: u64| {
+        most.fetch_max(done, Ordering::Relaxed);
+        total.fetch_max(of, Ordering::Relaxed);
+        ControlFlow::Continue(())
+    };
+    let options = Options { threads: Some(1), codes: Some(folder("progress")) };
+    farlink_sim::run(&expanded(&study()), &options, &note).unwrap();
+    assert_eq!((most.into_inner(), total.into_inner()), (102, 102));
+}
+
+#[test]
+fn a_stop_while_events_are_collected_stops() {
+    let mut study = study();
+    set(&mut study, "link.coding.effort", json!({ "events": 1e6, "max_bits": 1e14 }));
+    let asked = AtomicBool::new(false);
+    let stop = |_: u64, _: u64| {
+        asked.store(true, Ordering::Relaxed);
+        ControlFlow::Break(())
+    };
+    let codes = folder("stopped");
+    let options = Options { threads: Some(1), codes: Some(codes.clone()) };
+    let stopped = farlink_sim::run(&expanded(&study), &options, &stop);
+    assert!(matches!(stopped, Err(RunError::Stopped)), "{stopped:?}");
+    assert!(asked.into_inner() && !codes.exists(), "what is not complete is not kept");
+}
+
+#[test]
+fn what_cannot_be_collected_is_refused_with_its_place() {
+    let mut study = study();
+    set(&mut study, "link.coding", Value::Null);
+    let code = json!({ "kind": "uncoded" });
+    let coding = json!({ "modulation": "16qam", "ebn0_db": 40, "code": code, "effort": { "max_bits": 1000 } });
+    set(&mut study, "link.return", json!({ "coding": coding }));
+    match run(&study, &folder("rare"), 1) {
+        Err(RunError::Scenario(error)) => {
+            assert_eq!(error.path, "link.return.coding");
+            assert!(error.message.contains("40"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_code_can_be_played() {
+    let viterbi = json!({ "kind": "convolutional", "generators": "171,133", "rate": "3/4" });
+    let reed_solomon = json!({ "kind": "reed-solomon", "n": 31, "k": 27, "interleaving": 2 });
+    let erasure = json!({ "kind": "erasure", "k": 8, "m": 2, "block_bytes": 23 });
+    let codes = [
+        (json!({ "kind": "uncoded" }), 10.0),
+        (viterbi.clone(), 5.5),
+        (reed_solomon.clone(), 9.0),
+        (erasure.clone(), 9.5),
+        (json!({ "kind": "concatenated", "outer": reed_solomon, "inner": viterbi }), 4.5),
+        (json!({ "kind": "concatenated", "outer": erasure, "inner": viterbi }), 4.5),
+    ];
+    let folder = folder("every-code");
+    for (code, ebn0_db) in codes {
+        let mut study = study();
+        let effort = json!({ "events": 100, "max_bits": 2e6 });
+        let coding = json!({ "ebn0_db": ebn0_db, "modulation": "qpsk", "code": code, "effort": effort });
+        set(&mut study, "link.coding", coding);
+        let output = run(&study, &folder, 2).unwrap_or_else(|error| panic!("{error}: {code}"));
+        assert!(real(&output.rows, "delivered_packets").iter().sum::<f64>() > 0.0, "{code}");
+    }
+}
