@@ -1,0 +1,241 @@
+//! The encoder: many steps at a time.
+
+use super::{Code, Ending};
+use crate::bits;
+use crate::simd::Simd;
+
+/// Steps of a block of the portable path: a 64-bit word holds them and the K - 1 bits before them.
+const BLOCK_BITS: usize = 48;
+
+/// Encodes frames of a convolutional code.
+///
+/// The coded bits of a step follow each other, output 0 first.
+///
+/// ```
+/// use farlink_fec::convolutional::{Code, Encoder, Ending};
+///
+/// let encoder = Encoder::new(&Code::from_octal("7,5")?);
+/// assert_eq!(encoder.encode(&[0b1000_0000], 3, Ending::Terminated), [0b1110_1100, 0]);
+/// # Ok::<(), farlink_fec::convolutional::CodeError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    code: Code,
+    is_fast: bool,
+    /// How far back each output looks: the delays of output j.
+    delays: Vec<Vec<u32>>,
+    /// The bits of a byte at every n-th place of the 8 n lowest of a word, the first bit highest.
+    spread: Vec<u64>,
+    /// For coded word `w` of n and output `j`, at `w * n + j`: its places and how many later bits of the output lie in
+    /// later words.
+    deposits: Vec<(u64, u32)>,
+}
+
+impl Encoder {
+    /// An encoder with the best instructions that this machine has.
+    pub fn new(code: &Code) -> Encoder {
+        Encoder::with_simd(code, Simd::best())
+    }
+
+    /// An encoder with no more than these instructions; the bits are the same with all.
+    pub fn with_simd(code: &Code, simd: Simd) -> Encoder {
+        let n = code.outputs();
+        let oldest_first = |g: u32| (0..code.constraint_length()).filter(move |bit| g >> bit & 1 == 1);
+        let delays = code.generators().iter();
+        let spread = |byte: u64| (0..8).map(|bit| (byte >> bit & 1) << (bit * n + n - 1)).sum();
+        let places = |word: usize, j: usize| (64 * word..64 * (word + 1)).filter(move |place| place % n == j);
+        let deposit = |word: usize, j: usize| {
+            let mask = places(word, j).map(|place| 1 << (63 - place % 64)).sum();
+            (mask, (word + 1..n).map(|later| places(later, j).count() as u32).sum())
+        };
+        Encoder {
+            code: code.clone(),
+            is_fast: simd >= Simd::Avx2 && has_carryless_product(),
+            delays: delays.map(|&g| oldest_first(g).map(|bit| code.constraint_length() - 1 - bit).collect()).collect(),
+            spread: (0..256).map(spread).collect(),
+            deposits: (0..n * n).map(|at| deposit(at / n, at % n)).collect(),
+        }
+    }
+
+    /// Coded bits of a frame of so many data bits.
+    pub fn coded_bits(&self, data_bits: usize, ending: Ending) -> usize {
+        ending.steps(data_bits, self.code.constraint_length()) * self.code.outputs()
+    }
+
+    /// The coded frame, packed, of the first `data_bits` bits of `data`; the places behind its last bit are 0.
+    ///
+    /// # Panics
+    /// If `data` is shorter than that.
+    pub fn encode(&self, data: &[u8], data_bits: usize, ending: Ending) -> Vec<u8> {
+        let mut coded = vec![0; bits::bytes_for(self.coded_bits(data_bits, ending))];
+        self.encode_into(data, data_bits, ending, &mut coded);
+        coded
+    }
+
+    /// As [`encode`](Encoder::encode), into `coded`, of which it fills the first
+    /// [`coded_bits`](Encoder::coded_bits) bits and those left of their last byte. Returns how many bits that is.
+    ///
+    /// # Panics
+    /// If `data` or `coded` is shorter than that.
+    pub fn encode_into(&self, data: &[u8], data_bits: usize, ending: Ending, coded: &mut [u8]) -> usize {
+        let n = self.code.outputs();
+        let coded_bits = self.coded_bits(data_bits, ending);
+        let data = &data[..bits::bytes_for(data_bits)];
+        let coded = &mut coded[..bits::bytes_for(coded_bits)];
+        let state = match ending {
+            Ending::Terminated | Ending::Truncated => 0,
+            Ending::TailBiting => self.closing_state(data, data_bits),
+        };
+
+        let whole_blocks = data_bits / 64;
+        let (blocks, rest) = data.split_at(8 * whole_blocks);
+        let (coded_blocks, coded_rest) = coded.split_at_mut(8 * whole_blocks * n);
+        let memory_bits = self.code.constraint_length() as usize - 1;
+        // What the encoder remembers, the most recent bit last.
+        let mut memory = u64::from(state.reverse_bits() >> (32 - memory_bits));
+        #[cfg(target_arch = "x86_64")]
+        if self.is_fast {
+            // SAFETY: `is_fast` says that this machine has the instructions.
+            unsafe { self.carryless_blocks(blocks, &mut memory, coded_blocks) };
+        } else {
+            self.portable_blocks(blocks, &mut memory, coded_blocks);
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        self.portable_blocks(blocks, &mut memory, coded_blocks);
+
+        // The rest and the tail, zeros after them: at most 63 + 14 bits.
+        let mut last = [0; 12];
+        last[..rest.len()].copy_from_slice(rest);
+        for at in data_bits % 64..8 * rest.len() {
+            bits::set(&mut last, at, false);
+        }
+        let mut coded_last = [0; 12 * 8];
+        self.portable_blocks(&last, &mut memory, &mut coded_last[..12 * n]);
+        coded_rest.copy_from_slice(&coded_last[..coded_rest.len()]);
+        if !coded_bits.is_multiple_of(8) {
+            coded[coded_bits / 8] &= !(0xff >> (coded_bits % 8));
+        }
+        coded_bits
+    }
+
+    /// The state that the encoder ends in, for it to begin in.
+    fn closing_state(&self, data: &[u8], data_bits: usize) -> u32 {
+        let memory_bits = self.code.constraint_length() as usize - 1;
+        // A frame that is shorter than the memory fills it by going round.
+        let back = |before_end: usize| (data_bits - before_end % data_bits) % data_bits;
+        let last =
+            (1..=memory_bits).rev().filter(|_| data_bits > 0).map(|before_end| bits::get(data, back(before_end)));
+        self.code.state_after(last)
+    }
+
+    /// Encodes whole bytes.
+    fn portable_blocks(&self, data: &[u8], memory: &mut u64, coded: &mut [u8]) {
+        let n = self.code.outputs();
+        let memory_mask = (1 << (self.code.constraint_length() - 1)) - 1;
+        for (block, coded) in data.chunks(BLOCK_BITS / 8).zip(coded.chunks_mut(BLOCK_BITS / 8 * n)) {
+            let fresh = block.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+            let window = *memory << (8 * block.len()) | fresh;
+            *memory = window & memory_mask;
+            let mut outputs = [0; 8];
+            for (output, delays) in outputs.iter_mut().zip(&self.delays) {
+                *output = delays.iter().fold(0, |parity, delay| parity ^ window >> delay);
+            }
+            for (at, coded) in coded.chunks_exact_mut(n).enumerate() {
+                let shift = 8 * (block.len() - 1 - at);
+                let mixed = (0..n).fold(0, |mixed, j| mixed | self.spread[(outputs[j] >> shift & 0xff) as usize] >> j);
+                coded.copy_from_slice(&mixed.to_be_bytes()[8 - n..]);
+            }
+        }
+    }
+
+    /// Encodes whole blocks of 64 bits: an output is the carry-less product of the data and a generator.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "pclmulqdq,bmi2,sse4.1")]
+    fn carryless_blocks(&self, data: &[u8], memory: &mut u64, coded: &mut [u8]) {
+        use std::arch::x86_64::{_mm_clmulepi64_si128, _mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_extract_epi64};
+
+        let n = self.code.outputs();
+        let memory_bits = self.code.constraint_length() - 1;
+        let product = |word: u64, generator: u32| {
+            let both =
+                _mm_clmulepi64_si128::<0>(_mm_cvtsi64_si128(word as i64), _mm_cvtsi64_si128(i64::from(generator)));
+            (_mm_cvtsi128_si64(both) as u64, _mm_extract_epi64::<1>(both) as u64)
+        };
+        // What the data before contributes to the first K - 1 bits of each output.
+        let mut before = [0; 8];
+        for (before, &generator) in before.iter_mut().zip(self.code.generators()) {
+            *before = product(*memory, generator).0 << (64 - memory_bits);
+        }
+        for (block, coded) in data.chunks_exact(8).zip(coded.chunks_exact_mut(8 * n)) {
+            let fresh = u64::from_be_bytes(block.try_into().expect("chunks of 8"));
+            *memory = fresh & ((1 << memory_bits) - 1);
+            let mut outputs = [0; 8];
+            for j in 0..n {
+                let (low, high) = product(fresh, self.code.generators()[j]);
+                outputs[j] = low >> memory_bits ^ high << (64 - memory_bits) ^ before[j];
+                before[j] = low << (64 - memory_bits);
+            }
+            for (coded, deposits) in coded.chunks_exact_mut(8).zip(self.deposits.chunks_exact(n)) {
+                let mixed = deposits.iter().zip(&outputs).fold(0, |mixed, (&(mask, later), output)| {
+                    mixed | std::arch::x86_64::_pdep_u64(output >> later, mask)
+                });
+                coded.copy_from_slice(&mixed.to_be_bytes());
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_carryless_product() -> bool {
+    is_x86_feature_detected!("pclmulqdq") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("sse4.1")
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn has_carryless_product() -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::convolutional::test_codes::any_code;
+
+    /// Bit by bit, as the definition says.
+    fn encode_slowly(code: &Code, data: &[bool], ending: Ending) -> Vec<bool> {
+        let mut state = match ending {
+            Ending::TailBiting => code.state_after(data.iter().copied().cycle().take(data.len() * 15)),
+            _ => 0,
+        };
+        let tail = if ending == Ending::Terminated { code.constraint_length() - 1 } else { 0 };
+        let mut coded = Vec::new();
+        for bit in data.iter().copied().chain((0..tail).map(|_| false)) {
+            let window = u32::from(bit) << (code.constraint_length() - 1) | state;
+            coded.extend((0..code.outputs()).map(|j| code.output(window) >> j & 1 == 1));
+            state = window >> 1;
+        }
+        coded
+    }
+
+    proptest! {
+        #[test]
+        fn every_path_gives_what_the_definition_says(
+            code in any_code(),
+            data in prop::collection::vec(any::<bool>(), 0..400),
+            ending in prop::sample::select(&[Ending::Terminated, Ending::Truncated, Ending::TailBiting][..]),
+        ) {
+            let expected = encode_slowly(&code, &data, ending);
+            // Places behind the last bit are filled: they must not matter.
+            let mut packed = vec![0xff; bits::bytes_for(data.len())];
+            data.iter().enumerate().for_each(|(at, &bit)| bits::set(&mut packed, at, bit));
+            for simd in Simd::available() {
+                let coded = Encoder::with_simd(&code, simd).encode(&packed, data.len(), ending);
+                prop_assert_eq!(coded.len(), bits::bytes_for(expected.len()));
+                let unpacked: Vec<bool> = (0..expected.len()).map(|at| bits::get(&coded, at)).collect();
+                prop_assert_eq!(&unpacked, &expected);
+                prop_assert!((expected.len()..8 * coded.len()).all(|at| !bits::get(&coded, at)));
+            }
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! The reference decoder: one frame or stream at a time, plain and exact.
+//!
+//! A. J. Viterbi, "Error bounds for convolutional codes and an asymptotically optimum decoding algorithm", IEEE Trans.
+//! Inform. Theory IT-13, 1967. A path's metric is the correlation of its coded bits with the symbols, an exact integer, so
+//! that hard and soft decisions and punctured bits (symbol 0) need nothing of their own.
+
+use super::{Code, Ending};
+use crate::{Soft, bits};
+
+/// Times round a tail-biting frame before the decoder gives up.
+const ROUNDS_MAX: usize = 20;
+/// Metric of a state in which a frame cannot begin; no path makes up for it: K n · 2 · 127 stays below 31,000.
+const IMPOSSIBLE: i32 = -(1 << 20);
+
+/// The Viterbi algorithm with finite trace-back.
+///
+/// ```
+/// use farlink_fec::convolutional::{Code, Ending, Viterbi};
+///
+/// let mut viterbi = Viterbi::new(&Code::from_octal("7,5")?, 15);
+/// let mut data = [0];
+/// // 1 0 0 and two zeros; one symbol is wrong.
+/// let decoded = viterbi.decode(&[-1, -1, -1, 1, 1, -1, -1, -1, 1, 1], Ending::Terminated, &mut data);
+/// assert_eq!((decoded.unwrap().data_bits, data), (3, [0b1000_0000]));
+/// # Ok::<(), farlink_fec::convolutional::CodeError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Viterbi {
+    trellis: Trellis,
+    traceback: usize,
+}
+
+/// What came of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// Bits written.
+    pub data_bits: usize,
+    /// Whether the path that won ends where it began. False only for a tail-biting frame: the decoder went round
+    /// without finding such a path and gave up, and the bits are those of the likeliest path that does not close.
+    pub is_closed: bool,
+}
+
+/// Why a frame cannot be decoded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The symbols are no whole number of steps.
+    #[error("{symbols} symbols; a code of rate 1/{outputs} takes a multiple of {outputs}")]
+    Partial {
+        /// How many there are.
+        symbols: usize,
+        /// n.
+        outputs: usize,
+    },
+    /// Not even the tail is there.
+    #[error("{symbols} symbols; the tail of a terminated frame alone has {tail}")]
+    Short {
+        /// How many there are.
+        symbols: usize,
+        /// Those of the tail.
+        tail: usize,
+    },
+    /// The data do not fit.
+    #[error("{data_bits} data bits do not fit in {bytes} bytes")]
+    Room {
+        /// Bits of the frame.
+        data_bits: usize,
+        /// Bytes for them.
+        bytes: usize,
+    },
+}
+
+impl Viterbi {
+    /// Trace-back that is usual, 5 K steps: it costs next to nothing at rate 1/2. Punctured codes need more, about 5 K
+    /// times the ratio of redundancies.
+    pub fn usual_traceback(code: &Code) -> usize {
+        5 * code.constraint_length() as usize
+    }
+
+    /// A decoder that decides on a bit once it is `traceback` steps old, at least 1, on the best path then known. With
+    /// no less than the frame has, it decodes with maximum likelihood.
+    pub fn new(code: &Code, traceback: usize) -> Viterbi {
+        Viterbi { trellis: Trellis::new(code), traceback: traceback.max(1) }
+    }
+
+    /// Decodes a frame from all its symbols into the first bits of `data`; those left of the last byte become 0.
+    ///
+    /// A tail-biting frame is decoded over its whole length, whatever the trace-back, by going round until the path that
+    /// wins ends where it began (R. Y. Shao, S. Lin, M. P. C. Fossorier, "Two decoding algorithms for tailbiting codes",
+    /// IEEE Trans. Commun. 51, 2003); see [`Decoded::is_closed`].
+    ///
+    /// # Errors
+    /// If the number of symbols does not fit the code and the ending, or the data do not fit in `data`.
+    pub fn decode(&mut self, symbols: &[Soft], ending: Ending, data: &mut [u8]) -> Result<Decoded, DecodeError> {
+        let (outputs, bytes) = (self.trellis.outputs, data.len());
+        if !symbols.len().is_multiple_of(outputs) {
+            return Err(DecodeError::Partial { symbols: symbols.len(), outputs });
+        }
+        let tail = ending.steps(0, self.trellis.constraint_length);
+        let steps = symbols.len() / outputs;
+        let data_bits =
+            steps.checked_sub(tail).ok_or(DecodeError::Short { symbols: symbols.len(), tail: tail * outputs })?;
+        let data = data.get_mut(..bits::bytes_for(data_bits)).ok_or(DecodeError::Room { data_bits, bytes })?;
+        data.fill(0);
+
+        if ending == Ending::TailBiting {
+            let is_closed = self.decode_round(symbols, data);
+            return Ok(Decoded { data_bits, is_closed });
+        }
+        let mut at = 0;
+        let mut keep = |bit| {
+            if bit && at < data_bits {
+                bits::set(data, at, true);
+            }
+            at += 1;
+        };
+        let mut stream = Stream::begin(&mut self.trellis, self.traceback.min(steps));
+        stream.push(symbols, &mut keep)?;
+        stream.end((ending == Ending::Terminated).then_some(0), &mut keep);
+        Ok(Decoded { data_bits, is_closed: true })
+    }
+
+    /// Begins to decode a stream that was encoded from state 0 on.
+    pub fn stream(&mut self) -> Stream<'_> {
+        Stream::begin(&mut self.trellis, self.traceback)
+    }
+
+    /// Decodes a tail-biting frame; whether the winner closes.
+    fn decode_round(&mut self, symbols: &[Soft], data: &mut [u8]) -> bool {
+        let trellis = &mut self.trellis;
+        let mut history = History::new(symbols.len() / trellis.outputs, trellis.states);
+        trellis.metrics.fill(0);
+        let mut origins: Vec<usize> = vec![0; trellis.states];
+        let mut next_origins = origins.clone();
+        // What the best path so far that closes gained in its round.
+        let mut best_gain = None;
+        for _ in 0..ROUNDS_MAX {
+            trellis.offset = 0;
+            let metrics_before = trellis.metrics.clone();
+            origins.iter_mut().enumerate().for_each(|(state, origin)| *origin = state);
+            for (step, symbols) in symbols.chunks_exact(trellis.outputs).enumerate() {
+                let decisions = history.row_mut(step);
+                trellis.step(symbols, decisions);
+                for (to, origin) in next_origins.iter_mut().enumerate() {
+                    *origin = origins[trellis.predecessor(to, decisions)];
+                }
+                std::mem::swap(&mut origins, &mut next_origins);
+            }
+            let gain = |state: usize| {
+                trellis.offset + i64::from(trellis.metrics[state]) - i64::from(metrics_before[origins[state]])
+            };
+            let closing = (0..trellis.states).filter(|&state| origins[state] == state);
+            let best = closing.max_by_key(|&state| gain(state));
+            if let Some(end) = best.filter(|&end| best_gain.is_none_or(|best_gain| gain(end) > best_gain)) {
+                best_gain = Some(gain(end));
+                trellis.trace(end, &history, data);
+            }
+            let winner = trellis.best_state();
+            if origins[winner] == winner {
+                trellis.trace(winner, &history, data);
+                return true;
+            }
+        }
+        if best_gain.is_none() {
+            trellis.trace(trellis.best_state(), &history, data);
+        }
+        best_gain.is_some()
+    }
+}
+
+/// A stream in decoding, from [`Viterbi::stream`].
+#[derive(Debug)]
+pub struct Stream<'a> {
+    trellis: &'a mut Trellis,
+    traceback: usize,
+    history: History,
+    /// The state after each step on the path that was best last, for the steps in `history`.
+    path: Vec<usize>,
+    /// Steps taken.
+    steps: usize,
+}
+
+impl Stream<'_> {
+    fn begin(trellis: &mut Trellis, traceback: usize) -> Stream<'_> {
+        trellis.metrics.fill(IMPOSSIBLE);
+        trellis.metrics[0] = 0;
+        let history = History::new(traceback + 1, trellis.states);
+        Stream { traceback, path: vec![0; history.rows], history, steps: 0, trellis }
+    }
+
+    /// Takes the symbols of some steps, and hands each bit that they decide to `bit`, in order.
+    ///
+    /// # Errors
+    /// If the symbols are no whole number of steps; none is then taken.
+    pub fn push(&mut self, symbols: &[Soft], mut bit: impl FnMut(bool)) -> Result<(), DecodeError> {
+        let outputs = self.trellis.outputs;
+        if !symbols.len().is_multiple_of(outputs) {
+            return Err(DecodeError::Partial { symbols: symbols.len(), outputs });
+        }
+        for symbols in symbols.chunks_exact(outputs) {
+            self.trellis.step(symbols, self.history.row_mut(self.steps));
+            self.trace(self.trellis.best_state());
+            if let Some(step) = self.steps.checked_sub(self.traceback) {
+                bit(self.trellis.bit(self.path[step % self.history.rows]));
+            }
+            self.steps += 1;
+        }
+        Ok(())
+    }
+
+    /// Decides on all bits left: on the path to `state`, or without it on the best one.
+    ///
+    /// # Panics
+    /// If there is no such state.
+    pub fn end(mut self, state: Option<usize>, mut bit: impl FnMut(bool)) {
+        let state = state.unwrap_or_else(|| self.trellis.best_state());
+        assert!(state < self.trellis.states, "state {state} of {}", self.trellis.states);
+        let Some(last) = self.steps.checked_sub(1) else { return };
+        self.steps = last;
+        self.trace(state);
+        for step in self.steps_left() {
+            bit(self.trellis.bit(self.path[step % self.history.rows]));
+        }
+    }
+
+    /// Steps not yet decided on, once the last was taken back for [`end`](Stream::end).
+    fn steps_left(&self) -> std::ops::RangeInclusive<usize> {
+        (self.steps + 1).saturating_sub(self.traceback)..=self.steps
+    }
+
+    /// Puts the path to `state` after the newest step, `self.steps`, in `path`. It mostly soon joins the one that is
+    /// there, and where it has, the rest is the same.
+    fn trace(&mut self, mut state: usize) {
+        let rows = self.history.rows;
+        let oldest = self.steps.saturating_sub(self.traceback);
+        for step in (oldest..=self.steps).rev() {
+            let known = &mut self.path[step % rows];
+            if *known == state && step < self.steps {
+                break;
+            }
+            *known = state;
+            state = self.trellis.predecessor(state, self.history.row(step));
+        }
+    }
+}
+
+/// Which of its two predecessors each state had, for the last steps.
+#[derive(Clone, Debug)]
+struct History {
+    rows: usize,
+    words: usize,
+    decisions: Vec<u64>,
+}
+
+impl History {
+    fn new(rows: usize, states: usize) -> History {
+        let words = states.div_ceil(64);
+        History { rows, words, decisions: vec![0; rows * words] }
+    }
+
+    fn row(&self, step: usize) -> &[u64] {
+        &self.decisions[step % self.rows * self.words..][..self.words]
+    }
+
+    fn row_mut(&mut self, step: usize) -> &mut [u64] {
+        &mut self.decisions[step % self.rows * self.words..][..self.words]
+    }
+}
+
+/// The code's trellis, and the metrics of the best paths to all states.
+///
+/// State `to` has the predecessors `2 to` and `2 to + 1`, less the highest bit, and its own highest bit is the data bit.
+#[derive(Clone, Debug)]
+struct Trellis {
+    constraint_length: u32,
+    outputs: usize,
+    states: usize,
+    /// The outputs for all windows.
+    table: Vec<u8>,
+    metrics: Vec<i32>,
+    next_metrics: Vec<i32>,
+    /// What was taken from all metrics so that they do not overflow.
+    offset: i64,
+    /// Steps until that is next done.
+    steps_to_offset: u32,
+}
+
+/// Steps after which the metrics, at most 8 · 127 more or less for each, are brought back to 0.
+const STEPS_TO_OFFSET: u32 = 1 << 12;
+
+impl Trellis {
+    fn new(code: &Code) -> Trellis {
+        Trellis {
+            constraint_length: code.constraint_length(),
+            outputs: code.outputs(),
+            states: code.states(),
+            table: code.output_table(),
+            metrics: vec![0; code.states()],
+            next_metrics: vec![0; code.states()],
+            offset: 0,
+            steps_to_offset: STEPS_TO_OFFSET,
+        }
+    }
+
+    /// Adds, compares and selects; sets the bit of each state whose better predecessor is the odd one.
+    fn step(&mut self, symbols: &[Soft], decisions: &mut [u64]) {
+        let mut branch = [0; 256];
+        for (j, &symbol) in symbols.iter().enumerate() {
+            for pattern in 0..1 << j {
+                let others: i32 = branch[pattern];
+                branch[pattern | 1 << j] = others - i32::from(symbol);
+                branch[pattern] = others + i32::from(symbol);
+            }
+        }
+        let half = self.states / 2;
+        let (next_zero, next_one) = self.next_metrics.split_at_mut(half);
+        let (outputs_zero, outputs_one) = self.table.split_at(self.states);
+        let select = |next: &mut i32, from: &[i32], outputs: &[u8]| {
+            let even = from[0] + branch[usize::from(outputs[0])];
+            let odd = from[1] + branch[usize::from(outputs[1])];
+            *next = even.max(odd);
+            u64::from(odd > even)
+        };
+        decisions.fill(0);
+        for (to, from) in self.metrics.chunks_exact(2).enumerate() {
+            let zero = select(&mut next_zero[to], from, &outputs_zero[2 * to..]);
+            let one = select(&mut next_one[to], from, &outputs_one[2 * to..]);
+            decisions[to / 64] |= zero << (to % 64);
+            decisions[(to + half) / 64] |= one << ((to + half) % 64);
+        }
+        std::mem::swap(&mut self.metrics, &mut self.next_metrics);
+        self.steps_to_offset -= 1;
+        if self.steps_to_offset == 0 {
+            self.steps_to_offset = STEPS_TO_OFFSET;
+            let best = self.metrics[self.best_state()];
+            self.metrics.iter_mut().for_each(|metric| *metric -= best);
+            self.offset += i64::from(best);
+        }
+    }
+
+    fn predecessor(&self, to: usize, decisions: &[u64]) -> usize {
+        (to << 1 & (self.states - 1)) | (decisions[to / 64] >> (to % 64) & 1) as usize
+    }
+
+    /// The data bit of the step that led to a state.
+    fn bit(&self, state: usize) -> bool {
+        state >= self.states / 2
+    }
+
+    fn best_state(&self) -> usize {
+        let best = self.metrics.iter().copied().max().expect("a code has states");
+        self.metrics.iter().position(|&metric| metric == best).expect("the best is one of them")
+    }
+
+    /// The data bits of a whole frame on the path to `state`.
+    fn trace(&self, mut state: usize, history: &History, data: &mut [u8]) {
+        for step in (0..history.rows).rev() {
+            bits::set(data, step, self.bit(state));
+            state = self.predecessor(state, history.row(step));
+        }
+    }
+}
+
+#[cfg(test)]
+mod error_rate;
+#[cfg(test)]
+mod tests;
