@@ -40,10 +40,10 @@ int main(int argc, char **argv) {
 
   if (argc > 3) {
     FILE *output = fopen(argv[3], "wb");
-    uint8_t *decoded = calloc(1, f.bits / 8 + 8);
+    uint8_t *decoded = calloc(1, f.bytes_per_frame + 8);
     for (int i = 0; i < f.count; i++) {
       DECODE(i, decoded);
-      must(fwrite(decoded, 1, f.bits / 8, output) == (size_t)f.bits / 8, "output");
+      must(fwrite(decoded, 1, f.bytes_per_frame, output) == (size_t)f.bytes_per_frame, "output");
     }
     fclose(output);
     return 0;

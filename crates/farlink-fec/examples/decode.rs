@@ -1,0 +1,72 @@
+//! Decodes frames or words from a file: what the tests against other decoders run.
+//!
+//! decode viterbi DECODER FRAMES OUTPUT
+//!
+//! FRAMES begins with a line `n K bits frames generator1 ... generatorn` (octal). Then, for each frame, follow its received
+//! symbols, one byte each, 0 for a certain 0 and 255 for a certain 1, a symbol per coded bit of a terminated frame. OUTPUT
+//! gets the packed data bits of each frame. DECODER is `serial`, `serial:TRACEBACK` or `parallel:LEVEL`.
+
+use std::error::Error;
+use std::fs;
+
+use farlink_fec::bits;
+use farlink_fec::convolutional::{Code, Ending, Viterbi};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["viterbi", decoder, frames, output] => Ok(fs::write(output, viterbi(decoder, &Frames::read(frames)?)?)?),
+        _ => Err("usage: decode viterbi DECODER FRAMES OUTPUT".into()),
+    }
+}
+
+struct Frames {
+    code: Code,
+    bits: usize,
+    count: usize,
+    /// Of all frames after each other.
+    symbols: Vec<i8>,
+}
+
+impl Frames {
+    fn read(path: &str) -> Result<Frames, Box<dyn Error>> {
+        let file = fs::read(path)?;
+        let end = file.iter().position(|&byte| byte == b'\n').ok_or("no header")?;
+        let header: Vec<&str> = std::str::from_utf8(&file[..end])?.split(' ').collect();
+        let [_, constraint_length, bits, count, ref generators @ ..] = header[..] else {
+            return Err("a header of four numbers and the generators".into());
+        };
+        let code = Code::from_octal_of_length(constraint_length.parse()?, &generators.join(","))?;
+        let (bits, count) = (bits.parse()?, count.parse()?);
+        let symbols = Ending::Terminated.steps(bits, code.constraint_length()) * code.outputs() * count;
+        let received = file.get(end + 1..end + 1 + symbols).ok_or("symbols are missing")?;
+        // Hard decisions have the size 1; the middle of the scale of soft ones lies between 127 and 128.
+        let is_hard = received.iter().all(|&symbol| symbol == 0 || symbol == 255);
+        let soft = |&symbol: &u8| match symbol {
+            0 if is_hard => 1,
+            255 if is_hard => -1,
+            0..128 => (128 - symbol.max(1)) as i8,
+            128.. => (127 - i16::from(symbol)).max(-127) as i8,
+        };
+        Ok(Frames { symbols: received.iter().map(soft).collect(), code, bits, count })
+    }
+}
+
+/// Packed data bits of all frames.
+fn viterbi(decoder: &str, frames: &Frames) -> Result<Vec<u8>, Box<dyn Error>> {
+    let (kind, how) = decoder.split_once(':').unwrap_or((decoder, ""));
+    match kind {
+        "serial" => {
+            let usual = Viterbi::usual_traceback(&frames.code);
+            let mut viterbi = Viterbi::new(&frames.code, if how.is_empty() { usual } else { how.parse()? });
+            let mut data = vec![0; bits::bytes_for(frames.bits) * frames.count];
+            let symbols = frames.symbols.chunks_exact(frames.symbols.len() / frames.count);
+            for (symbols, data) in symbols.zip(data.chunks_exact_mut(bits::bytes_for(frames.bits))) {
+                viterbi.decode(symbols, Ending::Terminated, data)?;
+            }
+            Ok(data)
+        }
+        _ => Err(format!("no decoder {decoder}").into()),
+    }
+}
