@@ -56,7 +56,7 @@ install: $(STAMPS)/run
 test-tools: $(STAMPS)/test
 
 $(STAMPS)/venv:
-	@command -v cargo >/dev/null || { echo "error: cargo is missing"; echo "hint: install Rust 1.88 or later"; exit 2; }
+	@command -v cargo >/dev/null || { echo "error: cargo is missing"; echo "hint: install Rust 1.89 or later"; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "error: farlink needs Python 3.11 or later"; echo "hint: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 2; }
 	@echo "Creating .venv"

@@ -15,6 +15,7 @@ pub mod convolutional;
 pub mod crc;
 pub mod erasure;
 pub mod events;
+pub mod gf256;
 pub mod interleave;
 pub mod modulation;
 pub mod monte_carlo;

@@ -1,0 +1,220 @@
+//! AVX-512 with GFNI: `gf2p8mulb` multiplies 64 bytes at once.
+//!
+//! Two ways to fill a vector: 64 bytes of a row ([`wide`]), or, for short blocks, the same 8 bytes of eight rows
+//! ([`lanes`]).
+
+use super::{Blocks, Product};
+use std::arch::x86_64::*;
+
+/// Writes all rows.
+///
+/// # Safety
+/// The machine has AVX-512 F, BW, VBMI and GFNI; all blocks and coefficients lie inside their buffers (see
+/// [`Product::write`]).
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+pub(super) unsafe fn write(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>) {
+    let rows = to.which.len();
+    // Vectors to multiply for each source, and one to spread the coefficients.
+    let quads = product.len.div_ceil(8);
+    let by_lanes = rows.div_ceil(8) * (quads + 1);
+    if (8..64).contains(&product.len) && by_lanes < rows {
+        for first in (0..rows).step_by(8) {
+            // SAFETY: as for this function; the block length is 8 to 63 bytes; row `first` exists.
+            unsafe {
+                match quads {
+                    1 => lanes::<1>(product, dst, to, first),
+                    2 => lanes::<2>(product, dst, to, first),
+                    3 => lanes::<3>(product, dst, to, first),
+                    4 => lanes::<4>(product, dst, to, first),
+                    5 => lanes::<5>(product, dst, to, first),
+                    6 => lanes::<6>(product, dst, to, first),
+                    7 => lanes::<7>(product, dst, to, first),
+                    _ => lanes::<8>(product, dst, to, first),
+                }
+            }
+        }
+        return;
+    }
+    let mut first = 0;
+    while first < rows {
+        let count = (rows - first).min(8);
+        // SAFETY: as for this function; rows `first..first + count` exist.
+        unsafe {
+            match count {
+                1 => strip::<1>(product, dst, to, first),
+                2 => strip::<2>(product, dst, to, first),
+                3 => strip::<3>(product, dst, to, first),
+                4 => strip::<4>(product, dst, to, first),
+                5 => strip::<5>(product, dst, to, first),
+                6 => strip::<6>(product, dst, to, first),
+                7 => strip::<7>(product, dst, to, first),
+                _ => strip::<8>(product, dst, to, first),
+            }
+        }
+        first += count;
+    }
+}
+
+/// `R` rows from `first` on, along the blocks. The last vector overlaps those before: what it writes twice is the same.
+///
+/// # Safety
+/// As for [`write`], and the rows exist.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+unsafe fn strip<const R: usize>(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>, first: usize) {
+    let len = product.len;
+    // SAFETY: every vector lies inside the blocks, or a mask says how much of it does.
+    unsafe {
+        if len < 64 {
+            return wide::<R, 1, true>(product, dst, to, first, [0], (1 << len) - 1);
+        }
+        let mut offset = 0;
+        while len - offset > 64 {
+            let at = offset.min(len - 128.min(len));
+            wide::<R, 2, false>(product, dst, to, first, [at, (at + 64).min(len - 64)], 0);
+            offset += 128;
+            if offset >= len {
+                return;
+            }
+        }
+        wide::<R, 1, false>(product, dst, to, first, [len - 64], 0);
+    }
+}
+
+/// `R` rows, `V` vectors of 64 bytes of each, at these offsets; with `MASKED`, only the bytes under the mask exist.
+///
+/// # Safety
+/// As for [`write`], and the rows and bytes exist.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+unsafe fn wide<const R: usize, const V: usize, const MASKED: bool>(
+    product: &Product<'_>,
+    dst: &mut [u8],
+    to: Blocks<'_>,
+    first: usize,
+    offsets: [usize; V],
+    mask: u64,
+) {
+    let src = product.src.as_ptr();
+    let load = |block: usize| {
+        // SAFETY: the caller's.
+        offsets.map(|offset| unsafe {
+            let at = src.add(block + offset).cast();
+            if MASKED { _mm512_maskz_loadu_epi8(mask, at) } else { _mm512_loadu_epi8(at) }
+        })
+    };
+    // SAFETY: the caller's; a coefficient of an existing row and source lies inside.
+    unsafe {
+        let factor = |c: *const u8, row: usize| _mm512_set1_epi8(*c.add(row) as i8);
+        let mut sums = [[_mm512_setzero_si512(); V]; R];
+        if let Some(start) = product.start {
+            for (row, sums) in sums.iter_mut().enumerate() {
+                *sums = load(start.at(first + row));
+            }
+        }
+        let coefficients =
+            |source: u8| product.coefficients.as_ptr().add(source as usize * product.coefficient_stride + first);
+        let block = |source: u8| product.from.first + source as usize * product.from.stride;
+        let mut pairs = product.from.which.chunks_exact(2);
+        for pair in &mut pairs {
+            let (x, y) = (load(block(pair[0])), load(block(pair[1])));
+            let (c, d) = (coefficients(pair[0]), coefficients(pair[1]));
+            for (row, sums) in sums.iter_mut().enumerate() {
+                let (c, d) = (factor(c, row), factor(d, row));
+                for v in 0..V {
+                    sums[v] = add3(sums[v], _mm512_gf2p8mul_epi8(x[v], c), _mm512_gf2p8mul_epi8(y[v], d));
+                }
+            }
+        }
+        for &source in pairs.remainder() {
+            let (x, c) = (load(block(source)), coefficients(source));
+            for (row, sums) in sums.iter_mut().enumerate() {
+                let c = factor(c, row);
+                for v in 0..V {
+                    sums[v] = _mm512_xor_si512(sums[v], _mm512_gf2p8mul_epi8(x[v], c));
+                }
+            }
+        }
+        for (row, sums) in sums.iter().enumerate() {
+            let block = dst.as_mut_ptr().add(to.at(first + row));
+            for (sum, offset) in sums.iter().zip(offsets) {
+                let at = block.add(offset).cast();
+                if MASKED { _mm512_mask_storeu_epi8(at, mask, *sum) } else { _mm512_storeu_epi8(at, *sum) }
+            }
+        }
+    }
+}
+
+/// Up to eight rows from `first` on, of blocks of `8 Q - 7` to `8 Q` bytes: vector q holds 8 bytes of each row. The last 8
+/// bytes overlap those before: what they write twice is the same.
+///
+/// # Safety
+/// As for [`write`]; blocks have 8 bytes at least and row `first` exists.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+unsafe fn lanes<const Q: usize>(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>, first: usize) {
+    let rows = (to.which.len() - first).min(8);
+    let offset = |q: usize| if q + 1 == Q { product.len - 8 } else { 8 * q };
+    let src = product.src.as_ptr();
+    // SAFETY: the caller's; eight coefficients can be read at any row because of the padding.
+    unsafe {
+        let mut sums = [_mm512_setzero_si512(); Q];
+        if let Some(start) = product.start {
+            for (q, sum) in sums.iter_mut().enumerate() {
+                let mut quads = [0i64; 8];
+                for (row, quad) in quads[..rows].iter_mut().enumerate() {
+                    *quad = src.add(start.at(first + row) + offset(q)).cast::<i64>().read_unaligned();
+                }
+                *sum = _mm512_loadu_epi64(quads.as_ptr());
+            }
+        }
+        let spread = _mm512_set_epi64(
+            0x0707070707070707,
+            0x0606060606060606,
+            0x0505050505050505,
+            0x0404040404040404,
+            0x0303030303030303,
+            0x0202020202020202,
+            0x0101010101010101,
+            0,
+        );
+        let factors = |source: u8| {
+            let at = product.coefficients.as_ptr().add(source as usize * product.coefficient_stride + first);
+            _mm512_permutexvar_epi8(spread, _mm512_set1_epi64(at.cast::<i64>().read_unaligned()))
+        };
+        let load = |source: u8, q: usize| {
+            let at = product.from.first + source as usize * product.from.stride + offset(q);
+            _mm512_set1_epi64(src.add(at).cast::<i64>().read_unaligned())
+        };
+        let mut pairs = product.from.which.chunks_exact(2);
+        for pair in &mut pairs {
+            let (c, d) = (factors(pair[0]), factors(pair[1]));
+            for (q, sum) in sums.iter_mut().enumerate() {
+                let (x, y) = (load(pair[0], q), load(pair[1], q));
+                *sum = add3(*sum, _mm512_gf2p8mul_epi8(x, c), _mm512_gf2p8mul_epi8(y, d));
+            }
+        }
+        for &source in pairs.remainder() {
+            let c = factors(source);
+            for (q, sum) in sums.iter_mut().enumerate() {
+                *sum = _mm512_xor_si512(*sum, _mm512_gf2p8mul_epi8(load(source, q), c));
+            }
+        }
+        let mut quads = [[0i64; 8]; Q];
+        for (quads, sum) in quads.iter_mut().zip(sums) {
+            _mm512_storeu_epi64(quads.as_mut_ptr(), sum);
+        }
+        for row in 0..rows {
+            let block = dst.as_mut_ptr().add(to.at(first + row));
+            for (q, quads) in quads.iter().enumerate() {
+                block.add(offset(q)).cast::<i64>().write_unaligned(quads[row]);
+            }
+        }
+    }
+}
+
+/// a + b + c.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn add3(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
+    _mm512_ternarylogic_epi32::<0x96>(a, b, c)
+}

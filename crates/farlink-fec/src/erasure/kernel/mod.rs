@@ -1,0 +1,102 @@
+//! Matrix times blocks over GF(256): each row sums up all source blocks, times the coefficients of its row.
+//!
+//! All rows of a place in the blocks are summed up in registers, so that every source byte is read once for some rows and
+//! every result is written once: this, not the multiplication, is what a loop over `dst += c src` pays for.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod portable;
+
+use crate::gf256::{AES, Field, Linear};
+use crate::simd::Simd;
+use std::sync::LazyLock;
+
+/// The field: that of AES, in which x86 multiplies (GFNI).
+pub(super) static FIELD: LazyLock<Field> = LazyLock::new(|| Field::new(AES).expect("the polynomial of AES is irreducible"));
+
+/// Products of each factor and all low nibbles, and all high ones.
+static NIBBLES: LazyLock<Box<[[[u8; 16]; 2]]>> =
+    LazyLock::new(|| (0..=255).map(|c| Linear::multiplication(&FIELD, c).nibble_tables()).collect());
+
+/// All numbers, for [`Blocks::which`] to name the first of them.
+pub(super) const ALL: [u8; 256] = {
+    let mut all = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        all[at] = at as u8;
+        at += 1;
+    }
+    all
+};
+
+/// Rows are read eight coefficients at a time: what must follow the last coefficient.
+pub(super) const PADDING: usize = 8;
+
+/// Which blocks of a buffer: block b begins at `first + b * stride`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Blocks<'a> {
+    pub(super) first: usize,
+    pub(super) stride: usize,
+    pub(super) which: &'a [u8],
+}
+
+impl Blocks<'_> {
+    #[inline(always)]
+    fn at(&self, index: usize) -> usize {
+        self.first + self.which[index] as usize * self.stride
+    }
+
+    /// Where the last byte of the blocks' first `len` ends.
+    fn end(&self, len: usize) -> usize {
+        self.which.iter().max().map_or(0, |&last| self.first + last as usize * self.stride + len)
+    }
+}
+
+/// A product of a matrix and blocks: what is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Product<'a> {
+    /// Coefficient of row r and source block b at `b * coefficient_stride + r`; [`PADDING`] more bytes follow.
+    pub(super) coefficients: &'a [u8],
+    pub(super) coefficient_stride: usize,
+    pub(super) src: &'a [u8],
+    pub(super) from: Blocks<'a>,
+    /// Blocks of `src` that the rows begin with, if they do not begin with zero.
+    pub(super) start: Option<Blocks<'a>>,
+    /// Bytes of a block that are to be computed.
+    pub(super) len: usize,
+}
+
+impl Product<'_> {
+    /// Writes one row to each of the blocks `to`.
+    ///
+    /// # Panics
+    /// If a block or a coefficient lies outside its buffer, there are fewer starts than rows, or this machine lacks the
+    /// level.
+    pub(super) fn write(&self, simd: Simd, dst: &mut [u8], to: Blocks<'_>) {
+        let rows = to.which.len();
+        assert!(to.end(self.len) <= dst.len(), "the destination holds every row");
+        assert!(self.from.end(self.len) <= self.src.len(), "the source holds every block");
+        if let Some(start) = self.start {
+            assert!(start.which.len() >= rows && start.end(self.len) <= self.src.len(), "each row has its start");
+        }
+        let last = self.from.which.iter().max().map_or(0, |&last| last as usize);
+        assert!(last * self.coefficient_stride + rows + PADDING <= self.coefficients.len(), "every coefficient is there");
+        assert!(simd <= Simd::best(), "this machine has no {simd:?}");
+        match simd {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the machine has this level; all blocks and coefficients lie inside their buffers.
+            Simd::Avx512Gfni => unsafe { avx512::write(self, dst, to) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above, and the blocks are long enough.
+            Simd::Avx2 if self.len >= avx2::LEN_MIN => unsafe { avx2::write(self, dst, to) },
+            _ => portable::write(self, dst, to),
+        }
+    }
+
+    #[inline(always)]
+    fn coefficient(&self, row: usize, source: usize) -> u8 {
+        self.coefficients[self.from.which[source] as usize * self.coefficient_stride + row]
+    }
+}
