@@ -8,7 +8,7 @@ pub use linear::Linear;
 
 /// x^8 + x^4 + x^3 + x^2 + 1: the usual polynomial of Reed-Solomon codes (DVB, QR codes).
 pub const CONVENTIONAL: u16 = 0x11d;
-/// x^8 + x^7 + x^2 + x + 1: CCSDS 131.0-B, section 4.3.3.
+/// x^8 + x^7 + x^2 + x + 1: CCSDS 131.0-B, section 4.3.
 pub const CCSDS: u16 = 0x187;
 /// x^8 + x^4 + x^3 + x + 1: AES (FIPS 197), in which x86's GFNI multiplies. x is not primitive in it.
 pub const AES: u16 = 0x11b;
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn thirty_polynomials_are_irreducible() {
         let count = (0x100..0x200).filter(|&polynomial| Field::new(polynomial).is_ok()).count();
-        assert_eq!(count, 30); // (2^8 - 2^4) / 8: Lidl and Niederreiter, theorem 3.25
+        assert_eq!(count, 30); // (2^8 - 2^4) / 8, by Gauss's formula
         assert_eq!(Field::new(0x101), Err(FieldError::Reducible(0x101)));
         assert_eq!(Field::new(0x1d), Err(FieldError::Degree(0x1d)));
     }

@@ -1,0 +1,181 @@
+//! Decoding one word, errors and erasures: Berlekamp-Massey, Chien, Forney.
+
+use super::Code;
+
+/// What a decoder mended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Corrected {
+    /// Wrong symbols that it found and set right, outside the erasures.
+    pub errors: usize,
+    /// Symbols that the caller had declared erased, now right, whether or not they had been wrong.
+    pub erasures: usize,
+}
+
+/// Why a word is not decoded; it is left as it was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The decoder gives up: no word of the code is near enough.
+    #[error("too many errors: the word is no code word with up to {0} wrong symbols")]
+    TooManyErrors(usize),
+    /// Not a word of this code.
+    #[error("a word of {len} bytes, where the code has {n}")]
+    WrongLength {
+        /// Bytes given.
+        len: usize,
+        /// Symbols of the code.
+        n: usize,
+    },
+    /// No parity symbol is left for them.
+    #[error("{erasures} erasures, where {parity} parity symbols fill at most {parity}")]
+    TooManyErasures {
+        /// Erasures given.
+        erasures: usize,
+        /// Parity symbols of the code.
+        parity: usize,
+    },
+    /// Not in the word.
+    #[error("erasure at symbol {position}, where the word has symbols 0 to {}", n - 1)]
+    ErasureOutside {
+        /// Position given.
+        position: usize,
+        /// Symbols of the code.
+        n: usize,
+    },
+    /// Given twice.
+    #[error("symbol {0} is declared erased twice")]
+    ErasureTwice(usize),
+}
+
+impl Code {
+    /// Corrects a word of n symbols in place; `erasures` are positions of symbols known to be unreliable.
+    ///
+    /// Any e errors and f erasures with 2 e + f <= n - k are corrected. Beyond that the decoder mostly finds out and
+    /// gives up, leaving the word alone; sometimes another code word is nearer, and no decoder can know.
+    ///
+    /// # Errors
+    /// If it gives up, the word has another length, or the erasures are too many, outside the word or given twice.
+    pub fn decode(&self, word: &mut [u8], erasures: &[usize]) -> Result<Corrected, DecodeError> {
+        self.check(word, erasures)?;
+        let mut received = word.to_vec();
+        if let Some((to_conventional, _)) = self.basis {
+            to_conventional.apply_to(&mut received);
+        }
+        let syndromes = self.syndromes(&received);
+        if syndromes.iter().all(|&s| s == 0) {
+            return Ok(Corrected { errors: 0, erasures: erasures.len() });
+        }
+
+        let left = (self.parity_symbols() - erasures.len()) / 2;
+        let give_up = DecodeError::TooManyErrors(left);
+        let locator = self.locator(&syndromes, erasures);
+        let wrong = self.roots(&locator);
+        if locator.len() - 1 > left + erasures.len() || wrong.len() != locator.len() - 1 {
+            return Err(give_up);
+        }
+        for (&position, magnitude) in wrong.iter().zip(self.magnitudes(&syndromes, &locator, &wrong)) {
+            received[position] ^= magnitude;
+        }
+        if self.syndromes(&received).iter().any(|&s| s != 0) {
+            return Err(give_up);
+        }
+
+        if let Some((_, to_dual)) = self.basis {
+            to_dual.apply_to(&mut received);
+        }
+        word.copy_from_slice(&received);
+        Ok(Corrected { errors: wrong.len() - erasures.len(), erasures: erasures.len() })
+    }
+
+    fn check(&self, word: &[u8], erasures: &[usize]) -> Result<(), DecodeError> {
+        if word.len() != self.n {
+            return Err(DecodeError::WrongLength { len: word.len(), n: self.n });
+        }
+        let mut seen = [false; 255];
+        for &position in erasures {
+            if position >= self.n {
+                return Err(DecodeError::ErasureOutside { position, n: self.n });
+            }
+            if std::mem::replace(&mut seen[position], true) {
+                return Err(DecodeError::ErasureTwice(position));
+            }
+        }
+        if erasures.len() > self.parity_symbols() {
+            return Err(DecodeError::TooManyErasures { erasures: erasures.len(), parity: self.parity_symbols() });
+        }
+        Ok(())
+    }
+
+    /// The received polynomial at the roots of the generator, by Horner's rule.
+    fn syndromes(&self, received: &[u8]) -> Vec<u8> {
+        let at = |root| received.iter().fold(0, |sum, &symbol| self.field.multiply(sum, root) ^ symbol);
+        (0..self.parity_symbols()).map(|j| at(self.root(j))).collect()
+    }
+
+    /// The polynomial whose roots are the inverse locators of the wrong symbols, lowest coefficient first, without
+    /// leading zeros: Berlekamp and Massey, begun with the erasures (Massey 1969; Blahut 2003, chapter 7).
+    fn locator(&self, syndromes: &[u8], erasures: &[usize]) -> Vec<u8> {
+        let field = &self.field;
+        let mut locator = vec![0; syndromes.len() + 1];
+        locator[0] = 1;
+        for &position in erasures {
+            let x = self.power(self.n - 1 - position);
+            for i in (1..locator.len()).rev() {
+                locator[i] ^= field.multiply(x, locator[i - 1]);
+            }
+        }
+        let mut earlier = locator.clone();
+        let mut length = erasures.len();
+        for r in erasures.len()..syndromes.len() {
+            let discrepancy = (0..=r).fold(0, |sum, i| sum ^ field.multiply(locator[i], syndromes[r - i]));
+            earlier.rotate_right(1);
+            earlier[0] = 0;
+            if discrepancy == 0 {
+                continue;
+            }
+            let before = locator.clone();
+            for (coefficient, &other) in locator.iter_mut().zip(&earlier) {
+                *coefficient ^= field.multiply(discrepancy, other);
+            }
+            if 2 * length <= r + erasures.len() {
+                length = r + 1 + erasures.len() - length;
+                let scale = field.inverse(discrepancy);
+                earlier = before.into_iter().map(|coefficient| field.multiply(scale, coefficient)).collect();
+            }
+        }
+        let degree = locator.iter().rposition(|&coefficient| coefficient != 0).unwrap_or(0);
+        locator.truncate(degree + 1);
+        locator
+    }
+
+    /// Positions in the word at whose inverse locators the polynomial is zero.
+    fn roots(&self, locator: &[u8]) -> Vec<usize> {
+        let is_root = |&position: &usize| self.evaluate(locator, self.inverse_locator(position)) == 0;
+        (0..self.n).filter(is_root).collect()
+    }
+
+    /// What to add at each wrong position: X^(1-f) evaluator(1/X) / locator'(1/X) (Forney 1965).
+    fn magnitudes(&self, syndromes: &[u8], locator: &[u8], wrong: &[usize]) -> Vec<u8> {
+        let field = &self.field;
+        let coefficient = |k: usize| (0..=k).fold(0, |sum, i| sum ^ field.multiply(locator[i], syndromes[k - i]));
+        let evaluator: Vec<u8> = (0..locator.len() - 1).map(coefficient).collect();
+        let derivative: Vec<u8> =
+            locator[1..].iter().enumerate().map(|(i, &c)| if i % 2 == 0 { c } else { 0 }).collect();
+        let magnitude = |&position: &usize| {
+            let inverse = self.inverse_locator(position);
+            let scale = self.power((self.n - 1 - position) * (256 - self.parameters.first_root as usize));
+            let ratio =
+                field.multiply(self.evaluate(&evaluator, inverse), field.inverse(self.evaluate(&derivative, inverse)));
+            field.multiply(scale, ratio)
+        };
+        wrong.iter().map(magnitude).collect()
+    }
+
+    fn inverse_locator(&self, position: usize) -> u8 {
+        self.power(255 - (self.n - 1 - position))
+    }
+
+    /// A polynomial, lowest coefficient first, at x.
+    fn evaluate(&self, polynomial: &[u8], x: u8) -> u8 {
+        polynomial.iter().rev().fold(0, |sum, &coefficient| self.field.multiply(sum, x) ^ coefficient)
+    }
+}
