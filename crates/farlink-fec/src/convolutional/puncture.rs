@@ -1,0 +1,284 @@
+//! Puncturing: coded bits that are left out to raise the rate.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::Code;
+use super::code::GENERATORS_MAX;
+use super::trellis::PuncturedTrellis;
+use crate::{Soft, bits};
+
+/// Longest period of a pattern, steps.
+pub(crate) const PERIOD_MAX: usize = 64;
+
+/// Which coded bits are sent: one row for each output, over a period of steps.
+///
+/// Written as in the literature, a row after the other, 1 for a bit that is sent: `101/110` sends both bits of the first
+/// step, the second output's of the second and the first output's of the third, rate 3/4. Step by step, the bits that
+/// are sent follow each other in the order of the outputs.
+///
+/// ```
+/// let puncturing: farlink_fec::convolutional::Puncturing = "101/110".parse()?;
+/// assert_eq!((puncturing.period(), puncturing.sent_per_period()), (3, 4));
+/// # Ok::<(), farlink_fec::convolutional::PuncturingError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Puncturing {
+    outputs: usize,
+    /// For each step, output j in bit j.
+    sent: Vec<u8>,
+}
+
+/// Why a pattern is none, or does not fit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PuncturingError {
+    /// Not 0, 1 or a separator.
+    #[error("`{0}` in a puncturing pattern; write rows of 0 and 1, one for each output, like 101/110")]
+    NotBinary(char),
+    /// No rows, or more than a code has outputs.
+    #[error("a puncturing pattern of {0} rows; there are between 1 and {GENERATORS_MAX}, one for each output")]
+    RowCount(usize),
+    /// Rows of different lengths.
+    #[error("row {row} of the puncturing pattern has {length} places, the first {period}; all have the same")]
+    RowLength {
+        /// The row, counted from 1.
+        row: usize,
+        /// Its places.
+        length: usize,
+        /// Those of the first.
+        period: usize,
+    },
+    /// Too long a period.
+    #[error("a puncturing pattern over {0} steps; at most {PERIOD_MAX}")]
+    Period(usize),
+    /// Not enough is sent.
+    #[error(
+        "the puncturing pattern sends {sent} coded bits for {period} data bits; a code sends more bits than it carries"
+    )]
+    TooFew {
+        /// Coded bits sent in a period.
+        sent: usize,
+        /// Steps, and so data bits, of a period.
+        period: usize,
+    },
+    /// Another number of outputs.
+    #[error("a puncturing pattern of {rows} rows for a code with {outputs} outputs; it takes one row for each output")]
+    Rows {
+        /// Rows of the pattern.
+        rows: usize,
+        /// n.
+        outputs: usize,
+    },
+    /// Finitely many channel errors can cause infinitely many data errors, or data get lost at once.
+    #[error(
+        "puncturing {generators} with {pattern} is catastrophic: data can differ without end while no bit that is sent \
+         does (the punctured trellis has a cycle of weight 0 off its zero path); send other bits"
+    )]
+    Catastrophic {
+        /// The code's generators, octal.
+        generators: String,
+        /// The pattern.
+        pattern: String,
+    },
+    /// No usual pattern for the rate.
+    #[error(
+        "no usual puncturing pattern for rate `{0}`; there are 1/2, 2/3, 3/4, 5/6 and 7/8: write the pattern instead"
+    )]
+    UnknownRate(String),
+    /// No rate-compatible pattern for the rate.
+    #[error(
+        "no rate-compatible puncturing pattern for rate `{rate}`; there are {period}/{}, {period}/{}, ... {period}/{most}",
+        .period + 1, .period + 2
+    )]
+    UnknownRcpcRate {
+        /// The rate asked for.
+        rate: String,
+        /// Steps of the patterns.
+        period: usize,
+        /// Bits sent in a period without puncturing.
+        most: usize,
+    },
+    /// Not the number of symbols that the steps have.
+    #[error("{symbols} symbols for {steps} steps, of which {expected} are sent")]
+    Symbols {
+        /// Symbols there are.
+        symbols: usize,
+        /// Steps of the frame.
+        steps: usize,
+        /// Symbols that are sent in them.
+        expected: usize,
+    },
+}
+
+impl Puncturing {
+    /// A pattern from its rows, true for a bit that is sent.
+    ///
+    /// # Errors
+    /// If there are no rows, or more than 8; if their lengths differ or exceed 64; if no more bits are sent in a period
+    /// than data bits enter. Whether the pattern suits a code, [`check`](Puncturing::check) says.
+    pub fn new(rows: &[Vec<bool>]) -> Result<Puncturing, PuncturingError> {
+        if !(1..=GENERATORS_MAX).contains(&rows.len()) {
+            return Err(PuncturingError::RowCount(rows.len()));
+        }
+        let period = rows[0].len();
+        if let Some(at) = rows.iter().position(|row| row.len() != period) {
+            return Err(PuncturingError::RowLength { row: at + 1, length: rows[at].len(), period });
+        }
+        if period > PERIOD_MAX {
+            return Err(PuncturingError::Period(period));
+        }
+        let step = |at: usize| rows.iter().enumerate().map(|(j, row)| u8::from(row[at]) << j).sum();
+        let made = Puncturing { outputs: rows.len(), sent: (0..period).map(step).collect() };
+        if made.sent_per_period() <= period {
+            return Err(PuncturingError::TooFew { sent: made.sent_per_period(), period });
+        }
+        Ok(made)
+    }
+
+    /// All bits are sent.
+    ///
+    /// # Panics
+    /// If a code of rate 1 / `outputs` is not supported: there are 2 to 8.
+    pub fn none(outputs: usize) -> Puncturing {
+        assert!((2..=GENERATORS_MAX).contains(&outputs), "{outputs} outputs");
+        Puncturing { outputs, sent: vec![(u8::MAX) >> (8 - outputs)] }
+    }
+
+    /// The usual pattern of the code 171, 133, in this order, for a rate of 1/2, 2/3, 3/4, 5/6 or 7/8.
+    ///
+    /// Y. Yasuda, K. Kashiki, Y. Hirata, "High-rate punctured convolutional codes for soft decision Viterbi decoding",
+    /// IEEE Trans. Commun. COM-32, 1984; ETSI EN 300 421, table 2, and CCSDS 131.0-B, 3.4.
+    ///
+    /// # Errors
+    /// If the rate is another.
+    pub fn usual(rate: &str) -> Result<Puncturing, PuncturingError> {
+        let pattern = match rate.trim() {
+            "1/2" => "1/1",
+            "2/3" => "10/11",
+            "3/4" => "101/110",
+            "5/6" => "10101/11010",
+            "7/8" => "1000101/1111010",
+            other => return Err(PuncturingError::UnknownRate(other.to_owned())),
+        };
+        pattern.parse()
+    }
+
+    /// Whether the pattern suits a code.
+    ///
+    /// # Errors
+    /// If it has not one row for each output, or makes the code catastrophic, as it can though the code itself is not.
+    pub fn check(&self, code: &Code) -> Result<(), PuncturingError> {
+        PuncturedTrellis::new(code, self).map(|_| ())
+    }
+
+    /// n: rows of the pattern.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// Steps, and so data bits, of a period.
+    pub fn period(&self) -> usize {
+        self.sent.len()
+    }
+
+    /// Coded bits sent in a period.
+    pub fn sent_per_period(&self) -> usize {
+        self.sent.iter().map(|sent| sent.count_ones() as usize).sum()
+    }
+
+    /// Data bits for each bit sent.
+    pub fn rate(&self) -> f64 {
+        self.period() as f64 / self.sent_per_period() as f64
+    }
+
+    /// Which outputs are sent in a step, output j in bit j.
+    pub fn sent_at(&self, step: usize) -> u8 {
+        self.sent[step % self.sent.len()]
+    }
+
+    /// Whether every bit that `other` sends is sent here too, so that a frame sent with `other` can be completed to this
+    /// one (Hagenauer 1988, rate compatibility). The periods must be equal.
+    pub fn contains(&self, other: &Puncturing) -> bool {
+        (self.outputs, self.period()) == (other.outputs, other.period())
+            && self.sent.iter().zip(&other.sent).all(|(mine, others)| mine & others == *others)
+    }
+
+    /// Bits sent in the first `steps` steps.
+    pub fn sent_bits(&self, steps: usize) -> usize {
+        let begun = &self.sent[..steps % self.period()];
+        steps / self.period() * self.sent_per_period()
+            + begun.iter().map(|sent| sent.count_ones() as usize).sum::<usize>()
+    }
+
+    /// The bits that are sent, packed, of the coded bits of `steps` steps; the places behind the last are 0.
+    ///
+    /// # Panics
+    /// If `coded` is shorter than that.
+    pub fn puncture(&self, coded: &[u8], steps: usize) -> Vec<u8> {
+        let mut kept = vec![0; bits::bytes_for(self.sent_bits(steps))];
+        for (at, place) in self.places(steps).enumerate() {
+            if bits::get(coded, place) {
+                bits::set(&mut kept, at, true);
+            }
+        }
+        kept
+    }
+
+    /// The symbols of all coded bits of `steps` steps from those of the bits that were sent: 0 for one that was not.
+    ///
+    /// # Errors
+    /// If there are not as many symbols as are sent in so many steps.
+    pub fn depuncture(&self, symbols: &[Soft], steps: usize) -> Result<Vec<Soft>, PuncturingError> {
+        let expected = self.sent_bits(steps);
+        if symbols.len() != expected {
+            return Err(PuncturingError::Symbols { symbols: symbols.len(), steps, expected });
+        }
+        let mut all = vec![0; steps * self.outputs];
+        self.places(steps).zip(symbols).for_each(|(place, &symbol)| all[place] = symbol);
+        Ok(all)
+    }
+
+    /// Where among the coded bits those lie that are sent, ascending.
+    pub fn places(&self, steps: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..steps).zip(self.sent.iter().cycle()).flat_map(move |(step, &sent)| {
+            (0..self.outputs).filter(move |j| sent >> j & 1 == 1).map(move |j| step * self.outputs + j)
+        })
+    }
+}
+
+/// The rows, as they are read.
+impl fmt::Display for Puncturing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for j in 0..self.outputs {
+            let row: String = self.sent.iter().map(|sent| if sent >> j & 1 == 1 { '1' } else { '0' }).collect();
+            write!(f, "{}{row}", if j == 0 { "" } else { "/" })?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Puncturing {
+    type Err = PuncturingError;
+
+    /// Reads rows of 0 and 1 with `/`, `;` or `,` between them; spaces and brackets are tolerated.
+    fn from_str(pattern: &str) -> Result<Puncturing, PuncturingError> {
+        let mut rows = vec![Vec::new()];
+        for c in pattern.chars() {
+            match c {
+                '0' | '1' => rows.last_mut().expect("there is one").push(c == '1'),
+                '/' | ';' | ',' => rows.push(Vec::new()),
+                '[' | ']' | '(' | ')' => {}
+                c if c.is_whitespace() => {}
+                other => return Err(PuncturingError::NotBinary(other)),
+            }
+        }
+        if rows == [vec![]] {
+            return Err(PuncturingError::RowCount(0));
+        }
+        Puncturing::new(&rows)
+    }
+}
+
+#[cfg(test)]
+mod tests;

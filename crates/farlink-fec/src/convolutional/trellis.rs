@@ -1,0 +1,155 @@
+//! The trellis of a punctured code, as its distances see it.
+
+use super::{Code, Puncturing, PuncturingError};
+
+/// States by steps of the period, with the weights of the steps between them.
+///
+/// A node is `phase * states + state`: the encoder's state before step `phase` of the period.
+#[derive(Clone, Debug)]
+pub(crate) struct PuncturedTrellis {
+    states: usize,
+    period: usize,
+    /// Weight of what is sent in a step, at `phase * 2 states + window`.
+    weights: Vec<u8>,
+    /// All nodes, so that a step of weight 0 leads to a later one; state 0 is not meant to be passed.
+    order: Vec<u32>,
+}
+
+impl PuncturedTrellis {
+    /// # Errors
+    /// If the pattern does not have one row for each output or makes the code catastrophic.
+    pub(crate) fn new(code: &Code, puncturing: &Puncturing) -> Result<PuncturedTrellis, PuncturingError> {
+        if puncturing.outputs() != code.outputs() {
+            return Err(PuncturingError::Rows { rows: puncturing.outputs(), outputs: code.outputs() });
+        }
+        let table = code.output_table();
+        let weights = (0..puncturing.period()).flat_map(|phase| {
+            let sent = puncturing.sent_at(phase);
+            table.iter().map(move |output| (output & sent).count_ones() as u8)
+        });
+        let mut trellis = PuncturedTrellis {
+            states: code.states(),
+            period: puncturing.period(),
+            weights: weights.collect(),
+            order: Vec::new(),
+        };
+        trellis.order = trellis.order_of_nodes().ok_or_else(|| PuncturingError::Catastrophic {
+            generators: code.to_string(),
+            pattern: puncturing.to_string(),
+        })?;
+        Ok(trellis)
+    }
+
+    pub(crate) fn nodes(&self) -> usize {
+        self.states * self.period
+    }
+
+    pub(crate) fn period(&self) -> usize {
+        self.period
+    }
+
+    /// The encoder's state at a node.
+    pub(crate) fn state(&self, node: usize) -> usize {
+        node % self.states
+    }
+
+    /// The node of state 0 before a step of the period.
+    pub(crate) fn origin(&self, phase: usize) -> usize {
+        phase * self.states
+    }
+
+    /// All nodes, so that a step of weight 0 between two states other than 0 leads to a later one.
+    pub(crate) fn order(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        self.order.iter().map(|&node| node as usize)
+    }
+
+    /// Where a data bit leads from a node, and the weight of that step.
+    pub(crate) fn step(&self, node: usize, bit: bool) -> (usize, usize) {
+        let (phase, state) = (node / self.states, node % self.states);
+        let window = state | if bit { self.states } else { 0 };
+        ((phase + 1) % self.period * self.states + window / 2, self.weight(phase, window))
+    }
+
+    /// The two nodes from which a step leads to a node, and its weight from each; its data bit is the same.
+    pub(crate) fn steps_to(&self, node: usize) -> [(usize, usize); 2] {
+        let (phase, state) = ((node / self.states + self.period - 1) % self.period, node % self.states);
+        [2 * state, 2 * state + 1]
+            .map(|window| (phase * self.states + window % self.states, self.weight(phase, window)))
+    }
+
+    /// The data bit of the steps to a node.
+    pub(crate) fn bit(&self, node: usize) -> bool {
+        node % self.states >= self.states / 2
+    }
+
+    fn weight(&self, phase: usize, window: usize) -> usize {
+        usize::from(self.weights[phase * 2 * self.states + window])
+    }
+
+    /// Topological order of the nodes under steps of weight 0 other than the zero path's; none if these have a cycle.
+    ///
+    /// Such a cycle lets two encoders run apart forever and send the same (Massey and Sain 1968). One through state 0 does
+    /// so too, though it begins anew each time.
+    fn order_of_nodes(&self) -> Option<Vec<u32>> {
+        let leads_on = |node: usize, bit: bool| {
+            let (to, weight) = self.step(node, bit);
+            (weight == 0 && (self.state(node) != 0 || bit)).then_some(to)
+        };
+        let mut incoming = vec![0u8; self.nodes()];
+        for node in 0..self.nodes() {
+            [false, true].into_iter().filter_map(|bit| leads_on(node, bit)).for_each(|to| incoming[to] += 1);
+        }
+        let mut order: Vec<u32> = (0..self.nodes() as u32).filter(|&node| incoming[node as usize] == 0).collect();
+        let mut at = 0;
+        while let Some(&node) = order.get(at) {
+            at += 1;
+            for to in [false, true].into_iter().filter_map(|bit| leads_on(node as usize, bit)) {
+                incoming[to] -= 1;
+                if incoming[to] == 0 {
+                    order.push(to as u32);
+                }
+            }
+        }
+        (order.len() == self.nodes()).then_some(order)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::convolutional::test_codes::any_code_of;
+
+    /// Whether an endless walk of weight 0 exists, but for the zero path: one of more steps than there are nodes does.
+    fn walks_forever(trellis: &PuncturedTrellis) -> bool {
+        let mut alive = vec![true; trellis.nodes()];
+        for _ in 0..=trellis.nodes() {
+            let goes_on = |node: usize, bit: bool| {
+                let (to, weight) = trellis.step(node, bit);
+                weight == 0 && alive[to] && (trellis.state(node) != 0 || bit)
+            };
+            alive = (0..trellis.nodes()).map(|node| goes_on(node, false) || goes_on(node, true)).collect();
+        }
+        alive.contains(&true)
+    }
+
+    proptest! {
+        #[test]
+        fn catastrophic_is_where_a_walk_of_weight_0_never_ends(
+            code in any_code_of(3..=5),
+            pattern in prop::collection::vec(prop::collection::vec(prop::bool::weighted(0.55), 4), 5),
+            period in 1usize..=4,
+        ) {
+            let rows: Vec<Vec<bool>> = pattern[..code.outputs()].iter().map(|row| row[..period].to_vec()).collect();
+            let Ok(puncturing) = Puncturing::new(&rows) else { return Ok(()) };
+            let mut trellis = PuncturedTrellis::new(&code, &Puncturing::none(code.outputs())).unwrap();
+            prop_assert!(!walks_forever(&trellis));
+            trellis.period = period;
+            let weight = |phase: usize, window: u32| (code.output(window) as u8 & puncturing.sent_at(phase)).count_ones() as u8;
+            trellis.weights = (0..period).flat_map(|phase| (0..2 * code.states() as u32).map(move |window| (phase, window)))
+                .map(|(phase, window)| weight(phase, window)).collect();
+            prop_assert_eq!(puncturing.check(&code).is_err(), walks_forever(&trellis), "{} {}", code, puncturing);
+        }
+    }
+}
