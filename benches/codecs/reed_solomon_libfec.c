@@ -4,7 +4,7 @@
  *        reed_solomon_libfec ccsds|dual|char words INPUT OUTPUT
  *
  * `ccsds` is the compiled-in CCSDS code in the conventional basis, `dual` in the dual basis, `char` the general codec with the
- * conventional parameters (x^8 + x^4 + x^3 + x^2 + 1, roots 1 to 32). `words` reads words of 255 symbols; for each it writes
+ * conventional parameters (x^8 + x^4 + x^3 + x^2 + 1, roots a^0 to a^31). `words` reads words of 255 symbols; for each it writes
  * the 32 parity symbols of its first 223, the 255 symbols that decoding gives, and one signed byte: how many were wrong, or -1.
  */
 #include <fec.h>
@@ -45,7 +45,7 @@ static int all_words(const char *input, const char *output) {
 int main(int argc, char **argv) {
   must(argc >= 4, "usage: reed_solomon_libfec ccsds|dual|char encode|ERRORS SECONDS");
   kind = argv[1][0] == 'd' ? 'd' : 'c';
-  general = argv[1][1] == 'h' ? init_rs_char(8, 0x11d, 1, 1, N - DATA, 0) : NULL;
+  general = argv[1][1] == 'h' ? init_rs_char(8, 0x11d, 0, 1, N - DATA, 0) : NULL;
   if (argv[2][0] == 'w') return all_words(argv[3], argv[4]);
 
   int encoding = argv[2][0] == 'e', errors = atoi(argv[2]);

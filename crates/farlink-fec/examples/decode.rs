@@ -4,20 +4,36 @@
 //!
 //! FRAMES begins with a line `n K bits frames generator1 ... generatorn` (octal). Then, for each frame, follow its received
 //! symbols, one byte each, 0 for a certain 0 and 255 for a certain 1, a symbol per coded bit of a terminated frame. OUTPUT
-//! gets the packed data bits of each frame. DECODER is `serial`, `serial:TRACEBACK` or `parallel:LEVEL`.
+//! gets the packed data bits of each frame. DECODER is `serial`, `serial:TRACEBACK` or `parallel`.
+//!
+//! decode reed-solomon conventional|ccsds|ccsds-dual serial|batch WORDS OUTPUT
+//!
+//! WORDS are words of 255 symbols of a code (255, 223). OUTPUT gets, for each, the parity of its first 223 symbols, the 255
+//! symbols that decoding gives, and one signed byte: how many were wrong, or -1.
 
 use std::error::Error;
 use std::fs;
 
 use farlink_fec::bits;
 use farlink_fec::convolutional::{Code, Ending, Viterbi};
+use farlink_fec::reed_solomon::{self, Basis, BatchDecoder, BatchEncoder, Outcome};
+use farlink_fec::simd::Simd;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["viterbi", decoder, frames, output] => Ok(fs::write(output, viterbi(decoder, &Frames::read(frames)?)?)?),
-        _ => Err("usage: decode viterbi DECODER FRAMES OUTPUT".into()),
+        ["reed-solomon", code, decoder, words, output] => {
+            let code = match code {
+                "conventional" => reed_solomon::Code::conventional(255, 223)?,
+                "ccsds" => reed_solomon::Code::ccsds(255, 223, Basis::Conventional)?,
+                "ccsds-dual" => reed_solomon::Code::ccsds(255, 223, Basis::Dual)?,
+                _ => return Err(format!("no code {code}").into()),
+            };
+            Ok(fs::write(output, reed_solomon(&code, decoder, &fs::read(words)?)?)?)
+        }
+        _ => Err("usage: decode viterbi|reed-solomon ...".into()),
     }
 }
 
@@ -69,4 +85,36 @@ fn viterbi(decoder: &str, frames: &Frames) -> Result<Vec<u8>, Box<dyn Error>> {
         }
         _ => Err(format!("no decoder {decoder}").into()),
     }
+}
+
+/// Parity, decoded word and number of wrong symbols, of each word.
+fn reed_solomon(code: &reed_solomon::Code, decoder: &str, words: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
+    let (n, k) = (code.n(), code.k());
+    let (mut encoded, mut decoded) = (words.to_vec(), words.to_vec());
+    let mut wrong = vec![-1i8; words.len() / n];
+    match decoder {
+        "serial" => {
+            for (at, word) in decoded.chunks_exact_mut(n).enumerate() {
+                let (data, parity) = encoded[at * n..(at + 1) * n].split_at_mut(k);
+                code.encode(data, parity);
+                if let Ok(corrected) = code.decode(word, &[]) {
+                    wrong[at] = corrected.errors as i8;
+                }
+            }
+        }
+        "batch" => {
+            let mut outcomes = vec![Outcome::TooManyErrors; wrong.len()];
+            BatchEncoder::new(code, Simd::best()).encode(&mut encoded);
+            BatchDecoder::new(code, Simd::best()).decode(&mut decoded, &mut outcomes);
+            for (wrong, outcome) in wrong.iter_mut().zip(outcomes) {
+                *wrong = match outcome {
+                    Outcome::Decoded { corrected } => corrected as i8,
+                    Outcome::TooManyErrors => -1,
+                };
+            }
+        }
+        _ => return Err(format!("no decoder {decoder}").into()),
+    }
+    let each = encoded.chunks_exact(n).zip(decoded.chunks_exact(n)).zip(wrong);
+    Ok(each.flat_map(|((encoded, decoded), wrong)| [&encoded[k..], decoded, &[wrong as u8]].concat()).collect())
 }

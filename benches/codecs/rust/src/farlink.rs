@@ -1,17 +1,41 @@
 //! farlink's own codecs at a level of SIMD.
 
 use farlink_fec::erasure::{Cauchy, Workspace};
+use farlink_fec::reed_solomon::{Basis, BatchDecoder, BatchEncoder, Code, Outcome};
 use farlink_fec::simd::Simd;
 
 use crate::erasure::Task;
+use crate::reed_solomon::{DATA, LENGTH, WORDS, spoil};
 use crate::viterbi::Frames;
+use crate::{Random, time};
 
 pub fn viterbi(_level: &str, _frames: &Frames, _seconds: f64) {
     panic!("farlink has no such codec yet")
 }
-pub fn reed_solomon(_level: &str, _data: &[Vec<u8>], _errors: Option<usize>, _seconds: f64) {
-    panic!("farlink has no such codec yet")
+/// The code that libfec's fastest decoder has: CCSDS in the conventional basis, 512 words in one call.
+pub fn reed_solomon(level: &str, data: &[Vec<u8>], errors: Option<usize>, seconds: f64) {
+    let code = Code::ccsds(LENGTH, DATA, Basis::Conventional).unwrap();
+    let mut encoder = BatchEncoder::new(&code, simd(level));
+    let mut decoder = BatchDecoder::new(&code, simd(level));
+    let mut sent = vec![0; LENGTH * WORDS];
+    sent.chunks_exact_mut(LENGTH).zip(data).for_each(|(word, data)| word[..DATA].copy_from_slice(data));
+    encoder.encode(&mut sent);
+    let bits = WORDS * DATA * 8;
+    let Some(errors) = errors else {
+        return time(seconds, bits, 0.0, || encoder.encode(&mut sent));
+    };
+    let (mut random, mut received) = (Random(1), sent.clone());
+    received.chunks_exact_mut(LENGTH).for_each(|word| spoil(word, errors, &mut random));
+    let mut outcomes = vec![Outcome::TooManyErrors; WORDS];
+    let mut work = received.clone();
+    decoder.decode(&mut work, &mut outcomes);
+    let failed = work.chunks_exact(LENGTH).zip(sent.chunks_exact(LENGTH)).filter(|(a, b)| a != b).count();
+    time(seconds, bits, failed as f64 / WORDS as f64, || {
+        work.copy_from_slice(&received);
+        decoder.decode(&mut work, &mut outcomes);
+    });
 }
+
 /// A group in one piece of memory, as farlink's transport keeps it; the flags of what is lost are made in each call.
 pub fn erasure(level: &str, task: &Task) {
     let (k, m, bytes) = (task.shape.k, task.shape.m, task.shape.bytes);
