@@ -1,1 +1,374 @@
 //! Viterbi decoding of many frames at once, one in each SIMD lane.
+//!
+//! A decoder that works within one frame waits: for the metrics of the step before, and in the trace-back for the state
+//! before. Here each byte of a vector belongs to another frame (16, 32 or 64 of them), so that every instruction of the
+//! recursion and of the trace-back does useful work for all, and no lane needs another's. [`FrameDecoder`] takes frames
+//! of equal length; [`StreamDecoder`] cuts one long stream into blocks that overlap.
+//!
+//! Path metrics are bytes. The cost of a symbol is its size, quantised as finely as lets no two metrics be more than a
+//! byte apart ([`FrameDecoder::largest_cost`]: 15 for K = 7 and rate 1/2, that is 31 levels), so that nothing saturates or
+//! wraps whatever the symbols. Where two paths cost the same, the one whose oldest differing bit is 0 wins.
+
+mod acs;
+mod group;
+mod lanes;
+#[cfg(target_arch = "x86_64")]
+mod lanes_avx2;
+#[cfg(target_arch = "x86_64")]
+mod lanes_avx512;
+#[cfg(test)]
+mod tests;
+mod traceback;
+mod trellis;
+
+use group::{Group, Plan};
+use lanes::{Portable, Quantiser};
+use trellis::Trellis;
+
+use super::{Code, Ending};
+use crate::Soft;
+use crate::bits::bytes_for;
+use crate::simd::Simd;
+
+/// Constraint lengths after which paths have merged, unless told otherwise.
+const TRACEBACK_CONSTRAINT_LENGTHS: usize = 5;
+
+/// What received symbols look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Decision {
+    /// Only the sign counts: +1 and -1 (and anything larger) are full scale, and 0 is nothing known.
+    Hard,
+    /// The size is the confidence; ±127 is full scale.
+    Soft,
+    /// The size is the confidence, and this size (1 to 127) and all beyond it are full scale.
+    ///
+    /// Costs are coarser than symbols: choose about the mean size plus one and a half standard deviations.
+    SoftUpTo(u8),
+}
+
+impl Decision {
+    fn full_scale(self) -> u8 {
+        match self {
+            Decision::Hard => 1,
+            Decision::Soft => 127,
+            Decision::SoftUpTo(size) => size,
+        }
+    }
+}
+
+/// Why symbols cannot be decoded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParallelError {
+    /// The metrics of such a code do not fit a byte.
+    #[error(
+        "{outputs} outputs with constraint length {constraint_length}: path metrics do not fit 8 bits; use fewer outputs"
+    )]
+    Outputs {
+        /// n.
+        outputs: usize,
+        /// K.
+        constraint_length: u32,
+    },
+    /// The symbols are no whole number of frames.
+    #[error("{symbols} symbols; frames of {frame} need a multiple of that")]
+    Symbols {
+        /// How many there are.
+        symbols: usize,
+        /// How many a frame has.
+        frame: usize,
+    },
+    /// The space for the data has another size than the decoded bits.
+    #[error("space for {given} bytes of data; the symbols decode to {needed}")]
+    Data {
+        /// Bytes that there are.
+        given: usize,
+        /// Bytes that there must be.
+        needed: usize,
+    },
+}
+
+/// A decoder for one level of SIMD.
+#[derive(Clone, Debug)]
+enum Engine {
+    Portable(Group<Portable>),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Group<lanes_avx2::Avx2>),
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Group<lanes_avx512::Avx512>),
+}
+
+impl Engine {
+    fn new(plan: Plan, simd: Simd) -> Engine {
+        match simd.min(Simd::best()) {
+            #[cfg(target_arch = "x86_64")]
+            Simd::Avx2 => Engine::Avx2(Group::new(plan)),
+            #[cfg(target_arch = "x86_64")]
+            Simd::Avx512Gfni => Engine::Avx512(Group::new(plan)),
+            _ => Engine::Portable(Group::new(plan)),
+        }
+    }
+
+    fn lanes(&self) -> usize {
+        match self {
+            Engine::Portable(_) => 16,
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx2(_) => 32,
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx512(_) => 64,
+        }
+    }
+
+    /// Decodes at least one row, and at most one for each lane.
+    fn decode(&mut self, rows: &[&[Soft]], data: &mut [u8]) {
+        match self {
+            // SAFETY: plain Rust needs no instructions; the callers below give rows of the plan's length.
+            Engine::Portable(group) => unsafe { group.decode(rows, data) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `new` chose this because the machine has AVX2; rows as above.
+            Engine::Avx2(group) => unsafe { decode_avx2(group, rows, data) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `new` chose this because the machine has AVX-512 and GFNI; rows as above.
+            Engine::Avx512(group) => unsafe { decode_avx512(group, rows, data) },
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+unsafe fn decode_avx2(group: &mut Group<lanes_avx2::Avx2>, rows: &[&[Soft]], data: &mut [u8]) {
+    // SAFETY: the caller's; the instructions are enabled here.
+    unsafe { group.decode(rows, data) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,gfni")]
+unsafe fn decode_avx512(group: &mut Group<lanes_avx512::Avx512>, rows: &[&[Soft]], data: &mut [u8]) {
+    // SAFETY: the caller's; the instructions are enabled here.
+    unsafe { group.decode(rows, data) }
+}
+
+/// Decodes frames of equal length.
+///
+/// Frames are independent: a frame's bits do not depend on the others, nor on the level of SIMD. Make one decoder and use
+/// it for many frames; it is fastest with a multiple of 64 of them.
+#[derive(Clone, Debug)]
+pub struct FrameDecoder {
+    plan: Plan,
+    engine: Engine,
+    simd: Simd,
+    ending: Ending,
+    data_bits: usize,
+    /// Symbols of a frame.
+    frame: usize,
+    /// Steps that a tail-biting frame is continued on either side.
+    wrap: usize,
+    wrapped: Vec<Soft>,
+}
+
+impl FrameDecoder {
+    /// A decoder for frames of `data_bits` that end in the given way; trace-back 5 K.
+    ///
+    /// Tail-biting frames are decoded with their own end before them and their own beginning after them, 8 K steps or
+    /// more of each, from no state in particular.
+    ///
+    /// # Errors
+    /// If the code has so many outputs that its metrics do not fit a byte.
+    pub fn new(
+        code: &Code,
+        ending: Ending,
+        data_bits: usize,
+        decision: Decision,
+        simd: Simd,
+    ) -> Result<FrameDecoder, ParallelError> {
+        let trellis = Trellis::new(code)?;
+        let constraint_length = trellis.constraint_length;
+        let steps = ending.steps(data_bits, code.constraint_length());
+        let wrap = if ending == Ending::TailBiting { (8 * constraint_length).next_multiple_of(8) } else { 0 };
+        let frame = steps * trellis.outputs;
+        let plan = Plan {
+            quantiser: Quantiser::new(decision.full_scale(), trellis.largest_cost),
+            traceback: TRACEBACK_CONSTRAINT_LENGTHS * constraint_length,
+            steps: steps + 2 * wrap,
+            starts_in_zero: ending != Ending::TailBiting,
+            ends_in_zero: ending == Ending::Terminated,
+            skip_bytes: wrap / 8,
+            row_bytes: bytes_for(data_bits),
+            trellis,
+        };
+        let engine = Engine::new(plan.clone(), simd);
+        Ok(FrameDecoder { plan, engine, simd, ending, data_bits, frame, wrap, wrapped: Vec::new() })
+    }
+
+    /// The same with another trace-back: so many steps or more are seen before a bit is decided.
+    ///
+    /// Decisions are stored for as long; with the steps of a frame or more, decoding is maximum likelihood.
+    pub fn with_traceback(mut self, steps: usize) -> FrameDecoder {
+        self.plan.traceback = steps;
+        self.engine = Engine::new(self.plan.clone(), self.simd);
+        self
+    }
+
+    /// The cost of a symbol of full scale: there are as many levels on either side of 0.
+    pub fn largest_cost(&self) -> u8 {
+        self.plan.trellis.largest_cost
+    }
+
+    /// Symbols of a frame.
+    pub fn frame_symbols(&self) -> usize {
+        self.frame
+    }
+
+    /// Decodes frames, one after the other in `symbols` ([`FrameDecoder::frame_symbols`] each), into packed bits, each
+    /// frame in whole bytes; bits after the last are 0.
+    ///
+    /// # Errors
+    /// If the symbols are no whole number of frames, or the space for the data is not that of as many.
+    pub fn decode(&mut self, symbols: &[Soft], data: &mut [u8]) -> Result<(), ParallelError> {
+        let frames = if self.frame == 0 { 0 } else { symbols.len() / self.frame };
+        if frames * self.frame != symbols.len() {
+            return Err(ParallelError::Symbols { symbols: symbols.len(), frame: self.frame });
+        }
+        let row_bytes = self.plan.row_bytes;
+        let needed = frames * row_bytes;
+        if data.len() != needed {
+            return Err(ParallelError::Data { given: data.len(), needed });
+        }
+        if needed == 0 {
+            return Ok(());
+        }
+        let lanes = self.engine.lanes();
+        let groups = symbols.chunks(lanes * self.frame).zip(data.chunks_mut(lanes * row_bytes));
+        for (symbols, data) in groups {
+            if self.ending == Ending::TailBiting {
+                self.decode_wrapped(symbols, data);
+            } else {
+                let mut rows: [&[Soft]; 64] = [&[]; 64];
+                let count = fill(&mut rows, symbols.chunks_exact(self.frame));
+                self.engine.decode(&rows[..count], data);
+            }
+        }
+        for frame in data.chunks_exact_mut(row_bytes) {
+            clear_after(frame, self.data_bits);
+        }
+        Ok(())
+    }
+
+    fn decode_wrapped(&mut self, symbols: &[Soft], data: &mut [u8]) {
+        let wrap = self.wrap * self.plan.trellis.outputs;
+        self.wrapped.clear();
+        for frame in symbols.chunks_exact(self.frame) {
+            // A frame shorter than the wrap goes round several times.
+            let first = (self.frame - wrap % self.frame) % self.frame;
+            let circle = frame.iter().cycle().skip(first).take(self.frame + 2 * wrap);
+            self.wrapped.extend(circle);
+        }
+        let mut rows: [&[Soft]; 64] = [&[]; 64];
+        let count = fill(&mut rows, self.wrapped.chunks_exact(self.frame + 2 * wrap));
+        self.engine.decode(&rows[..count], data);
+    }
+}
+
+/// Puts what there is into the first rows and counts it.
+fn fill<'a>(rows: &mut [&'a [Soft]; 64], from: impl Iterator<Item = &'a [Soft]>) -> usize {
+    rows.iter_mut().zip(from).map(|(row, symbols)| *row = symbols).count()
+}
+
+/// Clears the bits after the first `bits` in the last byte.
+fn clear_after(bytes: &mut [u8], bits: usize) {
+    if let Some(last) = bytes.last_mut()
+        && !bits.is_multiple_of(8)
+    {
+        *last &= !(0xff >> (bits % 8));
+    }
+}
+
+/// Decodes one long stream.
+///
+/// The stream is cut into blocks, each with a run-up before it and a run-out after it; a block's bits do not depend on
+/// the level of SIMD. Bits are decided as by a decoder that begins anywhere 10 K or more steps before them, which costs a
+/// few per cent in bit error rate at most.
+#[derive(Clone, Debug)]
+pub struct StreamDecoder {
+    engine: Engine,
+    outputs: usize,
+    run_up: usize,
+    run_out: usize,
+    edge: Vec<Soft>,
+}
+
+/// Bits of a block.
+const BLOCK: usize = 2048;
+
+impl StreamDecoder {
+    /// A decoder; trace-back 5 K.
+    ///
+    /// # Errors
+    /// If the code has so many outputs that its metrics do not fit a byte.
+    pub fn new(code: &Code, decision: Decision, simd: Simd) -> Result<StreamDecoder, ParallelError> {
+        let trellis = Trellis::new(code)?;
+        let traceback = TRACEBACK_CONSTRAINT_LENGTHS * trellis.constraint_length;
+        let run_up = (10 * trellis.constraint_length).next_multiple_of(8);
+        let outputs = trellis.outputs;
+        let plan = Plan {
+            quantiser: Quantiser::new(decision.full_scale(), trellis.largest_cost),
+            traceback,
+            steps: run_up + BLOCK + traceback,
+            starts_in_zero: false,
+            ends_in_zero: false,
+            skip_bytes: run_up / 8,
+            row_bytes: BLOCK / 8,
+            trellis,
+        };
+        Ok(StreamDecoder { engine: Engine::new(plan, simd), outputs, run_up, run_out: traceback, edge: Vec::new() })
+    }
+
+    /// Decodes a stream whose encoder began in state 0, to packed bits, one for each step; the last ones are protected
+    /// less. Bits after the last are 0.
+    ///
+    /// # Errors
+    /// If the symbols are no whole number of steps, or the space for the data is not that of their bits.
+    pub fn decode(&mut self, symbols: &[Soft], data: &mut [u8]) -> Result<(), ParallelError> {
+        let n = self.outputs;
+        let bits = symbols.len() / n;
+        if bits * n != symbols.len() {
+            return Err(ParallelError::Symbols { symbols: symbols.len(), frame: n });
+        }
+        let needed = bytes_for(bits);
+        if data.len() != needed {
+            return Err(ParallelError::Data { given: data.len(), needed });
+        }
+        let lanes = self.engine.lanes();
+        let row = (self.run_up + BLOCK + self.run_out) * n;
+        let blocks = bits.div_ceil(BLOCK);
+        for (group, data) in data.chunks_mut(lanes * BLOCK / 8).enumerate() {
+            let first = group * lanes;
+            let count = lanes.min(blocks - first);
+            // Blocks that reach beyond the stream: before it the encoder sent its zeros, after it nothing is known.
+            let begins = |block: usize| (block * BLOCK) as isize - self.run_up as isize;
+            let beyond = |block: &usize| begins(*block) < 0 || (begins(*block) as usize) * n + row > symbols.len();
+            self.edge.clear();
+            for block in (first..first + count).filter(beyond) {
+                let before = (-begins(block)).max(0) as usize * n;
+                let from = begins(block).max(0) as usize * n;
+                let known = &symbols[from..symbols.len().min(from + row - before)];
+                self.edge.extend(std::iter::repeat_n(Soft::MAX, before));
+                self.edge.extend(known);
+                self.edge.extend(std::iter::repeat_n(0, row - before - known.len()));
+            }
+            let mut edges = self.edge.chunks_exact(row);
+            let mut rows: [&[Soft]; 64] = [&[]; 64];
+            for (block, target) in (first..first + count).zip(&mut rows) {
+                *target = if beyond(&block) {
+                    edges.next().unwrap_or_default()
+                } else {
+                    let from = begins(block) as usize * n;
+                    &symbols[from..from + row]
+                };
+            }
+            self.engine.decode(&rows[..count], data);
+        }
+        clear_after(data, bits);
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! Add, compare, select: one and two steps of the trellis for all lanes.
+//!
+//! The decision of state s (the oldest bit of the window that leads there) is bit (s & 3) + 4 * (most significant bit of
+//! s) of plane s / 4 modulo the planes: both steps of a pair then fill whole bytes while they are in registers.
+
+use super::lanes::Lanes;
+use super::trellis::Trellis;
+
+/// The plane and the bit in it of a state's decision.
+pub(super) fn place(trellis: &Trellis, state: usize) -> (usize, u32) {
+    if trellis.states <= 8 {
+        return (0, state as u32);
+    }
+    let top = usize::from(state >= trellis.states / 2);
+    (state / 4 % trellis.planes(), (state % 4 + 4 * top) as u32)
+}
+
+/// The metrics of a step's branches, less `least`, from the costs of 0 and of 1 of each output.
+///
+/// # Safety
+/// As for [`Lanes`]; `costs` holds two vectors for each output, `to` as many as the trellis has metrics.
+#[inline(always)]
+pub(super) unsafe fn branch_metrics<V: Lanes>(trellis: &Trellis, costs: *const V, least: V, to: *mut V) {
+    // SAFETY: the caller's.
+    unsafe {
+        let n = trellis.outputs;
+        if let Some(words) = &trellis.words {
+            for (at, word) in words.iter().enumerate() {
+                let mut metric = (*costs.add((word & 1) as usize)).sub(least);
+                for j in 1..n {
+                    metric = metric.add(*costs.add(2 * j + (word >> j & 1) as usize));
+                }
+                *to.add(at) = metric;
+            }
+            return;
+        }
+        let (zero, one) = ((*costs).sub(least), (*costs.add(1)).sub(least));
+        if n == 2 {
+            let (second_zero, second_one) = (*costs.add(2), *costs.add(3));
+            *to = zero.add(second_zero);
+            *to.add(1) = one.add(second_zero);
+            *to.add(2) = zero.add(second_one);
+            *to.add(3) = one.add(second_one);
+            return;
+        }
+        (*to, *to.add(1)) = (zero, one);
+        for j in 1..n {
+            let (zero, one) = (*costs.add(2 * j), *costs.add(2 * j + 1));
+            for word in 0..1 << j {
+                let metric = *to.add(word);
+                *to.add(word) = metric.add(zero);
+                *to.add(word + (1 << j)) = metric.add(one);
+            }
+        }
+    }
+}
+
+/// One step, for any code. Gives the least of the new metrics.
+///
+/// # Safety
+/// As for [`Lanes`]; `from` and `to` hold a vector for each state, `metrics` what [`branch_metrics`] wrote, `decisions`
+/// one for each plane.
+#[inline(always)]
+pub(super) unsafe fn step<V: Lanes>(
+    trellis: &Trellis,
+    from: *const V,
+    to: *mut V,
+    metrics: *const V,
+    decisions: *mut V,
+) -> V {
+    // SAFETY: the caller's.
+    unsafe {
+        let (states, planes) = (trellis.states, trellis.planes());
+        let mut least = V::splat(255);
+        let mut ahead = |state: usize, plane: V, bit: u32| {
+            let [zero, one] = trellis.branches[state];
+            let before = 2 * state & (states - 1);
+            let a = (*from.add(before)).add(*metrics.add(zero as usize));
+            let b = (*from.add(before + 1)).add(*metrics.add(one as usize));
+            let metric = a.min(b);
+            *to.add(state) = metric;
+            least = least.min(metric);
+            plane.mark_less(b, a, metric, V::splat(1 << bit))
+        };
+        if states <= 8 {
+            *decisions = (0..states).fold(V::splat(0), |plane, state| ahead(state, plane, state as u32));
+            return least;
+        }
+        for at in 0..planes {
+            let mut plane = V::splat(0);
+            for low in 0..4 {
+                plane = ahead(4 * at + low, plane, low as u32);
+                plane = ahead(4 * at + low + states / 2, plane, low as u32 + 4);
+            }
+            *decisions.add(at) = plane;
+        }
+        least
+    }
+}
+
+/// Two steps, for codes with both end taps and at least 16 states. Gives the least of the new metrics if `NORMALISE`.
+///
+/// Groups of four states stay in registers: 4i to 4i + 3 lead to 2i, 2i + 1 and these plus S/2, and these to i, i + S/4,
+/// i + S/2 and i + 3S/4.
+///
+/// # Safety
+/// As for [`step`], for each of two steps.
+#[inline(always)]
+pub(super) unsafe fn two_steps<V: Lanes, const NORMALISE: bool>(
+    trellis: &Trellis,
+    from: *const V,
+    to: *mut V,
+    metrics: [*const V; 2],
+    decisions: [*mut V; 2],
+) -> V {
+    // SAFETY: the caller's.
+    unsafe {
+        let states = trellis.states;
+        let quarter = states / 4;
+        let all_ones = trellis.metrics() - 1;
+        let branches = trellis.branches.as_ptr();
+        let mut least = V::splat(255);
+        for j in 0..states / 16 {
+            let mut first = [V::splat(0); 2];
+            let mut second = [V::splat(0); 2];
+            for g in 0..4 {
+                let i = 4 * j + g;
+                // The branches of the butterfly into s and s + S/2: metric, complement, complement, metric.
+                let metric = |step: usize, state: usize| {
+                    let word = (*branches.add(state))[0] as usize;
+                    (*metrics[step].add(word), *metrics[step].add(all_ones - word))
+                };
+                let low = 2 * (g as u32 % 2);
+                let plane = &mut first[g / 2];
+                let (a, b) = butterfly(
+                    (*from.add(4 * i), *from.add(4 * i + 1)),
+                    metric(0, 2 * i),
+                    plane,
+                    (low, low + 4),
+                );
+                let (c, d) = butterfly(
+                    (*from.add(4 * i + 2), *from.add(4 * i + 3)),
+                    metric(0, 2 * i + 1),
+                    plane,
+                    (low + 1, low + 5),
+                );
+                let g = g as u32;
+                let (w, y) = butterfly((a, c), metric(1, i), &mut second[0], (g, g + 4));
+                let (x, z) = butterfly((b, d), metric(1, i + quarter), &mut second[1], (g, g + 4));
+                *to.add(i) = w;
+                *to.add(i + quarter) = x;
+                *to.add(i + 2 * quarter) = y;
+                *to.add(i + 3 * quarter) = z;
+                if NORMALISE {
+                    least = least.min(w.min(x)).min(y.min(z));
+                }
+            }
+            *decisions[0].add(2 * j) = first[0];
+            *decisions[0].add(2 * j + 1) = first[1];
+            *decisions[1].add(j) = second[0];
+            *decisions[1].add(j + states / 16) = second[1];
+        }
+        least
+    }
+}
+
+/// Two states into two, with one metric and its complement; the decisions go to the given bits of `plane`.
+#[inline(always)]
+unsafe fn butterfly<V: Lanes>(
+    (even, odd): (V, V),
+    (metric, complement): (V, V),
+    plane: &mut V,
+    bits: (u32, u32),
+) -> (V, V) {
+    // SAFETY: the caller's.
+    unsafe {
+        let (a, b) = (even.add(metric), odd.add(complement));
+        let low = a.min(b);
+        *plane = plane.mark_less(b, a, low, V::splat(1 << bits.0));
+        let (a, b) = (even.add(complement), odd.add(metric));
+        let high = a.min(b);
+        *plane = plane.mark_less(b, a, high, V::splat(1 << bits.1));
+        (low, high)
+    }
+}

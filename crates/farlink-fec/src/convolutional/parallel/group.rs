@@ -1,0 +1,282 @@
+//! One group of frames, one in each lane, from symbols to packed bits.
+
+use super::acs::{branch_metrics, step, two_steps};
+use super::lanes::{Lanes, Quantiser, transpose16};
+use super::traceback::{LARGEST_IN_A_BYTE, Window, best_state, trace, trace_each};
+use super::trellis::{NORMALISE_EVERY, Trellis};
+use crate::Soft;
+
+/// Steps whose symbols are transposed together.
+const CHUNK: usize = 32;
+
+/// What all groups have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) trellis: Trellis,
+    pub(super) quantiser: Quantiser,
+    /// Steps that decide before a bit is given out.
+    pub(super) traceback: usize,
+    /// Trellis steps of each row.
+    pub(super) steps: usize,
+    /// Whether rows begin in state 0, not just anywhere.
+    pub(super) starts_in_zero: bool,
+    /// Whether rows end in state 0.
+    pub(super) ends_in_zero: bool,
+    /// Leading bytes of decoded bits to leave out.
+    pub(super) skip_bytes: usize,
+    /// Decoded bytes of each row to give after these.
+    pub(super) row_bytes: usize,
+}
+
+impl Plan {
+    /// Bytes of output between two trace-backs; a power of two from 16.
+    fn burst_bytes(&self) -> usize {
+        if self.trellis.constraint_length <= 7 { 64 } else { 16 }
+    }
+
+    /// Steps whose decisions are stored at most.
+    fn stored_steps(&self) -> usize {
+        let wanted = self.traceback.saturating_add(8 * (self.skip_bytes + self.burst_bytes()) + 8 + CHUNK);
+        wanted.min(self.steps.next_multiple_of(CHUNK))
+    }
+}
+
+/// The buffers of one group.
+#[derive(Clone, Debug)]
+pub(super) struct Group<V> {
+    plan: Plan,
+    metrics: [Vec<V>; 2],
+    branches: [Vec<V>; 2],
+    costs: Vec<V>,
+    decisions: Vec<V>,
+    bytes: Vec<V>,
+}
+
+impl<V: Lanes> Group<V> {
+    pub(super) fn new(plan: Plan) -> Group<V> {
+        // SAFETY: a vector of bytes may be all zeros.
+        let zero: V = unsafe { std::mem::zeroed() };
+        let trellis = &plan.trellis;
+        let stored = plan.stored_steps();
+        Group {
+            metrics: std::array::from_fn(|_| vec![zero; trellis.states]),
+            branches: std::array::from_fn(|_| vec![zero; trellis.metrics()]),
+            costs: vec![zero; 2 * trellis.outputs * CHUNK],
+            decisions: vec![zero; stored * trellis.planes()],
+            bytes: vec![zero; (stored / 8 + 1).next_multiple_of(16)],
+            plan,
+        }
+    }
+
+    /// Decodes the rows, at most one for each lane, into `data`, `row_bytes` for each; what lies beyond the end of
+    /// `data` is left out.
+    ///
+    /// # Safety
+    /// As for [`Lanes`]; there is a row, and every row holds the symbols of all steps.
+    #[inline(always)]
+    pub(super) unsafe fn decode(&mut self, rows: &[&[Soft]], data: &mut [u8]) {
+        let steps = self.plan.steps;
+        let n = self.plan.trellis.outputs;
+        let constraint_length = self.plan.trellis.constraint_length;
+        let mut given = self.plan.skip_bytes;
+        let end_byte = given + self.plan.row_bytes;
+        let mut base = 0;
+        // SAFETY: the caller's; buffers have the sizes that the functions ask for.
+        unsafe {
+            let far = V::splat(if self.plan.starts_in_zero { self.plan.trellis.unreachable } else { 0 });
+            self.metrics[0].fill(far);
+            self.metrics[0][0] = V::splat(0);
+            let mut least = V::splat(0);
+            let mut done = 0;
+            while done < steps {
+                let chunk = CHUNK.min(steps - done);
+                self.load(rows, done * n, chunk * n);
+                let begin = done;
+                while done < begin + chunk {
+                    let starting = self.plan.starts_in_zero && done + 1 < constraint_length;
+                    let left = begin + chunk - done;
+                    let costs = self.costs.as_ptr().add(2 * n * (done - begin));
+                    let at = done - base;
+                    if starting || left < 2 || !self.takes_pairs() {
+                        least = self.single(costs, at, least);
+                        done += 1;
+                        if starting {
+                            self.forbid(done, least);
+                        }
+                    } else if left < NORMALISE_EVERY {
+                        least = self.pair::<true>(costs, at, least);
+                        done += 2;
+                    } else {
+                        self.pair::<false>(costs, at, least);
+                        least = self.pair::<true>(costs.add(4 * n), at + 2, V::splat(0));
+                        done += 4;
+                    }
+                }
+                let is_last = done == steps;
+                loop {
+                    let burst = if is_last { end_byte - given } else { self.plan.burst_bytes() };
+                    if given == end_byte
+                        || !is_last && done < (8 * (given + burst)).saturating_add(self.plan.traceback)
+                    {
+                        break;
+                    }
+                    let bytes = (given, (given + burst).min(end_byte));
+                    self.trace_back(Window { base, end: done, bytes }, is_last && self.plan.ends_in_zero);
+                    self.write(bytes.1 - bytes.0, given - self.plan.skip_bytes, rows.len(), data);
+                    given = bytes.1;
+                    let planes = self.plan.trellis.planes();
+                    let kept = 8 * given;
+                    if kept < done {
+                        self.decisions.copy_within((kept - base) * planes..(done - base) * planes, 0);
+                        base = kept;
+                    }
+                }
+            }
+        }
+    }
+
+    fn takes_pairs(&self) -> bool {
+        let trellis = &self.plan.trellis;
+        trellis.has_both_end_taps && trellis.words.is_none() && trellis.states >= 16
+    }
+
+    /// Transposes `count` symbols of every row, from `at`, and makes costs of them.
+    #[inline(always)]
+    unsafe fn load(&mut self, rows: &[&[Soft]], at: usize, count: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            for column in (0..count).step_by(16) {
+                let wide = (count - column).min(16);
+                let mut tile = [V::splat(0); 16];
+                // Where fewer than 16 symbols are left, they go by way of this.
+                let mut rest = [[0u8; 16]; 4];
+                for (i, vector) in tile.iter_mut().enumerate() {
+                    let row = |part: usize| {
+                        let row = rows[(16 * part + i).min(rows.len() - 1)];
+                        row[at + column..at + column + wide].as_ptr().cast::<u8>()
+                    };
+                    *vector = if wide == 16 {
+                        V::gather16(row)
+                    } else {
+                        for (part, rest) in rest[..V::LANES / 16].iter_mut().enumerate() {
+                            std::ptr::copy_nonoverlapping(row(part), rest.as_mut_ptr(), wide);
+                        }
+                        V::gather16(|part| rest[part].as_ptr())
+                    };
+                }
+                for (i, symbols) in transpose16(tile).into_iter().enumerate() {
+                    let (zero, one) = symbols.costs(&self.plan.quantiser);
+                    self.costs[2 * (column + i)] = zero;
+                    self.costs[2 * (column + i) + 1] = one;
+                }
+            }
+        }
+    }
+
+    /// One step of any kind; gives the least metric.
+    #[inline(always)]
+    unsafe fn single(&mut self, costs: *const V, at: usize, least: V) -> V {
+        // SAFETY: the caller's.
+        unsafe {
+            let trellis = &self.plan.trellis;
+            let [from, to] = &mut self.metrics;
+            branch_metrics(trellis, costs, least, self.branches[0].as_mut_ptr());
+            let decisions = self.decisions[at * trellis.planes()..].as_mut_ptr();
+            let least = step(trellis, from.as_ptr(), to.as_mut_ptr(), self.branches[0].as_ptr(), decisions);
+            std::mem::swap(from, to);
+            least
+        }
+    }
+
+    /// Two steps of a code with both end taps; gives the least metric if asked to.
+    #[inline(always)]
+    unsafe fn pair<const NORMALISE: bool>(&mut self, costs: *const V, at: usize, least: V) -> V {
+        // SAFETY: the caller's.
+        unsafe {
+            let trellis = &self.plan.trellis;
+            let [from, to] = &mut self.metrics;
+            let [first, second] = &mut self.branches;
+            branch_metrics(trellis, costs, least, first.as_mut_ptr());
+            branch_metrics(trellis, costs.add(2 * trellis.outputs), V::splat(0), second.as_mut_ptr());
+            let planes = trellis.planes();
+            let decisions = self.decisions[at * planes..(at + 2) * planes].as_mut_ptr();
+            let metrics = [first.as_ptr(), second.as_ptr()];
+            let to_first = to.as_mut_ptr();
+            let least = two_steps::<V, NORMALISE>(
+                trellis,
+                from.as_ptr(),
+                to_first,
+                metrics,
+                [decisions, decisions.add(planes)],
+            );
+            std::mem::swap(from, to);
+            least
+        }
+    }
+
+    /// After fewer than K - 1 steps from state 0 only the newest bits can be set: the other states cost too much.
+    #[inline(always)]
+    unsafe fn forbid(&mut self, done: usize, least: V) {
+        let trellis = &self.plan.trellis;
+        let known = trellis.constraint_length - 1 - done;
+        // SAFETY: the caller's.
+        let far = unsafe { V::splat(trellis.unreachable).add(least) };
+        for (state, metric) in self.metrics[0].iter_mut().enumerate() {
+            if state % (1 << known) != 0 {
+                *metric = far;
+            }
+        }
+    }
+
+    /// Traces the window back into `self.bytes`, from state 0 or from the best one.
+    #[inline(always)]
+    unsafe fn trace_back(&mut self, window: Window, from_zero: bool) {
+        let trellis = &self.plan.trellis;
+        let metrics = self.metrics[0].as_ptr();
+        let (decisions, bytes) = (self.decisions.as_ptr(), self.bytes.as_mut_ptr());
+        // SAFETY: the caller's.
+        unsafe {
+            if trellis.constraint_length > LARGEST_IN_A_BYTE {
+                let best = |lane: usize| {
+                    let metric = |state: &u32| *metrics.add(*state as usize).cast::<u8>().add(lane);
+                    if from_zero { 0 } else { (0..trellis.states as u32).min_by_key(metric).unwrap_or(0) }
+                };
+                let states: [u32; 64] = std::array::from_fn(|lane| if lane < V::LANES { best(lane) } else { 0 });
+                return trace_each(trellis, &states[..V::LANES], window, decisions, bytes);
+            }
+            let state = if from_zero { V::splat(0) } else { best_state(metrics, trellis.states) };
+            match trellis.constraint_length {
+                3 => trace::<V, 3>(state, window, decisions, bytes),
+                4 => trace::<V, 4>(state, window, decisions, bytes),
+                5 => trace::<V, 5>(state, window, decisions, bytes),
+                6 => trace::<V, 6>(state, window, decisions, bytes),
+                7 => trace::<V, 7>(state, window, decisions, bytes),
+                8 => trace::<V, 8>(state, window, decisions, bytes),
+                _ => trace::<V, 9>(state, window, decisions, bytes),
+            }
+        }
+    }
+
+    /// Transposes `count` decoded bytes of every lane into the rows of `data`, from byte `at` of each.
+    #[inline(always)]
+    unsafe fn write(&mut self, count: usize, at: usize, rows: usize, data: &mut [u8]) {
+        let row_bytes = self.plan.row_bytes;
+        // SAFETY: the caller's.
+        unsafe {
+            for column in (0..count).step_by(16) {
+                let wide = (count - column).min(16);
+                let tile = std::array::from_fn(|i| self.bytes[column + i].reverse_bits());
+                for (i, vector) in transpose16(tile).into_iter().enumerate() {
+                    for (part, bytes) in vector.parts()[..V::LANES / 16].iter().enumerate() {
+                        let row = 16 * part + i;
+                        let begin = row * row_bytes + at + column;
+                        if row < rows && begin < data.len() {
+                            let end = (begin + wide).min(data.len());
+                            data[begin..end].copy_from_slice(&bytes[..end - begin]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

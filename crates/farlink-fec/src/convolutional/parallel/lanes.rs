@@ -1,0 +1,193 @@
+//! A vector of bytes, one for each frame that is decoded at once, and what the decoder does with it.
+
+/// A vector of unsigned bytes. The bytes stand for [`Lanes::LANES`] frames; no operation mixes them but the
+/// interleaving ones.
+///
+/// # Safety
+/// Every method may use instructions that the machine must have: call them only below a function that enables them.
+pub(super) trait Lanes: Copy + 'static {
+    /// Bytes in the vector, a multiple of 16.
+    const LANES: usize;
+
+    /// The same byte in every lane.
+    unsafe fn splat(byte: u8) -> Self;
+    /// Sums, modulo 256.
+    unsafe fn add(self, other: Self) -> Self;
+    /// Differences, modulo 256.
+    unsafe fn sub(self, other: Self) -> Self;
+    unsafe fn min(self, other: Self) -> Self;
+    unsafe fn and(self, other: Self) -> Self;
+    /// Adds `bit` to `self` where `b < a`; `min` is the smaller of the two. The bit is clear in `self`.
+    unsafe fn mark_less(self, b: Self, a: Self, min: Self, bit: Self) -> Self;
+    /// `yes` where `b < a`, else `no`; `min` is the smaller of the two.
+    unsafe fn select_less(b: Self, a: Self, min: Self, yes: Self, no: Self) -> Self;
+    /// `one` where bit BIT of `self` is set, else `zero`.
+    unsafe fn select_bit<const BIT: u32>(self, zero: Self, one: Self) -> Self;
+    /// 0x11 << (self & 3).
+    unsafe fn bit_of_low_two(self) -> Self;
+    /// Twice `self`, plus 1 where `byte & mask` is not 0; `mask` has one bit set.
+    unsafe fn append(self, byte: Self, mask: Self) -> Self;
+    /// The bits of every byte in reverse order.
+    unsafe fn reverse_bits(self) -> Self;
+    /// Received symbols (signed bytes) as the costs of deciding for a 0 and for a 1.
+    unsafe fn costs(self, quantiser: &Quantiser) -> (Self, Self);
+    /// Within every 16 bytes, interleaves the first 8 of both (`.0`) and the last 8 (`.1`).
+    unsafe fn interleave(self, other: Self) -> (Self, Self);
+    /// 16 bytes from each of LANES / 16 addresses.
+    unsafe fn gather16(rows: impl Fn(usize) -> *const u8) -> Self;
+
+    /// The vector's bytes, 16 by 16.
+    #[inline(always)]
+    fn parts(self) -> [[u8; 16]; 4] {
+        let mut parts = [[0; 16]; 4];
+        // SAFETY: a vector is LANES bytes, at most 64.
+        unsafe { std::ptr::copy_nonoverlapping((&raw const self).cast(), parts.as_mut_ptr(), Self::LANES / 16) };
+        parts
+    }
+}
+
+/// How a received symbol becomes a cost: min(|symbol|, full_scale) * scale / 128, rounded.
+#[derive(Clone, Debug)]
+pub(super) struct Quantiser {
+    pub(super) full_scale: u8,
+    pub(super) scale: i16,
+    /// The cost of every |symbol| up to 127.
+    pub(super) table: [u8; 128],
+}
+
+impl Quantiser {
+    /// Maps a symbol of `full_scale` (1 to 127) and beyond to a cost of `largest`.
+    pub(super) fn new(full_scale: u8, largest: u8) -> Quantiser {
+        let full = i32::from(full_scale.clamp(1, 127));
+        let scale = (i32::from(largest) * 128 + full / 2) / full;
+        let cost = |size: usize| ((size as i32).min(full) * scale + 64) / 128;
+        let table = std::array::from_fn(|size| cost(size) as u8);
+        Quantiser { full_scale: full as u8, scale: scale as i16, table }
+    }
+}
+
+/// Transposes 16 x 16 bytes within every 16 bytes of 16 vectors.
+///
+/// # Safety
+/// As for [`Lanes`].
+#[inline(always)]
+pub(super) unsafe fn transpose16<V: Lanes>(mut rows: [V; 16]) -> [V; 16] {
+    // Four perfect shuffles of the 256 bytes.
+    for _ in 0..4 {
+        let old = rows;
+        for i in 0..8 {
+            // SAFETY: the caller's.
+            (rows[2 * i], rows[2 * i + 1]) = unsafe { old[i].interleave(old[i + 8]) };
+        }
+    }
+    rows
+}
+
+/// Sixteen bytes in plain Rust.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(16))]
+pub(super) struct Portable([u8; 16]);
+
+impl Portable {
+    #[inline(always)]
+    fn map(self, f: impl Fn(u8) -> u8) -> Portable {
+        Portable(std::array::from_fn(|i| f(self.0[i])))
+    }
+
+    #[inline(always)]
+    fn zip(self, other: Portable, f: impl Fn(u8, u8) -> u8) -> Portable {
+        Portable(std::array::from_fn(|i| f(self.0[i], other.0[i])))
+    }
+}
+
+impl Lanes for Portable {
+    const LANES: usize = 16;
+
+    #[inline(always)]
+    unsafe fn splat(byte: u8) -> Self {
+        Portable([byte; 16])
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        self.zip(other, u8::wrapping_add)
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        self.zip(other, u8::wrapping_sub)
+    }
+
+    #[inline(always)]
+    unsafe fn min(self, other: Self) -> Self {
+        self.zip(other, u8::min)
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        self.zip(other, |a, b| a & b)
+    }
+
+    #[inline(always)]
+    unsafe fn mark_less(self, _b: Self, a: Self, min: Self, bit: Self) -> Self {
+        let less = min.zip(a, |min, a| if min == a { 0 } else { 0xff });
+        self.zip(less.zip(bit, |less, bit| less & bit), |acc, bit| acc | bit)
+    }
+
+    #[inline(always)]
+    unsafe fn select_less(_b: Self, a: Self, min: Self, yes: Self, no: Self) -> Self {
+        let less = min.zip(a, |min, a| if min == a { 0 } else { 0xff });
+        Portable(std::array::from_fn(|i| yes.0[i] & less.0[i] | no.0[i] & !less.0[i]))
+    }
+
+    #[inline(always)]
+    unsafe fn select_bit<const BIT: u32>(self, zero: Self, one: Self) -> Self {
+        let mask = self.map(|byte| (byte >> BIT & 1).wrapping_neg());
+        Portable(std::array::from_fn(|i| one.0[i] & mask.0[i] | zero.0[i] & !mask.0[i]))
+    }
+
+    #[inline(always)]
+    unsafe fn bit_of_low_two(self) -> Self {
+        // Without a shift by a variable count, which SSE2 does not have.
+        self.map(|byte| {
+            let low = if byte & 1 == 0 { 0x11 } else { 0x22 };
+            if byte & 2 == 0 { low } else { low << 2 }
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn append(self, byte: Self, mask: Self) -> Self {
+        let bits = byte.zip(mask, |byte, mask| if byte & mask == 0 { 0 } else { 1 });
+        self.zip(bits, |value, bit| value.wrapping_add(value) | bit)
+    }
+
+    #[inline(always)]
+    unsafe fn reverse_bits(self) -> Self {
+        self.map(u8::reverse_bits)
+    }
+
+    #[inline(always)]
+    unsafe fn costs(self, quantiser: &Quantiser) -> (Self, Self) {
+        let cost = self.map(|symbol| {
+            let size = u16::from(symbol.cast_signed().unsigned_abs().min(quantiser.full_scale));
+            // At most 127 * 255 * 128 / 127 + 64 < 2^16.
+            (size.wrapping_mul(quantiser.scale as u16).wrapping_add(64) >> 7) as u8
+        });
+        let zero = self.zip(cost, |symbol, cost| if symbol.cast_signed() < 0 { cost } else { 0 });
+        (zero, cost.zip(zero, |cost, zero| cost ^ zero))
+    }
+
+    #[inline(always)]
+    unsafe fn interleave(self, other: Self) -> (Self, Self) {
+        let half = |from: usize| {
+            Portable(std::array::from_fn(|i| if i % 2 == 0 { self.0[from + i / 2] } else { other.0[from + i / 2] }))
+        };
+        (half(0), half(8))
+    }
+
+    #[inline(always)]
+    unsafe fn gather16(rows: impl Fn(usize) -> *const u8) -> Self {
+        // SAFETY: the caller vouches for 16 bytes there.
+        Portable(unsafe { rows(0).cast::<[u8; 16]>().read_unaligned() })
+    }
+}

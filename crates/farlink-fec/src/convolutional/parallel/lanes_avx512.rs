@@ -1,0 +1,115 @@
+//! Sixty-four frames at once with AVX-512 and GFNI.
+
+use std::arch::x86_64::*;
+
+use super::lanes::{Lanes, Quantiser};
+
+/// A register of AVX-512.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(super) struct Avx512(__m512i);
+
+// SAFETY (of every block below): the trait's contract has AVX-512 F, BW, VL, DQ, VBMI and GFNI enabled in the caller;
+// addresses are vouched for by it.
+impl Lanes for Avx512 {
+    const LANES: usize = 64;
+
+    #[inline(always)]
+    unsafe fn splat(byte: u8) -> Self {
+        Avx512(unsafe { _mm512_set1_epi8(byte.cast_signed()) })
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        Avx512(unsafe { _mm512_add_epi8(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        Avx512(unsafe { _mm512_sub_epi8(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn min(self, other: Self) -> Self {
+        Avx512(unsafe { _mm512_min_epu8(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        Avx512(unsafe { _mm512_and_si512(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn mark_less(self, b: Self, a: Self, _min: Self, bit: Self) -> Self {
+        unsafe { Avx512(_mm512_mask_add_epi8(self.0, _mm512_cmplt_epu8_mask(b.0, a.0), self.0, bit.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn select_less(b: Self, a: Self, _min: Self, yes: Self, no: Self) -> Self {
+        unsafe { Avx512(_mm512_mask_blend_epi8(_mm512_cmplt_epu8_mask(b.0, a.0), no.0, yes.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn select_bit<const BIT: u32>(self, zero: Self, one: Self) -> Self {
+        unsafe {
+            let set = _mm512_test_epi8_mask(self.0, _mm512_set1_epi8((1u8 << BIT).cast_signed()));
+            Avx512(_mm512_mask_blend_epi8(set, zero.0, one.0))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn bit_of_low_two(self) -> Self {
+        unsafe {
+            let low = _mm512_and_si512(self.0, _mm512_set1_epi8(3));
+            Avx512(_mm512_shuffle_epi8(_mm512_set1_epi32(0x8844_2211_u32.cast_signed()), low))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn append(self, byte: Self, mask: Self) -> Self {
+        unsafe {
+            let set = _mm512_test_epi8_mask(byte.0, mask.0);
+            let twice = _mm512_add_epi8(self.0, self.0);
+            Avx512(_mm512_mask_add_epi8(twice, set, twice, _mm512_set1_epi8(1)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn reverse_bits(self) -> Self {
+        // The identity's rows in reverse order: bit i of the result is bit 7 - i.
+        unsafe {
+            Avx512(_mm512_gf2p8affine_epi64_epi8::<0>(
+                self.0,
+                _mm512_set1_epi64(0x8040_2010_0804_0201_u64.cast_signed()),
+            ))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn costs(self, quantiser: &Quantiser) -> (Self, Self) {
+        unsafe {
+            let size = _mm512_min_epu8(_mm512_abs_epi8(self.0), _mm512_set1_epi8(127));
+            let low = _mm512_loadu_si512(quantiser.table.as_ptr().cast());
+            let high = _mm512_loadu_si512(quantiser.table.as_ptr().add(64).cast());
+            let cost = _mm512_permutex2var_epi8(low, size, high);
+            let zero = _mm512_maskz_mov_epi8(_mm512_movepi8_mask(self.0), cost);
+            (Avx512(zero), Avx512(_mm512_xor_si512(cost, zero)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn interleave(self, other: Self) -> (Self, Self) {
+        unsafe { (Avx512(_mm512_unpacklo_epi8(self.0, other.0)), Avx512(_mm512_unpackhi_epi8(self.0, other.0))) }
+    }
+
+    #[inline(always)]
+    unsafe fn gather16(rows: impl Fn(usize) -> *const u8) -> Self {
+        unsafe {
+            let quarter = |i: usize| _mm_loadu_si128(rows(i).cast());
+            let all = _mm512_castsi128_si512(quarter(0));
+            let all = _mm512_inserti32x4::<1>(all, quarter(1));
+            let all = _mm512_inserti32x4::<2>(all, quarter(2));
+            Avx512(_mm512_inserti32x4::<3>(all, quarter(3)))
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Trace-back: from the decisions to the bits, all lanes at once.
+
+use super::acs::place;
+use super::lanes::Lanes;
+use super::trellis::Trellis;
+
+/// The largest constraint length whose state fits a byte.
+pub(super) const LARGEST_IN_A_BYTE: usize = 9;
+
+/// The stretch of time that is traced back, in steps of the frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    /// The step whose decisions come first.
+    pub(super) base: usize,
+    /// Where to start: after this many steps.
+    pub(super) end: usize,
+    /// The bytes of data (eight steps each) to give.
+    pub(super) bytes: (usize, usize),
+}
+
+impl Window {
+    /// The time at which a register of `width` bits that shifts decisions in holds the given byte at its top, the state
+    /// being its `constraint_length - 1` least significant bits, and that time's distance beyond the end.
+    fn time(byte: usize, constraint_length: usize) -> usize {
+        8 * byte + constraint_length - 1
+    }
+}
+
+/// The state with the least metric, the first of several.
+///
+/// # Safety
+/// As for [`Lanes`]; `metrics` holds a vector for each state, of which there are 256 at most.
+#[inline(always)]
+pub(super) unsafe fn best_state<V: Lanes>(metrics: *const V, states: usize) -> V {
+    // SAFETY: the caller's.
+    unsafe {
+        let (mut best, mut at) = (*metrics, V::splat(0));
+        for state in 1..states {
+            let metric = *metrics.add(state);
+            let less = best.min(metric);
+            at = V::select_less(metric, best, less, V::splat(state as u8), at);
+            best = less;
+        }
+        at
+    }
+}
+
+/// Traces back from a state in every lane; writes the bytes, newest bit in the most significant place, to `bytes`.
+///
+/// # Safety
+/// As for [`Lanes`]; K is the trellis's and at most [`LARGEST_IN_A_BYTE`]; `decisions` holds the planes of every step from
+/// the window's first byte, plus K - 1, to its end, `bytes` room for the window's.
+#[inline(always)]
+pub(super) unsafe fn trace<V: Lanes, const K: usize>(state: V, window: Window, decisions: *const V, bytes: *mut V) {
+    // SAFETY: the caller's.
+    unsafe {
+        let planes = if K > 4 { 1 << (K - 4) } else { 1 };
+        // The state, below the bits that left it at the top: newer ones, none of them wanted at the end.
+        let mut register = state;
+        let (first, mut byte) = window.bytes;
+        let mut time = window.end;
+        // The bits of the last bytes are all in the state.
+        while byte > first && Window::time(byte - 1, K) >= time {
+            byte -= 1;
+            let beyond = Window::time(byte, K) - time;
+            *bytes.add(byte - first) = shift_right(register, beyond);
+        }
+        while byte > first {
+            byte -= 1;
+            while time > Window::time(byte, K) {
+                time -= 1;
+                register = before::<V, K>(register, decisions.add((time - window.base) * planes));
+            }
+            *bytes.add(byte - first) = register;
+        }
+    }
+}
+
+/// The register one step earlier.
+#[inline(always)]
+unsafe fn before<V: Lanes, const K: usize>(register: V, planes: *const V) -> V {
+    // SAFETY: the caller's.
+    unsafe {
+        // Bits 2 and up choose the plane.
+        let at = |i: usize| *planes.add(i);
+        let two = |i: usize| register.select_bit::<2>(at(i), at(i + 1));
+        let four = |i: usize| register.select_bit::<3>(two(i), two(i + 2));
+        let eight = |i: usize| register.select_bit::<4>(four(i), four(i + 4));
+        let sixteen = |i: usize| register.select_bit::<5>(eight(i), eight(i + 8));
+        let decisions = match K {
+            3 | 4 => at(0),
+            5 => two(0),
+            6 => four(0),
+            7 => eight(0),
+            8 => sixteen(0),
+            _ => register.select_bit::<6>(sixteen(0), sixteen(16)),
+        };
+        let (low, high) = (V::splat(0x0f), V::splat(0xf0));
+        let half = match K {
+            3 => low,
+            4 => register.select_bit::<2>(low, high),
+            5 => register.select_bit::<3>(low, high),
+            6 => register.select_bit::<4>(low, high),
+            7 => register.select_bit::<5>(low, high),
+            8 => register.select_bit::<6>(low, high),
+            _ => register.select_bit::<7>(low, high),
+        };
+        register.append(decisions, register.bit_of_low_two().and(half))
+    }
+}
+
+/// Every byte shifted right.
+#[inline(always)]
+unsafe fn shift_right<V: Lanes>(value: V, by: usize) -> V {
+    // SAFETY: the caller's.
+    unsafe {
+        let parts = value.parts().map(|part| part.map(|byte: u8| byte.checked_shr(by as u32).unwrap_or(0)));
+        V::gather16(|i| parts[i].as_ptr())
+    }
+}
+
+/// The same one lane at a time, for any constraint length. `states` gives the state of each lane at the window's end.
+///
+/// # Safety
+/// As for [`trace`].
+#[inline(always)]
+pub(super) unsafe fn trace_each<V: Lanes>(
+    trellis: &Trellis,
+    states: &[u32],
+    window: Window,
+    decisions: *const V,
+    bytes: *mut V,
+) {
+    let (first, end) = window.bytes;
+    let (decisions, bytes) = (decisions.cast::<u8>(), bytes.cast::<u8>());
+    let history = trellis.constraint_length - 1;
+    for (lane, &state) in states.iter().enumerate() {
+        let mut state = state as usize;
+        let mut time = window.end;
+        // The state's bits are the newest; its most significant one is that of step `time - 1`.
+        let mut register = 0u8;
+        while time > 8 * first {
+            let bit = (state >> (history - 1) & 1) as u8;
+            register = register << 1 | bit;
+            time -= 1;
+            if time.is_multiple_of(8) && time / 8 < end {
+                // SAFETY: within the window's bytes.
+                unsafe { *bytes.add((time / 8 - first) * V::LANES + lane) = register };
+            }
+            let (plane, place) = place(trellis, state);
+            // SAFETY: within the decisions of the window's steps.
+            let byte = unsafe { *decisions.add(((time - window.base) * trellis.planes() + plane) * V::LANES + lane) };
+            state = 2 * state & (trellis.states - 1) | usize::from(byte >> place & 1);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What the decoder knows of a code: which outputs each branch has, and how large a cost may be.
+
+use super::super::Code;
+use super::ParallelError;
+
+/// Steps between two subtractions of the least metric.
+pub(super) const NORMALISE_EVERY: usize = 4;
+
+/// The largest cost of one symbol; beyond it nothing is gained.
+const FINEST: u32 = 63;
+
+/// Up to so many outputs, all their combinations have a metric; of more, only those that occur.
+const COMBINE_ALL: usize = 6;
+
+/// A code's trellis. State s follows the states 2s and 2s + 1, modulo the number of states, on the bit in its most
+/// significant place.
+#[derive(Clone, Debug)]
+pub(super) struct Trellis {
+    pub(super) constraint_length: usize,
+    pub(super) states: usize,
+    pub(super) outputs: usize,
+    /// Outputs that have a metric, where that is not every combination.
+    pub(super) words: Option<Vec<u32>>,
+    /// Which metric the branches from 2s and 2s + 1 into s have.
+    pub(super) branches: Vec<[u32; 2]>,
+    /// Whether every output depends on the newest and on the oldest bit: the four branches of a butterfly then have one
+    /// metric and its complement.
+    pub(super) has_both_end_taps: bool,
+    /// The largest cost of a symbol.
+    pub(super) largest_cost: u8,
+    /// What a state that cannot be reached yet costs: more than any that can.
+    pub(super) unreachable: u8,
+}
+
+impl Trellis {
+    pub(super) fn new(code: &Code) -> Result<Trellis, ParallelError> {
+        let (outputs, states) = (code.outputs(), code.states());
+        let has_both_end_taps = code.generators().iter().all(|g| g & 1 == 1 && g & states as u32 != 0);
+        let windows = (0..states as u32).map(|state| [code.output(2 * state), code.output(2 * state + 1)]);
+        let mut branches: Vec<[u32; 2]> = windows.collect();
+        let words = (outputs > COMBINE_ALL).then(|| {
+            let mut words: Vec<u32> = branches.iter().flatten().copied().collect();
+            words.sort_unstable();
+            words.dedup();
+            for word in branches.iter_mut().flatten() {
+                *word = words.binary_search(word).map_or(0, |at| at as u32);
+            }
+            words
+        });
+        let spread = largest_spread(code);
+        let n = outputs as u32;
+        // Every metric has to fit a byte: the spread, what the least metric gains until it is subtracted, and a branch.
+        // On the best path a step costs at most half of full scale for each output that the newest bit inverts.
+        let inverted = code.generators().iter().filter(|&g| g & states as u32 != 0).count() as u32;
+        let growth = (NORMALISE_EVERY as u32 - 1) * (2 * n - inverted);
+        let worst = (spread + n + growth.div_ceil(2)).max(spread + 2 * n);
+        let largest_cost = (254 / worst.max(1)).min(FINEST);
+        if largest_cost == 0 || n == 0 {
+            return Err(ParallelError::Outputs { outputs, constraint_length: code.constraint_length() });
+        }
+        Ok(Trellis {
+            constraint_length: code.constraint_length() as usize,
+            states,
+            outputs,
+            words,
+            branches,
+            has_both_end_taps,
+            largest_cost: largest_cost as u8,
+            unreachable: ((spread + n) * largest_cost + 1) as u8,
+        })
+    }
+
+    /// Bytes of decisions for one step, each of eight states.
+    pub(super) fn planes(&self) -> usize {
+        (self.states / 8).max(1)
+    }
+
+    /// Branch metrics of one step.
+    pub(super) fn metrics(&self) -> usize {
+        self.words.as_ref().map_or(1 << self.outputs, Vec::len)
+    }
+}
+
+/// The most symbols in which two paths of K - 1 steps out of one state differ: times the largest cost, no two states'
+/// metrics are further apart, because every state can be reached from the best one's past.
+fn largest_spread(code: &Code) -> u32 {
+    let states = code.states();
+    let mut weights: Vec<Option<u32>> = vec![None; states];
+    weights[0] = Some(0);
+    for _ in 1..code.constraint_length() {
+        weights = (0..states as u32)
+            .map(|state| {
+                let from = |oldest: u32| {
+                    let window = 2 * state + oldest;
+                    weights[window as usize % states].map(|weight| weight + code.output(window).count_ones())
+                };
+                from(0).max(from(1))
+            })
+            .collect();
+    }
+    weights.into_iter().flatten().max().unwrap_or(0)
+}
