@@ -169,7 +169,9 @@ def viterbi_jobs(programs: dict[str, Path], rust: Path | None, fec_simd: bool) -
                 yield "viterbi", case.name, codec, [str(programs[program]), str(file)]
         if rust:
             tail = ["hard"] if case.is_hard else []
-            for codec, argument in [("fec", "fec"), *([("fec, SIMD", "fec-simd")] if fec_simd else []), *farlink()]:
+            stream = [(f"farlink stream, {level}", f"farlink-stream:{level}") for level in levels()]
+            simd = [("fec, SIMD", "fec-simd")] if fec_simd else []
+            for codec, argument in [("fec", "fec"), *simd, *farlink(), *stream]:
                 yield "viterbi", case.name, codec, [str(rust), "viterbi", argument, str(file), "SECONDS", *tail]
 
 

@@ -34,7 +34,8 @@ static int all_words(const char *input, const char *output) {
   while (fread(word, 1, N, from) == N) {
     encode(word, parity);
     fwrite(parity, 1, sizeof parity, to);
-    signed char count = decode(word);
+    int wrong = decode(word);
+    signed char count = wrong < 0 ? -1 : wrong;
     fwrite(word, 1, N, to);
     fwrite(&count, 1, 1, to);
   }

@@ -4,7 +4,8 @@
 //!
 //! FRAMES begins with a line `n K bits frames generator1 ... generatorn` (octal). Then, for each frame, follow its received
 //! symbols, one byte each, 0 for a certain 0 and 255 for a certain 1, a symbol per coded bit of a terminated frame. OUTPUT
-//! gets the packed data bits of each frame. DECODER is `serial`, `serial:TRACEBACK` or `parallel`.
+//! gets the packed data bits of each frame. DECODER is `serial`, `serial:TRACEBACK`, `parallel` (frames in lanes)
+//! or `stream` (the frames after each other as one stream, in blocks).
 //!
 //! decode reed-solomon conventional|ccsds|ccsds-dual serial|batch WORDS OUTPUT
 //!
@@ -15,6 +16,7 @@ use std::error::Error;
 use std::fs;
 
 use farlink_fec::bits;
+use farlink_fec::convolutional::parallel::{Decision, FrameDecoder, StreamDecoder};
 use farlink_fec::convolutional::{Code, Ending, Viterbi};
 use farlink_fec::reed_solomon::{self, Basis, BatchDecoder, BatchEncoder, Outcome};
 use farlink_fec::simd::Simd;
@@ -41,6 +43,7 @@ struct Frames {
     code: Code,
     bits: usize,
     count: usize,
+    decision: Decision,
     /// Of all frames after each other.
     symbols: Vec<i8>,
 }
@@ -59,13 +62,14 @@ impl Frames {
         let received = file.get(end + 1..end + 1 + symbols).ok_or("symbols are missing")?;
         // Hard decisions have the size 1; the middle of the scale of soft ones lies between 127 and 128.
         let is_hard = received.iter().all(|&symbol| symbol == 0 || symbol == 255);
+        let decision = if is_hard { Decision::Hard } else { Decision::Soft };
         let soft = |&symbol: &u8| match symbol {
             0 if is_hard => 1,
             255 if is_hard => -1,
             0..128 => (128 - symbol.max(1)) as i8,
             128.. => (127 - i16::from(symbol)).max(-127) as i8,
         };
-        Ok(Frames { symbols: received.iter().map(soft).collect(), code, bits, count })
+        Ok(Frames { symbols: received.iter().map(soft).collect(), code, bits, count, decision })
     }
 }
 
@@ -80,6 +84,26 @@ fn viterbi(decoder: &str, frames: &Frames) -> Result<Vec<u8>, Box<dyn Error>> {
             let symbols = frames.symbols.chunks_exact(frames.symbols.len() / frames.count);
             for (symbols, data) in symbols.zip(data.chunks_exact_mut(bits::bytes_for(frames.bits))) {
                 viterbi.decode(symbols, Ending::Terminated, data)?;
+            }
+            Ok(data)
+        }
+        "parallel" => {
+            let mut decoder =
+                FrameDecoder::new(&frames.code, Ending::Terminated, frames.bits, frames.decision, Simd::best())?;
+            let mut data = vec![0; bits::bytes_for(frames.bits) * frames.count];
+            decoder.decode(&frames.symbols, &mut data)?;
+            Ok(data)
+        }
+        "stream" => {
+            let mut decoder = StreamDecoder::new(&frames.code, frames.decision, Simd::best())?;
+            let steps = frames.symbols.len() / frames.code.outputs();
+            let mut stream = vec![0; bits::bytes_for(steps)];
+            decoder.decode(&frames.symbols, &mut stream)?;
+            let bytes = bits::bytes_for(frames.bits);
+            let mut data = vec![0; bytes * frames.count];
+            for (frame, data) in data.chunks_exact_mut(bytes).enumerate() {
+                let begin = frame * (steps / frames.count);
+                (0..frames.bits).for_each(|at| bits::set(data, at, bits::get(&stream, begin + at)));
             }
             Ok(data)
         }

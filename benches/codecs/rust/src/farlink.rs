@@ -1,5 +1,7 @@
 //! farlink's own codecs at a level of SIMD.
 
+use farlink_fec::convolutional::parallel::{Decision, FrameDecoder, StreamDecoder};
+use farlink_fec::convolutional::{self, Ending};
 use farlink_fec::erasure::{Cauchy, Workspace};
 use farlink_fec::reed_solomon::{Basis, BatchDecoder, BatchEncoder, Code, Outcome};
 use farlink_fec::simd::Simd;
@@ -9,9 +11,41 @@ use crate::reed_solomon::{DATA, LENGTH, WORDS, spoil};
 use crate::viterbi::Frames;
 use crate::{Random, time};
 
-pub fn viterbi(_level: &str, _frames: &Frames, _seconds: f64) {
-    panic!("farlink has no such codec yet")
+/// `farlink`: all frames in one call, one in each lane. `farlink-stream`: the frames after each other as one stream, whose
+/// tails are decoded but not counted.
+pub fn viterbi(codec: &str, level: &str, frames: &Frames, seconds: f64, hard: bool) {
+    let code = convolutional::Code::new(frames.constraint_length, &frames.generators).unwrap();
+    // The middle of the scale lies between 127 and 128.
+    let soft = |&symbol: &u8| {
+        if symbol < 128 { (128 - symbol.max(1)) as i8 } else { (127 - i16::from(symbol)).max(-127) as i8 }
+    };
+    let symbols: Vec<i8> = frames.symbols.iter().flatten().map(soft).collect();
+    let decision = if hard { Decision::Hard } else { Decision::Soft };
+    let (count, bits) = (frames.data.len(), frames.bits);
+    if codec == "farlink" {
+        let mut decoder = FrameDecoder::new(&code, Ending::Terminated, bits, decision, simd(level)).unwrap();
+        let mut decoded = vec![0; count * bits / 8];
+        decoder.decode(&symbols, &mut decoded).unwrap();
+        let each: Vec<Vec<u8>> = decoded.chunks_exact(bits / 8).map(<[u8]>::to_vec).collect();
+        return time(seconds, count * bits, frames.error_rate(&each), || {
+            decoder.decode(&symbols, &mut decoded).unwrap()
+        });
+    }
+    let mut decoder = StreamDecoder::new(&code, decision, simd(level)).unwrap();
+    let steps = symbols.len() / code.outputs();
+    let mut decoded = vec![0; steps.div_ceil(8)];
+    decoder.decode(&symbols, &mut decoded).unwrap();
+    let frame = |at: usize| {
+        let mut frame = vec![0; bits / 8];
+        (0..bits).for_each(|bit| {
+            farlink_fec::bits::set(&mut frame, bit, farlink_fec::bits::get(&decoded, at * steps / count + bit))
+        });
+        frame
+    };
+    let each: Vec<Vec<u8>> = (0..count).map(frame).collect();
+    time(seconds, count * bits, frames.error_rate(&each), || decoder.decode(&symbols, &mut decoded).unwrap());
 }
+
 /// The code that libfec's fastest decoder has: CCSDS in the conventional basis, 512 words in one call.
 pub fn reed_solomon(level: &str, data: &[Vec<u8>], errors: Option<usize>, seconds: f64) {
     let code = Code::ccsds(LENGTH, DATA, Basis::Conventional).unwrap();

@@ -4,7 +4,7 @@
 //! codecs reed-solomon CODEC encode|ERRORS SECONDS
 //! codecs erasure CODEC encode|decode K M BYTES SECONDS
 //!
-//! CODEC is the name of a crate, or `farlink:LEVEL` with a level of SIMD. FRAMES is a file as `frames.h` describes it.
+//! CODEC is the name of a crate, or `farlink:LEVEL` with a level of SIMD, or `farlink-stream:LEVEL`. FRAMES is a file as `frames.h` describes it.
 
 mod erasure;
 mod farlink;

@@ -53,7 +53,7 @@ impl Frames {
 
 pub fn time_frames(codec: &str, frames: &Frames, seconds: f64, hard: bool) {
     match codec.split_once(':') {
-        Some(("farlink", level)) => farlink::viterbi(level, frames, seconds),
+        Some((codec, level)) => farlink::viterbi(codec, level, frames, seconds, hard),
         _ => fec_crate(codec, frames, seconds, hard),
     }
 }
