@@ -1,1 +1,0 @@
-//! Binary BCH codes: a code per packet that mends up to t wrong bits.
