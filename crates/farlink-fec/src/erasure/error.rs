@@ -22,6 +22,18 @@ pub enum MdsError {
         /// Most blocks of a group.
         max: usize,
     },
+    /// More blocks than the transforms reach.
+    #[error(
+        "k = {k} and m = {m} blocks, one of the two rounded up to a power of two, exceed {max}; make smaller groups"
+    )]
+    TooManyRounded {
+        /// Data blocks.
+        k: usize,
+        /// Parity blocks.
+        m: usize,
+        /// Most blocks of a group.
+        max: usize,
+    },
     /// A block has no bytes.
     #[error("block_bytes is 0; a block has at least 1 byte")]
     NoBytes,

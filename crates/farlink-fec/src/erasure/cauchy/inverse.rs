@@ -8,20 +8,18 @@
 //! (Knuth, The Art of Computer Programming 1, section 1.2.3, exercise 41): a number of steps that grows with the square of
 //! the size, where elimination grows with the cube.
 
-use crate::erasure::kernel::FIELD;
+use crate::erasure::kernel::{FIELD, Level};
 use crate::simd::Simd;
 
 /// Writes element (l, i) of the inverse to `inverse[i * stride + l]`.
 ///
 /// # Panics
-/// If x and y differ in length or share an element, `stride` is shorter, `inverse` is too short, or this machine lacks the
-/// level.
-pub(super) fn invert(simd: Simd, x: &[u8], y: &[u8], inverse: &mut [u8], stride: usize) {
+/// If x and y differ in length or share an element, `stride` is shorter, or `inverse` is too short.
+pub(super) fn invert(level: Level, x: &[u8], y: &[u8], inverse: &mut [u8], stride: usize) {
     assert!(x.len() == y.len() && y.len() <= stride, "the matrix is square and fits the stride");
     assert!(inverse.len() >= x.len() * stride, "the inverse has room");
-    assert!(simd <= Simd::best(), "this machine has no {simd:?}");
     #[cfg(target_arch = "x86_64")]
-    if simd == Simd::Avx512Gfni && x.len() <= 64 {
+    if level.simd() == Simd::Avx512Gfni && x.len() <= 64 {
         // SAFETY: the machine has this level; at most 64 elements; the inverse has room for rows of that many.
         return unsafe { x86::invert(x, y, inverse, stride) };
     }
@@ -110,7 +108,7 @@ mod tests {
             let stride = size + 3;
             for simd in Simd::available() {
                 let mut inverse = vec![0; size * stride];
-                invert(simd, x, y, &mut inverse, stride);
+                invert(Level::new(simd), x, y, &mut inverse, stride);
                 for l in 0..size {
                     for column in 0..size {
                         let term = |i: usize| FIELD.multiply(inverse[i * stride + l], FIELD.inverse(x[i] ^ y[column]));

@@ -5,7 +5,7 @@ mod inverse;
 mod tests;
 
 use super::MdsError;
-use super::kernel::{ALL, Blocks, FIELD, PADDING, Product};
+use super::kernel::{ALL, Blocks, FIELD, Level, PADDING, Product};
 use crate::simd::Simd;
 use inverse::invert;
 
@@ -28,8 +28,8 @@ const STRETCH: usize = 2048;
 /// use farlink_fec::erasure::{Cauchy, Workspace};
 ///
 /// let code = Cauchy::new(3, 2)?;
-/// let mut blocks = b"thequickbrownfox------".to_vec(); // no: five blocks of four bytes
-/// blocks.truncate(20);
+/// let mut blocks = b"three blocks".to_vec(); // of 4 bytes
+/// blocks.resize(5 * 4, 0); // and room for parity
 /// let sent = blocks[..12].to_vec();
 /// let (data, parity) = blocks.split_at_mut(12);
 /// code.encode(data, 4, parity)?;
@@ -43,7 +43,7 @@ const STRETCH: usize = 2048;
 pub struct Cauchy {
     k: usize,
     m: usize,
-    simd: Simd,
+    level: Level,
     /// Coefficient of parity block i and data block j at `j * m + i`, then padding.
     coefficients: Vec<u8>,
 }
@@ -51,13 +51,7 @@ pub struct Cauchy {
 /// Memory that a decoder works in; it grows to what the largest group needs and can be used for every code.
 #[derive(Clone, Debug, Default)]
 pub struct Workspace {
-    /// Numbers of the data blocks that arrived.
-    known: Vec<u8>,
-    /// Numbers of the data blocks that did not.
-    lost: Vec<u8>,
-    /// Numbers of the parity blocks that are used, as many.
-    parity: Vec<u8>,
-    /// Where the code has x of those parity blocks.
+    /// Where the code has x of the parity blocks that are used.
     x: Vec<u8>,
     /// Coefficients of those parity blocks, if they are not one after the other.
     coefficients: Vec<u8>,
@@ -86,7 +80,7 @@ impl Cauchy {
     /// # Panics
     /// If this machine lacks the level.
     pub fn with_simd(k: usize, m: usize, simd: Simd) -> Result<Cauchy, MdsError> {
-        assert!(simd <= Simd::best(), "this machine has no {simd:?}");
+        let level = Level::new(simd);
         if k == 0 || m == 0 {
             return Err(MdsError::Empty { k, m });
         }
@@ -98,7 +92,7 @@ impl Cauchy {
             coefficients.extend((0..m).map(|i| FIELD.inverse(x(i) ^ j as u8)));
         }
         coefficients.resize(k * m + PADDING, 0);
-        Ok(Cauchy { k, m, simd, coefficients })
+        Ok(Cauchy { k, m, level, coefficients })
     }
 
     /// Data blocks in a group.
@@ -129,7 +123,7 @@ impl Cauchy {
             start: None,
             len: block_bytes,
         };
-        product.write(self.simd, parity, blocks(self.m));
+        product.write(self.level, parity, blocks(self.m));
         Ok(())
     }
 
@@ -150,12 +144,16 @@ impl Cauchy {
         let (k, m) = (self.k, self.m);
         MdsError::check_length("blocks", blocks.len(), k + m, block_bytes)?;
         MdsError::check_lost(lost, k, m)?;
-        workspace.choose(lost, k);
-        let Workspace { known, lost, parity, x: xs, coefficients, inverse, partial } = workspace;
+        let (lost_data, lost_parity) = lost.split_at(k);
+        let (known, lost) = Numbers::sort(lost_data);
+        let (known, lost) = (known.get(), lost.get());
         let count = lost.len();
         if count == 0 {
             return Ok(());
         }
+        let (arrived, _) = Numbers::sort(lost_parity);
+        let parity = choose(arrived.get(), count);
+        let Workspace { x: xs, coefficients, inverse, partial } = workspace;
 
         // Rows of the code that are not adjacent are put next to each other.
         let first = parity[0] as usize;
@@ -172,7 +170,7 @@ impl Cauchy {
         xs.clear();
         xs.extend(parity.iter().map(|&i| x(i as usize)));
         grow(inverse, count * count + PADDING);
-        invert(self.simd, xs, lost, inverse, count);
+        invert(self.level, xs, lost, inverse, count);
 
         let stretch = block_bytes.min(STRETCH);
         grow(partial, count * stretch);
@@ -187,7 +185,7 @@ impl Cauchy {
                 len,
             };
             let partials = Blocks { first: 0, stride: stretch, which: &ALL[..count] };
-            of_lost.write(self.simd, partial, partials);
+            of_lost.write(self.level, partial, partials);
             let recovered = Product {
                 coefficients: inverse,
                 coefficient_stride: count,
@@ -196,31 +194,42 @@ impl Cauchy {
                 start: None,
                 len,
             };
-            recovered.write(self.simd, blocks, Blocks { first: offset, stride: block_bytes, which: lost });
+            recovered.write(self.level, blocks, Blocks { first: offset, stride: block_bytes, which: lost });
         }
         Ok(())
     }
 }
 
-impl Workspace {
-    /// Sorts the blocks, and chooses as many parity blocks as data blocks are lost: adjacent ones if there are.
-    fn choose(&mut self, lost: &[bool], k: usize) {
-        let (data, parity) = lost.split_at(k);
-        self.known.clear();
-        self.lost.clear();
-        for (j, &is_lost) in data.iter().enumerate() {
-            if is_lost { self.lost.push(j as u8) } else { self.known.push(j as u8) }
+/// Numbers of blocks, ascending.
+struct Numbers {
+    numbers: [u8; 256],
+    count: usize,
+}
+
+impl Numbers {
+    /// Numbers of the blocks that arrived, and of those that are lost: without a branch, since nothing predicts it.
+    fn sort(lost: &[bool]) -> (Numbers, Numbers) {
+        let none = || Numbers { numbers: [0; 256], count: 0 };
+        let (mut arrived, mut missing) = (none(), none());
+        for (number, &is_lost) in lost.iter().enumerate().take(256) {
+            // Whichever is not meant is overwritten by the next one.
+            arrived.numbers[arrived.count & 255] = number as u8;
+            missing.numbers[missing.count & 255] = number as u8;
+            arrived.count += usize::from(!is_lost);
+            missing.count += usize::from(is_lost);
         }
-        let count = self.lost.len();
-        self.parity.clear();
-        for (i, _) in parity.iter().enumerate().filter(|(_, is_lost)| !**is_lost) {
-            self.parity.push(i as u8);
-        }
-        let adjacent = self.parity.windows(count.max(1)).position(|run| (run[run.len() - 1] - run[0]) as usize + 1 == count);
-        let start = adjacent.unwrap_or(0);
-        self.parity.copy_within(start..start + count, 0);
-        self.parity.truncate(count);
+        (arrived, missing)
     }
+
+    fn get(&self) -> &[u8] {
+        &self.numbers[..self.count]
+    }
+}
+
+/// So many of the parity blocks: the first adjacent ones, if there are that many anywhere.
+fn choose(arrived: &[u8], count: usize) -> &[u8] {
+    let adjacent = arrived.windows(count).find(|run| (run[count - 1] - run[0]) as usize + 1 == count);
+    adjacent.unwrap_or(&arrived[..count])
 }
 
 /// The point of parity block i; that of a data block is its number.

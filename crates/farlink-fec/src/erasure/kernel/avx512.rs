@@ -18,20 +18,16 @@ pub(super) unsafe fn write(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>
     let quads = product.len.div_ceil(8);
     let by_lanes = rows.div_ceil(8) * (quads + 1);
     if (8..64).contains(&product.len) && by_lanes < rows {
-        for first in (0..rows).step_by(8) {
+        let mut first = 0;
+        while first < rows {
             // SAFETY: as for this function; the block length is 8 to 63 bytes; row `first` exists.
-            unsafe {
-                match quads {
-                    1 => lanes::<1>(product, dst, to, first),
-                    2 => lanes::<2>(product, dst, to, first),
-                    3 => lanes::<3>(product, dst, to, first),
-                    4 => lanes::<4>(product, dst, to, first),
-                    5 => lanes::<5>(product, dst, to, first),
-                    6 => lanes::<6>(product, dst, to, first),
-                    7 => lanes::<7>(product, dst, to, first),
-                    _ => lanes::<8>(product, dst, to, first),
+            first += unsafe {
+                if rows - first > 8 {
+                    lanes_of::<2>(product, dst, to, first)
+                } else {
+                    lanes_of::<1>(product, dst, to, first)
                 }
-            }
+            };
         }
         return;
     }
@@ -144,69 +140,106 @@ unsafe fn wide<const R: usize, const V: usize, const MASKED: bool>(
     }
 }
 
-/// Up to eight rows from `first` on, of blocks of `8 Q - 7` to `8 Q` bytes: vector q holds 8 bytes of each row. The last 8
-/// bytes overlap those before: what they write twice is the same.
+/// Up to `8 G` rows from `first` on; returns how many.
 ///
 /// # Safety
-/// As for [`write`]; blocks have 8 bytes at least and row `first` exists.
+/// As for [`lanes`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
+unsafe fn lanes_of<const G: usize>(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>, first: usize) -> usize {
+    // SAFETY: the caller's.
+    unsafe {
+        match product.len.div_ceil(8) {
+            1 => lanes::<G, 1>(product, dst, to, first),
+            2 => lanes::<G, 2>(product, dst, to, first),
+            3 => lanes::<G, 3>(product, dst, to, first),
+            4 => lanes::<G, 4>(product, dst, to, first),
+            5 => lanes::<G, 5>(product, dst, to, first),
+            6 => lanes::<G, 6>(product, dst, to, first),
+            7 => lanes::<G, 7>(product, dst, to, first),
+            _ => lanes::<G, 8>(product, dst, to, first),
+        }
+    }
+    8 * G
+}
+
+/// Up to `8 G` rows from `first` on, of blocks of `8 Q - 7` to `8 Q` bytes: a vector holds 8 bytes of each of eight rows.
+/// The last 8 bytes overlap those before: what they write twice is the same.
+///
+/// # Safety
+/// As for [`write`]; blocks have 8 bytes at least and more than `8 G - 8` rows exist from `first` on.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
-unsafe fn lanes<const Q: usize>(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>, first: usize) {
-    let rows = (to.which.len() - first).min(8);
+unsafe fn lanes<const G: usize, const Q: usize>(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>, first: usize) {
+    let rows = to.which.len() - first;
     let offset = |q: usize| if q + 1 == Q { product.len - 8 } else { 8 * q };
     let src = product.src.as_ptr();
+    let of_group = |group: usize| (rows - 8 * group).min(8);
+    let spread = _mm512_set_epi64(
+        0x0707070707070707,
+        0x0606060606060606,
+        0x0505050505050505,
+        0x0404040404040404,
+        0x0303030303030303,
+        0x0202020202020202,
+        0x0101010101010101,
+        0,
+    );
     // SAFETY: the caller's; eight coefficients can be read at any row because of the padding.
     unsafe {
-        let mut sums = [_mm512_setzero_si512(); Q];
+        let mut sums = [[_mm512_setzero_si512(); Q]; G];
         if let Some(start) = product.start {
-            for (q, sum) in sums.iter_mut().enumerate() {
-                let mut quads = [0i64; 8];
-                for (row, quad) in quads[..rows].iter_mut().enumerate() {
-                    *quad = src.add(start.at(first + row) + offset(q)).cast::<i64>().read_unaligned();
+            for (group, sums) in sums.iter_mut().enumerate() {
+                let mut quads = [[0i64; 8]; Q];
+                for row in 0..of_group(group) {
+                    let block = src.add(start.at(first + 8 * group + row));
+                    for (q, quads) in quads.iter_mut().enumerate() {
+                        quads[row] = block.add(offset(q)).cast::<i64>().read_unaligned();
+                    }
                 }
-                *sum = _mm512_loadu_epi64(quads.as_ptr());
+                *sums = quads.map(|quads| _mm512_loadu_epi64(quads.as_ptr()));
             }
         }
-        let spread = _mm512_set_epi64(
-            0x0707070707070707,
-            0x0606060606060606,
-            0x0505050505050505,
-            0x0404040404040404,
-            0x0303030303030303,
-            0x0202020202020202,
-            0x0101010101010101,
-            0,
-        );
-        let factors = |source: u8| {
+        // Each of a row's coefficients, eight times.
+        let factors = |source: u8| -> [__m512i; G] {
             let at = product.coefficients.as_ptr().add(source as usize * product.coefficient_stride + first);
-            _mm512_permutexvar_epi8(spread, _mm512_set1_epi64(at.cast::<i64>().read_unaligned()))
+            std::array::from_fn(|group| {
+                let eight = at.add(8 * group).cast::<i64>().read_unaligned();
+                _mm512_permutexvar_epi8(spread, _mm512_set1_epi64(eight))
+            })
         };
-        let load = |source: u8, q: usize| {
-            let at = product.from.first + source as usize * product.from.stride + offset(q);
-            _mm512_set1_epi64(src.add(at).cast::<i64>().read_unaligned())
-        };
+        let block = |source: u8| src.add(product.from.first + source as usize * product.from.stride);
+        let load = |block: *const u8, q: usize| _mm512_set1_epi64(block.add(offset(q)).cast::<i64>().read_unaligned());
         let mut pairs = product.from.which.chunks_exact(2);
         for pair in &mut pairs {
             let (c, d) = (factors(pair[0]), factors(pair[1]));
-            for (q, sum) in sums.iter_mut().enumerate() {
-                let (x, y) = (load(pair[0], q), load(pair[1], q));
-                *sum = add3(*sum, _mm512_gf2p8mul_epi8(x, c), _mm512_gf2p8mul_epi8(y, d));
+            let (a, b) = (block(pair[0]), block(pair[1]));
+            for q in 0..Q {
+                let (x, y) = (load(a, q), load(b, q));
+                for group in 0..G {
+                    let (cx, dy) = (_mm512_gf2p8mul_epi8(x, c[group]), _mm512_gf2p8mul_epi8(y, d[group]));
+                    sums[group][q] = add3(sums[group][q], cx, dy);
+                }
             }
         }
         for &source in pairs.remainder() {
             let c = factors(source);
-            for (q, sum) in sums.iter_mut().enumerate() {
-                *sum = _mm512_xor_si512(*sum, _mm512_gf2p8mul_epi8(load(source, q), c));
+            for q in 0..Q {
+                let x = load(block(source), q);
+                for group in 0..G {
+                    sums[group][q] = _mm512_xor_si512(sums[group][q], _mm512_gf2p8mul_epi8(x, c[group]));
+                }
             }
         }
-        let mut quads = [[0i64; 8]; Q];
-        for (quads, sum) in quads.iter_mut().zip(sums) {
-            _mm512_storeu_epi64(quads.as_mut_ptr(), sum);
-        }
-        for row in 0..rows {
-            let block = dst.as_mut_ptr().add(to.at(first + row));
-            for (q, quads) in quads.iter().enumerate() {
-                block.add(offset(q)).cast::<i64>().write_unaligned(quads[row]);
+        for (group, sums) in sums.iter().enumerate() {
+            let mut quads = [[0i64; 8]; Q];
+            for (quads, sum) in quads.iter_mut().zip(sums) {
+                _mm512_storeu_epi64(quads.as_mut_ptr(), *sum);
+            }
+            for row in 0..of_group(group) {
+                let block = dst.as_mut_ptr().add(to.at(first + 8 * group + row));
+                for (q, quads) in quads.iter().enumerate() {
+                    block.add(offset(q)).cast::<i64>().write_unaligned(quads[row]);
+                }
             }
         }
     }

@@ -14,7 +14,8 @@ use crate::simd::Simd;
 use std::sync::LazyLock;
 
 /// The field: that of AES, in which x86 multiplies (GFNI).
-pub(super) static FIELD: LazyLock<Field> = LazyLock::new(|| Field::new(AES).expect("the polynomial of AES is irreducible"));
+pub(super) static FIELD: LazyLock<Field> =
+    LazyLock::new(|| Field::new(AES).expect("the polynomial of AES is irreducible"));
 
 /// Products of each factor and all low nibbles, and all high ones.
 static NIBBLES: LazyLock<Box<[[[u8; 16]; 2]]>> =
@@ -34,6 +35,23 @@ pub(super) const ALL: [u8; 256] = {
 /// Rows are read eight coefficients at a time: what must follow the last coefficient.
 pub(super) const PADDING: usize = 8;
 
+/// A level of SIMD that this machine has: checked once, not in every call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Level(Simd);
+
+impl Level {
+    /// # Panics
+    /// If this machine lacks the level.
+    pub(super) fn new(simd: Simd) -> Level {
+        assert!(simd <= Simd::best(), "this machine has no {simd:?}");
+        Level(simd)
+    }
+
+    pub(super) fn simd(self) -> Simd {
+        self.0
+    }
+}
+
 /// Which blocks of a buffer: block b begins at `first + b * stride`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks<'a> {
@@ -50,7 +68,12 @@ impl Blocks<'_> {
 
     /// Where the last byte of the blocks' first `len` ends.
     fn end(&self, len: usize) -> usize {
-        self.which.iter().max().map_or(0, |&last| self.first + last as usize * self.stride + len)
+        if self.which.is_empty() { 0 } else { self.first + self.last() * self.stride + len }
+    }
+
+    /// The highest of the numbers.
+    fn last(&self) -> usize {
+        self.which.iter().fold(0, |last, &number| last.max(number)) as usize
     }
 }
 
@@ -72,9 +95,8 @@ impl Product<'_> {
     /// Writes one row to each of the blocks `to`.
     ///
     /// # Panics
-    /// If a block or a coefficient lies outside its buffer, there are fewer starts than rows, or this machine lacks the
-    /// level.
-    pub(super) fn write(&self, simd: Simd, dst: &mut [u8], to: Blocks<'_>) {
+    /// If a block or a coefficient lies outside its buffer, or there are fewer starts than rows.
+    pub(super) fn write(&self, level: Level, dst: &mut [u8], to: Blocks<'_>) {
         let rows = to.which.len();
         assert!(to.end(self.len) <= dst.len(), "the destination holds every row");
         assert!(self.from.end(self.len) <= self.src.len(), "the source holds every block");
@@ -82,9 +104,11 @@ impl Product<'_> {
             assert!(start.which.len() >= rows && start.end(self.len) <= self.src.len(), "each row has its start");
         }
         let last = self.from.which.iter().max().map_or(0, |&last| last as usize);
-        assert!(last * self.coefficient_stride + rows + PADDING <= self.coefficients.len(), "every coefficient is there");
-        assert!(simd <= Simd::best(), "this machine has no {simd:?}");
-        match simd {
+        assert!(
+            last * self.coefficient_stride + rows + PADDING <= self.coefficients.len(),
+            "every coefficient is there"
+        );
+        match level.0 {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the machine has this level; all blocks and coefficients lie inside their buffers.
             Simd::Avx512Gfni => unsafe { avx512::write(self, dst, to) },
