@@ -72,25 +72,22 @@ pub(super) unsafe fn step<V: Lanes>(
     unsafe {
         let (states, planes) = (trellis.states, trellis.planes());
         let mut least = V::splat(255);
-        let mut ahead = |state: usize, plane: V, bit: u32| {
-            let [zero, one] = trellis.branches[state];
-            let before = 2 * state & (states - 1);
-            let a = (*from.add(before)).add(*metrics.add(zero as usize));
-            let b = (*from.add(before + 1)).add(*metrics.add(one as usize));
-            let metric = a.min(b);
-            *to.add(state) = metric;
-            least = least.min(metric);
-            plane.mark_less(b, a, metric, V::splat(1 << bit))
-        };
-        if states <= 8 {
-            *decisions = (0..states).fold(V::splat(0), |plane, state| ahead(state, plane, state as u32));
-            return least;
-        }
+        // With eight states or fewer the one plane has them in order.
+        let (low, halves) = if states <= 8 { (states, 1) } else { (4, 2) };
         for at in 0..planes {
             let mut plane = V::splat(0);
-            for low in 0..4 {
-                plane = ahead(4 * at + low, plane, low as u32);
-                plane = ahead(4 * at + low + states / 2, plane, low as u32 + 4);
+            for half in 0..halves {
+                for i in 0..low {
+                    let state = 4 * at + i + half * states / 2;
+                    let before = 2 * state & (states - 1);
+                    let [zero, one] = *trellis.branches.get_unchecked(state);
+                    let a = (*from.add(before)).add(*metrics.add(zero as usize));
+                    let b = (*from.add(before + 1)).add(*metrics.add(one as usize));
+                    let metric = a.min(b);
+                    *to.add(state) = metric;
+                    least = least.min(metric);
+                    plane = plane.mark_less(b, a, metric, V::splat(1 << (i + 4 * half)));
+                }
             }
             *decisions.add(at) = plane;
         }
@@ -125,28 +122,29 @@ pub(super) unsafe fn two_steps<V: Lanes, const NORMALISE: bool>(
             let mut second = [V::splat(0); 2];
             for g in 0..4 {
                 let i = 4 * j + g;
-                // The branches of the butterfly into s and s + S/2: metric, complement, complement, metric.
-                let metric = |step: usize, state: usize| {
-                    let word = (*branches.add(state))[0] as usize;
-                    (*metrics[step].add(word), *metrics[step].add(all_ones - word))
-                };
+                let words = [
+                    (*branches.add(2 * i))[0] as usize,
+                    (*branches.add(2 * i + 1))[0] as usize,
+                    (*branches.add(i))[0] as usize,
+                    (*branches.add(i + quarter))[0] as usize,
+                ];
                 let low = 2 * (g as u32 % 2);
                 let plane = &mut first[g / 2];
                 let (a, b) = butterfly(
                     (*from.add(4 * i), *from.add(4 * i + 1)),
-                    metric(0, 2 * i),
+                    both(metrics[0], words[0], all_ones),
                     plane,
                     (low, low + 4),
                 );
                 let (c, d) = butterfly(
                     (*from.add(4 * i + 2), *from.add(4 * i + 3)),
-                    metric(0, 2 * i + 1),
+                    both(metrics[0], words[1], all_ones),
                     plane,
                     (low + 1, low + 5),
                 );
                 let g = g as u32;
-                let (w, y) = butterfly((a, c), metric(1, i), &mut second[0], (g, g + 4));
-                let (x, z) = butterfly((b, d), metric(1, i + quarter), &mut second[1], (g, g + 4));
+                let (w, y) = butterfly((a, c), both(metrics[1], words[2], all_ones), &mut second[0], (g, g + 4));
+                let (x, z) = butterfly((b, d), both(metrics[1], words[3], all_ones), &mut second[1], (g, g + 4));
                 *to.add(i) = w;
                 *to.add(i + quarter) = x;
                 *to.add(i + 2 * quarter) = y;
@@ -162,6 +160,13 @@ pub(super) unsafe fn two_steps<V: Lanes, const NORMALISE: bool>(
         }
         least
     }
+}
+
+/// The metric of an output and that of its complement.
+#[inline(always)]
+unsafe fn both<V: Lanes>(metrics: *const V, word: usize, all_ones: usize) -> (V, V) {
+    // SAFETY: the caller's.
+    unsafe { (*metrics.add(word), *metrics.add(all_ones - word)) }
 }
 
 /// Two states into two, with one metric and its complement; the decisions go to the given bits of `plane`.

@@ -46,6 +46,8 @@ impl Plan {
 pub(super) struct Group<V> {
     plan: Plan,
     metrics: [Vec<V>; 2],
+    /// Which of them are the newest.
+    now: usize,
     branches: [Vec<V>; 2],
     costs: Vec<V>,
     decisions: Vec<V>,
@@ -60,6 +62,7 @@ impl<V: Lanes> Group<V> {
         let stored = plan.stored_steps();
         Group {
             metrics: std::array::from_fn(|_| vec![zero; trellis.states]),
+            now: 0,
             branches: std::array::from_fn(|_| vec![zero; trellis.metrics()]),
             costs: vec![zero; 2 * trellis.outputs * CHUNK],
             decisions: vec![zero; stored * trellis.planes()],
@@ -84,6 +87,7 @@ impl<V: Lanes> Group<V> {
         // SAFETY: the caller's; buffers have the sizes that the functions ask for.
         unsafe {
             let far = V::splat(if self.plan.starts_in_zero { self.plan.trellis.unreachable } else { 0 });
+            self.now = 0;
             self.metrics[0].fill(far);
             self.metrics[0][0] = V::splat(0);
             let mut least = V::splat(0);
@@ -115,8 +119,7 @@ impl<V: Lanes> Group<V> {
                 let is_last = done == steps;
                 loop {
                     let burst = if is_last { end_byte - given } else { self.plan.burst_bytes() };
-                    if given == end_byte
-                        || !is_last && done < (8 * (given + burst)).saturating_add(self.plan.traceback)
+                    if given == end_byte || !is_last && done < (8 * (given + burst)).saturating_add(self.plan.traceback)
                     {
                         break;
                     }
@@ -135,6 +138,7 @@ impl<V: Lanes> Group<V> {
         }
     }
 
+    #[inline(always)]
     fn takes_pairs(&self) -> bool {
         let trellis = &self.plan.trellis;
         trellis.has_both_end_taps && trellis.words.is_none() && trellis.states >= 16
@@ -164,7 +168,8 @@ impl<V: Lanes> Group<V> {
                         V::gather16(|part| rest[part].as_ptr())
                     };
                 }
-                for (i, symbols) in transpose16(tile).into_iter().enumerate() {
+                let tile = transpose16(tile);
+                for (i, symbols) in tile.iter().enumerate() {
                     let (zero, one) = symbols.costs(&self.plan.quantiser);
                     self.costs[2 * (column + i)] = zero;
                     self.costs[2 * (column + i) + 1] = one;
@@ -179,12 +184,13 @@ impl<V: Lanes> Group<V> {
         // SAFETY: the caller's.
         unsafe {
             let trellis = &self.plan.trellis;
-            let [from, to] = &mut self.metrics;
             branch_metrics(trellis, costs, least, self.branches[0].as_mut_ptr());
-            let decisions = self.decisions[at * trellis.planes()..].as_mut_ptr();
-            let least = step(trellis, from.as_ptr(), to.as_mut_ptr(), self.branches[0].as_ptr(), decisions);
-            std::mem::swap(from, to);
-            least
+            let planes = trellis.planes();
+            let decisions = self.decisions[at * planes..(at + 1) * planes].as_mut_ptr();
+            let from = self.metrics[self.now].as_ptr();
+            self.now ^= 1;
+            let to = self.metrics[self.now].as_mut_ptr();
+            step(trellis, from, to, self.branches[0].as_ptr(), decisions)
         }
     }
 
@@ -194,23 +200,17 @@ impl<V: Lanes> Group<V> {
         // SAFETY: the caller's.
         unsafe {
             let trellis = &self.plan.trellis;
-            let [from, to] = &mut self.metrics;
-            let [first, second] = &mut self.branches;
-            branch_metrics(trellis, costs, least, first.as_mut_ptr());
-            branch_metrics(trellis, costs.add(2 * trellis.outputs), V::splat(0), second.as_mut_ptr());
+            let first = self.branches[0].as_mut_ptr();
+            let second = self.branches[1].as_mut_ptr();
+            branch_metrics(trellis, costs, least, first);
+            branch_metrics(trellis, costs.add(2 * trellis.outputs), V::splat(0), second);
             let planes = trellis.planes();
             let decisions = self.decisions[at * planes..(at + 2) * planes].as_mut_ptr();
-            let metrics = [first.as_ptr(), second.as_ptr()];
-            let to_first = to.as_mut_ptr();
-            let least = two_steps::<V, NORMALISE>(
-                trellis,
-                from.as_ptr(),
-                to_first,
-                metrics,
-                [decisions, decisions.add(planes)],
-            );
-            std::mem::swap(from, to);
-            least
+            let from = self.metrics[self.now].as_ptr();
+            self.now ^= 1;
+            let to = self.metrics[self.now].as_mut_ptr();
+            let decisions = [decisions, decisions.add(planes)];
+            two_steps::<V, NORMALISE>(trellis, from, to, [first.cast_const(), second], decisions)
         }
     }
 
@@ -221,7 +221,7 @@ impl<V: Lanes> Group<V> {
         let known = trellis.constraint_length - 1 - done;
         // SAFETY: the caller's.
         let far = unsafe { V::splat(trellis.unreachable).add(least) };
-        for (state, metric) in self.metrics[0].iter_mut().enumerate() {
+        for (state, metric) in self.metrics[self.now].iter_mut().enumerate() {
             if state % (1 << known) != 0 {
                 *metric = far;
             }
@@ -232,7 +232,7 @@ impl<V: Lanes> Group<V> {
     #[inline(always)]
     unsafe fn trace_back(&mut self, window: Window, from_zero: bool) {
         let trellis = &self.plan.trellis;
-        let metrics = self.metrics[0].as_ptr();
+        let metrics = self.metrics[self.now].as_ptr();
         let (decisions, bytes) = (self.decisions.as_ptr(), self.bytes.as_mut_ptr());
         // SAFETY: the caller's.
         unsafe {
@@ -265,8 +265,12 @@ impl<V: Lanes> Group<V> {
         unsafe {
             for column in (0..count).step_by(16) {
                 let wide = (count - column).min(16);
-                let tile = std::array::from_fn(|i| self.bytes[column + i].reverse_bits());
-                for (i, vector) in transpose16(tile).into_iter().enumerate() {
+                let mut tile = [V::splat(0); 16];
+                for (i, bytes) in tile.iter_mut().enumerate() {
+                    *bytes = self.bytes[column + i].reverse_bits();
+                }
+                let tile = transpose16(tile);
+                for (i, vector) in tile.iter().enumerate() {
                     for (part, bytes) in vector.parts()[..V::LANES / 16].iter().enumerate() {
                         let row = 16 * part + i;
                         let begin = row * row_bytes + at + column;

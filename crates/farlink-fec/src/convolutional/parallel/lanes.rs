@@ -88,16 +88,18 @@ pub(super) unsafe fn transpose16<V: Lanes>(mut rows: [V; 16]) -> [V; 16] {
 #[repr(C, align(16))]
 pub(super) struct Portable([u8; 16]);
 
-impl Portable {
-    #[inline(always)]
-    fn map(self, f: impl Fn(u8) -> u8) -> Portable {
-        Portable(std::array::from_fn(|i| f(self.0[i])))
-    }
-
-    #[inline(always)]
-    fn zip(self, other: Portable, f: impl Fn(u8, u8) -> u8) -> Portable {
-        Portable(std::array::from_fn(|i| f(self.0[i], other.0[i])))
-    }
+/// A vector from an expression of each place. A loop in place, not a closure: this has to be inlined whole to become
+/// vector instructions.
+macro_rules! each {
+    ($i:ident => $byte:expr) => {{
+        let mut bytes = [0u8; 16];
+        let mut $i = 0;
+        while $i < 16 {
+            bytes[$i] = $byte;
+            $i += 1;
+        }
+        Portable(bytes)
+    }};
 }
 
 impl Lanes for Portable {
@@ -110,79 +112,76 @@ impl Lanes for Portable {
 
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
-        self.zip(other, u8::wrapping_add)
+        each!(i => self.0[i].wrapping_add(other.0[i]))
     }
 
     #[inline(always)]
     unsafe fn sub(self, other: Self) -> Self {
-        self.zip(other, u8::wrapping_sub)
+        each!(i => self.0[i].wrapping_sub(other.0[i]))
     }
 
     #[inline(always)]
     unsafe fn min(self, other: Self) -> Self {
-        self.zip(other, u8::min)
+        each!(i => if self.0[i] < other.0[i] { self.0[i] } else { other.0[i] })
     }
 
     #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
-        self.zip(other, |a, b| a & b)
+        each!(i => self.0[i] & other.0[i])
     }
 
     #[inline(always)]
     unsafe fn mark_less(self, _b: Self, a: Self, min: Self, bit: Self) -> Self {
-        let less = min.zip(a, |min, a| if min == a { 0 } else { 0xff });
-        self.zip(less.zip(bit, |less, bit| less & bit), |acc, bit| acc | bit)
+        let less = each!(i => if min.0[i] == a.0[i] { 0 } else { 0xff });
+        each!(i => self.0[i] | less.0[i] & bit.0[i])
     }
 
     #[inline(always)]
     unsafe fn select_less(_b: Self, a: Self, min: Self, yes: Self, no: Self) -> Self {
-        let less = min.zip(a, |min, a| if min == a { 0 } else { 0xff });
-        Portable(std::array::from_fn(|i| yes.0[i] & less.0[i] | no.0[i] & !less.0[i]))
+        let less = each!(i => if min.0[i] == a.0[i] { 0 } else { 0xff });
+        each!(i => yes.0[i] & less.0[i] | no.0[i] & !less.0[i])
     }
 
     #[inline(always)]
     unsafe fn select_bit<const BIT: u32>(self, zero: Self, one: Self) -> Self {
-        let mask = self.map(|byte| (byte >> BIT & 1).wrapping_neg());
-        Portable(std::array::from_fn(|i| one.0[i] & mask.0[i] | zero.0[i] & !mask.0[i]))
+        let mask = each!(i => (self.0[i] >> BIT & 1).wrapping_neg());
+        each!(i => one.0[i] & mask.0[i] | zero.0[i] & !mask.0[i])
     }
 
     #[inline(always)]
     unsafe fn bit_of_low_two(self) -> Self {
         // Without a shift by a variable count, which SSE2 does not have.
-        self.map(|byte| {
-            let low = if byte & 1 == 0 { 0x11 } else { 0x22 };
-            if byte & 2 == 0 { low } else { low << 2 }
-        })
+        let low = each!(i => if self.0[i] & 1 == 0 { 0x11 } else { 0x22 });
+        each!(i => if self.0[i] & 2 == 0 { low.0[i] } else { low.0[i] << 2 })
     }
 
     #[inline(always)]
     unsafe fn append(self, byte: Self, mask: Self) -> Self {
-        let bits = byte.zip(mask, |byte, mask| if byte & mask == 0 { 0 } else { 1 });
-        self.zip(bits, |value, bit| value.wrapping_add(value) | bit)
+        let bits = each!(i => if byte.0[i] & mask.0[i] == 0 { 0 } else { 1 });
+        each!(i => self.0[i].wrapping_add(self.0[i]) | bits.0[i])
     }
 
     #[inline(always)]
     unsafe fn reverse_bits(self) -> Self {
-        self.map(u8::reverse_bits)
+        each!(i => self.0[i].reverse_bits())
     }
 
     #[inline(always)]
     unsafe fn costs(self, quantiser: &Quantiser) -> (Self, Self) {
-        let cost = self.map(|symbol| {
-            let size = u16::from(symbol.cast_signed().unsigned_abs().min(quantiser.full_scale));
-            // At most 127 * 255 * 128 / 127 + 64 < 2^16.
-            (size.wrapping_mul(quantiser.scale as u16).wrapping_add(64) >> 7) as u8
-        });
-        let zero = self.zip(cost, |symbol, cost| if symbol.cast_signed() < 0 { cost } else { 0 });
-        (zero, cost.zip(zero, |cost, zero| cost ^ zero))
+        let size = each!(i => self.0[i].cast_signed().unsigned_abs().min(quantiser.full_scale));
+        // At most 127 * 255 * 128 / 127 + 64 < 2^16.
+        let scale = quantiser.scale as u16;
+        let cost = each!(i => (u16::from(size.0[i]).wrapping_mul(scale).wrapping_add(64) >> 7) as u8);
+        let zero = each!(i => if self.0[i].cast_signed() < 0 { cost.0[i] } else { 0 });
+        (zero, each!(i => cost.0[i] ^ zero.0[i]))
     }
 
     #[inline(always)]
     unsafe fn interleave(self, other: Self) -> (Self, Self) {
-        let half = |from: usize| {
-            Portable(std::array::from_fn(|i| if i % 2 == 0 { self.0[from + i / 2] } else { other.0[from + i / 2] }))
-        };
-        (half(0), half(8))
+        (
+            each!(i => if i % 2 == 0 { self.0[i / 2] } else { other.0[i / 2] }),
+            each!(i => if i % 2 == 0 { self.0[8 + i / 2] } else { other.0[8 + i / 2] }),
+        )
     }
 
     #[inline(always)]

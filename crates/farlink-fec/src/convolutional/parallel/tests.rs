@@ -43,15 +43,6 @@ fn random_bits(rng: &mut Pcg64Mcg, count: usize) -> Vec<bool> {
     (0..count).map(|_| rng.next_u64() >> 63 == 1).collect()
 }
 
-fn uniform(rng: &mut Pcg64Mcg) -> f64 {
-    ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-}
-
-fn normal(rng: &mut Pcg64Mcg) -> f64 {
-    (-2.0 * uniform(rng).ln()).sqrt() * (std::f64::consts::TAU * uniform(rng)).cos()
-}
-
-/// All the settings that each level of SIMD is tried in.
 fn decode_with(
     code: &Code,
     ending: Ending,
@@ -114,4 +105,169 @@ fn noise_free_frames_decode_at_every_level_and_scale() {
             }
         }
     }
+}
+
+/// Symbols of any kind: noise, extremes only, few levels, erasures among them.
+fn symbols_of_kind(rng: &mut Pcg64Mcg, kind: u8, count: usize) -> Vec<Soft> {
+    (0..count)
+        .map(|_| {
+            let random = rng.next_u64();
+            match kind {
+                0 => (random >> 56) as u8 as Soft,
+                1 => [Soft::MIN, Soft::MAX][(random >> 63) as usize],
+                2 => [-1, 0, 1, 0][(random >> 62) as usize],
+                3 => Soft::MIN,
+                4 => 0,
+                // Long stretches of one sign, now and then turned: metrics far apart.
+                _ => {
+                    if random >> 58 == 0 {
+                        Soft::MIN
+                    } else {
+                        Soft::MAX
+                    }
+                }
+            }
+        })
+        .collect()
+}
+
+/// The least cost of any path, with metrics that cannot overflow.
+fn least_cost(code: &Code, ending: Ending, costs: &[[u32; 2]]) -> u32 {
+    let states = code.states();
+    let mut metrics = vec![u32::MAX / 2; states];
+    metrics[0] = 0;
+    for step in costs.chunks_exact(code.outputs()) {
+        let mut next = vec![u32::MAX; states];
+        for window in 0..2 * states {
+            let output = code.output(window as u32);
+            let branch: u32 = step.iter().enumerate().map(|(j, cost)| cost[(output >> j & 1) as usize]).sum();
+            let target = &mut next[window / 2];
+            *target = (*target).min(metrics[window % states].saturating_add(branch));
+        }
+        metrics = next;
+    }
+    if ending == Ending::Terminated { metrics[0] } else { metrics.into_iter().min().unwrap() }
+}
+
+prop_compose! {
+    fn any_code(largest: u32)(constraint_length in 3..=largest)
+        (generators in prop::collection::vec(1..1u32 << constraint_length, 1..=4),
+         end_taps in any::<bool>(), constraint_length in Just(constraint_length)) -> Code {
+        let taps = if end_taps { 1 | 1 << (constraint_length - 1) } else { 0 };
+        let generators: Vec<u32> = generators.into_iter().map(|generator| generator | taps).collect();
+        Code::new(constraint_length, &generators).unwrap()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_level_gives_the_same_bits(
+        code in any_code(13), ending in prop::sample::select(&ENDINGS[..]), data_bits in 1usize..150,
+        frames in 1usize..70, kind in 0u8..6, full_scale in 1u8..=127, seed: u64,
+    ) {
+        let mut rng = Pcg64Mcg::new(u128::from(seed));
+        let frame = ending.steps(data_bits, code.constraint_length()) * code.outputs();
+        let symbols = symbols_of_kind(&mut rng, kind, frames * frame);
+        let decision = Decision::SoftUpTo(full_scale);
+        let portable = decode_with(&code, ending, data_bits, decision, Simd::Portable, &symbols);
+        for simd in Simd::available() {
+            prop_assert_eq!(&decode_with(&code, ending, data_bits, decision, simd, &symbols), &portable);
+        }
+    }
+
+    #[test]
+    fn every_level_gives_the_same_bits_of_a_stream(code in any_code(8), bits in 1usize..20_000, kind in 0u8..6, seed: u64) {
+        let mut rng = Pcg64Mcg::new(u128::from(seed));
+        let symbols = symbols_of_kind(&mut rng, kind, bits * code.outputs());
+        let decode = |simd| {
+            let mut data = vec![0; bytes_for(bits)];
+            StreamDecoder::new(&code, Decision::Soft, simd).unwrap().decode(&symbols, &mut data).unwrap();
+            data
+        };
+        let portable = decode(Simd::Portable);
+        for simd in Simd::available() {
+            prop_assert_eq!(&decode(simd), &portable);
+        }
+    }
+
+    /// No 8-bit metric ever overflows, whatever the symbols: the path found costs as little as the best one.
+    #[test]
+    fn with_the_whole_frame_to_trace_back_decoding_is_maximum_likelihood(
+        code in any_code(9), terminated: bool, data_bits in 1usize..700, kind in 0u8..6, full_scale in 1u8..=127, seed: u64,
+    ) {
+        let ending = if terminated { Ending::Terminated } else { Ending::Truncated };
+        let mut rng = Pcg64Mcg::new(u128::from(seed));
+        let mut decoder =
+            FrameDecoder::new(&code, ending, data_bits, Decision::SoftUpTo(full_scale), Simd::best()).unwrap();
+        decoder = decoder.with_traceback(usize::MAX);
+        let symbols = symbols_of_kind(&mut rng, kind, decoder.frame_symbols());
+        let mut data = vec![0; bytes_for(data_bits)];
+        decoder.decode(&symbols, &mut data).unwrap();
+
+        let quantiser = Quantiser::new(full_scale, decoder.largest_cost());
+        let costs: Vec<[u32; 2]> = symbols.iter().map(|&symbol| {
+            let cost = u32::from(quantiser.table[usize::from(symbol.unsigned_abs().min(127))]);
+            if symbol < 0 { [cost, 0] } else { [0, cost] }
+        }).collect();
+        let bits: Vec<bool> = (0..data_bits).map(|at| bits::get(&data, at)).collect();
+        let found: u32 = encode(&code, ending, &bits).iter().zip(&costs).map(|(&bit, cost)| cost[usize::from(bit)]).sum();
+        prop_assert_eq!(found, least_cost(&code, ending, &costs));
+    }
+}
+
+#[test]
+fn a_full_scale_symbol_has_the_largest_cost_and_none_the_opposite() {
+    for largest in [1, 10, 15, 63] {
+        for full_scale in [1, 2, 50, 127] {
+            let quantiser = Quantiser::new(full_scale, largest);
+            assert_eq!(quantiser.table[0], 0);
+            assert_eq!(quantiser.table[usize::from(full_scale)], largest);
+            assert_eq!(quantiser.table[127], largest);
+            assert!(quantiser.table.is_sorted());
+        }
+    }
+}
+
+#[test]
+fn the_usual_code_has_many_levels() {
+    let decoder = |code| FrameDecoder::new(&code, Ending::Truncated, 1, Decision::Soft, Simd::Portable).unwrap();
+    assert!(decoder(code(7, &["171", "133"])).largest_cost() >= 15);
+    assert!(decoder(code(7, &["171", "165", "133"])).largest_cost() >= 8);
+}
+
+/// A stream of several blocks with errors that are far apart decodes to what was sent.
+#[test]
+fn a_stream_with_scattered_errors_decodes() {
+    let mut rng = Pcg64Mcg::new(3);
+    let code = code(7, &["171", "133"]);
+    for bits in [1, 100, 2048, 150_001] {
+        let sent = random_bits(&mut rng, bits);
+        let mut symbols: Vec<Soft> =
+            encode(&code, Ending::Truncated, &sent).into_iter().map(|bit| if bit { -1 } else { 1 }).collect();
+        for at in (0..symbols.len().saturating_sub(40)).step_by(97) {
+            symbols[at] = -symbols[at];
+        }
+        for simd in Simd::available() {
+            let mut data = vec![0xff; bytes_for(bits)];
+            StreamDecoder::new(&code, Decision::Hard, simd).unwrap().decode(&symbols, &mut data).unwrap();
+            assert_eq!(data, pack(&sent), "{bits} bits");
+        }
+    }
+}
+
+#[test]
+fn sizes_that_do_not_fit_are_errors() {
+    let code = code(7, &["171", "133"]);
+    let mut decoder = FrameDecoder::new(&code, Ending::Terminated, 10, Decision::Soft, Simd::best()).unwrap();
+    assert_eq!(decoder.decode(&[1; 33], &mut [0; 2]), Err(ParallelError::Symbols { symbols: 33, frame: 32 }));
+    assert_eq!(decoder.decode(&[1; 64], &mut [0; 2]), Err(ParallelError::Data { given: 2, needed: 4 }));
+    assert_eq!(decoder.decode(&[], &mut []), Ok(()));
+    let mut decoder = StreamDecoder::new(&code, Decision::Soft, Simd::best()).unwrap();
+    assert_eq!(decoder.decode(&[1; 33], &mut [0; 2]), Err(ParallelError::Symbols { symbols: 33, frame: 2 }));
+    assert_eq!(decoder.decode(&[1; 34], &mut [0; 2]), Err(ParallelError::Data { given: 2, needed: 3 }));
+    let many = Code::new(15, &[0x7fff; 32]).unwrap();
+    let error = StreamDecoder::new(&many, Decision::Soft, Simd::best()).unwrap_err();
+    assert_eq!(error, ParallelError::Outputs { outputs: 32, constraint_length: 15 });
 }

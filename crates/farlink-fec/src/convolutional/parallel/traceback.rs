@@ -82,18 +82,13 @@ unsafe fn before<V: Lanes, const K: usize>(register: V, planes: *const V) -> V {
     // SAFETY: the caller's.
     unsafe {
         // Bits 2 and up choose the plane.
-        let at = |i: usize| *planes.add(i);
-        let two = |i: usize| register.select_bit::<2>(at(i), at(i + 1));
-        let four = |i: usize| register.select_bit::<3>(two(i), two(i + 2));
-        let eight = |i: usize| register.select_bit::<4>(four(i), four(i + 4));
-        let sixteen = |i: usize| register.select_bit::<5>(eight(i), eight(i + 8));
         let decisions = match K {
-            3 | 4 => at(0),
-            5 => two(0),
-            6 => four(0),
-            7 => eight(0),
-            8 => sixteen(0),
-            _ => register.select_bit::<6>(sixteen(0), sixteen(16)),
+            3 | 4 => *planes,
+            5 => of_two(register, planes),
+            6 => of_four(register, planes),
+            7 => of_eight(register, planes),
+            8 => of_sixteen(register, planes),
+            _ => register.select_bit::<6>(of_sixteen(register, planes), of_sixteen(register, planes.add(16))),
         };
         let (low, high) = (V::splat(0x0f), V::splat(0xf0));
         let half = match K {
@@ -107,6 +102,32 @@ unsafe fn before<V: Lanes, const K: usize>(register: V, planes: *const V) -> V {
         };
         register.append(decisions, register.bit_of_low_two().and(half))
     }
+}
+
+/// The plane that bit 2 chooses, of two; below, that bits 2 and up choose of more. No closures: they would be compiled
+/// without the instructions.
+#[inline(always)]
+unsafe fn of_two<V: Lanes>(register: V, planes: *const V) -> V {
+    // SAFETY: the caller's.
+    unsafe { register.select_bit::<2>(*planes, *planes.add(1)) }
+}
+
+#[inline(always)]
+unsafe fn of_four<V: Lanes>(register: V, planes: *const V) -> V {
+    // SAFETY: the caller's.
+    unsafe { register.select_bit::<3>(of_two(register, planes), of_two(register, planes.add(2))) }
+}
+
+#[inline(always)]
+unsafe fn of_eight<V: Lanes>(register: V, planes: *const V) -> V {
+    // SAFETY: the caller's.
+    unsafe { register.select_bit::<4>(of_four(register, planes), of_four(register, planes.add(4))) }
+}
+
+#[inline(always)]
+unsafe fn of_sixteen<V: Lanes>(register: V, planes: *const V) -> V {
+    // SAFETY: the caller's.
+    unsafe { register.select_bit::<5>(of_eight(register, planes), of_eight(register, planes.add(8))) }
 }
 
 /// Every byte shifted right.

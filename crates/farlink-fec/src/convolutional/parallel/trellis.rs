@@ -71,13 +71,18 @@ impl Trellis {
     }
 
     /// Bytes of decisions for one step, each of eight states.
+    #[inline(always)]
     pub(super) fn planes(&self) -> usize {
         (self.states / 8).max(1)
     }
 
     /// Branch metrics of one step.
+    #[inline(always)]
     pub(super) fn metrics(&self) -> usize {
-        self.words.as_ref().map_or(1 << self.outputs, Vec::len)
+        match &self.words {
+            Some(words) => words.len(),
+            None => 1 << self.outputs,
+        }
     }
 }
 
