@@ -29,10 +29,10 @@ pub enum FieldError {
 pub struct Field {
     polynomial: u16,
     generator: u8,
-    /// Powers of the generator, twice over, so that a sum of two logarithms needs no reduction.
-    exp: [u8; 510],
-    /// Logarithms; that of 0 means nothing.
-    log: [u8; 256],
+    /// Powers of the generator, twice over, so that a sum of two logarithms needs no reduction; then zeros.
+    exp: [u8; 1024],
+    /// Logarithms; that of 0 is such that any sum with it meets the zeros, which spares products a branch.
+    log: [u16; 256],
 }
 
 impl Field {
@@ -50,7 +50,7 @@ impl Field {
 
     /// The field with a given generator, if its powers are 255 different elements.
     fn of(polynomial: u16, generator: u8) -> Option<Field> {
-        let mut field = Field { polynomial, generator, exp: [0; 510], log: [0; 256] };
+        let mut field = Field { polynomial, generator, exp: [0; 1024], log: [510; 256] };
         let mut power = 1u8;
         for at in 0..255 {
             if power == 0 || (at > 0 && power == 1) {
@@ -58,7 +58,7 @@ impl Field {
             }
             field.exp[at] = power;
             field.exp[at + 255] = power;
-            field.log[power as usize] = at as u8;
+            field.log[power as usize] = at as u16;
             power = product(polynomial, power, generator);
         }
         (power == 1).then_some(field)
@@ -77,7 +77,8 @@ impl Field {
     /// a b.
     #[inline]
     pub fn multiply(&self, a: u8, b: u8) -> u8 {
-        if a == 0 || b == 0 { 0 } else { self.exp[self.log[a as usize] as usize + self.log[b as usize] as usize] }
+        // Both logarithms are at most 510: the mask only tells the compiler.
+        self.exp[(self.log[a as usize] + self.log[b as usize]) as usize & 1023]
     }
 
     /// 1/a; that of 0 is given as 0, as in AES.
@@ -95,7 +96,7 @@ impl Field {
     /// Logarithm to the base of the generator, 0 to 254; 0 has none.
     #[inline]
     pub fn log(&self, a: u8) -> Option<u8> {
-        (a != 0).then(|| self.log[a as usize])
+        (a != 0).then(|| self.log[a as usize] as u8)
     }
 
     /// Adds c times a string of elements to another: `dst[i] += c src[i]`.

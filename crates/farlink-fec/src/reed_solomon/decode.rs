@@ -72,11 +72,12 @@ impl Code {
         if locator.len() - 1 > left + erasures.len() || wrong.len() != locator.len() - 1 {
             return Err(give_up);
         }
-        for (&position, magnitude) in wrong.iter().zip(self.magnitudes(&syndromes, &locator, &wrong)) {
-            received[position] ^= magnitude;
-        }
-        if self.syndromes(&received).iter().any(|&s| s != 0) {
+        let magnitudes = self.magnitudes(&syndromes, &locator, &wrong);
+        if self.syndromes_of(&wrong, &magnitudes) != syndromes {
             return Err(give_up);
+        }
+        for (&position, magnitude) in wrong.iter().zip(magnitudes) {
+            received[position] ^= magnitude;
         }
 
         if let Some((_, to_dual)) = self.basis {
@@ -107,8 +108,24 @@ impl Code {
 
     /// The received polynomial at the roots of the generator, by Horner's rule.
     fn syndromes(&self, received: &[u8]) -> Vec<u8> {
-        let at = |root| received.iter().fold(0, |sum, &symbol| self.field.multiply(sum, root) ^ symbol);
-        (0..self.parity_symbols()).map(|j| at(self.root(j))).collect()
+        let mut syndromes = vec![0; self.parity_symbols()];
+        // All chains side by side: each waits for its table.
+        for &symbol in received {
+            for (sum, times_root) in syndromes.iter_mut().zip(&self.times_roots) {
+                *sum = times_root[*sum as usize] ^ symbol;
+            }
+        }
+        syndromes
+    }
+
+    /// Syndromes of an error pattern alone.
+    fn syndromes_of(&self, wrong: &[usize], magnitudes: &[u8]) -> Vec<u8> {
+        let term = |j: usize, position: usize, magnitude: u8| {
+            let power = (self.n - 1 - position) * (self.parameters.first_root as usize + j);
+            self.field.multiply(magnitude, self.power(power))
+        };
+        let sum = |j| wrong.iter().zip(magnitudes).fold(0, |sum, (&at, &magnitude)| sum ^ term(j, at, magnitude));
+        (0..self.parity_symbols()).map(sum).collect()
     }
 
     /// The polynomial whose roots are the inverse locators of the wrong symbols, lowest coefficient first, without
@@ -149,8 +166,14 @@ impl Code {
 
     /// Positions in the word at whose inverse locators the polynomial is zero.
     fn roots(&self, locator: &[u8]) -> Vec<usize> {
-        let is_root = |&position: &usize| self.evaluate(locator, self.inverse_locator(position)) == 0;
-        (0..self.n).filter(is_root).collect()
+        let inverse_locators: Vec<u8> = (0..self.n).map(|position| self.inverse_locator(position)).collect();
+        let mut values = vec![0; self.n];
+        for &coefficient in locator.iter().rev() {
+            for (value, &x) in values.iter_mut().zip(&inverse_locators) {
+                *value = self.field.multiply(*value, x) ^ coefficient;
+            }
+        }
+        (0..self.n).filter(|&position| values[position] == 0).collect()
     }
 
     /// What to add at each wrong position: X^(1-f) evaluator(1/X) / locator'(1/X) (Forney 1965).

@@ -21,7 +21,7 @@ pub struct Interleaved {
     code: Code,
     encoder: BatchEncoder,
     decoder: BatchDecoder,
-    /// A block's words, one after the other.
+    /// The words of all blocks in work, one after the other.
     words: Vec<u8>,
 }
 
@@ -39,7 +39,7 @@ impl Interleaved {
             code: code.clone(),
             encoder: BatchEncoder::new(code, simd),
             decoder: BatchDecoder::new(code, simd),
-            words: vec![0; code.n() * depth],
+            words: Vec::new(),
         })
     }
 
@@ -50,42 +50,52 @@ impl Interleaved {
 
     /// Bytes of a block.
     pub fn block_bytes(&self) -> usize {
-        self.words.len()
+        self.code.n() * self.depth
     }
 
-    /// Fills in the parity behind the data of a block.
+    /// Fills in the parity behind the data of each of some blocks, one after the other.
     ///
     /// # Panics
-    /// If the block has another length.
-    pub fn encode(&mut self, block: &mut [u8]) {
-        self.gather(block);
+    /// If the blocks are not whole.
+    pub fn encode(&mut self, blocks: &mut [u8]) {
+        self.gather(blocks);
         self.encoder.encode(&mut self.words);
-        self.scatter(block);
+        self.scatter(blocks);
     }
 
-    /// Corrects a block in place and says for each of its words what became of it.
+    /// Corrects blocks in place and says for each of their words, block by block, what became of it. Many blocks in one
+    /// call fill the lanes better than one.
     ///
     /// # Panics
-    /// If the block has another length or there is not one outcome per word.
-    pub fn decode(&mut self, block: &mut [u8], outcomes: &mut [Outcome]) {
-        self.gather(block);
+    /// If the blocks are not whole or there is not one outcome per word.
+    pub fn decode(&mut self, blocks: &mut [u8], outcomes: &mut [Outcome]) {
+        self.gather(blocks);
         self.decoder.decode(&mut self.words, outcomes);
-        self.scatter(block);
+        self.scatter(blocks);
     }
 
-    fn gather(&mut self, block: &[u8]) {
-        assert_eq!(block.len(), self.words.len(), "bytes of a block of {} words", self.depth);
-        for (word, symbols) in self.words.chunks_exact_mut(self.code.n()).enumerate() {
-            for (symbol, &sent) in symbols.iter_mut().zip(block[word..].iter().step_by(self.depth)) {
-                *symbol = sent;
+    /// Symbols of the blocks to their words.
+    fn gather(&mut self, blocks: &[u8]) {
+        let (depth, block_bytes) = (self.depth, self.block_bytes());
+        assert!(blocks.len().is_multiple_of(block_bytes), "{} bytes are not blocks of {block_bytes}", blocks.len());
+        self.words.resize(blocks.len(), 0);
+        for (words, block) in self.words.chunks_exact_mut(block_bytes).zip(blocks.chunks_exact(block_bytes)) {
+            for (word, symbols) in words.chunks_exact_mut(self.code.n()).enumerate() {
+                for (symbol, &sent) in symbols.iter_mut().zip(block[word..].iter().step_by(depth)) {
+                    *symbol = sent;
+                }
             }
         }
     }
 
-    fn scatter(&self, block: &mut [u8]) {
-        for (word, symbols) in self.words.chunks_exact(self.code.n()).enumerate() {
-            for (&symbol, sent) in symbols.iter().zip(block[word..].iter_mut().step_by(self.depth)) {
-                *sent = symbol;
+    /// Symbols of the words to their blocks.
+    fn scatter(&self, blocks: &mut [u8]) {
+        let (depth, block_bytes) = (self.depth, self.block_bytes());
+        for (words, block) in self.words.chunks_exact(block_bytes).zip(blocks.chunks_exact_mut(block_bytes)) {
+            for (word, symbols) in words.chunks_exact(self.code.n()).enumerate() {
+                for (&symbol, sent) in symbols.iter().zip(block[word..].iter_mut().step_by(depth)) {
+                    *sent = symbol;
+                }
             }
         }
     }

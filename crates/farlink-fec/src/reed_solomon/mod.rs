@@ -97,8 +97,10 @@ pub struct Code {
     k: usize,
     parameters: Parameters,
     field: Field,
-    /// Coefficients of the generator polynomial, highest first, without the leading 1.
-    generator: Vec<u8>,
+    /// All multiples of the generator polynomial, n - k coefficients each, highest first, without the leading one.
+    multiples: Vec<u8>,
+    /// Products of all elements with each root.
+    times_roots: Vec<[u8; 256]>,
     /// From symbols as sent to the conventional basis, and back.
     basis: Option<(Linear, Linear)>,
 }
@@ -133,8 +135,13 @@ impl Code {
                 Some((to_dual.inverse().ok_or(CodeError::NoDualBasis(parameters.polynomial))?, to_dual))
             }
         };
-        let mut code = Code { n, k, parameters, field, generator: Vec::new(), basis };
-        code.generator = code.generator_polynomial();
+        let mut code = Code { n, k, parameters, field, multiples: Vec::new(), times_roots: Vec::new(), basis };
+        let generator = code.generator_polynomial();
+        let multiple = |factor| generator.iter().map(move |&coefficient| (factor, coefficient));
+        let product = |(factor, coefficient)| code.field.multiply(factor, coefficient);
+        code.multiples = (0..=255u8).flat_map(multiple).map(product).collect();
+        let table = |j| std::array::from_fn(|element| code.field.multiply(element as u8, code.root(j)));
+        code.times_roots = (0..n - k).map(table).collect();
         Ok(code)
     }
 
@@ -195,11 +202,10 @@ impl Code {
         parity.fill(0);
         for &symbol in data {
             let feedback = parity[0] ^ self.conventional_of(symbol);
-            parity.rotate_left(1);
+            let multiple = &self.multiples[feedback as usize * parity.len()..][..parity.len()];
+            parity.copy_within(1.., 0);
             parity[self.n - self.k - 1] = 0;
-            for (register, &coefficient) in parity.iter_mut().zip(&self.generator) {
-                *register ^= self.field.multiply(feedback, coefficient);
-            }
+            parity.iter_mut().zip(multiple).for_each(|(register, &product)| *register ^= product);
         }
         if let Some((_, to_dual)) = self.basis {
             to_dual.apply_to(parity);

@@ -131,25 +131,26 @@ proptest! {
     }
 
     #[test]
-    fn a_burst_is_shared_by_the_words_of_a_block(depth in 1..9usize, start: prop::sample::Index, seed: u64) {
+    fn a_burst_is_shared_by_the_words_of_a_block(depth in 1..9usize, blocks in 1..4usize, start: prop::sample::Index, seed: u64) {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let code = Code::ccsds(255, 223, Basis::Dual).unwrap();
         let mut interleaved = Interleaved::new(&code, depth, Simd::best()).unwrap();
-        let mut block: Vec<u8> = (0..interleaved.block_bytes()).map(|_| rng.random()).collect();
+        let mut block: Vec<u8> = (0..interleaved.block_bytes() * blocks).map(|_| rng.random()).collect();
         let sent_data = block[..interleaved.data_bytes()].to_vec();
         interleaved.encode(&mut block);
         prop_assert_eq!(&block[..interleaved.data_bytes()], &sent_data);
-        let word: Vec<u8> = block.iter().copied().step_by(depth).collect();
+        let word: Vec<u8> = block[..interleaved.block_bytes()].iter().copied().step_by(depth).collect();
         prop_assert_eq!(code.decode(&mut word.clone(), &[]), Ok(Corrected::default()));
 
         let sent = block.clone();
         let burst = code.t() * depth;
-        let start = start.index(block.len() - burst + 1);
+        let start = start.index(interleaved.block_bytes() - burst + 1);
         wound(&mut block, &(start..start + burst).collect::<Vec<_>>(), &mut rng);
-        let mut outcomes = vec![Outcome::TooManyErrors; depth];
+        let mut outcomes = vec![Outcome::TooManyErrors; depth * blocks];
         interleaved.decode(&mut block, &mut outcomes);
         prop_assert!(block == sent);
-        prop_assert_eq!(outcomes, vec![Outcome::Decoded { corrected: code.t() }; depth]);
+        let corrected = |at: usize| Outcome::Decoded { corrected: if at < depth { code.t() } else { 0 } };
+        prop_assert_eq!(outcomes, (0..depth * blocks).map(corrected).collect::<Vec<_>>());
     }
 }
 

@@ -115,11 +115,16 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     unsafe fn inverse(self, algebra: &Algebra) -> Self {
+        unsafe { self.look_up(&algebra.inverses) }
+    }
+
+    #[inline(always)]
+    unsafe fn look_up(self, table: &[u8; 256]) -> Self {
         let mut bytes = [0u8; 32];
         unsafe {
             self.store(bytes.as_mut_ptr());
             for byte in &mut bytes {
-                *byte = algebra.inverses[*byte as usize];
+                *byte = table[*byte as usize];
             }
             Self::load(bytes.as_ptr())
         }

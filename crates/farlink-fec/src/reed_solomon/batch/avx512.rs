@@ -77,6 +77,16 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn look_up(self, table: &[u8; 256]) -> Self {
+        unsafe {
+            let quarter = |at: usize| _mm512_loadu_si512(table.as_ptr().add(64 * at).cast());
+            let low = _mm512_permutex2var_epi8(quarter(0), self.0, quarter(1));
+            let high = _mm512_permutex2var_epi8(quarter(2), self.0, quarter(3));
+            Avx512(_mm512_mask_blend_epi8(_mm512_movepi8_mask(self.0), low, high))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn is_nonzero(self) -> u64 {
         unsafe { _mm512_test_epi8_mask(self.0, self.0) }
     }

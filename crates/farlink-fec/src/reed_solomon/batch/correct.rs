@@ -7,7 +7,7 @@
 
 use super::Outcome;
 use super::lanes::Lanes;
-use super::syndromes::{Fifteen, exponent};
+use super::syndromes::{EXPONENTS, Fifteen};
 use crate::gf256::{Field, Linear};
 use crate::reed_solomon::Code;
 
@@ -117,7 +117,7 @@ impl<L: Lanes> Correction<L> {
                 };
             }
             if good != 0 {
-                self.apply_magnitudes(syndromes, longest, good, &length, indices, words);
+                self.apply_magnitudes(syndromes, lengths, longest, good, indices, words);
             }
         }
     }
@@ -174,7 +174,7 @@ impl<L: Lanes> Correction<L> {
         // SAFETY: the caller's.
         unsafe {
             let zero = L::splat(0);
-            for e2 in 0..17 {
+            for (e2, exponents) in EXPONENTS.iter().enumerate() {
                 let mut inputs = [zero; 15];
                 let (mut row, mut m) = (0, 0);
                 for &coefficient in &self.locator[..=longest] {
@@ -185,14 +185,13 @@ impl<L: Lanes> Correction<L> {
                         m -= 17;
                     }
                 }
-                for (e1, value) in self.fifteen.transform(inputs).into_iter().enumerate() {
-                    let exponent = exponent(e1, e2);
-                    if exponent >= self.n {
+                for (value, &exponent) in self.fifteen.transform(inputs).into_iter().zip(exponents) {
+                    if exponent as usize >= self.n {
                         continue;
                     }
                     for lane in lanes_of(!L::bits(value.is_nonzero()) & (u64::MAX >> (64 - L::COUNT))) {
                         // A polynomial other than zero has at most `longest` roots, and its first coefficient is 1.
-                        self.roots[found[lane] as usize * L::COUNT + lane] = exponent as u8;
+                        self.roots[found[lane] as usize * L::COUNT + lane] = exponent;
                         found[lane] += 1;
                     }
                 }
@@ -205,9 +204,9 @@ impl<L: Lanes> Correction<L> {
     unsafe fn apply_magnitudes(
         &mut self,
         syndromes: &[L],
+        lengths: L,
         longest: usize,
         good: u64,
-        length: &[u8; 64],
         indices: &[usize; 64],
         words: &mut [u8],
     ) {
@@ -220,12 +219,11 @@ impl<L: Lanes> Correction<L> {
                 }
                 self.evaluator[k] = sum;
             }
+            let last = indices.map(|index| (index + 1) * self.n - 1);
             for round in 0..longest {
-                let roots: [u8; 64] =
-                    std::array::from_fn(|lane| if lane < L::COUNT { self.roots[round * L::COUNT + lane] } else { 0 });
-                let inverses = roots.map(|exponent| self.inverse_locators[exponent as usize]);
-                let scales = roots.map(|exponent| self.scales[exponent as usize]);
-                let x = L::load(inverses.as_ptr());
+                let roots = &self.roots[round * L::COUNT..][..L::COUNT];
+                let exponents = L::load(roots.as_ptr());
+                let x = exponents.look_up(&self.inverse_locators);
                 let x2 = x.multiply(x, &self.algebra);
 
                 let mut evaluator = self.evaluator[longest - 1];
@@ -240,13 +238,12 @@ impl<L: Lanes> Correction<L> {
                     derivative = derivative.multiply(x2, &self.algebra).xor(self.locator[i]);
                 }
                 let ratio = evaluator.multiply(derivative.inverse(&self.algebra), &self.algebra);
-                let magnitude = ratio.multiply(L::load(scales.as_ptr()), &self.algebra).apply(self.output);
+                let magnitude = ratio.multiply(exponents.look_up(&self.scales), &self.algebra).apply(self.output);
                 let mut bytes = [0u8; 64];
                 magnitude.store(bytes.as_mut_ptr());
-                for lane in lanes_of(good) {
-                    if round < length[lane] as usize {
-                        words[indices[lane] * self.n + self.n - 1 - roots[lane] as usize] ^= bytes[lane];
-                    }
+                let has_root = L::bits(L::splat(round as u8 + 1).is_at_most(lengths));
+                for lane in lanes_of(good & has_root) {
+                    words[last[lane] - roots[lane] as usize] ^= bytes[lane];
                 }
             }
         }

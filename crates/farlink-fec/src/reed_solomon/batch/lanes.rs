@@ -33,6 +33,8 @@ pub(super) trait Lanes: Copy {
     unsafe fn multiply(self, other: Self, algebra: &Self::Algebra) -> Self;
     /// Inverse in each lane; that of 0 is 0.
     unsafe fn inverse(self, algebra: &Self::Algebra) -> Self;
+    /// The entry of a table that each lane names.
+    unsafe fn look_up(self, table: &[u8; 256]) -> Self;
     unsafe fn is_nonzero(self) -> Self::Mask;
     /// Difference of numbers, not of field elements, modulo 256.
     unsafe fn minus(self, other: Self) -> Self;

@@ -15,11 +15,12 @@ const ABSENT: usize = 255;
 /// What the computation of syndromes knows beforehand.
 #[derive(Clone)]
 pub(super) struct Syndromes<L: Lanes> {
-    n: usize,
     first_root: usize,
     parity: usize,
     /// Symbols of a word that are there; the others, at its end, count as zero.
     present: usize,
+    /// Columns of the symbols in the order of the transform: 17 rows of 15.
+    order: [[u8; 15]; 17],
     /// From symbols as sent to the conventional basis.
     input: Option<L::Map>,
     /// The roots, if Horner's rule is faster.
@@ -48,11 +49,15 @@ impl<L: Lanes> Syndromes<L> {
             for (m, map) in powers.iter_mut().enumerate() {
                 *map = L::map(&times(120 * m).then(output));
             }
+            let column = |exponent: u8| match code.n.checked_sub(1 + exponent as usize) {
+                Some(symbol) if symbol < present => symbol as u8,
+                _ => ABSENT as u8,
+            };
             Syndromes {
-                n: code.n,
                 first_root: code.parameters.first_root as usize,
                 parity: code.parity_symbols(),
                 present,
+                order: EXPONENTS.map(|row| row.map(column)),
                 input: code.basis.map(|(to_conventional, _)| L::map(&to_conventional)),
                 horner,
                 fifteen: Fifteen::new(&code.field, code.power(136)),
@@ -111,10 +116,10 @@ impl<L: Lanes> Syndromes<L> {
         unsafe {
             let zero = L::splat(0);
             let mut rows = [[zero; 15]; 17];
-            for (e2, row) in rows.iter_mut().enumerate() {
+            for (row, order) in rows.iter_mut().zip(&self.order) {
                 let mut inputs = [zero; 15];
-                for (e1, input) in inputs.iter_mut().enumerate() {
-                    *input = columns[self.column(exponent(e1, e2)) & 255];
+                for (input, &column) in inputs.iter_mut().zip(order) {
+                    *input = columns[column as usize];
                 }
                 *row = self.fifteen.transform(inputs);
             }
@@ -134,20 +139,18 @@ impl<L: Lanes> Syndromes<L> {
             }
         }
     }
+}
 
-    /// Where the coefficient of x^exponent lies.
-    #[inline(always)]
-    fn column(&self, exponent: usize) -> usize {
-        let symbol = self.n.wrapping_sub(1 + exponent);
-        if symbol < self.present { symbol } else { ABSENT }
+/// The exponents, 0 to 254: number [e2][e1] has remainder e1 by 15 and e2 by 17.
+pub(super) const EXPONENTS: [[u8; 15]; 17] = {
+    let mut exponents = [[0; 15]; 17];
+    let mut exponent = 0;
+    while exponent < 255 {
+        exponents[exponent % 17][exponent % 15] = exponent as u8;
+        exponent += 1;
     }
-}
-
-/// The exponent, 0 to 254, with these remainders by 15 and by 17.
-#[inline(always)]
-pub(super) const fn exponent(modulo_15: usize, modulo_17: usize) -> usize {
-    (136 * modulo_15 + 120 * modulo_17) % 255
-}
+    exponents
+};
 
 /// The Fourier transform of length 15 = 3 x 5 by a W of order 15.
 #[derive(Clone)]
