@@ -18,11 +18,15 @@ use crate::simd::Simd;
 pub(super) fn invert(level: Level, x: &[u8], y: &[u8], inverse: &mut [u8], stride: usize) {
     assert!(x.len() == y.len() && y.len() <= stride, "the matrix is square and fits the stride");
     assert!(inverse.len() >= x.len() * stride, "the inverse has room");
-    #[cfg(target_arch = "x86_64")]
-    if level.simd() == Simd::Avx512Gfni && x.len() <= 64 {
+    match level.simd() {
+        #[cfg(target_arch = "x86_64")]
         // SAFETY: the machine has this level; at most 64 elements; the inverse has room for rows of that many.
-        return unsafe { x86::invert(x, y, inverse, stride) };
+        Simd::Avx512Gfni if x.len() <= 64 => unsafe { x86::invert(x, y, inverse, stride) },
+        _ => by_logarithms(x, y, inverse, stride),
     }
+}
+
+fn by_logarithms(x: &[u8], y: &[u8], inverse: &mut [u8], stride: usize) {
     let log = |a: u8| u32::from(FIELD.log(a).expect("x and y are different elements"));
     // Logarithm of the product of differences to all of `others` but itself.
     let product = |a: u8, others: &[u8]| others.iter().filter(|&&b| b != a).map(|&b| log(a ^ b)).sum::<u32>() % 255;
@@ -110,8 +114,8 @@ mod tests {
                 let mut inverse = vec![0; size * stride];
                 invert(Level::new(simd), x, y, &mut inverse, stride);
                 for l in 0..size {
-                    for column in 0..size {
-                        let term = |i: usize| FIELD.multiply(inverse[i * stride + l], FIELD.inverse(x[i] ^ y[column]));
+                    for (column, y_c) in y.iter().enumerate() {
+                        let term = |i: usize| FIELD.multiply(inverse[i * stride + l], FIELD.inverse(x[i] ^ y_c));
                         prop_assert_eq!((0..size).fold(0, |sum, i| sum ^ term(i)), u8::from(l == column), "{:?}", simd);
                     }
                 }

@@ -1,10 +1,16 @@
 //! AVX2: products of nibbles looked up with `pshufb`.
 
-use super::{Blocks, NIBBLES, Product};
+use super::{Blocks, FIELD, Product};
+use crate::gf256::Linear;
 use std::arch::x86_64::*;
+use std::sync::LazyLock;
 
 /// Shorter blocks do not fill half a vector.
 pub(super) const LEN_MIN: usize = 16;
+
+/// Products of each factor and all low nibbles, and all high ones.
+static NIBBLES: LazyLock<Box<[[[u8; 16]; 2]]>> =
+    LazyLock::new(|| (0..=255).map(|c| Linear::multiplication(&FIELD, c).nibble_tables()).collect());
 
 /// Writes all rows.
 ///

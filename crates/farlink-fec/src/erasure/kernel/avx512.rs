@@ -186,9 +186,9 @@ unsafe fn lanes<const G: usize, const Q: usize>(product: &Product<'_>, dst: &mut
     );
     // SAFETY: the caller's; eight coefficients can be read at any row because of the padding.
     unsafe {
-        let mut sums = [[_mm512_setzero_si512(); Q]; G];
+        let mut sums = [[_mm512_setzero_si512(); G]; Q];
         if let Some(start) = product.start {
-            for (group, sums) in sums.iter_mut().enumerate() {
+            for group in 0..G {
                 let mut quads = [[0i64; 8]; Q];
                 for row in 0..of_group(group) {
                     let block = src.add(start.at(first + 8 * group + row));
@@ -196,7 +196,9 @@ unsafe fn lanes<const G: usize, const Q: usize>(product: &Product<'_>, dst: &mut
                         quads[row] = block.add(offset(q)).cast::<i64>().read_unaligned();
                     }
                 }
-                *sums = quads.map(|quads| _mm512_loadu_epi64(quads.as_ptr()));
+                for (sums, quads) in sums.iter_mut().zip(&quads) {
+                    sums[group] = _mm512_loadu_epi64(quads.as_ptr());
+                }
             }
         }
         // Each of a row's coefficients, eight times.
@@ -213,27 +215,27 @@ unsafe fn lanes<const G: usize, const Q: usize>(product: &Product<'_>, dst: &mut
         for pair in &mut pairs {
             let (c, d) = (factors(pair[0]), factors(pair[1]));
             let (a, b) = (block(pair[0]), block(pair[1]));
-            for q in 0..Q {
+            for (q, sums) in sums.iter_mut().enumerate() {
                 let (x, y) = (load(a, q), load(b, q));
-                for group in 0..G {
+                for (group, sum) in sums.iter_mut().enumerate() {
                     let (cx, dy) = (_mm512_gf2p8mul_epi8(x, c[group]), _mm512_gf2p8mul_epi8(y, d[group]));
-                    sums[group][q] = add3(sums[group][q], cx, dy);
+                    *sum = add3(*sum, cx, dy);
                 }
             }
         }
         for &source in pairs.remainder() {
             let c = factors(source);
-            for q in 0..Q {
+            for (q, sums) in sums.iter_mut().enumerate() {
                 let x = load(block(source), q);
-                for group in 0..G {
-                    sums[group][q] = _mm512_xor_si512(sums[group][q], _mm512_gf2p8mul_epi8(x, c[group]));
+                for (sum, &c) in sums.iter_mut().zip(&c) {
+                    *sum = _mm512_xor_si512(*sum, _mm512_gf2p8mul_epi8(x, c));
                 }
             }
         }
-        for (group, sums) in sums.iter().enumerate() {
+        for group in 0..G {
             let mut quads = [[0i64; 8]; Q];
-            for (quads, sum) in quads.iter_mut().zip(sums) {
-                _mm512_storeu_epi64(quads.as_mut_ptr(), *sum);
+            for (quads, sums) in quads.iter_mut().zip(&sums) {
+                _mm512_storeu_epi64(quads.as_mut_ptr(), sums[group]);
             }
             for row in 0..of_group(group) {
                 let block = dst.as_mut_ptr().add(to.at(first + 8 * group + row));

@@ -9,17 +9,13 @@ mod avx2;
 mod avx512;
 mod portable;
 
-use crate::gf256::{AES, Field, Linear};
+use crate::gf256::{AES, Field};
 use crate::simd::Simd;
 use std::sync::LazyLock;
 
 /// The field: that of AES, in which x86 multiplies (GFNI).
 pub(super) static FIELD: LazyLock<Field> =
     LazyLock::new(|| Field::new(AES).expect("the polynomial of AES is irreducible"));
-
-/// Products of each factor and all low nibbles, and all high ones.
-static NIBBLES: LazyLock<Box<[[[u8; 16]; 2]]>> =
-    LazyLock::new(|| (0..=255).map(|c| Linear::multiplication(&FIELD, c).nibble_tables()).collect());
 
 /// All numbers, for [`Blocks::which`] to name the first of them.
 pub(super) const ALL: [u8; 256] = {

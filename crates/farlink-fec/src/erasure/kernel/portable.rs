@@ -8,8 +8,8 @@ const ROWS: usize = 4;
 pub(super) fn write(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>) {
     for offset in (0..product.len).step_by(64) {
         match product.len - offset {
-            ..=16 => step::<16>(product, dst, to, offset),
-            ..=32 => step::<32>(product, dst, to, offset),
+            1..=16 => step::<16>(product, dst, to, offset),
+            17..=32 => step::<32>(product, dst, to, offset),
             _ => step::<64>(product, dst, to, offset),
         }
     }
