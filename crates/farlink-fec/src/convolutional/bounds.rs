@@ -3,9 +3,11 @@
 //! A. J. Viterbi, "Convolutional codes and their performance in communication systems", IEEE Trans. Commun. Technol.
 //! COM-19, 1971: the sum over all error events of the probability that an event beats the right path, as if each stood
 //! alone. Decoding is taken to be of maximum likelihood, with trace-back long enough and symbols that are not quantised.
-//! Tight within a tenth or two below a bit error rate of about 1e-4 and within a factor of about two at 1e-3; above, the
-//! sum diverges, and what is returned only says "high". Only the terms of the spectrum given are summed, so with few of
-//! them the figure can fall below the true rate where it is high: ten terms do below 1e-3.
+//!
+//! What it is worth: at a bit error rate of 5e-5 the simulated rate is the bound's for the code 7, 5 with soft decisions,
+//! a quarter less for 171, 133, and a third less with hard ones, where ties count against the right path too often; the
+//! lower the rate, the closer. Above 1e-3 it is far too high and then diverges: what is returned can pass 1. Only the
+//! terms of the spectrum given are summed, twenty suffice wherever the bound is worth anything.
 
 use libm::{erfc, exp, log, log1p, sqrt};
 

@@ -93,15 +93,7 @@ impl Encoder {
         let memory_bits = self.code.constraint_length() as usize - 1;
         // What the encoder remembers, the most recent bit last.
         let mut memory = u64::from(state.reverse_bits() >> (32 - memory_bits));
-        #[cfg(target_arch = "x86_64")]
-        if self.is_fast {
-            // SAFETY: `is_fast` says that this machine has the instructions.
-            unsafe { self.carryless_blocks(blocks, &mut memory, coded_blocks) };
-        } else {
-            self.portable_blocks(blocks, &mut memory, coded_blocks);
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        self.portable_blocks(blocks, &mut memory, coded_blocks);
+        self.encode_blocks(blocks, &mut memory, coded_blocks);
 
         // The rest and the tail, zeros after them: at most 63 + 14 bits.
         let mut last = [0; 12];
@@ -110,7 +102,7 @@ impl Encoder {
             bits::set(&mut last, at, false);
         }
         let mut coded_last = [0; 12 * 8];
-        self.portable_blocks(&last, &mut memory, &mut coded_last[..12 * n]);
+        self.portable_bytes(&last, &mut memory, &mut coded_last[..12 * n]);
         coded_rest.copy_from_slice(&coded_last[..coded_rest.len()]);
         if !coded_bits.is_multiple_of(8) {
             coded[coded_bits / 8] &= !(0xff >> (coded_bits % 8));
@@ -128,57 +120,98 @@ impl Encoder {
         self.code.state_after(last)
     }
 
+    /// Encodes whole blocks of 64 bits.
+    fn encode_blocks(&self, data: &[u8], memory: &mut u64, coded: &mut [u8]) {
+        #[cfg(target_arch = "x86_64")]
+        if self.is_fast {
+            // SAFETY: `is_fast` says that this machine has the instructions.
+            unsafe {
+                match self.code.outputs() {
+                    2 => self.carryless_blocks::<2>(data, memory, coded),
+                    3 => self.carryless_blocks::<3>(data, memory, coded),
+                    4 => self.carryless_blocks::<4>(data, memory, coded),
+                    5 => self.carryless_blocks::<5>(data, memory, coded),
+                    6 => self.carryless_blocks::<6>(data, memory, coded),
+                    7 => self.carryless_blocks::<7>(data, memory, coded),
+                    _ => self.carryless_blocks::<8>(data, memory, coded),
+                }
+            }
+            return;
+        }
+        self.portable_bytes(data, memory, coded);
+    }
+
     /// Encodes whole bytes.
-    fn portable_blocks(&self, data: &[u8], memory: &mut u64, coded: &mut [u8]) {
-        let n = self.code.outputs();
+    fn portable_bytes(&self, data: &[u8], memory: &mut u64, coded: &mut [u8]) {
+        match self.code.outputs() {
+            2 => self.portable_blocks::<2>(data, memory, coded),
+            3 => self.portable_blocks::<3>(data, memory, coded),
+            4 => self.portable_blocks::<4>(data, memory, coded),
+            5 => self.portable_blocks::<5>(data, memory, coded),
+            6 => self.portable_blocks::<6>(data, memory, coded),
+            7 => self.portable_blocks::<7>(data, memory, coded),
+            _ => self.portable_blocks::<8>(data, memory, coded),
+        }
+    }
+
+    fn portable_blocks<const N: usize>(&self, data: &[u8], memory: &mut u64, coded: &mut [u8]) {
         let memory_mask = (1 << (self.code.constraint_length() - 1)) - 1;
-        for (block, coded) in data.chunks(BLOCK_BITS / 8).zip(coded.chunks_mut(BLOCK_BITS / 8 * n)) {
+        let spread: &[u64; 256] = self.spread[..].try_into().expect("one for each byte");
+        let delays: &[Vec<u32>; N] = self.delays[..].try_into().expect("n is N");
+        for (block, coded) in data.chunks(BLOCK_BITS / 8).zip(coded.chunks_mut(BLOCK_BITS / 8 * N)) {
             let fresh = block.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
             let window = *memory << (8 * block.len()) | fresh;
             *memory = window & memory_mask;
-            let mut outputs = [0; 8];
-            for (output, delays) in outputs.iter_mut().zip(&self.delays) {
+            let mut outputs = [0; N];
+            for (output, delays) in outputs.iter_mut().zip(delays) {
                 *output = delays.iter().fold(0, |parity, delay| parity ^ window >> delay);
+                // The first byte comes first.
+                *output <<= 64 - 8 * block.len();
             }
-            for (at, coded) in coded.chunks_exact_mut(n).enumerate() {
-                let shift = 8 * (block.len() - 1 - at);
-                let mixed = (0..n).fold(0, |mixed, j| mixed | self.spread[(outputs[j] >> shift & 0xff) as usize] >> j);
-                coded.copy_from_slice(&mixed.to_be_bytes()[8 - n..]);
+            for coded in coded.chunks_exact_mut(N) {
+                let mut mixed = 0;
+                for (j, output) in outputs.iter_mut().enumerate() {
+                    mixed |= spread[(*output >> 56) as usize] >> j;
+                    *output <<= 8;
+                }
+                coded.copy_from_slice(&mixed.to_be_bytes()[8 - N..]);
             }
         }
     }
 
-    /// Encodes whole blocks of 64 bits: an output is the carry-less product of the data and a generator.
+    /// An output is the carry-less product of the data and a generator.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "pclmulqdq,bmi2,sse4.1")]
-    fn carryless_blocks(&self, data: &[u8], memory: &mut u64, coded: &mut [u8]) {
-        use std::arch::x86_64::{_mm_clmulepi64_si128, _mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_extract_epi64};
+    fn carryless_blocks<const N: usize>(&self, data: &[u8], memory: &mut u64, coded: &mut [u8]) {
+        use std::arch::x86_64::{
+            _mm_clmulepi64_si128, _mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_extract_epi64, _pdep_u64,
+        };
 
-        let n = self.code.outputs();
+        let generators: &[u32; N] = self.code.generators().try_into().expect("n is N");
+        let deposits: &[(u64, u32)] = &self.deposits[..N * N];
         let memory_bits = self.code.constraint_length() - 1;
         let product = |word: u64, generator: u32| {
-            let both =
-                _mm_clmulepi64_si128::<0>(_mm_cvtsi64_si128(word as i64), _mm_cvtsi64_si128(i64::from(generator)));
+            let generator = _mm_cvtsi64_si128(i64::from(generator));
+            let both = _mm_clmulepi64_si128::<0>(_mm_cvtsi64_si128(word as i64), generator);
             (_mm_cvtsi128_si64(both) as u64, _mm_extract_epi64::<1>(both) as u64)
         };
         // What the data before contributes to the first K - 1 bits of each output.
-        let mut before = [0; 8];
-        for (before, &generator) in before.iter_mut().zip(self.code.generators()) {
-            *before = product(*memory, generator).0 << (64 - memory_bits);
-        }
-        for (block, coded) in data.chunks_exact(8).zip(coded.chunks_exact_mut(8 * n)) {
+        let mut before = generators.map(|generator| product(*memory, generator).0 << (64 - memory_bits));
+        for (block, coded) in data.chunks_exact(8).zip(coded.chunks_exact_mut(8 * N)) {
             let fresh = u64::from_be_bytes(block.try_into().expect("chunks of 8"));
             *memory = fresh & ((1 << memory_bits) - 1);
-            let mut outputs = [0; 8];
-            for j in 0..n {
-                let (low, high) = product(fresh, self.code.generators()[j]);
+            let mut outputs = [0; N];
+            for j in 0..N {
+                let (low, high) = product(fresh, generators[j]);
                 outputs[j] = low >> memory_bits ^ high << (64 - memory_bits) ^ before[j];
                 before[j] = low << (64 - memory_bits);
             }
-            for (coded, deposits) in coded.chunks_exact_mut(8).zip(self.deposits.chunks_exact(n)) {
-                let mixed = deposits.iter().zip(&outputs).fold(0, |mixed, (&(mask, later), output)| {
-                    mixed | std::arch::x86_64::_pdep_u64(output >> later, mask)
-                });
+            for (word, coded) in coded.chunks_exact_mut(8).enumerate() {
+                let mut mixed = 0;
+                for j in 0..N {
+                    let (mask, later) = deposits[word * N + j];
+                    mixed |= _pdep_u64(outputs[j] >> later, mask);
+                }
                 coded.copy_from_slice(&mixed.to_be_bytes());
             }
         }

@@ -275,8 +275,15 @@ struct Trellis {
     constraint_length: u32,
     outputs: usize,
     states: usize,
-    /// The outputs for all windows.
-    table: Vec<u8>,
+    /// For each output and window, 0, or all ones where the output is 1. In four parts: the windows with data bit 0 of the
+    /// even states, those of the odd ones, and the same with data bit 1.
+    masks: Vec<i32>,
+    /// What a step adds for each of these windows.
+    branches: Vec<i32>,
+    /// For each state, 1 if its odd predecessor was better.
+    odd_wins: Vec<i32>,
+    /// The metrics of the even states, and then of the odd ones.
+    split: Vec<i32>,
     metrics: Vec<i32>,
     next_metrics: Vec<i32>,
     /// What was taken from all metrics so that they do not overflow.
@@ -290,11 +297,19 @@ const STEPS_TO_OFFSET: u32 = 1 << 12;
 
 impl Trellis {
     fn new(code: &Code) -> Trellis {
+        // Data bit 0 and then 1, for each the windows of even and then of odd states.
+        let states = code.states() as u32;
+        let windows =
+            [0, 1, states, states + 1].into_iter().flat_map(|first| (0..states / 2).map(move |to| first + 2 * to));
+        let masks = (0..code.outputs()).flat_map(|j| windows.clone().map(move |window| (j, window)));
         Trellis {
             constraint_length: code.constraint_length(),
             outputs: code.outputs(),
             states: code.states(),
-            table: code.output_table(),
+            masks: masks.map(|(j, window)| -((code.output(window) >> j & 1) as i32)).collect(),
+            branches: vec![0; 2 * code.states()],
+            odd_wins: vec![0; code.states()],
+            split: vec![0; code.states()],
             metrics: vec![0; code.states()],
             next_metrics: vec![0; code.states()],
             offset: 0,
@@ -303,30 +318,41 @@ impl Trellis {
     }
 
     /// Adds, compares and selects; sets the bit of each state whose better predecessor is the odd one.
+    ///
+    /// Plain loops over slices, which the compiler turns into SIMD, and so without checks for an overflow: the metrics stay
+    /// far below it.
     fn step(&mut self, symbols: &[Soft], decisions: &mut [u64]) {
-        let mut branch = [0; 256];
-        for (j, &symbol) in symbols.iter().enumerate() {
-            for pattern in 0..1 << j {
-                let others: i32 = branch[pattern];
-                branch[pattern | 1 << j] = others - i32::from(symbol);
-                branch[pattern] = others + i32::from(symbol);
+        let half = self.states / 2;
+        self.branches.fill(0);
+        for (&symbol, masks) in symbols.iter().zip(self.masks.chunks_exact(2 * self.states)) {
+            let symbol = i32::from(symbol);
+            for (branch, mask) in self.branches.iter_mut().zip(masks) {
+                // The symbol, or its negative where the mask is all ones.
+                *branch = branch.wrapping_add((symbol ^ mask).wrapping_sub(*mask));
             }
         }
-        let half = self.states / 2;
-        let (next_zero, next_one) = self.next_metrics.split_at_mut(half);
-        let (outputs_zero, outputs_one) = self.table.split_at(self.states);
-        let select = |next: &mut i32, from: &[i32], outputs: &[u8]| {
-            let even = from[0] + branch[usize::from(outputs[0])];
-            let odd = from[1] + branch[usize::from(outputs[1])];
-            *next = even.max(odd);
-            u64::from(odd > even)
-        };
-        decisions.fill(0);
-        for (to, from) in self.metrics.chunks_exact(2).enumerate() {
-            let zero = select(&mut next_zero[to], from, &outputs_zero[2 * to..]);
-            let one = select(&mut next_one[to], from, &outputs_one[2 * to..]);
-            decisions[to / 64] |= zero << (to % 64);
-            decisions[(to + half) / 64] |= one << ((to + half) % 64);
+        let (even, odd) = self.split.split_at_mut(half);
+        for ((even, odd), from) in even.iter_mut().zip(odd.iter_mut()).zip(self.metrics.chunks_exact(2)) {
+            (*even, *odd) = (from[0], from[1]);
+        }
+        for ((branches, next), odd_wins) in (self.branches.chunks_exact(self.states))
+            .zip(self.next_metrics.chunks_exact_mut(half))
+            .zip(self.odd_wins.chunks_exact_mut(half))
+        {
+            let (even_branches, odd_branches) = branches.split_at(half);
+            let (even, odd) = (&even[..half], &odd[..half]);
+            for to in 0..half {
+                let even = even[to].wrapping_add(even_branches[to]);
+                let odd = odd[to].wrapping_add(odd_branches[to]);
+                next[to] = even.max(odd);
+                odd_wins[to] = i32::from(odd > even);
+            }
+        }
+        for (decisions, odd_wins) in decisions.iter_mut().zip(self.odd_wins.chunks(64)) {
+            // By fours, for states are a multiple of four.
+            *decisions = odd_wins.chunks_exact(4).enumerate().fold(0, |word, (at, wins)| {
+                word | ((wins[0] | wins[1] << 1 | wins[2] << 2 | wins[3] << 3) as u64) << (4 * at)
+            });
         }
         std::mem::swap(&mut self.metrics, &mut self.next_metrics);
         self.steps_to_offset -= 1;
@@ -348,7 +374,7 @@ impl Trellis {
     }
 
     fn best_state(&self) -> usize {
-        let best = self.metrics.iter().copied().max().expect("a code has states");
+        let best = self.metrics.iter().copied().fold(i32::MIN, i32::max);
         self.metrics.iter().position(|&metric| metric == best).expect("the best is one of them")
     }
 

@@ -104,7 +104,7 @@ impl Spectrum {
 /// Counts the paths of the next weight; none if they are too many to count.
 fn extend(trellis: &PuncturedTrellis, layers: &mut [Paths], weight: usize) -> Option<Term> {
     let kept = layers.len();
-    for node in trellis.order().filter(|&node| trellis.state(node) != 0) {
+    for node in trellis.order() {
         let bit = u64::from(trellis.bit(node));
         let (mut count, mut data_bits) = (0u64, 0u64);
         for (from, step) in trellis.steps_to(node) {

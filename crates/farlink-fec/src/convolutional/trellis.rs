@@ -11,7 +11,7 @@ pub(crate) struct PuncturedTrellis {
     period: usize,
     /// Weight of what is sent in a step, at `phase * 2 states + window`.
     weights: Vec<u8>,
-    /// All nodes, so that a step of weight 0 leads to a later one; state 0 is not meant to be passed.
+    /// All nodes, those of state 0 as one, so that a step of weight 0 leads to a later one.
     order: Vec<u32>,
 }
 
@@ -58,9 +58,9 @@ impl PuncturedTrellis {
         phase * self.states
     }
 
-    /// All nodes, so that a step of weight 0 between two states other than 0 leads to a later one.
-    pub(crate) fn order(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
-        self.order.iter().map(|&node| node as usize)
+    /// All nodes of states other than 0, so that a step of weight 0 leads to a later one.
+    pub(crate) fn order(&self) -> impl Iterator<Item = usize> + '_ {
+        self.order.iter().map(|&node| node as usize).filter(|&node| self.state(node) != 0)
     }
 
     /// Where a data bit leads from a node, and the weight of that step.
@@ -88,29 +88,32 @@ impl PuncturedTrellis {
 
     /// Topological order of the nodes under steps of weight 0 other than the zero path's; none if these have a cycle.
     ///
-    /// Such a cycle lets two encoders run apart forever and send the same (Massey and Sain 1968). One through state 0 does
-    /// so too, though it begins anew each time.
+    /// Such a cycle lets two encoders run apart forever and send the same (Massey and Sain 1968). One through state 0 is
+    /// an error event of weight 0, that can begin time and again: to find it, state 0 is one node whatever the phase, as
+    /// the zero path leads from each phase to the next.
     fn order_of_nodes(&self) -> Option<Vec<u32>> {
-        let leads_on = |node: usize, bit: bool| {
-            let (to, weight) = self.step(node, bit);
-            (weight == 0 && (self.state(node) != 0 || bit)).then_some(to)
+        let merged = |node: usize| if self.state(node) == 0 { 0 } else { node };
+        let leads_on = |node: usize| {
+            let starts = if node == 0 { self.period } else { 0 };
+            let from_zero = (0..starts).map(|phase| self.step(self.origin(phase), true));
+            let from_other = [false, true].into_iter().filter(move |_| node != 0).map(move |bit| self.step(node, bit));
+            from_zero.chain(from_other).filter(|&(_, weight)| weight == 0).map(move |(to, _)| merged(to))
         };
+        let nodes = || (0..self.nodes()).filter(|&node| merged(node) == node);
         let mut incoming = vec![0u8; self.nodes()];
-        for node in 0..self.nodes() {
-            [false, true].into_iter().filter_map(|bit| leads_on(node, bit)).for_each(|to| incoming[to] += 1);
-        }
-        let mut order: Vec<u32> = (0..self.nodes() as u32).filter(|&node| incoming[node as usize] == 0).collect();
+        nodes().flat_map(leads_on).for_each(|to| incoming[to] += 1);
+        let mut order: Vec<u32> = nodes().filter(|&node| incoming[node] == 0).map(|node| node as u32).collect();
         let mut at = 0;
         while let Some(&node) = order.get(at) {
             at += 1;
-            for to in [false, true].into_iter().filter_map(|bit| leads_on(node as usize, bit)) {
+            for to in leads_on(node as usize) {
                 incoming[to] -= 1;
                 if incoming[to] == 0 {
                     order.push(to as u32);
                 }
             }
         }
-        (order.len() == self.nodes()).then_some(order)
+        (order.len() == nodes().count()).then_some(order)
     }
 }
 
@@ -130,6 +133,9 @@ mod tests {
                 weight == 0 && alive[to] && (trellis.state(node) != 0 || bit)
             };
             alive = (0..trellis.nodes()).map(|node| goes_on(node, false) || goes_on(node, true)).collect();
+            // On the zero path a walk can wait for any phase.
+            let waits = (0..trellis.period()).any(|phase| alive[trellis.origin(phase)]);
+            (0..trellis.period()).for_each(|phase| alive[trellis.origin(phase)] = waits);
         }
         alive.contains(&true)
     }

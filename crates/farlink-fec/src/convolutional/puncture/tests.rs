@@ -46,7 +46,9 @@ fn patterns_that_make_a_good_code_catastrophic_are_refused() {
     assert_eq!(check("7,5", "11/01"), Ok(()));
     // Of the outputs 7, 5, 5 only the twins are sent: 1 + D^2 divides both.
     assert!(matches!(check("7,5,5", "0/1/1"), Err(PuncturingError::Catastrophic { .. })));
-    // At the first step of each two nothing is sent: a lone 1 there can never be told from its like.
+    // Of a lone 1 at the last step of a period, the output that takes it is not sent then, nor the other two steps on.
+    assert!(matches!(check("1,4", "0011/1110"), Err(PuncturingError::Catastrophic { .. })));
+    // Only every second step is sent, and there 7 and 5 are both 0 for the data 1 0 1 0 1 without end.
     assert!(matches!(check("7,5,7,5", "10/10/10/00"), Err(PuncturingError::Catastrophic { .. })));
     for rate in ["1/2", "2/3", "3/4", "5/6", "7/8"] {
         assert_eq!(check("171,133", &Puncturing::usual(rate).unwrap().to_string()), Ok(()));
