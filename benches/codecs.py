@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "benches" / "codecs"
@@ -38,7 +39,6 @@ from tests.peers import frames  # noqa: E402
 from tests.peers.frames import Code  # noqa: E402
 
 FRAME_BITS = 8192
-FRAMES = 256
 LEVELS = ("portable", "avx2", "avx512-gfni")
 
 
@@ -50,6 +50,7 @@ class ViterbiCase:
     code: Code
     ebn0_db: float
     is_hard: bool = False
+    frames: int = 256
 
 
 VITERBI = (
@@ -58,7 +59,7 @@ VITERBI = (
     ViterbiCase("K=7 r=1/3", Code(7, ("171", "133", "165")), 3.5),
     ViterbiCase("K=4 r=1/2", Code(4, ("15", "17")), 5.0),
     ViterbiCase("K=9 r=1/2", Code(9, ("753", "561")), 3.5),
-    ViterbiCase("K=12 r=1/2", Code(12, ("4335", "5723")), 3.0),
+    ViterbiCase("K=12 r=1/2", Code(12, ("4335", "5723")), 3.0, frames=64),
 )
 CRATES = (
     "fec",
@@ -70,6 +71,7 @@ CRATES = (
     "raptorq",
 )
 REED_SOLOMON = {"encode": "encode", "0": "decode, no errors", "8": "decode, 8 errors", "16": "decode, 16 errors"}
+GROUPS = ("viterbi", "reed-solomon", "erasure")
 ERASURE = (("encode", 32, 8, 1400), ("decode", 32, 8, 1400), ("encode", 65, 16, 23), ("decode", 65, 16, 23))
 
 
@@ -157,7 +159,7 @@ def viterbi_jobs(programs: dict[str, Path], rust: Path | None, fec_simd: bool) -
     """Every decoder that takes the code of each case."""
     for case in VITERBI:
         file = WORK / ("".join(c if c.isalnum() else "-" for c in case.name) + ".frames")
-        frames.noisy(file, case.code, bits=FRAME_BITS, count=FRAMES, ebn0_db=case.ebn0_db, is_hard=case.is_hard)
+        frames.noisy(file, case.code, bits=FRAME_BITS, count=case.frames, ebn0_db=case.ebn0_db, is_hard=case.is_hard)
         shape = (len(case.code.generators), case.code.constraint_length)
         peers = [
             ("libfec", "viterbi_libfec", shape in {(2, 7), (2, 9)}),
@@ -295,6 +297,27 @@ def table(runs: list[Run], group: str) -> str:
     return "\n".join(lines)
 
 
+def summary(report: dict[str, Any]) -> str:
+    """The machine, how often, and what was timed."""
+    machine = report["machine"]
+    parts = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    return (
+        f"{machine['processor']}, one core of {machine['cores']}, load {machine['load_average']:.1f} at the start; "
+        f"medians of {report['rounds']} alternating rounds of {report['seconds']:g} CPU s.\n{parts}."
+    )
+
+
+def page_with_tables(page: str, report: dict[str, Any]) -> str:
+    """The page with what stands between `<!-- table NAME -->` and `<!-- end -->` replaced by the tables of a report."""
+    runs = [Run(**one) for one in report["runs"]]
+    texts = {"machine": summary(report), **{group: table(runs, group) for group in GROUPS}}
+    for name, text in texts.items():
+        begin, end = f"<!-- table {name} -->\n", "\n<!-- end -->"
+        before, rest = page.split(begin, 1)
+        page = before + begin + text + rest[rest.index(end) :]
+    return page
+
+
 def main() -> None:
     """Run everything in turn; print the tables; write the runs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -327,12 +350,12 @@ def main() -> None:
                 print(f"{at + 1}/{rounds} {made.case}, {made.codec}: {made.mbps:.4g} Mb/s", file=sys.stderr)
 
     about = {"processor": processor(), "cores": os.cpu_count(), "load_average": load, "versions": versions()}
-    print(f"{about['processor']}, one core of {about['cores']}, load {load:.1f} at the start;")
-    print(f"medians of {rounds} alternating rounds of {seconds:g} CPU s, {time.monotonic() - begun:.0f} s in all.")
-    for group in ("viterbi", "reed-solomon", "erasure"):
+    report = {"machine": about, "rounds": rounds, "seconds": seconds, "runs": [asdict(one) for one in runs]}
+    print(summary(report))
+    print(f"{time.monotonic() - begun:.0f} s in all.")
+    for group in GROUPS:
         if any(one.group == group for one in runs):
             print(f"\n{table(runs, group)}")
-    report = {"machine": about, "rounds": rounds, "seconds": seconds, "runs": [asdict(one) for one in runs]}
     RESULTS.write_text(json.dumps(report, indent=1) + "\n")
     print(f"\nEvery run: {RESULTS.relative_to(ROOT)}", file=sys.stderr)
 
