@@ -233,7 +233,7 @@ def version(package: str) -> str | None:
 
 def versions() -> dict[str, str]:
     """Versions of what was timed."""
-    found = {"rustc": _printed(["rustc", "--version"]), "gcc": _printed(["gcc", "-dumpfullversion"])}
+    found = {"rustc": _printed(["rustc", "--version"]).removeprefix("rustc "), "gcc": _printed(["gcc", "-dumpfullversion"])}
     for package in sorted({program.package for program in PROGRAMS.values()}):
         found[package] = _printed(["dpkg-query", "-W", "-f", "${Version}", package])
     lock = (SOURCES / "rust" / "Cargo.lock").read_text() if (SOURCES / "rust" / "Cargo.lock").exists() else ""

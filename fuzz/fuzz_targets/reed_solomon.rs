@@ -31,7 +31,7 @@ fn mend_symbols(input: &mut Unstructured) -> Result<()> {
     let Ok(code) = code else { return Ok(()) };
 
     // Words with the same few errors, moved on by a symbol from one to the next.
-    let count = input.int_in_range(0..=70)?;
+    let count = if input.ratio(1, 16)? { input.int_in_range(0..=70)? } else { input.int_in_range(0..=2)? };
     let errors: Vec<(u8, u8)> = (0..input.int_in_range(0..=20)?).map(|_| input.arbitrary()).collect::<Result<_>>()?;
     let erasures: Vec<usize> =
         (0..input.int_in_range(0..=40)?).map(|_| input.int_in_range(0..=n)).collect::<Result<_>>()?;
