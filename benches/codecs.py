@@ -312,9 +312,9 @@ def page_with_tables(page: str, report: dict[str, Any]) -> str:
     runs = [Run(**one) for one in report["runs"]]
     texts = {"machine": summary(report), **{group: table(runs, group) for group in GROUPS}}
     for name, text in texts.items():
-        begin, end = f"<!-- table {name} -->\n", "\n<!-- end -->"
+        begin, end = f"<!-- table {name} -->\n", "<!-- end -->"
         before, rest = page.split(begin, 1)
-        page = before + begin + text + rest[rest.index(end) :]
+        page = f"{before}{begin}{text}\n{rest[rest.index(end) :]}"
     return page
 
 
