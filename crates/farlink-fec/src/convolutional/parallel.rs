@@ -42,7 +42,7 @@ pub enum Decision {
     Soft,
     /// The size is the confidence, and this size (1 to 127) and all beyond it are full scale.
     ///
-    /// Costs are coarser than symbols: choose about the mean size plus one and a half standard deviations.
+    /// Costs are coarser than symbols: choose about the mean size plus two standard deviations.
     SoftUpTo(u8),
 }
 
@@ -225,7 +225,7 @@ impl FrameDecoder {
     /// # Errors
     /// If the symbols are no whole number of frames, or the space for the data is not that of as many.
     pub fn decode(&mut self, symbols: &[Soft], data: &mut [u8]) -> Result<(), ParallelError> {
-        let frames = if self.frame == 0 { 0 } else { symbols.len() / self.frame };
+        let frames = symbols.len().checked_div(self.frame).unwrap_or(0);
         if frames * self.frame != symbols.len() {
             return Err(ParallelError::Symbols { symbols: symbols.len(), frame: self.frame });
         }
@@ -297,8 +297,8 @@ pub struct StreamDecoder {
     edge: Vec<Soft>,
 }
 
-/// Bits of a block.
-const BLOCK: usize = 2048;
+/// Bits of a block. Not a power of two: blocks would push one another out of the cache.
+const BLOCK: usize = 1984;
 
 impl StreamDecoder {
     /// A decoder; trace-back 5 K.

@@ -6,15 +6,6 @@
 use super::lanes::Lanes;
 use super::trellis::Trellis;
 
-/// The plane and the bit in it of a state's decision.
-pub(super) fn place(trellis: &Trellis, state: usize) -> (usize, u32) {
-    if trellis.states <= 8 {
-        return (0, state as u32);
-    }
-    let top = usize::from(state >= trellis.states / 2);
-    (state / 4 % trellis.planes(), (state % 4 + 4 * top) as u32)
-}
-
 /// The metrics of a step's branches, less `least`, from the costs of 0 and of 1 of each output.
 ///
 /// # Safety
@@ -79,7 +70,7 @@ pub(super) unsafe fn step<V: Lanes>(
             for half in 0..halves {
                 for i in 0..low {
                     let state = 4 * at + i + half * states / 2;
-                    let before = 2 * state & (states - 1);
+                    let before = (2 * state) & (states - 1);
                     let [zero, one] = *trellis.branches.get_unchecked(state);
                     let a = (*from.add(before)).add(*metrics.add(zero as usize));
                     let b = (*from.add(before + 1)).add(*metrics.add(one as usize));
@@ -113,46 +104,15 @@ pub(super) unsafe fn two_steps<V: Lanes, const NORMALISE: bool>(
     // SAFETY: the caller's.
     unsafe {
         let states = trellis.states;
-        let quarter = states / 4;
-        let all_ones = trellis.metrics() - 1;
-        let branches = trellis.branches.as_ptr();
         let mut least = V::splat(255);
         for j in 0..states / 16 {
-            let mut first = [V::splat(0); 2];
-            let mut second = [V::splat(0); 2];
-            for g in 0..4 {
-                let i = 4 * j + g;
-                let words = [
-                    (*branches.add(2 * i))[0] as usize,
-                    (*branches.add(2 * i + 1))[0] as usize,
-                    (*branches.add(i))[0] as usize,
-                    (*branches.add(i + quarter))[0] as usize,
-                ];
-                let low = 2 * (g as u32 % 2);
-                let plane = &mut first[g / 2];
-                let (a, b) = butterfly(
-                    (*from.add(4 * i), *from.add(4 * i + 1)),
-                    both(metrics[0], words[0], all_ones),
-                    plane,
-                    (low, low + 4),
-                );
-                let (c, d) = butterfly(
-                    (*from.add(4 * i + 2), *from.add(4 * i + 3)),
-                    both(metrics[0], words[1], all_ones),
-                    plane,
-                    (low + 1, low + 5),
-                );
-                let g = g as u32;
-                let (w, y) = butterfly((a, c), both(metrics[1], words[2], all_ones), &mut second[0], (g, g + 4));
-                let (x, z) = butterfly((b, d), both(metrics[1], words[3], all_ones), &mut second[1], (g, g + 4));
-                *to.add(i) = w;
-                *to.add(i + quarter) = x;
-                *to.add(i + 2 * quarter) = y;
-                *to.add(i + 3 * quarter) = z;
-                if NORMALISE {
-                    least = least.min(w.min(x)).min(y.min(z));
-                }
-            }
+            let (mut first, mut second) = ([V::splat(0); 2], [V::splat(0); 2]);
+            // Unrolled by hand, so that every decision's bit is a constant.
+            let groups = Groups { trellis, from, to, metrics, at: 4 * j };
+            groups.next::<0, NORMALISE>(&mut first[0], &mut second, &mut least);
+            groups.next::<1, NORMALISE>(&mut first[0], &mut second, &mut least);
+            groups.next::<2, NORMALISE>(&mut first[1], &mut second, &mut least);
+            groups.next::<3, NORMALISE>(&mut first[1], &mut second, &mut least);
             *decisions[0].add(2 * j) = first[0];
             *decisions[0].add(2 * j + 1) = first[1];
             *decisions[1].add(j) = second[0];
@@ -162,11 +122,77 @@ pub(super) unsafe fn two_steps<V: Lanes, const NORMALISE: bool>(
     }
 }
 
-/// The metric of an output and that of its complement.
+/// Groups of four states, from group `at`.
+#[derive(Clone, Copy)]
+struct Groups<'a, V> {
+    trellis: &'a Trellis,
+    from: *const V,
+    to: *mut V,
+    metrics: [*const V; 2],
+    at: usize,
+}
+
+impl<V: Lanes> Groups<'_, V> {
+    /// [`Groups::four_states`], in place or not as the vectors prefer.
+    #[inline(always)]
+    unsafe fn next<const G: usize, const NORMALISE: bool>(self, first: &mut V, second: &mut [V; 2], least: &mut V) {
+        // SAFETY: the caller's; only plain Rust is kept out, which needs no instructions to be enabled.
+        unsafe {
+            if V::IN_PIECES {
+                self.apart::<G, NORMALISE>(first, second, least);
+            } else {
+                self.four_states::<G, NORMALISE>(first, second, least);
+            }
+        }
+    }
+
+    #[inline(never)]
+    unsafe fn apart<const G: usize, const NORMALISE: bool>(self, first: &mut V, second: &mut [V; 2], least: &mut V) {
+        // SAFETY: the caller's.
+        unsafe { self.four_states::<G, NORMALISE>(first, second, least) }
+    }
+
+    /// Two steps of one of the groups. Decisions go to the planes of the first and of the second step.
+    ///
+    /// # Safety
+    /// As for [`two_steps`].
+    #[inline(always)]
+    unsafe fn four_states<const G: usize, const NORMALISE: bool>(
+        self,
+        first: &mut V,
+        second: &mut [V; 2],
+        least: &mut V,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let i = self.at + G;
+            let quarter = self.trellis.states / 4;
+            let branches = self.trellis.branches.as_ptr();
+            let from = self.from.add(4 * i);
+            let low = 2 * (G as u32 % 2);
+            let metrics = both(self.metrics[0], branches.add(2 * i));
+            let (a, b) = butterfly((*from, *from.add(1)), metrics, first, (low, low + 4));
+            let metrics = both(self.metrics[0], branches.add(2 * i + 1));
+            let (c, d) = butterfly((*from.add(2), *from.add(3)), metrics, first, (low + 1, low + 5));
+            let bits = (G as u32, G as u32 + 4);
+            let (w, y) = butterfly((a, c), both(self.metrics[1], branches.add(i)), &mut second[0], bits);
+            let (x, z) = butterfly((b, d), both(self.metrics[1], branches.add(i + quarter)), &mut second[1], bits);
+            *self.to.add(i) = w;
+            *self.to.add(i + quarter) = x;
+            *self.to.add(i + 2 * quarter) = y;
+            *self.to.add(i + 3 * quarter) = z;
+            if NORMALISE {
+                *least = least.min(w.min(x)).min(y.min(z));
+            }
+        }
+    }
+}
+
+/// The metrics of the branches into a state, which are complements.
 #[inline(always)]
-unsafe fn both<V: Lanes>(metrics: *const V, word: usize, all_ones: usize) -> (V, V) {
+unsafe fn both<V: Lanes>(metrics: *const V, branches: *const [u32; 2]) -> (V, V) {
     // SAFETY: the caller's.
-    unsafe { (*metrics.add(word), *metrics.add(all_ones - word)) }
+    unsafe { (*metrics.add((*branches)[0] as usize), *metrics.add((*branches)[1] as usize)) }
 }
 
 /// Two states into two, with one metric and its complement; the decisions go to the given bits of `plane`.

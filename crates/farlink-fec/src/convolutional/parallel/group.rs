@@ -29,9 +29,13 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Bytes of output between two trace-backs; a power of two from 16.
+    /// Bytes of output between two trace-backs: fewer of them the more decisions there are, so that these stay near.
     fn burst_bytes(&self) -> usize {
-        if self.trellis.constraint_length <= 7 { 64 } else { 16 }
+        match self.trellis.constraint_length {
+            ..=7 => 64,
+            8..=9 => 16,
+            _ => 8,
+        }
     }
 
     /// Steps whose decisions are stored at most.
@@ -49,6 +53,8 @@ pub(super) struct Group<V> {
     /// Which of them are the newest.
     now: usize,
     branches: [Vec<V>; 2],
+    /// The received symbols of a chunk, lane by lane.
+    near: Vec<u8>,
     costs: Vec<V>,
     decisions: Vec<V>,
     bytes: Vec<V>,
@@ -64,6 +70,7 @@ impl<V: Lanes> Group<V> {
             metrics: std::array::from_fn(|_| vec![zero; trellis.states]),
             now: 0,
             branches: std::array::from_fn(|_| vec![zero; trellis.metrics()]),
+            near: vec![0; V::LANES * trellis.outputs * CHUNK],
             costs: vec![zero; 2 * trellis.outputs * CHUNK],
             decisions: vec![zero; stored * trellis.planes()],
             bytes: vec![zero; (stored / 8 + 1).next_multiple_of(16)],
@@ -145,28 +152,27 @@ impl<V: Lanes> Group<V> {
     }
 
     /// Transposes `count` symbols of every row, from `at`, and makes costs of them.
+    ///
+    /// They go by way of a place where rows are close together: rows a power of two apart would push one another out of
+    /// the cache.
     #[inline(always)]
     unsafe fn load(&mut self, rows: &[&[Soft]], at: usize, count: usize) {
-        // SAFETY: the caller's.
+        let apart = self.plan.trellis.outputs * CHUNK;
+        // SAFETY: the caller's; `near` has room for a chunk of every lane.
         unsafe {
+            for lane in 0..V::LANES {
+                let row = rows[if lane < rows.len() { lane } else { 0 }];
+                let symbols = &row[at..at + count];
+                let near = &mut self.near[lane * apart..lane * apart + count];
+                std::ptr::copy_nonoverlapping(symbols.as_ptr().cast(), near.as_mut_ptr(), count);
+                for line in (0..apart).step_by(64) {
+                    V::prefetch(symbols.as_ptr().cast::<u8>().wrapping_add(apart + line));
+                }
+            }
             for column in (0..count).step_by(16) {
-                let wide = (count - column).min(16);
                 let mut tile = [V::splat(0); 16];
-                // Where fewer than 16 symbols are left, they go by way of this.
-                let mut rest = [[0u8; 16]; 4];
                 for (i, vector) in tile.iter_mut().enumerate() {
-                    let row = |part: usize| {
-                        let row = rows[(16 * part + i).min(rows.len() - 1)];
-                        row[at + column..at + column + wide].as_ptr().cast::<u8>()
-                    };
-                    *vector = if wide == 16 {
-                        V::gather16(row)
-                    } else {
-                        for (part, rest) in rest[..V::LANES / 16].iter_mut().enumerate() {
-                            std::ptr::copy_nonoverlapping(row(part), rest.as_mut_ptr(), wide);
-                        }
-                        V::gather16(|part| rest[part].as_ptr())
-                    };
+                    *vector = V::gather16(self.near.as_ptr().add(i * apart + column), 16 * apart);
                 }
                 let tile = transpose16(tile);
                 for (i, symbols) in tile.iter().enumerate() {
@@ -236,15 +242,16 @@ impl<V: Lanes> Group<V> {
         let (decisions, bytes) = (self.decisions.as_ptr(), self.bytes.as_mut_ptr());
         // SAFETY: the caller's.
         unsafe {
+            let zero = V::splat(0);
+            let (state, high) = if from_zero { (zero, zero) } else { best_state(metrics, trellis.states) };
             if trellis.constraint_length > LARGEST_IN_A_BYTE {
-                let best = |lane: usize| {
-                    let metric = |state: &u32| *metrics.add(*state as usize).cast::<u8>().add(lane);
-                    if from_zero { 0 } else { (0..trellis.states as u32).min_by_key(metric).unwrap_or(0) }
-                };
-                let states: [u32; 64] = std::array::from_fn(|lane| if lane < V::LANES { best(lane) } else { 0 });
-                return trace_each(trellis, &states[..V::LANES], window, decisions, bytes);
+                let (low, high) = (state.parts(), high.parts());
+                let mut states = [0; 64];
+                for (lane, state) in states.iter_mut().enumerate() {
+                    *state = u32::from(u16::from_le_bytes([low[lane / 16][lane % 16], high[lane / 16][lane % 16]]));
+                }
+                return trace_each(trellis, &mut states[..V::LANES], window, decisions, bytes);
             }
-            let state = if from_zero { V::splat(0) } else { best_state(metrics, trellis.states) };
             match trellis.constraint_length {
                 3 => trace::<V, 3>(state, window, decisions, bytes),
                 4 => trace::<V, 4>(state, window, decisions, bytes),

@@ -8,6 +8,8 @@
 pub(super) trait Lanes: Copy + 'static {
     /// Bytes in the vector, a multiple of 16.
     const LANES: usize;
+    /// Whether long stretches of code are kept out of their caller: the compiler finds vectors in short ones only.
+    const IN_PIECES: bool = false;
 
     /// The same byte in every lane.
     unsafe fn splat(byte: u8) -> Self;
@@ -33,8 +35,11 @@ pub(super) trait Lanes: Copy + 'static {
     unsafe fn costs(self, quantiser: &Quantiser) -> (Self, Self);
     /// Within every 16 bytes, interleaves the first 8 of both (`.0`) and the last 8 (`.1`).
     unsafe fn interleave(self, other: Self) -> (Self, Self);
-    /// 16 bytes from each of LANES / 16 addresses.
-    unsafe fn gather16(rows: impl Fn(usize) -> *const u8) -> Self;
+    /// 16 bytes from each of LANES / 16 addresses, so many bytes apart.
+    unsafe fn gather16(from: *const u8, apart: usize) -> Self;
+    /// Brings what is at an address nearer; nothing is read.
+    #[inline(always)]
+    fn prefetch(_at: *const u8) {}
 
     /// The vector's bytes, 16 by 16.
     #[inline(always)]
@@ -104,6 +109,7 @@ macro_rules! each {
 
 impl Lanes for Portable {
     const LANES: usize = 16;
+    const IN_PIECES: bool = true;
 
     #[inline(always)]
     unsafe fn splat(byte: u8) -> Self {
@@ -185,8 +191,8 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    unsafe fn gather16(rows: impl Fn(usize) -> *const u8) -> Self {
+    unsafe fn gather16(from: *const u8, _apart: usize) -> Self {
         // SAFETY: the caller vouches for 16 bytes there.
-        Portable(unsafe { rows(0).cast::<[u8; 16]>().read_unaligned() })
+        Portable(unsafe { from.cast::<[u8; 16]>().read_unaligned() })
     }
 }

@@ -117,7 +117,13 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn gather16(rows: impl Fn(usize) -> *const u8) -> Self {
-        unsafe { Avx2(_mm256_loadu2_m128i(rows(1).cast(), rows(0).cast())) }
+    unsafe fn gather16(from: *const u8, apart: usize) -> Self {
+        unsafe { Avx2(_mm256_loadu2_m128i(from.add(apart).cast(), from.cast())) }
+    }
+
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        // SAFETY: a hint, for any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
     }
 }

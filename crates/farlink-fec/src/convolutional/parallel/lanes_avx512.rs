@@ -103,13 +103,18 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn gather16(rows: impl Fn(usize) -> *const u8) -> Self {
+    unsafe fn gather16(from: *const u8, apart: usize) -> Self {
         unsafe {
-            let quarter = |i: usize| _mm_loadu_si128(rows(i).cast());
-            let all = _mm512_castsi128_si512(quarter(0));
-            let all = _mm512_inserti32x4::<1>(all, quarter(1));
-            let all = _mm512_inserti32x4::<2>(all, quarter(2));
-            Avx512(_mm512_inserti32x4::<3>(all, quarter(3)))
+            let all = _mm512_castsi128_si512(_mm_loadu_si128(from.cast()));
+            let all = _mm512_inserti32x4::<1>(all, _mm_loadu_si128(from.add(apart).cast()));
+            let all = _mm512_inserti32x4::<2>(all, _mm_loadu_si128(from.add(2 * apart).cast()));
+            Avx512(_mm512_inserti32x4::<3>(all, _mm_loadu_si128(from.add(3 * apart).cast())))
         }
+    }
+
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        // SAFETY: a hint, for any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
     }
 }

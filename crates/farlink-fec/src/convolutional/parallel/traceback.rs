@@ -1,6 +1,5 @@
 //! Trace-back: from the decisions to the bits, all lanes at once.
 
-use super::acs::place;
 use super::lanes::Lanes;
 use super::trellis::Trellis;
 
@@ -26,22 +25,24 @@ impl Window {
     }
 }
 
-/// The state with the least metric, the first of several.
+/// The state with the least metric, the first of several: its low and its high byte.
 ///
 /// # Safety
-/// As for [`Lanes`]; `metrics` holds a vector for each state, of which there are 256 at most.
+/// As for [`Lanes`]; `metrics` holds a vector for each state.
 #[inline(always)]
-pub(super) unsafe fn best_state<V: Lanes>(metrics: *const V, states: usize) -> V {
+pub(super) unsafe fn best_state<V: Lanes>(metrics: *const V, states: usize) -> (V, V) {
     // SAFETY: the caller's.
     unsafe {
-        let (mut best, mut at) = (*metrics, V::splat(0));
+        let mut best = *metrics;
+        let (mut low, mut high) = (V::splat(0), V::splat(0));
         for state in 1..states {
             let metric = *metrics.add(state);
             let less = best.min(metric);
-            at = V::select_less(metric, best, less, V::splat(state as u8), at);
+            low = V::select_less(metric, best, less, V::splat(state as u8), low);
+            high = V::select_less(metric, best, less, V::splat((state >> 8) as u8), high);
             best = less;
         }
-        at
+        (low, high)
     }
 }
 
@@ -136,42 +137,45 @@ unsafe fn shift_right<V: Lanes>(value: V, by: usize) -> V {
     // SAFETY: the caller's.
     unsafe {
         let parts = value.parts().map(|part| part.map(|byte: u8| byte.checked_shr(by as u32).unwrap_or(0)));
-        V::gather16(|i| parts[i].as_ptr())
+        V::gather16(parts.as_ptr().cast(), 16)
     }
 }
 
-/// The same one lane at a time, for any constraint length. `states` gives the state of each lane at the window's end.
+/// The same for any constraint length: lane by lane at every step, which hides how far away the decisions are. `states`
+/// gives the state of each lane at the window's end.
 ///
 /// # Safety
 /// As for [`trace`].
 #[inline(always)]
 pub(super) unsafe fn trace_each<V: Lanes>(
     trellis: &Trellis,
-    states: &[u32],
+    states: &mut [u32],
     window: Window,
     decisions: *const V,
     bytes: *mut V,
 ) {
     let (first, end) = window.bytes;
     let (decisions, bytes) = (decisions.cast::<u8>(), bytes.cast::<u8>());
-    let history = trellis.constraint_length - 1;
-    for (lane, &state) in states.iter().enumerate() {
-        let mut state = state as usize;
-        let mut time = window.end;
-        // The state's bits are the newest; its most significant one is that of step `time - 1`.
-        let mut register = 0u8;
-        while time > 8 * first {
-            let bit = (state >> (history - 1) & 1) as u8;
-            register = register << 1 | bit;
-            time -= 1;
-            if time.is_multiple_of(8) && time / 8 < end {
-                // SAFETY: within the window's bytes.
-                unsafe { *bytes.add((time / 8 - first) * V::LANES + lane) = register };
-            }
-            let (plane, place) = place(trellis, state);
+    let (planes, half, mask) = (trellis.planes(), trellis.states / 2, trellis.states - 1);
+    // The bits of each lane so far; the most significant bit of a state is the bit of the step that led there.
+    let mut registers = [0u8; 64];
+    for time in (8 * first..window.end).rev() {
+        for (lane, (state, register)) in states.iter_mut().zip(&mut registers).enumerate() {
+            let at = *state as usize;
+            let newest = usize::from(at >= half);
+            *register = *register << 1 | newest as u8;
+            // The layout that `acs` describes.
+            let (plane, bit) = (at / 4 % planes, at % 4 + 4 * newest);
             // SAFETY: within the decisions of the window's steps.
-            let byte = unsafe { *decisions.add(((time - window.base) * trellis.planes() + plane) * V::LANES + lane) };
-            state = 2 * state & (trellis.states - 1) | usize::from(byte >> place & 1);
+            let byte = unsafe { *decisions.add(((time - window.base) * planes + plane) * V::LANES + lane) };
+            *state = ((2 * at) & mask) as u32 | u32::from(byte >> bit & 1);
+        }
+        if time.is_multiple_of(8) && time / 8 < end {
+            // SAFETY: within the window's bytes.
+            unsafe {
+                let to = bytes.add((time / 8 - first) * V::LANES);
+                std::ptr::copy_nonoverlapping(registers.as_ptr(), to, V::LANES);
+            }
         }
     }
 }
