@@ -2,7 +2,7 @@
 //!
 //! Systematic and shortened to any length (Bose and Ray-Chaudhuri 1960; Hocquenghem 1959; MacWilliams and Sloane 1977,
 //! chapter 9). With t = 1 they are Hamming codes. A word is its data bits, then its parity bits, packed
-//! ([`bits`](crate::bits)); bits of the last byte beyond the word are ignored.
+//! ([`mod@bits`]); bits of the last byte beyond the word are ignored.
 
 mod field;
 
