@@ -19,8 +19,8 @@ const IMPOSSIBLE: i32 = -(1 << 20);
 ///
 /// let mut viterbi = Viterbi::new(&Code::from_octal("7,5")?, 15);
 /// let mut data = [0];
-/// // 1 0 0 and two zeros; one symbol is wrong.
-/// let decoded = viterbi.decode(&[-1, -1, -1, 1, 1, -1, -1, -1, 1, 1], Ending::Terminated, &mut data);
+/// // 1 0 0 and two zeros are sent as 11 10 11 00 00; the third symbol is wrong.
+/// let decoded = viterbi.decode(&[-1, -1, 1, 1, -1, -1, 1, 1, 1, 1], Ending::Terminated, &mut data);
 /// assert_eq!((decoded.unwrap().data_bits, data), (3, [0b1000_0000]));
 /// # Ok::<(), farlink_fec::convolutional::CodeError>(())
 /// ```
@@ -71,8 +71,9 @@ pub enum DecodeError {
 }
 
 impl Viterbi {
-    /// Trace-back that is usual, 5 K steps: it costs next to nothing at rate 1/2. Punctured codes need more, about 5 K
-    /// times the ratio of redundancies.
+    /// Trace-back that is usual, 5 K steps. Against that over the whole frame, 171, 133 has a quarter more wrong bits with
+    /// soft decisions at 3 dB and a fifteenth more with hard ones at 5 dB; 10 K steps cost nothing that can be measured.
+    /// Punctured codes need more still.
     pub fn usual_traceback(code: &Code) -> usize {
         5 * code.constraint_length() as usize
     }

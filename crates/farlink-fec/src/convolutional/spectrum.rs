@@ -154,7 +154,7 @@ impl ErrorEvent {
 }
 
 /// All error events up to a weight, for every step of the period in which they can begin, by ascending weight; of equal
-/// weight, by phase and then by length of agreement.
+/// weight, by phase.
 ///
 /// How many there are, [`Spectrum`] says beforehand: their number doubles or triples with each further bit of weight.
 ///
