@@ -59,7 +59,7 @@ pub fn time_words(codec: &str, errors: Option<usize>, seconds: f64) {
                 });
             }
             let received = spoiled(data.iter().map(|data| encoder.encode(data).to_vec()).collect(), &mut random);
-            let decode = |word: &Vec<u8>| decoder.correct(&mut word.clone(), None).expect("few enough errors");
+            let decode = |word: &Vec<u8>| decoder.correct(word, None).expect("few enough errors");
             let failed = received.iter().zip(&data).filter(|(word, data)| decode(word).data() != &data[..]).count();
             time(seconds, bits, failed as f64 / WORDS as f64, || {
                 received.iter().for_each(|word| assert!(black_box(decode(word)).len() == LENGTH))
