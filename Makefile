@@ -1,7 +1,7 @@
 # make run      build farlink and run the first scenario
 # make test     install what the tests need, and run all of them
-# make bench    speed and memory beside ns-2 and ns-3
-# make peers    the same scenarios in ns-2 and ns-3, cell by cell
+# make bench    speed and memory beside ns-2 and ns-3; codecs beside other libraries
+# make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec
 # make papers   published tables and figures beside ours, and their pages in docs/validation
 # make soak     the tests again, with many more random cases
 # make docs     write the generated pages, tables and pictures of the documentation anew
@@ -27,16 +27,20 @@ run: install
 	@echo "Open the report: file://$(CURDIR)/out/geo-tcp.html"
 
 test: test-tools
-	@.ci/apt-packages ns=ns2 tshark=tshark
+	@.ci/apt-packages ns=ns2 tshark=tshark gcc=gcc /usr/include/fec.h=libfec-dev
 	@.ci/checks
 
 bench: test-tools
-	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev
+	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev /usr/include/fec.h=libfec-dev \
+		/usr/include/isa-l.h=libisal-dev /usr/include/volk/volk.h=libvolk2-dev \
+		/usr/include/osmocom/core/conv.h=libosmocore-dev /usr/include/cm256cc=libcm256cc-dev
+	@$(PIP) install 'zfec>=1.6,<2' || echo "note: zfec is left out"
 	@cargo build --release --quiet -p farlink-sim --features toml --example run
 	@$(BIN)/python benches/peers.py
+	@$(BIN)/python benches/codecs.py
 
 peers: test-tools
-	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev
+	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev gcc=gcc /usr/include/fec.h=libfec-dev
 	@FARLINK_PEERS=all $(BIN)/python -m pytest tests/peers
 
 papers: test-tools

@@ -3,12 +3,14 @@
 - `docs/reference/scenario.md`, every key, from the JSON Schema of the types that run
 - `docs/reference/quantities.md`, every column of a result
 - the table in `README.md` and the picture below it, from `scenarios/geo-tcp.toml`
+- the tables of `docs/validation/codecs.md`, if `make bench` has left `out/bench-codecs.json`
 - what the commands of the guide print: in the order of the page and in an empty folder, each block of a file (```toml NAME) is
   written, a second one of that name added to it, and each ```console block is run
 """
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import os
@@ -27,6 +29,8 @@ from farlink import _core, units
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIO = "scenarios/geo-tcp.toml"
 GUIDE = ROOT / "docs" / "guides" / "first-scenario.md"
+CODECS = ROOT / "docs" / "validation" / "codecs.md"
+MEASURED = ROOT / "out" / "bench-codecs.json"
 PICTURE = ROOT / "docs" / "pictures" / "geo-tcp.svg"
 
 Schema = dict[str, Any]
@@ -98,9 +102,23 @@ def main() -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(ROOT))
+    if MEASURED.exists():
+        CODECS.write_text(_benchmark().page_with_tables(CODECS.read_text(encoding="utf-8"), json.loads(MEASURED.read_text())))
+        print(CODECS.relative_to(ROOT))
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(picture(), encoding="utf-8")
     print(PICTURE.relative_to(ROOT))
+
+
+def _benchmark() -> Any:
+    """The program of `make bench` that times codecs, as a module."""
+    spec = importlib.util.spec_from_file_location("bench_codecs", ROOT / "benches" / "codecs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def pages() -> dict[Path, str]:

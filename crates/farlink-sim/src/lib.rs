@@ -4,8 +4,8 @@
 //! [`trace_run`] looks into one of those runs. Below them, [`engine`] runs one grid point once.
 #![forbid(unsafe_code)]
 
-pub mod engine;
 pub mod codes;
+pub mod engine;
 mod error_events;
 mod observe;
 pub mod pcap;

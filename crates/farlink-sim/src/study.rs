@@ -75,9 +75,8 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
     watch.expect(scenarios.iter().map(|scenario| least_runs(scenario)).sum());
     let setups = pool.install(|| setups(&scenarios, &sources, &watch))?;
     let study: Vec<(&Scenario, &Setup)> = scenarios.into_iter().zip(&setups).collect();
-    let results: Vec<Runs> = pool.install(|| {
-        study.par_iter().map(|(scenario, setup)| point_runs(scenario, setup, &watch)).collect()
-    });
+    let results: Vec<Runs> =
+        pool.install(|| study.par_iter().map(|(scenario, setup)| point_runs(scenario, setup, &watch)).collect());
     Ok(Output {
         rows: rows_table(&study, &results),
         summary: summary_table(&results),

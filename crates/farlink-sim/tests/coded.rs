@@ -3,7 +3,7 @@
 mod common;
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use common::{expanded, real, scenario, set};
@@ -17,8 +17,8 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-fn run(study: &Value, codes: &PathBuf, threads: usize) -> Result<Output, RunError> {
-    let options = Options { threads: Some(threads), codes: Some(codes.clone()) };
+fn run(study: &Value, codes: &Path, threads: usize) -> Result<Output, RunError> {
+    let options = Options { threads: Some(threads), codes: Some(codes.to_path_buf()) };
     farlink_sim::run(&expanded(study), &options, &|_, _| ControlFlow::Continue(()))
 }
 
@@ -29,7 +29,7 @@ fn study() -> Value {
     scenario(&[("link.coding", coding)])
 }
 
-fn only_file(folder: &PathBuf) -> PathBuf {
+fn only_file(folder: &Path) -> PathBuf {
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(files.len(), 1, "{files:?}");
     files.remove(0)
@@ -121,7 +121,7 @@ fn a_stop_while_events_are_collected_stops() {
         ControlFlow::Break(())
     };
     let codes = folder("stopped");
-    let options = Options { threads: Some(1), codes: Some(codes.clone()) };
+    let options = Options { threads: Some(1), codes: Some(codes.to_path_buf()) };
     let stopped = farlink_sim::run(&expanded(&study), &options, &stop);
     assert!(matches!(stopped, Err(RunError::Stopped)), "{stopped:?}");
     assert!(asked.into_inner() && !codes.exists(), "what is not complete is not kept");

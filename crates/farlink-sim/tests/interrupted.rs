@@ -81,7 +81,8 @@ fn a_long_run_is_given_up_halfway() {
         0..5 => ControlFlow::Continue(()),
         _ => ControlFlow::Break(()),
     };
-    let output = farlink_sim::run(&expanded(&study), &Options { threads: Some(1), ..Options::default() }, &stop).unwrap();
+    let output =
+        farlink_sim::run(&expanded(&study), &Options { threads: Some(1), ..Options::default() }, &stop).unwrap();
     assert!(output.interrupted && results(&output.rows).is_empty());
 }
 
