@@ -15,7 +15,8 @@ from farlink.papers.item import Drawing, Workbench
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-RATE_1_2 = {"kind": "convolutional", "generators": "171,133"}
+# "The Viterbi decoder data window length was set as five times the value of the code constraint length": neither less nor more.
+RATE_1_2 = {"kind": "convolutional", "generators": "171,133", "decoder": "serial"}
 RATE_3_4 = {**RATE_1_2, "rate": "3/4"}
 CODES = {"1/2": RATE_1_2, "3/4": RATE_3_4}
 
