@@ -273,7 +273,10 @@ def union_bound(coding: Mapping[str, Any], ebn0_db: float) -> float | None:
 
 
 def memory_bits(coding: Mapping[str, Any]) -> int:
-    """Information bits that a coded bit depends on besides the newest: K - 1; so many right ones end an error event.
+    """Right bits after which errors have little to do with those before.
+
+    Of a convolutional code K - 1, the information bits that a coded bit depends on besides the newest, and of a concatenation
+    that of the inner code; of others, and of codes that do not exist, 8, a byte.
 
     Examples
     --------
@@ -281,8 +284,13 @@ def memory_bits(coding: Mapping[str, Any]) -> int:
     6
     """
     code = coding["code"]
-    longest = max(int(text, 8).bit_length() for text in str(code["generators"]).split(","))
-    return max(int(code.get("constraint_length", longest)) - 1, 1)
+    while (within := code.get("inner", code.get("over"))) is not None:
+        code = within
+    try:
+        longest = max(int(text, 8).bit_length() for text in str(code["generators"]).split(","))
+        return max(int(code.get("constraint_length", longest)) - 1, 1)
+    except (KeyError, ValueError):
+        return 8
 
 
 def describe(coding: Mapping[str, Any]) -> str:
@@ -292,12 +300,24 @@ def describe(coding: Mapping[str, Any]) -> str:
     --------
     >>> describe({"code": {"kind": "convolutional", "generators": "171,133", "rate": "3/4"}, "decision": "hard"})
     'convolutional 171,133 rate 3/4, bpsk, hard decisions'
+    >>> outer, inner = {"kind": "reed-solomon", "n": 255, "k": 223}, {"kind": "convolutional", "generators": "171,133"}
+    >>> describe({"code": {"kind": "concatenated", "outer": outer, "inner": inner}})
+    'reed-solomon n 255 k 223 over convolutional 171,133, bpsk, soft decisions'
     """
-    code = dict(coding.get("code", {}))
-    words = [str(code.pop("kind", "no code"))]
-    words += [str(code.pop("generators"))] if "generators" in code else []
-    words += [f"{name.replace('_', ' ')} {value}" for name, value in code.items() if not isinstance(value, Mapping)]
-    return f"{' '.join(words)}, {coding.get('modulation', 'bpsk')}, {coding.get('decision', 'soft')} decisions"
+    code = _describe_code(coding.get("code", {}))
+    return f"{code}, {coding.get('modulation', 'bpsk')}, {coding.get('decision', 'soft')} decisions"
+
+
+def _describe_code(code: Mapping[str, Any]) -> str:
+    """A code in a few words; those that it is made of after each other."""
+    parts = [_describe_code(value) for value in code.values() if isinstance(value, Mapping)]
+    words = [str(code.get("kind", "no code")), *([str(code["generators"])] if "generators" in code else [])]
+    simple = {name: value for name, value in code.items() if not isinstance(value, Mapping)}
+    words += [f"{name.replace('_', ' ')} {value}" for name, value in simple.items() if name not in ("kind", "generators")]
+    own = " ".join(words)
+    if code.get("kind") == "concatenated":
+        return " over ".join(parts)
+    return " over ".join([own, *parts])
 
 
 def _bound_ebn0_db(coding_json: str, ber: float) -> float:

@@ -18,7 +18,24 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Error rates of codes by simulation, and what is known of them.")
 
 
-@app.command()
+_BER_EXAMPLES = """
+[bold]Examples[/bold]
+
+farlink code ber --code "171,133" --ebn0-db 3,3.5,4 --plot ber.png
+
+farlink code ber --code uncoded --modulation 16qam --decision hard --ebn0-db 8,10 --csv -
+
+farlink code ber --code '{ kind = "reed-solomon", n = 255, k = 223 }' --decision hard --ebn0-db 6,6.5
+"""
+
+_SHOW_EXAMPLES = """
+[bold]Example[/bold]
+
+farlink code show --code "171,133" --rate 3/4 --ebn0-db 4,5
+"""
+
+
+@app.command(epilog=_BER_EXAMPLES)
 def ber(
     code: Generators,
     ebn0_db: Annotated[str, typer.Option(metavar="DB,...", help="Values of Eb/N0, in dB, for example 3,4,5.")],
@@ -96,7 +113,7 @@ def list_(
         data("\n".join(lines) + "\n")
 
 
-@app.command()
+@app.command(epilog=_SHOW_EXAMPLES)
 def show(
     code: Generators,
     rate: CodeRate = None,

@@ -8,7 +8,12 @@ import typer
 
 Generators = Annotated[
     str,
-    typer.Option("--code", metavar="OCTAL", help='Generators of a convolutional code, octal, for example "171,133".'),
+    typer.Option(
+        "--code",
+        metavar="CODE",
+        help='Generators of a convolutional code, octal, for example "171,133"; uncoded; or a table as a scenario has it, for '
+        "example '{ kind = \"reed-solomon\", n = 255, k = 223 }'.",
+    ),
 ]
 CodeRate = Annotated[
     str | None,
@@ -20,12 +25,42 @@ Seed = Annotated[int, typer.Option(help="Seed of data and noise.")]
 Threads = Annotated[int | None, typer.Option(help="Threads to run on.", show_default="every core")]
 
 
-def coding_table(generators: str, rate: str | None, modulation: str, decision: str) -> dict[str, Any]:
-    """What the options say, as the table ``[link.coding]`` of a scenario."""
-    code: dict[str, Any] = {"kind": "convolutional", "generators": generators}
+def coding_table(code: str, rate: str | None, modulation: str, decision: str) -> dict[str, Any]:
+    """What the options say, as the table ``[link.coding]`` of a scenario.
+
+    Raises
+    ------
+    FarlinkError
+        If a table for the code is no TOML.
+
+    Examples
+    --------
+    >>> coding_table("171,133", "3/4", "bpsk", "soft")["code"]
+    {'kind': 'convolutional', 'generators': '171,133', 'rate': '3/4'}
+    >>> coding_table('{ kind = "reed-solomon", n = 255, k = 223 }', None, "bpsk", "hard")["code"]
+    {'kind': 'reed-solomon', 'n': 255, 'k': 223}
+    """
+    table = _code(code.strip())
     if rate is not None:
-        code["rate"] = rate
-    return {"modulation": modulation, "decision": decision, "code": code}
+        table["rate"] = rate
+    return {"modulation": modulation, "decision": decision, "code": table}
+
+
+def _code(text: str) -> dict[str, Any]:
+    if text == "uncoded":
+        return {"kind": "uncoded"}
+    if not text.startswith("{"):
+        return {"kind": "convolutional", "generators": text}
+    import tomllib
+
+    from farlink.errors import FarlinkError
+
+    try:
+        code = tomllib.loads(f"code = {text}")["code"]
+    except tomllib.TOMLDecodeError as error:
+        remedy = """write it as in a scenario: '{ kind = "reed-solomon", n = 255, k = 223 }'"""
+        raise FarlinkError(f"--code {text}: {error}", remedy) from error
+    return dict(code)
 
 
 def whole(option: str, text: str, least: int, most: int) -> int:

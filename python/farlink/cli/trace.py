@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True, help="Import measured capacity, delay and loss, make traces of wrong bits, and draw them."
 )
-app.command()(trace_bursts.bursts)
+app.command(epilog=trace_bursts.EXAMPLES)(trace_bursts.bursts)
 
 File = Annotated[
     Path, typer.Argument(metavar="FILE", help="Measured file, archive or directory, or a trace that was imported before.")

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 
 _MOST_BITS = 10**12
 
+EXAMPLES = """
+[bold]Examples[/bold]
+
+farlink trace bursts --code "171,133" --ebn0-db 4
+
+farlink trace bursts --code "171,133" --rate 3/4 --ebn0-db 5 --gap 35 -o bursts.npz
+
+farlink trace bursts --code '{ kind = "convolutional", generators = "171,133", decoder = "serial" }' --ebn0-db 4 --bits 1e7
+"""
+
 
 def bursts(
     code: Generators,
@@ -27,7 +37,8 @@ def bursts(
     decision: Decision = "soft",
     bits: Annotated[str, typer.Option(metavar="N", help="Information bits to decode.")] = "1e8",
     gap: Annotated[
-        str | None, typer.Option(metavar="BITS", help="So many right bits end a burst.", show_default="K - 1")
+        str | None,
+        typer.Option(metavar="BITS", help="So many right bits end a burst.", show_default="K - 1; 8 for other codes"),
     ] = None,
     seed: Seed = 1,
     threads: Threads = None,
@@ -56,7 +67,7 @@ def bursts(
         if is_interrupted:
             note(f"interrupted: {int(trace['bits']):,} decoded bits kept")
         found = burst_statistics(trace, gap_bits or coding.memory_bits(table))
-        _print(trace, found, is_default=gap is None)
+        _print(trace, found, is_default=gap is None and table["code"].get("kind") == "convolutional")
         if output is not None:
             write(trace, output)
             note(f"Trace written to {output}")
