@@ -28,7 +28,7 @@ from farlink import _core, units
 
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIO = "scenarios/geo-tcp.toml"
-GUIDE = ROOT / "docs" / "guides" / "first-scenario.md"
+GUIDES = [ROOT / "docs" / "guides" / name for name in ("first-scenario.md", "coding.md")]
 CODECS = ROOT / "docs" / "validation" / "codecs.md"
 MEASURED = ROOT / "out" / "bench-codecs.json"
 PICTURE = ROOT / "docs" / "pictures" / "geo-tcp.svg"
@@ -128,7 +128,7 @@ def pages() -> dict[Path, str]:
         ROOT / "docs" / "reference" / "scenario.md": scenario_page(),
         ROOT / "docs" / "reference" / "quantities.md": quantities_page(),
         readme: with_table(readme.read_text(encoding="utf-8")),
-        GUIDE: with_output(GUIDE.read_text(encoding="utf-8")),
+        **{guide: with_output(guide.read_text(encoding="utf-8")) for guide in GUIDES},
     }
 
 
