@@ -75,10 +75,9 @@ impl Channel {
             Kind::Points { points, demapper, normal, deviation } => {
                 let bits_per_symbol = self.modulation.bits_per_symbol() as usize;
                 for (symbol, out) in out.chunks_mut(bits_per_symbol).enumerate() {
-                    let label = (0..bits_per_symbol).fold(0, |label, place| {
-                        let at = symbol * bits_per_symbol + place;
-                        label << 1 | usize::from(at < count && bits::get(sent, at))
-                    });
+                    let first = symbol * bits_per_symbol;
+                    let label = (first..first + bits_per_symbol)
+                        .fold(0, |label, at| label << 1 | usize::from(at < count && bits::get(sent, at)));
                     let [i, q] = points[label];
                     let i = i + deviation * normal.sample(noise);
                     let q = q + deviation * normal.sample(noise);
@@ -94,7 +93,7 @@ static SIGNS: [[i8; 8]; 256] = {
     let mut signs = [[0; 8]; 256];
     let mut at = 0;
     while at < 256 * 8 {
-        signs[at / 8][at % 8] = -((at / 8 >> (7 - at % 8) & 1) as i8);
+        signs[at / 8][at % 8] = -((((at / 8) >> (7 - at % 8)) & 1) as i8);
         at += 1;
     }
     signs

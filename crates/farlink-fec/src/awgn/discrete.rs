@@ -41,7 +41,9 @@ impl Sampler {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this level says that the machine has the instructions.
             Simd::Avx512Gfni => unsafe { self.fill_avx512(noise, &mut groups) },
-            _ => groups.by_ref().for_each(|group| self.fill_group(noise, group.try_into().expect("chunks of that length"))),
+            _ => groups
+                .by_ref()
+                .for_each(|group| self.fill_group(noise, group.try_into().expect("chunks of that length"))),
         }
         let rest = groups.into_remainder();
         if !rest.is_empty() {
