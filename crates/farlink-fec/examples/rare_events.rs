@@ -1,5 +1,5 @@
 //! Importance sampling beside plain simulation where bit error rates are near 1e-6, for some minutes on one core:
-//! `cargo run --release -p farlink-fec --example rare_events [billions of bits [seed [steps of trace-back]]]`.
+//! `cargo run --release -p farlink-fec --example rare_events [billions of bits [seed [dB less [steps of trace-back]]]]`.
 
 use std::time::Instant;
 
@@ -13,8 +13,9 @@ fn main() -> Result<(), LibraryError> {
     let words: Vec<f64> = std::env::args().skip(1).map_while(|word| word.parse().ok()).collect();
     let billions = words.first().copied().unwrap_or(3.0);
     let seed = words.get(1).map_or(1, |&seed| seed as u64);
-    let traceback = words.get(2).map(|&steps| steps as usize);
-    for (rate, eb_n0_db) in [("1/2", 4.8), ("3/4", 5.8)] {
+    let less_db = words.get(2).copied().unwrap_or(0.0);
+    let traceback = words.get(3).map(|&steps| steps as usize);
+    for (rate, eb_n0_db) in [("1/2", 4.8 - less_db), ("3/4", 5.8 - less_db)] {
         let code = Code::new(7, &[0o171, 0o133]).expect("the usual code");
         let coding = Convolutional { traceback, ..Convolutional::new(code) };
         let coding = coding.punctured(Puncturing::usual(rate).expect("a usual rate"));
@@ -28,7 +29,7 @@ fn main() -> Result<(), LibraryError> {
         ] {
             let (found, seconds) = found;
             println!(
-                "{scheme} at {eb_n0_db} dB, {} in {seconds:.1} s: {} events in {:.2e} bits; event rate {:.3e} ({:.3e} to \
+                "{scheme} at {eb_n0_db:.1} dB, {} in {seconds:.1} s: {} events in {:.2e} bits; event rate {:.3e} ({:.3e} to \
                  {:.3e}), BER {:.3e} ({:.3e} to {:.3e}), {:.2} wrong bits an event",
                 found.method.name(),
                 found.seen,

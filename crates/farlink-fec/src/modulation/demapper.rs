@@ -66,17 +66,22 @@ impl Demapper {
     }
 
     /// Least squared distance to a 1 less the least to a 0, for each bit.
-    #[inline]
+    #[inline(always)]
     fn ratios(&self, i: f64, q: f64) -> [f64; 4] {
         match self.bits {
             1 => self.ratios_of::<1>(i, q),
             2 => self.ratios_of::<2>(i, q),
             3 => self.ratios_of::<3>(i, q),
-            _ => self.ratios_of::<4>(i, q),
+            _ => {
+                // 16QAM: what lies in quadrature adds the same to the distances for both values of a bit in phase.
+                let [first, second] = axis_ratios(i, [0, 4, 8, 12].map(|label| self.points[label][0]));
+                let [third, fourth] = axis_ratios(q, [0, 1, 2, 3].map(|label| self.points[label][1]));
+                [first, second, third, fourth]
+            }
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn ratios_of<const BITS: usize>(&self, i: f64, q: f64) -> [f64; 4] {
         let mut least = [[f64::INFINITY; 2]; BITS];
         for (label, point) in self.points[..1 << BITS].iter().enumerate() {
@@ -100,6 +105,14 @@ impl Demapper {
         let amplitude_squared = self.points[0][0] * self.points[0][0];
         (f64::from(step) + 0.5) / (self.steps * 4.0 * amplitude_squared)
     }
+}
+
+/// Least squared distance to a 1 less the least to a 0, for both bits of an axis with these amplitudes for 00, 01, 10 and 11.
+#[inline]
+fn axis_ratios(x: f64, amplitudes: [f64; 4]) -> [f64; 2] {
+    let [a, b, c, d] = amplitudes.map(|amplitude| (x - amplitude) * (x - amplitude));
+    let least = |a: f64, b: f64| if a < b { a } else { b };
+    [least(c, d) - least(a, b), least(b, d) - least(a, c)]
 }
 
 /// The nearest whole number to one between -127 and 127, halves to even.
@@ -130,6 +143,17 @@ mod tests {
                     assert_eq!(back, label, "{modulation} {decision}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn axes_of_16qam_are_independent() {
+        let demapper = Demapper::new(Modulation::Qam16, Decision::Soft, 4.0);
+        for at in 0..400 {
+            let (i, q) = (f64::from(at % 20) / 7.0 - 1.4, f64::from(at / 20) / 7.0 - 1.3);
+            let all = demapper.ratios_of::<4>(i, q);
+            let apart = demapper.ratios(i, q);
+            assert!(all.iter().zip(apart).all(|(all, apart)| (all - apart).abs() < 1e-12), "{all:?} {apart:?}");
         }
     }
 
