@@ -102,8 +102,8 @@ const RESAMPLED: usize = 1 << 14;
 const SAMPLES: u64 = 512;
 /// Events that a library should have, if neither a number of them nor an interval was asked for.
 const EVENTS_WANTED: f64 = 400.0;
-/// Event rate, for each bit, below which importance sampling is quicker than plain simulation: it decodes 3,000 to 30,000
-/// steps for an event's worth, each at ten times the cost.
+/// Event rate, for each bit, below which importance sampling is quicker than plain simulation: it decodes 3,000 to 12,000
+/// steps for an event's worth (K = 7), each at ten times the cost.
 const RATE_SIMULATED: f64 = 1e-5;
 /// Event rate above which it is of no use: events meet, and no few of them make up most.
 const RATE_BIASED: f64 = 1e-4;
