@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use farlink_fec::awgn::{Channel, Noise};
-use farlink_fec::convolutional::Code;
+use farlink_fec::convolutional::{Code, Puncturing};
 use farlink_fec::modulation::{Decision, Modulation};
 use farlink_fec::monte_carlo::{Effort, error_rate};
 use farlink_fec::scheme::{Coding, Convolutional, Scheme};
@@ -30,9 +30,12 @@ fn main() {
         }
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread");
-    for (decision, eb_n0_db) in [(Decision::Soft, 4.0), (Decision::Hard, 6.0)] {
+    for (rate, decision, eb_n0_db) in
+        [("1/2", Decision::Soft, 4.0), ("1/2", Decision::Hard, 6.0), ("3/4", Decision::Soft, 5.0)]
+    {
         let code = Code::new(7, &[0o171, 0o133]).expect("the usual code");
-        let coding = Coding::Convolutional(Convolutional::new(code));
+        let pattern = Puncturing::usual(rate).expect("a usual rate");
+        let coding = Coding::Convolutional(Convolutional::new(code).punctured(pattern));
         let scheme = Scheme::new(coding, Modulation::Bpsk, decision).expect("parts that fit");
         let effort = Effort { events: None, bits_max: 50_000_000, ..Effort::default() };
         let start = Instant::now();

@@ -23,7 +23,7 @@ pub struct Channel {
 #[derive(Clone)]
 enum Kind {
     Table(Box<Sampler>),
-    Points { demapper: Box<Demapper>, normal: Box<Normal>, deviation: f64 },
+    Points { points: Vec<[f64; 2]>, demapper: Box<Demapper>, normal: Box<Normal>, deviation: f64 },
 }
 
 impl Channel {
@@ -34,6 +34,7 @@ impl Channel {
             Kind::Table(Box::new(Sampler::new(&Antipodal::new(modulation, decision, es_n0_db).sent)))
         } else {
             Kind::Points {
+                points: (0..1 << modulation.bits_per_symbol()).map(|label| modulation.point(label)).collect(),
                 demapper: Box::new(Demapper::new(modulation, decision, es_n0)),
                 normal: Box::new(Normal::new()),
                 deviation: (0.5 / es_n0).sqrt(),
@@ -59,29 +60,50 @@ impl Channel {
         let out = &mut received[from..];
         match &self.kind {
             Kind::Table(sampler) => {
+                assert!(sent.len() * 8 >= count, "fewer bits than are to be sent");
                 sampler.fill(noise, out);
-                for (group, &byte) in out.chunks_mut(8).zip(sent) {
-                    for (place, symbol) in group.iter_mut().enumerate() {
-                        let mask = -((byte >> (7 - place) & 1) as i8);
-                        *symbol = (*symbol ^ mask).wrapping_sub(mask);
+                let mut groups = out.chunks_exact_mut(8);
+                for (group, &byte) in groups.by_ref().zip(sent) {
+                    negate(group.try_into().expect("chunks of 8"), byte);
+                }
+                for (place, symbol) in groups.into_remainder().iter_mut().enumerate() {
+                    if bits::get(sent, count / 8 * 8 + place) {
+                        *symbol = -*symbol;
                     }
                 }
-                assert!(sent.len() * 8 >= count, "fewer bits than are to be sent");
             }
-            Kind::Points { demapper, normal, deviation } => {
+            Kind::Points { points, demapper, normal, deviation } => {
                 let bits_per_symbol = self.modulation.bits_per_symbol() as usize;
                 for (symbol, out) in out.chunks_mut(bits_per_symbol).enumerate() {
-                    let label = (0..bits_per_symbol).fold(0, |label, place| {
-                        let at = symbol * bits_per_symbol + place;
-                        label << 1 | u32::from(at < count && bits::get(sent, at))
-                    });
-                    let [i, q] = self.modulation.point(label);
+                    let first = symbol * bits_per_symbol;
+                    let label = (first..first + bits_per_symbol)
+                        .fold(0, |label, at| label << 1 | usize::from(at < count && bits::get(sent, at)));
+                    let [i, q] = points[label];
                     let i = i + deviation * normal.sample(noise);
                     let q = q + deviation * normal.sample(noise);
                     demapper.symbols(i, q, out);
                 }
             }
         }
+    }
+}
+
+/// For each byte of bits sent, -1 in the places of its ones.
+static SIGNS: [[i8; 8]; 256] = {
+    let mut signs = [[0; 8]; 256];
+    let mut at = 0;
+    while at < 256 * 8 {
+        signs[at / 8][at % 8] = -((((at / 8) >> (7 - at % 8)) & 1) as i8);
+        at += 1;
+    }
+    signs
+};
+
+/// Changes the signs of what is received where a 1 was sent.
+#[inline]
+fn negate(symbols: &mut [Soft; 8], sent: u8) {
+    for (symbol, sign) in symbols.iter_mut().zip(SIGNS[usize::from(sent)]) {
+        *symbol = (*symbol ^ sign).wrapping_sub(sign);
     }
 }
 

@@ -4,6 +4,8 @@ mod channel;
 mod discrete;
 mod noise;
 mod normal;
+#[cfg(test)]
+mod quantisation;
 
 pub(crate) use channel::Antipodal;
 pub use channel::Channel;

@@ -216,13 +216,38 @@ impl Puncturing {
     /// # Panics
     /// If `coded` is shorter than that.
     pub fn puncture(&self, coded: &[u8], steps: usize) -> Vec<u8> {
-        let mut kept = vec![0; bits::bytes_for(self.sent_bits(steps))];
-        for (at, place) in self.places(steps).enumerate() {
-            if bits::get(coded, place) {
-                bits::set(&mut kept, at, true);
+        let coded_bits = steps * self.outputs;
+        assert!(8 * coded.len() >= coded_bits, "fewer bits than those of the steps");
+        let mut kept = Vec::with_capacity(bits::bytes_for(self.sent_bits(steps)));
+        let masks = self.word_masks();
+        // Bits kept and not yet written, the last in the lowest place.
+        let (mut open, mut count) = (0u128, 0);
+        for (at, (word, mask)) in
+            coded.chunks(8).zip(masks.into_iter().cycle()).take(coded_bits.div_ceil(64)).enumerate()
+        {
+            let mut bytes = [0; 8];
+            bytes[..word.len()].copy_from_slice(word);
+            let beyond = (64 * (at + 1)).saturating_sub(coded_bits);
+            let mask = mask >> beyond << beyond;
+            open = open << mask.count_ones() | u128::from(compress(u64::from_be_bytes(bytes), mask));
+            count += mask.count_ones();
+            if count >= 64 {
+                count -= 64;
+                kept.extend(((open >> count) as u64).to_be_bytes());
             }
         }
+        let last = ((open << (64 - count)) as u64).to_be_bytes();
+        kept.extend(&last[..bits::bytes_for(count as usize)]);
         kept
+    }
+
+    /// For each word of 64 coded bits, the first bit highest, which are sent; they repeat.
+    fn word_masks(&self) -> Vec<u64> {
+        let period_bits = self.period() * self.outputs;
+        // As many words as fill whole periods.
+        let words = (1..=period_bits).find(|words| (64 * words).is_multiple_of(period_bits)).unwrap_or(period_bits);
+        let is_sent = |place: usize| u64::from(self.sent_at(place / self.outputs) >> (place % self.outputs) & 1);
+        (0..words).map(|word| (0..64).map(|bit| is_sent(64 * word + bit) << (63 - bit)).sum()).collect()
     }
 
     /// The symbols of all coded bits of `steps` steps from those of the bits that were sent: 0 for one that was not.
@@ -235,7 +260,11 @@ impl Puncturing {
             return Err(PuncturingError::Symbols { symbols: symbols.len(), steps, expected });
         }
         let mut all = vec![0; steps * self.outputs];
-        self.places(steps).zip(symbols).for_each(|(place, &symbol)| all[place] = symbol);
+        let places: Vec<usize> = self.places(self.period()).collect();
+        let periods = all.chunks_mut(self.period() * self.outputs).zip(symbols.chunks(places.len()));
+        for (all, symbols) in periods {
+            places.iter().zip(symbols).for_each(|(&place, &symbol)| all[place] = symbol);
+        }
         Ok(all)
     }
 
@@ -245,6 +274,33 @@ impl Puncturing {
             (0..self.outputs).filter(move |j| sent >> j & 1 == 1).map(move |j| step * self.outputs + j)
         })
     }
+}
+
+/// The bits of a word where a mask has ones, moved together at the lower end.
+fn compress(word: u64, mask: u64) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("bmi2") {
+        // SAFETY: this machine has the instruction.
+        return unsafe { compress_bmi2(word, mask) };
+    }
+    compress_portable(word, mask)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "bmi2")]
+fn compress_bmi2(word: u64, mask: u64) -> u64 {
+    std::arch::x86_64::_pext_u64(word, mask)
+}
+
+fn compress_portable(word: u64, mut mask: u64) -> u64 {
+    let mut kept = 0;
+    let mut place = 0;
+    while mask != 0 {
+        kept |= (word >> mask.trailing_zeros() & 1) << place;
+        place += 1;
+        mask &= mask - 1;
+    }
+    kept
 }
 
 /// The rows, as they are read.

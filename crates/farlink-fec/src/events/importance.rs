@@ -2,8 +2,9 @@
 //!
 //! J. S. Sadowsky, "A new method for Viterbi decoder simulation using importance sampling", IEEE Trans. Commun. 38(9), 1990:
 //! the noise is biased so that one of the likely error events begins at a known step; what the decoder makes of it counts if
-//! an event does begin there, with the weight of the likelihood ratio. Where trace-back is short, the decoder also errs towards
-//! paths that have not joined the right one when it decides; the noise is biased towards these as well.
+//! an event does begin there, with the weight of the likelihood ratio. Where trace-back is short, the serial decoder also errs
+//! towards paths that have not joined the right one when it decides; the noise is biased towards these as well. The fast decoder
+//! looks further back, and at all of a sample at once.
 
 mod unmerged;
 
@@ -35,7 +36,8 @@ pub(super) struct Importance {
     phases: Vec<Vec<Component>>,
     /// Steps before the one where an event is to begin, without the phase; a multiple of the period.
     lead: usize,
-    /// Steps before it where the noise may be biased too, a multiple of the period.
+    /// Steps before it where the noise may be biased too, a multiple of the period; none if all paths have joined when a bit is
+    /// decided.
     before: usize,
     /// Steps that a sample decodes.
     steps: usize,
@@ -83,7 +85,8 @@ impl Importance {
         let mut phases: Vec<Vec<Component>> = (0..puncturing.period()).map(|_| Vec::new()).collect();
         let mut longest = 0;
         let period = puncturing.period();
-        let before = coding.traceback().div_ceil(period) * period;
+        let is_decided_at_traceback = coding.is_decided_at_traceback();
+        let before = if is_decided_at_traceback { coding.traceback().next_multiple_of(period) } else { 0 };
         let mut bias = |phase: usize, places: Vec<u32>| {
             let share = likelihood(places.len());
             phases[phase].push(Component { places, share, cumulated: 0.0 });
@@ -98,7 +101,7 @@ impl Importance {
             bias(event.phase, event.coded_bits.iter().map(|coded| sent_before + place(coded)).collect());
         }
         let per_phase = UNMERGED_MAX.div_ceil(period);
-        for phase in 0..period {
+        for phase in (0..period).filter(|_| is_decided_at_traceback) {
             let steps = before + coding.traceback() + 1;
             let search = Search { code: &coding.code, puncturing: &puncturing, phase, decided: before, steps };
             unmerged_paths(&search, per_phase).into_iter().for_each(|places| bias(phase, places));

@@ -100,8 +100,13 @@ const EVENTS_MAX: usize = 1 << 16;
 const RESAMPLED: usize = 1 << 14;
 /// Samples of a batch.
 const SAMPLES: u64 = 512;
-/// Bits that plain simulation is worth while for, if no number of events was asked for.
-const EVENTS_WANTED: u64 = 400;
+/// Events that a library should have, if neither a number of them nor an interval was asked for.
+const EVENTS_WANTED: f64 = 400.0;
+/// Event rate, for each bit, below which importance sampling is quicker than plain simulation: it decodes 3,000 to 12,000
+/// steps for an event's worth (K = 7), each at ten times the cost.
+const RATE_SIMULATED: f64 = 1e-5;
+/// Event rate above which it is of no use: events meet, and no few of them make up most.
+const RATE_BIASED: f64 = 1e-4;
 
 /// Error events of a scheme at an Eb/N0 in dB, by plain simulation or, where errors are too rare for that, by what suits the
 /// scheme; [`Library::method`] says which.
@@ -142,8 +147,8 @@ const SIMULATED_SHARE: u64 = 8;
 /// Bits that cost as much to simulate as one event to play.
 const BITS_PER_EVENT: f64 = 100.0;
 
-/// Whether plain simulation would not see the events that are asked for. By the union bound, which is below the true rate only
-/// by what finite trace-back adds.
+/// Whether importance sampling costs less than plain simulation, or that would not see the events that are asked for. By the
+/// union bound, which is below the true rate only by what quantisation and finite trace-back add.
 fn is_rare(scheme: &Scheme, coding: &Convolutional, eb_n0_db: f64, effort: &Effort) -> Result<bool, LibraryError> {
     if !scheme.modulation().is_antipodal() {
         return Ok(false);
@@ -153,8 +158,10 @@ fn is_rare(scheme: &Scheme, coding: &Convolutional, eb_n0_db: f64, effort: &Effo
         Decision::Soft => bounds::event_rate_soft(&spectrum, eb_n0_db),
         Decision::Hard => bounds::event_rate_hard(&spectrum, scheme.channel_bit_error_rate(eb_n0_db)),
     };
-    let wanted = effort.events.unwrap_or(EVENTS_WANTED) as f64;
-    Ok(rate < 1e-4 && rate * (effort.bits_max as f64) < 2.0 * wanted)
+    let by_events = effort.events.map_or(f64::INFINITY, |wanted| wanted as f64);
+    let by_width = effort.relative_half_width.map_or(f64::INFINITY, |wanted| (2.0 / wanted).powi(2));
+    let wanted = Some(by_events.min(by_width)).filter(|wanted| wanted.is_finite()).unwrap_or(EVENTS_WANTED);
+    Ok(rate < RATE_SIMULATED || rate < RATE_BIASED && rate * (effort.bits_max as f64) < 2.0 * wanted)
 }
 
 /// The closed form: every wrong bit is an event of its own.

@@ -8,11 +8,13 @@ use super::{Decision, Modulation};
 ///
 /// Soft: the bit-wise max-log likelihood ratio, (least squared distance to a point with a 1 - least with a 0) / N0, in steps
 /// that put [`full scale`](Demapper::full_scale) at 127, rounded to the nearest and clipped. Full scale lies two standard
-/// deviations above the greatest ratio without noise: 127 steps then lose nothing measurable, and the 15 to 31 steps that a
-/// fast decoder makes of them next to nothing. Hard: its sign, +1 or -1.
+/// deviations above the greatest ratio without noise. For BPSK that loses less than 0.001 dB of Eb/N0 where Es/N0 is -1 to
+/// 10 dB, and 0.005 dB at -6 dB; the 31 levels that the fast decoder for K = 7, rate 1/2 makes of them lose 0.017 to 0.026 dB at
+/// -1 to 5 dB and 0.04 dB at 8 dB (by the exponent of pairwise errors; by capacity no more). Hard: its sign, +1 or -1.
 #[derive(Clone, Debug)]
 pub struct Demapper {
-    points: Vec<[f64; 2]>,
+    /// Those of a modulation with fewer are followed by zeros.
+    points: [[f64; 2]; 16],
     bits: u32,
     decision: Decision,
     /// Steps of soft output for one unit of squared distance.
@@ -24,14 +26,15 @@ impl Demapper {
     /// A demapper for points of mean energy 1 ([`Modulation::point`]) and noise of power N0 = 1 / `es_n0`.
     pub fn new(modulation: Modulation, decision: Decision, es_n0: f64) -> Demapper {
         let bits = modulation.bits_per_symbol();
-        let points: Vec<[f64; 2]> = (0..1 << bits).map(|label| modulation.point(label)).collect();
+        let mut points = [[0.0; 2]; 16];
+        for (label, point) in (0..1 << bits).zip(&mut points) {
+            *point = modulation.point(label);
+        }
         let mut demapper = Demapper { points, bits, decision, steps: 1.0, full_scale: 1.0 };
-        let mut ratios = [0.0; 4];
         let mut greatest = 0.0f64;
         let mut slope = 0.0f64;
-        for &[i, q] in &demapper.points {
-            demapper.distances(i, q, &mut ratios);
-            for &ratio in &ratios[..bits as usize] {
+        for &[i, q] in &points[..1 << bits] {
+            for &ratio in &demapper.ratios(i, q)[..bits as usize] {
                 if ratio.abs() > greatest {
                     // Twice the distance to the nearest point of the other value, which is what noise moves the ratio by.
                     (greatest, slope) = (ratio.abs(), 2.0 * ratio.abs().sqrt());
@@ -53,38 +56,47 @@ impl Demapper {
     /// The symbols of a received point, one per bit of a label.
     #[inline]
     pub fn symbols(&self, i: f64, q: f64, symbols: &mut [Soft]) {
-        let mut ratios = [0.0; 4];
-        self.distances(i, q, &mut ratios);
-        for (symbol, ratio) in symbols.iter_mut().zip(ratios).take(self.bits as usize) {
+        for (symbol, ratio) in symbols.iter_mut().zip(self.ratios(i, q)).take(self.bits as usize) {
             *symbol = match self.decision {
-                Decision::Hard => {
-                    if ratio < 0.0 {
-                        -1
-                    } else {
-                        1
-                    }
-                }
-                // `as` saturates, at -128 too.
-                Decision::Soft => ((ratio * self.steps).round_ties_even() as Soft).max(-127),
+                Decision::Hard if ratio < 0.0 => -1,
+                Decision::Hard => 1,
+                Decision::Soft => nearest((ratio * self.steps).clamp(-127.0, 127.0)),
             };
         }
     }
 
     /// Least squared distance to a 1 less the least to a 0, for each bit.
-    #[inline]
-    fn distances(&self, i: f64, q: f64, ratios: &mut [f64; 4]) {
-        let mut least = [[f64::INFINITY; 2]; 4];
-        for (label, point) in self.points.iter().enumerate() {
-            let (di, dq) = (i - point[0], q - point[1]);
-            let distance = di * di + dq * dq;
-            for (bit, least) in least.iter_mut().take(self.bits as usize).enumerate() {
-                let value = label >> (self.bits as usize - 1 - bit) & 1;
-                least[value] = least[value].min(distance);
+    #[inline(always)]
+    fn ratios(&self, i: f64, q: f64) -> [f64; 4] {
+        match self.bits {
+            1 => self.ratios_of::<1>(i, q),
+            2 => self.ratios_of::<2>(i, q),
+            3 => self.ratios_of::<3>(i, q),
+            _ => {
+                // 16QAM: what lies in quadrature adds the same to the distances for both values of a bit in phase.
+                let [first, second] = axis_ratios(i, [0, 4, 8, 12].map(|label| self.points[label][0]));
+                let [third, fourth] = axis_ratios(q, [0, 1, 2, 3].map(|label| self.points[label][1]));
+                [first, second, third, fourth]
             }
         }
-        for (ratio, least) in ratios.iter_mut().zip(least).take(self.bits as usize) {
+    }
+
+    #[inline(always)]
+    fn ratios_of<const BITS: usize>(&self, i: f64, q: f64) -> [f64; 4] {
+        let mut least = [[f64::INFINITY; 2]; BITS];
+        for (label, point) in self.points[..1 << BITS].iter().enumerate() {
+            let (di, dq) = (i - point[0], q - point[1]);
+            let distance = di * di + dq * dq;
+            for (bit, least) in least.iter_mut().enumerate() {
+                let least = &mut least[label >> (BITS - 1 - bit) & 1];
+                *least = if distance < *least { distance } else { *least };
+            }
+        }
+        let mut ratios = [0.0; 4];
+        for (ratio, least) in ratios.iter_mut().zip(least) {
             *ratio = least[1] - least[0];
         }
+        ratios
     }
 
     /// Where the boundary between soft steps `step` and `step` + 1 of a BPSK or QPSK symbol lies, in units of its noise-free
@@ -93,6 +105,22 @@ impl Demapper {
         let amplitude_squared = self.points[0][0] * self.points[0][0];
         (f64::from(step) + 0.5) / (self.steps * 4.0 * amplitude_squared)
     }
+}
+
+/// Least squared distance to a 1 less the least to a 0, for both bits of an axis with these amplitudes for 00, 01, 10 and 11.
+#[inline]
+fn axis_ratios(x: f64, amplitudes: [f64; 4]) -> [f64; 2] {
+    let [a, b, c, d] = amplitudes.map(|amplitude| (x - amplitude) * (x - amplitude));
+    let least = |a: f64, b: f64| if a < b { a } else { b };
+    [least(c, d) - least(a, b), least(b, d) - least(a, c)]
+}
+
+/// The nearest whole number to one between -127 and 127, halves to even.
+#[inline]
+fn nearest(x: f64) -> Soft {
+    // So large that the last place of the sum is 1, and its low byte the number.
+    const LARGE: f64 = 1.5 * (1u64 << 52) as f64;
+    (x + LARGE).to_bits() as Soft
 }
 
 #[cfg(test)]
@@ -115,6 +143,25 @@ mod tests {
                     assert_eq!(back, label, "{modulation} {decision}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn axes_of_16qam_are_independent() {
+        let demapper = Demapper::new(Modulation::Qam16, Decision::Soft, 4.0);
+        for at in 0..400 {
+            let (i, q) = (f64::from(at % 20) / 7.0 - 1.4, f64::from(at / 20) / 7.0 - 1.3);
+            let all = demapper.ratios_of::<4>(i, q);
+            let apart = demapper.ratios(i, q);
+            assert!(all.iter().zip(apart).all(|(all, apart)| (all - apart).abs() < 1e-12), "{all:?} {apart:?}");
+        }
+    }
+
+    #[test]
+    fn halves_round_to_even() {
+        for quarters in -508..=508 {
+            let x = f64::from(quarters) / 4.0;
+            assert_eq!(f64::from(nearest(x)), x.round_ties_even(), "{x}");
         }
     }
 

@@ -64,7 +64,7 @@ impl Stream {
             outputs: coding.code.outputs(),
             certain: if decision == Decision::Hard { 1 } else { 127 },
             channel: Channel::new(modulation, decision, es_n0_db),
-            puncturing: coding.puncturing.clone(),
+            puncturing: Some(pattern.clone()).filter(|pattern| pattern.rate() * pattern.outputs() as f64 > 1.0),
             block_steps: block_steps as usize,
             block_sent_bytes: pattern.sent_bits(block_steps as usize) / 8,
             batch_blocks: batch_steps / block_steps,

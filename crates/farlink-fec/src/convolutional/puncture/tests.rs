@@ -64,6 +64,34 @@ proptest! {
     }
 
     #[test]
+    fn bits_and_symbols_lie_where_the_places_say(
+        rows in prop::collection::vec(prop::collection::vec(any::<bool>(), 1..65), 2..9),
+        steps in 0usize..300,
+        coded in prop::collection::vec(any::<u8>(), 300),
+    ) {
+        let period = rows[0].len();
+        let rows: Vec<Vec<bool>> = rows.iter().map(|row| row.iter().copied().cycle().take(period).collect()).collect();
+        if let Ok(puncturing) = Puncturing::new(&rows) {
+            let places: Vec<usize> = puncturing.places(steps).collect();
+            let kept = puncturing.puncture(&coded, steps);
+            prop_assert_eq!(kept.len(), bits::bytes_for(places.len()));
+            let expected = places.iter().map(|&place| bits::get(&coded, place)).chain(std::iter::repeat(false));
+            for (at, bit) in expected.take(8 * kept.len()).enumerate() {
+                prop_assert_eq!(bits::get(&kept, at), bit, "{}", at);
+            }
+            let symbols: Vec<Soft> = (0..places.len()).map(|at| (at % 127) as Soft + 1).collect();
+            let mut all = vec![0; steps * puncturing.outputs()];
+            places.iter().zip(&symbols).for_each(|(&place, &symbol)| all[place] = symbol);
+            prop_assert_eq!(puncturing.depuncture(&symbols, steps), Ok(all));
+        }
+    }
+
+    #[test]
+    fn words_are_compressed_alike_with_all_instructions(word: u64, mask: u64) {
+        prop_assert_eq!(compress(word, mask), compress_portable(word, mask));
+    }
+
+    #[test]
     fn any_text_is_answered(text in "[01/;, x\\[]{0,20}") {
         let _ = parse(&text);
         let _ = Puncturing::usual(&text);

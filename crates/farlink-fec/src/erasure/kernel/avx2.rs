@@ -39,7 +39,7 @@ pub(super) unsafe fn write(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>
 /// `R` rows from `first` on, along the blocks. The last vectors overlap those before: what they write twice is the same.
 ///
 /// # Safety
-/// As for [`write`], and the rows exist.
+/// As for [`write()`], and the rows exist.
 #[target_feature(enable = "avx2")]
 unsafe fn strip<const R: usize>(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>, first: usize) {
     let len = product.len;
@@ -65,7 +65,7 @@ unsafe fn strip<const R: usize>(product: &Product<'_>, dst: &mut [u8], to: Block
 /// `R` rows at `V` places; each gives the offsets of a vector's two halves.
 ///
 /// # Safety
-/// As for [`write`], and the rows and 16 bytes at each offset exist.
+/// As for [`write()`], and the rows and 16 bytes at each offset exist.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn step<const R: usize, const V: usize>(

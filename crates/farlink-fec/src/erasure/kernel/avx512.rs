@@ -54,7 +54,7 @@ pub(super) unsafe fn write(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>
 /// `R` rows from `first` on, along the blocks. The last vector overlaps those before: what it writes twice is the same.
 ///
 /// # Safety
-/// As for [`write`], and the rows exist.
+/// As for [`write()`], and the rows exist.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 unsafe fn strip<const R: usize>(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>, first: usize) {
     let len = product.len;
@@ -79,7 +79,7 @@ unsafe fn strip<const R: usize>(product: &Product<'_>, dst: &mut [u8], to: Block
 /// `R` rows, `V` vectors of 64 bytes of each, at these offsets; with `MASKED`, only the bytes under the mask exist.
 ///
 /// # Safety
-/// As for [`write`], and the rows and bytes exist.
+/// As for [`write()`], and the rows and bytes exist.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 unsafe fn wide<const R: usize, const V: usize, const MASKED: bool>(
@@ -166,7 +166,7 @@ unsafe fn lanes_of<const G: usize>(product: &Product<'_>, dst: &mut [u8], to: Bl
 /// The last 8 bytes overlap those before: what they write twice is the same.
 ///
 /// # Safety
-/// As for [`write`]; blocks have 8 bytes at least and more than `8 G - 8` rows exist from `first` on.
+/// As for [`write()`]; blocks have 8 bytes at least and more than `8 G - 8` rows exist from `first` on.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 unsafe fn lanes<const G: usize, const Q: usize>(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>, first: usize) {

@@ -141,7 +141,7 @@ impl<L: Lanes> Syndromes<L> {
     }
 }
 
-/// The exponents, 0 to 254: number [e2][e1] has remainder e1 by 15 and e2 by 17.
+/// The exponents, 0 to 254: number `[e2][e1]` has remainder e1 by 15 and e2 by 17.
 pub(super) const EXPONENTS: [[u8; 15]; 17] = {
     let mut exponents = [[0; 15]; 17];
     let mut exponent = 0;
