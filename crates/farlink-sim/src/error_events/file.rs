@@ -191,6 +191,22 @@ mod tests {
         assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1, "no temporary file is left");
     }
 
+    /// Files kept from before a decoder, the noise or the choice of events changed would go on being played. If this fails,
+    /// raise the number in [`HEADING`] and note the new checksums.
+    #[test]
+    fn events_are_those_of_kept_files() {
+        let checksum = |ebn0_db| {
+            let point = point(ebn0_db);
+            let scheme = point.scheme().unwrap();
+            let effort = farlink_fec::monte_carlo::Effort { events: Some(100), ..Default::default() };
+            let library = farlink_fec::events::library(&scheme, ebn0_db, &effort, &|_, _| true).unwrap();
+            let file = serialise(&library.events, "");
+            crc32fast::hash(&file[HEADING.len()..file.len() - CHECKSUM_BYTES])
+        };
+        // Simulated, and importance-sampled.
+        assert_eq!([checksum(3.0), checksum(6.0)], [2096044590, 283059299]);
+    }
+
     #[test]
     fn a_file_of_another_point_is_not_believed() {
         let folder = folder("events-swapped");
