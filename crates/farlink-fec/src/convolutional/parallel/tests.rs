@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::Rng as _;
 
+use super::engine::LanesHold;
 use super::*;
 use crate::bits;
 
@@ -43,6 +44,22 @@ fn random_bits(rng: &mut Pcg64Mcg, count: usize) -> Vec<bool> {
     (0..count).map(|_| rng.next_u64() >> 63 == 1).collect()
 }
 
+/// The same with lanes that hold what they are told to.
+fn decode_with_lanes(
+    lanes_hold: LanesHold,
+    code: &Code,
+    (ending, data_bits): (Ending, usize),
+    decision: Decision,
+    simd: Simd,
+    symbols: &[Soft],
+) -> Vec<u8> {
+    let mut decoder = FrameDecoder::new(code, ending, data_bits, decision, simd);
+    decoder.engine = Engine::with(decoder.plan.clone(), simd, lanes_hold);
+    let mut data = vec![0x55; symbols.len() / decoder.frame_symbols() * bytes_for(data_bits)];
+    decoder.decode(symbols, &mut data).unwrap();
+    data
+}
+
 fn decode_with(
     code: &Code,
     ending: Ending,
@@ -51,7 +68,7 @@ fn decode_with(
     simd: Simd,
     symbols: &[Soft],
 ) -> Vec<u8> {
-    let mut decoder = FrameDecoder::new(code, ending, data_bits, decision, simd).unwrap();
+    let mut decoder = FrameDecoder::new(code, ending, data_bits, decision, simd);
     let frames = symbols.len() / decoder.frame_symbols();
     let mut data = vec![0xaa; frames * bytes_for(data_bits)];
     decoder.decode(symbols, &mut data).unwrap();
@@ -149,9 +166,9 @@ fn least_cost(code: &Code, ending: Ending, costs: &[[u32; 2]]) -> u32 {
 }
 
 /// Codes with both end taps in every generator, and others.
-fn any_code(largest: u32) -> impl Strategy<Value = Code> {
-    let generators = prop::collection::vec(any::<u32>(), 2..=5);
-    (3..=largest, generators, any::<bool>()).prop_filter_map(
+fn any_code(constraint_lengths: std::ops::RangeInclusive<u32>) -> impl Strategy<Value = Code> {
+    let generators = prop::collection::vec(any::<u32>(), 2..=8);
+    (constraint_lengths, generators, any::<bool>()).prop_filter_map(
         "no code",
         |(constraint_length, mut generators, end_taps)| {
             let taps = if end_taps { 1 | 1 << (constraint_length - 1) } else { 0 };
@@ -166,7 +183,7 @@ proptest! {
 
     #[test]
     fn every_level_gives_the_same_bits(
-        code in any_code(13), ending in prop::sample::select(&ENDINGS[..]), data_bits in 1usize..150,
+        code in any_code(3..=13), ending in prop::sample::select(&ENDINGS[..]), data_bits in 1usize..150,
         frames in 1usize..70, kind in 0u8..6, full_scale in 1u8..=127, seed: u64,
     ) {
         let mut rng = Pcg64Mcg::new(u128::from(seed));
@@ -180,12 +197,29 @@ proptest! {
     }
 
     #[test]
-    fn every_level_gives_the_same_bits_of_a_stream(code in any_code(8), bits in 1usize..20_000, kind in 0u8..6, seed: u64) {
+    fn lanes_of_states_give_the_same_bits_as_lanes_of_frames(
+        code in any_code(9..=12), ending in prop::sample::select(&ENDINGS[..]), data_bits in 1usize..400,
+        frames in 1usize..7, kind in 0u8..6, full_scale in 1u8..=127, seed: u64,
+    ) {
+        let mut rng = Pcg64Mcg::new(u128::from(seed));
+        let frame = ending.steps(data_bits, code.constraint_length()) * code.outputs();
+        let symbols = symbols_of_kind(&mut rng, kind, frames * frame);
+        let decode = |lanes_hold, simd| {
+            decode_with_lanes(lanes_hold, &code, (ending, data_bits), Decision::SoftUpTo(full_scale), simd, &symbols)
+        };
+        let expected = decode(LanesHold::Frames, Simd::best());
+        for simd in Simd::available() {
+            prop_assert_eq!(&decode(LanesHold::States, simd), &expected, "{:?}", simd);
+        }
+    }
+
+    #[test]
+    fn every_level_gives_the_same_bits_of_a_stream(code in any_code(3..=9), bits in 1usize..20_000, kind in 0u8..6, seed: u64) {
         let mut rng = Pcg64Mcg::new(u128::from(seed));
         let symbols = symbols_of_kind(&mut rng, kind, bits * code.outputs());
         let decode = |simd| {
             let mut data = vec![0; bytes_for(bits)];
-            StreamDecoder::new(&code, Decision::Soft, simd).unwrap().decode(&symbols, &mut data).unwrap();
+            StreamDecoder::new(&code, Decision::Soft, simd).decode(&symbols, &mut data).unwrap();
             data
         };
         let portable = decode(Simd::Portable);
@@ -197,12 +231,12 @@ proptest! {
     /// No 8-bit metric ever overflows, whatever the symbols: the path found costs as little as the best one.
     #[test]
     fn with_the_whole_frame_to_trace_back_decoding_is_maximum_likelihood(
-        code in any_code(9), terminated: bool, data_bits in 1usize..700, kind in 0u8..6, full_scale in 1u8..=127, seed: u64,
+        code in any_code(3..=10), terminated: bool, data_bits in 1usize..700, kind in 0u8..6, full_scale in 1u8..=127, seed: u64,
     ) {
         let ending = if terminated { Ending::Terminated } else { Ending::Truncated };
         let mut rng = Pcg64Mcg::new(u128::from(seed));
         let mut decoder =
-            FrameDecoder::new(&code, ending, data_bits, Decision::SoftUpTo(full_scale), Simd::best()).unwrap();
+            FrameDecoder::new(&code, ending, data_bits, Decision::SoftUpTo(full_scale), Simd::best());
         decoder = decoder.with_traceback(usize::MAX);
         let symbols = symbols_of_kind(&mut rng, kind, decoder.frame_symbols());
         let mut data = vec![0; bytes_for(data_bits)];
@@ -234,7 +268,7 @@ fn a_full_scale_symbol_has_the_largest_cost_and_none_the_opposite() {
 
 #[test]
 fn the_usual_code_has_many_levels() {
-    let decoder = |code| FrameDecoder::new(&code, Ending::Truncated, 1, Decision::Soft, Simd::Portable).unwrap();
+    let decoder = |code| FrameDecoder::new(&code, Ending::Truncated, 1, Decision::Soft, Simd::Portable);
     assert!(decoder(code(7, &["171", "133"])).largest_cost() >= 15);
     assert!(decoder(code(7, &["171", "165", "133"])).largest_cost() >= 8);
 }
@@ -253,7 +287,7 @@ fn a_stream_with_scattered_errors_decodes() {
         }
         for simd in Simd::available() {
             let mut data = vec![0xff; bytes_for(bits)];
-            StreamDecoder::new(&code, Decision::Hard, simd).unwrap().decode(&symbols, &mut data).unwrap();
+            StreamDecoder::new(&code, Decision::Hard, simd).decode(&symbols, &mut data).unwrap();
             assert_eq!(data, pack(&sent), "{bits} bits");
         }
     }
@@ -262,11 +296,11 @@ fn a_stream_with_scattered_errors_decodes() {
 #[test]
 fn sizes_that_do_not_fit_are_errors() {
     let code = code(7, &["171", "133"]);
-    let mut decoder = FrameDecoder::new(&code, Ending::Terminated, 10, Decision::Soft, Simd::best()).unwrap();
+    let mut decoder = FrameDecoder::new(&code, Ending::Terminated, 10, Decision::Soft, Simd::best());
     assert_eq!(decoder.decode(&[1; 33], &mut [0; 2]), Err(ParallelError::Symbols { symbols: 33, frame: 32 }));
     assert_eq!(decoder.decode(&[1; 64], &mut [0; 2]), Err(ParallelError::Data { given: 2, needed: 4 }));
     assert_eq!(decoder.decode(&[], &mut []), Ok(()));
-    let mut decoder = StreamDecoder::new(&code, Decision::Soft, Simd::best()).unwrap();
+    let mut decoder = StreamDecoder::new(&code, Decision::Soft, Simd::best());
     assert_eq!(decoder.decode(&[1; 33], &mut [0; 2]), Err(ParallelError::Symbols { symbols: 33, frame: 2 }));
     assert_eq!(decoder.decode(&[1; 34], &mut [0; 2]), Err(ParallelError::Data { given: 2, needed: 3 }));
 }
