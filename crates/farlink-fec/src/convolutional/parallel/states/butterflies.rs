@@ -7,10 +7,7 @@
 
 use super::super::lanes::Lanes;
 use super::super::trellis::Trellis;
-
-/// The metrics of a step's branches: of the first four outputs, at the word that these make, and of the other four.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Table(pub(super) [[u8; 16]; 2]);
+use super::symbol_costs::Table;
 
 /// Where the branches of a trellis find their metrics.
 #[derive(Clone, Debug)]

@@ -4,16 +4,8 @@ use std::ops::Range;
 
 use super::super::lanes::Lanes;
 use super::super::trellis::Trellis;
-use super::butterflies::Table;
+use super::symbol_costs::Table;
 use super::{Frame, States};
-
-impl Table {
-    /// The metric of a word of outputs.
-    #[inline(always)]
-    pub(super) fn metric(&self, word: usize) -> u32 {
-        u32::from(self.0[0][word % 16]) + u32::from(self.0[1][word / 16 % 16])
-    }
-}
 
 /// The outputs on the branches that lead to a state in two steps.
 #[derive(Clone, Debug)]
@@ -34,21 +26,30 @@ impl Predecessors {
         }
     }
 
-    /// The state two steps before: of equal ones the first.
+    /// The state two steps before: of equal ones the first. With up to four outputs if not WIDE.
+    ///
+    /// # Safety
+    /// The state is one, and there is a metric for each.
     #[inline(always)]
-    fn two_steps_back(&self, state: usize, metrics: &[u8], tables: [&Table; 2]) -> usize {
-        let first = (4 * state) & (metrics.len() - 1);
-        let [earlier, later] = self.outputs[state].map(usize::from);
-        let changes = self.changes.map(usize::from);
-        let later = [tables[1].metric(later), tables[1].metric(later ^ changes[1])];
-        let four = &metrics[first..first + 4];
-        // The place of each in its last bits.
-        let path = |at: usize| {
-            let metric = u32::from(four[at]) + tables[0].metric(earlier ^ changes[at]) + later[at / 2];
-            metric << 2 | at as u32
+    unsafe fn two_steps_back<const WIDE: bool>(&self, state: usize, metrics: *const u8, tables: &[Table; 2]) -> usize {
+        let first = (4 * state) & (self.outputs.len() - 1);
+        let branch = |step: usize, word: u8| {
+            let Table([low, high]) = &tables[step];
+            if WIDE {
+                return tables[step].metric(usize::from(word));
+            }
+            debug_assert!(word < 16 && high.iter().all(|&metric| metric == 0));
+            // SAFETY: a word of up to four outputs.
+            u32::from(unsafe { *low.get_unchecked(usize::from(word)) })
         };
-        let best = path(0).min(path(1)).min(path(2).min(path(3)));
-        first + (best & 3) as usize
+        // SAFETY: the caller's; the first state is a multiple of 4.
+        let ([earlier, later], four) =
+            unsafe { (*self.outputs.get_unchecked(state), *metrics.add(first).cast::<[u8; 4]>()) };
+        // Of both steps; the least bits tell which it is.
+        let path = |at: usize| 4 * (u32::from(four[at]) + branch(0, earlier ^ self.changes[at])) + at as u32;
+        let even = path(0).min(path(1)) + 4 * branch(1, later);
+        let odd = path(2).min(path(3)) + 4 * branch(1, later ^ self.changes[1]);
+        first + (even.min(odd) & 3) as usize
     }
 
     /// The state one step before.
@@ -60,23 +61,37 @@ impl Predecessors {
     }
 }
 
+impl<V: Lanes> Frame<V> {
+    /// The metrics in a slot, of so many.
+    fn metrics(&self, slot: usize, slots: usize) -> &[u8] {
+        let vectors = self.metrics.len() / slots;
+        let vectors = &self.metrics[slot * vectors..(slot + 1) * vectors];
+        // SAFETY: a vector is LANES bytes.
+        unsafe { std::slice::from_raw_parts(vectors.as_ptr().cast(), vectors.len() * V::LANES) }
+    }
+}
+
 impl<V: Lanes> States<V> {
     /// Traces `rows` frames back from the time `end`, from state 0 or from the best one, to get some bytes of data.
     #[inline(always)]
     pub(super) fn trace_back(&self, rows: usize, end: usize, begin: usize, bytes: Range<usize>, data: &mut [u8]) {
-        for first in (0..rows).step_by(4) {
-            match rows - first {
-                1 => self.trace::<1>(first, end, begin, &bytes, data),
-                2 => self.trace::<2>(first, end, begin, &bytes, data),
-                3 => self.trace::<3>(first, end, begin, &bytes, data),
-                _ => self.trace::<4>(first, end, begin, &bytes, data),
+        match (rows, self.plan.trellis.outputs > 4) {
+            (4, false) => self.trace::<4, false>(0, end, begin, &bytes, data),
+            (2, false) => self.trace::<2, false>(0, end, begin, &bytes, data),
+            (_, is_wide) => {
+                for row in 0..rows {
+                    match is_wide {
+                        true => self.trace::<1, true>(row, end, begin, &bytes, data),
+                        false => self.trace::<1, false>(row, end, begin, &bytes, data),
+                    }
+                }
             }
         }
     }
 
     /// As many frames side by side: each one's next state has to be waited for.
     #[inline(always)]
-    fn trace<const FRAMES: usize>(
+    fn trace<const FRAMES: usize, const WIDE: bool>(
         &self,
         first: usize,
         end: usize,
@@ -90,14 +105,16 @@ impl<V: Lanes> States<V> {
         if end > begin && !end.is_multiple_of(2) {
             time = if ends_in_zero { end - 1 } else { end + 1 };
         }
+        let mut slot = self.slot(time);
         for (state, frame) in states.iter_mut().zip(frames) {
+            let metrics = frame.metrics(slot, self.slots);
             *state = match ends_in_zero {
-                true if time < end => self.predecessors.step_back(0, frame.metrics(time), frame.table(time)),
+                true if time < end => self.predecessors.step_back(0, metrics, &frame.tables[slot][0]),
                 true => 0,
-                false => best_state(frame.metrics(time & !1)),
+                false => best_state(metrics),
             };
         }
-        let newest = self.plan.trellis.constraint_length - 1;
+        let (newest, all) = (self.plan.trellis.constraint_length - 1, self.plan.trellis.states);
         let (row_bytes, skip) = (self.plan.row_bytes, self.plan.skip_bytes);
         let mut byte = bytes.end;
         loop {
@@ -117,9 +134,14 @@ impl<V: Lanes> States<V> {
             let next = begin.max(8 * byte);
             while time > next {
                 time -= 2;
+                slot = if slot == 0 { self.slots - 1 } else { slot - 1 };
                 for (state, frame) in states.iter_mut().zip(frames) {
-                    let tables = [frame.table(time), frame.table(time + 1)];
-                    *state = self.predecessors.two_steps_back(*state, frame.metrics(time), tables);
+                    // SAFETY: slots hold a metric for each state, and states lead to states.
+                    *state = unsafe {
+                        let metrics = frame.metrics.as_ptr().cast::<u8>().add(slot * all);
+                        let tables = frame.tables.get_unchecked(slot);
+                        self.predecessors.two_steps_back::<WIDE>(*state, metrics, tables)
+                    };
                 }
             }
         }
