@@ -20,13 +20,14 @@ const EBN0_DB: f64 = 4.0;
 fn main() {
     let seconds: f64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(0.5);
     let only = std::env::args().nth(2).unwrap_or_default();
-    let cases: [(&str, u32, &[u32], Decision); 8] = [
+    let cases: [(&str, u32, &[u32], Decision); 9] = [
         ("K=7 r=1/2 soft", 7, &[0o171, 0o133], Decision::Soft),
         ("K=7 r=1/2 hard", 7, &[0o171, 0o133], Decision::Hard),
         ("K=7 r=1/3 soft", 7, &[0o171, 0o165, 0o133], Decision::Soft),
         ("K=4 r=1/2 soft", 4, &[0o17, 0o15], Decision::Soft),
         ("K=9 r=1/2 soft", 9, &[0o753, 0o561], Decision::Soft),
         ("K=10 r=1/2 soft", 10, &[0o1167, 0o1545], Decision::Soft),
+        ("K=11 r=1/2 soft", 11, &[0o2335, 0o3661], Decision::Soft),
         ("K=12 r=1/2 soft", 12, &[0o4335, 0o5723], Decision::Soft),
         ("K=15 r=1/2 soft", 15, &[0o63057, 0o44735], Decision::Soft),
     ];

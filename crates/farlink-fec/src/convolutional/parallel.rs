@@ -5,6 +5,9 @@
 //! recursion and of the trace-back does useful work for all, and no lane needs another's. [`FrameDecoder`] takes frames
 //! of equal length; [`StreamDecoder`] cuts one long stream into blocks that overlap.
 //!
+//! From K = 11 on the metrics of so many frames do not fit in the nearer caches. Vectors then hold neighbouring states of
+//! one frame instead, and only the loads of the recursion move bytes between lanes. Both ways give the same bits.
+//!
 //! Path metrics are bytes. The cost of a symbol is its size, quantised as finely as lets no two metrics be more than a
 //! byte apart ([`FrameDecoder::largest_cost`]: 15 for K = 7 and rate 1/2, that is 31 levels), so that nothing saturates or
 //! wraps whatever the symbols. Where two paths cost the same, the one whose oldest differing bit is 0 wins.
