@@ -20,30 +20,32 @@ const EBN0_DB: f64 = 4.0;
 fn main() {
     let seconds: f64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(0.5);
     let only = std::env::args().nth(2).unwrap_or_default();
-    let cases: [(&str, u32, &[u32], Decision); 6] = [
+    let cases: [(&str, u32, &[u32], Decision); 9] = [
         ("K=7 r=1/2 soft", 7, &[0o171, 0o133], Decision::Soft),
         ("K=7 r=1/2 hard", 7, &[0o171, 0o133], Decision::Hard),
         ("K=7 r=1/3 soft", 7, &[0o171, 0o165, 0o133], Decision::Soft),
         ("K=4 r=1/2 soft", 4, &[0o17, 0o15], Decision::Soft),
         ("K=9 r=1/2 soft", 9, &[0o753, 0o561], Decision::Soft),
+        ("K=10 r=1/2 soft", 10, &[0o1167, 0o1545], Decision::Soft),
+        ("K=11 r=1/2 soft", 11, &[0o2335, 0o3661], Decision::Soft),
         ("K=12 r=1/2 soft", 12, &[0o4335, 0o5723], Decision::Soft),
+        ("K=15 r=1/2 soft", 15, &[0o63057, 0o44735], Decision::Soft),
     ];
     for (name, constraint_length, generators, decision) in cases {
         let code = Code::new(constraint_length, generators).expect("a code of the literature");
-        let frames = if constraint_length > 9 { 64 } else { FRAMES };
+        let frames = FRAMES;
         let symbols = received(&code, frames * (FRAME_BITS + constraint_length as usize - 1), decision);
         for simd in Simd::available() {
             if !format!("{name} {simd:?}").contains(&only) {
                 continue;
             }
-            let mut decoder =
-                FrameDecoder::new(&code, Ending::Terminated, FRAME_BITS, decision, simd).expect("it fits");
+            let mut decoder = FrameDecoder::new(&code, Ending::Terminated, FRAME_BITS, decision, simd);
             let mut data = vec![0; frames * bytes_for(FRAME_BITS)];
             let frames_mbps = megabits_per_second(seconds, frames * FRAME_BITS, || {
                 decoder.decode(black_box(&symbols), &mut data).expect("whole frames");
                 black_box(&data);
             });
-            let mut decoder = StreamDecoder::new(&code, decision, simd).expect("it fits");
+            let mut decoder = StreamDecoder::new(&code, decision, simd);
             let bits = symbols.len() / code.outputs();
             let mut data = vec![0; bytes_for(bits)];
             let stream_mbps = megabits_per_second(seconds, bits, || {

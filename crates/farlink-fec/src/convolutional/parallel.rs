@@ -5,24 +5,30 @@
 //! recursion and of the trace-back does useful work for all, and no lane needs another's. [`FrameDecoder`] takes frames
 //! of equal length; [`StreamDecoder`] cuts one long stream into blocks that overlap.
 //!
+//! From K = 11 on the metrics of so many frames do not fit in the nearer caches. Vectors then hold neighbouring states of
+//! one frame instead, and only the loads of the recursion move bytes between lanes. Both ways give the same bits.
+//!
 //! Path metrics are bytes. The cost of a symbol is its size, quantised as finely as lets no two metrics be more than a
 //! byte apart ([`FrameDecoder::largest_cost`]: 15 for K = 7 and rate 1/2, that is 31 levels), so that nothing saturates or
 //! wraps whatever the symbols. Where two paths cost the same, the one whose oldest differing bit is 0 wins.
 
 mod acs;
+mod engine;
 mod group;
 mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod lanes_avx2;
 #[cfg(target_arch = "x86_64")]
 mod lanes_avx512;
+mod states;
 #[cfg(test)]
 mod tests;
 mod traceback;
 mod trellis;
 
-use group::{Group, Plan};
-use lanes::{Portable, Quantiser};
+use engine::Engine;
+use group::Plan;
+use lanes::Quantiser;
 use trellis::Trellis;
 
 use super::{Code, Ending};
@@ -60,16 +66,6 @@ impl Decision {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParallelError {
-    /// The metrics of such a code do not fit a byte.
-    #[error(
-        "{outputs} outputs with constraint length {constraint_length}: path metrics do not fit 8 bits; use fewer outputs"
-    )]
-    Outputs {
-        /// n.
-        outputs: usize,
-        /// K.
-        constraint_length: u32,
-    },
     /// The symbols are no whole number of frames.
     #[error("{symbols} symbols; frames of {frame} need a multiple of that")]
     Symbols {
@@ -86,66 +82,6 @@ pub enum ParallelError {
         /// Bytes that there must be.
         needed: usize,
     },
-}
-
-/// A decoder for one level of SIMD.
-#[derive(Clone, Debug)]
-enum Engine {
-    Portable(Group<Portable>),
-    #[cfg(target_arch = "x86_64")]
-    Avx2(Group<lanes_avx2::Avx2>),
-    #[cfg(target_arch = "x86_64")]
-    Avx512(Group<lanes_avx512::Avx512>),
-}
-
-impl Engine {
-    fn new(plan: Plan, simd: Simd) -> Engine {
-        match simd.min(Simd::best()) {
-            #[cfg(target_arch = "x86_64")]
-            Simd::Avx2 => Engine::Avx2(Group::new(plan)),
-            #[cfg(target_arch = "x86_64")]
-            Simd::Avx512Gfni => Engine::Avx512(Group::new(plan)),
-            _ => Engine::Portable(Group::new(plan)),
-        }
-    }
-
-    fn lanes(&self) -> usize {
-        match self {
-            Engine::Portable(_) => 16,
-            #[cfg(target_arch = "x86_64")]
-            Engine::Avx2(_) => 32,
-            #[cfg(target_arch = "x86_64")]
-            Engine::Avx512(_) => 64,
-        }
-    }
-
-    /// Decodes at least one row, and at most one for each lane.
-    fn decode(&mut self, rows: &[&[Soft]], data: &mut [u8]) {
-        match self {
-            // SAFETY: plain Rust needs no instructions; the callers below give rows of the plan's length.
-            Engine::Portable(group) => unsafe { group.decode(rows, data) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `new` chose this because the machine has AVX2; rows as above.
-            Engine::Avx2(group) => unsafe { decode_avx2(group, rows, data) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: `new` chose this because the machine has AVX-512 and GFNI; rows as above.
-            Engine::Avx512(group) => unsafe { decode_avx512(group, rows, data) },
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-unsafe fn decode_avx2(group: &mut Group<lanes_avx2::Avx2>, rows: &[&[Soft]], data: &mut [u8]) {
-    // SAFETY: the caller's; the instructions are enabled here.
-    unsafe { group.decode(rows, data) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,gfni")]
-unsafe fn decode_avx512(group: &mut Group<lanes_avx512::Avx512>, rows: &[&[Soft]], data: &mut [u8]) {
-    // SAFETY: the caller's; the instructions are enabled here.
-    unsafe { group.decode(rows, data) }
 }
 
 /// Decodes frames of equal length.
@@ -171,17 +107,8 @@ impl FrameDecoder {
     ///
     /// Tail-biting frames are decoded with their own end before them and their own beginning after them, 8 K steps or
     /// more of each, from no state in particular.
-    ///
-    /// # Errors
-    /// If the code has so many outputs that its metrics do not fit a byte.
-    pub fn new(
-        code: &Code,
-        ending: Ending,
-        data_bits: usize,
-        decision: Decision,
-        simd: Simd,
-    ) -> Result<FrameDecoder, ParallelError> {
-        let trellis = Trellis::new(code)?;
+    pub fn new(code: &Code, ending: Ending, data_bits: usize, decision: Decision, simd: Simd) -> FrameDecoder {
+        let trellis = Trellis::new(code);
         let constraint_length = trellis.constraint_length;
         let steps = ending.steps(data_bits, code.constraint_length());
         let wrap = if ending == Ending::TailBiting { (8 * constraint_length).next_multiple_of(8) } else { 0 };
@@ -197,7 +124,7 @@ impl FrameDecoder {
             trellis,
         };
         let engine = Engine::new(plan.clone(), simd);
-        Ok(FrameDecoder { plan, engine, simd, ending, data_bits, frame, wrap, wrapped: Vec::new() })
+        FrameDecoder { plan, engine, simd, ending, data_bits, frame, wrap, wrapped: Vec::new() }
     }
 
     /// The same with another trace-back: so many steps or more are seen before a bit is decided.
@@ -237,7 +164,7 @@ impl FrameDecoder {
         if needed == 0 {
             return Ok(());
         }
-        let lanes = self.engine.lanes();
+        let lanes = self.engine.rows();
         let groups = symbols.chunks(lanes * self.frame).zip(data.chunks_mut(lanes * row_bytes));
         for (symbols, data) in groups {
             if self.ending == Ending::TailBiting {
@@ -302,11 +229,8 @@ const BLOCK: usize = 1984;
 
 impl StreamDecoder {
     /// A decoder; trace-back 5 K.
-    ///
-    /// # Errors
-    /// If the code has so many outputs that its metrics do not fit a byte.
-    pub fn new(code: &Code, decision: Decision, simd: Simd) -> Result<StreamDecoder, ParallelError> {
-        let trellis = Trellis::new(code)?;
+    pub fn new(code: &Code, decision: Decision, simd: Simd) -> StreamDecoder {
+        let trellis = Trellis::new(code);
         let traceback = TRACEBACK_CONSTRAINT_LENGTHS * trellis.constraint_length;
         let run_up = (10 * trellis.constraint_length).next_multiple_of(8);
         let outputs = trellis.outputs;
@@ -320,7 +244,7 @@ impl StreamDecoder {
             row_bytes: BLOCK / 8,
             trellis,
         };
-        Ok(StreamDecoder { engine: Engine::new(plan, simd), outputs, run_up, run_out: traceback, edge: Vec::new() })
+        StreamDecoder { engine: Engine::new(plan, simd), outputs, run_up, run_out: traceback, edge: Vec::new() }
     }
 
     /// Decodes a stream whose encoder began in state 0, to packed bits, one for each step; the last ones are protected
@@ -338,7 +262,7 @@ impl StreamDecoder {
         if data.len() != needed {
             return Err(ParallelError::Data { given: data.len(), needed });
         }
-        let lanes = self.engine.lanes();
+        let lanes = self.engine.rows();
         let row = (self.run_up + BLOCK + self.run_out) * n;
         let blocks = bits.div_ceil(BLOCK);
         for (group, data) in data.chunks_mut(lanes * BLOCK / 8).enumerate() {

@@ -43,13 +43,12 @@ impl Decoder {
             Decision::Hard => parallel::Decision::Hard,
             Decision::Soft => parallel::Decision::SoftUpTo(full as u8),
         };
-        let fast = FrameDecoder::new(&coding.code, Ending::Truncated, steps, symbols_are, Simd::best());
-        let kind = match fast {
-            Ok(decoder) if coding.decoder == DecoderKind::Parallel => {
-                Kind::Parallel(Box::new(decoder.with_traceback(coding.traceback())), Arc::default())
+        let kind = match coding.decoder {
+            DecoderKind::Parallel => {
+                let fast = FrameDecoder::new(&coding.code, Ending::Truncated, steps, symbols_are, Simd::best());
+                Kind::Parallel(Box::new(fast.with_traceback(coding.traceback())), Arc::default())
             }
-            // So many outputs that the fast one does not have room for their metrics.
-            _ => Kind::Serial(Viterbi::new(&coding.code, coding.traceback())),
+            DecoderKind::Serial => Kind::Serial(Viterbi::new(&coding.code, coding.traceback())),
         };
         Decoder { kind, symbols: steps * coding.code.outputs(), bytes: steps / 8 }
     }

@@ -6,8 +6,8 @@ use super::traceback::{LARGEST_IN_A_BYTE, Window, best_state, trace, trace_each}
 use super::trellis::{NORMALISE_EVERY, Trellis};
 use crate::Soft;
 
-/// Steps whose symbols are transposed together.
-const CHUNK: usize = 32;
+/// Steps whose symbols are prepared together.
+pub(super) const CHUNK: usize = 32;
 
 /// What all groups have in common.
 #[derive(Clone, Debug)]
@@ -30,12 +30,20 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Bytes of output between two trace-backs: fewer of them the more decisions there are, so that these stay near.
-    fn burst_bytes(&self) -> usize {
+    pub(super) fn burst_bytes(&self) -> usize {
         match self.trellis.constraint_length {
             ..=7 => 64,
             8..=9 => 16,
             _ => 8,
         }
+    }
+
+    /// After `done` steps, up to which byte to give the data that follow the `given` bytes, if any yet.
+    pub(super) fn gives(&self, given: usize, done: usize) -> Option<usize> {
+        let end = self.skip_bytes + self.row_bytes;
+        let wanted = if done == self.steps { end } else { given + self.burst_bytes() };
+        let is_due = done == self.steps || done >= (8 * wanted).saturating_add(self.traceback);
+        (given < end && is_due).then_some(wanted.min(end))
     }
 
     /// Steps whose decisions are stored at most.
@@ -89,7 +97,6 @@ impl<V: Lanes> Group<V> {
         let n = self.plan.trellis.outputs;
         let constraint_length = self.plan.trellis.constraint_length;
         let mut given = self.plan.skip_bytes;
-        let end_byte = given + self.plan.row_bytes;
         let mut base = 0;
         // SAFETY: the caller's; buffers have the sizes that the functions ask for.
         unsafe {
@@ -123,17 +130,11 @@ impl<V: Lanes> Group<V> {
                         done += 4;
                     }
                 }
-                let is_last = done == steps;
-                loop {
-                    let burst = if is_last { end_byte - given } else { self.plan.burst_bytes() };
-                    if given == end_byte || !is_last && done < (8 * (given + burst)).saturating_add(self.plan.traceback)
-                    {
-                        break;
-                    }
-                    let bytes = (given, (given + burst).min(end_byte));
-                    self.trace_back(Window { base, end: done, bytes }, is_last && self.plan.ends_in_zero);
-                    self.write(bytes.1 - bytes.0, given - self.plan.skip_bytes, rows.len(), data);
-                    given = bytes.1;
+                while let Some(last) = self.plan.gives(given, done) {
+                    let window = Window { base, end: done, bytes: (given, last) };
+                    self.trace_back(window, done == steps && self.plan.ends_in_zero);
+                    self.write(last - given, given - self.plan.skip_bytes, rows.len(), data);
+                    given = last;
                     let planes = self.plan.trellis.planes();
                     let kept = 8 * given;
                     if kept < done {

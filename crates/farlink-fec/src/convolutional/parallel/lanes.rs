@@ -37,6 +37,12 @@ pub(super) trait Lanes: Copy + 'static {
     unsafe fn interleave(self, other: Self) -> (Self, Self);
     /// 16 bytes from each of LANES / 16 addresses, so many bytes apart.
     unsafe fn gather16(from: *const u8, apart: usize) -> Self;
+    /// Four vectors' bytes from an address, dealt out in turn: byte i of vector j is byte 4i + j.
+    unsafe fn load_by_fours(from: *const Self) -> [Self; 4];
+    /// The bytes of the table that the bytes of `index`, each below 16, choose.
+    unsafe fn lookup(table: [u8; 16], index: Self) -> Self;
+    /// The least byte.
+    unsafe fn least(self) -> u8;
     /// Brings what is at an address nearer; nothing is read.
     #[inline(always)]
     fn prefetch(_at: *const u8) {}
@@ -194,5 +200,22 @@ impl Lanes for Portable {
     unsafe fn gather16(from: *const u8, _apart: usize) -> Self {
         // SAFETY: the caller vouches for 16 bytes there.
         Portable(unsafe { from.cast::<[u8; 16]>().read_unaligned() })
+    }
+
+    #[inline(always)]
+    unsafe fn load_by_fours(from: *const Self) -> [Self; 4] {
+        // SAFETY: the caller vouches for four vectors there.
+        let from = unsafe { &*from.cast::<[u8; 64]>() };
+        [each!(i => from[4 * i]), each!(i => from[4 * i + 1]), each!(i => from[4 * i + 2]), each!(i => from[4 * i + 3])]
+    }
+
+    #[inline(always)]
+    unsafe fn lookup(table: [u8; 16], index: Self) -> Self {
+        each!(i => table[usize::from(index.0[i] & 15)])
+    }
+
+    #[inline(always)]
+    unsafe fn least(self) -> u8 {
+        self.0.into_iter().fold(u8::MAX, u8::min)
     }
 }

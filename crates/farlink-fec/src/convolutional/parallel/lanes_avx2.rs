@@ -122,6 +122,48 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn load_by_fours(from: *const Self) -> [Self; 4] {
+        unsafe {
+            let from = from.cast::<u8>();
+            // Within 16 bytes, those of each remainder next to each other; then a transposition of 4 x 4 of such words.
+            let order = _mm256_setr_epi8(
+                0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11,
+                15,
+            );
+            let a = _mm256_shuffle_epi8(Self::gather16(from, 64).0, order);
+            let b = _mm256_shuffle_epi8(Self::gather16(from.add(16), 64).0, order);
+            let c = _mm256_shuffle_epi8(Self::gather16(from.add(32), 64).0, order);
+            let d = _mm256_shuffle_epi8(Self::gather16(from.add(48), 64).0, order);
+            let (ab, cd) = (_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d));
+            let (ab_high, cd_high) = (_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d));
+            [
+                Avx2(_mm256_unpacklo_epi64(ab, cd)),
+                Avx2(_mm256_unpackhi_epi64(ab, cd)),
+                Avx2(_mm256_unpacklo_epi64(ab_high, cd_high)),
+                Avx2(_mm256_unpackhi_epi64(ab_high, cd_high)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn lookup(table: [u8; 16], index: Self) -> Self {
+        unsafe {
+            let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
+            Avx2(_mm256_shuffle_epi8(table, index.0))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn least(self) -> u8 {
+        unsafe {
+            let half = _mm_min_epu8(_mm256_castsi256_si128(self.0), _mm256_extracti128_si256::<1>(self.0));
+            // The high bytes become 0.
+            let pairs = _mm_min_epu8(half, _mm_srli_epi16::<8>(half));
+            _mm_cvtsi128_si32(_mm_minpos_epu16(pairs)) as u8
+        }
+    }
+
+    #[inline(always)]
     fn prefetch(at: *const u8) {
         // SAFETY: a hint, for any address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }

@@ -4,6 +4,17 @@ use std::arch::x86_64::*;
 
 use super::lanes::{Lanes, Quantiser};
 
+/// The even places of 128 bytes.
+const EVEN: [u8; 64] = {
+    let mut places = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        places[i] = 2 * i as u8;
+        i += 1;
+    }
+    places
+};
+
 /// A register of AVX-512.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
@@ -109,6 +120,42 @@ impl Lanes for Avx512 {
             let all = _mm512_inserti32x4::<1>(all, _mm_loadu_si128(from.add(apart).cast()));
             let all = _mm512_inserti32x4::<2>(all, _mm_loadu_si128(from.add(2 * apart).cast()));
             Avx512(_mm512_inserti32x4::<3>(all, _mm_loadu_si128(from.add(3 * apart).cast())))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load_by_fours(from: *const Self) -> [Self; 4] {
+        unsafe {
+            let even = _mm512_loadu_si512(EVEN.as_ptr().cast());
+            let odd = _mm512_or_si512(even, _mm512_set1_epi8(1));
+            let [a, b, c, d] = *from.cast::<[__m512i; 4]>();
+            let (low_even, low_odd) = (_mm512_permutex2var_epi8(a, even, b), _mm512_permutex2var_epi8(a, odd, b));
+            let (high_even, high_odd) = (_mm512_permutex2var_epi8(c, even, d), _mm512_permutex2var_epi8(c, odd, d));
+            [
+                Avx512(_mm512_permutex2var_epi8(low_even, even, high_even)),
+                Avx512(_mm512_permutex2var_epi8(low_odd, even, high_odd)),
+                Avx512(_mm512_permutex2var_epi8(low_even, odd, high_even)),
+                Avx512(_mm512_permutex2var_epi8(low_odd, odd, high_odd)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn lookup(table: [u8; 16], index: Self) -> Self {
+        unsafe {
+            let table = _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast()));
+            Avx512(_mm512_shuffle_epi8(table, index.0))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn least(self) -> u8 {
+        unsafe {
+            let half = _mm256_min_epu8(_mm512_castsi512_si256(self.0), _mm512_extracti64x4_epi64::<1>(self.0));
+            let quarter = _mm_min_epu8(_mm256_castsi256_si128(half), _mm256_extracti128_si256::<1>(half));
+            // The high bytes become 0.
+            let pairs = _mm_min_epu8(quarter, _mm_srli_epi16::<8>(quarter));
+            _mm_cvtsi128_si32(_mm_minpos_epu16(pairs)) as u8
         }
     }
 

@@ -1,7 +1,6 @@
 //! What the decoder knows of a code: which outputs each branch has, and how large a cost may be.
 
 use super::super::Code;
-use super::ParallelError;
 
 /// Steps between two subtractions of the least metric.
 pub(super) const NORMALISE_EVERY: usize = 4;
@@ -16,6 +15,7 @@ const COMBINE_ALL: usize = 6;
 /// significant place.
 #[derive(Clone, Debug)]
 pub(super) struct Trellis {
+    pub(super) code: Code,
     pub(super) constraint_length: usize,
     pub(super) states: usize,
     pub(super) outputs: usize,
@@ -33,7 +33,7 @@ pub(super) struct Trellis {
 }
 
 impl Trellis {
-    pub(super) fn new(code: &Code) -> Result<Trellis, ParallelError> {
+    pub(super) fn new(code: &Code) -> Trellis {
         let (outputs, states) = (code.outputs(), code.states());
         let has_both_end_taps = code.generators().iter().all(|g| g & 1 == 1 && g & states as u32 != 0);
         let windows = (0..states as u32).map(|state| [code.output(2 * state), code.output(2 * state + 1)]);
@@ -54,11 +54,10 @@ impl Trellis {
         let inverted = code.generators().iter().filter(|&g| g & states as u32 != 0).count() as u32;
         let growth = (NORMALISE_EVERY as u32 - 1) * (2 * n - inverted);
         let worst = (spread + n + growth.div_ceil(2)).max(spread + 2 * n);
-        let largest_cost = (254 / worst.max(1)).min(FINEST);
-        if largest_cost == 0 || n == 0 {
-            return Err(ParallelError::Outputs { outputs, constraint_length: code.constraint_length() });
-        }
-        Ok(Trellis {
+        // At least 1, whatever the code: 14 steps of 8 outputs spread no further than 112, and worst is 144 at most.
+        let largest_cost = (254 / worst).min(FINEST);
+        Trellis {
+            code: code.clone(),
             constraint_length: code.constraint_length() as usize,
             states,
             outputs,
@@ -67,7 +66,7 @@ impl Trellis {
             has_both_end_taps,
             largest_cost: largest_cost as u8,
             unreachable: ((spread + n) * largest_cost + 1) as u8,
-        })
+        }
     }
 
     /// Bytes of decisions for one step, each of eight states.
