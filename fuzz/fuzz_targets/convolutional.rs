@@ -61,7 +61,7 @@ fn decode_anything(input: &mut Unstructured) -> Result<()> {
 
     let mut first: Option<(Vec<u8>, Vec<u8>)> = None;
     for simd in Simd::available() {
-        let Ok(mut frames) = FrameDecoder::new(&code, ending, data_bits, decision, simd) else { return Ok(()) };
+        let mut frames = FrameDecoder::new(&code, ending, data_bits, decision, simd);
         if traceback > 100 {
             frames = frames.with_traceback(traceback);
         }
@@ -71,7 +71,7 @@ fn decode_anything(input: &mut Unstructured) -> Result<()> {
 
         let mut stream = vec![0xa5; bytes_for(received.len() / code.outputs())];
         if with_stream {
-            let mut streams = StreamDecoder::new(&code, decision, simd).expect("its frames have a decoder");
+            let mut streams = StreamDecoder::new(&code, decision, simd);
             streams.decode(&received, &mut stream).expect("whole steps");
             let _ = streams.decode(&noise, &mut stream.clone());
         }

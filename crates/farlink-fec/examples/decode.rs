@@ -89,13 +89,13 @@ fn viterbi(decoder: &str, frames: &Frames) -> Result<Vec<u8>, Box<dyn Error>> {
         }
         "parallel" => {
             let mut decoder =
-                FrameDecoder::new(&frames.code, Ending::Terminated, frames.bits, frames.decision, Simd::best())?;
+                FrameDecoder::new(&frames.code, Ending::Terminated, frames.bits, frames.decision, Simd::best());
             let mut data = vec![0; bits::bytes_for(frames.bits) * frames.count];
             decoder.decode(&frames.symbols, &mut data)?;
             Ok(data)
         }
         "stream" => {
-            let mut decoder = StreamDecoder::new(&frames.code, frames.decision, Simd::best())?;
+            let mut decoder = StreamDecoder::new(&frames.code, frames.decision, Simd::best());
             let steps = frames.symbols.len() / frames.code.outputs();
             let mut stream = vec![0; bits::bytes_for(steps)];
             decoder.decode(&frames.symbols, &mut stream)?;

@@ -11,11 +11,9 @@ use crate::simd::Simd;
 use super::{Convolutional, DecoderKind};
 
 impl Convolutional {
-    /// Whether each bit is decided after no more steps than those of trace-back: the fast decoder looks further back, but some
-    /// codes have so many outputs that it does not take them.
+    /// Whether each bit is decided after no more steps than those of trace-back: the fast decoder looks further back.
     pub(crate) fn is_decided_at_traceback(&self) -> bool {
-        let takes = || FrameDecoder::new(&self.code, Ending::Truncated, 8, parallel::Decision::Hard, Simd::Portable);
-        self.decoder == DecoderKind::Serial || takes().is_err()
+        self.decoder == DecoderKind::Serial
     }
 }
 
