@@ -65,9 +65,9 @@ GAPS: dict[str, Callable[[int], int]] = {
 BERS = (1e-4, 3e-4, 1e-3, 3e-3)
 DECISIONS = ("hard", "soft")
 
-# Wrong bits in a trace: some three thousand bursts.
-_WRONG_BITS = 12_000
-# What may be decoded for that: bits times states of the decoder. For K = 12 at 1e-4, a quarter of the wrong bits.
+# Wrong bits in a trace: more than a thousand bursts.
+_WRONG_BITS = 6_000
+# What may be decoded for that: bits times states of the decoder. For K = 12 at 1e-4, half of the wrong bits.
 _MOST_WORK = 6e10
 # Above this, the Eb/N0 is looked for with the fast decoder, whose bit error rate differs by some tens of percent.
 _LONGEST_SEARCHED = 9
