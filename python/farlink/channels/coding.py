@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from farlink.channels.trace import Trace
 from farlink.errors import ScenarioError, core_errors
+from farlink.threads import check_threads
 
 if TYPE_CHECKING:
     from farlink._core import CodeSpectrum
@@ -121,6 +122,7 @@ def error_rate(
     """
     from farlink import _core
 
+    check_threads(threads)
     with core_errors():
         found = _core.error_rate(
             json.dumps(coding),
@@ -179,6 +181,7 @@ def error_trace(
     """
     from farlink import _core
 
+    check_threads(threads)
     with core_errors():
         found = _core.error_trace(json.dumps(coding), ebn0_db, bits, seed=seed, threads=threads, progress=progress)
     if found["interrupted"] and not found["bits"]:

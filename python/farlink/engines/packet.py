@@ -9,17 +9,14 @@ from farlink.errors import ScenarioError, core_errors
 from farlink.result import Result
 from farlink.scenario import Scenario
 from farlink.series import Series
-
-_MOST_THREADS = 1024
+from farlink.threads import check_threads
 
 
 def run(scenario: Scenario, *, threads: int | None = None, progress: Callable[[int, int], None] | None = None) -> Result:
     """Run every point and seed of a scenario; see `farlink.run`."""
     from farlink import _core
 
-    if threads is not None and not 1 <= threads <= _MOST_THREADS:
-        remedy = f"give 1 to {_MOST_THREADS}, or leave it out to use every core"
-        raise ScenarioError(f"threads: {threads} is out of range", remedy)
+    check_threads(threads)
     points = scenario.points()
     with core_errors():
         output = _core.run(scenario.to_json(), threads, progress)

@@ -1,0 +1,28 @@
+"""How many threads there may be."""
+
+from __future__ import annotations
+
+from farlink.errors import ScenarioError
+
+_MOST_THREADS = 1024
+
+
+def check_threads(threads: int | None) -> None:
+    """Refuse a number of threads that no machine has use for.
+
+    Raises
+    ------
+    ScenarioError
+        If it is below 1 or above 1024.
+
+    Examples
+    --------
+    >>> check_threads(None)
+    >>> check_threads(100_000)
+    Traceback (most recent call last):
+        ...
+    farlink.errors.ScenarioError: threads: 100000 is out of range
+    """
+    if threads is not None and not 1 <= threads <= _MOST_THREADS:
+        remedy = f"give 1 to {_MOST_THREADS}, or leave it out to use every core"
+        raise ScenarioError(f"threads: {threads} is out of range", remedy)
