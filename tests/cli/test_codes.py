@@ -127,6 +127,17 @@ def test_the_bound_lies_above_the_simulation(farlink):
         (["trace", "bursts", "--code", "7,5", "--ebn0-db", "3", "--bits", "many"], ["--bits many"]),
         (["trace", "bursts", "--code", "7,5", "--ebn0-db", "3", "--gap", "0"], ["--gap 0"]),
         (["trace", "bursts", "--code", "7,5", "--ebn0-db", "900"], ["900"]),
+        (["trace", "bursts", "--code", "7,5", "--ebn0-db", "3", "--seed", "-1"], ["seed: -1"]),
+        (["code", "ber", "--code", "7,5", "--ebn0-db", "3", "--seed", "9" * 20], ["9" * 20]),
+        (["code", "ber", "--code", "7,5", "--ebn0-db", "3", "--threads", "100000"], ["threads: 100000"]),
+        (["code", "ber", "--code", "7", "--ebn0-db", "3"], ["number of generators is 1"]),
+        (["code", "ber", "--code", "7" * 22 + ",1", "--ebn0-db", "3"], ["too long"]),
+        (["code", "ber", "--code", "{ kind = ", "--ebn0-db", "3"], ["--code {", "scenario"]),
+        (["code", "ber", "--code", "{ kind = 'uncoded' }\nx = 1", "--ebn0-db", "3"], ["behind the table"]),
+        (["code", "ber", "--code", "{ kind = 'uncoded', x = inf }", "--ebn0-db", "3"], ["finite numbers"]),
+        (["code", "ber", "--code", "{ kind = 'uncoded', x = 1979-05-27 }", "--ebn0-db", "3"], ["finite numbers"]),
+        (["code", "ber", "--code", "{ kind = 'reed-solomon', n = 256, k = 223 }", "--ebn0-db", "3"], ["256"]),
+        (["code", "ber", "--code", "{ kind = 'reed-solomon', n = 255, k = 255 }", "--ebn0-db", "3"], ["255"]),
         (["trace", "bursts", "--code", "7,5", "--ebn0-db", "3", "-o", "x.txt"], ["x.txt", ".npz"]),
     ],
     ids=lambda value: " ".join(value),
@@ -159,3 +170,25 @@ def test_interrupt_keeps_what_was_decoded(tmp_path):
     assert "Traceback" not in stderr
     assert "Mean length" in stdout
     assert 0 < int(trace.read(tmp_path / "wrong.npz")["bits"]) < 10**12
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "171,133",
+        "171 133",
+        "{ kind = 'concatenated', outer = { kind = 'reed-solomon', n = 255, k = 223 }, "
+        "inner = { kind = 'convolutional', generators = '171,133' } }",
+    ],
+)
+def test_a_burst_ends_with_the_memory_of_the_convolutional_code(code, farlink):
+    done = farlink("trace", "bursts", "--code", code, "--ebn0-db", "1", "--bits", "1e5")
+
+    assert "6 right bits or more end a burst" in done.stdout
+
+
+def test_codes_of_other_kinds_come_as_tables(farlink):
+    done = farlink("code", "ber", "--code", "uncoded", "--modulation", "qpsk", "--ebn0-db", "4", "--json", "-")
+    (row,) = json.loads(done.stdout)["rows"]
+
+    assert row["ber_low"] < 0.0125008 < row["ber_high"]  # Q(sqrt(2 Eb/N0)); Proakis, section 4.3-1

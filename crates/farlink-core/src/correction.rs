@@ -63,6 +63,7 @@ impl Correction {
         }
         let bytes = largest_bytes + u64::from(self.parity_bytes(u32::try_from(largest_bytes).unwrap_or(u32::MAX)));
         if bytes > crate::protocol::LARGEST_PACKET {
+            let key = if self.parity_bytes.is_some() { "parity_bytes" } else { key };
             let what = format!("packets have {bytes} bytes with their parity");
             let remedy = format!("packets have at most {} bytes; shorten them", crate::protocol::LARGEST_PACKET);
             return Err(ScenarioError::new(key, what, remedy));

@@ -98,7 +98,7 @@ fn codes_that_do_not_exist_are_refused() {
         (json!({ "bits": 0 }), "transport.tcp.correction.bits", "0 is not allowed"),
         (json!({ "bits": 1001 }), "transport.tcp.correction.bits", "1 to 1000"),
         (json!({ "symbols": 128 }), "transport.tcp.correction.symbols", "1 to 127"),
-        (json!({ "bits": 1, "parity_bytes": 65000 }), "transport.tcp.correction.bits", "with their parity"),
+        (json!({ "bits": 1, "parity_bytes": 65000 }), "transport.tcp.correction.parity_bytes", "with their parity"),
         (json!({ "bit": 1 }), "transport.tcp.correction.bit", "not known"),
     ];
     for (correction, path, why) in cases {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from farlink.channels.trace import Trace
 from farlink.errors import ScenarioError, core_errors
-from farlink.threads import check_threads
+from farlink.limits import check_seed, check_threads
 
 if TYPE_CHECKING:
     from farlink._core import CodeSpectrum
@@ -123,6 +123,7 @@ def error_rate(
     from farlink import _core
 
     check_threads(threads)
+    check_seed(seed)
     with core_errors():
         found = _core.error_rate(
             json.dumps(coding),
@@ -182,6 +183,7 @@ def error_trace(
     from farlink import _core
 
     check_threads(threads)
+    check_seed(seed)
     with core_errors():
         found = _core.error_trace(json.dumps(coding), ebn0_db, bits, seed=seed, threads=threads, progress=progress)
     if found["interrupted"] and not found["bits"]:
@@ -279,7 +281,7 @@ def memory_bits(coding: Mapping[str, Any]) -> int:
     """Right bits after which errors have little to do with those before.
 
     Of a convolutional code K - 1, the information bits that a coded bit depends on besides the newest, and of a concatenation
-    that of the inner code; of others, and of codes that do not exist, 8, a byte.
+    that of the inner code; of others 8, a byte.
 
     Examples
     --------
@@ -289,11 +291,9 @@ def memory_bits(coding: Mapping[str, Any]) -> int:
     code = coding["code"]
     while (within := code.get("inner", code.get("over"))) is not None:
         code = within
-    try:
-        longest = max(int(text, 8).bit_length() for text in str(code["generators"]).split(","))
-        return max(int(code.get("constraint_length", longest)) - 1, 1)
-    except (KeyError, ValueError):
+    if code.get("kind") != "convolutional":
         return 8
+    return spectrum({"code": dict(code)}, 1)["constraint_length"] - 1
 
 
 def describe(coding: Mapping[str, Any]) -> str:

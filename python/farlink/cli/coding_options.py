@@ -51,16 +51,24 @@ def _code(text: str) -> dict[str, Any]:
         return {"kind": "uncoded"}
     if not text.startswith("{"):
         return {"kind": "convolutional", "generators": text}
+    import json
     import tomllib
 
     from farlink.errors import FarlinkError
 
+    remedy = """write it as in a scenario: '{ kind = "reed-solomon", n = 255, k = 223 }'"""
     try:
-        code = tomllib.loads(f"code = {text}")["code"]
+        table = tomllib.loads(f"code = {text}")
     except tomllib.TOMLDecodeError as error:
-        remedy = """write it as in a scenario: '{ kind = "reed-solomon", n = 255, k = 223 }'"""
         raise FarlinkError(f"--code {text}: {error}", remedy) from error
-    return dict(code)
+    if len(table) > 1:
+        raise FarlinkError(f"--code {text}: there is more behind the table", remedy)
+    try:
+        json.dumps(table, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        message = f"--code {text}: it holds something else than finite numbers, text, lists and tables"
+        raise FarlinkError(message, remedy) from error
+    return dict(table["code"])
 
 
 def whole(option: str, text: str, least: int, most: int) -> int:
@@ -83,5 +91,7 @@ def whole(option: str, text: str, least: int, most: int) -> int:
     except ValueError:
         value = float("nan")
     if not least <= value <= most or value != int(value):
-        raise FarlinkError(f"{option} {text}: not a whole number from {least} to {most:g}", f"for example: {option} 1e8")
+        largest = f"{most:.0e}".replace("e+0", "e").replace("e+", "e")
+        remedy = "leave it out, or write a number such as 500, 1e4 or 2e6"
+        raise FarlinkError(f"{option} {text}: not a whole number from {least} to {largest}", remedy)
     return int(value)

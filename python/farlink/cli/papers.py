@@ -192,13 +192,12 @@ def _conclude(outcomes: list[Outcome]) -> int:
 
 def _check_numbers(*, runs: int | None, seed: int, threads: int | None) -> None:
     from farlink.errors import FarlinkError
+    from farlink.limits import check_seed, check_threads
 
     if runs is not None and runs < 1:
         raise FarlinkError(f"--runs {runs} is below 1", "give at least 2, so that there is an interval")
-    if seed < 0:
-        raise FarlinkError(f"--seed {seed} is below 0", "give a whole number from 0 on")
-    if threads is not None and threads < 1:
-        raise FarlinkError(f"--threads {threads} is below 1", "leave it out to use every core")
+    check_seed(seed)
+    check_threads(threads)
 
 
 def _check_destinations(json: str | None, report: Path | None, figures: Path | None, scenarios: Path | None) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from farlink.errors import ScenarioError, core_errors
+from farlink.limits import check_threads
 from farlink.result import Result
 from farlink.scenario import Scenario
 from farlink.series import Series
-from farlink.threads import check_threads
 
 
 def run(scenario: Scenario, *, threads: int | None = None, progress: Callable[[int, int], None] | None = None) -> Result:

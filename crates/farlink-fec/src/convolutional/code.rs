@@ -32,12 +32,15 @@ pub enum CodeError {
     /// K is out of range.
     #[error("constraint length {0}; it lies between 3 and 15")]
     ConstraintLength(u32),
-    /// No generators, or more than are supported.
-    #[error("{0} generators; a code has between 1 and {GENERATORS_MAX}")]
+    /// Too few generators to correct anything, or more than are supported.
+    #[error("the number of generators is {0}; a code has 2 to {GENERATORS_MAX}, one for each bit that it sends")]
     GeneratorCount(usize),
     /// Not an octal number.
     #[error("generator `{0}` is not octal; write them like 171,133, the most significant bit for the newest data bit")]
     NotOctal(String),
+    /// An octal number with more bits than any constraint length has.
+    #[error("generator `{0}` is too long; constraint lengths end at 15, five octal digits")]
+    TooLong(String),
     /// A generator that takes no bit.
     #[error("generator {0} (counted from 1) is zero: its output would carry nothing")]
     Zero(usize),
@@ -95,7 +98,7 @@ impl Code {
         if !CONSTRAINT_LENGTHS.contains(&constraint_length) {
             return Err(CodeError::ConstraintLength(constraint_length));
         }
-        if !(1..=GENERATORS_MAX).contains(&generators.len()) {
+        if !(2..=GENERATORS_MAX).contains(&generators.len()) {
             return Err(CodeError::GeneratorCount(generators.len()));
         }
         if let Some(at) = generators.iter().position(|&g| g == 0) {
@@ -206,7 +209,7 @@ fn parse_octal(generators: &str) -> Result<Vec<u32>, CodeError> {
     let words = generators.split(is_between).filter(|word| !word.is_empty());
     words
         .map(|word| match word.bytes().all(|digit| (b'0'..=b'7').contains(&digit)) {
-            true => u32::from_str_radix(word, 8).map_err(|_| CodeError::NotOctal(word.to_owned())),
+            true => u32::from_str_radix(word, 8).map_err(|_| CodeError::TooLong(word.to_owned())),
             false => Err(CodeError::NotOctal(word.to_owned())),
         })
         .collect()
@@ -254,10 +257,11 @@ mod tests {
         let refused = |constraint_length, text| Code::from_octal_of_length(constraint_length, text).unwrap_err();
         assert_eq!(refused(7, ""), CodeError::GeneratorCount(0));
         assert_eq!(refused(3, "7,5,7,5,7,5,7,5,7"), CodeError::GeneratorCount(9));
+        assert_eq!(refused(7, "171"), CodeError::GeneratorCount(1));
         assert_eq!(refused(7, "171,0"), CodeError::Zero(2));
         assert_eq!(refused(7, "171,189"), CodeError::NotOctal("189".to_owned()));
         assert_eq!(refused(7, "171,+33"), CodeError::NotOctal("+33".to_owned()));
-        assert_eq!(refused(7, "77777777777777"), CodeError::NotOctal("77777777777777".to_owned()));
+        assert_eq!(refused(7, "77777777777777"), CodeError::TooLong("77777777777777".to_owned()));
         assert_eq!(refused(6, "171,133"), CodeError::TooWide { generator: 0o171, constraint_length: 6 });
         assert_eq!(refused(8, "171,133"), CodeError::NewestUnused { constraint_length: 8 });
         assert_eq!(refused(5, "36,22"), CodeError::OldestUnused { constraint_length: 5 });
