@@ -23,7 +23,7 @@ pub fn viterbi(codec: &str, level: &str, frames: &Frames, seconds: f64, hard: bo
     let decision = if hard { Decision::Hard } else { Decision::Soft };
     let (count, bits) = (frames.data.len(), frames.bits);
     if codec == "farlink" {
-        let mut decoder = FrameDecoder::new(&code, Ending::Terminated, bits, decision, simd(level)).unwrap();
+        let mut decoder = FrameDecoder::new(&code, Ending::Terminated, bits, decision, simd(level));
         let mut decoded = vec![0; count * bits / 8];
         decoder.decode(&symbols, &mut decoded).unwrap();
         let each: Vec<Vec<u8>> = decoded.chunks_exact(bits / 8).map(<[u8]>::to_vec).collect();
@@ -31,7 +31,7 @@ pub fn viterbi(codec: &str, level: &str, frames: &Frames, seconds: f64, hard: bo
             decoder.decode(&symbols, &mut decoded).unwrap()
         });
     }
-    let mut decoder = StreamDecoder::new(&code, decision, simd(level)).unwrap();
+    let mut decoder = StreamDecoder::new(&code, decision, simd(level));
     let steps = symbols.len() / code.outputs();
     let mut decoded = vec![0; steps.div_ceil(8)];
     decoder.decode(&symbols, &mut decoded).unwrap();
