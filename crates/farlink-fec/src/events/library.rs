@@ -7,7 +7,7 @@ use crate::awgn::Noise;
 use crate::convolutional::{PuncturingError, Spectrum, bounds};
 use crate::modulation::Decision;
 use crate::monte_carlo::{Bursts, Effort, EffortError, Ended, Estimate, Status, Watch, run};
-use crate::scheme::{Coding, Convolutional, Link, ReedSolomon, Scheme};
+use crate::scheme::{Coding, Convolutional, GoesOn, Link, ReedSolomon, Scheme};
 
 use super::importance::{Importance, Sampled};
 use super::{ErrorEvents, conditional};
@@ -289,11 +289,12 @@ fn gather(link: &dyn Link, gap: u64, effort: &Effort, method: Method, watch: Wat
     let batch_bits = link.batch_bits();
     let mut gathering = Gathering::new(gap);
     let mut bits = 0;
-    let batches = effort.bits_max.div_ceil(batch_bits);
     let ended = run(
-        batches,
-        |batch| link.run(effort.seed, batch),
-        |outcome, batch| {
+        effort.bits_max,
+        batch_bits,
+        watch,
+        |batch, goes_on| link.run_while(effort.seed, batch, goes_on),
+        |outcome, batch, watch| {
             outcome.wrong.iter().for_each(|&at| gathering.wrong_bit(batch * batch_bits + u64::from(at)));
             bits = (batch + 1) * batch_bits;
             let (is_enough, goes_on) = effort.ask(gathering.rate.sum, &gathering.wrong, bits, watch);
@@ -346,12 +347,14 @@ fn conditional(
     let mut words_done = 0;
     let word_bits = 8 * outer.code.k() as u64;
     let ended = run(
-        effort.bits_max.div_ceil(SAMPLES * word_bits),
-        |batch| {
+        effort.bits_max,
+        SAMPLES * word_bits,
+        watch,
+        |batch, _| {
             let mut noise = Noise::stream(effort.seed, batch);
             (0..SAMPLES).map(|_| words.sample(&mut noise)).collect::<Vec<Vec<u32>>>()
         },
-        |sampled, batch| {
+        |sampled, batch, watch| {
             words_done = (batch + 1) * SAMPLES;
             // Wrong bits of a word are `depth` bytes apart in a frame. Without any, only parity was wrong.
             for word in sampled.into_iter().filter(|word| !word.is_empty()) {
@@ -414,11 +417,11 @@ pub fn importance_sampled(
     let (mut rate, mut wrong) = (Bursts::default(), Bursts::default());
     let mut found: Vec<Sampled> = Vec::new();
     let mut batches_done = 0;
-    let sample = |batch| {
+    let sample = |batch, goes_on: GoesOn<'_>| {
         let mut noise = Noise::stream(effort.seed, batch);
-        importance.samples(SAMPLES, &mut noise)
+        importance.samples(SAMPLES, &mut noise, goes_on)
     };
-    let ended = run(effort.bits_max.div_ceil(batch_bits), sample, |sampled, batch| {
+    let ended = run(effort.bits_max, batch_bits, watch, sample, |sampled, batch, watch| {
         for one in &sampled {
             rate.add(one.weight);
             wrong.add(one.weight * one.event.len() as f64);

@@ -266,3 +266,19 @@ fn what_is_stopped_before_the_first_event_is_not_free_of_errors() {
         }
     }
 }
+
+#[test]
+fn a_slow_decoder_can_be_stopped_within_a_batch() {
+    // Plain batches have 524,288 steps, 64 windows of them; samples of rare events have some 500 for each of 512.
+    let code = Code::new(11, &[0o3345, 0o3613]).unwrap();
+    let coding = Coding::Convolutional(Convolutional { decoder: DecoderKind::Serial, ..Convolutional::new(code) });
+    let scheme = Scheme::new(coding, Modulation::Bpsk, Decision::Soft).unwrap();
+    for eb_n0_db in [1.0, 9.0] {
+        let asked = AtomicU64::new(0);
+        let watch = |done: u64, _: u64| {
+            assert_eq!(done, 0, "no batch was waited for");
+            asked.fetch_add(1, Ordering::Relaxed) < 3
+        };
+        assert_eq!(library(&scheme, eb_n0_db, &Effort::default(), &watch), Err(LibraryError::Interrupted));
+    }
+}
