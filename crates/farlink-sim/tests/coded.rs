@@ -128,19 +128,33 @@ fn a_stop_while_events_are_collected_stops() {
 }
 
 #[test]
-fn what_cannot_be_collected_is_refused_with_its_place() {
+fn a_point_without_any_error_is_played_without_errors_and_said() {
     let mut study = study();
-    set(&mut study, "link.coding", Value::Null);
-    let code = json!({ "kind": "uncoded" });
-    let coding = json!({ "modulation": "16qam", "ebn0_db": 40, "code": code, "effort": { "max_bits": 1000 } });
-    set(&mut study, "link.return", json!({ "coding": coding }));
-    match run(&study, &folder("rare"), 1) {
-        Err(RunError::Scenario(error)) => {
-            assert_eq!(error.path, "link.return.coding");
-            assert!(error.message.contains("40"), "{error}");
-        }
-        other => panic!("{other:?}"),
+    let coding = |ebn0_db: f64| {
+        let effort = json!({ "events": 200, "max_bits": 1e5 });
+        json!({ "modulation": "16qam", "ebn0_db": ebn0_db, "code": { "kind": "uncoded" }, "effort": effort })
+    };
+    // Slow enough for no queue to overflow.
+    set(&mut study, "transport.tcp", json!({ "kind": "udp" }));
+    set(&mut study, "flow.bulk.traffic", json!({ "kind": "cbr", "rate_bps": 1e5, "payload_bytes": 972 }));
+    let codes = folder("rare");
+    set(&mut study, "link.coding", coding(40.0));
+    // The second time from the file.
+    for _ in 0..2 {
+        let output = run(&study, &codes, 1).unwrap();
+        assert!(real(&output.rows, "loss_fraction").iter().all(|&lost| lost == 0.0));
+        let [note] = &output.notes[..] else { panic!("{:?}", output.notes) };
+        assert!(note.starts_with("no error in 1.000e5 bits of") && note.contains("at 40 dB"), "{note}");
+        only_file(&codes);
     }
+    // Some, but few.
+    set(&mut study, "link.coding", coding(13.4));
+    let output = run(&study, &codes, 1).unwrap();
+    assert!(output.notes.len() == 1 && output.notes[0].starts_with("only "), "{:?}", output.notes);
+    // By a closed form none can be expected.
+    set(&mut study, "link.coding", json!({ "modulation": "bpsk", "ebn0_db": 40, "code": { "kind": "uncoded" } }));
+    let output = run(&study, &codes, 1).unwrap();
+    assert!(output.notes.len() == 1 && output.notes[0].contains("rarer than 1e-300"), "{:?}", output.notes);
 }
 
 #[test]

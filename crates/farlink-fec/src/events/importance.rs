@@ -11,7 +11,7 @@ mod unmerged;
 use crate::awgn::{Antipodal, Channel, Noise, Sampler};
 use crate::convolutional::{Encoder, Ending, Puncturing, PuncturingError, Spectrum, bounds, events_up_to};
 use crate::modulation::Decision;
-use crate::scheme::{Convolutional, Decoder, Scheme};
+use crate::scheme::{Convolutional, Decoder, GoesOn, Scheme};
 use crate::{Soft, bits};
 
 use unmerged::{Search, unmerged_paths};
@@ -144,10 +144,10 @@ impl Importance {
     }
 
     /// So many samples, of which those come back where an error event began where it should.
-    pub(super) fn samples(&self, count: u64, noise: &mut Noise) -> Vec<Sampled> {
+    pub(super) fn samples(&self, count: u64, noise: &mut Noise, goes_on: GoesOn<'_>) -> Vec<Sampled> {
         let mut symbols = Vec::with_capacity(count as usize * self.steps * self.outputs);
         let sent: Vec<Sent> = (0..count).map(|_| self.send(noise, &mut symbols)).collect();
-        let decoded = self.decoder.decode(&symbols);
+        let decoded = self.decoder.decode(&symbols, goes_on);
         sent.iter()
             .zip(decoded.chunks_exact(self.steps / 8))
             .filter_map(|(sent, data)| self.judge(sent, data))

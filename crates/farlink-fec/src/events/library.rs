@@ -1,10 +1,13 @@
 //! Error events of a scheme, gathered to be played back.
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::awgn::Noise;
 use crate::convolutional::{PuncturingError, Spectrum, bounds};
 use crate::modulation::Decision;
-use crate::monte_carlo::{Bursts, Effort, EffortError, Estimate, Status, Watch, run};
-use crate::scheme::{Coding, Convolutional, Link, ReedSolomon, Scheme};
+use crate::monte_carlo::{Bursts, Effort, EffortError, Ended, Estimate, Status, Watch, run};
+use crate::scheme::{Coding, Convolutional, GoesOn, Link, ReedSolomon, Scheme};
 
 use super::importance::{Importance, Sampled};
 use super::{ErrorEvents, conditional};
@@ -26,7 +29,7 @@ pub struct Library {
     pub event_rate: Estimate,
     /// Share of wrong bits.
     pub bit_error_rate: Estimate,
-    /// How the run ended.
+    /// How the run ended; `Reached` also if so many bits are wrong that more of them would not be kept.
     pub status: Status,
 }
 
@@ -79,23 +82,40 @@ pub enum LibraryError {
     /// Only block codes have something that carries them.
     #[error("error events are played into block codes; {0} is none")]
     NoFrames(String),
-    /// Errors are too rare for every method that there is.
+    /// No error was seen.
     #[error(
-        "no error event in {bits} bits of {scheme} at {eb_n0_db} dB, so fewer than {:.1e} for each bit (95 %); simulate more \
-         bits or lower Eb/N0", 3.0 / *bits as f64
+        "no error event in {bits:.3e} bits of {scheme} at {eb_n0_db} dB, so fewer than {:.1e} for each bit (95 %)",
+        3.0 / *bits as f64
     )]
     TooRare {
         /// The scheme in words.
         scheme: String,
         /// Eb/N0 in dB.
         eb_n0_db: f64,
-        /// Bits simulated.
+        /// Bits simulated; not fewer than were asked for.
         bits: u64,
     },
+    /// No error can be expected: nothing was simulated, or no number holds how rare they are.
+    #[error("errors of {scheme} at {eb_n0_db} dB are rarer than 1e-300 for each bit")]
+    Never {
+        /// The scheme in words.
+        scheme: String,
+        /// Eb/N0 in dB.
+        eb_n0_db: f64,
+    },
+    /// It was stopped before it saw an error event.
+    #[error("stopped before an error event was seen")]
+    Interrupted,
 }
 
 /// Most events that a library holds.
 const EVENTS_MAX: usize = 1 << 16;
+/// Wrong bits after which gathering ends: where so many come together the error rate is known, and one event may be endless.
+const WRONG_BITS_MAX: f64 = 2e7;
+/// Bits that an event spans at most; the next wrong bit begins another.
+const SPAN_MAX: u64 = 1_000_000;
+/// Rates below are none: likelihoods of less do not fit a number.
+const RATE_MIN: f64 = 1e-300;
 /// Events that importance sampling keeps, drawn by their weights.
 const RESAMPLED: usize = 1 << 14;
 /// Samples of a batch.
@@ -111,21 +131,21 @@ const RATE_BIASED: f64 = 1e-4;
 /// Error events of a scheme at an Eb/N0 in dB, by plain simulation or, where errors are too rare for that, by what suits the
 /// scheme; [`Library::method`] says which.
 ///
-/// The effort counts as in [`error_rate`](crate::monte_carlo::error_rate). `watch` is asked with bits done and bits to do,
-/// and stops the run by `false`.
+/// The effort counts as in [`error_rate`](crate::monte_carlo::error_rate). `watch` is asked with bits done and bits to do, or
+/// with shares of the whole where one method follows another, and stops the run by `false`.
 ///
 /// # Errors
-/// If a number is out of range, or no event was seen.
+/// If a number is out of range, no event was seen or is to be expected, or it was stopped before the first.
 pub fn library(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>) -> Result<Library, LibraryError> {
     effort.check(eb_n0_db)?;
     match scheme.coding() {
-        Coding::Uncoded if scheme.modulation().is_antipodal() => exact(scheme, eb_n0_db, effort),
+        Coding::Uncoded if scheme.modulation().is_antipodal() => exact(scheme, eb_n0_db),
         Coding::Convolutional(coding) if is_rare(scheme, coding, eb_n0_db, effort)? => {
             importance_sampled(scheme, eb_n0_db, effort, watch)
         }
         Coding::Uncoded | Coding::Convolutional(_) => simulated(scheme, eb_n0_db, effort, watch),
         Coding::ReedSolomon(outer) if scheme.modulation().is_antipodal() => {
-            match conditional(scheme, outer, eb_n0_db, effort, watch) {
+            match conditional(scheme, outer, eb_n0_db, effort, watch)? {
                 Some(found) => Ok(found),
                 None => simulated(scheme, eb_n0_db, effort, watch),
             }
@@ -133,19 +153,41 @@ pub fn library(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>
         _ => {
             // Plain simulation, unless it takes more than its share.
             let share = Effort { bits_max: effort.bits_max / SIMULATED_SHARE + 1, ..effort.clone() };
-            match simulated(scheme, eb_n0_db, &share, watch) {
-                Ok(found) if found.status == Status::OutOfBits => played(scheme, eb_n0_db, effort, watch).or(Ok(found)),
-                Err(LibraryError::TooRare { .. }) => played(scheme, eb_n0_db, effort, watch),
+            let told = AtomicU64::new(0);
+            let play = || played(scheme, eb_n0_db, effort, &part(watch, &told, 0.1..1.0));
+            match simulated(scheme, eb_n0_db, &share, &part(watch, &told, 0.0..0.1)) {
+                // Playing is no quicker than simulating what is wrong all the time.
+                Ok(found) if found.status == Status::OutOfBits && found.bit_error_rate.value < BER_PLAYED => {
+                    match play() {
+                        Err(LibraryError::TooRare { .. }) => Ok(found),
+                        done => done,
+                    }
+                }
+                Err(LibraryError::TooRare { .. }) => play(),
                 done => done,
             }
         }
     }
 }
 
+/// A watch for a part of the work, told in shares of the whole that never go back.
+fn part<'a>(watch: Watch<'a>, told: &'a AtomicU64, of: Range<f64>) -> impl Fn(u64, u64) -> bool + Sync + 'a {
+    const WHOLE: u64 = 1_000_000;
+    move |done, total| {
+        let share = of.start + (of.end - of.start) * (done as f64 / total.max(1) as f64).min(1.0);
+        let now = (share * WHOLE as f64) as u64;
+        watch(told.fetch_max(now, Ordering::Relaxed).max(now), WHOLE)
+    }
+}
+
 /// Of the bits of an effort, the part that is simulated before error events are played instead.
 const SIMULATED_SHARE: u64 = 8;
-/// Bits that cost as much to simulate as one event to play.
-const BITS_PER_EVENT: f64 = 100.0;
+/// Bit error rate from which on events are not played in place of what was simulated.
+const BER_PLAYED: f64 = 1e-2;
+/// Bits that cost as much to simulate as a wrong one to play.
+const BITS_PER_WRONG_BIT: f64 = 100.0;
+/// Bits to play for each to simulate, at most: a batch of 2^31 without any wrong bit costs something, too.
+const WORTH_MAX: f64 = 1e6;
 
 /// Whether importance sampling costs less than plain simulation, or that would not see the events that are asked for. By the
 /// union bound, which is below the true rate only by what quantisation and finite trace-back add.
@@ -153,22 +195,27 @@ fn is_rare(scheme: &Scheme, coding: &Convolutional, eb_n0_db: f64, effort: &Effo
     if !scheme.modulation().is_antipodal() {
         return Ok(false);
     }
-    let spectrum = Spectrum::new(&coding.code, &coding.pattern(), 12)?;
-    let rate = match scheme.decision() {
-        Decision::Soft => bounds::event_rate_soft(&spectrum, eb_n0_db),
-        Decision::Hard => bounds::event_rate_hard(&spectrum, scheme.channel_bit_error_rate(eb_n0_db)),
-    };
+    let rate = union_bound(scheme, coding, eb_n0_db)?;
     let by_events = effort.events.map_or(f64::INFINITY, |wanted| wanted as f64);
     let by_width = effort.relative_half_width.map_or(f64::INFINITY, |wanted| (2.0 / wanted).powi(2));
     let wanted = Some(by_events.min(by_width)).filter(|wanted| wanted.is_finite()).unwrap_or(EVENTS_WANTED);
     Ok(rate < RATE_SIMULATED || rate < RATE_BIASED && rate * (effort.bits_max as f64) < 2.0 * wanted)
 }
 
+/// Error events for each bit, at most, but for what quantisation and finite trace-back add.
+fn union_bound(scheme: &Scheme, coding: &Convolutional, eb_n0_db: f64) -> Result<f64, PuncturingError> {
+    let spectrum = Spectrum::new(&coding.code, &coding.pattern(), 12)?;
+    Ok(match scheme.decision() {
+        Decision::Soft => bounds::event_rate_soft(&spectrum, eb_n0_db),
+        Decision::Hard => bounds::event_rate_hard(&spectrum, scheme.channel_bit_error_rate(eb_n0_db)),
+    })
+}
+
 /// The closed form: every wrong bit is an event of its own.
-fn exact(scheme: &Scheme, eb_n0_db: f64, effort: &Effort) -> Result<Library, LibraryError> {
+fn exact(scheme: &Scheme, eb_n0_db: f64) -> Result<Library, LibraryError> {
     let p = scheme.channel_bit_error_rate(eb_n0_db);
-    if p < 1e-300 {
-        return Err(LibraryError::TooRare { scheme: scheme.to_string(), eb_n0_db, bits: effort.bits_max });
+    if p < RATE_MIN {
+        return Err(LibraryError::Never { scheme: scheme.to_string(), eb_n0_db });
     }
     let estimate = Estimate { value: p, low: p, high: p };
     Ok(Library {
@@ -190,7 +237,7 @@ fn exact(scheme: &Scheme, eb_n0_db: f64, effort: &Effort) -> Result<Library, Lib
 pub fn simulated(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>) -> Result<Library, LibraryError> {
     effort.check(eb_n0_db)?;
     let found = gather(&*scheme.link(eb_n0_db), scheme.event_gap_bits(), effort, Method::Simulated, watch);
-    found.map_err(|bits| LibraryError::TooRare { scheme: scheme.to_string(), eb_n0_db, bits })
+    found.map_err(|none| none.of(scheme, eb_n0_db))
 }
 
 /// By playing the error events of what carries a block code. [`Effort::bits_max`] counts for what that takes, and as many bits
@@ -202,35 +249,65 @@ pub fn played(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>)
     effort.check(eb_n0_db)?;
     let Some(inner) = scheme.inner() else { return Err(LibraryError::NoFrames(scheme.coding().to_string())) };
     let inner_eb_n0_db = eb_n0_db + crate::awgn::db(scheme.rate() / inner.rate());
-    let inner = library(&inner, inner_eb_n0_db, effort, watch)?;
-    let worth = (1.0 / (inner.event_rate.value * BITS_PER_EVENT)).max(1.0);
+    // Where the inner code makes no error, the outer one has none to mend: in as many data bits as were asked for.
+    let bits_max = ((effort.bits_max as f64 * inner.rate() / scheme.rate()).ceil() as u64).clamp(1, 1 << 62);
+    let inner_effort = Effort { bits_max, ..effort.clone() };
+    let told = AtomicU64::new(0);
+    let inner = match library(&inner, inner_eb_n0_db, &inner_effort, &part(watch, &told, 0.0..1.0 / 3.0)) {
+        Err(LibraryError::TooRare { .. }) => return Err(Nothing::In(effort.bits_max).of(scheme, eb_n0_db)),
+        Err(LibraryError::Never { .. }) => return Err(LibraryError::Never { scheme: scheme.to_string(), eb_n0_db }),
+        Ok(found) if found.status == Status::Interrupted => return Err(LibraryError::Interrupted),
+        found => found?,
+    };
+    let worth = (1.0 / (inner.bit_error_rate.value * BITS_PER_WRONG_BIT)).clamp(1.0, WORTH_MAX);
     let bits_max = (effort.bits_max as f64 * worth).min(2f64.powi(60)) as u64;
+    let (effort, rest) = (Effort { bits_max, ..effort.clone() }, part(watch, &told, 1.0 / 3.0..1.0));
     let link = scheme.link_played(inner.events).expect("a coding with an inner one is a block code");
-    let found = gather(&*link, scheme.event_gap_bits(), &Effort { bits_max, ..effort.clone() }, Method::Played, watch);
-    found.map_err(|bits| LibraryError::TooRare { scheme: scheme.to_string(), eb_n0_db, bits })
+    let found = gather(&*link, scheme.event_gap_bits(), &effort, Method::Played, &rest);
+    found.map_err(|none| none.of(scheme, eb_n0_db))
 }
 
-/// The events of a running link, or the bits in which there was none.
-fn gather(link: &dyn Link, gap: u64, effort: &Effort, method: Method, watch: Watch<'_>) -> Result<Library, u64> {
+/// No event was seen.
+enum Nothing {
+    /// In so many bits.
+    In(u64),
+    /// Before it was stopped.
+    Interrupted,
+}
+
+impl Nothing {
+    fn of(self, scheme: &Scheme, eb_n0_db: f64) -> LibraryError {
+        match self {
+            Nothing::In(bits) => LibraryError::TooRare { scheme: scheme.to_string(), eb_n0_db, bits },
+            Nothing::Interrupted => LibraryError::Interrupted,
+        }
+    }
+}
+
+/// The events of a running link, until there are enough, or more wrong bits than a library holds.
+fn gather(link: &dyn Link, gap: u64, effort: &Effort, method: Method, watch: Watch<'_>) -> Result<Library, Nothing> {
     let batch_bits = link.batch_bits();
     let mut gathering = Gathering::new(gap);
     let mut bits = 0;
-    let batches = effort.bits_max.div_ceil(batch_bits);
     let ended = run(
-        batches,
-        |batch| link.run(effort.seed, batch),
-        |outcome, batch| {
+        effort.bits_max,
+        batch_bits,
+        watch,
+        |batch, goes_on| link.run_while(effort.seed, batch, goes_on),
+        |outcome, batch, watch| {
             outcome.wrong.iter().for_each(|&at| gathering.wrong_bit(batch * batch_bits + u64::from(at)));
             bits = (batch + 1) * batch_bits;
-            effort.ask(gathering.rate.sum, &gathering.wrong, bits, watch)
+            let (is_enough, goes_on) = effort.ask(gathering.rate.sum, &gathering.wrong, bits, watch);
+            (is_enough || gathering.wrong.sum > WRONG_BITS_MAX, goes_on)
         },
     );
     gathering.close();
     if gathering.rate.sum == 0.0 {
-        return Err(bits);
+        return Err(if ended == Ended::Interrupted { Nothing::Interrupted } else { Nothing::In(bits) });
     }
     let per_bit = 1.0 / bits as f64;
-    let gap_mean = (bits as f64 - gathering.spans) / gathering.rate.sum;
+    // Of a run that is one event from end to end, one bit counts as right: a gap of nothing cannot be played.
+    let gap_mean = (bits as f64 - gathering.spans).max(1.0) / gathering.rate.sum;
     let gap_min = (gathering.gap as f64).min(gap_mean);
     Ok(Library {
         events: ErrorEvents::new(gathering.events.iter().map(Vec::as_slice), gap_min, gap_mean),
@@ -246,30 +323,38 @@ fn gather(link: &dyn Link, gap: u64, effort: &Effort, method: Method, watch: Wat
 
 /// Words of a Reed-Solomon code with too many wrong symbols, where bits are wrong independently; `None` if such words are so
 /// frequent that two often meet in a frame.
+///
+/// # Errors
+/// If it was stopped before the first, or there is none to be expected.
 fn conditional(
     scheme: &Scheme,
     outer: &ReedSolomon,
     eb_n0_db: f64,
     effort: &Effort,
     watch: Watch<'_>,
-) -> Option<Library> {
+) -> Result<Option<Library>, LibraryError> {
     const MEETING: f64 = 3e-3;
     let words = conditional::Words::new(&outer.code, scheme.channel_bit_error_rate(eb_n0_db));
     let tail = words.probability();
-    if tail * outer.depth as f64 > MEETING || tail < 1e-300 {
-        return None;
+    if tail < RATE_MIN {
+        return Err(LibraryError::Never { scheme: scheme.to_string(), eb_n0_db });
+    }
+    if tail * outer.depth as f64 > MEETING {
+        return Ok(None);
     }
     let (mut rate, mut wrong) = (Bursts::expecting(1.0), Bursts::expecting(1.0));
     let mut events: Vec<Vec<u32>> = Vec::new();
     let mut words_done = 0;
     let word_bits = 8 * outer.code.k() as u64;
     let ended = run(
-        effort.bits_max.div_ceil(SAMPLES * word_bits),
-        |batch| {
+        effort.bits_max,
+        SAMPLES * word_bits,
+        watch,
+        |batch, _| {
             let mut noise = Noise::stream(effort.seed, batch);
             (0..SAMPLES).map(|_| words.sample(&mut noise)).collect::<Vec<Vec<u32>>>()
         },
-        |sampled, batch| {
+        |sampled, batch, watch| {
             words_done = (batch + 1) * SAMPLES;
             // Wrong bits of a word are `depth` bytes apart in a frame. Without any, only parity was wrong.
             for word in sampled.into_iter().filter(|word| !word.is_empty()) {
@@ -284,13 +369,13 @@ fn conditional(
         },
     );
     if events.is_empty() {
-        return None;
+        return if ended == Ended::Interrupted { Err(LibraryError::Interrupted) } else { Ok(None) };
     }
     let per_bit = tail / (words_done * word_bits) as f64;
     let event_rate = rate.interval(effort.confidence).scaled(per_bit);
     let spans: f64 = events.iter().map(|event| f64::from(event[event.len() - 1]) + 1.0).sum();
     let gap_mean = 1.0 / event_rate.value - spans / events.len() as f64;
-    Some(Library {
+    Ok(Some(Library {
         events: ErrorEvents::new(events.iter().map(Vec::as_slice), 0.0, gap_mean),
         method: Method::Conditional,
         gap_bits: scheme.event_gap_bits(),
@@ -299,7 +384,7 @@ fn conditional(
         event_rate,
         bit_error_rate: wrong.interval(effort.confidence).scaled(per_bit),
         status: ended.into(),
-    })
+    }))
 }
 
 /// By importance sampling, for a convolutional code with BPSK or QPSK; right at all error rates, but of use only where errors
@@ -323,16 +408,20 @@ pub fn importance_sampled(
     if !scheme.modulation().is_antipodal() {
         return Err(LibraryError::Modulation(scheme.modulation()));
     }
+    let never = || LibraryError::Never { scheme: scheme.to_string(), eb_n0_db };
+    if union_bound(scheme, coding, eb_n0_db)? < RATE_MIN {
+        return Err(never());
+    }
     let importance = Importance::new(scheme, coding, eb_n0_db)?;
     let batch_bits = SAMPLES * importance.steps() as u64;
     let (mut rate, mut wrong) = (Bursts::default(), Bursts::default());
     let mut found: Vec<Sampled> = Vec::new();
     let mut batches_done = 0;
-    let sample = |batch| {
+    let sample = |batch, goes_on: GoesOn<'_>| {
         let mut noise = Noise::stream(effort.seed, batch);
-        importance.samples(SAMPLES, &mut noise)
+        importance.samples(SAMPLES, &mut noise, goes_on)
     };
-    let ended = run(effort.bits_max.div_ceil(batch_bits), sample, |sampled, batch| {
+    let ended = run(effort.bits_max, batch_bits, watch, sample, |sampled, batch, watch| {
         for one in &sampled {
             rate.add(one.weight);
             wrong.add(one.weight * one.event.len() as f64);
@@ -345,16 +434,22 @@ pub fn importance_sampled(
     });
     let bits = batches_done * batch_bits;
     if found.is_empty() {
-        return Err(LibraryError::TooRare { scheme: scheme.to_string(), eb_n0_db, bits });
+        let nothing = if ended == Ended::Interrupted { Nothing::Interrupted } else { Nothing::In(bits) };
+        return Err(nothing.of(scheme, eb_n0_db));
     }
     let per_sample = 1.0 / (batches_done * SAMPLES) as f64;
+    // Weights fall below all numbers before the bound does: their likelihood ratios are products over many bits.
+    if !(rate.sum.is_finite() && rate.sum * per_sample > RATE_MIN) {
+        return Err(never());
+    }
     let event_rate = rate.interval(effort.confidence).scaled(per_sample).at_most(1.0);
     let span = |one: &Sampled| one.weight * (f64::from(one.event[one.event.len() - 1]) + 1.0);
     let mean_span = found.iter().map(span).sum::<f64>() / rate.sum;
-    let gap_mean = (1.0 / event_rate.value - mean_span).max(0.0);
     let gap_bits = scheme.event_gap_bits();
+    // At least so many right bits lie between two, whatever the estimate.
+    let gap_mean = (1.0 / event_rate.value - mean_span).max(gap_bits as f64);
     Ok(Library {
-        events: ErrorEvents::new(resample(&found, rate.sum), (gap_bits as f64).min(gap_mean), gap_mean),
+        events: ErrorEvents::new(resample(&found, rate.sum), gap_bits as f64, gap_mean),
         method: Method::ImportanceSampled,
         gap_bits,
         bits,
@@ -396,7 +491,8 @@ impl Gathering {
     }
 
     fn wrong_bit(&mut self, at: u64) {
-        if self.open.last().is_some_and(|last| at - last > self.gap) {
+        let belongs = |first: u64, last: u64| at - last <= self.gap && at - first < SPAN_MAX;
+        if self.open.first().is_some_and(|&first| !belongs(first, self.open[self.open.len() - 1])) {
             self.close();
         }
         self.open.push(at);
@@ -404,6 +500,7 @@ impl Gathering {
 
     fn close(&mut self) {
         let Some(&first) = self.open.first() else { return };
+        // No place exceeds `SPAN_MAX`.
         let event: Vec<u32> = self.open.drain(..).map(|at| (at - first) as u32).collect();
         self.rate.add(1.0);
         self.wrong.add(event.len() as f64);

@@ -29,7 +29,8 @@ impl ErrorEvents {
     /// Events from the positions of their wrong bits, each beginning with 0 and ascending.
     ///
     /// # Panics
-    /// If an event is empty, does not begin with 0 or does not ascend, or the mean gap lies below the least.
+    /// If an event is empty, does not begin with 0 or does not ascend, the mean gap lies below the least, or is 0 or no
+    /// number.
     pub fn new<'a>(events: impl IntoIterator<Item = &'a [u32]>, gap_min_bits: f64, gap_mean_bits: f64) -> ErrorEvents {
         let mut made = ErrorEvents { positions: Vec::new(), starts: vec![0], gap_min_bits, gap_mean_bits };
         for event in events {
@@ -40,7 +41,8 @@ impl ErrorEvents {
             made.positions.extend_from_slice(event);
             made.starts.push(made.positions.len() as u32);
         }
-        assert!(gap_mean_bits >= gap_min_bits && gap_min_bits >= 0.0, "a mean is no less than the least");
+        assert!(gap_min_bits >= 0.0 && gap_mean_bits >= gap_min_bits, "a mean is no less than the least");
+        assert!(gap_mean_bits > 0.0, "some bits are right");
         made
     }
 

@@ -25,9 +25,11 @@ pub fn trace(scheme: &Scheme, eb_n0_db: f64, bits: u64, seed: u64, watch: Watch<
     let batch_bits = link.batch_bits();
     let mut trace = Trace { wrong: Vec::new(), bits: 0, gave_up: 0, is_interrupted: false };
     let ended = run(
-        bits.div_ceil(batch_bits),
-        |batch| link.run(seed, batch),
-        |outcome, batch| {
+        bits,
+        batch_bits,
+        watch,
+        |batch, goes_on| link.run_while(seed, batch, goes_on),
+        |outcome, batch, watch| {
             let positions = outcome.wrong.iter().map(|&at| batch * batch_bits + u64::from(at));
             trace.wrong.extend(positions.take_while(|&at| at < bits));
             trace.bits = ((batch + 1) * batch_bits).min(bits);

@@ -119,11 +119,12 @@ pub fn error_rate(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<
     let packet_bits = effort.packet_bits.or(scheme.coding().frame_data_bits()).unwrap_or(8000);
     let mut count = count::Count::new(scheme.event_gap_bits(), packet_bits, typical_event(scheme));
     let batch_bits = link.batch_bits();
-    let batches = effort.bits_max.div_ceil(batch_bits);
     let ended = run(
-        batches,
-        |batch| link.run(effort.seed, batch),
-        |outcome, _| {
+        effort.bits_max,
+        batch_bits,
+        watch,
+        |batch, goes_on| link.run_while(effort.seed, batch, goes_on),
+        |outcome, _, watch| {
             count.add(&outcome, batch_bits);
             effort.ask(count.events() as f64, &count.wrong, count.bits, watch)
         },

@@ -1,6 +1,12 @@
 //! Batches on all cores, their results in order.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
 use rayon::prelude::*;
+
+use super::Watch;
+use crate::scheme::GoesOn;
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,22 +16,46 @@ pub(crate) enum Ended {
     Interrupted,
 }
 
-/// Makes up to `batches` batches by their numbers and hands them over in order.
+/// Makes as many batches as hold so many bits, by their numbers, and hands them over in order.
 ///
-/// `take` says whether that is enough, and whether to go on otherwise. Batches are begun a few at a time; those behind the
-/// one that was enough are thrown away, so that the result does not depend on how many threads there are.
+/// `take` says whether that is enough, and whether to go on otherwise; it is given the watch to ask. Batches are begun a few at
+/// a time; those behind the one that was enough are thrown away, so that the result does not depend on how many threads there
+/// are. While they are made, the watch is asked with what it was told last, so that slow ones can be stopped: then all of them
+/// are thrown away.
 pub(crate) fn run<T: Send>(
-    batches: u64,
-    make: impl Fn(u64) -> T + Sync,
-    mut take: impl FnMut(T, u64) -> (bool, bool),
+    bits: u64,
+    batch_bits: u64,
+    watch: Watch<'_>,
+    make: impl Fn(u64, GoesOn<'_>) -> T + Sync,
+    mut take: impl FnMut(T, u64, Watch<'_>) -> (bool, bool),
 ) -> Ended {
+    let batches = bits.div_ceil(batch_bits);
     let at_once = 2 * rayon::current_num_threads() as u64;
+    let is_stopped = AtomicBool::new(false);
+    let told: Mutex<(u64, u64)> = Mutex::new((0, bits));
+    let asks = || {
+        let (done, total) = *told.lock().unwrap_or_else(PoisonError::into_inner);
+        watch(done, total)
+    };
+    let goes_on = || {
+        if !is_stopped.load(Ordering::Relaxed) && !asks() {
+            is_stopped.store(true, Ordering::Relaxed);
+        }
+        !is_stopped.load(Ordering::Relaxed)
+    };
+    let tell = |done, total| {
+        *told.lock().unwrap_or_else(PoisonError::into_inner) = (done, total);
+        watch(done, total)
+    };
     let mut next = 0;
     while next < batches {
         let end = batches.min(next + at_once);
-        let made: Vec<T> = (next..end).into_par_iter().map(&make).collect();
+        let made: Vec<T> = (next..end).into_par_iter().map(|batch| make(batch, &goes_on)).collect();
+        if is_stopped.load(Ordering::Relaxed) {
+            return Ended::Interrupted;
+        }
         for (batch, made) in (next..end).zip(made) {
-            match take(made, batch) {
+            match take(made, batch, &tell) {
                 (true, _) => return Ended::Done,
                 (false, false) => return Ended::Interrupted,
                 (false, true) => {}

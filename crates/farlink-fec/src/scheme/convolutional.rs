@@ -6,7 +6,7 @@ use crate::modulation::{Decision, Modulation};
 use crate::{Soft, bits};
 
 use super::uncoded::lcm;
-use super::{Convolutional, Decoder, Link, Outcome, deviation};
+use super::{Convolutional, Decoder, GoesOn, Link, Outcome, deviation};
 
 /// About how many steps a batch has, and a window of it decides.
 const BATCH_STEPS: u64 = 64 * 8192;
@@ -111,14 +111,14 @@ impl Stream {
     }
 
     /// Wrong bits of some blocks from `first` on, counted from their first bit.
-    fn wrong(&self, seed: u64, first: u64, blocks: u64) -> Vec<u32> {
+    fn wrong(&self, seed: u64, first: u64, blocks: u64, goes_on: GoesOn<'_>) -> Vec<u32> {
         let windows = blocks.div_ceil(self.window_blocks);
         let steps = (windows * (2 * self.margin_blocks + self.window_blocks)) as usize * self.block_steps;
         let (mut data, mut symbols) = (Vec::with_capacity(steps / 8), Vec::with_capacity(steps * self.outputs));
         for offset in (0..blocks).step_by(self.window_blocks as usize) {
             self.send_window(seed, first + offset, &mut data, &mut symbols);
         }
-        let decoded = self.decoder.decode(&symbols);
+        let decoded = self.decoder.decode(&symbols, goes_on);
         let block_bytes = self.block_steps / 8;
         let window_bytes = (2 * self.margin_blocks + self.window_blocks) as usize * block_bytes;
         let decided =
@@ -140,7 +140,11 @@ impl Link for Stream {
     }
 
     fn run(&self, seed: u64, batch: u64) -> Outcome {
-        Outcome { wrong: self.wrong(seed, batch * self.batch_blocks, self.batch_blocks), gave_up: 0 }
+        self.run_while(seed, batch, &|| true)
+    }
+
+    fn run_while(&self, seed: u64, batch: u64, goes_on: GoesOn<'_>) -> Outcome {
+        Outcome { wrong: self.wrong(seed, batch * self.batch_blocks, self.batch_blocks, goes_on), gave_up: 0 }
     }
 }
 
@@ -158,7 +162,7 @@ mod tests {
             for (decision, es_n0_db) in [(Decision::Hard, 1.5), (Decision::Soft, -1.0)] {
                 let stream = Stream::new(&coding, Modulation::Bpsk, decision, es_n0_db, 1);
                 let blocks = 5 * stream.window_blocks;
-                let in_windows = stream.wrong(9, 0, blocks);
+                let in_windows = stream.wrong(9, 0, blocks, &|| true);
                 let (mut data, mut symbols) = (Vec::new(), Vec::new());
                 let mut whole = stream.clone();
                 whole.window_blocks = blocks;

@@ -8,7 +8,7 @@ use crate::convolutional::{Ending, Viterbi};
 use crate::modulation::Decision;
 use crate::simd::Simd;
 
-use super::{Convolutional, DecoderKind};
+use super::{Convolutional, DecoderKind, GoesOn};
 
 impl Convolutional {
     /// Whether each bit is decided after no more steps than those of trace-back: the fast decoder looks further back.
@@ -51,8 +51,9 @@ impl Decoder {
         Decoder { kind, symbols: steps * coding.code.outputs(), bytes: steps / 8 }
     }
 
-    /// Data, packed, of windows after each other.
-    pub(crate) fn decode(&self, symbols: &[Soft]) -> Vec<u8> {
+    /// Data, packed, of windows after each other; zeros for windows left when told to stop, which the serial decoder asks for
+    /// before each.
+    pub(crate) fn decode(&self, symbols: &[Soft], goes_on: GoesOn<'_>) -> Vec<u8> {
         let mut data = vec![0; symbols.len() / self.symbols * self.bytes];
         match &self.kind {
             Kind::Parallel(decoder, unused) => {
@@ -65,6 +66,9 @@ impl Decoder {
             Kind::Serial(viterbi) => {
                 let mut viterbi = viterbi.clone();
                 for (window, data) in symbols.chunks_exact(self.symbols).zip(data.chunks_exact_mut(self.bytes)) {
+                    if !goes_on() {
+                        break;
+                    }
                     viterbi.decode(window, Ending::Truncated, data).expect("whole steps, and room for their data");
                 }
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::awgn::Noise;
 
-use super::{Link, Outcome, ReedSolomon};
+use super::{GoesOn, Link, Outcome, ReedSolomon};
 
 /// A block code, as what it makes of wrong bits.
 pub(super) trait Frames: Send + Sync {
@@ -44,9 +44,13 @@ impl Link for Framed {
     }
 
     fn run(&self, seed: u64, batch: u64) -> Outcome {
+        self.run_while(seed, batch, &|| true)
+    }
+
+    fn run_while(&self, seed: u64, batch: u64, goes_on: GoesOn<'_>) -> Outcome {
         let sent_bits = self.frames.sent_bits() as u32;
         let data_bits = self.frames.data_bits() as u32;
-        let inner = self.inner.run(seed, batch);
+        let inner = self.inner.run_while(seed, batch, goes_on);
         let mut outcome = Outcome { wrong: Vec::new(), gave_up: inner.gave_up };
         let mut in_frame = Vec::new();
         for wrong in inner.wrong.chunk_by(|a, b| a / sent_bits == b / sent_bits) {

@@ -1,5 +1,8 @@
 //! What a simulation of a scheme is made of.
 
+/// Asked now and then, from any thread; `false` stops the work.
+pub(crate) type GoesOn<'a> = &'a (dyn Fn() -> bool + Sync);
+
 /// A scheme at some signal-to-noise ratio, simulated batch by batch.
 ///
 /// The batches of a seed are one endless run, cut in pieces: which bits are wrong is a function of the seed and the place in
@@ -10,6 +13,12 @@ pub(crate) trait Link: Sync + Send {
 
     /// Runs a batch: random data, coded, sent, decoded.
     fn run(&self, seed: u64, batch: u64) -> Outcome;
+
+    /// The same, unless told to stop: then whatever was done by then, which is good for nothing. Links whose batches take
+    /// seconds ask in between.
+    fn run_while(&self, seed: u64, batch: u64, _goes_on: GoesOn<'_>) -> Outcome {
+        self.run(seed, batch)
+    }
 }
 
 /// What came out of a batch.

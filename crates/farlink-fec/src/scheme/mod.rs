@@ -16,7 +16,7 @@ use crate::modulation::{Decision, Modulation};
 use crate::reed_solomon;
 
 pub(crate) use decoder::Decoder;
-pub(crate) use link::{Link, Outcome};
+pub(crate) use link::{GoesOn, Link, Outcome};
 
 /// How data are protected.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -25,7 +25,7 @@ impl Played {
     pub(super) fn new(events: ErrorEvents, frame_bits: u64) -> Played {
         let bits = (EVENTS * events.gap_mean_bits()).min(BATCH_BITS_MAX - frame_bits as f64);
         let ends = 1.0 / (1.0 + events.gap_mean_bits() - events.gap_min_bits());
-        Played { events, batch_bits: (bits as u64).div_ceil(frame_bits) * frame_bits, ends }
+        Played { events, batch_bits: (bits as u64).div_ceil(frame_bits).max(1) * frame_bits, ends }
     }
 }
 

@@ -1,16 +1,26 @@
 //! Collecting error events: the decoder runs until it has made enough of them.
 
 use farlink_core::coding::{EventsError, OperatingPoint};
-use farlink_fec::events::{self, ErrorEvents};
-use farlink_fec::monte_carlo::{Effort, Status};
+use farlink_fec::events::{self, ErrorEvents, LibraryError};
+use farlink_fec::monte_carlo::{Bursts, Effort, Status};
 
 use super::Share;
 
-/// Collects the error events of an operating point, on the threads of the current pool.
+/// Fewer events than this, of more that were asked for, and the user is told.
+const FEW: usize = 20;
+
+/// What a collection found.
+pub(super) enum Found {
+    Events(ErrorEvents),
+    /// No error can be expected, and why.
+    Never(String),
+}
+
+/// Collects the error events of an operating point, on the threads of the current pool; none if no error was seen.
 ///
 /// # Errors
-/// If it was stopped, or there are none to be seen.
-pub(super) fn collect(point: &OperatingPoint, progress: Share<'_>) -> Result<ErrorEvents, EventsError> {
+/// If it was stopped, or they cannot be collected.
+pub(super) fn collect(point: &OperatingPoint, progress: Share<'_>) -> Result<Found, EventsError> {
     let scheme = point
         .scheme()
         .map_err(|unfit| EventsError::Impossible { message: unfit.to_string(), remedy: unfit.remedy.clone() })?;
@@ -21,13 +31,46 @@ pub(super) fn collect(point: &OperatingPoint, progress: Share<'_>) -> Result<Err
         ..Effort::default()
     };
     let watch = |done: u64, total: u64| progress(done as f64 / total.max(1) as f64).is_continue();
-    let library =
-        events::library(&scheme, point.ebn0_db.get(), &effort, &watch).map_err(|error| EventsError::Impossible {
+    match events::library(&scheme, point.ebn0_db.get(), &effort, &watch) {
+        Ok(library) if library.status == Status::Interrupted => Err(EventsError::Stopped),
+        Err(LibraryError::Interrupted) => Err(EventsError::Stopped),
+        Ok(library) => Ok(Found::Events(library.events)),
+        Err(LibraryError::TooRare { .. }) => Ok(Found::Events(none())),
+        Err(never @ LibraryError::Never { .. }) => Ok(Found::Never(format!("{never}: played without errors"))),
+        Err(error) => Err(EventsError::Impossible {
             message: error.to_string(),
-            remedy: "lower Eb/N0, or raise effort.max_bits; without any error, no coding is needed".to_owned(),
-        })?;
-    match library.status {
-        Status::Interrupted => Err(EventsError::Stopped),
-        _ => Ok(library.events),
+            remedy: "choose Eb/N0 and effort within their ranges".to_owned(),
+        }),
     }
+}
+
+/// No bit is ever wrong.
+pub(super) fn none() -> ErrorEvents {
+    ErrorEvents::new([], 0.0, f64::INFINITY)
+}
+
+/// What the user should know of events that are played, whether they were collected now or read.
+pub(super) fn caution(point: &OperatingPoint, events: &ErrorEvents) -> Option<String> {
+    let Ok(scheme) = point.scheme() else { return None };
+    let (ebn0_db, bits) = (point.ebn0_db.get(), point.effort.max_bits.get());
+    if events.is_empty() {
+        return Some(format!(
+            "no error in {bits:.3e} bits of {scheme} at {ebn0_db} dB: played without errors; an error event begins with \
+             fewer than {:.1e} of all bits (95 %)",
+            3.0 / bits
+        ));
+    }
+    let few = (events.len() as u64) < point.effort.events.whole() && events.len() < FEW;
+    // A point from the closed form has one event, which is all there is.
+    let is_exact = events.len() == 1 && events.event(0) == [0] && scheme.event_gap_bits() == 0;
+    (few && !is_exact).then(|| {
+        let seen = events.len() as f64;
+        let interval = Bursts { sum: seen, sum_of_squares: seen, greatest: 1.0 }.interval(0.95);
+        format!(
+            "only {seen} error events of {scheme} at {ebn0_db} dB before effort.max_bits ended the collection: their true \
+             rate lies between {:.2} and {:.2} times the one played (95 %); raise effort.max_bits",
+            interval.low / seen,
+            interval.high / seen
+        )
+    })
 }

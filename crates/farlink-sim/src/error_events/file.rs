@@ -12,7 +12,7 @@ use farlink_core::coding::OperatingPoint;
 use farlink_fec::events::ErrorEvents;
 
 /// The first line. The number changes with the format and with whatever else makes kept events wrong.
-const HEADING: &str = concat!("farlink ", env!("CARGO_PKG_VERSION"), " error events 1");
+const HEADING: &str = concat!("farlink ", env!("CARGO_PKG_VERSION"), " error events 2");
 /// The largest file that is read, in bytes: a file is not trusted to say how much memory it needs.
 const LARGEST: u64 = 1 << 28;
 const CHECKSUM_BYTES: usize = 4;
@@ -52,11 +52,15 @@ impl Folder {
     pub(super) fn write(&self, point: &OperatingPoint, events: &ErrorEvents) -> Result<(), String> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let path = self.path(point);
+        let bytes = serialise(events, &point.key());
+        if bytes.len() as u64 > LARGEST {
+            return Err(format!("{}: {} bytes are more than the {LARGEST} that are read", path.display(), bytes.len()));
+        }
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let temporary = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
         let write = || {
             std::fs::create_dir_all(&self.0)?;
-            write_whole(&temporary, &serialise(events, &point.key()))?;
+            write_whole(&temporary, &bytes)?;
             std::fs::rename(&temporary, &path)
         };
         write().map_err(|error| {
@@ -100,7 +104,7 @@ fn parse(bytes: &[u8], key: &str) -> Result<ErrorEvents, &'static str> {
     let gap_min = f64::from_le_bytes(take(&mut rest)?);
     let gap_mean = f64::from_le_bytes(take(&mut rest)?);
     let count = u64::from_le_bytes(take(&mut rest)?);
-    if !(gap_min >= 0.0 && gap_mean >= gap_min) {
+    if !(gap_min >= 0.0 && gap_mean >= gap_min && gap_mean > 0.0) {
         return Err("its gaps make no sense");
     }
     let mut positions = Vec::new();

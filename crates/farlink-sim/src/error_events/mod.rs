@@ -15,7 +15,7 @@ use farlink_fec::events::ErrorEvents;
 use rayon::prelude::*;
 
 use crate::trace_file::TraceFiles;
-use collect::collect;
+use collect::{Found, caution, collect, none};
 use file::Folder;
 
 /// How much the collection of one library counts in progress: as much as so many runs.
@@ -44,7 +44,7 @@ impl Sources {
         Sources { folder: folder.or_else(default_folder).map(Folder), ..Self::default() }
     }
 
-    /// What the user should know: files that could not be used.
+    /// What the user should know: files that could not be used, points with few errors or none.
     pub fn notes(&self) -> Vec<String> {
         lock(&self.notes).clone()
     }
@@ -95,9 +95,18 @@ impl Sources {
             None
         });
         if let Some(events) = kept {
+            caution(point, &events).into_iter().for_each(|caution| self.note(caution));
             return Ok(events);
         }
-        let events = collect(point, progress)?;
+        let events = match collect(point, progress)? {
+            Found::Events(events) => events,
+            Found::Never(why) => {
+                // Known at once, so not kept.
+                self.note(why);
+                return Ok(none());
+            }
+        };
+        caution(point, &events).into_iter().for_each(|caution| self.note(caution));
         if let Some(Err(why)) = self.folder.as_ref().map(|folder| folder.write(point, &events)) {
             self.note(format!("error events cannot be kept for the next time: {why}"));
         }
@@ -143,7 +152,7 @@ impl TraceSource for Asked<'_> {
 
     fn error_events(&self, point: &OperatingPoint) -> Collected {
         lock(&self.points).insert(point.key(), point.clone());
-        Ok(Arc::new(ErrorEvents::new([], 0.0, f64::INFINITY)))
+        Ok(Arc::new(none()))
     }
 }
 

@@ -157,3 +157,128 @@ fn errors_too_rare_for_every_method_are_refused_by_name() {
     assert!(matches!(&refused, LibraryError::TooRare { bits, .. } if *bits >= 1_000_000));
     assert!(refused.to_string().contains("erasure 8+8 blocks of 46 bytes over uncoded, BPSK hard"), "{refused}");
 }
+
+/// One of each kind.
+fn codings() -> Vec<(Coding, Decision)> {
+    let convolutional = Convolutional::new(Code::new(7, &[0o171, 0o133]).unwrap());
+    let punctured = convolutional.clone().punctured(Puncturing::usual("3/4").unwrap());
+    let over = |inner: &Convolutional| Box::new(Coding::Convolutional(inner.clone()));
+    vec![
+        (Coding::Uncoded, Decision::Hard),
+        (Coding::Convolutional(convolutional.clone()), Decision::Soft),
+        (Coding::Convolutional(convolutional.clone()), Decision::Hard),
+        (Coding::Convolutional(punctured.clone()), Decision::Soft),
+        (Coding::ReedSolomon(reed_solomon(63, 55, 2)), Decision::Hard),
+        (Coding::Concatenated { outer: reed_solomon(63, 55, 2), inner: convolutional.clone() }, Decision::Soft),
+        (
+            Coding::Erasure { data_blocks: 8, parity_blocks: 2, block_bytes: 46, over: over(&convolutional) },
+            Decision::Soft,
+        ),
+    ]
+}
+
+#[test]
+fn error_rates_fall_with_eb_n0_to_nothing() {
+    let effort = Effort { bits_max: 100_000, events: Some(50), ..Effort::default() };
+    for (coding, decision) in codings() {
+        for modulation in [Modulation::Bpsk, Modulation::Qam16] {
+            let scheme = Scheme::new(coding.clone(), modulation, decision).unwrap();
+            let mut last = 1.0;
+            for eb_n0_db in (-5..=20).map(|half| 2.0 * f64::from(half)) {
+                let rate = match library(&scheme, eb_n0_db, &effort, &patient) {
+                    Ok(found) => {
+                        let (played, measured) = (found.events.bit_error_rate(), found.bit_error_rate.value);
+                        // Events that meet, and those not kept, are what they differ by.
+                        assert!((played / measured - 1.0).abs() < 0.3, "{scheme}, {eb_n0_db} dB: {played} {measured}");
+                        played
+                    }
+                    Err(LibraryError::TooRare { bits, .. }) => {
+                        assert!(bits >= effort.bits_max, "{scheme}: {bits}");
+                        0.0
+                    }
+                    Err(LibraryError::Never { .. }) => 0.0,
+                    Err(other) => panic!("{scheme}, {eb_n0_db} dB: {other}"),
+                };
+                // Half the bits are wrong below, whatever the noise; few events scatter.
+                assert!(rate <= last * 1.25 && rate < 0.55, "{scheme}, {eb_n0_db} dB: {rate} after {last}");
+                last = rate;
+            }
+            assert!(last < 1e-300, "{scheme}: {last}");
+        }
+    }
+}
+
+#[test]
+fn an_event_without_end_is_cut_and_not_gathered_for_ever() {
+    let scheme = k7(None, Decision::Soft, DecoderKind::Parallel);
+    let effort = Effort { bits_max: 600_000_000, events: Some(2000), ..Effort::default() };
+    let found = library(&scheme, -10.0, &effort, &patient).unwrap();
+    assert!(found.bits < 60_000_000 && found.seen > 20, "{} {}", found.bits, found.seen);
+    for event in (0..found.events.len()).map(|at| found.events.event(at)) {
+        assert!(u64::from(event[event.len() - 1]) < SPAN_MAX);
+    }
+    assert!((found.events.bit_error_rate() - 0.5).abs() < 0.02, "{}", found.events.bit_error_rate());
+}
+
+#[test]
+fn block_codes_over_nothing_but_noise_end_soon() {
+    let code = Code::new(7, &[0o171, 0o133]).unwrap();
+    let coding = Coding::Concatenated { outer: reed_solomon(255, 223, 5), inner: Convolutional::new(code) };
+    let scheme = Scheme::new(coding, Modulation::Bpsk, Decision::Soft).unwrap();
+    let effort = Effort { bits_max: 1_000_000, events: Some(2000), ..Effort::default() };
+    let found = library(&scheme, -10.0, &effort, &patient).unwrap();
+    assert_eq!(found.method, Method::Simulated);
+    let played = played(&scheme, -10.0, &effort, &patient).unwrap();
+    assert!(played.bits < 4_000_000, "{}", played.bits);
+}
+
+#[test]
+fn progress_of_all_stages_is_one_that_never_goes_back() {
+    let code = Code::new(7, &[0o171, 0o133]).unwrap();
+    let coding = Coding::Concatenated { outer: reed_solomon(63, 55, 2), inner: Convolutional::new(code) };
+    let scheme = Scheme::new(coding, Modulation::Bpsk, Decision::Soft).unwrap();
+    let effort = Effort { bits_max: 6_000_000, events: Some(300), ..Effort::default() };
+    let told = std::sync::Mutex::new(Vec::new());
+    let watch = |done: u64, total: u64| {
+        told.lock().unwrap().push(done as f64 / total as f64);
+        true
+    };
+    let found = library(&scheme, 3.0, &effort, &watch).unwrap();
+    assert_eq!(found.method, Method::Played);
+    let told = told.into_inner().unwrap();
+    for stage in [0.0..0.1, 0.1..0.4, 0.4..1.0] {
+        assert!(told.iter().any(|share| stage.contains(share)), "{stage:?}");
+    }
+    assert_eq!(told.last(), Some(&1.0));
+}
+
+#[test]
+fn what_is_stopped_before_the_first_event_is_not_free_of_errors() {
+    for (coding, decision) in codings().into_iter().skip(1) {
+        let scheme = Scheme::new(coding, Modulation::Bpsk, decision).unwrap();
+        for eb_n0_db in [5.0, 9.0] {
+            let effort = Effort { events: Some(1_000_000), ..Effort::default() };
+            match library(&scheme, eb_n0_db, &effort, &|_, _| false) {
+                Err(LibraryError::Interrupted) => {}
+                Ok(found) => assert_eq!(found.status, Status::Interrupted, "{scheme}"),
+                Err(other) => panic!("{scheme}: {other}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_slow_decoder_can_be_stopped_within_a_batch() {
+    // Plain batches have 524,288 steps, 64 windows of them; samples of rare events have some 500 for each of 512.
+    let code = Code::new(11, &[0o3345, 0o3613]).unwrap();
+    let coding = Coding::Convolutional(Convolutional { decoder: DecoderKind::Serial, ..Convolutional::new(code) });
+    let scheme = Scheme::new(coding, Modulation::Bpsk, Decision::Soft).unwrap();
+    for eb_n0_db in [1.0, 9.0] {
+        let asked = AtomicU64::new(0);
+        let watch = |done: u64, _: u64| {
+            assert_eq!(done, 0, "no batch was waited for");
+            asked.fetch_add(1, Ordering::Relaxed) < 3
+        };
+        assert_eq!(library(&scheme, eb_n0_db, &Effort::default(), &watch), Err(LibraryError::Interrupted));
+    }
+}
