@@ -24,6 +24,7 @@ titles = st.text(max_size=20)
 @pytest.fixture(autouse=True)
 def cache_home(tmp_path, monkeypatch):
     home = tmp_path / "cache-home"
+    monkeypatch.delenv("FARLINK_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(home))
     return home
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Collection
 from pathlib import Path
 
@@ -14,14 +13,12 @@ from farlink.channels.importers import recording
 from farlink.channels.importers.recording import Recording
 from farlink.channels.trace import KINDS, Trace, read, read_bytes, write
 from farlink.errors import OutputError, TraceError
+from farlink.folders import cache_folder
 
 
 def directory() -> Path:
-    """Where imported traces are kept: ``farlink/traces`` in ``$XDG_CACHE_HOME``, by default ``~/.cache``."""
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    # The base directory specification: a relative path is to be ignored.
-    base = Path(home) if home.startswith("/") else Path.home() / ".cache"
-    return base / "farlink" / "traces"
+    """Where imported traces are kept."""
+    return cache_folder("traces")
 
 
 def import_file(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from farlink.channels import kept_rates
 from farlink.channels.trace import Trace
 from farlink.errors import ScenarioError, core_errors
 from farlink.limits import check_seed, check_threads
@@ -94,7 +95,7 @@ def error_rate(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ErrorRate:
-    """Simulate the error rates of a coding.
+    """Simulate the error rates of a coding; what was simulated before is kept in the cache folder (`FARLINK_CACHE`).
 
     Parameters
     ----------
@@ -124,17 +125,14 @@ def error_rate(
 
     check_threads(threads)
     check_seed(seed)
-    with core_errors():
-        found = _core.error_rate(
-            json.dumps(coding),
-            ebn0_db,
-            seed=seed,
-            events=events,
-            max_bits=max_bits,
-            packet_bits=packet_bits,
-            threads=threads,
-            progress=progress,
-        )
+    effort = {"seed": seed, "events": events, "max_bits": max_bits, "packet_bits": packet_bits}
+    key = {"coding": dict(coding), "ebn0_db": ebn0_db, **effort}
+    found = kept_rates.read(key)
+    if found is None:
+        with core_errors():
+            found = dict(_core.error_rate(json.dumps(coding), ebn0_db, **effort, threads=threads, progress=progress))
+        if not found["interrupted"]:
+            kept_rates.write(key, found)
     return ErrorRate(
         ebn0_db=ebn0_db,
         bits=found["bits"],
