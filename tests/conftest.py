@@ -79,3 +79,15 @@ def farlink(tmp_path: Path) -> Command:
         )
 
     return run
+
+
+def assert_refused(done: subprocess.CompletedProcess[str], said: list[str]) -> None:
+    """Fail unless a command refused its input: status 2, no data, one line of error and one of what to do, with these words."""
+    assert done.returncode == 2, done
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 2, done.stderr
+    assert lines[0].startswith("error: ")
+    assert lines[1].startswith("hint: ")
+    for words in said:
+        assert words in done.stderr

@@ -11,6 +11,7 @@ import sys
 import time
 
 import pytest
+from tests.conftest import assert_refused
 
 from farlink.channels import trace
 
@@ -143,16 +144,7 @@ def test_the_bound_lies_above_the_simulation(farlink):
     ids=lambda value: " ".join(value),
 )
 def test_bad_arguments_are_refused(arguments, said, farlink, tmp_path):
-    done = farlink(*arguments)
-
-    assert done.returncode == 2, done
-    assert done.stdout == ""
-    lines = done.stderr.splitlines()
-    assert len(lines) == 2, done.stderr
-    assert lines[0].startswith("error: ")
-    assert lines[1].startswith("hint: ")
-    for words in said:
-        assert words in done.stderr
+    assert_refused(farlink(*arguments), said)
     assert list(tmp_path.iterdir()) == []
 
 

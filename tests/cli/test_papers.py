@@ -11,6 +11,7 @@ import time
 import tomllib
 
 import pytest
+from tests.conftest import assert_refused
 
 KEYS = ["paper", "item", "cell", "printed", "engine", "value", "ci95", "verdict", "note"]
 
@@ -104,16 +105,7 @@ def test_every_output_at_once(farlink, tmp_path):
     ids=lambda value: " ".join(value),
 )
 def test_bad_arguments_are_refused(arguments, said, farlink, tmp_path):
-    done = farlink("papers", *arguments)
-
-    assert done.returncode == 2, done
-    assert done.stdout == ""
-    lines = done.stderr.splitlines()
-    assert len(lines) == 2, done.stderr
-    assert lines[0].startswith("error: ")
-    assert lines[1].startswith("hint: ")
-    for words in said:
-        assert words in done.stderr
+    assert_refused(farlink("papers", *arguments), said)
     assert list(tmp_path.iterdir()) == []
 
 

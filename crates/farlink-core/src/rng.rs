@@ -1,5 +1,6 @@
 //! Seeded random streams: one per component of a run, equal across grid points.
 
+use farlink_fec::awgn::split_mix64;
 use rand::Rng as _;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
@@ -16,15 +17,15 @@ impl Rng {
         let name = component.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
-        let low = mix(mix(seed) ^ run.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ name.rotate_left(17));
-        let high = mix(low ^ mix(name ^ run));
+        let low = split_mix64(split_mix64(seed) ^ run.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ name.rotate_left(17));
+        let high = split_mix64(low ^ split_mix64(name ^ run));
         Rng(Pcg64Mcg::from_seed((u128::from(high) << 64 | u128::from(low)).to_le_bytes()))
     }
 
     /// Gives the rest of this stream away, to someone who draws at times of its own, and goes on with another.
     pub fn detach(&mut self) -> Rng {
         let given = self.clone();
-        let [low, high] = [mix(self.0.next_u64()), mix(self.0.next_u64())];
+        let [low, high] = [split_mix64(self.0.next_u64()), split_mix64(self.0.next_u64())];
         self.0 = Pcg64Mcg::from_seed((u128::from(high) << 64 | u128::from(low)).to_le_bytes());
         given
     }
@@ -67,13 +68,6 @@ impl Rng {
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -libm::log(1.0 - self.uniform()) * mean
     }
-}
-
-fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod quantisation;
 pub(crate) use channel::Antipodal;
 pub use channel::Channel;
 pub(crate) use discrete::Sampler;
-pub use noise::Noise;
+pub use noise::{Noise, split_mix64};
 
 /// A ratio in decibels as a plain number.
 pub fn ratio(db: f64) -> f64 {

@@ -13,7 +13,7 @@ pub struct Noise {
 impl Noise {
     /// Stream `number` of a seed. Streams of neighbouring seeds and numbers are unrelated.
     pub fn stream(seed: u64, number: u64) -> Noise {
-        Noise { counter: mix(mix(seed) ^ mix(number).rotate_left(32)) }
+        Noise { counter: split_mix64(split_mix64(seed) ^ split_mix64(number).rotate_left(32)) }
     }
 
     /// 64 random bits.
@@ -28,7 +28,7 @@ impl Noise {
     pub(crate) fn words<const N: usize>(&mut self) -> [u64; N] {
         let first = self.counter;
         self.counter = first.wrapping_add(GAMMA.wrapping_mul(N as u64));
-        std::array::from_fn(|at| mix(first.wrapping_add(GAMMA.wrapping_mul(at as u64))))
+        std::array::from_fn(|at| split_mix64(first.wrapping_add(GAMMA.wrapping_mul(at as u64))))
     }
 
     /// Uniform in [0, 1), with 53 bits.
@@ -75,9 +75,10 @@ impl Noise {
 /// What the counter of SplitMix64 advances by: 2^64 over the golden ratio.
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The word of SplitMix64 behind a counter.
+/// The word of SplitMix64 behind a counter (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): a
+/// bijection of 64 bits that leaves nothing of the order of its arguments.
 #[inline(always)]
-fn mix(counter: u64) -> u64 {
+pub fn split_mix64(counter: u64) -> u64 {
     let mut z = counter.wrapping_add(GAMMA);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
