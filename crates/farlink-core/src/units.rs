@@ -160,6 +160,11 @@ checked_number!(
     |value| value > 0.0 && value < 1.0
 );
 checked_number!(
+    /// What something else is multiplied by.
+    Factor, r#"{"exclusiveMinimum": 0, "maximum": 1000}"#, "a number above 0 and at most 1000",
+    |value| value > 0.0 && value <= 1000.0
+);
+checked_number!(
     /// Energy per information bit over noise density, Eb/N0, in dB.
     EnergyToNoise, r#"{"minimum": -10, "maximum": 40}"#, "a number of dB from -10 to 40",
     |value| (-10.0..=40.0).contains(&value)

@@ -1,5 +1,6 @@
 //! Transport protocols, each a sans-IO state machine. A protocol is one module and one line in `protocols`.
 
+pub mod parts;
 pub mod tcp;
 pub mod udp;
 

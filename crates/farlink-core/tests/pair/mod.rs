@@ -6,8 +6,9 @@ pub(crate) mod operations;
 use std::collections::{BTreeMap, VecDeque};
 
 use farlink_core::payload::{Payload, Virtual};
+use farlink_core::protocol::parts::rto::RtoConfig;
 use farlink_core::protocol::tcp::variant::Variant;
-use farlink_core::protocol::tcp::{Connection, RtoConfig, Segment, TcpConfig};
+use farlink_core::protocol::tcp::{Connection, Segment, TcpConfig};
 use farlink_core::units::{Count, PositiveSeconds, Seconds};
 use farlink_core::{Endpoint, Event, PathId, Rx, Stream, Time};
 use proptest::prelude::*;
@@ -237,7 +238,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
                 recover_guard,
                 restart_after_idle,
                 rto: RtoConfig {
-                    minimum_s: Seconds::new(minimum_s).unwrap(),
+                    minimum_s: Some(Seconds::new(minimum_s).unwrap()),
                     granularity_s: Seconds::new(granularity_s).unwrap(),
                     ..RtoConfig::default()
                 },

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::correction::Correction;
 use crate::protocol::LARGEST_PACKET;
+use crate::protocol::parts::rto::RtoConfig;
 use crate::scenario::ScenarioError;
-use crate::units::{Count, PositiveSeconds, Probability, Seconds, Whole};
+use crate::units::{Count, PositiveSeconds};
 
 use super::variant::Variant;
 
@@ -90,50 +91,6 @@ impl Default for TcpConfig {
     }
 }
 
-/// The retransmission timer of RFC 6298.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct RtoConfig {
-    /// RTO before the first sample (section 2.1).
-    pub initial_s: PositiveSeconds,
-    /// Least RTO (section 2.4 says 1 s; Linux uses 0.2 s).
-    pub minimum_s: Seconds,
-    /// Largest RTO (section 2.5: at least 60 s).
-    pub maximum_s: PositiveSeconds,
-    /// Clock granularity G: samples are whole ticks of it, at least one. 0 is a perfect clock.
-    pub granularity_s: Seconds,
-    /// Gain of the smoothed round-trip time.
-    pub alpha: Probability,
-    /// Gain of its variation.
-    pub beta: Probability,
-    /// Variations above the smoothed round-trip time.
-    pub k: Whole,
-    /// Largest factor that back-off may reach (section 5.5 doubles without limit but for `maximum_s`).
-    pub backoff_limit: Count,
-    /// Forget the round-trip estimate once the back-off factor exceeds this (section 5 allows it; BSD and ns-2 do so
-    /// at 8).
-    pub forget_above_backoff: Option<Count>,
-}
-
-impl Default for RtoConfig {
-    fn default() -> Self {
-        let positive = |s| PositiveSeconds::new(s).expect("a constant within its range");
-        let seconds = |s| Seconds::new(s).expect("a constant within its range");
-        let gain = |g| Probability::new(g).expect("a constant within its range");
-        RtoConfig {
-            initial_s: positive(1.0),
-            minimum_s: seconds(1.0),
-            maximum_s: positive(60.0),
-            granularity_s: seconds(0.001),
-            alpha: gain(1.0 / 8.0),
-            beta: gain(1.0 / 4.0),
-            k: Whole::new(4.0).expect("a constant within its range"),
-            backoff_limit: Count::new(64.0).expect("a constant within its range"),
-            forget_above_backoff: Some(Count::new(8.0).expect("a constant within its range")),
-        }
-    }
-}
-
 impl crate::protocol::ProtocolConfig for TcpConfig {
     fn check(&self) -> Result<(), ScenarioError> {
         crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
@@ -149,14 +106,7 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
                 return Err(ScenarioError::new(key, what, format!("give less than {largest}")));
             }
         }
-        let maximum = self.rto.maximum_s.get();
-        for (key, value) in [("rto.minimum_s", self.rto.minimum_s.get()), ("rto.initial_s", self.rto.initial_s.get())] {
-            if value > maximum {
-                let what = format!("{value} is above maximum_s = {maximum}");
-                return Err(ScenarioError::new(key, what, "give at most maximum_s, or raise maximum_s"));
-            }
-        }
-        Ok(())
+        self.rto.check().map_err(|error| error.within("rto"))
     }
 }
 

@@ -3,13 +3,13 @@
 use crate::endpoint::{Counters, Endpoint, Integrity, PathId, Probe, Rx, Stream, Transmit};
 use crate::event::Event;
 use crate::payload::Payload;
+use crate::protocol::parts::chunks::Chunks;
+use crate::protocol::parts::events::EventSet;
+use crate::protocol::parts::rto::RetransmissionTimer;
 use crate::time::Time;
 
-use super::chunks::Chunks;
 use super::config::TcpConfig;
-use super::events::EventSet;
 use super::reassembly::Receiver;
-use super::rto::RetransmissionTimer;
 use super::segment::{Flags, PlainSegment, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
 use super::variant::{Reaction, Running};
 use super::window::{Phase, Span, Window};
@@ -99,7 +99,7 @@ impl<D: Payload> Connection<D> {
         let first = u64::from(!config.handshake);
         let ack_every = if config.delayed_ack { 2 } else { 1 };
         let mut rx = Receiver::new(ack_every, config.delayed_ack_timeout_s.time(), offered);
-        rx.next = first;
+        rx.stream.next = first;
         rx.last_ack_sent = first;
         let (data_header_bytes, ack_header_bytes) = config.overhead_bytes();
         Connection {
@@ -211,7 +211,7 @@ impl<D: Payload> Connection<D> {
         self.timeouts_in_a_row = 0;
         if let Some(echo) = echo.filter(|_| self.sizes.has_timestamps) {
             let elapsed_ms = timestamp(now).wrapping_sub(echo);
-            self.timer.sample(Time::from_millis(u64::from(elapsed_ms)));
+            self.timer.sample(now, Time::from_millis(u64::from(elapsed_ms)));
         } else {
             self.time_round_trip(now, ack);
         }
@@ -236,7 +236,7 @@ impl<D: Payload> Connection<D> {
         if let Some((end, sent)) = self.timed
             && ack >= end
         {
-            self.timer.sample(now.since(sent));
+            self.timer.sample(now, now.since(sent));
             self.timed = None;
         }
     }
@@ -256,16 +256,17 @@ impl<D: Payload> Connection<D> {
             //# If the RST bit is set and the sequence number does not exactly match the next expected sequence value,
             //# yet is within the current receive window, TCP endpoints MUST send an acknowledgment [...] If the RST bit
             //# is set and the sequence number is outside the current receive window, silently drop the segment.
-            let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.next);
+            let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.stream.next);
             let is_answer_to_syn = segment.flags.has(Flags::ACK) && segment.ack == self.initial_seq.wrapping_add(1);
             let is_valid = match self.state {
                 State::Listen => false,
                 State::SynSent => is_answer_to_syn,
-                _ => start == self.rx.next,
+                _ => start == self.rx.stream.next,
             };
             if !is_valid {
-                self.rx.ack_now |=
-                    self.state == State::Established && start > self.rx.next && start < self.rx.next + self.rx.window();
+                self.rx.ack_now |= self.state == State::Established
+                    && start > self.rx.stream.next
+                    && start < self.rx.stream.next + self.rx.window();
                 return;
             }
             self.state = State::Aborted;
@@ -299,7 +300,7 @@ impl<D: Payload> Connection<D> {
         match self.state {
             State::Listen => {
                 self.peer_initial_seq = segment.seq;
-                self.rx.next = 1;
+                self.rx.stream.next = 1;
                 self.window.peer_end = u64::from(segment.window);
                 self.window.end = 1;
                 self.state = State::SynReceived;
@@ -307,7 +308,7 @@ impl<D: Payload> Connection<D> {
             }
             State::SynSent if segment.flags.has(Flags::ACK) => {
                 self.peer_initial_seq = segment.seq;
-                self.rx.next = 1;
+                self.rx.stream.next = 1;
                 self.handle_acknowledgement(now, &Heard::of(segment));
                 if self.window.una > 0 {
                     self.establish();
@@ -339,7 +340,7 @@ impl<D: Payload> Connection<D> {
     /// Payload and FIN of a segment in an established connection.
     #[inline(always)]
     fn handle_text(&mut self, now: Time, segment: &Segment<D>) {
-        let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.next);
+        let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.stream.next);
         if (start as i64) < 0 {
             self.rx.ack_now = true; // begins before the peer's first number: old
             return;
@@ -416,7 +417,7 @@ impl<D: Payload> Connection<D> {
     fn segment(&mut self, now: Time, start: u64, flags: Flags, header_bytes: u16, payload: D) -> Segment<D> {
         let mut segment = Segment {
             seq: self.initial_seq.wrapping_add(start as u32),
-            ack: self.peer_initial_seq.wrapping_add(self.rx.next as u32),
+            ack: self.peer_initial_seq.wrapping_add(self.rx.stream.next as u32),
             flags,
             header_bytes,
             window: self.window_field(),
@@ -428,7 +429,7 @@ impl<D: Payload> Connection<D> {
         if self.sizes.has_timestamps {
             segment.timestamps = Some(Timestamps { value: timestamp(now), echo: self.timestamp_recent });
         }
-        if self.rx.has_gaps() && self.sizes.uses_sack {
+        if self.rx.stream.has_gaps() && self.sizes.uses_sack {
             self.write_sack_blocks();
             segment.sack = self.outgoing_sack;
             segment.header_bytes += 4 + 8 * segment.sack.as_slice().len() as u16;
@@ -552,7 +553,7 @@ impl<D: Payload> Endpoint for Connection<D> {
         if let Some(timestamps) = segment.timestamps {
             //= https://www.rfc-editor.org/rfc/rfc7323#section-4.3
             //# If SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, then SEG.TSval is copied to TS.Recent
-            let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.next);
+            let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.stream.next);
             let is_newer = timestamps.value.wrapping_sub(self.timestamp_recent) as i32 >= 0;
             if (is_newer && start <= self.rx.last_ack_sent) || segment.flags.has(Flags::SYN) {
                 self.timestamp_recent = timestamps.value;
@@ -629,7 +630,7 @@ impl<D: Payload> Endpoint for Connection<D> {
         Counters {
             timeouts: self.timeouts,
             fast_retransmits: self.window.fast_retransmits,
-            peak_reorder_bytes: self.rx.peak_early_bytes,
+            peak_reorder_bytes: self.rx.stream.peak_early_bytes,
             peak_send_buffer_bytes: self.peak_in_flight,
         }
     }

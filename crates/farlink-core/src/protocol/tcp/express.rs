@@ -13,7 +13,7 @@ impl Connection<Virtual> {
     /// Every segment with timestamps has options, and so has every acknowledgement that reports gaps.
     #[inline(always)]
     fn speaks_plainly(&self) -> bool {
-        !(self.sizes.has_timestamps || self.sizes.uses_sack && self.rx.has_gaps())
+        !(self.sizes.has_timestamps || self.sizes.uses_sack && self.rx.stream.has_gaps())
     }
 
     /// Neither the segment nor what it meets has to do with the beginning or the end of the connection.
@@ -26,7 +26,7 @@ impl Connection<Virtual> {
     fn plain_segment(&self, start: u64, header_bytes: u16, payload_bytes: u32) -> PlainSegment {
         PlainSegment {
             seq: self.initial_seq.wrapping_add(start as u32),
-            ack: self.peer_initial_seq.wrapping_add(self.rx.next as u32),
+            ack: self.peer_initial_seq.wrapping_add(self.rx.stream.next as u32),
             payload_bytes,
             header_bytes,
             window: self.window_field(),
@@ -60,17 +60,17 @@ impl Connection<Virtual> {
     /// Data: at once if it is in order, in turn if it lies behind a gap.
     fn receive_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
         let &Train { ref first, count, at, gap, .. } = train;
-        let start = Self::unwrap(first.seq, self.peer_initial_seq, self.rx.next);
+        let start = Self::unwrap(first.seq, self.peer_initial_seq, self.rx.stream.next);
         // This side has nothing to send but acknowledgements: all that theirs can tell is the window.
         let is_idle = self.window.una == self.window.end
             && Self::unwrap(first.ack, self.initial_seq, self.window.una) == self.window.una;
-        if is_idle && start > self.rx.next {
+        if is_idle && start > self.rx.stream.next {
             return self.walk(train, sent); // behind a gap: there is nothing to read until it is filled
         }
-        if !is_idle || start != self.rx.next || self.rx.has_gaps() || self.window.needs_look {
+        if !is_idle || start != self.rx.stream.next || self.rx.stream.has_gaps() || self.window.needs_look {
             return 0;
         }
-        let next = self.rx.next;
+        let next = self.rx.stream.next;
         let Some((first_index, acks)) = self.rx.on_data_train(at, gap, first.payload_bytes, count) else { return 0 };
         self.handle_acknowledgement(at, &Heard::plain(first));
         if acks > 0 {
@@ -167,7 +167,7 @@ impl Express for Connection<Virtual> {
         }
         self.handle_acknowledgement(now, &Heard::plain(plain));
         if plain.payload_bytes > 0 {
-            let start = Self::unwrap(plain.seq, self.peer_initial_seq, self.rx.next);
+            let start = Self::unwrap(plain.seq, self.peer_initial_seq, self.rx.stream.next);
             self.rx.on_data(now, start, &Virtual(plain.payload_bytes));
         }
         true

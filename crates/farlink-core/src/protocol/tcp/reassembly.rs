@@ -3,7 +3,7 @@
 use crate::payload::Payload;
 use crate::time::Time;
 
-use super::chunks::Chunks;
+use crate::protocol::parts::reorder::Reorder;
 
 /// How many recently changed blocks are remembered for the SACK option (RFC 2018, section 4).
 const RECENT: usize = 4;
@@ -11,8 +11,8 @@ const RECENT: usize = 4;
 /// Reassembly and acknowledgement policy of one direction. Offsets count the peer's stream from its SYN.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver<D> {
-    /// Next offset expected in order.
-    pub(super) next: u64,
+    /// The stream, put in order.
+    pub(super) stream: Reorder<D>,
     /// What the latest acknowledgement said (Last.ACK.sent of RFC 7323).
     pub(super) last_ack_sent: u64,
     /// Where the peer's FIN stands if it came before data that is missing.
@@ -25,13 +25,6 @@ pub(super) struct Receiver<D> {
     unacknowledged: u8,
     pub(super) ack_every: u8,
     ack_delay: Time,
-    /// In order, not yet read by the application.
-    ready: Chunks<D>,
-    pub(super) unread_bytes: u64,
-    /// Out of order: disjoint, ascending; adjacent ones joined where that is free.
-    early: Vec<(u64, D)>,
-    early_bytes: u64,
-    pub(super) peak_early_bytes: u64,
     /// Offsets inside the blocks that changed last, latest first.
     recent: [u64; RECENT],
     /// Largest amount of data held for the application.
@@ -43,7 +36,7 @@ pub(super) struct Receiver<D> {
 impl<D: Payload> Receiver<D> {
     pub(super) fn new(ack_every: u8, ack_delay: Time, buffer_bytes: u64) -> Self {
         Receiver {
-            next: 0,
+            stream: Reorder::default(),
             last_ack_sent: 0,
             early_fin: None,
             ack_deadline: Time::NEVER,
@@ -51,11 +44,6 @@ impl<D: Payload> Receiver<D> {
             unacknowledged: 0,
             ack_every,
             ack_delay,
-            ready: Chunks::default(),
-            unread_bytes: 0,
-            early: Vec::new(),
-            early_bytes: 0,
-            peak_early_bytes: 0,
             recent: [0; RECENT],
             buffer_bytes,
             advertised_end: buffer_bytes,
@@ -65,15 +53,15 @@ impl<D: Payload> Receiver<D> {
     /// Bytes the peer may send beyond `next`.
     #[inline]
     pub(super) fn window(&self) -> u64 {
-        self.buffer_bytes.saturating_sub(self.unread_bytes)
+        self.buffer_bytes.saturating_sub(self.stream.unread_bytes)
     }
 
     /// Takes the payload of a segment that starts at `start`.
     #[inline]
     pub(super) fn on_data(&mut self, now: Time, start: u64, payload: &D) {
         let len = payload.len() as u64;
-        if start == self.next && self.early.is_empty() && len <= self.window() {
-            self.deliver(payload.clone());
+        if start == self.stream.next && !self.stream.has_gaps() && len <= self.window() {
+            self.stream.deliver(payload.clone());
             //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
             //# an ACK SHOULD be generated for at least every second full-sized segment, and MUST be generated
             //# within 500 ms of the arrival of the first unacknowledged packet.
@@ -98,17 +86,17 @@ impl<D: Payload> Receiver<D> {
         // Far from announcing a reopened window between two acknowledgements.
         let quarter = self.buffer_bytes / 4;
         let is_roomy = (u64::from(every) + 1) * len + quarter <= self.buffer_bytes
-            && self.next + u64::from(first + 1) * len + quarter <= self.advertised_end;
-        let is_usual = self.early.is_empty() && self.unread_bytes == 0 && !self.ack_now;
+            && self.stream.next + u64::from(first + 1) * len + quarter <= self.advertised_end;
+        let is_usual = !self.stream.has_gaps() && self.stream.unread_bytes == 0 && !self.ack_now;
         if !is_usual || !is_roomy || gap.times(u64::from(every)) >= self.ack_delay {
             return None;
         }
-        self.next += u64::from(count) * len;
+        self.stream.next += u64::from(count) * len;
         let late = u32::from(self.unacknowledged) + count;
         let (acks, left) = (late / every, late % every);
         if acks > 0 {
             self.ack_deadline = Time::NEVER;
-            self.last_ack_sent = self.next - u64::from(left) * len;
+            self.last_ack_sent = self.stream.next - u64::from(left) * len;
             self.advertised_end = self.last_ack_sent + self.buffer_bytes;
         }
         if left > 0 && self.ack_deadline == Time::NEVER {
@@ -119,117 +107,28 @@ impl<D: Payload> Receiver<D> {
     }
 
     #[cold]
-    fn on_data_out_of_order(&mut self, start: u64, mut payload: D) {
+    fn on_data_out_of_order(&mut self, start: u64, payload: D) {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
         //# Out-of-order data segments SHOULD be acknowledged immediately
         //# [...] the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or part
         //# of a gap in the sequence space.
         self.ack_now = true;
         let end = start + payload.len() as u64;
-        if end <= self.next || end > self.next + self.window() {
+        if end <= self.stream.next || end > self.stream.next + self.window() {
             return; // an old duplicate, or beyond the window
         }
-        let start = if start < self.next {
-            payload.split_to((self.next - start) as usize);
-            self.next
-        } else {
-            start
-        };
-        if start == self.next {
-            self.deliver(payload);
-        } else {
-            self.store(start, payload);
+        if self.stream.put(start, payload) {
             self.remember(start);
-        }
-        self.deliver_early();
-        self.peak_early_bytes = self.peak_early_bytes.max(self.early_bytes);
-    }
-
-    fn deliver(&mut self, payload: D) {
-        self.next += payload.len() as u64;
-        self.unread_bytes += payload.len() as u64;
-        self.ready.push(payload);
-    }
-
-    /// Moves what has become in order.
-    fn deliver_early(&mut self) {
-        let mut taken = 0;
-        for (start, data) in &mut self.early {
-            if *start > self.next {
-                break;
-            }
-            let mut data = std::mem::take(data);
-            let len = data.len() as u64;
-            self.early_bytes -= len;
-            taken += 1;
-            let known = (self.next - *start).min(len);
-            data.split_to(known as usize);
-            if !data.is_empty() {
-                self.next += data.len() as u64;
-                self.unread_bytes += data.len() as u64;
-                self.ready.push(data);
-            }
-        }
-        self.early.drain(..taken);
-    }
-
-    /// Stores what is new of an out-of-order payload.
-    fn store(&mut self, mut start: u64, mut payload: D) {
-        while !payload.is_empty() {
-            // The first chunk that ends behind `start`.
-            let at = self.early.partition_point(|(s, d)| s + d.len() as u64 <= start);
-            let len = payload.len() as u64;
-            match self.early.get(at).map(|(s, d)| (*s, s + d.len() as u64)) {
-                Some((chunk_start, chunk_end)) if chunk_start <= start => {
-                    let known = (chunk_end - start).min(len);
-                    payload.split_to(known as usize);
-                    start += known;
-                }
-                behind => {
-                    let fits = behind.map_or(len, |(chunk_start, _)| (chunk_start - start).min(len));
-                    self.insert(at, start, payload.split_to(fits as usize));
-                    start += fits;
-                }
-            }
-        }
-    }
-
-    /// Inserts a piece that overlaps nothing before chunk `at`, joined to its neighbours where that is free.
-    fn insert(&mut self, at: usize, start: u64, piece: D) {
-        let end = start + piece.len() as u64;
-        self.early_bytes += piece.len() as u64;
-        let mut index = at;
-        let mut piece = Some(piece);
-        if let Some((before, data)) = at.checked_sub(1).and_then(|i| self.early.get_mut(i))
-            && *before + data.len() as u64 == start
-        {
-            piece = piece.and_then(|piece| data.try_join(piece).err());
-            index = if piece.is_none() { at - 1 } else { at };
-        }
-        if let Some(piece) = piece {
-            self.early.insert(at, (start, piece));
-        }
-        if self.early.get(index + 1).is_some_and(|behind| behind.0 == end) {
-            let (behind, data) = self.early.remove(index + 1);
-            if let Err(data) = self.early[index].1.try_join(data) {
-                self.early.insert(index + 1, (behind, data));
-            }
         }
     }
 
     /// Notes that the block around `start` changed last.
     fn remember(&mut self, start: u64) {
-        let Some((left, right)) = self.block_around(start) else { return };
+        let Some((left, right)) = self.stream.block_around(start) else { return };
         let is_same_block = |anchor: &u64| (left..right).contains(anchor);
         let keep = self.recent.iter().position(is_same_block).unwrap_or(RECENT - 1);
         self.recent.copy_within(0..keep, 1);
         self.recent[0] = start;
-    }
-
-    /// Whether something arrived out of order and still waits.
-    #[inline]
-    pub(super) fn has_gaps(&self) -> bool {
-        !self.early.is_empty()
     }
 
     /// Blocks for the SACK option as offsets, the most recently changed first, each once.
@@ -240,7 +139,7 @@ impl<D: Payload> Receiver<D> {
         //# The first SACK block (i.e., the one immediately following the kind and length fields in the option) MUST
         //# specify the contiguous block of data containing the segment which triggered this ACK
         for &anchor in &self.recent {
-            let Some(block) = self.block_around(anchor) else { continue };
+            let Some(block) = self.stream.block_around(anchor) else { continue };
             if count < most && !reported[..count].contains(&block) {
                 reported[count] = block;
                 count += 1;
@@ -249,35 +148,14 @@ impl<D: Payload> Receiver<D> {
         }
     }
 
-    /// The contiguous block that holds `offset`.
-    fn block_around(&self, offset: u64) -> Option<(u64, u64)> {
-        let end_of = |(start, data): &(u64, D)| start + data.len() as u64;
-        let at = self.early.partition_point(|chunk| end_of(chunk) <= offset);
-        let chunk = self.early.get(at).filter(|chunk| chunk.0 <= offset)?;
-        let (mut left, mut right) = (chunk.0, end_of(chunk));
-        for chunk in self.early[..at].iter().rev() {
-            if end_of(chunk) != left {
-                break;
-            }
-            left = chunk.0;
-        }
-        for chunk in &self.early[at + 1..] {
-            if chunk.0 != right {
-                break;
-            }
-            right = end_of(chunk);
-        }
-        Some((left, right))
-    }
-
     /// An acknowledgement goes out.
     #[inline]
     pub(super) fn on_ack_sent(&mut self) {
         self.ack_now = false;
         self.unacknowledged = 0;
         self.ack_deadline = Time::NEVER;
-        self.advertised_end = self.next + self.window();
-        self.last_ack_sent = self.next;
+        self.advertised_end = self.stream.next + self.window();
+        self.last_ack_sent = self.stream.next;
     }
 
     /// A FIN that stands at `offset`, behind the last byte; another one may have been taken in before.
@@ -286,7 +164,7 @@ impl<D: Payload> Receiver<D> {
         self.ack_now = true;
         //= https://www.rfc-editor.org/rfc/rfc9293#section-3.10.7.4
         //# segments with higher beginning sequence numbers SHOULD be held for later processing
-        if !is_repeated && (self.next..=self.next + self.window()).contains(&offset) {
+        if !is_repeated && (self.stream.next..=self.stream.next + self.window()).contains(&offset) {
             self.early_fin = Some(offset);
         }
     }
@@ -300,9 +178,9 @@ impl<D: Payload> Receiver<D> {
     /// Takes the FIN in if all data before it has arrived.
     #[inline(always)]
     pub(super) fn takes_fin(&mut self) -> bool {
-        let is_next = self.early_fin == Some(self.next);
+        let is_next = self.early_fin == Some(self.stream.next);
         if is_next {
-            self.next += 1;
+            self.stream.next += 1;
             self.early_fin = None;
         }
         is_next
@@ -320,11 +198,10 @@ impl<D: Payload> Receiver<D> {
     /// The next data in order. Reopening a window that was nearly closed is announced.
     #[inline]
     pub(super) fn read(&mut self) -> Option<D> {
-        let data = self.ready.pop()?;
-        self.unread_bytes -= data.len() as u64;
+        let data = self.stream.read()?;
         //= https://www.rfc-editor.org/rfc/rfc9293#section-3.8.6.2.2
         //# avoid advancing the right window edge in small increments
-        let known_to_peer = self.advertised_end.saturating_sub(self.next);
+        let known_to_peer = self.advertised_end.saturating_sub(self.stream.next);
         if known_to_peer < self.buffer_bytes / 4 && self.window() >= known_to_peer + self.buffer_bytes / 2 {
             self.ack_now = true;
         }
@@ -368,7 +245,7 @@ mod tests {
             rx.on_data(Time::ZERO, i * 100, &Virtual(100));
         }
         assert!(rx.ack_now);
-        assert_eq!(rx.next, 100_000);
+        assert_eq!(rx.stream.next, 100_000);
     }
 
     #[test]
@@ -379,7 +256,7 @@ mod tests {
         }
         assert_eq!(blocks(&rx), [(700, 800), (300, 600), (100, 200)]);
         rx.on_data(Time::ZERO, 0, &Virtual(100));
-        assert_eq!((rx.next, blocks(&rx)), (200, vec![(700, 800), (300, 600)]));
+        assert_eq!((rx.stream.next, blocks(&rx)), (200, vec![(700, 800), (300, 600)]));
     }
 
     #[test]
@@ -389,7 +266,7 @@ mod tests {
         assert_eq!(rx.window(), 0);
         rx.on_ack_sent();
         rx.on_data(Time::ZERO, 1000, &Virtual(1));
-        assert_eq!(rx.next, 1000, "data beyond the window is dropped");
+        assert_eq!(rx.stream.next, 1000, "data beyond the window is dropped");
         assert_eq!(rx.read(), Some(Virtual(1000)));
         assert!(rx.ack_now, "the window update");
     }
@@ -407,14 +284,14 @@ mod tests {
                 let bytes = stream[start as usize..(start + len) as usize].to_vec();
                 real.on_data(Time::ZERO, start, &bytes);
                 lengths.on_data(Time::ZERO, start, &Virtual(len as u32));
-                prop_assert_eq!(real.next, lengths.next);
+                prop_assert_eq!(real.stream.next, lengths.stream.next);
                 prop_assert_eq!(blocks(&real), blocks(&lengths));
                 while let Some(chunk) = real.read() { got.extend(chunk) }
                 while let Some(chunk) = lengths.read() { got_len += chunk.len() }
             }
             prop_assert_eq!(&got, &stream);
             prop_assert_eq!(got_len, 240);
-            prop_assert!(!real.has_gaps() && real.early_bytes == 0);
+            prop_assert!(!real.stream.has_gaps());
         }
     }
 }

@@ -5,26 +5,26 @@ use crate::event::{Abort, Event};
 /// Events waiting for the application; each happens at most once at a time, so a set of bits holds them in order of
 /// importance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct EventSet(u8);
+pub(in crate::protocol) struct EventSet(u8);
 
 impl EventSet {
-    pub(super) const CONNECTED: EventSet = EventSet(1);
-    pub(super) const WRITABLE: EventSet = EventSet(2);
-    pub(super) const FINISHED: EventSet = EventSet(4);
-    pub(super) const CLOSED: EventSet = EventSet(8);
-    pub(super) const ABORTED: EventSet = EventSet(16);
+    pub(in crate::protocol) const CONNECTED: EventSet = EventSet(1);
+    pub(in crate::protocol) const WRITABLE: EventSet = EventSet(2);
+    pub(in crate::protocol) const FINISHED: EventSet = EventSet(4);
+    pub(in crate::protocol) const CLOSED: EventSet = EventSet(8);
+    pub(in crate::protocol) const ABORTED: EventSet = EventSet(16);
 
     #[inline]
-    pub(super) fn insert(&mut self, event: EventSet) {
+    pub(in crate::protocol) fn insert(&mut self, event: EventSet) {
         self.0 |= event.0;
     }
 
     #[inline]
-    pub(super) fn is_empty(self) -> bool {
+    pub(in crate::protocol) fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    pub(super) fn pop(&mut self) -> Option<Event> {
+    pub(in crate::protocol) fn pop(&mut self) -> Option<Event> {
         let lowest = self.0 & self.0.wrapping_neg();
         self.0 ^= lowest;
         match EventSet(lowest) {

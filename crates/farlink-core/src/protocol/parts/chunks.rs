@@ -6,7 +6,7 @@ use crate::payload::Payload;
 
 /// Payload in order. Joins chunks where that is free, so the common case never allocates.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Chunks<D> {
+pub(in crate::protocol) struct Chunks<D> {
     front: D,
     rest: VecDeque<D>,
 }
@@ -14,7 +14,7 @@ pub(super) struct Chunks<D> {
 impl<D: Payload> Chunks<D> {
     /// Appends at the end.
     #[inline]
-    pub(super) fn push(&mut self, data: D) {
+    pub(in crate::protocol) fn push(&mut self, data: D) {
         if self.rest.is_empty() {
             if self.front.is_empty() {
                 self.front = data;
@@ -30,7 +30,7 @@ impl<D: Payload> Chunks<D> {
 
     /// Removes and returns the first chunk.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<D> {
+    pub(in crate::protocol) fn pop(&mut self) -> Option<D> {
         if self.front.is_empty() {
             return None;
         }
@@ -40,7 +40,7 @@ impl<D: Payload> Chunks<D> {
 
     /// Bytes up to the end of the first chunk.
     #[inline]
-    pub(super) fn front_len(&self) -> usize {
+    pub(in crate::protocol) fn front_len(&self) -> usize {
         self.front.len()
     }
 
@@ -49,7 +49,7 @@ impl<D: Payload> Chunks<D> {
     /// # Panics
     /// If there are fewer.
     #[inline]
-    pub(super) fn advance(&mut self, mut n: usize) {
+    pub(in crate::protocol) fn advance(&mut self, mut n: usize) {
         while n > 0 {
             let step = n.min(self.front.len());
             assert!(step > 0, "cannot drop more bytes than are queued");
@@ -63,7 +63,7 @@ impl<D: Payload> Chunks<D> {
 
     /// A copy of `n` bytes from `offset` on, cut short at a chunk's end.
     #[inline]
-    pub(super) fn slice(&self, mut offset: usize, n: usize) -> D {
+    pub(in crate::protocol) fn slice(&self, mut offset: usize, n: usize) -> D {
         let mut chunk = &self.front;
         let mut rest = self.rest.iter();
         while offset >= chunk.len() {

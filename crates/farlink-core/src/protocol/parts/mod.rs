@@ -1,0 +1,7 @@
+//! What several protocols are made of.
+
+pub(super) mod chunks;
+pub(super) mod events;
+pub(super) mod pacer;
+pub(super) mod reorder;
+pub mod rto;

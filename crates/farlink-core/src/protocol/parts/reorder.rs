@@ -1,0 +1,149 @@
+//! Puts a stream in order that arrives in pieces, in any order, some of them twice.
+
+use crate::payload::Payload;
+
+use super::chunks::Chunks;
+
+/// What has arrived of a stream. Offsets count its bytes from anywhere; they never wrap.
+#[derive(Clone, Debug, Default)]
+pub(in crate::protocol) struct Reorder<D> {
+    /// Next offset expected in order.
+    pub(in crate::protocol) next: u64,
+    /// In order, not yet read by the application.
+    ready: Chunks<D>,
+    pub(in crate::protocol) unread_bytes: u64,
+    /// Out of order: disjoint, ascending; adjacent ones joined where that is free.
+    early: Vec<(u64, D)>,
+    early_bytes: u64,
+    pub(in crate::protocol) peak_early_bytes: u64,
+}
+
+impl<D: Payload> Reorder<D> {
+    /// Takes a piece that ends behind `next`; `true` if it was put aside, since something before it is missing.
+    pub(in crate::protocol) fn put(&mut self, start: u64, mut payload: D) -> bool {
+        let start = if start < self.next {
+            payload.split_to((self.next - start) as usize);
+            self.next
+        } else {
+            start
+        };
+        let is_early = start > self.next;
+        if is_early {
+            self.store(start, payload);
+        } else {
+            self.deliver(payload);
+        }
+        self.deliver_early();
+        self.peak_early_bytes = self.peak_early_bytes.max(self.early_bytes);
+        is_early
+    }
+
+    /// The next data in order.
+    #[inline]
+    pub(in crate::protocol) fn read(&mut self) -> Option<D> {
+        let data = self.ready.pop()?;
+        self.unread_bytes -= data.len() as u64;
+        Some(data)
+    }
+
+    /// Whether something arrived out of order and still waits.
+    #[inline]
+    pub(in crate::protocol) fn has_gaps(&self) -> bool {
+        !self.early.is_empty()
+    }
+
+    /// The contiguous block that holds `offset`.
+    pub(in crate::protocol) fn block_around(&self, offset: u64) -> Option<(u64, u64)> {
+        let end_of = |(start, data): &(u64, D)| start + data.len() as u64;
+        let at = self.early.partition_point(|chunk| end_of(chunk) <= offset);
+        let chunk = self.early.get(at).filter(|chunk| chunk.0 <= offset)?;
+        let (mut left, mut right) = (chunk.0, end_of(chunk));
+        for chunk in self.early[..at].iter().rev() {
+            if end_of(chunk) != left {
+                break;
+            }
+            left = chunk.0;
+        }
+        for chunk in &self.early[at + 1..] {
+            if chunk.0 != right {
+                break;
+            }
+            right = end_of(chunk);
+        }
+        Some((left, right))
+    }
+
+    /// Appends what is next in order.
+    #[inline]
+    pub(in crate::protocol) fn deliver(&mut self, payload: D) {
+        self.next += payload.len() as u64;
+        self.unread_bytes += payload.len() as u64;
+        self.ready.push(payload);
+    }
+
+    /// Moves what has become in order.
+    fn deliver_early(&mut self) {
+        let mut taken = 0;
+        for (start, data) in &mut self.early {
+            if *start > self.next {
+                break;
+            }
+            let mut data = std::mem::take(data);
+            let len = data.len() as u64;
+            self.early_bytes -= len;
+            taken += 1;
+            let known = (self.next - *start).min(len);
+            data.split_to(known as usize);
+            if !data.is_empty() {
+                self.next += data.len() as u64;
+                self.unread_bytes += data.len() as u64;
+                self.ready.push(data);
+            }
+        }
+        self.early.drain(..taken);
+    }
+
+    /// Stores what is new of an out-of-order payload.
+    fn store(&mut self, mut start: u64, mut payload: D) {
+        while !payload.is_empty() {
+            // The first chunk that ends behind `start`.
+            let at = self.early.partition_point(|(s, d)| s + d.len() as u64 <= start);
+            let len = payload.len() as u64;
+            match self.early.get(at).map(|(s, d)| (*s, s + d.len() as u64)) {
+                Some((chunk_start, chunk_end)) if chunk_start <= start => {
+                    let known = (chunk_end - start).min(len);
+                    payload.split_to(known as usize);
+                    start += known;
+                }
+                behind => {
+                    let fits = behind.map_or(len, |(chunk_start, _)| (chunk_start - start).min(len));
+                    self.insert(at, start, payload.split_to(fits as usize));
+                    start += fits;
+                }
+            }
+        }
+    }
+
+    /// Inserts a piece that overlaps nothing before chunk `at`, joined to its neighbours where that is free.
+    fn insert(&mut self, at: usize, start: u64, piece: D) {
+        let end = start + piece.len() as u64;
+        self.early_bytes += piece.len() as u64;
+        let mut index = at;
+        let mut piece = Some(piece);
+        if let Some((before, data)) = at.checked_sub(1).and_then(|i| self.early.get_mut(i))
+            && *before + data.len() as u64 == start
+        {
+            piece = piece.and_then(|piece| data.try_join(piece).err());
+            index = if piece.is_none() { at - 1 } else { at };
+        }
+        if let Some(piece) = piece {
+            self.early.insert(at, (start, piece));
+        }
+        if self.early.get(index + 1).is_some_and(|behind| behind.0 == end) {
+            let (behind, data) = self.early.remove(index + 1);
+            if let Err(data) = self.early[index].1.try_join(data) {
+                self.early.insert(index + 1, (behind, data));
+            }
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! The retransmission timer.
+
+mod config;
+
+use crate::time::Time;
+
+pub use config::{RtoAlgorithm, RtoConfig};
+
+/// Round-trip estimate, back-off and the timer itself.
+#[derive(Clone, Debug)]
+pub(in crate::protocol) struct RetransmissionTimer {
+    /// When it expires; never if it is not running.
+    pub(in crate::protocol) deadline: Time,
+    /// Current RTO with back-off.
+    rto: Time,
+    backoff: u32,
+    /// SRTT and RTTVAR in picoseconds; no sample yet while `srtt` is zero.
+    srtt: f64,
+    rttvar: f64,
+    recent: Deviation,
+    /// Latest sample, for the time series.
+    pub(in crate::protocol) latest: Option<Time>,
+    limits: Limits,
+}
+
+/// What Linux keeps of the latest round trip.
+#[derive(Clone, Copy, Debug, Default)]
+struct Deviation {
+    /// Smoothed deviation from the mean, ps.
+    mean: f64,
+    /// Its largest value in this round trip, ps.
+    largest: f64,
+    round_ends: Time,
+}
+
+/// The configuration, converted once.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    initial: Time,
+    minimum: Time,
+    maximum: Time,
+    granularity: Time,
+    algorithm: RtoAlgorithm,
+    alpha: f64,
+    beta: f64,
+    k: f64,
+    factor: f64,
+    backoff_limit: u32,
+    forget_above_backoff: u32,
+}
+
+impl RetransmissionTimer {
+    pub(in crate::protocol) fn new(config: &RtoConfig) -> Self {
+        let whole = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        let (alpha, beta) = config.gains();
+        RetransmissionTimer {
+            deadline: Time::NEVER,
+            rto: config.initial_s.time(),
+            backoff: 1,
+            srtt: 0.0,
+            rttvar: 0.0,
+            recent: Deviation::default(),
+            latest: None,
+            limits: Limits {
+                initial: config.initial_s.time(),
+                minimum: Time::from_secs_f64(config.least_s()),
+                maximum: config.maximum_s.time(),
+                granularity: config.granularity_s.time(),
+                algorithm: config.algorithm,
+                alpha,
+                beta,
+                k: config.variations(),
+                factor: config.multiple(),
+                backoff_limit: whole(config.most_backoff()),
+                forget_above_backoff: config.forget_above_backoff.map_or(u32::MAX, |n| whole(n.whole())),
+            },
+        }
+    }
+
+    /// Current RTO, back-off included.
+    #[inline]
+    pub(in crate::protocol) fn rto(&self) -> Time {
+        self.rto
+    }
+
+    /// The smoothed round-trip time; none before the first sample.
+    #[inline]
+    pub(in crate::protocol) fn smoothed(&self) -> Option<Time> {
+        (self.srtt > 0.0).then(|| Time::from_ps(self.srtt as u64))
+    }
+
+    /// A round-trip time that ends now, of a segment that was sent once (Karn's algorithm is the caller's).
+    pub(in crate::protocol) fn sample(&mut self, now: Time, round_trip: Time) {
+        self.latest = Some(round_trip);
+        let r = self.to_ticks(round_trip).as_ps() as f64;
+        let Limits { algorithm, alpha, beta, .. } = self.limits;
+        if self.srtt == 0.0 {
+            //= https://www.rfc-editor.org/rfc/rfc6298#section-2
+            //# SRTT <- R
+            //# RTTVAR <- R/2
+            self.srtt = r;
+            self.rttvar = r / 2.0;
+            self.recent = Deviation { mean: self.rttvar, largest: self.rttvar, round_ends: now + round_trip };
+        } else if algorithm == RtoAlgorithm::Linux {
+            self.sample_as_linux(now, round_trip, r);
+        } else {
+            //= https://www.rfc-editor.org/rfc/rfc6298#section-2
+            //# RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|
+            //# SRTT <- (1 - alpha) * SRTT + alpha * R'
+            self.rttvar = (1.0 - beta) * self.rttvar + beta * (self.srtt - r).abs();
+            self.srtt = (1.0 - alpha) * self.srtt + alpha * r;
+        }
+        self.backoff = 1;
+        self.update();
+    }
+
+    /// `tcp_rtt_estimator` of Linux (net/ipv4/tcp_input.c): the variation follows the largest deviation of the latest round
+    /// trip, grows at once and falls by a quarter once a round trip; a sample below the mean raises it less.
+    #[cold]
+    fn sample_as_linux(&mut self, now: Time, round_trip: Time, r: f64) {
+        let Limits { alpha, beta, k, .. } = self.limits;
+        // Linux's `mdev` is four times the mean deviation and enters the RTO as it is; `k` times stands for it here.
+        let least = self.limits.minimum.as_ps() as f64 / k.max(1.0);
+        let error = r - self.srtt;
+        self.srtt += alpha * error;
+        let beyond = error.abs() - self.recent.mean;
+        let gain = if error < 0.0 && beyond > 0.0 { beta / 8.0 } else { beta };
+        self.recent.mean += gain * beyond;
+        if self.recent.mean > self.recent.largest {
+            self.recent.largest = self.recent.mean;
+            self.rttvar = self.rttvar.max(self.recent.largest);
+        }
+        if now >= self.recent.round_ends {
+            if self.recent.largest < self.rttvar {
+                self.rttvar -= beta * (self.rttvar - self.recent.largest);
+            }
+            self.recent.round_ends = now + round_trip;
+            self.recent.largest = least;
+        }
+        self.rttvar = self.rttvar.max(least);
+    }
+
+    /// The clock has ticks: a sample is a whole number of them, at least one.
+    fn to_ticks(&self, round_trip: Time) -> Time {
+        let tick = self.limits.granularity.as_ps();
+        if tick == 0 {
+            return round_trip;
+        }
+        Time::from_ps(((round_trip.as_ps() + tick / 2) / tick).max(1) * tick)
+    }
+
+    fn update(&mut self) {
+        let Limits { algorithm, factor, k, initial, minimum, maximum, granularity, .. } = self.limits;
+        self.rto = match algorithm {
+            RtoAlgorithm::Fixed => initial,
+            //= https://www.rfc-editor.org/rfc/rfc793#section-3.7
+            //# RTO = min[UBOUND,max[LBOUND,(BETA*SRTT)]]
+            RtoAlgorithm::Rfc793 => Time::from_ps((factor * self.srtt) as u64).max(minimum),
+            RtoAlgorithm::Linux => {
+                let variation = (k * self.rttvar).max(minimum.as_ps() as f64);
+                Time::from_ps((factor * (self.srtt + variation)) as u64)
+            }
+            RtoAlgorithm::JacobsonKarels | RtoAlgorithm::Rfc6298 | RtoAlgorithm::Conservative => {
+                //= https://www.rfc-editor.org/rfc/rfc6298#section-2
+                //# RTO <- SRTT + max (G, K*RTTVAR)
+                let variation = (k * self.rttvar).max(granularity.as_ps() as f64);
+                let computed = Time::from_ps((factor * (self.srtt + variation)) as u64);
+                //= https://www.rfc-editor.org/rfc/rfc6298#section-2
+                //# Whenever RTO is computed, if it is less than 1 second, then the RTO SHOULD be rounded up to 1 second.
+                computed.max(minimum)
+            }
+        }
+        .min(maximum);
+    }
+
+    /// The timer expired.
+    pub(in crate::protocol) fn back_off(&mut self) {
+        if self.backoff < self.limits.backoff_limit {
+            //= https://www.rfc-editor.org/rfc/rfc6298#section-5
+            //# The host MUST set RTO <- RTO * 2 ("back off the timer").
+            self.backoff = self.backoff.saturating_mul(2);
+            self.rto = self.rto.times(2).min(self.limits.maximum);
+        }
+        if self.backoff > self.limits.forget_above_backoff {
+            //= https://www.rfc-editor.org/rfc/rfc6298#section-5
+            //# a TCP implementation MAY clear SRTT and RTTVAR after backing off the timer multiple times
+            (self.srtt, self.rttvar) = (0.0, 0.0);
+        }
+    }
+
+    /// A segment with data was sent.
+    #[inline]
+    pub(in crate::protocol) fn on_sent(&mut self, now: Time) {
+        //= https://www.rfc-editor.org/rfc/rfc6298#section-5
+        //# Every time a packet containing data is sent (including a retransmission), if the timer is not running,
+        //# start it running so that it will expire after RTO seconds
+        if self.deadline == Time::NEVER {
+            self.deadline = now + self.rto;
+        }
+    }
+
+    /// New data was acknowledged; `is_all` if nothing is outstanding any more.
+    #[inline]
+    pub(in crate::protocol) fn on_acknowledged(&mut self, now: Time, is_all: bool) {
+        //= https://www.rfc-editor.org/rfc/rfc6298#section-5
+        //# When all outstanding data has been acknowledged, turn off the retransmission timer.
+        //# When an ACK is received that acknowledges new data, restart the retransmission timer
+        self.deadline = if is_all { Time::NEVER } else { now + self.rto };
+    }
+
+    /// Data transmission begins, and the timer expired while the SYN was waiting for its acknowledgement.
+    pub(in crate::protocol) fn begin_after_lost_syn(&mut self) {
+        //= https://www.rfc-editor.org/rfc/rfc6298#section-5
+        //# If the timer expires awaiting the ACK of a SYN segment and the TCP implementation is using an RTO less than
+        //# 3 seconds, the RTO MUST be re-initialized to 3 seconds when data transmission begins
+        if self.srtt == 0.0 && self.limits.initial < Time::from_secs(3) {
+            self.rto = Time::from_secs(3).min(self.limits.maximum);
+            self.backoff = 1;
+        }
+    }
+
+    /// Starts anew.
+    pub(in crate::protocol) fn restart(&mut self, now: Time) {
+        self.deadline = now + self.rto;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Seconds;
+
+    fn timer(minimum_s: f64) -> RetransmissionTimer {
+        let minimum_s = Seconds::new(minimum_s).unwrap();
+        let granularity_s = Seconds::new(0.0).unwrap();
+        RetransmissionTimer::new(&RtoConfig { minimum_s: Some(minimum_s), granularity_s, ..RtoConfig::default() })
+    }
+
+    #[test]
+    fn first_sample_gives_three_times_the_round_trip() {
+        let mut timer = timer(0.0);
+        timer.sample(Time::ZERO, Time::from_millis(500));
+        assert_eq!(timer.rto(), Time::from_millis(1500));
+        timer.sample(Time::ZERO, Time::from_millis(500));
+        // RTTVAR falls by a quarter: 500 + 4 * 187.5.
+        assert_eq!(timer.rto(), Time::from_millis(1250));
+    }
+
+    #[test]
+    fn backs_off_until_a_sample_and_never_beyond_the_maximum() {
+        let mut timer = timer(1.0);
+        for _ in 0..10 {
+            timer.back_off();
+        }
+        assert_eq!(timer.rto(), Time::from_secs(60));
+        timer.sample(Time::ZERO, Time::from_millis(10));
+        assert_eq!(timer.rto(), Time::from_secs(1));
+    }
+
+    #[test]
+    fn the_estimate_starts_anew_after_four_timeouts() {
+        // Constant samples shrink RTTVAR by a quarter each time: 250, 187.5 ms; a first sample sets it to half of itself.
+        for (timeouts, microseconds) in [(3, 1_250_000), (4, 1_500_000)] {
+            let mut timer = timer(0.0);
+            timer.sample(Time::ZERO, Time::from_millis(500));
+            for _ in 0..timeouts {
+                timer.back_off();
+            }
+            timer.sample(Time::ZERO, Time::from_millis(500));
+            assert_eq!(timer.rto().as_ps() / 1_000_000, microseconds, "after {timeouts} timeouts");
+        }
+    }
+
+    #[test]
+    fn samples_are_whole_ticks() {
+        let granularity_s = Seconds::new(0.1).unwrap();
+        let minimum_s = Seconds::new(0.0).unwrap();
+        let mut timer =
+            RetransmissionTimer::new(&RtoConfig { granularity_s, minimum_s: Some(minimum_s), ..RtoConfig::default() });
+        timer.sample(Time::ZERO, Time::from_millis(512));
+        assert_eq!(timer.rto(), Time::from_millis(1500));
+    }
+
+    fn of(algorithm: RtoAlgorithm) -> RetransmissionTimer {
+        let granularity_s = Seconds::new(0.0).unwrap();
+        RetransmissionTimer::new(&RtoConfig { algorithm, granularity_s, ..RtoConfig::default() })
+    }
+
+    fn rto_ms(algorithm: RtoAlgorithm, samples_ms: &[u64]) -> u64 {
+        let mut timer = of(algorithm);
+        let mut now = Time::ZERO;
+        for &sample in samples_ms {
+            now += Time::from_millis(sample);
+            timer.sample(now, Time::from_millis(sample));
+        }
+        timer.rto().as_ps() / 1_000_000_000
+    }
+
+    #[test]
+    fn every_algorithm_computes_what_its_source_says() {
+        // First sample R = 800 ms, second 1600 ms. SRTT: 800, then 900 ms; RTTVAR: 400, then 500 ms.
+        for (algorithm, first_ms, second_ms) in [
+            (RtoAlgorithm::Rfc793, 1600, 1800),
+            (RtoAlgorithm::JacobsonKarels, 1600, 1900),
+            (RtoAlgorithm::Rfc6298, 2400, 2900),
+            (RtoAlgorithm::Conservative, 4800, 5800),
+            (RtoAlgorithm::Linux, 2400, 2900),
+            (RtoAlgorithm::Fixed, 1000, 1000),
+        ] {
+            let got = [rto_ms(algorithm, &[800]), rto_ms(algorithm, &[800, 1600])];
+            assert_eq!(got, [first_ms, second_ms], "{algorithm:?}");
+        }
+    }
+
+    /// Linux takes its minimum for the variation, so a steady path of 600 ms times out after 800 ms and not after 1 s; and
+    /// a sample far below the mean does not raise the timeout as one far above does.
+    #[test]
+    fn linux_bounds_the_variation_and_ignores_a_fast_sample() {
+        let steady = [600; 200];
+        assert_eq!(rto_ms(RtoAlgorithm::Linux, &steady), 800);
+        assert_eq!(rto_ms(RtoAlgorithm::Rfc6298, &steady), 1000);
+        let with = |last| rto_ms(RtoAlgorithm::Linux, &[&steady[..], &[last]].concat());
+        assert!(with(1000) > 950 && with(200) < 800, "{} {}", with(1000), with(200));
+    }
+
+    #[test]
+    fn a_fixed_timeout_neither_learns_nor_backs_off() {
+        let mut timer = of(RtoAlgorithm::Fixed);
+        timer.sample(Time::ZERO, Time::from_secs(5));
+        timer.back_off();
+        assert_eq!(timer.rto(), Time::from_secs(1));
+    }
+}
