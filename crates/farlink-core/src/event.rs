@@ -12,6 +12,9 @@ pub enum Event {
     Writable,
     /// The peer will send no more, and everything it sent was read.
     Finished,
+    /// So many bytes of the stream were given up and will not come: what is read next stands behind them. Until it is taken
+    /// notice of, nothing behind them is read.
+    Skipped(u64),
     /// Everything written was acknowledged and both sides have closed.
     Closed,
     /// The connection was given up.

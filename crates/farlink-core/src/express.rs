@@ -72,16 +72,20 @@ impl<P: PlainPacket> Train<P> {
     }
 }
 
-/// An endpoint with the shortcut.
+/// An endpoint with the shortcut; as it stands, with none of it.
 pub trait Express: Endpoint {
     /// A packet without anything rare.
     type Plain: PlainPacket;
 
     /// As [`Endpoint::handle_packet`], for an intact packet; `false` if nothing was done and that should be used.
-    fn handle_plain(&mut self, now: Time, plain: &Self::Plain) -> bool;
+    fn handle_plain(&mut self, _now: Time, _plain: &Self::Plain) -> bool {
+        false
+    }
 
     /// As [`Endpoint::poll_transmit`] over the only path, for packets whose drop nobody wants to hear of.
-    fn poll_plain(&mut self, now: Time) -> Plain<Self::Plain>;
+    fn poll_plain(&mut self, _now: Time) -> Plain<Self::Plain> {
+        Plain::Ask
+    }
 
     /// Does for as many of a train's first packets as it can, each at its instant, what
     /// [`handle_plain`](Self::handle_plain) does, reading all data, and [`poll_plain`](Self::poll_plain) until there is no

@@ -1,14 +1,11 @@
 //! Looking into one run: time series of the sender's state, and a capture of its packets.
 
-use std::any::Any;
-
+use farlink_core::Time;
 use farlink_core::endpoint::Probe;
-use farlink_core::protocol::tcp::Segment;
-use farlink_core::protocol::udp::Datagram;
 use farlink_core::scenario::{Expanded, ScenarioError};
-use farlink_core::{Packet, Time, Virtual};
+use farlink_core::wire::Codec;
 
-use crate::engine::{FlowResult, RunResult, Setup, Tracer, TransportSetup, simulate};
+use crate::engine::{FlowResult, RunResult, Setup, Tracer, simulate};
 use crate::error_events::Sources;
 use crate::pcap::{Direction, PcapWriter};
 use crate::resolve::resolve;
@@ -24,7 +21,7 @@ pub struct Traced {
     pub series: Series,
 }
 
-/// Most TCP flows of which series are kept: the first ones.
+/// Most flows of which series are kept: the first ones.
 const MOST_FLOWS: usize = 16;
 
 /// Runs one run again and observes it, until `is_stopped` says to stop.
@@ -63,23 +60,22 @@ pub fn trace_run(
     Ok(Traced { pcapng: observer.pcap.map(PcapWriter::finish), series })
 }
 
-/// Names of the TCP flows observed, in the engine's order. Their number is known only after the run: transfers come at
+/// Names of the flows observed, in the engine's order. Their number is known only after the run: transfers come at
 /// random.
 fn flow_names(setup: &Setup, result: &RunResult) -> Vec<String> {
-    let is_tcp = |flow: &&FlowResult| matches!(setup.flows[flow.spec].transport, TransportSetup::Tcp(_));
     let name = |flow: &FlowResult| {
         let spec = &setup.flows[flow.spec];
         let is_alone = spec.count == 1 && !spec.is_transfers();
         if is_alone { spec.name.clone() } else { format!("{}.{}", spec.name, flow.number + 1) }
     };
-    result.flows.iter().filter(is_tcp).take(MOST_FLOWS).map(name).collect()
+    result.flows.iter().take(MOST_FLOWS).map(name).collect()
 }
 
 struct Observer {
     wanted: Vec<&'static str>,
     /// All but the flows' names.
     series: Series,
-    /// The flow of each observation, as the engine counts TCP flows.
+    /// The flow of each observation, as the engine counts them.
     flows: Vec<u32>,
     pcap: Option<PcapWriter>,
     /// Last recorded state per flow, so that only changes are kept, and the highest position sent with its offset.
@@ -106,7 +102,7 @@ impl Observer {
 }
 
 impl Tracer for Observer {
-    fn packet<P: Packet + 'static>(&mut self, now: Time, direction: usize, flow: u32, packet: &P) {
+    fn packet<P: Codec + 'static>(&mut self, now: Time, direction: usize, flow: u32, packet: &P) {
         if direction == 1
             && let Some(position) = packet.stream_position()
         {
@@ -128,12 +124,7 @@ impl Tracer for Observer {
         }
         let Some(pcap) = &mut self.pcap else { return };
         let direction = if direction == 1 { Direction::Outbound } else { Direction::Inbound };
-        let packet: &dyn Any = packet;
-        if let Some(segment) = packet.downcast_ref::<Segment<Virtual>>() {
-            pcap.packet(now, direction, segment, flow);
-        } else if let Some(datagram) = packet.downcast_ref::<Datagram<Virtual>>() {
-            pcap.packet(now, direction, datagram, flow);
-        }
+        pcap.packet(now, direction, packet, flow);
     }
 
     fn probe(&mut self, now: Time, flow: u32, probe: impl FnOnce() -> Probe) {
@@ -141,9 +132,6 @@ impl Tracer for Observer {
             return;
         }
         let probe = probe();
-        if probe == Probe::default() {
-            return; // no TCP, whose flows are counted apart
-        }
         let last = std::mem::replace(&mut self.last(flow).0, probe);
         let seconds = |time: Option<Time>| time.map(Time::as_secs_f64);
         let bytes = |count: Option<u64>| count.map(|count| count as f64);

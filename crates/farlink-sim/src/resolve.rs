@@ -1,12 +1,11 @@
 //! From a checked scenario to what the engine runs: traces read, units converted, the way back laid out.
 
 use farlink_core::Time;
-use farlink_core::protocol::TransportConfig;
 use farlink_core::scenario::traffic::Arrivals;
 use farlink_core::scenario::{Direction, Flow, Ordering, Scenario, ScenarioError, TrafficKind};
 use farlink_core::trace::TraceSource;
 
-use crate::engine::{FlowSetup, HopSetup, Setup, TrafficSetup, TransportSetup};
+use crate::engine::{FlowSetup, HopSetup, Setup, TrafficSetup};
 
 /// Resolves one grid point.
 ///
@@ -59,15 +58,15 @@ fn resolve_direction(
 }
 
 fn resolve_flow(name: &str, flow: &Flow, scenario: &Scenario) -> Result<FlowSetup, ScenarioError> {
-    let transport = match scenario.transport_of(flow) {
-        TransportConfig::Tcp(config) => TransportSetup::Tcp(config.clone()),
-        TransportConfig::Udp(config) => TransportSetup::Udp(*config),
-    };
+    let transport = scenario.transport_of(flow);
     let traffic = match &flow.traffic {
-        TrafficKind::Bulk(_) if matches!(transport, TransportSetup::Udp(_)) => {
+        TrafficKind::Bulk(_) if !transport.as_dyn().is_bounded() => {
+            let kind = transport.kind();
             return Err(ScenarioError::new(
                 format!("flow.{name}.traffic"),
-                "bulk traffic over udp would send without end at one instant: udp has no rate of its own",
+                format!(
+                    "bulk traffic over {kind} would send without end at one instant: {kind} has no rate of its own"
+                ),
                 "use kind = \"cbr\" with a rate_bps, or a tcp transport",
             ));
         }
@@ -90,7 +89,7 @@ fn resolve_flow(name: &str, flow: &Flow, scenario: &Scenario) -> Result<FlowSetu
     Ok(FlowSetup {
         name: name.to_owned(),
         transport_name: flow.transport.clone(),
-        transport,
+        transport: transport.clone(),
         count: flow.count.whole(),
         start: flow.start_s.time(),
         start_spread: flow.start_spread_s.time(),

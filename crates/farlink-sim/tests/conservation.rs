@@ -5,7 +5,8 @@ mod common;
 use common::random::{LEAST_DELAY_S, channels, scenarios, tcp};
 use common::{cases, once, real, run, scenario, setup, text};
 use farlink_core::Time;
-use farlink_sim::engine::{FlowResult, RunResult, Setup, TrafficSetup, TransportSetup};
+use farlink_core::protocol::TransportConfig;
+use farlink_sim::engine::{FlowResult, RunResult, Setup, TrafficSetup};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -74,12 +75,12 @@ fn check_flow(setup: &Setup, flow: &FlowResult, has_warmup: bool) -> Result<(), 
     prop_assert!(flow.delivered_bytes + flow.retransmitted_bytes <= sent_payload);
     prop_assert!(flow.lost_packets <= flow.sent_packets);
     match &setup.flows[flow.spec].transport {
-        TransportSetup::Udp(_) => {
+        TransportConfig::Udp(_) => {
             prop_assert_eq!(flow.retransmitted_bytes, 0);
             // Each datagram arrived, was lost, or is under way.
             prop_assert!(flow.delivered_packets + flow.lost_packets <= flow.sent_packets);
         }
-        TransportSetup::Tcp(config) => {
+        TransportConfig::Tcp(config) => {
             let window = config.receive_window_segments.or(config.max_window_segments);
             let offered = window.map_or(u64::MAX >> 34, |segments| segments.whole() * config.segment_bytes.whole());
             // The window field has 16 bits: the offer is rounded up to its unit. SYN and FIN take a number each.

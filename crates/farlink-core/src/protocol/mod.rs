@@ -4,8 +4,11 @@ pub mod parts;
 pub mod tcp;
 pub mod udp;
 
+use crate::correction::Correction;
+use crate::endpoint::Stream;
+use crate::payload::Payload;
 use crate::scenario::ScenarioError;
-use crate::units::Count;
+use crate::units::{Count, PositiveSeconds};
 
 /// What a scenario says about a transport.
 pub trait ProtocolConfig {
@@ -16,6 +19,33 @@ pub trait ProtocolConfig {
     fn check(&self) -> Result<(), ScenarioError> {
         Ok(())
     }
+
+    /// Checks what depends on how long a run lasts; paths are relative to the transport's table.
+    ///
+    /// # Errors
+    /// If something would only happen after the end.
+    fn check_duration(&self, _duration: PositiveSeconds) -> Result<(), ScenarioError> {
+        Ok(())
+    }
+
+    /// The code around each of its packets.
+    fn correction(&self) -> Option<Correction> {
+        None
+    }
+
+    /// Whether a window or a rate bounds what it sends, so that it may have more to send than a path carries.
+    fn is_bounded(&self) -> bool {
+        true
+    }
+}
+
+/// A transport whose two sides can be made.
+pub trait Pairs<D: Payload>: ProtocolConfig {
+    /// One side.
+    type End: Stream<D>;
+
+    /// The two sides of one flow, the one that opens it first.
+    fn pair(&self, seed: u64) -> (Self::End, Self::End);
 }
 
 crate::registry::registry! {

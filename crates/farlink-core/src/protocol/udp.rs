@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::correction::Correction;
 use crate::endpoint::{Damage, Endpoint, Integrity, Packet, PathId, Rx, Stream, Transmit};
 use crate::event::Event;
-use crate::express::{Express, Plain, PlainPacket};
+use crate::express::{Express, PlainPacket};
 use crate::payload::{Payload, Virtual};
 use crate::time::Time;
 use crate::units::Count;
@@ -39,6 +39,22 @@ impl crate::protocol::ProtocolConfig for UdpConfig {
         self.correction.map_or(Ok(()), |correction| {
             correction.check(self.full_bytes()).map_err(|error| error.within("correction"))
         })
+    }
+
+    fn correction(&self) -> Option<Correction> {
+        self.correction
+    }
+
+    fn is_bounded(&self) -> bool {
+        false
+    }
+}
+
+impl<D: Payload> crate::protocol::Pairs<D> for UdpConfig {
+    type End = Socket<D>;
+
+    fn pair(&self, _seed: u64) -> (Socket<D>, Socket<D>) {
+        Socket::pair(self)
     }
 }
 
@@ -155,10 +171,6 @@ impl Express for Socket<Virtual> {
     fn handle_plain(&mut self, now: Time, plain: &Datagram<Virtual>) -> bool {
         self.handle_packet(now, plain, Rx::default());
         true
-    }
-
-    fn poll_plain(&mut self, _now: Time) -> Plain<Datagram<Virtual>> {
-        Plain::Ask
     }
 }
 

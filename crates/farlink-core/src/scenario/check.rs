@@ -128,6 +128,9 @@ fn time(scenario: &Scenario) -> Result<(), ScenarioError> {
             None => Ok(()),
         };
     };
+    for (name, transport) in &scenario.transport {
+        transport.as_dyn().check_duration(duration).map_err(|error| error.within(&format!("transport.{name}")))?;
+    }
     let duration = duration.get();
     let warmup = scenario.measure.warmup_s.get();
     if warmup >= duration {

@@ -6,14 +6,17 @@
 use farlink_core::endpoint::Integrity;
 use farlink_core::protocol::tcp::{Flags, PlainSegment, SackBlocks, Segment, SynOptions, Timestamps};
 use farlink_core::protocol::udp::Datagram;
+use farlink_core::wire::Codec;
 use farlink_core::{Packet, PlainPacket, Virtual};
 
 /// A packet type that links carry.
-pub(super) trait Carried: Load<Self> + 'static {
+pub(super) trait Carried: Load<Self> + Codec + 'static {
     /// What every packet has; a packet by itself if there is nothing rare.
     type Common: Load<Self> + PlainPacket;
     /// What few packets have.
-    type Rare: Copy;
+    type Rare: Clone;
+    /// Whether each packet with data is delivered by itself, and not as part of a stream.
+    const IS_DATAGRAM: bool = false;
 
     /// A packet that has nothing rare.
     fn plain(common: &Self::Common) -> Self;
@@ -93,6 +96,7 @@ impl Load<Segment<Virtual>> for PlainSegment {
 impl Carried for Datagram<Virtual> {
     type Common = Self;
     type Rare = ();
+    const IS_DATAGRAM: bool = true;
 
     #[inline(always)]
     fn plain(common: &Self) -> Self {

@@ -72,7 +72,7 @@ impl<T: Tracer> World<'_, T> {
             {
                 self.path.skip::<P>(link, 1);
                 if SIDE == 1 {
-                    flow.on_arrival(now, &plain, sent);
+                    flow.on_arrival::<P>(now, &plain, sent);
                 }
                 self.pump_plain::<SIDE, P, E>(flow, index, now);
                 return now;
@@ -80,11 +80,11 @@ impl<T: Tracer> World<'_, T> {
         }
         let arrived = self.path.take::<P>(link);
         if SIDE == 0 {
-            self.tracer.packet(now, 0, index, &arrived.packet);
+            self.tracer.packet(now, 0, flow.id, &arrived.packet);
         }
         flow.ends[SIDE].handle_packet(now, &arrived.packet, arrived.rx);
         if SIDE == 1 {
-            flow.on_arrival(now, &arrived.packet, arrived.sent);
+            flow.on_arrival::<P>(now, &arrived.packet, arrived.sent);
         }
         self.pump_seldom::<SIDE, P, E>(flow, index, now);
         now
@@ -160,7 +160,7 @@ impl<T: Tracer> World<'_, T> {
             while let Some(transmit) = flow.ends[SIDE].poll_transmit(now, PathId::ONLY) {
                 if SIDE == 0 {
                     flow.on_transmit(now, &transmit.packet);
-                    self.tracer.packet(now, 1, index, &transmit.packet);
+                    self.tracer.packet(now, 1, flow.id, &transmit.packet);
                 }
                 let is_queued = self.path.send::<P>(link, now, index, &transmit.packet, &mut flow.counts);
                 if !is_queued && flow.ends[SIDE].wants_hints() && transmit.token != 0 {
@@ -177,7 +177,7 @@ impl<T: Tracer> World<'_, T> {
             }
         }
         if SIDE == 0 {
-            self.tracer.probe(now, index, || flow.ends[0].probe());
+            self.tracer.probe(now, flow.id, || flow.ends[0].probe());
         }
         flow.arm(SIDE, index, P::KIND, &mut self.timers);
     }

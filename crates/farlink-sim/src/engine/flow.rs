@@ -3,6 +3,7 @@
 use farlink_core::endpoint::Counters;
 use farlink_core::{Event, Express, Packet, Payload, PlainPacket, Stream, Time, Train, Virtual};
 
+use super::carried::Load;
 use super::delays::{DelaySum, Delays, Histogram, Shared};
 use super::fifo::Fifo;
 use super::path::OnLink;
@@ -34,6 +35,17 @@ pub(super) enum Source {
 
 /// Amount that a bulk source writes at a time: large enough to be rare, small enough that it joins what is left.
 const BULK_WRITE_BYTES: u32 = 1 << 31;
+
+/// Which flow it is, and what it does.
+pub(super) struct Birth {
+    /// Its number among all flows of the run.
+    pub(super) id: u32,
+    pub(super) spec: usize,
+    /// Which of the flows of that name.
+    pub(super) number: u64,
+    pub(super) start: Time,
+    pub(super) source: Source,
+}
 
 /// A first transmission that is not yet delivered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -89,13 +101,14 @@ pub(super) struct Flow<E> {
     has_ended: bool,
     start: Time,
     finished: Option<Time>,
+    skipped_bytes: u64,
+    pub(super) id: u32,
     pub(super) spec: usize,
     number: u64,
     /// What the endpoints had counted when the measurement began.
     counted_before: Counters,
     /// Bytes of a file that are not yet delivered; `None` if the flow is endless.
     undelivered: Option<u64>,
-    is_datagram: bool,
 }
 
 impl<E: Stream<Virtual> + Express> Population<E>
@@ -107,7 +120,7 @@ where
         &mut self,
         kind: u8,
         (client, server): (E, E),
-        (spec, number, start, source): (usize, u64, Time, Source),
+        Birth { id, spec, number, start, source }: Birth,
         timers: &mut Timers,
     ) {
         let flow = self.flows.len() as u32;
@@ -129,11 +142,12 @@ where
             has_ended: false,
             start,
             finished: None,
+            skipped_bytes: 0,
+            id,
             spec,
             number,
             counted_before: Counters::default(),
             undelivered,
-            is_datagram: kind == 1,
         });
     }
 }
@@ -256,9 +270,9 @@ where
 
     /// A packet from the sender has arrived and was handled.
     #[inline(always)]
-    pub(super) fn on_arrival(&mut self, now: Time, packet: &impl Packet, sent: Time) {
+    pub(super) fn on_arrival<P: OnLink>(&mut self, now: Time, packet: &impl Load<P>, sent: Time) {
         let Some(position) = packet.stream_position() else {
-            if self.is_datagram && packet.payload_bytes() > 0 {
+            if P::IS_DATAGRAM && packet.payload_bytes() > 0 {
                 self.note_delay(now, sent);
                 self.arrival_delay.add(now.since(sent));
             }
@@ -310,11 +324,28 @@ where
     #[inline(always)]
     pub(super) fn on_read(&mut self, now: Time, bytes: u64) {
         self.counts.delivered_bytes += bytes;
+        self.move_on(now, bytes, true);
+    }
+
+    /// The transport has given up so many bytes; what it held back behind them can be read.
+    #[cold]
+    fn on_skipped(&mut self, now: Time, bytes: u64) {
+        self.skipped_bytes += bytes;
+        self.move_on(now, bytes, false);
+        self.read(now);
+    }
+
+    /// The stream has come so much further: data, or what was given up.
+    #[inline(always)]
+    fn move_on(&mut self, now: Time, bytes: u64, is_data: bool) {
         self.delivered_position = self.delivered_position.wrapping_add(bytes as u32);
         while let Some(&pending) = self.pending.front()
             && self.delivered_position.wrapping_sub(pending.end) as i32 >= 0
         {
             self.pending.drop_front();
+            if !is_data {
+                continue;
+            }
             self.note_delay(now, pending.sent);
             if !pending.has_arrived {
                 self.arrival_delay.add(now.since(pending.sent));
@@ -332,6 +363,10 @@ where
     pub(super) fn on_event(&mut self, side: usize, event: Event, now: Time, open_flows: &mut u64) -> bool {
         match event {
             Event::Writable if side == 0 => self.on_writable(now),
+            Event::Skipped(bytes) if side == 1 => {
+                self.on_skipped(now, bytes);
+                true
+            }
             Event::Finished if side == 1 => {
                 self.ends[1].close(now);
                 true
@@ -377,6 +412,7 @@ where
             undelivered_bytes: self.undelivered.unwrap_or(0),
             delivered_bytes: counts.delivered_bytes,
             delivered_packets: counts.delivered_packets,
+            skipped_bytes: self.skipped_bytes,
             sent_packets: counts.sent_packets,
             sent_bytes: counts.sent_bytes,
             overhead_bytes: counts.sent_bytes - counts.sent_payload_bytes,
@@ -415,6 +451,8 @@ pub struct FlowResult {
     pub delivered_bytes: u64,
     /// First transmissions that were delivered.
     pub delivered_packets: u64,
+    /// Payload that the transport gave up.
+    pub skipped_bytes: u64,
     /// Packets sent.
     pub sent_packets: u64,
     /// Wire bytes sent.

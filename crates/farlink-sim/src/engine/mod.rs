@@ -29,18 +29,18 @@ mod ear {
 
 pub use delays::{DelaySum, Histogram};
 pub use flow::FlowResult;
-pub use setup::{FlowSetup, HopSetup, Setup, TrafficSetup, TransportSetup};
+pub use setup::{FlowSetup, HopSetup, Setup, TrafficSetup};
 pub use tracing::{NoTrace, Tracer};
 
-use farlink_core::protocol::tcp::Segment;
-use farlink_core::protocol::udp::Datagram;
-use farlink_core::protocol::{tcp, udp};
+use farlink_core::protocol::tcp::{Connection, Segment};
+use farlink_core::protocol::udp::{Datagram, Socket};
+use farlink_core::protocol::{Pairs, TransportConfig};
 use farlink_core::{Endpoint, LinkHint, Rng, Time, Virtual};
 
 use delays::Shared;
 use drive::World;
 use ear::End;
-use flow::{Flow, Population};
+use flow::{Birth, Flow, Population};
 use hints::{Hints, Listener};
 use path::{OnLink, Path};
 use timers::{Alarm, Timers};
@@ -57,9 +57,10 @@ pub struct RunResult {
     pub peak_queue_bytes: Option<f64>,
 }
 
-/// Declares the protocols that the engine runs: a population of endpoints and a packet ring per link for each.
+/// Declares the protocols that the engine runs: a population of endpoints and a packet ring per link for each, and the
+/// transports of a scenario that are run by it.
 macro_rules! engine_protocols {
-    ($($index:literal $population:ident: $variant:ident($endpoint:ty, $packet:ty),)+) => {
+    ($($index:literal $population:ident: $endpoint:ty, $packet:ty, [$($transport:ident),+],)+) => {
         /// How many protocols there are.
         const KINDS: usize = [$($index),+].len();
 
@@ -74,17 +75,41 @@ macro_rules! engine_protocols {
             $($population: Population<$endpoint>,)+
         }
 
+        /// The packets on one link, one ring per protocol.
+        #[derive(Debug, Default)]
+        struct Rings {
+            $($population: path::Ring<$packet>,)+
+        }
+
         $(
             impl OnLink for $packet {
                 const KIND: u8 = $index;
                 #[inline(always)]
-                fn ring(link: &mut path::UnderWay) -> &mut path::Ring<Self> {
-                    &mut link.$population
+                fn ring(rings: &mut Rings) -> &mut path::Ring<Self> {
+                    &mut rings.$population
                 }
             }
         )+
 
-        impl<T: Tracer> Engine<'_, T> {
+        impl<'a, T: Tracer> Engine<'a, T> {
+            fn new(setup: &'a Setup, world: World<'a, T>, seed: u64, run: u64) -> Self {
+                let (hints, now) = (Hints::default(), Time::ZERO);
+                Engine { setup, world, hints, now, seed, run, $($population: Population::default(),)+ }
+            }
+
+            fn add_flow(&mut self, transport: &TransportConfig, endpoint_seed: u64, birth: Birth) {
+                match transport {
+                    $($(TransportConfig::$transport(config) => {
+                        let ends = ear::attach(Pairs::<Virtual>::pair(config, endpoint_seed));
+                        let index = self.$population.flows.len();
+                        self.hints.add($index, &ends, index, birth.start);
+                        self.world.path.protect($index, index, transport.as_dyn().correction());
+                        self.$population.add($index, ends, birth, &mut self.world.timers);
+                    })+)+
+                }
+                self.world.open_flows += 1;
+            }
+
             /// The packet at the head of a link's ring has arrived, and what follows it closely by `until`; returns when
             /// the last of them did.
             #[inline]
@@ -171,8 +196,8 @@ macro_rules! engine_protocols {
 }
 
 engine_protocols! {
-    0 tcp: Tcp(End<tcp::Connection<Virtual>>, Segment<Virtual>),
-    1 udp: Udp(End<udp::Socket<Virtual>>, Datagram<Virtual>),
+    0 tcp: End<Connection<Virtual>>, Segment<Virtual>, [Tcp],
+    1 udp: End<Socket<Virtual>>, Datagram<Virtual>, [Udp],
 }
 
 /// Runs a scenario once; `None` if `is_stopped` said so before the end (it is asked from time to time).
@@ -183,16 +208,8 @@ pub fn simulate<T: Tracer>(
     tracer: &mut T,
     is_stopped: &dyn Fn() -> bool,
 ) -> Option<RunResult> {
-    let mut engine = Engine {
-        setup,
-        world: World { path: Path::new(setup, seed, run), timers: Timers::default(), tracer, open_flows: 0, steps: 0 },
-        hints: Hints::default(),
-        now: Time::ZERO,
-        seed,
-        run,
-        tcp: Population::default(),
-        udp: Population::default(),
-    };
+    let world = World { path: Path::new(setup, seed, run), timers: Timers::default(), tracer, open_flows: 0, steps: 0 };
+    let mut engine = Engine::new(setup, world, seed, run);
     engine.add_flows();
     engine.spread_news(0, Time::ZERO);
     engine.spread_news(1, Time::ZERO);
@@ -207,28 +224,14 @@ pub fn simulate<T: Tracer>(
 
 impl<T: Tracer> Engine<'_, T> {
     fn add_flows(&mut self) {
-        for (spec_index, spec) in self.setup.flows.iter().enumerate() {
+        let setup = self.setup;
+        let mut id = 0;
+        for (spec_index, spec) in setup.flows.iter().enumerate() {
             let mut rng = Rng::for_component(self.seed, self.run, &format!("flow.{}", spec.name));
-            for (number, start, source) in spec.instances(self.setup.duration, &mut rng) {
+            for (number, start, source) in spec.instances(setup.duration, &mut rng) {
                 let endpoint_seed = rng.below(u64::MAX);
-                let flow_seed = (spec_index, number, start, source);
-                match &spec.transport {
-                    TransportSetup::Tcp(config) => {
-                        let ends = ear::attach(tcp::Connection::pair(config, endpoint_seed));
-                        let number = self.tcp.flows.len();
-                        self.hints.add(0, &ends, number, start);
-                        self.world.path.protect(0, number, config.correction);
-                        self.tcp.add(0, ends, flow_seed, &mut self.world.timers);
-                    }
-                    TransportSetup::Udp(config) => {
-                        let ends = ear::attach(udp::Socket::pair(config));
-                        let number = self.udp.flows.len();
-                        self.hints.add(1, &ends, number, start);
-                        self.world.path.protect(1, number, config.correction);
-                        self.udp.add(1, ends, flow_seed, &mut self.world.timers);
-                    }
-                }
-                self.world.open_flows += 1;
+                self.add_flow(&spec.transport, endpoint_seed, Birth { id, spec: spec_index, number, start, source });
+                id += 1;
             }
         }
         self.keep_histograms();

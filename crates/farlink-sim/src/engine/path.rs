@@ -5,15 +5,13 @@ use std::collections::VecDeque;
 use farlink_core::correction::Correction;
 use farlink_core::endpoint::{Damage, Integrity};
 use farlink_core::link::{Link, Verdict};
-use farlink_core::protocol::tcp::Segment;
-use farlink_core::protocol::udp::Datagram;
-use farlink_core::{Packet, PacketCode, PlainPacket, Rng, Rx, Time, Train, Virtual};
+use farlink_core::{Packet, PacketCode, PlainPacket, Rng, Rx, Time, Train};
 
-use super::KINDS;
 use super::carried::{Beside, Carried, Load};
 use super::fifo::Fifo;
 use super::flow::Counts;
 use super::setup::Setup;
+use super::{KINDS, Rings};
 
 /// A packet that a link carries, with what only the engine knows; or the first of a train of them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,7 +47,7 @@ impl<P: Carried> Ring<P> {
 /// A protocol's packets: which ring is theirs.
 pub(super) trait OnLink: Carried {
     const KIND: u8;
-    fn ring(link: &mut UnderWay) -> &mut Ring<Self>;
+    fn ring(rings: &mut Rings) -> &mut Ring<Self>;
 }
 
 /// A packet that has arrived.
@@ -74,10 +72,9 @@ struct Order {
 
 /// What is under way on one link: one order, one ring per protocol.
 #[derive(Debug, Default)]
-pub(super) struct UnderWay {
+struct UnderWay {
     order: Fifo<Order>,
-    pub(super) tcp: Ring<Segment<Virtual>>,
-    pub(super) udp: Ring<Datagram<Virtual>>,
+    rings: Rings,
 }
 
 impl UnderWay {
@@ -88,7 +85,9 @@ impl UnderWay {
         if order.flow != flow || order.kind != P::KIND {
             return false;
         }
-        let Some(in_flight) = P::ring(self).packets.back_mut().filter(|last| !last.has_beside) else { return false };
+        let Some(in_flight) = P::ring(&mut self.rings).packets.back_mut().filter(|last| !last.has_beside) else {
+            return false;
+        };
         let Order { arrival, gap, count, .. } = order;
         let mut last = Train { first: in_flight.common, step: in_flight.step, count, at: arrival, gap };
         if !last.couple(train) {
@@ -110,7 +109,7 @@ impl UnderWay {
         }
         let &Train { first, step, count, at, gap } = train;
         *self.order.push_slot() = Order { arrival: at, gap, flow, count, kind: P::KIND };
-        *P::ring(self).packets.push_slot() = InFlight { sent, common: first, step, has_beside: false };
+        *P::ring(&mut self.rings).packets.push_slot() = InFlight { sent, common: first, step, has_beside: false };
     }
 }
 
@@ -229,7 +228,7 @@ impl Path {
     #[inline(always)]
     pub(super) fn take<P: OnLink>(&mut self, link: usize) -> Arrived<P> {
         let under_way = &mut self.legs[link].under_way;
-        let ring = P::ring(under_way);
+        let ring = P::ring(&mut under_way.rings);
         let in_flight = ring.packets.front().expect("the link has a head");
         let mut arrived = Arrived { packet: P::plain(&in_flight.common), rx: Rx::default(), sent: in_flight.sent };
         if in_flight.has_beside
@@ -255,10 +254,10 @@ impl Path {
         head.count -= count;
         if head.count == 0 {
             under_way.order.drop_front();
-            P::ring(under_way).packets.drop_front();
+            P::ring(&mut under_way.rings).packets.drop_front();
         } else {
             head.arrival += head.gap.times(u64::from(count));
-            let in_flight = P::ring(under_way).packets.front_mut().expect("the link has a head");
+            let in_flight = P::ring(&mut under_way.rings).packets.front_mut().expect("the link has a head");
             in_flight.common = in_flight.common.ahead(in_flight.step, count);
         }
         self.heads[link] = under_way.order.front().map_or(Time::NEVER, |head| head.arrival);
@@ -272,7 +271,7 @@ impl Path {
         if count == 1 || arrival + gap > until {
             return None;
         }
-        let in_flight = P::ring(under_way).packets.front()?;
+        let in_flight = P::ring(&mut under_way.rings).packets.front()?;
         let in_time = |count: u32| arrival + gap.times(u64::from(count - 1)) <= until;
         let count = if in_time(count) { count } else { (until.since(arrival).as_ps() / gap.as_ps()) as u32 + 1 };
         Some(Train { first: in_flight.common, step: in_flight.step, count, at: arrival, gap })
@@ -284,7 +283,7 @@ impl Path {
     /// If nothing is under way.
     #[inline(always)]
     pub(super) fn peek_plain<P: OnLink>(&mut self, link: usize) -> Option<(P::Common, Time)> {
-        let ring = P::ring(&mut self.legs[link].under_way);
+        let ring = P::ring(&mut self.legs[link].under_way.rings);
         let in_flight = ring.packets.front().expect("the link has a head");
         if in_flight.has_beside { None } else { Some((in_flight.common, in_flight.sent)) }
     }
@@ -403,7 +402,7 @@ impl Path {
         }
         let order = under_way.order.push_slot();
         *order = Order { arrival, gap: Time::ZERO, flow, count: 1, kind: P::KIND };
-        let ring = P::ring(under_way);
+        let ring = P::ring(&mut under_way.rings);
         let slot = ring.packets.push_slot();
         slot.sent = sent;
         packet.write(&mut slot.common);
@@ -433,7 +432,7 @@ impl Path {
         let of_its_kind = (0..at).filter(|&at| is_of_kind(at)).count();
         under_way.order.insert(at, Order { arrival, gap: Time::ZERO, flow, count: 1, kind: P::KIND });
         self.heads[link] = under_way.order.front().map_or(Time::NEVER, |head| head.arrival);
-        let ring = P::ring(under_way);
+        let ring = P::ring(&mut under_way.rings);
         if in_flight.has_beside {
             let has_beside = |at| ring.packets.get(at).is_some_and(|packet| packet.has_beside);
             let before = (0..of_its_kind).filter(|&at| has_beside(at)).count();

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use farlink_core::channel::Prepared;
 use farlink_core::link::setting::{PreparedDelay, PreparedRate};
 use farlink_core::link::{Link, QueueLimit};
-use farlink_core::protocol::tcp::TcpConfig;
-use farlink_core::protocol::udp::UdpConfig;
+use farlink_core::protocol::TransportConfig;
 use farlink_core::{Rng, Time};
 
 use super::flow::Source;
@@ -58,7 +57,7 @@ pub struct FlowSetup {
     /// The transport's name.
     pub transport_name: String,
     /// The transport.
-    pub transport: TransportSetup,
+    pub transport: TransportConfig,
     /// How many.
     pub count: u64,
     /// When they start.
@@ -67,15 +66,6 @@ pub struct FlowSetup {
     pub start_spread: Time,
     /// What they carry.
     pub traffic: TrafficSetup,
-}
-
-/// A transport, configured.
-#[derive(Clone, Debug)]
-pub enum TransportSetup {
-    /// TCP.
-    Tcp(TcpConfig),
-    /// UDP.
-    Udp(UdpConfig),
 }
 
 /// What a flow carries.

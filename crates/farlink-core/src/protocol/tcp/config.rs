@@ -4,11 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::correction::Correction;
-use crate::protocol::LARGEST_PACKET;
+use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
+use crate::protocol::{LARGEST_PACKET, Pairs};
 use crate::scenario::ScenarioError;
 use crate::units::{Count, PositiveSeconds};
 
+use super::connection::Connection;
 use super::variant::Variant;
 
 /// Bytes that all options of a segment may take (RFC 9293, section 3.1: the data offset has four bits).
@@ -107,6 +109,18 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
             }
         }
         self.rto.check().map_err(|error| error.within("rto"))
+    }
+
+    fn correction(&self) -> Option<Correction> {
+        self.correction
+    }
+}
+
+impl<D: Payload> Pairs<D> for TcpConfig {
+    type End = Connection<D>;
+
+    fn pair(&self, seed: u64) -> (Connection<D>, Connection<D>) {
+        Connection::pair(self, seed)
     }
 }
 
