@@ -10,6 +10,7 @@ use crate::protocol::{LARGEST_PACKET, Pairs};
 use crate::scenario::ScenarioError;
 use crate::units::{Count, PositiveSeconds};
 
+use super::congestion::CongestionControl;
 use super::connection::Connection;
 use super::variant::Variant;
 
@@ -27,6 +28,8 @@ const MAX_WINDOW_BYTES: u64 = 0xffff << 14;
 pub struct TcpConfig {
     /// How it reacts to loss.
     pub variant: Variant,
+    /// How the window grows and shrinks.
+    pub congestion_control: CongestionControl,
     /// Payload of a full segment.
     pub segment_bytes: Count,
     /// TCP and IP headers of a data segment on the wire.
@@ -59,6 +62,9 @@ pub struct TcpConfig {
     pub recover_guard: bool,
     /// Slow start again after the connection was idle for longer than the RTO (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
+    /// Spread what may be sent over the round trip, at the rate of the congestion control or, if it has none, of the window
+    /// (twice that in slow start, 1.2 times it afterwards, as Linux does); without, a window's worth may go out at once.
+    pub pacing: bool,
     /// A code around each segment that mends wrong bits; none unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correction: Option<Correction>,
@@ -71,6 +77,7 @@ impl Default for TcpConfig {
         let count = |n: u32| Count::new(f64::from(n)).expect("a constant within its range");
         TcpConfig {
             variant: Variant::Sack,
+            congestion_control: CongestionControl::Reno,
             segment_bytes: count(1460),
             header_bytes: count(40),
             ack_bytes: None,
@@ -87,6 +94,7 @@ impl Default for TcpConfig {
             timestamps: false,
             recover_guard: true,
             restart_after_idle: true,
+            pacing: false,
             correction: None,
             rto: RtoConfig::default(),
         }

@@ -5,14 +5,16 @@ use crate::event::Event;
 use crate::payload::Payload;
 use crate::protocol::parts::chunks::Chunks;
 use crate::protocol::parts::events::EventSet;
+use crate::protocol::parts::pacer::Pacer;
 use crate::protocol::parts::rto::RetransmissionTimer;
 use crate::time::Time;
 
 use super::config::TcpConfig;
+use super::congestion::{Congestion, Control};
 use super::reassembly::Receiver;
 use super::segment::{Flags, PlainSegment, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
 use super::variant::{Reaction, Running};
-use super::window::{Phase, Span, Window};
+use super::window::{Phase, RoundTrips, Span, Window};
 
 /// States that matter to the driver (RFC 9293, section 3.3.2, with the closing states told apart by what was sent and
 /// received).
@@ -31,6 +33,11 @@ pub struct Connection<D> {
     pub(super) window: Window,
     pub(super) timer: RetransmissionTimer,
     pub(super) running: Running,
+    pub(super) control: Congestion,
+    pub(super) pacer: Pacer,
+    /// Something may be due once the pacer lets it go.
+    pub(super) is_held_back: bool,
+    pub(super) paces: bool,
     pub(super) rx: Receiver<D>,
     pub(super) state: State,
     /// A segment that was sent once and is being timed: (offset behind it, when it was sent).
@@ -102,10 +109,15 @@ impl<D: Payload> Connection<D> {
         rx.stream.next = first;
         rx.last_ack_sent = first;
         let (data_header_bytes, ack_header_bytes) = config.overhead_bytes();
+        let control = Congestion::new(config);
         Connection {
-            window: Window::new(config, first, offered),
+            window: Window::new(config, first, offered, control.wants_samples()),
             timer: RetransmissionTimer::new(&config.rto),
             running: Running::new(config.variant),
+            control,
+            pacer: Pacer::default(),
+            is_held_back: false,
+            paces: config.pacing,
             rx,
             state: if config.handshake { State::Listen } else { State::Established },
             timed: None,
@@ -169,6 +181,7 @@ impl<D: Payload> Connection<D> {
             self.window.peer_end = self.window.peer_end.max(peer_end);
             return;
         }
+        self.window.now = now;
         let has_new_sack = self.sizes.uses_sack && heard.sack.is_some_and(|sack| self.note_sack(sack));
         let is_window_unchanged = peer_end <= self.window.peer_end;
         self.window.peer_end = self.window.peer_end.max(peer_end);
@@ -181,7 +194,7 @@ impl<D: Payload> Connection<D> {
             && !self.window.is_probing
             && !heard.flags.has(Flags::FIN)
         {
-            self.running.on_duplicate(&mut self.window, has_new_sack);
+            self.running.on_duplicate(&mut self.window, &mut self.control, has_new_sack);
             if self.window.retransmit_first || self.window.nxt == self.window.una {
                 //= https://www.rfc-editor.org/rfc/rfc6298#section-3
                 //# RTT samples MUST NOT be made using segments that were retransmitted
@@ -189,7 +202,37 @@ impl<D: Payload> Connection<D> {
                 self.timer.restart(now);
             }
         }
+        if self.window.records.is_kept() || self.paces {
+            self.learn(now);
+        }
         self.window.update(self.written_end);
+    }
+
+    /// What an acknowledgement says about the path, and the pace that follows from it.
+    #[inline(never)]
+    fn learn(&mut self, now: Time) {
+        if self.window.records.is_kept() {
+            let sample = self.window.records.take_sample(now);
+            if let Some(rtt) = sample.rtt.filter(|_| !self.sizes.has_timestamps) {
+                self.note_round_trip(now, rtt);
+            }
+            self.control.on_sample(&mut self.window, &sample);
+        }
+        if self.paces {
+            let rate = self.control.pacing_rate(&self.window).unwrap_or_else(|| self.window.pacing_rate());
+            self.pacer.set_bytes_per_s(rate);
+        }
+    }
+
+    /// A round-trip time was measured.
+    #[inline(always)]
+    fn note_round_trip(&mut self, now: Time, round_trip: Time) {
+        self.timer.sample(now, round_trip);
+        self.window.rtt = RoundTrips {
+            latest: Some(round_trip),
+            smoothed: self.timer.smoothed().unwrap_or(round_trip),
+            least: self.window.rtt.least.min(round_trip),
+        };
     }
 
     /// Takes note of selective acknowledgements; `true` if they report something new.
@@ -199,7 +242,7 @@ impl<D: Payload> Connection<D> {
         for block in sack.as_slice() {
             let left = Self::unwrap(block.left, self.initial_seq, self.window.una);
             let right = Self::unwrap(block.right, self.initial_seq, self.window.una);
-            has_new |= self.running.on_sack_block(&self.window, left, right);
+            has_new |= self.running.on_sack_block(&mut self.window, left, right);
         }
         has_new
     }
@@ -211,14 +254,14 @@ impl<D: Payload> Connection<D> {
         self.timeouts_in_a_row = 0;
         if let Some(echo) = echo.filter(|_| self.sizes.has_timestamps) {
             let elapsed_ms = timestamp(now).wrapping_sub(echo);
-            self.timer.sample(now, Time::from_millis(u64::from(elapsed_ms)));
+            self.note_round_trip(now, Time::from_millis(u64::from(elapsed_ms)));
         } else {
             self.time_round_trip(now, ack);
         }
         let data_acked = ack.min(self.written_end).saturating_sub(self.buffer_start);
         self.buffer.advance(data_acked as usize);
         self.buffer_start += data_acked;
-        self.running.on_acknowledged(&mut self.window, acked);
+        self.running.on_acknowledged(&mut self.window, &mut self.control, acked);
         if !std::mem::take(&mut self.window.keeps_timer) {
             self.timer.on_acknowledged(now, self.window.una == self.window.max);
         }
@@ -236,7 +279,7 @@ impl<D: Payload> Connection<D> {
         if let Some((end, sent)) = self.timed
             && ack >= end
         {
-            self.timer.sample(now, now.since(sent));
+            self.note_round_trip(now, now.since(sent));
             self.timed = None;
         }
     }
@@ -358,6 +401,14 @@ impl<D: Payload> Connection<D> {
         }
     }
 
+    /// Whether the pacer holds back what may be due.
+    #[inline(always)]
+    pub(super) fn is_holding_back(&mut self, now: Time) -> bool {
+        self.is_held_back =
+            self.pacer.is_holding(now) && (self.window.needs_look || self.window.next_clear().is_some());
+        self.is_held_back
+    }
+
     /// Everything that is not the usual: retransmissions, recovery, SYN and FIN, the last segment, a shut window.
     #[inline(never)]
     pub(super) fn look_closely(&mut self, now: Time) -> Option<Span> {
@@ -464,9 +515,13 @@ impl<D: Payload> Connection<D> {
         let end = span.start + u64::from(span.len);
         if span.start < self.window.max {
             self.timed = None; // Karn's algorithm: sent again, not to be timed
-        } else if self.timed.is_none() && !self.sizes.has_timestamps {
+        } else if self.timed.is_none() && !self.sizes.has_timestamps && !self.window.records.is_kept() {
             self.timed = Some((end, now));
         }
+        if self.window.records.is_kept() {
+            self.window.records.on_sent(now, span);
+        }
+        self.pacer.on_sent(now, span.len + u32::from(self.sizes.data_header_bytes));
         self.running.on_sent(&mut self.window, span);
         self.timer.on_sent(now);
         self.last_sent = now;
@@ -588,7 +643,7 @@ impl<D: Payload> Endpoint for Connection<D> {
         }
         self.timeouts += 1;
         self.timed = None;
-        self.window.on_timeout(self.timeouts_in_a_row == 0);
+        self.window.on_timeout(&mut self.control, self.timeouts_in_a_row == 0);
         self.timeouts_in_a_row += 1;
         self.running.on_timeout(&mut self.window);
         self.window.update(self.written_end);
@@ -599,9 +654,12 @@ impl<D: Payload> Endpoint for Connection<D> {
         if self.window.una == self.window.max {
             self.restart_if_idle(now);
         }
-        let mut span = self.window.next_clear();
-        if span.is_none() && self.window.needs_look {
-            span = self.look_closely(now);
+        let mut span = None;
+        if !self.is_holding_back(now) {
+            span = self.window.next_clear();
+            if span.is_none() && self.window.needs_look {
+                span = self.look_closely(now);
+            }
         }
         let segment = match span {
             Some(span) => self.send_span(now, span),
@@ -622,7 +680,10 @@ impl<D: Payload> Endpoint for Connection<D> {
 
     #[inline(always)]
     fn poll_timeout(&self) -> Option<Time> {
-        let next = self.timer.deadline.min(self.rx.ack_deadline);
+        let mut next = self.timer.deadline.min(self.rx.ack_deadline);
+        if self.is_held_back {
+            next = next.min(self.pacer.next());
+        }
         (next != Time::NEVER).then_some(next)
     }
 

@@ -53,6 +53,10 @@ impl Connection<Virtual> {
                     Plain::Ask => return n + 1,
                 }
             }
+            // What was set to happen before the next packet arrives must not come after it.
+            if self.is_held_back && self.pacer.next() < train.time(n + 1) {
+                return n + 1;
+            }
         }
         train.count
     }
@@ -102,7 +106,9 @@ impl Connection<Virtual> {
             && train.step > 0
             && ack < limit
             && !self.rx.ack_now
-            && self.rx.ack_deadline == Time::NEVER;
+            && self.rx.ack_deadline == Time::NEVER
+            && !self.window.records.is_kept()
+            && !self.paces;
         if !is_usual {
             return self.walk(train, sent);
         }
@@ -115,9 +121,10 @@ impl Connection<Virtual> {
             now = train.time(count);
             self.window.peer_end = self.window.peer_end.max(ack + offered);
             let acked = ack - self.window.una;
+            self.window.now = now;
             self.window.advance(ack);
             self.time_round_trip(now, ack);
-            self.running.on_acknowledged(&mut self.window, acked);
+            self.running.on_acknowledged(&mut self.window, &mut self.control, acked);
             self.window.update(self.written_end);
             let nxt = self.window.nxt;
             let released = self.window.release(solid_end);
@@ -181,8 +188,9 @@ impl Express for Connection<Virtual> {
         if self.window.una == self.window.max {
             self.restart_if_idle(now);
         }
-        let mut span = self.window.next_clear();
-        if span.is_none() && self.window.needs_look {
+        let is_held_back = self.is_holding_back(now);
+        let mut span = if is_held_back { None } else { self.window.next_clear() };
+        if span.is_none() && self.window.needs_look && !is_held_back {
             // Neither SYN nor FIN is among what may be sent.
             let is_data =
                 self.state == State::Established && self.window.end == self.written_end && self.window.una > 0;

@@ -1,14 +1,17 @@
 //! The Transmission Control Protocol (RFC 9293) as a sans-IO state machine.
 
 mod config;
+pub mod congestion;
 mod connection;
 mod express;
+mod flight;
 mod reassembly;
 mod segment;
 pub mod variant;
 mod window;
 
 pub use config::TcpConfig;
+pub use congestion::CongestionControl;
 pub use connection::Connection;
 pub use segment::{Flags, PlainSegment, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
 pub use variant::Variant;

@@ -1,6 +1,10 @@
 //! What every TCP version shares: the send window, the congestion window and which segment may go next.
 
+use crate::time::Time;
+
 use super::config::TcpConfig;
+use super::congestion::{Congestion, Control};
+use super::flight::Flight;
 
 /// Where the sender stands with respect to loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +15,23 @@ pub(super) enum Phase {
     Recovery,
     /// After a retransmission timeout, until everything sent before it is acknowledged.
     Loss,
+}
+
+/// Round-trip times measured so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoundTrips {
+    /// The latest; none before the first.
+    pub(super) latest: Option<Time>,
+    /// Smoothed, as the retransmission timer has it; zero before the first.
+    pub(super) smoothed: Time,
+    /// The least; never before the first.
+    pub(super) least: Time,
+}
+
+impl Default for RoundTrips {
+    fn default() -> Self {
+        RoundTrips { latest: None, smoothed: Time::ZERO, least: Time::NEVER }
+    }
 }
 
 /// A stretch of the stream to put into one segment.
@@ -64,6 +85,10 @@ pub(super) struct Window {
     pub(super) is_limited_transmit: bool,
     pub(super) has_recover_guard: bool,
     pub(super) fast_retransmits: u64,
+    /// When the acknowledgement at hand arrived.
+    pub(super) now: Time,
+    pub(super) rtt: RoundTrips,
+    pub(super) records: Flight,
     /// Full segments of new data may be sent up to here without another look at anything; 0 if a look is needed.
     clear_until: u64,
     /// Something other than full segments of new data may be due.
@@ -72,12 +97,12 @@ pub(super) struct Window {
 
 /// The smaller of two numbers: one instruction, as `f64::min` with its care for NaN is not.
 #[inline(always)]
-fn least(one: f64, other: f64) -> f64 {
+pub(super) fn least(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
 }
 
 impl Window {
-    pub(super) fn new(config: &TcpConfig, start: u64, peer_window: u64) -> Self {
+    pub(super) fn new(config: &TcpConfig, start: u64, peer_window: u64, keeps_flight: bool) -> Self {
         let mss = u32::try_from(config.segment_bytes.whole()).unwrap_or(u32::MAX);
         let bytes = |segments: u64| segments as f64 * f64::from(mss);
         let cwnd_cap = bytes(config.largest_window());
@@ -107,6 +132,9 @@ impl Window {
             is_limited_transmit: config.limited_transmit,
             has_recover_guard: config.recover_guard,
             fast_retransmits: 0,
+            now: Time::ZERO,
+            rtt: RoundTrips::default(),
+            records: Flight::new(keeps_flight),
             clear_until: 0,
             needs_look: true,
         }
@@ -156,6 +184,14 @@ impl Window {
         }
         self.max = self.max.max(self.nxt);
         count
+    }
+
+    /// The rate that spreads the window over a round trip, bytes per second; infinite before one was measured.
+    pub(super) fn pacing_rate(&self) -> f64 {
+        // `sysctl_tcp_pacing_ss_ratio` and `sysctl_tcp_pacing_ca_ratio` of Linux (net/ipv4/tcp_input.c,
+        // tcp_update_pacing_rate): fast enough to fill a window that grows.
+        let ratio = if self.cwnd < self.ssthresh / 2.0 { 2.0 } else { 1.2 };
+        ratio * self.cwnd / self.rtt.smoothed.as_secs_f64()
     }
 
     #[inline]
@@ -214,32 +250,11 @@ impl Window {
         }
     }
 
-    /// Grows the congestion window for one acknowledgement of new data.
+    /// Whether an acknowledgement of new data may make the congestion window larger.
     #[inline]
-    pub(super) fn grow(&mut self, acked: u64) {
+    pub(super) fn may_grow(&self) -> bool {
         // Only a window that was used is known to be safe (RFC 7661 argues why).
-        if !self.is_cwnd_limited || self.cwnd >= self.cwnd_cap {
-            return;
-        }
-        let mss = self.mss_f64();
-        let increase = if self.cwnd < self.ssthresh {
-            //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
-            //# cwnd += min (N, SMSS)
-            // No further than the threshold: what lies beyond it belongs to congestion avoidance.
-            least(least(mss, acked as f64), self.ssthresh - self.cwnd)
-        } else {
-            //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
-            //# cwnd += SMSS*SMSS/cwnd
-            mss * mss / self.cwnd
-        };
-        self.cwnd = least(self.cwnd + increase, self.cwnd_cap);
-    }
-
-    /// Half of a flight, at least two segments.
-    fn half(&self, flight: u64) -> f64 {
-        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
-        //# ssthresh = max (FlightSize / 2, 2*SMSS)
-        (flight as f64 / 2.0).max(2.0 * self.mss_f64())
+        self.is_cwnd_limited && self.cwnd < self.cwnd_cap
     }
 
     /// Whether duplicate acknowledgements may still be echoes of the loss that was reacted to already.
@@ -270,18 +285,19 @@ impl Window {
     }
 
     /// Enters fast recovery or the like: remembers where the loss was found.
-    pub(super) fn begin_reaction(&mut self) {
+    pub(super) fn begin_reaction(&mut self, control: &mut Congestion) {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-3.2
         //# As specified in [RFC3042], the additional data sent in limited transmit MUST NOT be included in this
         //# calculation.
-        self.ssthresh = self.half(self.flight().min(self.flight_before_dup_acks));
+        let flight = self.flight().min(self.flight_before_dup_acks);
+        self.ssthresh = control.on_loss(self, flight);
         self.recover = self.max;
         self.extra = 0;
         self.fast_retransmits += 1;
     }
 
     /// What every version does on a retransmission timeout.
-    pub(super) fn on_timeout(&mut self, is_first_of_segment: bool) {
+    pub(super) fn on_timeout(&mut self, control: &mut Congestion, is_first_of_segment: bool) {
         if self.una == 0 {
             //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
             //# the initial window used by a sender after a correctly transmitted SYN MUST be one segment
@@ -293,11 +309,9 @@ impl Window {
         //# when a TCP sender detects segment loss using the retransmission timer and the given segment has already
         //# been retransmitted [...] the value of ssthresh is held constant.
         if is_first_of_segment {
-            self.ssthresh = self.half(self.flight());
+            self.ssthresh = control.on_timeout(self, self.flight());
         }
-        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
-        //# upon a timeout [...] cwnd MUST be set to no more than the loss window, LW, which equals 1 full-sized segment
-        self.cwnd = self.mss_f64();
+        self.cwnd = control.loss_window(self);
         self.phase = Phase::Loss;
         self.recover = self.max;
         self.dup_acks = 0;
@@ -306,11 +320,21 @@ impl Window {
         self.nxt = self.una;
     }
 
+    /// The receiver has reported `left..right` for the first time.
+    pub(super) fn on_reported(&mut self, left: u64, right: u64) {
+        if self.records.is_kept() {
+            self.records.on_sacked(self.now, left, right);
+        }
+    }
+
     /// An acknowledgement moved `una`: keeps the pointers in order and ends the loss phase when it is over.
     #[inline]
     pub(super) fn advance(&mut self, una: u64) {
         self.una = una;
         self.nxt = self.nxt.max(una);
+        if self.records.is_kept() {
+            self.records.on_acknowledged(self.now, una);
+        }
         self.is_probing = false;
         self.extra = 0;
         if self.phase == Phase::Loss && una >= self.recover {

@@ -9,18 +9,19 @@ mod tahoe;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::congestion::Congestion;
 use super::window::{Span, Window};
 
 /// How a TCP version reacts to acknowledgements and loss. The window's pointers are already up to date when it is asked.
 pub(super) trait Reaction {
     /// An acknowledgement of `acked` new bytes.
-    fn on_acknowledged(&mut self, window: &mut Window, acked: u64);
+    fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64);
 
     /// A duplicate acknowledgement; `has_new_sack` if it reported something new.
-    fn on_duplicate(&mut self, window: &mut Window, has_new_sack: bool);
+    fn on_duplicate(&mut self, window: &mut Window, control: &mut Congestion, has_new_sack: bool);
 
     /// A block of the SACK option, as offsets; `true` if it reported something new.
-    fn on_sack_block(&mut self, _window: &Window, _left: u64, _right: u64) -> bool {
+    fn on_sack_block(&mut self, _window: &mut Window, _left: u64, _right: u64) -> bool {
         false
     }
 
@@ -78,15 +79,15 @@ macro_rules! variants {
 
         impl Reaction for Running {
             #[inline(always)]
-            fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
-                match self { $(Running::$variant(state) => state.on_acknowledged(window, acked),)+ }
+            fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
+                match self { $(Running::$variant(state) => state.on_acknowledged(window, control, acked),)+ }
             }
             #[inline]
-            fn on_duplicate(&mut self, window: &mut Window, has_new_sack: bool) {
-                match self { $(Running::$variant(state) => state.on_duplicate(window, has_new_sack),)+ }
+            fn on_duplicate(&mut self, window: &mut Window, control: &mut Congestion, has_new_sack: bool) {
+                match self { $(Running::$variant(state) => state.on_duplicate(window, control, has_new_sack),)+ }
             }
             #[inline]
-            fn on_sack_block(&mut self, window: &Window, left: u64, right: u64) -> bool {
+            fn on_sack_block(&mut self, window: &mut Window, left: u64, right: u64) -> bool {
                 match self { $(Running::$variant(state) => state.on_sack_block(window, left, right),)+ }
             }
             fn on_timeout(&mut self, window: &mut Window) {

@@ -2,6 +2,7 @@
 
 use super::Reaction;
 use super::reno::{enter_fast_recovery, inflate};
+use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::window::{Phase, Window};
 
 /// Repairs one loss per round trip.
@@ -13,14 +14,14 @@ pub(in crate::protocol::tcp) struct NewReno {
 
 impl Reaction for NewReno {
     #[inline]
-    fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
+    fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
         window.dup_acks = 0;
         if window.phase != Phase::Recovery {
-            window.grow(acked);
+            control.on_acknowledged(window, acked);
         } else if window.una >= window.recover {
             //= https://www.rfc-editor.org/rfc/rfc6582#section-3.2
             //# If this ACK acknowledges all of the data up to and including recover [...] Set cwnd to [...] ssthresh
-            window.cwnd = window.ssthresh.min(window.cwnd_cap);
+            control.end_recovery(window);
             window.phase = Phase::Open;
         } else {
             //= https://www.rfc-editor.org/rfc/rfc6582#section-3.2
@@ -31,12 +32,12 @@ impl Reaction for NewReno {
         }
     }
 
-    fn on_duplicate(&mut self, window: &mut Window, _has_new_sack: bool) {
+    fn on_duplicate(&mut self, window: &mut Window, control: &mut Congestion, _has_new_sack: bool) {
         if window.phase == Phase::Recovery {
             inflate(window);
         } else if window.is_loss_found() {
             self.had_partial = false;
-            enter_fast_recovery(window);
+            enter_fast_recovery(window, control);
         }
     }
 }

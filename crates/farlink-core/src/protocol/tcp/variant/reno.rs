@@ -1,6 +1,7 @@
 //! Reno: fast recovery that ends with the first acknowledgement of new data (RFC 5681, section 3.2).
 
 use super::Reaction;
+use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::window::{Phase, Window};
 
 /// Repairs one loss per window well; several usually end in a timeout.
@@ -9,35 +10,36 @@ pub(in crate::protocol::tcp) struct Reno;
 
 impl Reaction for Reno {
     #[inline]
-    fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
+    fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
         window.dup_acks = 0;
         if window.phase == Phase::Recovery {
             //= https://www.rfc-editor.org/rfc/rfc5681#section-3.2
             //# When the next ACK arrives that acknowledges previously unacknowledged data, a TCP MUST set cwnd to
             //# ssthresh
-            window.cwnd = window.ssthresh.min(window.cwnd_cap);
+            control.end_recovery(window);
             window.phase = Phase::Open;
         } else {
-            window.grow(acked);
+            control.on_acknowledged(window, acked);
         }
     }
 
-    fn on_duplicate(&mut self, window: &mut Window, _has_new_sack: bool) {
+    fn on_duplicate(&mut self, window: &mut Window, control: &mut Congestion, _has_new_sack: bool) {
         if window.phase == Phase::Recovery {
             inflate(window);
         } else if window.is_loss_found() {
-            enter_fast_recovery(window);
+            enter_fast_recovery(window, control);
         }
     }
 }
 
 /// Fast retransmit (also NewReno's).
-pub(super) fn enter_fast_recovery(window: &mut Window) {
-    window.begin_reaction();
+pub(super) fn enter_fast_recovery(window: &mut Window, control: &mut Congestion) {
+    window.begin_reaction(control);
     window.phase = Phase::Recovery;
     //= https://www.rfc-editor.org/rfc/rfc5681#section-3.2
     //# The lost segment starting at SND.UNA MUST be retransmitted and cwnd set to ssthresh plus 3*SMSS.
-    window.cwnd = window.ssthresh + f64::from(window.dup_ack_threshold) * window.mss_f64();
+    control.begin_recovery(window);
+    window.cwnd += f64::from(window.dup_ack_threshold) * window.mss_f64();
     window.retransmit_first = true;
 }
 

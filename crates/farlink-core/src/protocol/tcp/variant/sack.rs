@@ -2,6 +2,7 @@
 
 use super::Reaction;
 use super::scoreboard::Scoreboard;
+use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::window::{Phase, Span, Window};
 
 /// Repairs any number of losses in about one round trip.
@@ -18,22 +19,23 @@ pub(in crate::protocol::tcp) struct Sack {
 
 impl Reaction for Sack {
     #[inline]
-    fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
+    fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
         window.dup_acks = 0;
         if !self.board.is_empty() {
             self.board.advance(window.una);
         }
         if window.phase != Phase::Recovery {
-            window.grow(acked);
+            control.on_acknowledged(window, acked);
         } else if window.una >= window.recover {
             //= https://www.rfc-editor.org/rfc/rfc6675#section-5
             //# An incoming cumulative ACK for a sequence number greater than RecoveryPoint signals the end of loss
             //# recovery
             window.phase = Phase::Open;
+            control.end_recovery(window);
         }
     }
 
-    fn on_duplicate(&mut self, window: &mut Window, has_new_sack: bool) {
+    fn on_duplicate(&mut self, window: &mut Window, control: &mut Congestion, has_new_sack: bool) {
         //= https://www.rfc-editor.org/rfc/rfc6675#section-2
         //# a segment that arrives carrying a SACK option is considered a duplicate acknowledgment if it [...] identifies
         //# previously unacknowledged and un-SACKed octets
@@ -50,18 +52,18 @@ impl Reaction for Sack {
         //# greater than or equal to the new value of RecoveryPoint.
         let is_guarded = window.has_recover_guard && window.una < window.recover;
         if (is_enough || is_lost) && !is_guarded && window.phase == Phase::Open {
-            window.begin_reaction();
+            window.begin_reaction(control);
             window.phase = Phase::Recovery;
-            window.cwnd = window.ssthresh;
+            control.begin_recovery(window);
             window.retransmit_first = true;
             self.high_rxt = window.una;
             self.is_rescue_spent = false;
         }
     }
 
-    fn on_sack_block(&mut self, window: &Window, left: u64, right: u64) -> bool {
+    fn on_sack_block(&mut self, window: &mut Window, left: u64, right: u64) -> bool {
         let is_plausible = left >= window.una && right <= window.max;
-        is_plausible && self.board.add(left, right)
+        is_plausible && self.board.add(left, right, |left, right| window.on_reported(left, right))
     }
 
     fn on_timeout(&mut self, _window: &mut Window) {

@@ -17,8 +17,8 @@ impl Scoreboard {
         self.bytes = 0;
     }
 
-    /// Adds a block; `true` if it holds anything new.
-    pub(super) fn add(&mut self, left: u64, right: u64) -> bool {
+    /// Adds a block and tells the parts of it that are new; `true` if there are any.
+    pub(super) fn add(&mut self, left: u64, right: u64, mut tell: impl FnMut(u64, u64)) -> bool {
         if left >= right {
             return false;
         }
@@ -28,7 +28,18 @@ impl Scoreboard {
         if first == last {
             self.ranges.insert(first, (left, right));
             self.bytes += right - left;
+            tell(left, right);
             return true;
+        }
+        let mut from = left;
+        for &(start, end) in &self.ranges[first..last] {
+            if from < start {
+                tell(from, start);
+            }
+            from = from.max(end);
+        }
+        if from < right {
+            tell(from, right);
         }
         let merged = (left.min(self.ranges[first].0), right.max(self.ranges[last - 1].1));
         let known: u64 = self.ranges[first..last].iter().map(|range| range.1 - range.0).sum();
@@ -99,17 +110,18 @@ mod tests {
 
     #[test]
     fn three_ranges_or_enough_bytes_above_mean_lost() {
+        let nobody = |_, _| {};
         let mut board = Scoreboard::default();
-        board.add(200, 300);
-        board.add(400, 500);
+        board.add(200, 300, nobody);
+        board.add(400, 500, nobody);
         assert_eq!(board.lost_below(3, 100), 0);
-        board.add(600, 700);
+        board.add(600, 700, nobody);
         assert_eq!(board.lost_below(3, 100), 200);
 
         board.clear();
-        board.add(200, 400);
+        board.add(200, 400, nobody);
         assert_eq!(board.lost_below(3, 100), 0, "two segments are not more than two");
-        board.add(400, 500);
+        board.add(400, 500, nobody);
         assert_eq!(board.lost_below(3, 100), 200);
     }
 
@@ -122,8 +134,10 @@ mod tests {
             let mut board = Scoreboard::default();
             let mut set = std::collections::BTreeSet::new();
             for (left, len) in blocks {
-                let grew = (left..left + len).map(|i| set.insert(i)).fold(false, |any, new| any | new);
-                prop_assert_eq!(board.add(left, left + len), grew);
+                let new: Vec<u64> = (left..left + len).filter(|&i| set.insert(i)).collect();
+                let mut told = Vec::new();
+                prop_assert_eq!(board.add(left, left + len, |left, right| told.extend(left..right)), !new.is_empty());
+                prop_assert_eq!(told, new);
             }
             board.advance(una);
             set.retain(|&i| i >= una);

@@ -1,6 +1,7 @@
 //! Tahoe: fast retransmit, then slow start from one segment (Jacobson 1988; Fall and Floyd 1996, section 2).
 
 use super::Reaction;
+use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::window::Window;
 
 /// Every loss looks like a timeout, only sooner.
@@ -9,15 +10,15 @@ pub(in crate::protocol::tcp) struct Tahoe;
 
 impl Reaction for Tahoe {
     #[inline]
-    fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
+    fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
         window.dup_acks = 0;
-        window.grow(acked);
+        control.on_acknowledged(window, acked);
     }
 
-    fn on_duplicate(&mut self, window: &mut Window, _has_new_sack: bool) {
+    fn on_duplicate(&mut self, window: &mut Window, control: &mut Congestion, _has_new_sack: bool) {
         if window.is_loss_found() {
-            window.begin_reaction();
-            window.cwnd = window.mss_f64();
+            window.begin_reaction(control);
+            window.cwnd = control.loss_window(window);
             window.nxt = window.una;
         }
     }

@@ -1,0 +1,133 @@
+//! Congestion control: how the window grows, and what is left of it after a loss. One file, one line each.
+//!
+//! A congestion control knows nothing of sequence numbers: which segments were lost and are sent again is the business of
+//! the [`variant`](super::variant), which asks it how large the window is to be.
+
+mod none;
+mod reno;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::config::TcpConfig;
+use super::flight::Sample;
+use super::window::Window;
+
+/// Sets [`Window::cwnd`] and [`Window::ssthresh`]. What it may want to know stands in the window: the time
+/// ([`Window::now`]), the round trips measured ([`Window::rtt`]).
+pub(super) trait Control {
+    /// New data was acknowledged and no loss is being repaired: the window may grow.
+    fn on_acknowledged(&mut self, window: &mut Window, acked: u64);
+
+    /// A loss was found while `flight` bytes were under way: the new slow-start threshold, bytes.
+    fn on_loss(&mut self, window: &Window, flight: u64) -> f64;
+
+    /// The retransmission timer expired, for the first time on this segment: the new slow-start threshold, bytes.
+    fn on_timeout(&mut self, window: &Window, flight: u64) -> f64 {
+        self.on_loss(window, flight)
+    }
+
+    /// The window after a retransmission timeout, bytes.
+    fn loss_window(&self, window: &Window) -> f64 {
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
+        //# upon a timeout [...] cwnd MUST be set to no more than the loss window, LW, which equals 1 full-sized segment
+        window.mss_f64()
+    }
+
+    /// Fast recovery begins; the threshold is set.
+    fn begin_recovery(&mut self, window: &mut Window) {
+        window.cwnd = window.ssthresh;
+    }
+
+    /// Fast recovery is over.
+    fn end_recovery(&mut self, window: &mut Window) {
+        window.cwnd = window.ssthresh.min(window.cwnd_cap);
+    }
+
+    /// Whether [`on_sample`](Control::on_sample) is of use: then the connection keeps a record of every segment under way.
+    fn wants_samples(&self) -> bool {
+        false
+    }
+
+    /// What an acknowledgement says about the path, new data or not, in recovery or not; the last thing that is done with
+    /// it.
+    fn on_sample(&mut self, _window: &mut Window, _sample: &Sample) {}
+
+    /// The rate at which to send, bytes per second, if it has an opinion.
+    fn pacing_rate(&self, _window: &Window) -> Option<f64> {
+        None
+    }
+}
+
+/// Declares the congestion controls: the scenario's names and the running state of each.
+macro_rules! congestion_controls {
+    ($($(#[$doc:meta])* $name:ident = $text:literal => $state:path,)+) => {
+        /// How TCP's window grows and shrinks.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        pub enum CongestionControl {
+            $($(#[$doc])* #[serde(rename = $text)] $name,)+
+        }
+
+        impl CongestionControl {
+            /// Every known one.
+            pub const ALL: &'static [CongestionControl] = &[$(CongestionControl::$name),+];
+
+            /// Its name in a scenario.
+            pub const fn name(self) -> &'static str {
+                match self { $(CongestionControl::$name => $text,)+ }
+            }
+        }
+
+        /// The running state of a congestion control.
+        #[derive(Clone, Debug)]
+        pub(super) enum Congestion {
+            $($name($state),)+
+        }
+
+        impl Congestion {
+            pub(super) fn new(config: &TcpConfig) -> Self {
+                match config.congestion_control {
+                    $(CongestionControl::$name => Congestion::$name(<$state>::new(config)),)+
+                }
+            }
+        }
+
+        impl Control for Congestion {
+            #[inline(always)]
+            fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
+                match self { $(Congestion::$name(state) => state.on_acknowledged(window, acked),)+ }
+            }
+            fn on_loss(&mut self, window: &Window, flight: u64) -> f64 {
+                match self { $(Congestion::$name(state) => state.on_loss(window, flight),)+ }
+            }
+            fn on_timeout(&mut self, window: &Window, flight: u64) -> f64 {
+                match self { $(Congestion::$name(state) => state.on_timeout(window, flight),)+ }
+            }
+            fn loss_window(&self, window: &Window) -> f64 {
+                match self { $(Congestion::$name(state) => state.loss_window(window),)+ }
+            }
+            fn begin_recovery(&mut self, window: &mut Window) {
+                match self { $(Congestion::$name(state) => state.begin_recovery(window),)+ }
+            }
+            fn end_recovery(&mut self, window: &mut Window) {
+                match self { $(Congestion::$name(state) => state.end_recovery(window),)+ }
+            }
+            fn wants_samples(&self) -> bool {
+                match self { $(Congestion::$name(state) => state.wants_samples(),)+ }
+            }
+            fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
+                match self { $(Congestion::$name(state) => state.on_sample(window, sample),)+ }
+            }
+            fn pacing_rate(&self, window: &Window) -> Option<f64> {
+                match self { $(Congestion::$name(state) => state.pacing_rate(window),)+ }
+            }
+        }
+    };
+}
+
+congestion_controls! {
+    /// Slow start and congestion avoidance (RFC 5681).
+    Reno = "reno" => reno::Reno,
+    /// None: the window is always the largest (RFC 793 knew no other).
+    None = "none" => none::None,
+}
