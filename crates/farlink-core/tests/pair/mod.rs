@@ -1,6 +1,7 @@
-//! Two connections and the network between them, driven by hand in virtual time: no engine, no link, no channel.
+//! Two endpoints and the network between them, driven by hand in virtual time: no engine, no link, no channel.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub(crate) mod examples;
 pub(crate) mod operations;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -10,10 +11,10 @@ use farlink_core::protocol::parts::rto::RtoConfig;
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{Connection, Segment, TcpConfig};
 use farlink_core::units::{Count, PositiveSeconds, Seconds};
-use farlink_core::{Endpoint, Event, PathId, Rx, Stream, Time};
+use farlink_core::{Damage, Endpoint, Event, Integrity, Packet, PacketCode, PathId, Rx, Stream, Time};
 use proptest::prelude::*;
 
-/// What the network does to one segment.
+/// What the network does to one packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
     Lose,
@@ -21,6 +22,8 @@ pub(crate) enum Fault {
     Delay(u64),
     /// It arrives twice.
     Twice(u64, u64),
+    /// It arrives in time with so many wrong bits in a row from a place that the first number chooses.
+    Damage(u32, u32),
 }
 
 /// Payload that knows which stream it belongs to.
@@ -56,95 +59,162 @@ impl Content for Virtual {
 /// A segment that left a side.
 pub(crate) type Sent = (Time, usize, Segment<Virtual>);
 
-/// What is under way: a segment to a side.
-type Arrival<D> = (usize, Segment<D>);
+/// What is under way: a packet to a side, and in which state.
+type Arrival<P> = (usize, P, Rx);
 
 /// Delay of a network without faults.
 pub(crate) const ONE_WAY: Time = Time::from_millis(20);
 
-pub(crate) struct Pair<D> {
-    pub(crate) ends: [Connection<D>; 2],
+/// Two endpoints, TCP's unless said otherwise.
+pub(crate) struct Pair<D, E: Endpoint = Connection<D>> {
+    pub(crate) ends: [E; 2],
     pub(crate) now: Time,
-    /// Consumed one per segment sent; when they are used up, everything arrives after [`ONE_WAY`].
+    /// Consumed one per packet sent; when they are used up, everything arrives after [`ONE_WAY`].
     pub(crate) faults: VecDeque<Fault>,
-    under_way: BTreeMap<(Time, u64), Arrival<D>>,
+    under_way: BTreeMap<(Time, u64), Arrival<E::Packet>>,
     count: u64,
+    /// The code around each packet.
+    pub(crate) code: PacketCode,
+    /// What each side has yet to write: from where, up to where, in pieces of which size.
+    unwritten: [Option<(usize, usize, usize)>; 2],
+    /// How far each side has come in the other's stream, and how much of that was given up.
     pub(crate) received: [usize; 2],
+    pub(crate) skipped: [usize; 2],
     pub(crate) events: [Vec<Event>; 2],
     /// Applications that do not read for now.
     pub(crate) is_reader_asleep: [bool; 2],
-    pub(crate) log: Vec<Sent>,
+    pub(crate) log: Vec<(Time, usize, E::Packet)>,
     /// Ask for timeouts that are not due, again and again.
     pub(crate) is_impatient: bool,
+    _payload: std::marker::PhantomData<D>,
 }
 
 impl<D: Content> Pair<D> {
     pub(crate) fn new(config: &TcpConfig, seed: u64, faults: &[Fault]) -> Self {
-        let (active, passive) = Connection::pair(config, seed);
+        Pair::of(Connection::pair(config, seed), faults)
+    }
+}
+
+impl<D: Content, E: Stream<D>> Pair<D, E> {
+    pub(crate) fn of((active, passive): (E, E), faults: &[Fault]) -> Self {
         Pair {
             ends: [active, passive],
             now: Time::ZERO,
             faults: faults.iter().copied().collect(),
             under_way: BTreeMap::new(),
             count: 0,
+            code: PacketCode::None,
+            unwritten: [None; 2],
             received: [0; 2],
+            skipped: [0; 2],
             events: [vec![], vec![]],
             is_reader_asleep: [false; 2],
             log: Vec::new(),
             is_impatient: false,
+            _payload: std::marker::PhantomData,
         }
     }
 
-    /// An application writes its whole stream in pieces, and closes.
+    /// An application writes its whole stream in pieces, as far as there is room, and closes.
     pub(crate) fn write_all(&mut self, side: usize, bytes: usize, piece: usize) {
-        let mut at = 0;
-        while at < bytes {
-            let len = piece.min(bytes - at);
-            let mut data = D::of_stream(side, at, len);
-            assert_eq!(self.ends[side].write(self.now, &mut data), len);
-            at += len;
+        self.unwritten[side] = Some((0, bytes, piece));
+        self.write(side);
+    }
+
+    /// Writes what there is room for.
+    fn write(&mut self, side: usize) {
+        let Some((mut at, end, piece)) = self.unwritten[side] else { return };
+        while at < end {
+            let mut data = D::of_stream(side, at, piece.min(end - at));
+            let taken = self.ends[side].write(self.now, &mut data);
+            at += taken;
+            self.unwritten[side] = Some((at, end, piece));
+            if taken == 0 {
+                return; // full
+            }
         }
+        self.unwritten[side] = None;
         self.ends[side].close(self.now);
     }
 
-    pub(crate) fn insert(&mut self, at: Time, to: usize, segment: Segment<D>) {
+    pub(crate) fn insert(&mut self, at: Time, to: usize, packet: E::Packet) {
+        self.insert_as(at, to, packet, Rx::default());
+    }
+
+    fn insert_as(&mut self, at: Time, to: usize, packet: E::Packet, rx: Rx) {
         self.count += 1;
-        self.under_way.insert((at, self.count), (to, segment));
+        self.under_way.insert((at, self.count), (to, packet, rx));
     }
 
     /// Lets a side read, send and tell.
     pub(crate) fn pump(&mut self, side: usize) {
-        if !self.is_reader_asleep[side] {
-            self.read(side);
-        }
-        while let Some(transmit) = self.ends[side].poll_transmit(self.now, PathId::ONLY) {
-            self.send(side, transmit.packet);
-        }
-        while let Some(event) = self.ends[side].poll_event() {
-            self.events[side].push(event);
+        self.read(side);
+        loop {
+            while let Some(transmit) = self.ends[side].poll_transmit(self.now, PathId::ONLY) {
+                self.send(side, transmit.packet);
+            }
+            let mut has_acted = false;
+            while let Some(event) = self.ends[side].poll_event() {
+                self.events[side].push(event);
+                match event {
+                    Event::Skipped(bytes) => {
+                        self.received[side] += bytes as usize;
+                        self.skipped[side] += bytes as usize;
+                        self.read(side);
+                        has_acted = true;
+                    }
+                    Event::Writable => {
+                        has_acted |= self.unwritten[side].is_some();
+                        self.write(side);
+                    }
+                    _ => {}
+                }
+            }
+            if !has_acted {
+                break;
+            }
         }
     }
 
     fn read(&mut self, side: usize) {
+        if self.is_reader_asleep[side] {
+            return;
+        }
         while let Some(data) = self.ends[side].read() {
             assert!(data.is_of_stream(1 - side, self.received[side]), "side {side} read something else than was sent");
             self.received[side] += data.len();
         }
     }
 
-    fn send(&mut self, side: usize, segment: Segment<D>) {
-        self.log.push((self.now, side, without_content(&segment)));
+    fn send(&mut self, side: usize, packet: E::Packet) {
+        self.log.push((self.now, side, packet.clone()));
         assert!(self.log.len() < 200_000, "this does not end");
         let after = |ms| self.now + Time::from_millis(ms);
+        let mut rx = Rx::default();
         let arrivals = match self.faults.pop_front() {
             None => vec![self.now + ONE_WAY],
             Some(Fault::Lose) => vec![],
             Some(Fault::Delay(ms)) => vec![after(ms)],
             Some(Fault::Twice(first, second)) => vec![after(first), after(second)],
+            Some(Fault::Damage(place, count)) => match self.damage(&packet, place, count) {
+                Some(integrity) => {
+                    rx.integrity = integrity;
+                    vec![self.now + ONE_WAY]
+                }
+                None => vec![],
+            },
         };
         for at in arrivals {
-            self.insert(at, 1 - side, segment.clone());
+            self.insert_as(at, 1 - side, packet.clone(), rx);
         }
+    }
+
+    /// What becomes of a packet with so many wrong bits.
+    fn damage(&self, packet: &E::Packet, place: u32, count: u32) -> Option<Integrity> {
+        let all = packet.wire_bytes() * 8;
+        let first = place % all.saturating_sub(count).max(1);
+        let bits: Vec<u32> = (first..all.min(first + count)).collect();
+        packet.inspect(&Damage { bits: &bits, code: self.code })
     }
 
     /// The next thing happens; `false` if there is none, or none before `end`.
@@ -163,17 +233,17 @@ impl<D: Content> Pair<D> {
                 self.ends[side].handle_timeout(early);
             }
         }
-        self.now = next;
+        self.now = self.now.max(next);
         if let Some(key) = arrival.filter(|(at, _)| *at <= timeout) {
-            let (to, segment) = self.under_way.remove(&key).expect("it is the first");
-            self.ends[to].handle_packet(next, &segment, Rx::default());
+            let (to, packet, rx) = self.under_way.remove(&key).expect("it is the first");
+            self.ends[to].handle_packet(self.now, &packet, rx);
             self.pump(to);
         } else {
             let side = usize::from(timeouts[1] < timeouts[0]);
-            self.ends[side].handle_timeout(next);
+            self.ends[side].handle_timeout(self.now);
             if self.is_impatient {
                 self.pump(side);
-                self.ends[side].handle_timeout(next);
+                self.ends[side].handle_timeout(self.now);
             }
             self.pump(side);
         }
@@ -183,7 +253,11 @@ impl<D: Content> Pair<D> {
     pub(crate) fn run_until(&mut self, end: Time) {
         self.pump(0);
         self.pump(1);
-        while self.step(end) {}
+        let mut steps = 0;
+        while self.step(end) {
+            steps += 1;
+            assert!(steps < 2_000_000, "timers without end");
+        }
     }
 
     /// Everything that was asked for has happened, and nothing more will.

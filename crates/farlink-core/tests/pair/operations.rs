@@ -1,16 +1,18 @@
-//! Two connections do what a string of bytes says: shared by a property test and a fuzz target.
+//! Two endpoints do what a string of bytes says: shared by property tests and fuzz targets.
 
-use farlink_core::endpoint::{Endpoint, Stream};
+use farlink_core::endpoint::Stream;
+use farlink_core::protocol::Pairs;
+use farlink_core::protocol::tcp::TcpConfig;
 use farlink_core::protocol::tcp::variant::Variant;
-use farlink_core::protocol::tcp::{Connection, Segment, TcpConfig};
 use farlink_core::units::Count;
-use farlink_core::{PathId, Rx, Time};
+use farlink_core::{Damage, Event, Packet, PacketCode, PathId, Rx, Time};
 
-/// Reads operations until the bytes are used up: write, close, read, send, deliver (any segment under way, once or more),
-/// lose, wait, expire. What is read is always what was written.
+use super::examples::{Example, Guarantee, with_config};
+
+/// Two TCP connections with options that the first bytes choose.
 ///
 /// # Panics
-/// If a connection panics or gives its reader something else than was written.
+/// As [`run`].
 pub(crate) fn operations(bytes: &[u8]) {
     let [options, window, seed, program @ ..] = bytes else { return };
     let count = |n: u8| Count::new(f64::from(n)).expect("a whole number above 0");
@@ -27,10 +29,31 @@ pub(crate) fn operations(bytes: &[u8]) {
         receive_window_segments: Some(count(1 + window / 16)),
         ..TcpConfig::default()
     };
-    let (active, passive) = Connection::<Vec<u8>>::pair(&config, u64::from(*seed).wrapping_mul(0x0101_0101_ff01_0101));
+    let seed = u64::from(*seed).wrapping_mul(0x0101_0101_ff01_0101);
+    run(Pairs::<Vec<u8>>::pair(&config, seed), Guarantee::All, PacketCode::None, program);
+}
+
+/// Two endpoints of the protocol and mode that the first byte chooses.
+///
+/// # Panics
+/// As [`run`].
+pub(crate) fn any_protocol(examples: &[Example], bytes: &[u8]) {
+    let [which, seed, program @ ..] = bytes else { return };
+    let Example { transport, guarantee, .. } = &examples[usize::from(*which) % examples.len()];
+    let code = transport.as_dyn().correction().map(|correction| correction.code()).unwrap_or_default();
+    let seed = u64::from(*seed).wrapping_mul(0x0101_0101_ff01_0101);
+    with_config!(transport, |config| run(Pairs::<Vec<u8>>::pair(config, seed), *guarantee, code, program));
+}
+
+/// Reads operations until the bytes are used up: write, close, read, send, deliver (any packet under way, once or more,
+/// damaged or not), lose, wait, expire. What is read is always what was written.
+///
+/// # Panics
+/// If an endpoint panics or gives its reader something else than was written.
+fn run<E: Stream<Vec<u8>>>((active, passive): (E, E), guarantee: Guarantee, code: PacketCode, program: &[u8]) {
     let mut ends = [active, passive];
     let mut now = Time::ZERO;
-    let mut under_way: Vec<(usize, Segment<Vec<u8>>)> = Vec::new();
+    let mut under_way: Vec<(usize, E::Packet)> = Vec::new();
     let (mut written, mut read) = ([0_usize; 2], [0_usize; 2]);
     for operation in program {
         let side = usize::from(operation & 1);
@@ -47,25 +70,41 @@ pub(crate) fn operations(bytes: &[u8]) {
                 {
                     under_way.push((1 - side, transmit.packet));
                 }
-                while ends[side].poll_event().is_some() {}
+                while let Some(event) = ends[side].poll_event() {
+                    if let Event::Skipped(bytes) = event {
+                        assert!(guarantee == Guarantee::InOrder, "side {side} gave up what it guarantees");
+                        read[side] += bytes as usize;
+                    }
+                }
             }
             3 => {
                 while let Some(data) = ends[side].read() {
-                    let expected = (read[side]..read[side] + data.len()).map(|at| at as u8);
-                    assert!(expected.eq(data.iter().copied()), "side {side} read what was not written");
-                    read[side] += data.len();
+                    if guarantee != Guarantee::Datagrams {
+                        let expected = (read[side]..read[side] + data.len()).map(|at| at as u8);
+                        assert!(expected.eq(data.iter().copied()), "side {side} read what was not written");
+                        read[side] += data.len();
+                    }
                 }
                 assert!(read[side] <= written[1 - side]);
             }
             4 | 5 if !under_way.is_empty() => {
                 let at = argument % under_way.len();
-                let (to, segment) = under_way[at].clone();
+                let (to, packet) = under_way[at].clone();
                 if operation & 2 == 0 {
                     under_way.remove(at); // otherwise it comes again
                 }
-                ends[to].handle_packet(now, &segment, Rx::default());
+                ends[to].handle_packet(now, &packet, Rx::default());
             }
-            6 if !under_way.is_empty() => drop(under_way.remove(argument % under_way.len())),
+            6 if !under_way.is_empty() => {
+                let (to, packet) = under_way.remove(argument % under_way.len());
+                // Lost, but for what survives a wrong bit somewhere.
+                let bit = (argument as u32 * 97 + u32::from(*operation)) % (packet.wire_bytes() * 8).max(1);
+                if argument >= 8
+                    && let Some(integrity) = packet.inspect(&Damage { bits: &[bit], code })
+                {
+                    ends[to].handle_packet(now, &packet, Rx { integrity, ..Rx::default() });
+                }
+            }
             7 => {
                 now += Time::from_millis(1 << argument);
                 ends[side].handle_timeout(now);

@@ -1,0 +1,80 @@
+//! Every protocol in each of its modes, with what that mode guarantees.
+
+use farlink_core::protocol::TransportConfig;
+use farlink_core::protocol::tcp::{CongestionControl, Variant};
+use serde_json::{Value, json};
+
+/// What a mode promises its application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guarantee {
+    /// Every byte, in order, once.
+    All,
+    /// Bytes in order, each at most once; what was given up is reported in its place.
+    InOrder,
+    /// Nothing; what arrives is a datagram that was sent.
+    Datagrams,
+}
+
+/// A transport in one of its modes.
+#[derive(Clone, Debug)]
+pub(crate) struct Example {
+    pub(crate) name: String,
+    pub(crate) transport: TransportConfig,
+    pub(crate) guarantee: Guarantee,
+}
+
+/// Payload bytes of a full packet in every example: a few kilobytes make many packets.
+const SEGMENT_BYTES: u32 = 100;
+
+/// Small packets and windows of every protocol.
+///
+/// # Panics
+/// If a protocol has no example.
+pub(crate) fn examples() -> Vec<Example> {
+    TransportConfig::KINDS.iter().flat_map(|kind| of_kind(kind)).collect()
+}
+
+fn of_kind(kind: &str) -> Vec<Example> {
+    let keep = |guarantee, modes: Vec<Value>| -> Vec<Example> {
+        modes.into_iter().map(|mode| example(kind, mode, guarantee)).collect()
+    };
+    match kind {
+        "tcp" => keep(Guarantee::All, tcp()),
+        "udp" => keep(Guarantee::Datagrams, vec![json!({})]),
+        _ => panic!("{kind} has no example: add its modes here"),
+    }
+}
+
+/// Each version, each congestion control, and the options.
+fn tcp() -> Vec<Value> {
+    let versions = Variant::ALL.iter().map(|variant| json!({ "variant": variant.name() }));
+    let controls = CongestionControl::ALL.iter().map(|control| json!({ "congestion_control": control.name() }));
+    let options =
+        [json!({ "pacing": true }), json!({ "timestamps": true, "delayed_ack": false }), json!({ "fin": false })];
+    versions.chain(controls).chain(options).collect()
+}
+
+fn example(kind: &str, mode: Value, guarantee: Guarantee) -> Example {
+    let mut keys = json!({ "kind": kind, "segment_bytes": SEGMENT_BYTES });
+    if kind == "tcp" {
+        keys["max_window_segments"] = json!(20);
+    }
+    let Value::Object(mode) = mode else { panic!("a mode is a table") };
+    let words: Vec<String> = mode.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+    keys.as_object_mut().expect("it is a table").extend(mode);
+    let transport: TransportConfig =
+        serde_json::from_value(keys.clone()).unwrap_or_else(|error| panic!("{keys} is no transport: {error}"));
+    transport.as_dyn().check().unwrap_or_else(|error| panic!("{keys} is refused: {error}"));
+    Example { name: format!("{kind} {}", words.join(", ")), transport, guarantee }
+}
+
+/// Calls a function with the configuration of a transport, whatever its type: one arm per protocol.
+macro_rules! with_config {
+    ($transport:expr, |$config:ident| $body:expr) => {
+        match $transport {
+            farlink_core::protocol::TransportConfig::Tcp($config) => $body,
+            farlink_core::protocol::TransportConfig::Udp($config) => $body,
+        }
+    };
+}
+pub(crate) use with_config;
