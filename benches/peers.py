@@ -23,7 +23,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -53,6 +53,7 @@ class Case:
     ns3_s: float | None = None
     flows: int | None = None
     duration_s: float | None = None
+    transport: Mapping[str, Any] = field(default_factory=dict)
 
     def scenario(self, scale: float) -> Scenario:
         """The scenario farlink runs, with its duration multiplied by `scale`."""
@@ -60,9 +61,14 @@ class Case:
         if self.flows:
             (flow,) = scenario["flow"].values()
             flow["count"] = self.flows
+        next(iter(scenario["transport"].values())).update(self.transport)
         scenario["duration_s"] = (self.duration_s or scenario["duration_s"]) * scale
         return scenario
 
+
+SACK = {"variant": "sack"}
+# ns-2 has no CUBIC that is fit to compare: beside it runs its Sack1.
+CUBIC = {"variant": "sack", "congestion_control": "cubic"}
 
 CASES = (
     Case("(i) 1 Mb/s, 250 ms, BER 1e-6", "geo-1m.toml", ns2_s=200_000, ns3_s=5_000),
@@ -71,16 +77,60 @@ CASES = (
     Case("(iii) 100 flows, 155 Mb/s, 270 ms", "shared-155m.toml", ns2_s=200, ns3_s=25),
     Case("(iii) with 1,000 flows", "shared-155m.toml", ns2_s=150, flows=1_000),
     Case("(iii) with 10,000 flows", "shared-155m.toml", flows=10_000),
+    *(
+        Case(f"{name}: {case}", file, ns2_s=ns2_s, transport=transport)
+        for name, transport in (("SACK", SACK), ("CUBIC", CUBIC))
+        for case, file, ns2_s in (
+            ("(i)", "geo-1m.toml", 200_000),
+            ("(ii) BER 1e-9", "optical-622m-1e-9.toml", 200),
+            ("(ii) BER 1e-7", "optical-622m-1e-7.toml", 1_500),
+            ("(iii) 100 flows", "shared-155m.toml", 200),
+        )
+    ),
 )
 
-# Every flow brings 1.55 Mb/s and its share of queue, so the work grows as the number of flows.
-SCALING_FLOWS = (10, 100, 1_000, 10_000)
-SCALING_S = 60.0
+# Every flow brings 1.55 Mb/s and its share of queue; fewer flows run for longer, so that start-up does not count.
+SCALING_FLOWS = (1, 10, 100, 1_000, 10_000)
+SCALING_FLOW_S = 60_000.0
+SCALING_LEAST_S = 60.0
+
+# One flow whose window fills a path of 540 ms; without loss beside ns-3, and with half a segment lost in every round trip,
+# whatever the window: what a loss costs then counts alike, and what is left of a difference is the window's. Without
+# congestion control, or there would be no such window.
+WINDOWS = (100, 2_000, 20_000)
+WINDOW_PACKETS = 15e6
+WINDOWS_NS3 = (100, 2_000)
+WINDOW_PACKETS_NS3 = 2e5
+LOSSES_PER_WINDOW = 0.5
+
+
+def window_scenario(window: int, packets: float, losses: float) -> Scenario:
+    """SACK over a link that `window` segments fill, for as long as so many take; `losses` of a window are lost."""
+    rate_bps, round_trip_s = window * 1500 * 8 / 0.54, 0.54
+    return {
+        "title": f"window of {window}, {losses} lost of each",
+        "duration_s": packets / window * round_trip_s,
+        "runs": 1,
+        "link": {"rate_bps": rate_bps, "delay_s": 0.27, "channel": {"kind": "loss", "loss": losses / window}},
+        "transport": {
+            "sack": {
+                "kind": "tcp",
+                "variant": "sack",
+                "congestion_control": "none",
+                "segment_bytes": 1460,
+                "initial_window_segments": 10,
+                "max_window_segments": window,
+                "delayed_ack": False,
+            }
+        },
+        "flow": {"bulk": {"transport": "sack", "traffic": {"kind": "bulk"}}},
+    }
 
 
 def scaling_scenario(flows: int, scale: float) -> Scenario:
     """`flows` flows at 1.55 Mb/s each: case (iii), grown or shrunk with its link and queue."""
-    scenario = Case("", "shared-155m.toml", flows=flows, duration_s=SCALING_S).scenario(scale)
+    duration_s = max(SCALING_LEAST_S, SCALING_FLOW_S / flows)
+    scenario = Case("", "shared-155m.toml", flows=flows, duration_s=duration_s).scenario(scale)
     share = flows / 100
     scenario["link"]["rate_bps"] *= share
     scenario["link"]["queue_packets"] = round(scenario["link"]["queue_packets"] * share)
@@ -308,6 +358,34 @@ def scaling_table(runs: list[Run]) -> str:
     return "\n".join(lines)
 
 
+def run_windows(simulators: list[str], scale: float) -> list[Run]:
+    """One run of each window, without loss and with."""
+    runs = []
+    for window in WINDOWS:
+        for losses in (0, LOSSES_PER_WINDOW):
+            scenario = window_scenario(window, WINDOW_PACKETS * scale, losses)
+            measured = run_farlink(scenario, f"window-{window}-{losses}")
+            runs.append(Run(f"window {window}, {losses}", "farlink", scenario["duration_s"], *measured))
+    for window in WINDOWS_NS3 if "ns-3" in simulators else ():
+        scenario = window_scenario(window, WINDOW_PACKETS_NS3 * scale, 0)
+        measured = measure(ns3_command(scenario, scenario["duration_s"]), result_count)
+        runs.append(Run(f"window {window}, 0", "ns-3", scenario["duration_s"], *measured))
+    return runs
+
+
+def window_table(runs: list[Run]) -> str:
+    """Markdown: nanoseconds a packet against the window."""
+    lines = [
+        "| window, segments | farlink, ns a packet | with half a loss per round trip | ns-3, ns a packet |",
+        "|--:|--:|--:|--:|",
+    ]
+    for window in WINDOWS:
+        clear, lossy = (medians(runs, f"window {window}, {losses}") for losses in (0, LOSSES_PER_WINDOW))
+        cells = [clear.get("farlink"), lossy.get("farlink"), clear.get("ns-3")]
+        lines.append(f"| {window:,} | " + " | ".join(f"{1e9 / cell[0]:,.1f}" if cell else "–" for cell in cells) + " |")
+    return "\n".join(lines)
+
+
 def machine() -> dict[str, Any]:
     """Processor, cores and how busy the machine was."""
     model = next(
@@ -343,6 +421,7 @@ def main() -> None:
                         file=sys.stderr,
                     )
         if "farlink" in simulators and not options.only:
+            runs += run_windows(simulators, scale)
             for flows in SCALING_FLOWS:
                 scenario = scaling_scenario(flows, scale)
                 measured = run_farlink(scenario, f"scaling-{flows}")
@@ -352,8 +431,10 @@ def main() -> None:
     print(f"medians of {repeats} alternating runs, {time.monotonic() - begun:.0f} s in all.\n")
     print(speed_table(runs, cases))
     if any(run.case == str(SCALING_FLOWS[0]) for run in runs):
-        print(f"\nfarlink against the number of flows, 1.55 Mb/s and 270 ms each, {SCALING_S * scale:g} s:\n")
+        print("\nfarlink against the number of flows, 1.55 Mb/s and 270 ms each:\n")
         print(scaling_table(runs))
+        print("\nAgainst the window, 540 ms of round trip, a link that the window fills:\n")
+        print(window_table(runs))
     WORK.mkdir(parents=True, exist_ok=True)
     report = {"machine": about, "repeats": repeats, "scale": scale, "runs": [asdict(run) for run in runs]}
     (WORK.parent / "bench.json").write_text(json.dumps(report, indent=1) + "\n")
