@@ -10,7 +10,7 @@ use crate::protocol::{LARGEST_PACKET, Pairs};
 use crate::scenario::ScenarioError;
 use crate::units::{Count, PositiveSeconds};
 
-use super::congestion::CongestionControl;
+use super::congestion::{self, CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
 use super::connection::Connection;
 use super::variant::Variant;
 
@@ -30,6 +30,19 @@ pub struct TcpConfig {
     pub variant: Variant,
     /// How the window grows and shrinks.
     pub congestion_control: CongestionControl,
+    /// Constants of `cubic`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cubic: Option<CubicConfig>,
+    /// Constants of `hybla`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hybla: Option<HyblaConfig>,
+    /// Constants of `vegas`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vegas: Option<VegasConfig>,
+    /// End the first slow start when round trips grow longer (HyStart++, RFC 9406), unless `initial_ssthresh_segments` ends it;
+    /// with `cubic` yes, with `reno` no, unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hystart: Option<bool>,
     /// Payload of a full segment.
     pub segment_bytes: Count,
     /// TCP and IP headers of a data segment on the wire.
@@ -78,6 +91,10 @@ impl Default for TcpConfig {
         TcpConfig {
             variant: Variant::Sack,
             congestion_control: CongestionControl::Reno,
+            cubic: None,
+            hybla: None,
+            vegas: None,
+            hystart: None,
             segment_bytes: count(1460),
             header_bytes: count(40),
             ack_bytes: None,
@@ -105,6 +122,7 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
     fn check(&self) -> Result<(), ScenarioError> {
         crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
         self.check_options()?;
+        congestion::check(self)?;
         // Sequence numbers are compared in half of their 32-bit space.
         let largest = (1 << 31) / self.segment_bytes.whole();
         for (key, window) in [

@@ -217,6 +217,9 @@ impl<D: Payload> Connection<D> {
                 self.note_round_trip(now, rtt);
             }
             self.control.on_sample(&mut self.window, &sample);
+            if !self.control.wants_samples() {
+                self.window.records.stop();
+            }
         }
         if self.paces {
             let rate = self.control.pacing_rate(&self.window).unwrap_or_else(|| self.window.pacing_rate());
@@ -534,6 +537,9 @@ impl<D: Payload> Connection<D> {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-4.1
         //# a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data in an
         //# interval exceeding the retransmission timeout.
+        if self.window.una > 1 {
+            self.control.on_idle(now);
+        }
         if self.restarts_after_idle && self.window.una > 1 {
             let is_idle = now.since(self.last_sent) > self.timer.rto();
             if is_idle && self.window.phase == Phase::Open {

@@ -78,6 +78,11 @@ impl Flight {
         self.is_kept
     }
 
+    /// Nobody wants them any more.
+    pub(super) fn stop(&mut self) {
+        *self = Flight::default();
+    }
+
     /// A segment goes out, for the first time or again.
     pub(super) fn on_sent(&mut self, now: Time, span: Span) {
         let end = span.start + u64::from(span.len);

@@ -11,7 +11,7 @@ pub mod variant;
 mod window;
 
 pub use config::TcpConfig;
-pub use congestion::CongestionControl;
+pub use congestion::{CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
 pub use connection::Connection;
 pub use segment::{Flags, PlainSegment, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
 pub use variant::Variant;

@@ -3,8 +3,15 @@
 //! A congestion control knows nothing of sequence numbers: which segments were lost and are sent again is the business of
 //! the [`variant`](super::variant), which asks it how large the window is to be.
 
+mod cubic;
+mod hybla;
+mod hystart;
 mod none;
+#[cfg(test)]
+mod path;
 mod reno;
+mod vegas;
+mod westwood;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +19,12 @@ use serde::{Deserialize, Serialize};
 use super::config::TcpConfig;
 use super::flight::Sample;
 use super::window::Window;
+use crate::scenario::ScenarioError;
+use crate::time::Time;
+
+pub use cubic::CubicConfig;
+pub use hybla::HyblaConfig;
+pub use vegas::VegasConfig;
 
 /// Sets [`Window::cwnd`] and [`Window::ssthresh`]. What it may want to know stands in the window: the time
 /// ([`Window::now`]), the round trips measured ([`Window::rtt`]).
@@ -44,7 +57,15 @@ pub(super) trait Control {
         window.cwnd = window.ssthresh.min(window.cwnd_cap);
     }
 
-    /// Whether [`on_sample`](Control::on_sample) is of use: then the connection keeps a record of every segment under way.
+    /// The latest loss or timeout was none: what the congestion control itself remembers is as it was before. The window
+    /// and its threshold are the caller's to put back.
+    fn on_spurious_loss(&mut self, _window: &Window) {}
+
+    /// Nothing is under way; said any number of times until something is, the last time when it is sent.
+    fn on_idle(&mut self, _now: Time) {}
+
+    /// Whether [`on_sample`](Control::on_sample) is of use: then the connection keeps a record of every segment under way,
+    /// from its beginning. Once it is of no use, it stays so.
     fn wants_samples(&self) -> bool {
         false
     }
@@ -112,6 +133,12 @@ macro_rules! congestion_controls {
             fn end_recovery(&mut self, window: &mut Window) {
                 match self { $(Congestion::$name(state) => state.end_recovery(window),)+ }
             }
+            fn on_spurious_loss(&mut self, window: &Window) {
+                match self { $(Congestion::$name(state) => state.on_spurious_loss(window),)+ }
+            }
+            fn on_idle(&mut self, now: Time) {
+                match self { $(Congestion::$name(state) => state.on_idle(now),)+ }
+            }
             fn wants_samples(&self) -> bool {
                 match self { $(Congestion::$name(state) => state.wants_samples(),)+ }
             }
@@ -128,6 +155,35 @@ macro_rules! congestion_controls {
 congestion_controls! {
     /// Slow start and congestion avoidance (RFC 5681).
     Reno = "reno" => reno::Reno,
+    /// A cubic function of the time since the last loss (RFC 9438).
+    Cubic = "cubic" => cubic::Cubic,
+    /// Reno's growth per second instead of per round trip (Caini and Firrincieli 2004).
+    Hybla = "hybla" => hybla::Hybla,
+    /// Reno's growth; a loss leaves the bandwidth estimate times the least round trip (Westwood+; Grieco and Mascolo 2004).
+    Westwood = "westwood" => westwood::Westwood,
+    /// A few segments in the queue, by the delay they cause (Brakmo and Peterson 1995).
+    Vegas = "vegas" => vegas::Vegas,
     /// None: the window is always the largest (RFC 793 knew no other).
     None = "none" => none::None,
+}
+
+/// Checks the keys that belong to one congestion control.
+pub(super) fn check(config: &TcpConfig) -> Result<(), ScenarioError> {
+    use CongestionControl::{Cubic, Hybla, Reno, Vegas};
+    let chosen = config.congestion_control;
+    let owned: [(&str, bool, &[CongestionControl]); 4] = [
+        ("cubic", config.cubic.is_some(), &[Cubic]),
+        ("hybla", config.hybla.is_some(), &[Hybla]),
+        ("vegas", config.vegas.is_some(), &[Vegas]),
+        ("hystart", config.hystart.is_some(), &[Cubic, Reno]),
+    ];
+    for (key, is_given, owners) in owned {
+        if is_given && !owners.contains(&chosen) {
+            let what = format!("congestion_control = \"{}\" has no such setting", chosen.name());
+            let owners: Vec<String> = owners.iter().map(|owner| format!("\"{}\"", owner.name())).collect();
+            let remedy = format!("leave it out, or choose {}", owners.join(" or "));
+            return Err(ScenarioError::new(key, what, remedy));
+        }
+    }
+    config.vegas.map_or(Ok(()), |vegas| vegas.check().map_err(|error| error.within("vegas")))
 }

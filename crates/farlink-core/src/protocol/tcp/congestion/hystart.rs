@@ -1,0 +1,288 @@
+//! HyStart++ (RFC 9406): the first slow start ends when round trips grow longer, before the queue overflows.
+
+use super::reno;
+use crate::protocol::tcp::config::TcpConfig;
+use crate::protocol::tcp::flight::Sample;
+use crate::protocol::tcp::window::{Window, least};
+use crate::time::Time;
+
+//= https://www.rfc-editor.org/rfc/rfc9406#section-4.3
+//# It is RECOMMENDED that a HyStart++ implementation use the following constants:
+//# MIN_RTT_THRESH = 4 msec
+//# MAX_RTT_THRESH = 16 msec
+//# MIN_RTT_DIVISOR = 8
+//# N_RTT_SAMPLE = 8
+//# CSS_GROWTH_DIVISOR = 4
+//# CSS_ROUNDS = 5
+//# L = infinity if paced, L = 8 if non-paced
+const MIN_RTT_THRESH: Time = Time::from_millis(4);
+const MAX_RTT_THRESH: Time = Time::from_millis(16);
+const MIN_RTT_DIVISOR: u64 = 8;
+const N_RTT_SAMPLE: u32 = 8;
+const CSS_GROWTH_DIVISOR: f64 = 4.0;
+const CSS_ROUNDS: u32 = 5;
+const L_NOT_PACED: f64 = 8.0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    SlowStart,
+    /// Conservative slow start (CSS): the delay has grown; is it the queue?
+    Conservative,
+    /// For the rest of the connection: slow start knows its threshold.
+    Over,
+}
+
+/// The first slow start of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct HyStart {
+    phase: Phase,
+    /// Bytes of one acknowledgement that count.
+    most_acked: f64,
+    /// Offset whose acknowledgement ends this round; 0 before the first.
+    window_end: u64,
+    last_round_min: Time,
+    round_min: Time,
+    samples: u32,
+    /// Least round trip of the round that conservative slow start began in.
+    baseline: Time,
+    conservative_rounds: u32,
+}
+
+impl HyStart {
+    /// As the configuration has it, or else the congestion control.
+    pub(super) fn new(config: &TcpConfig, usual: bool) -> Self {
+        //= https://www.rfc-editor.org/rfc/rfc9406#section-4.3
+        //# An implementation SHOULD use HyStart++ only for the initial slow start (when the ssthresh is at its initial
+        //# value of arbitrarily high per [RFC5681]) and fall back to using standard slow start for the remainder of the
+        //# connection lifetime.
+        let is_on = config.hystart.unwrap_or(usual) && config.initial_ssthresh_segments.is_none();
+        let limit = if config.pacing { f64::INFINITY } else { L_NOT_PACED };
+        HyStart {
+            phase: if is_on { Phase::SlowStart } else { Phase::Over },
+            most_acked: limit * config.segment_bytes.get(),
+            window_end: 0,
+            last_round_min: Time::NEVER,
+            round_min: Time::NEVER,
+            samples: 0,
+            baseline: Time::NEVER,
+            conservative_rounds: 0,
+        }
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.phase != Phase::Over
+    }
+
+    /// A loss was found, or something else ended the first slow start.
+    pub(super) fn stop(&mut self) {
+        self.phase = Phase::Over;
+    }
+
+    /// By how much the window grows in slow start, bytes.
+    #[inline(always)]
+    pub(super) fn increase(&self, window: &Window, acked: u64) -> f64 {
+        let counted = least(acked as f64, self.most_acked);
+        match self.phase {
+            Phase::Over => reno::slow_start(window, acked),
+            //= https://www.rfc-editor.org/rfc/rfc9406#section-4.2
+            //# cwnd = cwnd + min(N, L * SMSS)
+            Phase::SlowStart => counted,
+            //= https://www.rfc-editor.org/rfc/rfc9406#section-4.2
+            //# cwnd = cwnd + (min(N, L * SMSS) / CSS_GROWTH_DIVISOR)
+            Phase::Conservative => counted / CSS_GROWTH_DIVISOR,
+        }
+    }
+
+    /// An acknowledgement and its round trip.
+    pub(super) fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
+        if !self.is_running() || window.una <= 1 {
+            return; // the SYN, smaller than any segment, tells nothing of their round trip
+        }
+        if window.cwnd >= window.cwnd_cap {
+            self.stop();
+            return;
+        }
+        if self.window_end == 0 {
+            self.window_end = window.nxt;
+        }
+        if let Some(rtt) = sample.rtt {
+            self.round_min = self.round_min.min(rtt);
+            self.samples += 1;
+            self.judge();
+        }
+        if window.una >= self.window_end {
+            self.end_round(window);
+        }
+    }
+
+    /// Whether the delay has grown, or fallen again.
+    fn judge(&mut self) {
+        if self.samples < N_RTT_SAMPLE {
+            return;
+        }
+        match self.phase {
+            Phase::SlowStart if self.last_round_min != Time::NEVER => {
+                //= https://www.rfc-editor.org/rfc/rfc9406#section-4.2
+                //# RttThresh = max(MIN_RTT_THRESH, min(lastRoundMinRTT / MIN_RTT_DIVISOR, MAX_RTT_THRESH))
+                //# if (currentRoundMinRTT >= (lastRoundMinRTT + RttThresh))
+                //#   cssBaselineMinRtt = currentRoundMinRTT
+                //#   exit slow start and enter CSS
+                let eighth = Time::from_ps(self.last_round_min.as_ps() / MIN_RTT_DIVISOR);
+                let threshold = eighth.min(MAX_RTT_THRESH).max(MIN_RTT_THRESH);
+                if self.round_min >= self.last_round_min + threshold {
+                    self.baseline = self.round_min;
+                    self.conservative_rounds = 0;
+                    self.phase = Phase::Conservative;
+                }
+            }
+            //= https://www.rfc-editor.org/rfc/rfc9406#section-4.2
+            //# if (currentRoundMinRTT < cssBaselineMinRtt)
+            //#   cssBaselineMinRtt = infinity
+            //#   resume slow start including HyStart++
+            Phase::Conservative if self.round_min < self.baseline => {
+                self.baseline = Time::NEVER;
+                self.phase = Phase::SlowStart;
+            }
+            _ => {}
+        }
+    }
+
+    /// Everything that was under way when the round began is acknowledged.
+    fn end_round(&mut self, window: &mut Window) {
+        if self.phase == Phase::Conservative {
+            //= https://www.rfc-editor.org/rfc/rfc9406#section-4.2
+            //# If the transition into CSS happens in the middle of a round, that partial round counts towards the limit.
+            self.conservative_rounds += 1;
+            if self.conservative_rounds >= CSS_ROUNDS {
+                //= https://www.rfc-editor.org/rfc/rfc9406#section-4.2
+                //# If CSS_ROUNDS rounds are complete, enter congestion avoidance by setting the ssthresh to the current
+                //# cwnd.
+                window.ssthresh = window.cwnd;
+                self.stop();
+            }
+        }
+        //= https://www.rfc-editor.org/rfc/rfc9406#section-4.2
+        //# lastRoundMinRTT = currentRoundMinRTT
+        //# currentRoundMinRTT = infinity
+        //# rttSampleCount = 0
+        self.last_round_min = self.round_min;
+        self.round_min = Time::NEVER;
+        self.samples = 0;
+        self.window_end = window.nxt;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Control;
+    use super::super::cubic::Cubic;
+    use super::super::path::Path;
+    use super::*;
+
+    const MS: u64 = 1_000_000_000;
+
+    fn start(config: &TcpConfig) -> (Path, Cubic) {
+        (Path::new(config, Time::from_millis(100)), Cubic::new(config))
+    }
+
+    fn hystart(cubic: &Cubic) -> &HyStart {
+        cubic.hystart()
+    }
+
+    /// Eight samples of a round trip longer by an eighth, 4 ms at least and 16 ms at most, and not seven.
+    #[test]
+    fn a_longer_round_trip_ends_slow_start() {
+        for (base_ms, threshold_ms) in [(10, 4), (80, 10), (500, 16)] {
+            for (more_ps, is_found) in [(threshold_ms * MS - 1, false), (threshold_ms * MS, true)] {
+                let (mut path, mut cubic) = start(&TcpConfig::default());
+                path.round_trip = Time::from_millis(base_ms);
+                path.round(&mut cubic);
+                path.round_trip = Time::from_ps(base_ms * MS + more_ps);
+                for _ in 0..7 {
+                    path.acknowledge(&mut cubic);
+                    assert_eq!(hystart(&cubic).phase, Phase::SlowStart);
+                }
+                path.acknowledge(&mut cubic);
+                assert_eq!(hystart(&cubic).phase == Phase::Conservative, is_found, "{base_ms} ms and {more_ps} ps");
+            }
+        }
+    }
+
+    /// A quarter of slow start's growth, five rounds of it with the one it began in, then congestion avoidance.
+    #[test]
+    fn conservative_slow_start_lasts_five_rounds() {
+        let (mut path, mut cubic) = start(&TcpConfig::default());
+        path.round(&mut cubic);
+        assert!((path.cwnd() - 20.0).abs() < 1e-9);
+        path.round_trip = Time::from_millis(120);
+        path.round(&mut cubic);
+        assert!((path.cwnd() - (20.0 + 8.0 + 12.0 / 4.0)).abs() < 1e-9, "{}", path.cwnd());
+        for _ in 0..4 {
+            assert!(cubic.wants_samples() && path.window.ssthresh == f64::INFINITY);
+            let before = path.cwnd();
+            path.round(&mut cubic);
+            // The path's rounds end a few segments after the algorithm's, which end before their last answer is sent.
+            assert!((1.2..1.27).contains(&(path.cwnd() / before)), "{before} {}", path.cwnd());
+        }
+        assert!(!cubic.wants_samples());
+        assert!((path.window.ssthresh - path.window.cwnd).abs() < 1e-6);
+    }
+
+    #[test]
+    fn slow_start_goes_on_if_the_delay_falls_again() {
+        let (mut path, mut cubic) = start(&TcpConfig::default());
+        path.round(&mut cubic);
+        path.round_trip = Time::from_millis(120);
+        path.round(&mut cubic);
+        assert_eq!(hystart(&cubic).phase, Phase::Conservative);
+        path.round_trip = Time::from_millis(119);
+        path.round(&mut cubic);
+        assert_eq!(hystart(&cubic).phase, Phase::SlowStart);
+        let before = path.cwnd();
+        path.round(&mut cubic);
+        assert!((path.cwnd() / before - 2.0).abs() < 0.05);
+        assert!(path.window.ssthresh == f64::INFINITY);
+    }
+
+    /// Only the first slow start, and only while its end is not known.
+    #[test]
+    fn a_loss_a_threshold_or_the_setting_switch_it_off() {
+        let (mut path, mut cubic) = start(&TcpConfig::default());
+        assert!(cubic.wants_samples());
+        path.lose(&mut cubic);
+        assert!(!cubic.wants_samples());
+        let off = TcpConfig { hystart: Some(false), ..TcpConfig::default() };
+        assert!(!Cubic::new(&off).wants_samples());
+        let capped =
+            TcpConfig { max_window_segments: Some(crate::units::Count::new(30.0).unwrap()), ..TcpConfig::default() };
+        let (mut path, mut cubic) = start(&capped);
+        path.round(&mut cubic);
+        path.round(&mut cubic);
+        assert!(!cubic.wants_samples() && path.window.ssthresh == f64::INFINITY);
+    }
+
+    /// Of an acknowledgement of 20 segments 8 count, with pacing all.
+    #[test]
+    fn bursts_of_growth_are_bounded_unless_paced() {
+        for (pacing, expected) in [(false, 18.0), (true, 30.0)] {
+            let config = TcpConfig { pacing, ..TcpConfig::default() };
+            let (mut path, mut cubic) = start(&config);
+            path.per_ack = 20;
+            path.acknowledge(&mut cubic);
+            assert!((path.cwnd() - expected).abs() < 1e-9, "{}", path.cwnd());
+        }
+    }
+
+    #[test]
+    fn reno_may_have_it_too() {
+        assert!(!reno::Reno::new(&TcpConfig::default()).wants_samples());
+        let config = TcpConfig { hystart: Some(true), ..TcpConfig::default() };
+        let mut path = Path::new(&config, Time::from_millis(100));
+        let mut reno = reno::Reno::new(&config);
+        for _ in 0..8 {
+            path.round(&mut reno);
+            path.round_trip = Time::from_millis(120);
+        }
+        assert!(!reno.wants_samples() && path.window.ssthresh < f64::INFINITY);
+    }
+}
