@@ -224,4 +224,8 @@ pub struct Probe {
     pub in_flight_bytes: Option<u64>,
     /// First byte of the stream not yet acknowledged.
     pub acknowledged_bytes: Option<u64>,
+    /// Rate at which the sender spreads its packets.
+    pub pacing_bps: Option<f64>,
+    /// Bandwidth of the path as the congestion control estimates it.
+    pub bandwidth_bps: Option<f64>,
 }

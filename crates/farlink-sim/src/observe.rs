@@ -141,6 +141,8 @@ impl Tracer for Observer {
             ("rtt", seconds(last.rtt), seconds(probe.rtt)),
             ("in_flight", bytes(last.in_flight_bytes), bytes(probe.in_flight_bytes)),
             ("acknowledged", bytes(last.acknowledged_bytes), bytes(probe.acknowledged_bytes)),
+            ("pacing_rate", last.pacing_bps, probe.pacing_bps),
+            ("bandwidth", last.bandwidth_bps, probe.bandwidth_bps),
         ] {
             if let Some(value) = after.filter(|_| before != after) {
                 self.record(flow, quantity, now, value);

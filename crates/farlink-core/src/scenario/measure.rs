@@ -40,6 +40,10 @@ pub enum SeriesQuantity {
     RetransmittedSequence,
     /// First byte not yet acknowledged.
     Acknowledged,
+    /// Rate at which a paced sender spreads its packets, bits of payload per second.
+    PacingRate,
+    /// Bandwidth of the path as the congestion control estimates it (BBR), bits of payload per second.
+    Bandwidth,
 }
 
 impl SeriesQuantity {
@@ -53,6 +57,8 @@ impl SeriesQuantity {
             SeriesQuantity::SentSequence => "sent_sequence",
             SeriesQuantity::RetransmittedSequence => "retransmitted_sequence",
             SeriesQuantity::Acknowledged => "acknowledged",
+            SeriesQuantity::PacingRate => "pacing_rate",
+            SeriesQuantity::Bandwidth => "bandwidth",
         }
     }
 }

@@ -9,18 +9,44 @@ pub(in crate::protocol) struct Pacer {
     /// Picoseconds that a byte takes; 0 without a rate.
     ps_per_byte: f64,
     next: Time,
+    /// Bytes that may go out at once, and what is left of them until `next`.
+    quantum: u32,
+    credit: u32,
 }
+
+/// Bytes that a paced TCP sends at once, in segments of `mss` bytes at a rate in bytes per second: what a millisecond takes,
+/// two segments at least, one below 1.2 Mb/s, as Linux has it (`tcp_tso_autosize`, `bbr_min_tso_segs`). Who sends one
+/// segment at a time looks at the clock once for each.
+pub(in crate::protocol) fn quantum(rate: f64, mss: u32) -> u32 {
+    let least = if rate < 1.2e6 / 8.0 { 1 } else { 2 };
+    let segments = ((rate / 1e3).min(LARGEST_QUANTUM) / f64::from(mss)) as u32;
+    segments.max(least).saturating_mul(mss)
+}
+
+/// What Linux hands to a network card at once, bytes.
+const LARGEST_QUANTUM: f64 = 65_536.0;
 
 impl Pacer {
     /// Sends at a rate, unless it is `None`.
     pub(in crate::protocol) fn new(rate: Option<BitRate>) -> Self {
-        Pacer { ps_per_byte: rate.map_or(0.0, BitRate::ps_per_byte), next: Time::ZERO }
+        Pacer { ps_per_byte: rate.map_or(0.0, BitRate::ps_per_byte), ..Pacer::default() }
     }
 
     /// Changes the rate of what is sent from now on, bytes per second; anything but a number above 0 takes the limit away.
     #[inline]
     pub(in crate::protocol) fn set_bytes_per_s(&mut self, rate: f64) {
         self.ps_per_byte = if rate > 0.0 && rate < f64::INFINITY { 1e12 / rate } else { 0.0 };
+    }
+
+    /// So many bytes may go out at once, at least one packet.
+    #[inline]
+    pub(in crate::protocol) fn set_quantum(&mut self, bytes: u32) {
+        self.quantum = bytes;
+    }
+
+    /// The rate, bytes per second, if there is one.
+    pub(in crate::protocol) fn bytes_per_s(&self) -> Option<f64> {
+        self.is_on().then(|| 1e12 / self.ps_per_byte)
     }
 
     /// Whether there is a rate.
@@ -32,7 +58,7 @@ impl Pacer {
     /// Whether nothing may go out yet.
     #[inline(always)]
     pub(in crate::protocol) fn is_holding(&self, now: Time) -> bool {
-        self.is_on() && now < self.next
+        self.is_on() && now < self.next && self.credit == 0
     }
 
     /// When something may go out.
@@ -45,6 +71,10 @@ impl Pacer {
     #[inline(always)]
     pub(in crate::protocol) fn on_sent(&mut self, now: Time, bytes: u32) {
         if self.is_on() {
+            if now >= self.next {
+                self.credit = self.quantum;
+            }
+            self.credit = self.credit.saturating_sub(bytes);
             // Pauses are not made up for: what was not sent then would come in a burst.
             let span = Time::from_ps((self.ps_per_byte * f64::from(bytes)) as u64);
             self.next = self.next.max(now) + span;
@@ -64,6 +94,18 @@ mod tests {
         assert!(pacer.is_holding(Time::from_millis(999)) && !pacer.is_holding(Time::from_secs(1)));
         pacer.on_sent(Time::from_secs(10), 1000);
         assert_eq!(pacer.next(), Time::from_secs(11), "a pause is not made up for");
+    }
+
+    #[test]
+    fn a_quantum_goes_out_at_once_and_takes_its_time() {
+        let mut pacer = Pacer::new(Some(BitRate::new(8e3).unwrap()));
+        pacer.set_quantum(300);
+        for _ in 0..3 {
+            assert!(!pacer.is_holding(Time::ZERO));
+            pacer.on_sent(Time::ZERO, 100);
+        }
+        assert!(pacer.is_holding(Time::from_millis(299)) && !pacer.is_holding(Time::from_millis(300)));
+        assert_eq!([1e5, 2e5, 1e7, 1e9].map(|rate| quantum(rate, 1000)), [1000, 2000, 10_000, 65_000]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::protocol::{LARGEST_PACKET, Pairs};
 use crate::scenario::ScenarioError;
 use crate::units::{Count, PositiveSeconds};
 
-use super::congestion::{self, CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
+use super::congestion::{self, BbrConfig, CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
 use super::connection::Connection;
 use super::variant::Variant;
 
@@ -76,8 +76,12 @@ pub struct TcpConfig {
     /// Slow start again after the connection was idle for longer than the RTO (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
     /// Spread what may be sent over the round trip, at the rate of the congestion control or, if it has none, of the window
-    /// (twice that in slow start, 1.2 times it afterwards, as Linux does); without, a window's worth may go out at once.
-    pub pacing: bool,
+    /// (twice that in slow start, 1.2 times it afterwards, as Linux does), a millisecond's worth at a time and two segments
+    /// at least above 1.2 Mb/s; without, a window's worth may go out at once. On with `bbr` and `bbr3`, which need it, off
+    /// with others, unless given.
+    pub pacing: Option<bool>,
+    /// BBR's constants.
+    pub bbr: BbrConfig,
     /// A code around each segment that mends wrong bits; none unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correction: Option<Correction>,
@@ -111,7 +115,8 @@ impl Default for TcpConfig {
             timestamps: false,
             recover_guard: true,
             restart_after_idle: true,
-            pacing: false,
+            pacing: None,
+            bbr: BbrConfig::default(),
             correction: None,
             rto: RtoConfig::default(),
         }
@@ -123,6 +128,7 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
         crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
         self.check_options()?;
         congestion::check(self)?;
+        self.check_congestion_control()?;
         // Sequence numbers are compared in half of their 32-bit space.
         let largest = (1 << 31) / self.segment_bytes.whole();
         for (key, window) in [
@@ -161,6 +167,26 @@ impl TcpConfig {
     pub(super) fn offered_bytes(&self) -> u64 {
         let segments = self.receive_window_segments.map_or(self.largest_window(), Count::whole);
         segments.saturating_mul(self.segment_bytes.whole()).min(MAX_WINDOW_BYTES)
+    }
+
+    /// Whether what is sent is spread over the round trip.
+    pub(super) fn paces(&self) -> bool {
+        self.pacing.unwrap_or(self.congestion_control.measures_rates())
+    }
+
+    /// What measures rates needs to know which segments arrived, and sends at what it measured.
+    fn check_congestion_control(&self) -> Result<(), ScenarioError> {
+        let name = self.congestion_control.name();
+        if self.congestion_control.measures_rates() && !self.variant.uses_sack() {
+            let what =
+                format!("{name:?} needs selective acknowledgements, which {:?} does without", self.variant.name());
+            return Err(ScenarioError::new("variant", what, "give a variant that has them, such as \"sack\""));
+        }
+        if self.congestion_control.measures_rates() && self.pacing == Some(false) {
+            let what = format!("{name:?} sends at the rate that it measured and cannot do without pacing");
+            return Err(ScenarioError::new("pacing", what, "leave the key out"));
+        }
+        Ok(())
     }
 
     /// Options come on top of the headers that a scenario gives: timestamps with every segment, SACK blocks as needed.

@@ -7,6 +7,7 @@ use crate::protocol::parts::chunks::Chunks;
 use crate::protocol::parts::events::EventSet;
 use crate::protocol::parts::pacer::Pacer;
 use crate::protocol::parts::rto::RetransmissionTimer;
+use crate::rng::Rng;
 use crate::time::Time;
 
 use super::config::TcpConfig;
@@ -84,19 +85,23 @@ const LOW_WATER_BYTES: u64 = 1 << 30;
 impl<D: Payload> Connection<D> {
     /// The two sides of a connection, the active opener first. Without `handshake` both start established.
     pub fn pair(config: &TcpConfig, seed: u64) -> (Self, Self) {
-        let mut active = Self::new(config, seed as u32);
-        let mut passive = Self::new(config, (seed >> 32) as u32);
+        let random = |side| Rng::for_component(seed, side, "congestion control");
+        let mut active = Self::new(config, seed as u32, random(0));
+        let mut passive = Self::new(config, (seed >> 32) as u32, random(1));
         active.peer_initial_seq = passive.initial_seq;
         passive.peer_initial_seq = active.initial_seq;
         if config.handshake {
             active.state = State::SynSent;
             active.window.end = 1;
             active.window.update(1);
+        } else {
+            active.set_first_pace();
+            passive.set_first_pace();
         }
         (active, passive)
     }
 
-    fn new(config: &TcpConfig, initial_seq: u32) -> Self {
+    fn new(config: &TcpConfig, initial_seq: u32, random: Rng) -> Self {
         let offered = config.offered_bytes();
         //= https://www.rfc-editor.org/rfc/rfc7323#section-2.3
         //# the shift count MUST be limited to 14
@@ -109,7 +114,9 @@ impl<D: Payload> Connection<D> {
         rx.stream.next = first;
         rx.last_ack_sent = first;
         let (data_header_bytes, ack_header_bytes) = config.overhead_bytes();
-        let control = Congestion::new(config);
+        let mut control = Congestion::new(config);
+        control.seed(random);
+        let restarts_after_idle = config.restart_after_idle && control.restarts_after_idle();
         Connection {
             window: Window::new(config, first, offered, control.wants_samples()),
             timer: RetransmissionTimer::new(&config.rto),
@@ -117,7 +124,7 @@ impl<D: Payload> Connection<D> {
             control,
             pacer: Pacer::default(),
             is_held_back: false,
-            paces: config.pacing,
+            paces: config.paces(),
             rx,
             state: if config.handshake { State::Listen } else { State::Established },
             timed: None,
@@ -141,7 +148,7 @@ impl<D: Payload> Connection<D> {
             timestamp_recent: 0,
             outgoing_sack: SackBlocks::default(),
             last_sent: Time::ZERO,
-            restarts_after_idle: config.restart_after_idle,
+            restarts_after_idle,
             timeouts_in_a_row: 0,
             peak_in_flight: 0,
             timeouts: 0,
@@ -182,6 +189,9 @@ impl<D: Payload> Connection<D> {
             return;
         }
         self.window.now = now;
+        if self.window.records.is_kept() {
+            self.begin_acknowledgement();
+        }
         let has_new_sack = self.sizes.uses_sack && heard.sack.is_some_and(|sack| self.note_sack(sack));
         let is_window_unchanged = peer_end <= self.window.peer_end;
         self.window.peer_end = self.window.peer_end.max(peer_end);
@@ -208,28 +218,9 @@ impl<D: Payload> Connection<D> {
         self.window.update(self.written_end);
     }
 
-    /// What an acknowledgement says about the path, and the pace that follows from it.
-    #[inline(never)]
-    fn learn(&mut self, now: Time) {
-        if self.window.records.is_kept() {
-            let sample = self.window.records.take_sample(now);
-            if let Some(rtt) = sample.rtt.filter(|_| !self.sizes.has_timestamps) {
-                self.note_round_trip(now, rtt);
-            }
-            self.control.on_sample(&mut self.window, &sample);
-            if !self.control.wants_samples() {
-                self.window.records.stop();
-            }
-        }
-        if self.paces {
-            let rate = self.control.pacing_rate(&self.window).unwrap_or_else(|| self.window.pacing_rate());
-            self.pacer.set_bytes_per_s(rate);
-        }
-    }
-
     /// A round-trip time was measured.
     #[inline(always)]
-    fn note_round_trip(&mut self, now: Time, round_trip: Time) {
+    pub(super) fn note_round_trip(&mut self, now: Time, round_trip: Time) {
         self.timer.sample(now, round_trip);
         self.window.rtt = RoundTrips {
             latest: Some(round_trip),
@@ -379,6 +370,7 @@ impl<D: Payload> Connection<D> {
         }
         self.window.phase = Phase::Open;
         self.window.recover = 0;
+        self.set_first_pace();
         self.update_end();
         self.note_closed();
     }
@@ -522,9 +514,9 @@ impl<D: Payload> Connection<D> {
             self.timed = Some((end, now));
         }
         if self.window.records.is_kept() {
-            self.window.records.on_sent(now, span);
+            self.record_sent(now, span);
         }
-        self.pacer.on_sent(now, span.len + u32::from(self.sizes.data_header_bytes));
+        self.pacer.on_sent(now, span.len);
         self.running.on_sent(&mut self.window, span);
         self.timer.on_sent(now);
         self.last_sent = now;
@@ -636,6 +628,7 @@ impl<D: Payload> Endpoint for Connection<D> {
         }
         self.timer.deadline = Time::NEVER;
         self.timer.back_off();
+        self.check_app_limited();
         if self.window.una == self.window.max {
             if self.is_window_shut() {
                 //= https://www.rfc-editor.org/rfc/rfc9293#section-3.8.6.1
@@ -652,6 +645,7 @@ impl<D: Payload> Endpoint for Connection<D> {
         self.window.on_timeout(&mut self.control, self.timeouts_in_a_row == 0);
         self.timeouts_in_a_row += 1;
         self.running.on_timeout(&mut self.window);
+        self.note_all_lost();
         self.window.update(self.written_end);
     }
 
@@ -709,6 +703,8 @@ impl<D: Payload> Endpoint for Connection<D> {
             rtt: self.timer.latest,
             in_flight_bytes: Some(self.window.flight()),
             acknowledged_bytes: Some(self.window.una.saturating_sub(1)),
+            pacing_bps: self.pacer.bytes_per_s().map(|rate| rate * 8.0),
+            bandwidth_bps: self.control.bandwidth().map(|rate| rate * 8.0),
         }
     }
 }
@@ -719,6 +715,7 @@ impl<D: Payload> Stream<D> for Connection<D> {
         if n == 0 || self.is_closing {
             return 0;
         }
+        self.check_app_limited();
         self.written_end += n as u64;
         self.buffer.push(std::mem::take(data));
         self.update_end();

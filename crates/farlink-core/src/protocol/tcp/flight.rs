@@ -1,7 +1,7 @@
-//! A record of every segment under way: when it was sent, whether it was reported, and what it tells about the path.
+//! A record of every segment under way: when it was sent, whether it was reported or lost, and what it tells about the path.
 //!
 //! Kept only for those who want it (a congestion control that measures rates, loss detection by time). Delivery rates are
-//! estimated as draft-ietf-ccwg-bbr, section 4.1, and its forerunner draft-cheng-iccrg-delivery-rate-estimation say.
+//! sampled as draft-ietf-ccwg-bbr, section 4.1, says.
 
 use std::collections::VecDeque;
 
@@ -21,11 +21,17 @@ pub(super) struct Sent {
     delivered_at: Time,
     /// When the segment was sent whose delivery that latest one was.
     first_sent_at: Time,
+    /// Everything thought lost when it was sent, bytes.
+    lost: u64,
+    /// Bytes in flight when it was sent, itself among them.
+    in_flight: u64,
     /// There was no more data to send behind it, so it tells nothing about the path's rate.
     is_app_limited: bool,
     pub(super) is_retransmitted: bool,
     /// The receiver has reported it selectively.
     pub(super) is_sacked: bool,
+    /// Thought lost, and not sent again since.
+    pub(super) is_lost: bool,
 }
 
 /// What an acknowledgement says about the path.
@@ -40,12 +46,32 @@ pub(super) struct Sample {
     pub(super) newly_delivered: u64,
     /// Everything that had been delivered when the latest segment reported here was sent.
     pub(super) prior_delivered: u64,
+    /// Delivered since then: what the rate is taken from; 0 if this acknowledgement reports nothing new.
+    pub(super) delivered_since: u64,
     /// Delivery rate, bytes per second; none if nothing was delivered or the interval is too short to tell.
     pub(super) rate: Option<f64>,
     /// The rate is bounded by the application, not the path.
     pub(super) is_app_limited: bool,
-    /// Bytes thought lost since the sample before.
+    /// Bytes thought lost because of this acknowledgement.
     pub(super) newly_lost: u64,
+    /// Bytes in flight now, and before this acknowledgement.
+    pub(super) in_flight: u64,
+    pub(super) prior_in_flight: u64,
+    /// Bytes in flight when the latest segment reported here was sent, itself among them, and bytes lost since.
+    pub(super) sent_in_flight: u64,
+    pub(super) lost_since: u64,
+}
+
+/// A segment that is thought lost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lost {
+    pub(super) len: u64,
+    /// Bytes in flight when it was sent, itself among them, and bytes lost since, itself among them.
+    pub(super) sent_in_flight: u64,
+    pub(super) lost_since: u64,
+    pub(super) is_app_limited: bool,
+    /// Everything delivered so far, bytes.
+    pub(super) delivered: u64,
 }
 
 /// Segments under way, in order of the stream.
@@ -58,8 +84,20 @@ pub(super) struct Flight {
     delivered: u64,
     delivered_at: Time,
     first_sent_at: Time,
-    /// Everything up to this count of delivered bytes was sent while there was nothing else to send.
+    /// Everything thought lost so far, bytes.
+    lost: u64,
+    /// Bytes sent and neither reported nor thought lost since ("pipe" of RFC 6675), and bytes thought lost and not sent
+    /// again.
+    in_flight: u64,
+    lost_out: u64,
+    prior_in_flight: u64,
+    /// Losses were looked for below this offset, and are to be looked for below that one.
+    looked_until: u64,
+    lost_below: u64,
+    /// Everything up to this count of delivered bytes was sent while there was nothing else to send; 0 if there is.
     app_limited_until: u64,
+    /// The least round-trip time of any segment.
+    least_rtt: Option<Time>,
     /// The latest segment reported by the acknowledgement at hand.
     latest: Option<Sent>,
     newly_delivered: u64,
@@ -83,45 +121,98 @@ impl Flight {
         *self = Flight::default();
     }
 
+    /// Bytes sent and neither reported nor thought lost since.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Everything delivered so far, bytes.
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
     /// A segment goes out, for the first time or again.
     pub(super) fn on_sent(&mut self, now: Time, span: Span) {
         let end = span.start + u64::from(span.len);
         if self.segments.is_empty() {
             self.base = span.start;
-            //= https://datatracker.ietf.org/doc/html/draft-cheng-iccrg-delivery-rate-estimation-02#section-3.2
-            //# If there are no packets in flight yet, then we can start the delivery rate interval at the current time
+        }
+        if self.in_flight == 0 {
+            //= https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr#section-4.1.2.2
+            //# If there is no data in flight yet, then we can start the delivery rate interval at the current time
             self.first_sent_at = now;
             self.delivered_at = now;
         }
+        let new_from = self.segments.back().map_or(span.start, |last| last.end.max(span.start));
         let record = Sent {
             end,
             at: now,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
+            lost: self.lost,
+            in_flight: self.in_flight,
             is_app_limited: self.app_limited_until > 0,
             is_retransmitted: false,
             is_sacked: false,
+            is_lost: false,
         };
-        if self.segments.back().is_none_or(|last| span.start >= last.end) {
-            self.segments.push_back(record);
-            return;
+        if span.start < new_from {
+            self.on_sent_again(span.start, end.min(new_from), &Sent { is_retransmitted: true, ..record });
         }
-        // Sent again: whatever segments it covers, each keeps its own end.
-        let first = self.segments.partition_point(|sent| sent.end <= span.start);
-        let last = self.segments.partition_point(|sent| sent.end < end);
-        for sent in self.segments.range_mut(first..self.segments.len().min(last + 1)) {
-            *sent = Sent { end: sent.end, is_retransmitted: true, is_sacked: sent.is_sacked, ..record };
+        if new_from < end {
+            self.in_flight += end - new_from;
+            self.segments.push_back(Sent { in_flight: self.in_flight, ..record });
         }
-        if self.segments.back().is_some_and(|last| last.end < end) {
-            self.segments.push_back(record);
+    }
+
+    /// Whatever segments a repetition covers, each keeps its own end.
+    fn on_sent_again(&mut self, start: u64, end: u64, record: &Sent) {
+        self.split(start);
+        self.split(end);
+        let first = self.segments.partition_point(|sent| sent.end <= start);
+        let mut from = start;
+        for sent in self.segments.range_mut(first..).take_while(|sent| sent.end <= end) {
+            let len = sent.end - from;
+            from = sent.end;
+            if sent.is_sacked {
+                continue; // delivered, whatever the receiver says of it now
+            }
+            if sent.is_lost {
+                self.in_flight += len;
+                self.lost_out -= len;
+            }
+            *sent = Sent { end: sent.end, in_flight: self.in_flight, ..*record };
         }
+    }
+
+    /// Makes two segments of the one that an offset lies in.
+    fn split(&mut self, offset: u64) {
+        let index = self.segments.partition_point(|sent| sent.end <= offset);
+        let start = if index == 0 { self.base } else { self.segments[index - 1].end };
+        if index < self.segments.len() && start < offset {
+            let first = Sent { end: offset, ..self.segments[index] };
+            self.segments.insert(index, first);
+        }
+    }
+
+    /// An acknowledgement has arrived: what it brings is counted from here.
+    pub(super) fn begin_acknowledgement(&mut self) {
+        self.prior_in_flight = self.in_flight;
+        self.newly_lost = 0;
     }
 
     /// Everything below `una` is acknowledged.
     pub(super) fn on_acknowledged(&mut self, now: Time, una: u64) {
-        while let Some(sent) = self.segments.front().copied().filter(|sent| sent.end <= una) {
-            self.segments.pop_front();
+        while let Some(front) = self.segments.front() {
+            let mut sent = *front;
+            if sent.end <= una {
+                self.segments.pop_front();
+            } else if self.base < una {
+                sent.end = una; // a part of it
+            } else {
+                return;
+            }
             let len = sent.end - self.base;
             self.base = sent.end;
             if !sent.is_sacked {
@@ -132,11 +223,13 @@ impl Flight {
 
     /// The receiver has reported `left..right` for the first time.
     pub(super) fn on_sacked(&mut self, now: Time, left: u64, right: u64) {
+        self.split(left);
+        self.split(right);
         let mut index = self.segments.partition_point(|sent| sent.end <= left);
         let mut start = if index == 0 { self.base } else { self.segments[index - 1].end };
         while let Some(sent) = self.segments.get_mut(index).filter(|sent| sent.end <= right) {
             let (copy, len) = (*sent, sent.end - start);
-            sent.is_sacked = true;
+            (sent.is_sacked, sent.is_lost) = (true, false);
             (start, index) = (copy.end, index + 1);
             if !copy.is_sacked {
                 self.note_delivered(now, copy, len);
@@ -145,6 +238,7 @@ impl Flight {
     }
 
     fn note_delivered(&mut self, now: Time, sent: Sent, len: u64) {
+        *(if sent.is_lost { &mut self.lost_out } else { &mut self.in_flight }) -= len;
         self.delivered += len;
         self.delivered_at = now;
         self.newly_delivered += len;
@@ -153,32 +247,109 @@ impl Flight {
         }
     }
 
-    /// So many bytes are thought lost.
-    pub(super) fn note_lost(&mut self, bytes: u64) {
-        self.newly_lost += bytes;
+    /// Whatever begins below an offset and was not reported counts as lost; see [`next_lost`](Self::next_lost).
+    pub(super) fn note_lost_below(&mut self, offset: u64) {
+        self.lost_below = self.lost_below.max(offset);
+    }
+
+    /// Everything that was not reported counts as lost, what was sent again too; see [`next_lost`](Self::next_lost).
+    pub(super) fn note_all_lost(&mut self) {
+        self.looked_until = self.base;
+        self.lost_below = u64::MAX;
+    }
+
+    /// Takes the next segment that counts as lost; to be called until there is none. Whatever was sent again counts as
+    /// lost by [`note_all_lost`](Self::note_all_lost) only.
+    pub(super) fn next_lost(&mut self) -> Option<Lost> {
+        let is_all = self.lost_below == u64::MAX;
+        let mut from = self.looked_until.max(self.base);
+        let mut index = None;
+        while from < self.lost_below {
+            let at = *index.get_or_insert_with(|| self.segments.partition_point(|sent| sent.end <= from));
+            let Some(sent) = self.segments.get_mut(at) else { break };
+            let len = sent.end - from;
+            from = sent.end;
+            index = Some(at + 1);
+            if sent.is_sacked || sent.is_lost || (sent.is_retransmitted && !is_all) {
+                continue;
+            }
+            sent.is_lost = true;
+            self.in_flight -= len;
+            self.lost_out += len;
+            self.lost += len;
+            self.newly_lost += len;
+            self.looked_until = from;
+            return Some(Lost {
+                len,
+                sent_in_flight: sent.in_flight,
+                lost_since: self.lost - sent.lost,
+                is_app_limited: sent.is_app_limited,
+                delivered: self.delivered,
+            });
+        }
+        self.looked_until = from;
+        self.lost_below = self.lost_below.min(from);
+        None
+    }
+
+    /// Whether there was nothing to send lately although the window had room.
+    pub(super) fn is_app_limited(&self) -> bool {
+        self.app_limited_until > 0
+    }
+
+    /// Looks whether the sender has run out of data: at each write, acknowledgement and timeout, before it changes
+    /// anything.
+    pub(super) fn check_app_limited(&mut self, has_unsent_data: bool, cwnd: f64) {
+        //= https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr#section-4.1.2.4
+        //# if (NoUnsentData() && C.pending_transmissions == 0 && C.inflight < C.cwnd && C.lost_out <= C.retrans_out)
+        //#   MarkConnectionAppLimited()
+        if !has_unsent_data && (self.in_flight as f64) < cwnd && self.lost_out == 0 {
+            self.mark_app_limited();
+        }
+    }
+
+    /// What is under way tells nothing about the path's rate.
+    pub(super) fn mark_app_limited(&mut self) {
+        //= https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr#section-4.1.2.4
+        //# C.app_limited = max(C.delivered + C.inflight, 1)
+        self.app_limited_until = (self.delivered + self.in_flight).max(1);
     }
 
     /// What the acknowledgement at hand says; everything that it reports has been noted.
     pub(super) fn take_sample(&mut self, now: Time) -> Sample {
+        //= https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr#section-4.1.2.3
+        //# Clear app-limited field if bubble is ACKed and gone.
+        if self.delivered > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
         let mut sample = Sample {
             now,
             delivered: self.delivered,
             newly_delivered: std::mem::take(&mut self.newly_delivered),
-            newly_lost: std::mem::take(&mut self.newly_lost),
+            newly_lost: self.newly_lost,
+            in_flight: self.in_flight,
+            prior_in_flight: self.prior_in_flight,
             ..Sample::default()
         };
         let Some(latest) = self.latest.take() else { return sample };
         self.first_sent_at = latest.at;
         sample.prior_delivered = latest.delivered;
+        sample.delivered_since = self.delivered - latest.delivered;
         sample.is_app_limited = latest.is_app_limited;
+        sample.sent_in_flight = latest.in_flight;
+        sample.lost_since = self.lost - latest.lost;
         if !latest.is_retransmitted {
-            sample.rtt = Some(now.since(latest.at));
+            let rtt = now.since(latest.at);
+            sample.rtt = Some(rtt);
+            self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
         }
-        //= https://datatracker.ietf.org/doc/html/draft-cheng-iccrg-delivery-rate-estimation-02#section-3.3
-        //# Use the longer of the send phase and ack phase to compute the delivery rate
+        //= https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr#section-4.1.2.3
+        //# Use the longer of the send_elapsed and ack_elapsed
         let interval = latest.at.since(latest.first_sent_at).max(now.since(latest.delivered_at));
-        if interval > Time::ZERO {
-            sample.rate = Some((self.delivered - latest.delivered) as f64 / interval.as_secs_f64());
+        //= https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr#section-4.1.2.3
+        //# if (RS.interval < C.min_rtt) return /* no reliable rate sample */
+        if interval > Time::ZERO && self.least_rtt.is_none_or(|least| interval >= least) {
+            sample.rate = Some(sample.delivered_since as f64 / interval.as_secs_f64());
         }
         sample
     }

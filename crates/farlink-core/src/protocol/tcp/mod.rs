@@ -5,6 +5,7 @@ pub mod congestion;
 mod connection;
 mod express;
 mod flight;
+mod pace;
 mod reassembly;
 mod segment;
 pub mod variant;

@@ -291,6 +291,7 @@ impl Window {
         //# calculation.
         let flight = self.flight().min(self.flight_before_dup_acks);
         self.ssthresh = control.on_loss(self, flight);
+        self.records.note_lost_below(self.una + 1);
         self.recover = self.max;
         self.extra = 0;
         self.fast_retransmits += 1;

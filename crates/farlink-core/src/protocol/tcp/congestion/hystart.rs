@@ -56,7 +56,7 @@ impl HyStart {
         //# value of arbitrarily high per [RFC5681]) and fall back to using standard slow start for the remainder of the
         //# connection lifetime.
         let is_on = config.hystart.unwrap_or(usual) && config.initial_ssthresh_segments.is_none();
-        let limit = if config.pacing { f64::INFINITY } else { L_NOT_PACED };
+        let limit = if config.paces() { f64::INFINITY } else { L_NOT_PACED };
         HyStart {
             phase: if is_on { Phase::SlowStart } else { Phase::Over },
             most_acked: limit * config.segment_bytes.get(),
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn bursts_of_growth_are_bounded_unless_paced() {
         for (pacing, expected) in [(false, 18.0), (true, 30.0)] {
-            let config = TcpConfig { pacing, ..TcpConfig::default() };
+            let config = TcpConfig { pacing: Some(pacing), ..TcpConfig::default() };
             let (mut path, mut cubic) = start(&config);
             path.per_ack = 20;
             path.acknowledge(&mut cubic);

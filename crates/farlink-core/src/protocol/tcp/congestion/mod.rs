@@ -3,6 +3,7 @@
 //! A congestion control knows nothing of sequence numbers: which segments were lost and are sent again is the business of
 //! the [`variant`](super::variant), which asks it how large the window is to be.
 
+mod bbr;
 mod cubic;
 mod hybla;
 mod hystart;
@@ -16,9 +17,12 @@ mod westwood;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use bbr::BbrConfig;
+
 use super::config::TcpConfig;
-use super::flight::Sample;
+use super::flight::{Lost, Sample};
 use super::window::Window;
+use crate::rng::Rng;
 use crate::scenario::ScenarioError;
 use crate::time::Time;
 
@@ -74,8 +78,31 @@ pub(super) trait Control {
     /// it.
     fn on_sample(&mut self, _window: &mut Window, _sample: &Sample) {}
 
+    /// A stream of random numbers of its own; given once, before anything else.
+    fn seed(&mut self, _random: Rng) {}
+
+    /// The connection stands; the handshake's round trip, if there was one, is known.
+    fn on_established(&mut self, _window: &mut Window) {}
+
+    /// A segment is thought lost. Told one by one before the sample, or after [`on_timeout`](Control::on_timeout); only
+    /// with samples.
+    fn on_lost(&mut self, _window: &mut Window, _lost: &Lost) {}
+
+    /// The first segment after a silence goes out: nothing was in flight and there was nothing to send. Only with samples.
+    fn on_restart(&mut self, _window: &mut Window) {}
+
+    /// Whether a pause makes the window small again if the scenario says so (RFC 5681, section 4.1).
+    fn restarts_after_idle(&self) -> bool {
+        true
+    }
+
     /// The rate at which to send, bytes per second, if it has an opinion.
     fn pacing_rate(&self, _window: &Window) -> Option<f64> {
+        None
+    }
+
+    /// The bandwidth of the path as far as it knows, bytes per second.
+    fn bandwidth(&self) -> Option<f64> {
         None
     }
 }
@@ -145,11 +172,36 @@ macro_rules! congestion_controls {
             fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
                 match self { $(Congestion::$name(state) => state.on_sample(window, sample),)+ }
             }
+            fn seed(&mut self, random: Rng) {
+                match self { $(Congestion::$name(state) => state.seed(random),)+ }
+            }
+            fn on_established(&mut self, window: &mut Window) {
+                match self { $(Congestion::$name(state) => state.on_established(window),)+ }
+            }
+            fn on_lost(&mut self, window: &mut Window, lost: &Lost) {
+                match self { $(Congestion::$name(state) => state.on_lost(window, lost),)+ }
+            }
+            fn on_restart(&mut self, window: &mut Window) {
+                match self { $(Congestion::$name(state) => state.on_restart(window),)+ }
+            }
+            fn restarts_after_idle(&self) -> bool {
+                match self { $(Congestion::$name(state) => state.restarts_after_idle(),)+ }
+            }
+            fn bandwidth(&self) -> Option<f64> {
+                match self { $(Congestion::$name(state) => state.bandwidth(),)+ }
+            }
             fn pacing_rate(&self, window: &Window) -> Option<f64> {
                 match self { $(Congestion::$name(state) => state.pacing_rate(window),)+ }
             }
         }
     };
+}
+
+impl CongestionControl {
+    /// Whether it sends at rates that it measures, and so needs selective acknowledgements and pacing.
+    pub const fn measures_rates(self) -> bool {
+        matches!(self, CongestionControl::Bbr)
+    }
 }
 
 congestion_controls! {
@@ -163,6 +215,9 @@ congestion_controls! {
     Westwood = "westwood" => westwood::Westwood,
     /// A few segments in the queue, by the delay they cause (Brakmo and Peterson 1995).
     Vegas = "vegas" => vegas::Vegas,
+    /// BBR version 1, as Linux has it: sends at the bandwidth measured, whatever is lost (Cardwell et al. 2016). Needs
+    /// selective acknowledgements and paces.
+    Bbr = "bbr" => bbr::v1::Bbr,
     /// None: the window is always the largest (RFC 793 knew no other).
     None = "none" => none::None,
 }

@@ -34,6 +34,11 @@ pub(super) trait Reaction {
         window.next_in_window()
     }
 
+    /// Unreported offsets below this one are lost.
+    fn lost_below(&self, _window: &Window) -> u64 {
+        0
+    }
+
     /// A segment goes out.
     #[inline]
     fn on_sent(&mut self, window: &mut Window, span: Span) {
@@ -96,6 +101,9 @@ macro_rules! variants {
             #[inline(always)]
             fn next_segment(&mut self, window: &mut Window) -> Option<Span> {
                 match self { $(Running::$variant(state) => state.next_segment(window),)+ }
+            }
+            fn lost_below(&self, window: &Window) -> u64 {
+                match self { $(Running::$variant(state) => state.lost_below(window),)+ }
             }
             #[inline(always)]
             fn on_sent(&mut self, window: &mut Window, span: Span) {

@@ -19,6 +19,11 @@ pub(in crate::protocol::tcp) struct Sack {
 
 impl Reaction for Sack {
     #[inline]
+    fn lost_below(&self, window: &Window) -> u64 {
+        self.board.lost_below(window.dup_ack_threshold, window.mss)
+    }
+
+    #[inline]
     fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
         window.dup_acks = 0;
         if !self.board.is_empty() {
@@ -101,10 +106,6 @@ impl Reaction for Sack {
 }
 
 impl Sack {
-    fn lost_below(&self, window: &Window) -> u64 {
-        self.board.lost_below(window.dup_ack_threshold, window.mss)
-    }
-
     /// Bytes that are thought to be in the network (SetPipe of RFC 6675, section 4).
     fn pipe(&self, window: &Window) -> u64 {
         //= https://www.rfc-editor.org/rfc/rfc6675#section-4

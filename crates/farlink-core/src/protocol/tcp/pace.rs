@@ -1,0 +1,87 @@
+//! What a connection learns about the path from the records of its segments, and the pace that follows from it.
+
+use crate::payload::Payload;
+use crate::protocol::parts::pacer::quantum;
+use crate::time::Time;
+
+use super::congestion::Control;
+use super::connection::{Connection, State};
+use super::variant::Reaction;
+use super::window::Span;
+
+impl<D: Payload> Connection<D> {
+    /// An acknowledgement has arrived and nothing has been done about it.
+    pub(super) fn begin_acknowledgement(&mut self) {
+        self.check_app_limited();
+        self.window.records.begin_acknowledgement();
+    }
+
+    /// Looks whether the application has left the window unused.
+    #[inline]
+    pub(super) fn check_app_limited(&mut self) {
+        if self.window.records.is_kept() {
+            let has_unsent_data = self.window.nxt < self.window.end.max(self.written_end);
+            self.window.records.check_app_limited(has_unsent_data, self.window.cwnd);
+        }
+    }
+
+    /// A segment goes out: its record, and what is to be done before the first after a silence.
+    pub(super) fn record_sent(&mut self, now: Time, span: Span) {
+        let records = &self.window.records;
+        if records.in_flight() == 0 && records.is_app_limited() && self.state == State::Established {
+            self.window.now = now;
+            self.control.on_restart(&mut self.window);
+            self.set_pace();
+        }
+        self.window.records.on_sent(now, span);
+    }
+
+    /// What an acknowledgement says about the path, and the pace that follows from it.
+    #[inline(never)]
+    pub(super) fn learn(&mut self, now: Time) {
+        if self.window.records.is_kept() {
+            self.window.records.note_lost_below(self.running.lost_below(&self.window));
+            self.find_lost();
+            let sample = self.window.records.take_sample(now);
+            if let Some(rtt) = sample.rtt.filter(|_| !self.sizes.has_timestamps) {
+                self.note_round_trip(now, rtt);
+            }
+            // The handshake's segments are too small to tell a rate.
+            if self.state == State::Established {
+                self.control.on_sample(&mut self.window, &sample);
+            }
+            if !self.control.wants_samples() {
+                self.window.records.stop();
+            }
+        }
+        self.set_pace();
+    }
+
+    /// The connection stands: what the handshake told about the round trip sets the first pace.
+    pub(super) fn set_first_pace(&mut self) {
+        self.control.on_established(&mut self.window);
+        self.set_pace();
+    }
+
+    fn set_pace(&mut self) {
+        if self.paces {
+            let rate = self.control.pacing_rate(&self.window).unwrap_or_else(|| self.window.pacing_rate());
+            self.pacer.set_bytes_per_s(rate);
+            self.pacer.set_quantum(quantum(rate, self.window.mss));
+        }
+    }
+
+    /// After a retransmission timeout nothing is thought to be in flight.
+    pub(super) fn note_all_lost(&mut self) {
+        if self.window.records.is_kept() {
+            self.window.records.note_all_lost();
+            self.find_lost();
+        }
+    }
+
+    fn find_lost(&mut self) {
+        while let Some(lost) = self.window.records.next_lost() {
+            self.control.on_lost(&mut self.window, &lost);
+        }
+    }
+}
