@@ -3,7 +3,7 @@
 mod pair;
 
 use farlink_core::protocol::tcp::variant::Variant;
-use farlink_core::protocol::tcp::{Flags, SackBlock, Segment, TcpConfig, Timestamps};
+use farlink_core::protocol::tcp::{CongestionControl, Flags, SackBlock, Segment, TcpConfig, Timestamps};
 use farlink_core::{Endpoint, Event, PathId, Rx, Stream, Time, Virtual};
 use pair::{Content, Pair, configs, count, faults, small};
 use proptest::prelude::*;
@@ -164,6 +164,9 @@ fn a_fin_behind_a_gap_is_not_forgotten() {
     for &variant in Variant::ALL {
         let config = TcpConfig { variant, fin: true, initial_window_segments: count(10), ..one_way() };
         let pair = losing(&config, 1_000, &[2]);
+        if variant == Variant::None {
+            continue; // nothing but a timeout repairs anything
+        }
         assert_eq!(pair.ends[0].counters().timeouts, 0, "{variant:?}");
         let is_fin = |sent: &&pair::Sent| sent.1 == 0 && sent.2.flags.has(Flags::FIN);
         // Tahoe goes back to the loss and sends everything behind it again; no SACK block reports a FIN.
@@ -172,6 +175,25 @@ fn a_fin_behind_a_gap_is_not_forgotten() {
             "{variant:?}"
         );
     }
+}
+
+/// RFC 793, section 3.7: the timer alone repairs a loss, whatever is reported meanwhile, and then everything from the loss on
+/// goes out again, what had arrived as well.
+#[test]
+fn without_fast_retransmit_a_loss_waits_for_the_timer_and_everything_is_sent_again() {
+    let config = TcpConfig {
+        variant: Variant::None,
+        congestion_control: CongestionControl::None,
+        max_window_segments: Some(count(20)),
+        ..one_way()
+    };
+    let pair = losing(&config, 2_000, &[5]);
+    assert_eq!((pair.ends[0].counters().timeouts, pair.ends[0].counters().fast_retransmits), (1, 0));
+    let sent: Vec<_> = pair.log.iter().filter(|sent| sent.1 == 0).collect();
+    // All twenty at once; then, after the RTO of a second, from the sixth on, all at once again.
+    let again: Vec<u32> = sent[20..].iter().map(|sent| (sent.2.seq - 1) / 100).collect();
+    assert_eq!(again, (5..20).collect::<Vec<u32>>());
+    assert!(sent[20..].iter().all(|segment| segment.0 == sent[20].0 && segment.0 > Time::from_secs(1)));
 }
 
 /// RFC 7323, section 4.3: the echo is the timestamp of the segment that the last acknowledgement waited for, so that the

@@ -106,7 +106,7 @@ pub(crate) fn transports() -> impl Strategy<Value = Value> {
 }
 
 pub(crate) fn tcp() -> impl Strategy<Value = Value> {
-    let variant = select(&["tahoe", "reno", "newreno", "sack"][..]);
+    let variant = select(&["tahoe", "reno", "newreno", "sack", "none"][..]);
     let switches = any::<[bool; 7]>();
     let windows = (1_u64..20, proptest::option::of(1_u64..50), 1_u64..200, proptest::option::of(1_u64..100));
     let rto = (select(&[0.0, 0.2, 1.0][..]), select(&[0.0, 0.001, 0.1, 0.5][..]), 1_u64..64);

@@ -1,6 +1,7 @@
 //! TCP versions: what each does about loss. One file, one line each.
 
 mod newreno;
+mod none;
 mod reno;
 mod sack;
 mod scoreboard;
@@ -122,4 +123,6 @@ variants! {
     NewReno = "newreno" => newreno::NewReno { sack: false },
     /// Recovery from selective acknowledgements (RFC 6675).
     Sack = "sack" => sack::Sack { sack: true },
+    /// No fast retransmit; everything again on a timeout (RFC 793).
+    None = "none" => none::None { sack: false },
 }

@@ -1,0 +1,20 @@
+//! No fast retransmit: the retransmission timer alone finds losses, and then everything is sent again (RFC 793).
+
+use super::Reaction;
+use crate::protocol::tcp::congestion::{Congestion, Control};
+use crate::protocol::tcp::window::Window;
+
+/// Go-back-N on timeout. With the [congestion control](crate::protocol::tcp::congestion) of the same name, TCP as it was
+/// before 1988.
+#[derive(Clone, Debug, Default)]
+pub(in crate::protocol::tcp) struct None;
+
+impl Reaction for None {
+    #[inline]
+    fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
+        control.on_acknowledged(window, acked);
+    }
+
+    /// Duplicates mean nothing to it.
+    fn on_duplicate(&mut self, _window: &mut Window, _control: &mut Congestion, _has_new_sack: bool) {}
+}
