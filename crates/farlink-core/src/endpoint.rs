@@ -80,9 +80,10 @@ impl<P> Transmit<P> {
     }
 }
 
-/// Advice from the link below, the one that the endpoint sends into. Everything works without it.
+/// Advice from the link below: of the one that the endpoint sends into and, in [`Corrupted`](LinkHint::Corrupted), of the
+/// one that it receives from. Everything works without it.
 ///
-/// Of the links beyond, and of the way back, an endpoint is told nothing. It takes a link to be up until it is told
+/// Of the links beyond an endpoint is told nothing. It takes a link to be up until it is told
 /// otherwise. Of changes at one instant, it hears `Down` first, `Up` last.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -102,6 +103,10 @@ pub enum LinkHint {
         /// The [`Transmit::token`] of the packet.
         token: u32,
     },
+    /// A frame came in over the path and was damaged beyond use: its header is lost, so nobody knows whose it was, and all
+    /// who listen at this end are told. Of a frame that the channel loses whole, or that fails on an earlier link, they
+    /// hear nothing.
+    Corrupted(PathId),
 }
 
 /// What the link did to a packet, and what a code around it can do about that.

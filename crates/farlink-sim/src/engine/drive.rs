@@ -43,7 +43,7 @@ impl<T: Tracer> World<'_, T> {
         until: Time,
     ) -> Time {
         match self.path.end(link) {
-            LegEnd::Link => self.path.forward::<P>(link, link + 1, now, index, &mut flow.counts),
+            LegEnd::Link => self.path.forward::<P>(link, link + 1, now, index, &mut flow.counts, &mut self.timers),
             LegEnd::Server => return self.enter::<1, P, E>(flow, index, trains, link, now, until),
             LegEnd::Client => return self.enter::<0, P, E>(flow, index, trains, link, now, until),
         }
@@ -115,7 +115,7 @@ impl<T: Tracer> World<'_, T> {
             if SIDE == 0 {
                 flow.on_transmit_train(sent);
             }
-            self.path.send_train::<P>(link, index, sent, &mut flow.counts);
+            self.path.send_train::<P>(link, index, sent, &mut flow.counts, &mut self.timers);
         }
         let last = train.time(count - 1);
         self.pump_plain::<SIDE, P, E>(flow, index, last);
@@ -135,7 +135,7 @@ impl<T: Tracer> World<'_, T> {
                     if SIDE == 0 {
                         flow.on_transmit(now, &plain);
                     }
-                    self.path.send::<P>(link, now, index, &plain, &mut flow.counts);
+                    self.path.send::<P>(link, now, index, &plain, &mut flow.counts, &mut self.timers);
                 }
                 Plain::Nothing => return flow.arm(SIDE, index, P::KIND, &mut self.timers),
                 Plain::Ask => return self.pump_seldom::<SIDE, P, E>(flow, index, now),
@@ -162,7 +162,8 @@ impl<T: Tracer> World<'_, T> {
                     flow.on_transmit(now, &transmit.packet);
                     self.tracer.packet(now, 1, flow.id, &transmit.packet);
                 }
-                let is_queued = self.path.send::<P>(link, now, index, &transmit.packet, &mut flow.counts);
+                let is_queued =
+                    self.path.send::<P>(link, now, index, &transmit.packet, &mut flow.counts, &mut self.timers);
                 if !is_queued && flow.ends[SIDE].wants_hints() && transmit.token != 0 {
                     let hint = LinkHint::Dropped { path: PathId::ONLY, token: transmit.token };
                     flow.ends[SIDE].handle_link(now, hint);

@@ -3,6 +3,9 @@
 //! An endpoint knows the link that it sends into, its local interface, and no other: what happens further on, and what the
 //! way back is like, it must infer, as in a real host. So the first forward link speaks to the senders (side 0) and the
 //! first link of the way back to the receivers (side 1). If nobody listens, nothing is asked and no alarm is set.
+//!
+//! Of the link that it receives from, the last of the other direction, it hears one thing: that a frame came in that was of
+//! no use ([`LinkHint::Corrupted`]).
 
 use farlink_core::link::LinkState;
 use farlink_core::{Endpoint, LinkHint, PathId, Time};
@@ -118,6 +121,7 @@ mod tests {
             LinkHint::Rate(PathId::ONLY, rate) => format!("{} Mb/s", rate.get() / 1e6),
             LinkHint::Ber(PathId::ONLY, ber) => format!("ber {ber}"),
             LinkHint::Dropped { path: PathId::ONLY, token } => format!("dropped {token}"),
+            LinkHint::Corrupted(PathId::ONLY) => "corrupted".to_owned(),
             other => panic!("{other:?} was never promised"),
         };
         heard.iter().map(|&(at, side, hint)| (at.as_secs_f64(), side, word(hint))).collect()
@@ -169,7 +173,9 @@ mod tests {
         let (_, heard) = run(&setup, Manner::Writes, 1);
         let expected =
             [(0.0, 0, "0.8 Mb/s"), (0.0, 0, "ber 0.00001"), (0.0, 1, "0.8 Mb/s"), (1.0, 0, "down"), (2.0, 0, "up")];
-        assert_eq!(said(&heard), expected.map(|(at, side, word)| (at, side, word.to_owned())));
+        let mut said = said(&heard);
+        said.retain(|(_, _, word)| word != "corrupted");
+        assert_eq!(said, expected.map(|(at, side, word)| (at, side, word.to_owned())));
     }
 
     #[test]
@@ -204,6 +210,51 @@ mod tests {
         assert_eq!(run_.flows[0].lost_packets, 3);
         // Without a token there is nothing to name it by.
         assert!(said(&run(&setup, Manner::Writes, 1).1).iter().all(|(_, _, word)| !word.starts_with("dropped")));
+    }
+
+    /// Datagrams of 10 ms, one each 250 ms, over two hops: bits are wrong in the second and fifth on the last hop, in the
+    /// third on the first hop; the fourth is lost whole.
+    #[test]
+    fn a_receiver_hears_of_frames_that_its_own_link_damaged_when_they_would_have_come() {
+        let bits = |datagrams: &[u64]| Trace::BitErrors {
+            position: datagrams.iter().map(|n| n * 8000 + 4000).collect(),
+            bits: 1_000_000,
+        };
+        let lost: Vec<bool> = (0..100).map(|n| n == 3).collect();
+        // The datagram damaged on the first hop and the one lost never get to the last one, where each counts.
+        let traces = MemoryTraces::default()
+            .with("near", bits(&[2]))
+            .with("far", bits(&[1, 2]))
+            .with("lost", Trace::PacketLoss { lost });
+        let replay = |file: &str| json!({ "kind": "bit-trace", "file": file, "offset": 0 });
+        let near = json!({ "kind": "chain", "stages": [replay("near"), { "kind": "packet-trace", "file": "lost" }] });
+        let mut scenario = datagrams(4.0, 8, Value::Null);
+        scenario.as_object_mut().unwrap().remove("link");
+        scenario["path"] = json!(["near", "far"]);
+        scenario["hop"] = json!({
+            "near": { "rate_bps": 8e5, "delay_s": 0.1, "channel": near },
+            "far": { "rate_bps": 8e5, "delay_s": 0.2, "channel": replay("far") },
+        });
+        let setup = resolve(&expand(&scenario).unwrap().points[0].scenario, &traces).unwrap();
+        let (result, heard) = run(&setup, Manner::Writes, 1);
+        let mut corrupted = said(&heard);
+        corrupted.retain(|(_, _, word)| word == "corrupted");
+        assert_eq!(result.flows[0].lost_packets, 4);
+        // Sent at 0.25 s and at 1 s; 10 ms on each hop, and 0.3 s of delay.
+        assert_eq!(corrupted, [(0.57, 1, "corrupted".into()), (1.32, 1, "corrupted".into())]);
+    }
+
+    /// Nobody knows whose packet it was.
+    #[test]
+    fn every_listener_hears_of_a_damaged_frame() {
+        let link = json!({ "rate_bps": 8e5, "delay_s": 0.1, "channel": { "kind": "ber", "ber": 1e-5 } });
+        let mut scenario = datagrams(10.0, 100, link);
+        scenario["flow"]["data"]["count"] = 3.into();
+        let (result, heard) = run(&setup(&scenario), Manner::Writes, 1);
+        let lost: u64 = result.flows.iter().map(|flow| flow.lost_packets).sum();
+        let corrupted = said(&heard).into_iter().filter(|(_, side, word)| *side == 1 && word == "corrupted").count();
+        assert!(lost > 10, "{lost}");
+        assert_eq!(corrupted as u64, 3 * lost);
     }
 
     fn links() -> Vec<Value> {

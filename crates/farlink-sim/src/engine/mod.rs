@@ -35,7 +35,7 @@ pub use tracing::{NoTrace, Tracer};
 use farlink_core::protocol::tcp::{Connection, Segment};
 use farlink_core::protocol::udp::{Datagram, Socket};
 use farlink_core::protocol::{Pairs, TransportConfig};
-use farlink_core::{Endpoint, LinkHint, Rng, Time, Virtual};
+use farlink_core::{Endpoint, LinkHint, PathId, Rng, Time, Virtual};
 
 use delays::Shared;
 use drive::World;
@@ -211,6 +211,11 @@ pub fn simulate<T: Tracer>(
     let world = World { path: Path::new(setup, seed, run), timers: Timers::default(), tracer, open_flows: 0, steps: 0 };
     let mut engine = Engine::new(setup, world, seed, run);
     engine.add_flows();
+    for side in [0, 1] {
+        if !engine.hints.listeners(side).is_empty() {
+            engine.world.path.listen(side);
+        }
+    }
     engine.spread_news(0, Time::ZERO);
     engine.spread_news(1, Time::ZERO);
     if !engine.execute(is_stopped) {
@@ -247,6 +252,14 @@ impl<T: Tracer> Engine<'_, T> {
         }
         self.spread_news(side, at);
         at
+    }
+
+    /// A frame that is of no use has come in at one side: all who listen there are told.
+    #[cold]
+    fn on_corrupted(&mut self, side: usize, at: Time) {
+        for index in 0..self.hints.listeners(side).len() {
+            self.tell(side, self.hints.listeners(side)[index], at, LinkHint::Corrupted(PathId::ONLY));
+        }
     }
 
     /// Tells those who listen on one side what has changed.
@@ -291,11 +304,16 @@ impl<T: Tracer> Engine<'_, T> {
                 self.arrive(link, next, alarm.min(end).min(before(warmup)))
             } else {
                 let alarm = self.world.timers.pop();
-                if alarm.event == timers::Kind::Link {
-                    self.on_link(usize::from(alarm.side), next, arrival)
-                } else {
-                    self.fire(alarm, next);
-                    next
+                match alarm.event {
+                    timers::Kind::Link => self.on_link(usize::from(alarm.side), next, arrival),
+                    timers::Kind::Corrupted => {
+                        self.on_corrupted(usize::from(alarm.side), next);
+                        self.now // nothing depends on a hint: the run lasts no longer for it
+                    }
+                    timers::Kind::Endpoint | timers::Kind::Source => {
+                        self.fire(alarm, next);
+                        next
+                    }
                 }
             };
             // A train may be ahead of what happens at the other side.

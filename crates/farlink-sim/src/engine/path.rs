@@ -11,6 +11,7 @@ use super::carried::{Beside, Carried, Load};
 use super::fifo::Fifo;
 use super::flow::Counts;
 use super::setup::Setup;
+use super::timers::{Alarm, Kind, Timers};
 use super::{KINDS, Rings};
 
 /// A packet that a link carries, with what only the engine knows; or the first of a train of them.
@@ -142,6 +143,8 @@ pub(super) struct Path {
     return_bytes: u64,
     /// The codes around the packets of each protocol's flows; none at all if no flow has one.
     codes: [Vec<PacketCode>; KINDS],
+    /// Per side: whether somebody there wants to hear of frames that are damaged beyond use.
+    has_listeners: [bool; 2],
 }
 
 impl Path {
@@ -166,6 +169,27 @@ impl Path {
             hops: setup.forward.len(),
             return_bytes: 0,
             codes: Default::default(),
+            has_listeners: [false; 2],
+        }
+    }
+
+    /// Somebody on this side wants to hear of frames that are damaged beyond use.
+    pub(super) fn listen(&mut self, side: usize) {
+        self.has_listeners[side] = true;
+    }
+
+    /// Sets an alarm for the frame that would have arrived at the end of a link and is of no use, if somebody listens there.
+    #[cold]
+    fn note_corrupted(&self, link: usize, arrival: Time, timers: &mut Timers) {
+        let leg = &self.legs[link];
+        let side = match leg.end {
+            LegEnd::Client => 0,
+            LegEnd::Server => 1,
+            LegEnd::Link => return,
+        };
+        if self.has_listeners[side] {
+            let at = if leg.overtakes { arrival } else { arrival.max(leg.last_arrival) };
+            timers.push(at, Alarm { event: Kind::Corrupted, kind: 0, side: side as u8, flow: 0 });
         }
     }
 
@@ -297,12 +321,13 @@ impl Path {
         flow: u32,
         packet: &impl Load<P>,
         counts: &mut Counts,
+        timers: &mut Timers,
     ) -> bool {
         if link == self.hops {
             self.return_bytes += u64::from(packet.wire_bytes());
             counts.return_bytes += u64::from(packet.wire_bytes());
         }
-        self.put::<P>(link, now, flow, packet, Integrity::Intact, now, counts)
+        self.put::<P>(link, now, flow, packet, Integrity::Intact, now, counts, timers)
     }
 
     /// A train enters the path.
@@ -312,6 +337,7 @@ impl Path {
         flow: u32,
         train: &Train<P::Common>,
         counts: &mut Counts,
+        timers: &mut Timers,
     ) {
         let mut rest = *train;
         while rest.count > 0 {
@@ -320,7 +346,7 @@ impl Path {
             let (count, at, gap) = leg.link.send_train(rest.at, rest.gap, rest.count, wire_bytes);
             if count == 0 || at < leg.last_arrival {
                 debug_assert!(count == 0, "links of constant delay keep the order");
-                self.send::<P>(link, rest.at, flow, &rest.first, counts);
+                self.send::<P>(link, rest.at, flow, &rest.first, counts, timers);
                 rest.skip(1);
                 continue;
             }
@@ -339,9 +365,17 @@ impl Path {
     }
 
     /// A packet goes from one link's end into the next link.
-    pub(super) fn forward<P: OnLink>(&mut self, from: usize, to: usize, now: Time, flow: u32, counts: &mut Counts) {
+    pub(super) fn forward<P: OnLink>(
+        &mut self,
+        from: usize,
+        to: usize,
+        now: Time,
+        flow: u32,
+        counts: &mut Counts,
+        timers: &mut Timers,
+    ) {
         let Arrived { packet, rx, sent } = self.take::<P>(from);
-        self.put::<P>(to, now, flow, &packet, rx.integrity, sent, counts);
+        self.put::<P>(to, now, flow, &packet, rx.integrity, sent, counts, timers);
     }
 
     /// A packet enters a link; `false` if the queue was full and dropped it.
@@ -356,6 +390,7 @@ impl Path {
         mut integrity: Integrity,
         sent: Time,
         counts: &mut Counts,
+        timers: &mut Timers,
     ) -> bool {
         let leg = &mut self.legs[link];
         let arrival = match leg.link.send(now, packet.wire_bytes()) {
@@ -369,6 +404,7 @@ impl Path {
                     }
                     None => {
                         counts.note_loss(link < self.hops);
+                        self.note_corrupted(link, at, timers);
                         return true;
                     }
                 }

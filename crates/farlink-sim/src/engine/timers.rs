@@ -10,6 +10,8 @@ use farlink_core::Time;
 pub(super) enum Kind {
     /// A link that somebody listens to may change: before others of the same instant act on what it was.
     Link,
+    /// A frame arrives that is damaged beyond use, and somebody listens.
+    Corrupted,
     /// An endpoint's timeout.
     Endpoint,
     /// A traffic source: its start or its next write.
