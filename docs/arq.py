@@ -57,9 +57,7 @@ def main() -> None:
     with progress_bar("without an assumption") as tell:
         for index, (dropped, cell) in enumerate(todo):
             packets = packets_for(cell, HALF_WIDTH_DROPPED_FAR if is_far(cell) else HALF_WIDTH_DROPPED)
-            data = scenario(
-                cell, packets=packets, runs=RUNS, changes=dropped.changes(cell), fast_return=dropped.fast_return
-            )
+            data = scenario(cell, packets=packets, runs=RUNS, changes=dropped.changes(cell), fast_return=dropped.fast_return)
             costs[dropped, cell] = goodput(data)
             tell(index + 1, len(todo))
     PAGE.write_text(page(measured, costs), encoding="utf-8")

@@ -33,10 +33,21 @@ def goodput(cell: Cell, half_width: float, **changes) -> Estimate:
     return Estimate(entry["goodput_fraction"]["mean"], entry["goodput_fraction"]["ci95"])
 
 
+def is_far(cell: Cell) -> bool:
+    return cell.protocol == "go-back-n" and cell.capacity > 500
+
+
+def precision(cell: Cell) -> float:
+    if is_far(cell):
+        return 0.03
+    return 0.005 if cell.protocol == "go-back-n" else 0.0025
+
+
 @pytest.mark.published("Epple, table 1, AWGN calculation")
 @pytest.mark.parametrize(("cell", "printed"), TABLE_1, ids=str)
 def test_equations_give_table_1(cell, printed):
-    assert equation(cell, with_header_bits=False) == pytest.approx(printed, abs=1.0e-4)
+    # To the printed digits; two of the 24 cells differ by one in the last.
+    assert equation(cell, with_header_bits=False) == pytest.approx(printed, abs=1.5e-4)
 
 
 @pytest.mark.published("Epple, section 3.3.1: 2.084.775 byte")
@@ -89,12 +100,21 @@ def test_rare_errors_keep_their_digits():
 @pytest.mark.published("Epple, eqs. (8) to (10)")
 @pytest.mark.parametrize("cell", CELLS, ids=str)
 def test_the_engine_has_the_goodput_of_the_equations(cell):
-    is_far = cell.protocol == "go-back-n" and cell.capacity > 500
-    measured = goodput(cell, 0.02 if is_far else 0.0025)
+    measured = goodput(cell, precision(cell))
 
     # Where one loss costs a thousand packets the interval is wide; docs/validation/arq.md has the narrow one.
-    allowance = measured.half_width if is_far else 0.0
-    assert abs(measured.mean - equation(cell)) <= 0.01 * equation(cell) + allowance
+    allowance = measured.half_width if is_far(cell) else 0.0
+    whole = equation(cell, whole_packets=True)
+    assert abs(measured.mean - whole) <= 0.005 * whole + allowance
+    if cell != Cell("go-back-n", 1500, "Testbed"):
+        assert abs(measured.mean - equation(cell)) <= 0.01 * equation(cell) + allowance
+
+
+def test_only_whole_packets_keep_one_cell_from_its_equation():
+    """Where a round trip holds 0.14 packets, a loss costs one: 1.03 % by the equation itself, whoever simulates it."""
+    beyond = [cell for cell in CELLS if abs(equation(cell, whole_packets=True) / equation(cell) - 1) > 0.01]
+
+    assert beyond == [Cell("go-back-n", 1500, "Testbed")]
 
 
 @pytest.mark.published("Epple, section 4.1.2: limited to four blocks, the goodput drops for the KIODO channel")
@@ -102,12 +122,12 @@ def test_four_blocks_are_too_few_far_away_and_plenty_nearby():
     four = next(dropped for dropped in DROPPED if dropped.words == "blocks: four")
 
     far, near = (Cell("selective-repeat", 1000, place) for place in ("KIODO", "Testbed"))
-    assert goodput(far, 0.001, changes=four.changes(far)).mean < 0.4
-    assert goodput(near, 0.001, changes=four.changes(near)).mean == pytest.approx(equation(near), rel=0.01)
+    assert goodput(far, 0.005, changes=four.changes(far)).mean < 0.4
+    assert goodput(near, 0.005, changes=four.changes(near)).mean == pytest.approx(equation(near), rel=0.01)
 
 
 @pytest.mark.published("Epple, eq. (6)")
-@pytest.mark.parametrize("protocol", ["stop-and-wait", "go-back-n", "selective-repeat"])
+@pytest.mark.parametrize("protocol", ["stop-and-wait", "selective-repeat"])
 def test_a_lost_acknowledgement_costs_a_packet(protocol):
     cell = Cell(protocol, 500, "FASOLT")
     back = {"kind": "ber", "ber": 3e-5}
@@ -115,3 +135,12 @@ def test_a_lost_acknowledgement_costs_a_packet(protocol):
     measured = goodput(cell, 0.002, changes={"return": back})
     assert measured.mean == pytest.approx(equation(cell, return_ber=3e-5), rel=0.01)
     assert measured.mean < 0.998 * equation(cell)
+
+
+def test_in_go_back_n_a_lost_acknowledgement_costs_less_than_a_lost_packet():
+    """Equation (6) forgets that the receiver has what followed: it need not arrive twice."""
+    cell = Cell("go-back-n", 500, "FASOLT")
+
+    measured = goodput(cell, 0.01, changes={"return": {"kind": "ber", "ber": 3e-5}})
+    assert equation(cell, return_ber=3e-5) < measured.low
+    assert measured.high < equation(cell)

@@ -180,9 +180,7 @@ def packet_or_ack_loss(
     return forward + back if as_printed else 1 - (1 - forward) * (1 - back)
 
 
-def round_trip_capacity(
-    rtt_s: ArrayLike, *, rate_bps: ArrayLike, payload_bytes: ArrayLike, header_bytes: ArrayLike
-) -> Floats:
+def round_trip_capacity(rtt_s: ArrayLike, *, rate_bps: ArrayLike, payload_bytes: ArrayLike, header_bytes: ArrayLike) -> Floats:
     r"""Packets that a round trip holds.
 
     .. math:: C_{RTT} = \frac{RTT \cdot D}{8 (l + l')}

@@ -11,7 +11,7 @@ a window that just holds a round trip          ``window_frames`` = 1 + C_RTT, ro
 a receiver that keeps everything               ``buffer_frames``: eight windows (selective repeat)
 acknowledgements take no time                  a way back of 10 Tbit/s
 acknowledgements are never lost                a way back without errors
-the channel is saturated                       bulk traffic, paced at the link's rate; start-up is not measured
+the channel is saturated                       bulk traffic, paced a millionth below the link's rate; no start-up
 =============================================  ==================================================================
 """
 
@@ -35,6 +35,8 @@ HEADER_BYTES = {"stop-and-wait": 20, "go-back-n": 20, "selective-repeat": 60}
 ACK_BYTES = 28
 _MARGIN_S = 1e-9
 _WARMUP_ROUND_TRIPS = 20
+# Times are whole picoseconds: at the same rate, rounding would let a queue grow until timers expire a nanosecond too early.
+_SLOWER = 1e-6
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ CELLS = tuple(
 )
 
 
-def equation(cell: Cell, *, with_header_bits: bool = True, return_ber: float = 0.0) -> float:
+def equation(cell: Cell, *, with_header_bits: bool = True, return_ber: float = 0.0, whole_packets: bool = False) -> float:
     """Goodput by equation (8), (9) or (10), as a fraction of the link rate.
 
     Parameters
@@ -101,6 +103,8 @@ def equation(cell: Cell, *, with_header_bits: bool = True, return_ber: float = 0
         Whether the bits of the header count in the loss probability. The paper's table is computed without.
     return_ber
         Bit error probability of the way back, for equation (6).
+    whole_packets
+        Whether a loss in go-back-N costs whole packets: C_RTT rounded up, since a packet is not broken off.
 
     Returns
     -------
@@ -112,8 +116,10 @@ def equation(cell: Cell, *, with_header_bits: bool = True, return_ber: float = 0
     loss = arq.packet_or_ack_loss(BER, packet_bytes=counted, return_ber=return_ber, ack_bytes=ACK_BYTES)
     if cell.protocol == "selective-repeat":
         return float(arq.goodput_selective_repeat(loss, **lengths))
-    formula = arq.goodput_stop_and_wait if cell.protocol == "stop-and-wait" else arq.goodput_go_back_n
-    return float(formula(loss, capacity=cell.capacity, **lengths))
+    if cell.protocol == "stop-and-wait":
+        return float(arq.goodput_stop_and_wait(loss, capacity=cell.capacity, **lengths))
+    capacity = cell.window - 1 if whole_packets else cell.capacity
+    return float(arq.goodput_go_back_n(loss, capacity=capacity, **lengths))
 
 
 def packets_for(cell: Cell, half_width: float) -> int:
@@ -149,7 +155,7 @@ def scenario(
     cell
         Which.
     packets
-        About how many packets to send in all runs together, at least ten thousand.
+        About how many packets to send in all runs together; each run sends at least ten thousand, and a hundred windows.
     runs
         Independent runs.
     changes
@@ -170,7 +176,7 @@ def scenario(
         "header_bytes": cell.header_bytes,
         "ack_bytes": ACK_BYTES,
         "ack": "per-packet",
-        "rate_bps": RATE_BPS,
+        "rate_bps": RATE_BPS * (1 - _SLOWER),
         "rto": {"algorithm": "fixed", "initial_s": cell.rtt_s + cell.packet_s + _MARGIN_S},
     }
     if cell.protocol != "stop-and-wait":
@@ -184,7 +190,7 @@ def scenario(
     warmup_s = _WARMUP_ROUND_TRIPS * (cell.rtt_s + cell.packet_s)
     return {
         "title": f"{cell.protocol}, {cell.payload_bytes} bytes, {cell.place}",
-        "duration_s": warmup_s + cycle_s * max(packets, 10_000) / runs,
+        "duration_s": warmup_s + cycle_s * max(packets / runs, 10_000, 100 * cell.window),
         "runs": runs,
         "measure": {"warmup_s": warmup_s},
         "link": {
