@@ -42,6 +42,12 @@ pub enum Integrity {
     },
     /// The header is right, the payload is not.
     PayloadDamaged,
+    /// The header is right, and so many symbols of the code over the rest are wrong: what a decoder has to find. Only who
+    /// flipped the bits can count them.
+    PayloadErrors {
+        /// How many.
+        symbols: u16,
+    },
 }
 
 /// How a packet arrived.

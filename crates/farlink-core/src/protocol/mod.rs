@@ -1,5 +1,6 @@
 //! Transport protocols, each a sans-IO state machine. A protocol is one module and one line in `protocols`.
 
+pub mod arq;
 pub mod parts;
 pub mod tcp;
 pub mod udp;
@@ -53,6 +54,7 @@ crate::registry::registry! {
     protocols: TransportConfig as ProtocolConfig {
         Tcp = "tcp" => tcp::TcpConfig,
         Udp = "udp" => udp::UdpConfig,
+        Arq = "arq" => arq::ArqConfig,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Typed packets to bytes and back.
 //!
 //! The simulator never serialises: it carries typed packets and only their lengths. Sockets and captures need bytes, and
-//! this is where both meet. [`Codec`] is implemented by every packet that has a form on the wire: [`tcp`] and [`udp`], each
-//! inside the header of [`ipv4`].
+//! this is where both meet. [`Codec`] is implemented by every packet that has a form on the wire: [`tcp`], [`udp`] and
+//! [`arq`], each inside the header of [`ipv4`].
 //!
 //! Two lengths must be told apart. [`Packet::wire_bytes`] is what the *scenario* says that a packet costs (`header_bytes`,
 //! often the constant 40); the encoded packet has the length of the headers as they *really* are, options included. They
@@ -11,11 +11,13 @@
 //! # Damage
 //!
 //! [`Codec::decode`] agrees with [`Packet::inspect`]: bytes in which bits were flipped decode to nothing, whether the bits
-//! lie in the IP header, the transport header or the payload. The agreement is exact for damage that lies within 15
+//! lie in the IP header, the transport header or the payload; frames of [`arq`] check header and payload apart, and keep the
+//! header if only the payload was hit. The agreement is exact for damage that lies within 15
 //! consecutive bits. Beyond that the Internet checksum misses what cancels in its sum, about one pattern in 65,536 and
 //! every exchange of two 16-bit words; `inspect`, and so the simulator, counts those as lost too. `docs/design/wire-codec.md`
 //! has the argument.
 
+pub mod arq;
 pub mod ipv4;
 pub mod tcp;
 pub mod udp;

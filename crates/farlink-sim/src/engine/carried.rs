@@ -4,6 +4,7 @@
 //! single cost of a packet.
 
 use farlink_core::endpoint::Integrity;
+use farlink_core::protocol::arq::{Blocks, Frame, PlainFrame};
 use farlink_core::protocol::tcp::{Flags, PlainSegment, SackBlocks, Segment, SynOptions, Timestamps};
 use farlink_core::protocol::udp::Datagram;
 use farlink_core::wire::Codec;
@@ -109,6 +110,39 @@ impl Carried for Datagram<Virtual> {
 impl Load<Datagram<Virtual>> for Datagram<Virtual> {
     #[inline(always)]
     fn write(&self, place: &mut Self) {
+        *place = *self;
+    }
+}
+
+impl Carried for Frame<Virtual> {
+    type Common = PlainFrame;
+    type Rare = Blocks;
+
+    #[inline(always)]
+    fn plain(common: &PlainFrame) -> Self {
+        Frame::from(common)
+    }
+
+    fn add(&mut self, blocks: Blocks) {
+        self.blocks = blocks;
+    }
+}
+
+impl Load<Frame<Virtual>> for Frame<Virtual> {
+    #[inline(always)]
+    fn write(&self, place: &mut PlainFrame) {
+        *place = self.plain();
+    }
+
+    #[inline(always)]
+    fn rare(&self) -> Option<Blocks> {
+        (!self.blocks.is_empty()).then(|| self.blocks.clone())
+    }
+}
+
+impl Load<Frame<Virtual>> for PlainFrame {
+    #[inline(always)]
+    fn write(&self, place: &mut PlainFrame) {
         *place = *self;
     }
 }

@@ -6,7 +6,7 @@
 //! the ends of the warm-up and of the run: a train is taken only up to the next of these.
 
 use farlink_core::express::Plain;
-use farlink_core::{Express, LinkHint, PathId, Stream, Time, Train, Virtual};
+use farlink_core::{Express, Integrity, LinkHint, PathId, Stream, Time, Train, Virtual};
 
 use super::flow::Flow;
 use super::path::{LegEnd, OnLink, Path};
@@ -83,7 +83,7 @@ impl<T: Tracer> World<'_, T> {
             self.tracer.packet(now, 0, flow.id, &arrived.packet);
         }
         flow.ends[SIDE].handle_packet(now, &arrived.packet, arrived.rx);
-        if SIDE == 1 {
+        if SIDE == 1 && matches!(arrived.rx.integrity, Integrity::Intact | Integrity::Mended { .. }) {
             flow.on_arrival::<P>(now, &arrived.packet, arrived.sent);
         }
         self.pump_seldom::<SIDE, P, E>(flow, index, now);

@@ -393,17 +393,25 @@ impl Path {
         timers: &mut Timers,
     ) -> bool {
         let leg = &mut self.legs[link];
+        // A packet that was damaged before has been counted as lost.
+        let was_whole = matches!(integrity, Integrity::Intact | Integrity::Mended { .. });
         let arrival = match leg.link.send(now, packet.wire_bytes()) {
             Verdict::Arrives(at) => at,
             Verdict::Damaged(at) => {
                 let code = self.codes[usize::from(P::KIND)].get(flow as usize).copied().unwrap_or_default();
                 match packet.inspect(&Damage { bits: leg.link.wrong_bits(), code }) {
                     Some(damage) => {
-                        counts.note_mended(link < self.hops);
+                        match damage {
+                            Integrity::Intact | Integrity::Mended { .. } => counts.note_mended(link < self.hops),
+                            _ if was_whole => counts.note_loss(link < self.hops),
+                            _ => {}
+                        }
                         integrity = worse(integrity, damage);
                     }
                     None => {
-                        counts.note_loss(link < self.hops);
+                        if was_whole {
+                            counts.note_loss(link < self.hops);
+                        }
                         self.note_corrupted(link, at, timers);
                         return true;
                     }
@@ -411,7 +419,9 @@ impl Path {
                 at
             }
             verdict @ (Verdict::Lost | Verdict::Dropped) => {
-                counts.note_loss(link < self.hops);
+                if was_whole {
+                    counts.note_loss(link < self.hops);
+                }
                 return verdict == Verdict::Lost;
             }
         };
@@ -496,6 +506,10 @@ impl Path {
 fn worse(first: Integrity, second: Integrity) -> Integrity {
     match (first, second) {
         (Integrity::PayloadDamaged, _) | (_, Integrity::PayloadDamaged) => Integrity::PayloadDamaged,
+        (Integrity::PayloadErrors { symbols: one }, Integrity::PayloadErrors { symbols: two }) => {
+            Integrity::PayloadErrors { symbols: one.saturating_add(two) }
+        }
+        (wrong @ Integrity::PayloadErrors { .. }, _) | (_, wrong @ Integrity::PayloadErrors { .. }) => wrong,
         (Integrity::Mended { bits: one }, Integrity::Mended { bits: two }) => {
             Integrity::Mended { bits: one.saturating_add(two) }
         }

@@ -1,0 +1,384 @@
+//! What a scenario says about an ARQ transport.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::correction::Correction;
+use crate::payload::Payload;
+use crate::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
+use crate::protocol::{LARGEST_PACKET, Pairs};
+use crate::scenario::ScenarioError;
+use crate::units::{BitRate, Count, Seconds, Whole};
+
+use super::frame::Blocks;
+use super::station::Station;
+
+/// Bytes that TCP has for options (RFC 9293, section 3.1).
+const OPTION_BYTES: u64 = 40;
+/// Bytes that timestamps add (RFC 7323, section 3.2).
+const TIMESTAMPS_BYTES: u64 = 10;
+/// Parts of the mother code's parity, at most.
+const MOST_INCREMENTS: u64 = 31;
+/// Window unless given, of modes that have one: that of HDLC with extended numbers (ISO/IEC 13239).
+const USUAL_WINDOW: u64 = 127;
+/// Frames are kept one by one: more than this many would not fit into memory.
+const LARGEST_WINDOW: u64 = 1 << 24;
+
+/// Which frames are repeated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// One frame at a time; it is repeated until it is acknowledged.
+    StopAndWait,
+    /// A window of frames; with the one that was lost, all later ones are sent again. The receiver keeps nothing out of order.
+    GoBackN,
+    /// A window of frames; those that were lost are sent again. The receiver puts them in order.
+    #[default]
+    SelectiveRepeat,
+}
+
+/// What an acknowledgement says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Acknowledgement {
+    /// That one frame has arrived; if it is lost, the frame is sent again.
+    PerPacket,
+    /// Which frame is expected next, and with selective repeat blocks of those that have arrived beyond it.
+    #[default]
+    Cumulative,
+}
+
+/// Which side waits for a lost frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimerSide {
+    /// The sender repeats a frame whose acknowledgement does not come in time.
+    #[default]
+    Sender,
+    /// The receiver repeats its negative acknowledgement if the frame does not come in time. The sender repeats nothing
+    /// unasked; when it has heard nothing for as long, it asks what has arrived.
+    Receiver,
+}
+
+/// Hybrid ARQ of the second kind, incremental redundancy: a frame that arrived damaged is not sent again, but more parity of
+/// its code, until the receiver can decode all that it has. The code is Reed-Solomon over 16-bit symbols, one codeword a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Incremental {
+    /// Parity that goes with the data; even.
+    pub first_parity_bytes: Whole,
+    /// Parity of each repetition; even.
+    pub parity_bytes: Count,
+    /// How many such parts the code has; then the data itself is sent again.
+    pub increments: Count,
+}
+
+impl Default for Incremental {
+    fn default() -> Self {
+        Incremental {
+            first_parity_bytes: Whole::new(0.0).expect("a constant within its range"),
+            parity_bytes: count(32),
+            increments: count(8),
+        }
+    }
+}
+
+/// Automatic repeat request, as a link layer has it: no congestion control, no handshake.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ArqConfig {
+    /// Which frames are repeated.
+    pub mode: Mode,
+    /// Data of a full frame.
+    pub segment_bytes: Count,
+    /// Headers of a data frame on the wire, before timestamps and blocks.
+    pub header_bytes: Count,
+    /// Bytes of a frame without data on the wire, before timestamps and blocks; `header_bytes` unless given.
+    pub ack_bytes: Option<Count>,
+    /// Frames that are sent and not acknowledged, at most; 127, with stop-and-wait 1, unless given.
+    pub window_frames: Option<Count>,
+    /// Frames that the receiver keeps in order and out of order, so how far the sender may be ahead of the first
+    /// unacknowledged frame (selective repeat only); `window_frames` unless given.
+    pub buffer_frames: Option<Count>,
+    /// Bits of a frame number; 32 unless given.
+    pub sequence_bits: Option<Count>,
+    /// Send no faster than this, headers included; as fast as the queue takes it unless given.
+    pub rate_bps: Option<BitRate>,
+    /// What an acknowledgement says.
+    pub ack: Acknowledgement,
+    /// So long an acknowledgement waits for data of the other direction to ride on; 0 takes what is going out at that instant.
+    /// Acknowledgements are frames of their own unless given.
+    pub piggyback_timeout_s: Option<Seconds>,
+    /// Blocks of frames out of order that an acknowledgement lists, 8 bytes each and 2 more; what the receiver could not
+    /// report, it drops. As many as a packet holds, with `compatible` as many as TCP's options hold, unless given.
+    pub sack_blocks: Option<Whole>,
+    /// Blocks and timestamps fit into the 40 bytes of TCP's options: four blocks, three beside timestamps.
+    pub compatible: bool,
+    /// Timestamps on every frame, 10 bytes: a round-trip sample from every acknowledgement, of repeated frames too.
+    pub timestamps: bool,
+    /// The receiver asks for frames that are missing or arrive damaged (negative acknowledgement).
+    pub nak: bool,
+    /// Which side waits for a lost frame; `receiver` only with `nak`.
+    pub timer: TimerSide,
+    /// Give a frame's data up when it was lost so many times; never unless given. In go-back-N, only losses of the frame
+    /// itself count, not those of one before it.
+    pub max_transmissions: Option<Count>,
+    /// Give the connection up after so many timeouts in a row without an acknowledgement of anything new; never unless given.
+    pub give_up_after_timeouts: Option<Count>,
+    /// A code around each frame that mends wrong bits (hybrid ARQ of the first kind); none unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<Correction>,
+    /// Repetitions carry parity instead of data (hybrid ARQ of the second kind); not unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incremental: Option<Incremental>,
+    /// The retransmission timer.
+    pub rto: RtoConfig,
+}
+
+impl Default for ArqConfig {
+    fn default() -> Self {
+        ArqConfig {
+            mode: Mode::default(),
+            segment_bytes: count(1000),
+            header_bytes: count(20),
+            ack_bytes: None,
+            window_frames: None,
+            buffer_frames: None,
+            sequence_bits: None,
+            rate_bps: None,
+            ack: Acknowledgement::default(),
+            piggyback_timeout_s: None,
+            sack_blocks: None,
+            compatible: false,
+            timestamps: false,
+            nak: false,
+            timer: TimerSide::default(),
+            max_transmissions: None,
+            give_up_after_timeouts: None,
+            correction: None,
+            incremental: None,
+            rto: RtoConfig::default(),
+        }
+    }
+}
+
+impl crate::protocol::ProtocolConfig for ArqConfig {
+    fn check(&self) -> Result<(), ScenarioError> {
+        self.check_window()?;
+        self.check_numbers()?;
+        self.check_acknowledgements()?;
+        self.check_hybrid()?;
+        self.check_sizes()?;
+        self.rto.check().map_err(|error| error.within("rto"))
+    }
+
+    fn correction(&self) -> Option<Correction> {
+        self.correction
+    }
+}
+
+impl<D: Payload> Pairs<D> for ArqConfig {
+    type End = Station<D>;
+
+    fn pair(&self, _seed: u64) -> (Station<D>, Station<D>) {
+        (Station::new(self), Station::new(self))
+    }
+}
+
+impl ArqConfig {
+    /// Frames sent and not acknowledged, at most.
+    pub(super) fn window(&self) -> u64 {
+        match self.mode {
+            Mode::StopAndWait => 1,
+            Mode::GoBackN | Mode::SelectiveRepeat => self.window_frames.map_or(USUAL_WINDOW, Count::whole),
+        }
+    }
+
+    /// How far the sender may be ahead of the first unacknowledged frame.
+    pub(super) fn span(&self) -> u64 {
+        self.buffer_frames.map_or(self.window(), Count::whole)
+    }
+
+    /// Whether acknowledgements list blocks.
+    pub(super) fn has_blocks(&self) -> bool {
+        self.mode == Mode::SelectiveRepeat && self.ack == Acknowledgement::Cumulative
+    }
+
+    /// Blocks that an acknowledgement can list.
+    pub(super) fn most_blocks(&self) -> u64 {
+        let ack =
+            self.ack_bytes.unwrap_or(self.header_bytes).whole().max(self.header_bytes.whole() + self.data_bytes());
+        let room = LARGEST_PACKET.saturating_sub(ack + self.timestamps_bytes() + 2) / 8;
+        let usual = if self.compatible { self.compatible_blocks() } else { room };
+        self.sack_blocks.map_or(usual, |blocks| blocks.whole().min(room))
+    }
+
+    pub(super) fn timestamps_bytes(&self) -> u64 {
+        if self.timestamps { TIMESTAMPS_BYTES } else { 0 }
+    }
+
+    /// Blocks that fit into TCP's options.
+    fn compatible_blocks(&self) -> u64 {
+        (OPTION_BYTES - self.timestamps_bytes() - 2) / 8
+    }
+
+    /// Data and the parity of its own that goes with it.
+    fn data_bytes(&self) -> u64 {
+        let longest = |parts: Incremental| {
+            (self.segment_bytes.whole() + parts.first_parity_bytes.whole()).max(parts.parity_bytes.whole())
+        };
+        self.incremental.map_or(self.segment_bytes.whole(), longest)
+    }
+
+    fn check_window(&self) -> Result<(), ScenarioError> {
+        if let (Mode::StopAndWait, Some(window)) = (self.mode, self.window_frames)
+            && window.whole() > 1
+        {
+            let what = format!("stop-and-wait has one frame under way, not {}", window.get());
+            return Err(ScenarioError::new("window_frames", what, "leave it out, or choose mode = \"go-back-n\""));
+        }
+        if let Some(buffer) = self.buffer_frames {
+            if self.mode != Mode::SelectiveRepeat {
+                let what = "the receiver keeps frames out of order with selective repeat only";
+                return Err(ScenarioError::new(
+                    "buffer_frames",
+                    what,
+                    "leave it out, or choose mode = \"selective-repeat\"",
+                ));
+            }
+            if buffer.whole() < self.window() {
+                let what = format!("{} is less than the window of {}", buffer.get(), self.window());
+                return Err(ScenarioError::new("buffer_frames", what, "give at least window_frames, or leave it out"));
+            }
+        }
+        for (key, frames) in [("window_frames", self.window_frames), ("buffer_frames", self.buffer_frames)] {
+            if frames.is_some_and(|frames| frames.whole() > LARGEST_WINDOW) {
+                let what = format!("more than {LARGEST_WINDOW} frames are not kept");
+                return Err(ScenarioError::new(key, what, format!("give at most {LARGEST_WINDOW}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Old frames must not be taken for new ones (Schwartz, section 4-2).
+    fn check_numbers(&self) -> Result<(), ScenarioError> {
+        let Some(bits) = self.sequence_bits else { return Ok(()) };
+        let bits = bits.whole();
+        if bits > 32 {
+            let what = format!("{bits} is not allowed; allowed: a whole number from 1 to 32");
+            return Err(ScenarioError::new("sequence_bits", what, "numbers of 32 bits are enough for any window"));
+        }
+        // Whether a frame lies ahead of the one expected or behind it makes a difference.
+        let names_single = self.mode == Mode::SelectiveRepeat || self.ack == Acknowledgement::PerPacket || self.nak;
+        let (most, rule) = if names_single && self.mode != Mode::StopAndWait {
+            (1_u64 << (bits - 1), "half of the numbers, for new frames to be told from old ones")
+        } else {
+            ((1_u64 << bits) - 1, "all numbers but one")
+        };
+        if self.span() > most {
+            let key = if self.buffer_frames.is_some() { "buffer_frames" } else { "window_frames" };
+            let what =
+                format!("{} frames need more than {bits} bits: a window is at most {rule}, here {most}", self.span());
+            return Err(ScenarioError::new(key, what, format!("give at most {most}, or more sequence_bits")));
+        }
+        Ok(())
+    }
+
+    fn check_acknowledgements(&self) -> Result<(), ScenarioError> {
+        if let Some(blocks) = self.sack_blocks {
+            if !self.has_blocks() {
+                let what = "blocks belong to cumulative acknowledgements with selective repeat";
+                let remedy = "leave it out, or choose mode = \"selective-repeat\" and ack = \"cumulative\"";
+                return Err(ScenarioError::new("sack_blocks", what, remedy));
+            }
+            let most = self.compatible_blocks();
+            if self.compatible && blocks.whole() > most {
+                let beside = if self.timestamps { " beside timestamps" } else { "" };
+                let what = format!(
+                    "{} blocks of 8 bytes and 2 more do not fit into TCP's {OPTION_BYTES} bytes of options{beside}",
+                    blocks.get()
+                );
+                return Err(ScenarioError::new(
+                    "sack_blocks",
+                    what,
+                    format!("give at most {most}, or compatible = false"),
+                ));
+            }
+        }
+        if self.timer == TimerSide::Receiver {
+            if !self.nak {
+                let what = "a timer at the receiver repeats negative acknowledgements, and there are none";
+                return Err(ScenarioError::new("timer", what, "set nak = true, or timer = \"sender\""));
+            }
+            if self.ack == Acknowledgement::PerPacket {
+                let what =
+                    "without a timer at the sender, nothing makes up for the lost acknowledgement of a single frame";
+                return Err(ScenarioError::new("timer", what, "set ack = \"cumulative\", or timer = \"sender\""));
+            }
+        }
+        let wait = self.piggyback_timeout_s.map_or(0.0, Seconds::get);
+        if self.rto.algorithm == RtoAlgorithm::Fixed && wait > 0.0 && wait >= self.rto.initial_s.get() {
+            let what = format!("{wait} is no less than the fixed timeout: every frame would be sent again before");
+            return Err(ScenarioError::new("piggyback_timeout_s", what, "give less than rto.initial_s"));
+        }
+        Ok(())
+    }
+
+    fn check_hybrid(&self) -> Result<(), ScenarioError> {
+        let Some(parts) = self.incremental else { return Ok(()) };
+        if self.correction.is_some() {
+            let what = "correction and incremental are both given";
+            return Err(ScenarioError::new("incremental", what, "give one of them: a frame has one code"));
+        }
+        if !self.nak {
+            let what = "the sender must learn that a frame arrived damaged, not lost";
+            return Err(ScenarioError::new("incremental", what, "set nak = true"));
+        }
+        let sizes =
+            [("first_parity_bytes", parts.first_parity_bytes.whole()), ("parity_bytes", parts.parity_bytes.whole())];
+        for (key, bytes) in sizes {
+            if bytes % 2 == 1 {
+                let what = format!("{bytes} is odd: the code's symbols have two bytes");
+                return Err(ScenarioError::new(format!("incremental.{key}"), what, "give an even number"));
+            }
+        }
+        if parts.increments.whole() > MOST_INCREMENTS {
+            let what = format!("{} is not allowed; allowed: 1 to {MOST_INCREMENTS}", parts.increments.get());
+            return Err(ScenarioError::new("incremental.increments", what, "make each part longer instead"));
+        }
+        // 2^16 - 1 symbols of two bytes in a codeword.
+        let codeword = self.segment_bytes.whole().saturating_add(parts.first_parity_bytes.whole()) as f64
+            + parts.parity_bytes.get() * parts.increments.get();
+        if codeword > 2.0 * 65_535.0 {
+            let what = format!("the code has {codeword} bytes with all its parity, and a codeword at most 131,070");
+            return Err(ScenarioError::new("incremental.parity_bytes", what, "give less parity, or shorter frames"));
+        }
+        Ok(())
+    }
+
+    fn check_sizes(&self) -> Result<(), ScenarioError> {
+        // A rider takes its options along, so they must fit beside data too.
+        let blocks = if self.has_blocks() { self.sack_blocks.map_or(0, Whole::whole).min(LARGEST_PACKET) } else { 0 };
+        let options = self.timestamps_bytes() + Blocks::option_bytes(blocks);
+        let header = self.header_bytes.whole().max(self.ack_bytes.map_or(0, Count::whole));
+        if header + options > LARGEST_PACKET {
+            let key = if self.ack_bytes.is_some() { "ack_bytes" } else { "header_bytes" };
+            let what = format!("{header} with options of {options} bytes make a header of {} bytes", header + options);
+            return Err(ScenarioError::new(key, what, format!("packets have at most {LARGEST_PACKET} bytes")));
+        }
+        let bytes = self.header_bytes.whole() + options + self.data_bytes();
+        if bytes > LARGEST_PACKET {
+            let what = format!("{} with headers and parity make a packet of {bytes} bytes", self.segment_bytes.get());
+            return Err(ScenarioError::new(
+                "segment_bytes",
+                what,
+                format!("packets have at most {LARGEST_PACKET} bytes"),
+            ));
+        }
+        self.correction.map_or(Ok(()), |correction| correction.check(bytes).map_err(|error| error.within("correction")))
+    }
+}
+
+fn count(n: u32) -> Count {
+    Count::new(f64::from(n)).expect("a constant within its range")
+}

@@ -1,0 +1,321 @@
+//! What stations exchange.
+
+use crate::endpoint::{Damage, Integrity, Packet};
+use crate::express::PlainPacket;
+use crate::payload::{Payload, Virtual};
+
+/// What a frame is and which of its fields mean something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// It has a number: data, the parity of data, or one of the marks below in the place of data.
+    pub const DATA: Flags = Flags(1);
+    /// `ack` is the number that is expected next: everything before it has arrived.
+    pub const ACK: Flags = Flags(2);
+    /// With `ACK`: `ack` is the number of one frame that has arrived, and says nothing of others.
+    pub const SINGLE: Flags = Flags(4);
+    /// `nak_count` frames from `nak` on are missing.
+    pub const NAK: Flags = Flags(8);
+    /// With `NAK`: a damaged copy of the frame is there; its parity is wanted.
+    pub const HELD: Flags = Flags(16);
+    /// The stream ends here.
+    pub const FIN: Flags = Flags(32);
+    /// In the place of data that was given up; `skipped_bytes` says how much.
+    pub const SKIP: Flags = Flags(64);
+    /// What is there of the frames before `number`?
+    pub const ENQUIRY: Flags = Flags(128);
+    /// `timestamp` is the sender's clock.
+    pub const TIMESTAMP: Flags = Flags(256);
+    /// `echo` is the timestamp of the oldest frame that this acknowledgement answers.
+    pub const ECHO: Flags = Flags(512);
+    /// Parity is symbols of a rate-compatible mother code.
+    pub const INCREMENTAL: Flags = Flags(1024);
+    /// The connection was given up.
+    pub const RESET: Flags = Flags(2048);
+
+    /// Both together.
+    #[must_use]
+    #[inline(always)]
+    pub const fn with(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+
+    /// Whether all of the other's are set.
+    #[inline(always)]
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// A range of frames that have arrived: from `left` to before `right`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// Number of the first frame.
+    pub left: u32,
+    /// Number behind the last.
+    pub right: u32,
+}
+
+/// So many blocks need no memory of their own.
+const IN_PLACE: usize = 8;
+
+/// Blocks that an acknowledgement lists, the lowest first. Only more than eight of them need memory of their own.
+#[derive(Clone, Debug, Default)]
+pub struct Blocks {
+    first: [Block; IN_PLACE],
+    count: u32,
+    more: Vec<Block>,
+}
+
+impl Blocks {
+    /// Bytes of an option that lists so many blocks: 8 each and 2 more (RFC 2018, section 3), or none at all.
+    pub const fn option_bytes(blocks: u64) -> u64 {
+        if blocks == 0 { 0 } else { 2 + 8 * blocks }
+    }
+
+    /// Appends a block.
+    pub fn push(&mut self, block: Block) {
+        match self.first.get_mut(self.count as usize) {
+            Some(place) => *place = block,
+            None => self.more.push(block),
+        }
+        self.count += 1;
+    }
+
+    /// How many there are.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether there are none.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Block> + '_ {
+        self.first[..self.len().min(IN_PLACE)].iter().chain(&self.more).copied()
+    }
+}
+
+impl PartialEq for Blocks {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Blocks {}
+
+/// A frame: data, an acknowledgement, or both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame<D> {
+    /// What it is.
+    pub flags: Flags,
+    /// Its number, as it is on the wire.
+    pub number: u32,
+    /// Position of its data in the sender's stream; wraps.
+    pub position: u32,
+    /// Bytes of data that were given up.
+    pub skipped_bytes: u32,
+    /// Acknowledged frame, or the one expected next.
+    pub ack: u32,
+    /// First missing frame.
+    pub nak: u32,
+    /// How many are missing from there on.
+    pub nak_count: u16,
+    /// Which part of the mother code's parity it carries; 0 is the data.
+    pub increment: u8,
+    /// The sender's clock, in units of 2^16 ps.
+    pub timestamp: u32,
+    /// The clock of the peer, as it was heard.
+    pub echo: u32,
+    /// Bytes of headers on the wire as the scenario counts them, options included.
+    pub header_bytes: u16,
+    /// Bytes of parity behind the data.
+    pub parity_bytes: u16,
+    /// Frames that have arrived beyond those that `ack` covers.
+    pub blocks: Blocks,
+    /// Application data.
+    pub payload: D,
+}
+
+/// A frame without blocks whose payload is only a length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields of `Frame`")]
+pub struct PlainFrame {
+    pub number: u32,
+    pub position: u32,
+    pub skipped_bytes: u32,
+    pub ack: u32,
+    pub nak: u32,
+    pub timestamp: u32,
+    pub echo: u32,
+    pub payload_bytes: u32,
+    pub flags: Flags,
+    pub nak_count: u16,
+    pub header_bytes: u16,
+    pub parity_bytes: u16,
+    pub increment: u8,
+}
+
+impl<D: Payload> Frame<D> {
+    /// All but blocks and content.
+    #[inline(always)]
+    pub fn plain(&self) -> PlainFrame {
+        PlainFrame {
+            number: self.number,
+            position: self.position,
+            skipped_bytes: self.skipped_bytes,
+            ack: self.ack,
+            nak: self.nak,
+            timestamp: self.timestamp,
+            echo: self.echo,
+            payload_bytes: self.payload.len() as u32,
+            flags: self.flags,
+            nak_count: self.nak_count,
+            header_bytes: self.header_bytes,
+            parity_bytes: self.parity_bytes,
+            increment: self.increment,
+        }
+    }
+}
+
+impl From<&PlainFrame> for Frame<Virtual> {
+    #[inline(always)]
+    fn from(plain: &PlainFrame) -> Self {
+        Frame {
+            flags: plain.flags,
+            number: plain.number,
+            position: plain.position,
+            skipped_bytes: plain.skipped_bytes,
+            ack: plain.ack,
+            nak: plain.nak,
+            nak_count: plain.nak_count,
+            increment: plain.increment,
+            timestamp: plain.timestamp,
+            echo: plain.echo,
+            header_bytes: plain.header_bytes,
+            parity_bytes: plain.parity_bytes,
+            blocks: Blocks::default(),
+            payload: Virtual(plain.payload_bytes),
+        }
+    }
+}
+
+impl<D: Payload> Packet for Frame<D> {
+    #[inline]
+    fn wire_bytes(&self) -> u32 {
+        u32::from(self.header_bytes) + self.payload.len() as u32 + u32::from(self.parity_bytes)
+    }
+
+    #[inline]
+    fn payload_bytes(&self) -> u32 {
+        self.payload.len() as u32
+    }
+
+    #[inline]
+    fn stream_position(&self) -> Option<u32> {
+        (!self.payload.is_empty()).then_some(self.position)
+    }
+
+    fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
+        self.plain().inspect(damage)
+    }
+}
+
+impl Packet for PlainFrame {
+    #[inline]
+    fn wire_bytes(&self) -> u32 {
+        u32::from(self.header_bytes) + self.payload_bytes + u32::from(self.parity_bytes)
+    }
+
+    #[inline]
+    fn payload_bytes(&self) -> u32 {
+        self.payload_bytes
+    }
+
+    #[inline]
+    fn stream_position(&self) -> Option<u32> {
+        (self.payload_bytes > 0).then_some(self.position)
+    }
+
+    /// The header has a check of its own: damage behind it leaves it usable. A code around the packet that fails leaves the
+    /// wrong bits where they are.
+    fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
+        if let Some(mended) = damage.all_or_nothing(self.wire_bytes()) {
+            return Some(mended);
+        }
+        let header_bits = u32::from(self.header_bytes) * 8;
+        if damage.bits.first().is_none_or(|&bit| bit < header_bits) {
+            return None;
+        }
+        if self.flags.has(Flags::INCREMENTAL) {
+            return Some(Integrity::PayloadErrors { symbols: wrong_symbols(damage.bits, header_bits) });
+        }
+        Some(Integrity::PayloadDamaged)
+    }
+}
+
+/// How many of the 16-bit symbols behind the header have wrong bits.
+fn wrong_symbols(bits: &[u32], header_bits: u32) -> u16 {
+    let mut last = None;
+    let mut count = 0_u16;
+    for symbol in bits.iter().map(|bit| (bit - header_bits) / 16) {
+        count = count.saturating_add(u16::from(last != Some(symbol)));
+        last = Some(symbol);
+    }
+    count
+}
+
+impl PlainPacket for PlainFrame {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::correction::PacketCode;
+
+    fn inspect(flags: Flags, code: PacketCode, bits: &[u32]) -> Option<Integrity> {
+        let frame = Frame { flags, header_bytes: 20, parity_bytes: 4, payload: Virtual(100), ..Frame::default() };
+        frame.inspect(&Damage { bits, code })
+    }
+
+    #[test]
+    fn a_damaged_payload_leaves_the_header() {
+        let plain = |bits: &[u32]| inspect(Flags::DATA, PacketCode::None, bits);
+        assert_eq!(plain(&[159, 500]), None, "the last bit of the header");
+        assert_eq!(plain(&[160]), Some(Integrity::PayloadDamaged));
+        assert_eq!(plain(&[]), Some(Integrity::Intact));
+    }
+
+    #[test]
+    fn a_code_that_fails_leaves_the_header_if_it_was_right() {
+        let coded = |bits: &[u32]| inspect(Flags::DATA, PacketCode::Bits(1), bits);
+        assert_eq!(coded(&[5]), Some(Integrity::Mended { bits: 1 }));
+        assert_eq!(coded(&[5, 170]), None);
+        assert_eq!(coded(&[165, 170]), Some(Integrity::PayloadDamaged));
+    }
+
+    #[test]
+    fn symbols_of_two_bytes_are_counted_behind_the_header() {
+        let flags = Flags::DATA.with(Flags::INCREMENTAL);
+        let wrong = |bits: &[u32]| inspect(flags, PacketCode::None, bits);
+        assert_eq!(wrong(&[160, 175]), Some(Integrity::PayloadErrors { symbols: 1 }));
+        assert_eq!(wrong(&[175, 176, 990]), Some(Integrity::PayloadErrors { symbols: 3 }), "one of them in the parity");
+        assert_eq!(wrong(&[3, 175]), None);
+    }
+
+    #[test]
+    fn blocks_keep_their_order_in_place_and_beyond() {
+        let all: Vec<Block> = (0..20).map(|n| Block { left: 2 * n, right: 2 * n + 1 }).collect();
+        let mut blocks = Blocks::default();
+        for (n, &block) in all.iter().enumerate() {
+            assert_eq!(blocks.len(), n);
+            blocks.push(block);
+            assert_eq!(blocks.more.capacity() > 0, n >= IN_PLACE, "{n}");
+        }
+        assert!(blocks.iter().eq(all));
+    }
+}

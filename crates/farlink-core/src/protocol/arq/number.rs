@@ -1,0 +1,61 @@
+//! Frame numbers: they grow without end inside a station, and have so many bits on the wire.
+
+/// How many bits a frame number has on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbers {
+    mask: u32,
+}
+
+impl Numbers {
+    /// Numbers of 1 to 32 bits.
+    pub(super) fn new(bits: u32) -> Self {
+        Numbers { mask: u32::MAX >> (32 - bits.clamp(1, 32)) }
+    }
+
+    /// A number as it is sent.
+    #[inline(always)]
+    pub(super) fn on_wire(self, number: u64) -> u32 {
+        number as u32 & self.mask
+    }
+
+    /// How far a number from the wire lies ahead of `from`, if it does.
+    #[inline(always)]
+    pub(super) fn ahead(self, number: u32, from: u64) -> u64 {
+        u64::from(number.wrapping_sub(from as u32) & self.mask)
+    }
+
+    /// The frame that a number from the wire means: the nearer half of all numbers lies ahead of `from`, the other behind.
+    #[inline(always)]
+    pub(super) fn near(self, number: u32, from: u64) -> Option<u64> {
+        let ahead = self.ahead(number, from);
+        if ahead <= u64::from(self.mask / 2) {
+            Some(from + ahead)
+        } else {
+            from.checked_sub(u64::from(self.mask) + 1 - ahead)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alternating_bit_tells_the_expected_frame_from_the_last() {
+        let numbers = Numbers::new(1);
+        assert_eq!(numbers.near(numbers.on_wire(7), 7), Some(7));
+        assert_eq!(numbers.near(numbers.on_wire(6), 7), Some(6));
+    }
+
+    #[test]
+    fn numbers_are_found_again_within_half_of_their_space() {
+        for (bits, from) in [(3, 100_u64), (7, 5_000_000_000), (32, 1 << 40)] {
+            let numbers = Numbers::new(bits);
+            let half = 1_u64 << (bits - 1);
+            for number in [from - half, from - 1, from, from + 1, from + half - 1] {
+                assert_eq!(numbers.near(numbers.on_wire(number), from), Some(number), "{bits} bits");
+            }
+        }
+        assert_eq!(Numbers::new(8).near(255, 0), None, "before the first frame");
+    }
+}

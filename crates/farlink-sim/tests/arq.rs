@@ -1,0 +1,147 @@
+//! ARQ in the engine: bytes are conserved, and the hybrids do what they are for.
+
+mod common;
+
+use common::random::channels;
+use common::{cases, once, setup};
+use farlink_sim::engine::FlowResult;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// A link of a megabit per second; a file of so many bytes, or as much as it takes for 20 s.
+fn flow(transport: Value, channel: &Value, back: &Value, bytes: Option<u64>) -> FlowResult {
+    let traffic = bytes.map_or(json!({ "kind": "bulk" }), |bytes| json!({ "kind": "file", "bytes": bytes }));
+    let mut scenario = json!({
+        "link": { "rate_bps": 1e6, "delay_s": 0.05, "channel": channel, "return": { "channel": back } },
+        "transport": { "arq": transport },
+        "flow": { "one": { "transport": "arq", "traffic": traffic } },
+    });
+    scenario["transport"]["arq"]["kind"] = "arq".into();
+    if bytes.is_none() {
+        scenario["duration_s"] = 20.into();
+    }
+    let mut run = once(&setup(&scenario), 1);
+    let flow = run.flows.remove(0);
+    assert_eq!(flow.return_bytes, run.return_bytes);
+    flow
+}
+
+fn transports() -> impl Strategy<Value = Value> {
+    let modes = prop_oneof![Just("stop-and-wait"), Just("go-back-n"), Just("selective-repeat")];
+    let flags = any::<[bool; 5]>();
+    let hybrid = prop_oneof![
+        2 => Just(json!({})),
+        1 => Just(json!({ "correction": { "symbols": 2 } })),
+        1 => Just(json!({ "nak": true, "incremental": { "parity_bytes": 16, "increments": 4 } })),
+    ];
+    (modes, flags, 1_u64..40, 1_u64..1200, hybrid, proptest::option::of(0_u64..6)).prop_map(
+        |(mode, [single, timestamps, nak, paced, rides], window, segment, hybrid, blocks)| {
+            let mut transport = json!({
+                "mode": mode, "segment_bytes": segment, "timestamps": timestamps, "nak": nak,
+                "ack": if single { "per-packet" } else { "cumulative" },
+            });
+            let keys = transport.as_object_mut().unwrap();
+            if mode != "stop-and-wait" {
+                keys.insert("window_frames".into(), window.into());
+            }
+            if mode == "selective-repeat" && !single {
+                keys.extend(blocks.map(|blocks| ("sack_blocks".into(), blocks.into())));
+            }
+            if paced {
+                keys.insert("rate_bps".into(), json!(1e6));
+            }
+            if rides {
+                keys.insert("piggyback_timeout_s".into(), json!(0.02));
+            }
+            if nak && !single {
+                keys.insert("timer".into(), "receiver".into());
+            }
+            keys.extend(hybrid.as_object().unwrap().clone());
+            transport
+        },
+    )
+}
+
+/// Bounds that hold whatever happens.
+fn check(transport: &Value, flow: &FlowResult) -> Result<(), TestCaseError> {
+    let number = |key: &str| transport[key].as_u64();
+    let window = if transport["mode"] == "stop-and-wait" { 1 } else { number("window_frames").unwrap() };
+    let most = window * number("segment_bytes").unwrap();
+    prop_assert!(flow.peak_send_buffer_bytes <= most, "{} of {}", flow.peak_send_buffer_bytes, most);
+    prop_assert!(flow.peak_reorder_bytes <= most);
+    let sent_payload = flow.sent_bytes - flow.overhead_bytes;
+    prop_assert!(flow.delivered_bytes + flow.retransmitted_bytes <= sent_payload);
+    prop_assert!(flow.lost_packets <= flow.sent_packets);
+    prop_assert_eq!(flow.delay.count, flow.delivered_packets);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(150)))]
+
+    #[test]
+    fn a_file_arrives_whole_over_any_channel_of_little_loss(
+        transport in transports(), channel in channels(), back in channels(), bytes in 1_u64..40_000,
+    ) {
+        let flow = flow(transport.clone(), &channel, &back, Some(bytes));
+        check(&transport, &flow)?;
+        prop_assert_eq!((flow.delivered_bytes, flow.skipped_bytes), (bytes, 0));
+        prop_assert!(flow.finished.is_some());
+    }
+
+    #[test]
+    fn what_is_given_up_is_counted(
+        mut transport in transports(), channel in channels(), back in channels(), bytes in 1_u64..40_000, most in 1_u64..3,
+    ) {
+        transport["max_transmissions"] = most.into();
+        let flow = flow(transport.clone(), &channel, &back, Some(bytes));
+        check(&transport, &flow)?;
+        prop_assert_eq!(flow.delivered_bytes + flow.skipped_bytes, bytes);
+        prop_assert!(flow.finished.is_some());
+    }
+}
+
+/// At a bit error rate that damages nearly every frame, some parity in the right place is worth more than repetition.
+#[test]
+fn hybrids_live_where_plain_arq_starves() {
+    let noisy = json!({ "kind": "ber", "ber": 5e-4 });
+    let clear = json!({ "kind": "none" });
+    let goodput = |more: Value| {
+        let mut transport = json!({ "segment_bytes": 1000, "window_frames": 30, "nak": true, "header_bytes": 20 });
+        transport.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        flow(transport, &noisy, &clear, None).delivered_bytes as f64 * 8.0 / 20.0 / 1e6
+    };
+    let plain = goodput(json!({}));
+    let first = goodput(json!({ "correction": { "symbols": 8 } }));
+    let second = goodput(json!({ "incremental": { "parity_bytes": 16, "increments": 6 } }));
+    // A frame of 8,160 bits has four wrong bits on average: e^-4 of them arrive whole. Five blocks of 16 bytes of parity
+    // mend all; of the second kind, a frame costs its header (lost with probability 8 %) and about one repetition of parity.
+    assert!(plain < 0.03, "{plain}");
+    assert!((0.82..0.93).contains(&first), "{first}");
+    assert!((0.80..0.95).contains(&second), "{second}");
+}
+
+/// Without errors, the second kind costs nothing and the first its parity.
+#[test]
+fn incremental_redundancy_costs_nothing_without_errors() {
+    let clear = json!({ "kind": "none" });
+    let transport = |more: Value| {
+        let mut transport = json!({ "segment_bytes": 1000, "window_frames": 30, "nak": true });
+        transport.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        flow(transport, &clear, &clear, Some(100_000))
+    };
+    let plain = transport(json!({}));
+    assert_eq!(transport(json!({ "incremental": {} })).sent_bytes, plain.sent_bytes);
+    assert!(transport(json!({ "correction": { "symbols": 8 } })).sent_bytes > plain.sent_bytes + 100 * 5 * 16 - 1);
+}
+
+/// Stop-and-wait sends a frame per round trip, go-back-N repeats a window per loss.
+#[test]
+fn goodput_is_that_of_the_window() {
+    let clear = json!({ "kind": "none" });
+    let one = flow(json!({ "mode": "stop-and-wait" }), &clear, &clear, Some(10_000));
+    // 1020 bytes forward and an acknowledgement of 20 back, at 1 Mbit/s, and twice 50 ms.
+    let cycle_s = 0.1 + 1040.0 * 8e-6;
+    let last_s = 9.0 * cycle_s + 0.05 + 1020.0 * 8e-6;
+    assert!((one.finished.unwrap().as_secs_f64() - last_s).abs() < 1e-9);
+}

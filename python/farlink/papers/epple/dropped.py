@@ -1,0 +1,83 @@
+"""What each assumption of equations (8) to (10) costs when it is dropped, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from farlink.papers.epple.saturated import Cell
+
+_ALL = ("stop-and-wait", "go-back-n", "selective-repeat")
+_WINDOWS = ("go-back-n", "selective-repeat")
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """An assumption that is dropped.
+
+    Attributes
+    ----------
+    words
+        What holds instead.
+    changes
+        Keys of the transport for a cell, as `scenario` takes them.
+    protocols
+        Whom it concerns.
+    fast_return
+        Whether acknowledgements still take no time.
+    return_ber
+        Bit error probability of the way back.
+    """
+
+    words: str
+    changes: Callable[[Cell], Mapping[str, Any]]
+    protocols: tuple[str, ...] = _ALL
+    fast_return: bool = True
+    return_ber: float = 0.0
+
+
+def _rto(algorithm: str) -> Callable[[Cell], Mapping[str, Any]]:
+    def changes(cell: Cell) -> Mapping[str, Any]:
+        # A clock of 1 us, no least timeout: what is left is the algorithm.
+        first_s = 3 * (cell.rtt_s + cell.packet_s)
+        return {"rto": {"algorithm": algorithm, "initial_s": first_s, "minimum_s": 0, "granularity_s": 1e-6}}
+
+    return changes
+
+
+def _noisy(ber: float, **keys: Any) -> Callable[[Cell], Mapping[str, Any]]:
+    return lambda cell: {"return": {"kind": "ber", "ber": ber}, **keys}
+
+
+def _window(factor: float) -> Callable[[Cell], Mapping[str, Any]]:
+    def changes(cell: Cell) -> Mapping[str, Any]:
+        window = max(1, round(factor * cell.window))
+        return {"window_frames": window} | ({"buffer_frames": 8 * window} if cell.protocol == "selective-repeat" else {})
+
+    return changes
+
+
+DROPPED = (
+    Dropped("timeout: RFC 793, twice the smoothed round trip", _rto("rfc793")),
+    Dropped("timeout: Jacobson and Karels", _rto("jacobson-karels")),
+    Dropped("timeout: RFC 6298", _rto("rfc6298")),
+    Dropped("timeout: Linux", _rto("linux")),
+    Dropped("timeout: conservative, twice RFC 6298", _rto("conservative")),
+    Dropped("window half as large", _window(0.5), _WINDOWS),
+    Dropped("window twice as large", _window(2.0), _WINDOWS),
+    Dropped("a receiver that keeps one window", lambda cell: {"buffer_frames": cell.window}, ("selective-repeat",)),
+    Dropped("acknowledgements at the rate of the link", lambda cell: {}, fast_return=False),
+    Dropped("way back with errors, BER 1e-6", _noisy(1e-6), return_ber=1e-6),
+    Dropped("way back with errors, BER 1e-5", _noisy(1e-5), return_ber=1e-5),
+    Dropped("way back with errors, BER 1e-5, cumulative", _noisy(1e-5, ack="cumulative")),
+    Dropped("blocks: unlimited", lambda cell: {"ack": "cumulative"}, ("selective-repeat",)),
+    Dropped("blocks: four", lambda cell: {"ack": "cumulative", "sack_blocks": 4}, ("selective-repeat",)),
+    Dropped(
+        "blocks: three, and timestamps",
+        lambda cell: {"ack": "cumulative", "sack_blocks": 3, "timestamps": True, "compatible": True},
+        ("selective-repeat",),
+    ),
+    Dropped("timestamps, 10 bytes", lambda cell: {"timestamps": True}),
+    Dropped("negative acknowledgements", lambda cell: {"nak": True}),
+)
