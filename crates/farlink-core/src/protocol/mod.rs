@@ -1,6 +1,7 @@
 //! Transport protocols, each a sans-IO state machine. A protocol is one module and one line in `protocols`.
 
 pub mod parts;
+pub mod stp;
 pub mod tcp;
 pub mod udp;
 
@@ -51,6 +52,7 @@ pub trait Pairs<D: Payload>: ProtocolConfig {
 crate::registry::registry! {
     /// A transport, by its `kind`.
     protocols: TransportConfig as ProtocolConfig {
+        Stp = "stp" => stp::StpConfig,
         Tcp = "tcp" => tcp::TcpConfig,
         Udp = "udp" => udp::UdpConfig,
     }

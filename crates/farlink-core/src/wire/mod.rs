@@ -1,7 +1,7 @@
 //! Typed packets to bytes and back.
 //!
 //! The simulator never serialises: it carries typed packets and only their lengths. Sockets and captures need bytes, and
-//! this is where both meet. [`Codec`] is implemented by every packet that has a form on the wire: [`tcp`] and [`udp`], each
+//! this is where both meet. [`Codec`] is implemented by every packet that has a form on the wire: [`stp`], [`tcp`] and [`udp`], each
 //! inside the header of [`ipv4`].
 //!
 //! Two lengths must be told apart. [`Packet::wire_bytes`] is what the *scenario* says that a packet costs (`header_bytes`,
@@ -17,6 +17,7 @@
 //! has the argument.
 
 pub mod ipv4;
+pub mod stp;
 pub mod tcp;
 pub mod udp;
 

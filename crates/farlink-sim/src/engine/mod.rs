@@ -32,6 +32,7 @@ pub use flow::FlowResult;
 pub use setup::{FlowSetup, HopSetup, Setup, TrafficSetup};
 pub use tracing::{NoTrace, Tracer};
 
+use farlink_core::protocol::stp;
 use farlink_core::protocol::tcp::{Connection, Segment};
 use farlink_core::protocol::udp::{Datagram, Socket};
 use farlink_core::protocol::{Pairs, TransportConfig};
@@ -198,6 +199,7 @@ macro_rules! engine_protocols {
 engine_protocols! {
     0 tcp: End<Connection<Virtual>>, Segment<Virtual>, [Tcp],
     1 udp: End<Socket<Virtual>>, Datagram<Virtual>, [Udp],
+    2 stp: End<stp::Connection<Virtual>>, stp::Pdu<Virtual>, [Stp],
 }
 
 /// Runs a scenario once; `None` if `is_stopped` said so before the end (it is asked from time to time).

@@ -14,6 +14,9 @@ PACKET_BYTES = 1000
 HEADER_BYTES = 40
 PACKET_BITS = 8 * PACKET_BYTES
 
+# Not printed; half of the round trip.
+POLL_INTERVAL_S = 0.25
+
 BER = "link.channel.ber"
 TRANSPORT = "flow.bulk.transport"
 
@@ -42,6 +45,31 @@ def _tcp(version: str) -> dict[str, Any]:
         "max_window_segments": 70,
         "delayed_ack": True,
     }
+
+
+# The options of section III, and the same with what table II gives as the window of TCP.
+STP_VERSIONS = {
+    "stp": "STP",
+    "stp-window": "STP, window of 70",
+    "stp-tcp": "STP without rate control",
+}
+_STP_RATE_BPS = 960e3
+_WINDOW_PACKETS = 70
+
+
+def stp(version: str = "stp") -> dict[str, Any]:
+    """STP with rate congestion control at 960 kb/s, with a window on top of it, or without rate control."""
+    transport: dict[str, Any] = {
+        "kind": "stp",
+        "segment_bytes": PACKET_BYTES - HEADER_BYTES,
+        "header_bytes": HEADER_BYTES,
+        "poll_interval_s": POLL_INTERVAL_S,
+    }
+    if version != "stp":
+        transport["max_window_segments"] = _WINDOW_PACKETS
+    if version == "stp-tcp":
+        return transport | {"initial_window_segments": 1, "initial_ssthresh_segments": _WINDOW_PACKETS}
+    return transport | {"congestion": "rate", "rate_bps": _STP_RATE_BPS}
 
 
 def throughput(result: Result, x_path: str, where: dict[str, Any]) -> Curve:
