@@ -218,7 +218,7 @@ fn without_a_handshake_nothing_but_data_polls_and_stats_is_sent() {
 /// Nothing is acknowledged but by STATs: so many POLLs as intervals, so many STATs as POLLs.
 #[test]
 fn polls_at_its_interval() {
-    let config = StpConfig { poll_interval_s: seconds(0.1), handshake: false, ..by_rate(80e3) };
+    let config = StpConfig { poll_interval_s: seconds(0.1), handshake: false, ..by_rate(80e3) }; // 7.6 packets each
     let mut pair = Pair::new(&config, &[]);
     pair.write_all(0, 100_000, 100_000);
     pair.run_until(ms(1050));
@@ -229,10 +229,27 @@ fn polls_at_its_interval() {
     assert_eq!(pair.log.iter().filter(|entry| entry.1 == 1).count(), 10, "and nothing else comes back");
 }
 
+/// A burst carries POLLs within: its front is acknowledged, and followed by new data, before its end has arrived.
+#[test]
+fn polls_within_a_burst() {
+    let config = StpConfig { initial_window_segments: count(50.0), handshake: false, ..small() };
+    let mut pair = Pair::new(&config, &[]);
+    pair.write_all(0, 100_000, 100_000);
+    pair.run_until(ms(1));
+    let places: Vec<usize> =
+        pair.log.iter().enumerate().filter(|(_, entry)| entry.2.kind == Kind::Poll).map(|(place, _)| place).collect();
+    assert_eq!(places, [25, 51]);
+}
+
 #[test]
 fn sends_at_its_rate_and_retransmissions_first() {
     // 132 bytes at 105.6 kbit/s are 10 ms.
-    let config = StpConfig { poll_interval_s: seconds(10.0), handshake: false, ..by_rate(105.6e3) };
+    let config = StpConfig {
+        poll_interval_s: seconds(10.0),
+        poll_every_segments: count(100.0),
+        handshake: false,
+        ..by_rate(105.6e3)
+    };
     let mut pair = Pair::new(&config, &[Fault::Delay(50), Fault::Lose]);
     pair.write_all(0, 10_000, 10_000);
     pair.run_until(ms(200));
@@ -424,20 +441,24 @@ fn a_stream_longer_than_its_numbers() {
 fn configs() -> impl Strategy<Value = StpConfig> {
     let windows = (1_u64..12, proptest::option::of(1_u64..12), 1_u64..25, proptest::option::of(1_u64..10));
     let rate = proptest::option::of(50e3..5e6_f64);
-    (windows, rate, any::<[bool; 2]>(), 1_u64..150, 1_u64..5, 0.01..1.0_f64).prop_map(
-        |((initial, ssthresh, most, receive), rate, [ustat, handshake], segment, ranges, interval_s)| StpConfig {
-            segment_bytes: count(segment as f64),
-            stat_ranges: count(ranges as f64),
-            poll_interval_s: seconds(interval_s),
-            ustat,
-            handshake,
-            congestion: if rate.is_some() { CongestionControl::Rate } else { CongestionControl::Tcp },
-            rate_bps: rate.map(|rate| BitRate::new(rate).unwrap()),
-            initial_window_segments: count(initial as f64),
-            initial_ssthresh_segments: ssthresh.map(|n| count(n as f64)),
-            max_window_segments: Some(count(most as f64)),
-            receive_window_segments: receive.map(|n| count(n as f64)),
-            ..StpConfig::default()
+    let polls = (0.01..1.0_f64, 1_u64..30);
+    (windows, rate, any::<[bool; 2]>(), 1_u64..150, 1_u64..5, polls).prop_map(
+        |((initial, ssthresh, most, receive), rate, [ustat, handshake], segment, ranges, (interval_s, every))| {
+            StpConfig {
+                poll_every_segments: count(every as f64),
+                segment_bytes: count(segment as f64),
+                stat_ranges: count(ranges as f64),
+                poll_interval_s: seconds(interval_s),
+                ustat,
+                handshake,
+                congestion: if rate.is_some() { CongestionControl::Rate } else { CongestionControl::Tcp },
+                rate_bps: rate.map(|rate| BitRate::new(rate).unwrap()),
+                initial_window_segments: count(initial as f64),
+                initial_ssthresh_segments: ssthresh.map(|n| count(n as f64)),
+                max_window_segments: Some(count(most as f64)),
+                receive_window_segments: receive.map(|n| count(n as f64)),
+                ..StpConfig::default()
+            }
         },
     )
 }

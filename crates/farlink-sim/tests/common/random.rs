@@ -117,6 +117,7 @@ pub(crate) fn stp() -> impl Strategy<Value = Value> {
                 "segment_bytes": bytes,
                 "stat_ranges": ranges,
                 "poll_interval_s": interval_s,
+                "poll_every_segments": 1 + ranges,
                 "ustat": ustat,
                 "handshake": handshake,
                 "initial_window_segments": windows.0,

@@ -93,7 +93,7 @@ impl<D: Payload> Connection<D> {
             state: if config.handshake { State::Listening } else { State::Open },
             tx: Sender::new(config),
             rx: Receiver::new(config),
-            polling: Polling::new(config.poll_interval_s.time()),
+            polling: Polling::new(config.poll_interval_s.time(), config.poll_every_segments.whole()),
             pacer: Pacer::new(config.rate_bps),
             is_paced: false,
             timer: RetransmissionTimer::new(&config.rto),

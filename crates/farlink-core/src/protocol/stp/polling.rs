@@ -6,6 +6,8 @@ use crate::time::Time;
 #[derive(Clone, Debug)]
 pub(super) struct Polling {
     interval: Time,
+    /// A POLL is due after so many data packets.
+    every: u64,
     /// Number of the latest POLL, VT(PS); the first is 1.
     pub(super) number: u32,
     /// Number of the latest POLL that was answered, VT(PA).
@@ -14,8 +16,8 @@ pub(super) struct Polling {
     pub(super) at: Time,
     /// One must go out now.
     pub(super) is_due: bool,
-    /// Data has gone out since the latest one.
-    has_data_since: bool,
+    /// Data packets that have gone out since the latest one.
+    data_since: u64,
     /// An RTO has passed without an answer.
     is_silent: bool,
     last_sent: Time,
@@ -33,14 +35,15 @@ pub(super) struct Standstill {
 }
 
 impl Polling {
-    pub(super) fn new(interval: Time) -> Self {
+    pub(super) fn new(interval: Time, every: u64) -> Self {
         Polling {
             interval,
+            every,
             number: 0,
             answered: 0,
             at: Time::NEVER,
             is_due: false,
-            has_data_since: false,
+            data_since: 0,
             is_silent: false,
             last_sent: Time::ZERO,
         }
@@ -55,9 +58,12 @@ impl Polling {
     /// Data goes out.
     #[inline(always)]
     pub(super) fn on_data_sent(&mut self, now: Time) {
-        self.has_data_since = true;
-        if self.at == Time::NEVER && !self.is_silent {
-            self.at = now + self.interval;
+        self.data_since += 1;
+        if !self.is_silent {
+            self.is_due |= self.data_since >= self.every;
+            if self.at == Time::NEVER {
+                self.at = now + self.interval;
+            }
         }
     }
 
@@ -78,7 +84,7 @@ impl Polling {
         }
         // After the last data there is nothing to wait for. Otherwise one question at a time: an application that writes
         // now and then, or a small window, would ask after every packet.
-        let asks_for_data = is_outstanding && self.has_data_since && (is_at_end || !self.is_waiting());
+        let asks_for_data = is_outstanding && self.data_since > 0 && (is_at_end || !self.is_waiting());
         let asks_for_window = is_shut_out && !is_outstanding && !self.is_waiting() && self.at == Time::NEVER;
         self.is_due |= asks_for_data || asks_for_window;
     }
@@ -87,7 +93,7 @@ impl Polling {
     pub(super) fn send(&mut self, now: Time) -> u32 {
         self.number = self.number.wrapping_add(1);
         self.is_due = false;
-        self.has_data_since = false;
+        self.data_since = 0;
         self.last_sent = now;
         // In silence the retransmission timer asks, ever less often.
         self.at = if !self.is_silent { now + self.interval } else { Time::NEVER };
@@ -137,7 +143,7 @@ mod tests {
 
     #[test]
     fn asks_at_the_interval_while_data_goes_out() {
-        let mut polling = Polling::new(INTERVAL);
+        let mut polling = Polling::new(INTERVAL, 3);
         assert_eq!(polling.at, Time::NEVER);
         polling.on_data_sent(Time::ZERO);
         polling.on_time(Time::from_millis(99));
@@ -151,7 +157,7 @@ mod tests {
 
     #[test]
     fn asks_at_once_when_it_can_send_no_more_one_question_at_a_time() {
-        let mut polling = Polling::new(INTERVAL);
+        let mut polling = Polling::new(INTERVAL, 3);
         polling.on_data_sent(Time::ZERO);
         polling.on_standstill(MIDDLE);
         assert!(polling.is_due);
@@ -166,7 +172,7 @@ mod tests {
 
     #[test]
     fn asks_at_once_after_the_last_data_and_once_only() {
-        let mut polling = Polling::new(INTERVAL);
+        let mut polling = Polling::new(INTERVAL, 3);
         polling.on_data_sent(Time::ZERO);
         polling.send(Time::ZERO);
         polling.on_data_sent(Time::ZERO);
@@ -178,8 +184,21 @@ mod tests {
     }
 
     #[test]
+    fn asks_at_the_latest_after_so_many_packets_unless_in_silence() {
+        let mut polling = Polling::new(INTERVAL, 3);
+        for is_due in [false, false, true] {
+            polling.on_data_sent(Time::ZERO);
+            assert_eq!(polling.is_due, is_due);
+        }
+        polling.on_silence();
+        polling.send(Time::ZERO);
+        (0..9).for_each(|_| polling.on_data_sent(Time::ZERO));
+        assert!(!polling.is_due);
+    }
+
+    #[test]
     fn asks_for_a_window_that_is_shut() {
-        let mut polling = Polling::new(INTERVAL);
+        let mut polling = Polling::new(INTERVAL, 3);
         polling.on_standstill(SHUT);
         assert!(polling.is_due);
         polling.send(Time::ZERO);
@@ -190,7 +209,7 @@ mod tests {
 
     #[test]
     fn in_silence_it_only_asks_when_told_to() {
-        let mut polling = Polling::new(INTERVAL);
+        let mut polling = Polling::new(INTERVAL, 3);
         polling.on_data_sent(Time::ZERO);
         polling.send(Time::ZERO);
         polling.on_silence();
@@ -205,7 +224,7 @@ mod tests {
 
     #[test]
     fn tells_answers_apart() {
-        let mut polling = Polling::new(INTERVAL);
+        let mut polling = Polling::new(INTERVAL, 3);
         for _ in 0..3 {
             polling.send(Time::ZERO);
         }
