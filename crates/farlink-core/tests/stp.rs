@@ -35,6 +35,8 @@ struct Pair {
     /// Whether a packet that leaves now gets lost whatever it is.
     is_down: bool,
     under_way: BTreeMap<(Time, u64), (usize, Pdu<Vec<u8>>)>,
+    /// Packets that were ever under way: what arrives at one instant does so in the order in which it was sent.
+    count: u64,
     received: [usize; 2],
     is_reader_asleep: bool,
     events: [Vec<Event>; 2],
@@ -50,6 +52,7 @@ impl Pair {
             faults: faults.iter().copied().collect(),
             is_down: false,
             under_way: BTreeMap::new(),
+            count: 0,
             received: [0; 2],
             is_reader_asleep: false,
             events: [vec![], vec![]],
@@ -95,8 +98,8 @@ impl Pair {
             Some(Fault::Twice(first, second)) => vec![after(first), after(second)],
         };
         for at in arrivals {
-            let number = (self.log.len() + self.under_way.len()) as u64;
-            self.under_way.insert((at, number), (1 - side, pdu.clone()));
+            self.count += 1;
+            self.under_way.insert((at, self.count), (1 - side, pdu.clone()));
         }
     }
 

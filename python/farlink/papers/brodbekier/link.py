@@ -14,9 +14,6 @@ PACKET_BYTES = 1000
 HEADER_BYTES = 40
 PACKET_BITS = 8 * PACKET_BYTES
 
-# Not printed; half of the round trip.
-POLL_INTERVAL_S = 0.25
-
 BER = "link.channel.ber"
 TRANSPORT = "flow.bulk.transport"
 
@@ -47,7 +44,7 @@ def _tcp(version: str) -> dict[str, Any]:
     }
 
 
-# The options of section III, and the same with what table II gives as the window of TCP.
+# The two options of section III, and the first with the window that table II gives TCP on top.
 STP_VERSIONS = {
     "stp": "STP",
     "stp-window": "STP, window of 70",
@@ -56,14 +53,17 @@ STP_VERSIONS = {
 _STP_RATE_BPS = 960e3
 _WINDOW_PACKETS = 70
 
+# Not printed: four POLLs per round trip.
+POLL_INTERVAL_S = 0.125
 
-def stp(version: str = "stp") -> dict[str, Any]:
-    """STP with rate congestion control at 960 kb/s, with a window on top of it, or without rate control."""
+
+def stp(version: str = "stp", poll_interval_s: float = POLL_INTERVAL_S) -> dict[str, Any]:
+    """STP with rate congestion control at 960 kb/s, the same with a window, or STP without rate control."""
     transport: dict[str, Any] = {
         "kind": "stp",
         "segment_bytes": PACKET_BYTES - HEADER_BYTES,
         "header_bytes": HEADER_BYTES,
-        "poll_interval_s": POLL_INTERVAL_S,
+        "poll_interval_s": poll_interval_s,
     }
     if version != "stp":
         transport["max_window_segments"] = _WINDOW_PACKETS
