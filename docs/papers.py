@@ -66,9 +66,9 @@ def page_of(paper: Paper, outcomes: list[Outcome]) -> str:
     ]
     for outcome in outcomes:
         lines += section(paper, outcome)
-    lines += ["## Not yet", ""]
-    lines += [f"- {item.key}, {item.title}: {item.not_yet}" for item in paper.items if item.not_yet]
-    return "\n".join(lines) + "\n"
+    left = [f"- {item.key}, {item.title}: {item.not_yet}" for item in paper.items if item.not_yet]
+    lines += ["## Not yet", "", *left] if left else []
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def section(paper: Paper, outcome: Outcome) -> Iterator[str]:

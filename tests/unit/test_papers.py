@@ -9,7 +9,7 @@ import pytest
 from farlink import papers
 from farlink.papers.check import Check, Verdict, claim, claimed, number
 from farlink.papers.estimate import Estimate, crossing, ratio
-from farlink.papers.item import Interrupted, Item, Workbench
+from farlink.papers.item import Interrupted, Item, Paper, Workbench
 
 CHECK_KEYS = ["paper", "item", "cell", "printed", "engine", "value", "ci95", "verdict", "note"]
 
@@ -87,6 +87,21 @@ def test_papers_of_the_registry_are_complete(key):
     assert papers.ready_items(paper)
     for item in paper.items:
         assert (item.compute is None) == bool(item.not_yet), f"{item.key} is either computed, or it says why not"
+
+
+def test_an_item_that_cannot_be_computed_yet_is_refused_by_name():
+    left = Item("figure-2", "", 0, None, "it needs what there is not")
+    paper = Paper("k", "", "", (Item("figure-1", "", 1, lambda _bench: ([], [])), left))
+
+    assert [item.key for item in papers.chosen_items(paper, [])] == ["figure-1"]
+    with pytest.raises(papers.PaperError, match="figure-2 cannot be computed yet: it needs what there is not"):
+        papers.chosen_items(paper, ["figure-2"])
+
+
+def test_every_item_of_brodbekier_is_computed():
+    keys = [item.key for item in papers.ready_items(papers.load("brodbekier"))]
+
+    assert keys == ["table-1", "equation-1", *(f"figure-{n}" for n in range(2, 7))]
 
 
 def test_items_before_an_interrupt_are_kept():

@@ -7,6 +7,7 @@ use farlink_core::PacketCode;
 use farlink_core::endpoint::{Damage, Ecn, Integrity, Packet};
 use farlink_core::payload::Virtual;
 use farlink_core::protocol::arq::{self, Blocks, Frame};
+use farlink_core::protocol::stp::{Kind, Pdu, Range, Report};
 use farlink_core::protocol::tcp::{Flags, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
 use farlink_core::protocol::udp::Datagram;
 use farlink_core::wire::{Codec, Decoded, Envelope, WirePayload};
@@ -91,6 +92,28 @@ fn frames() -> impl Strategy<Value = Frame<Vec<u8>>> {
             }
         },
     )
+}
+
+/// Any STP packet: the fields that its kind has, and the `header_bytes` that its headers have on the wire.
+fn pdus() -> impl Strategy<Value = Pdu<Vec<u8>>> {
+    let range = || any::<[u32; 2]>().prop_map(|[from, to]| Range { from, to });
+    let fields = (any::<[u32; 4]>(), range(), vec(range(), 0..20), vec(any::<u8>(), 0..200));
+    (proptest::sample::select(&Kind::ALL[..]), fields).prop_map(|(kind, (numbers, covers, missing, payload))| {
+        let [position, poll, clock, window] = numbers;
+        let blank = Pdu { kind, position, ..Pdu::default() };
+        match kind {
+            Kind::Data => Pdu { header_bytes: 32, payload, ..blank },
+            Kind::Begin | Kind::BeginAck => Pdu { header_bytes: 40, window, ..blank },
+            Kind::End | Kind::EndAck => Pdu { header_bytes: 40, ..blank },
+            Kind::Poll => Pdu { header_bytes: 40, poll, clock, ..blank },
+            Kind::Stat if covers.from == covers.to => Pdu { header_bytes: 44, poll, clock, window, ..blank },
+            Kind::Stat => {
+                let header_bytes = 44 + 8 + 8 * missing.len() as u16;
+                Pdu { header_bytes, poll, clock, window, report: Report { covers, missing }, ..blank }
+            }
+            Kind::Ustat => Pdu { header_bytes: 44, window, report: Report { covers, missing: vec![covers] }, ..blank },
+        }
+    })
 }
 
 /// Where a burst of damage begins, and which bits of its window are wrong.
@@ -191,6 +214,27 @@ proptest! {
     }
 
     #[test]
+    fn stp_packets_survive_the_round_trip(pdu in pdus(), envelope in envelopes()) {
+        check_round_trip(pdu, envelope)?;
+    }
+
+    #[test]
+    fn stp_lengths_stand_for_zeros(mut pdu in pdus(), envelope in envelopes()) {
+        pdu.payload.fill(0);
+        let Pdu { kind, header_bytes, position, poll, clock, window, ref report, ref payload } = pdu;
+        let (report, payload) = (report.clone(), Virtual::from_wire(payload));
+        let lengths = Pdu { kind, header_bytes, position, poll, clock, window, report, payload };
+        check_headers(&lengths, &pdu, &envelope)?;
+    }
+
+    #[test]
+    fn a_burst_loses_an_stp_packet_on_the_wire_and_in_the_simulator(
+        pdu in pdus(), envelope in envelopes(), burst in bursts(),
+    ) {
+        check_burst(&pdu, &envelope, burst)?;
+    }
+
+    #[test]
     fn lengths_stand_for_zeros(mut segment in segments(), envelope in envelopes()) {
         segment.payload.fill(0);
         check_headers(&without_content(&segment), &segment, &envelope)?;
@@ -217,6 +261,20 @@ proptest! {
         let _ = Segment::<Vec<u8>>::decode(&bytes);
         let _ = Datagram::<Virtual>::decode(&bytes);
         let _ = Frame::<Vec<u8>>::decode(&bytes);
+        let _ = Pdu::<Virtual>::decode(&bytes);
+    }
+
+    /// As below, for STP: what decodes encodes to the same bytes again.
+    #[test]
+    fn no_stp_header_makes_decoding_panic(mut body in vec(any::<u8>(), 8..120), kind in proptest::sample::select(&Kind::ALL[..])) {
+        (body[4], body[5]) = (kind as u8, 0);
+        let bytes = with_right_checksums(body, 253);
+        if let Some(Decoded { packet, envelope, .. }) = Pdu::<Vec<u8>>::decode(&bytes) {
+            let again = Pdu::<Vec<u8>>::decode(&encoded(&packet, &envelope)).expect("its own bytes").packet;
+            let is_same = again == packet;
+            // A STAT that covers nothing has no report to write.
+            prop_assert!(is_same || packet.kind == Kind::Stat && packet.report.is_empty(), "{:?}", packet);
+        }
     }
 
     /// Random bytes seldom pass the checksums; these do, with everything else random.
@@ -240,7 +298,7 @@ proptest! {
 /// An IPv4 packet around `body` whose header and transport checksums are right.
 fn with_right_checksums(mut body: Vec<u8>, protocol: u8) -> Vec<u8> {
     let length = (body.len() as u16).to_be_bytes();
-    let field = if protocol == 6 { 16..18 } else { 6..8 };
+    let field = if protocol == 6 { 16..18 } else { 6..8 }; // UDP and STP
     if body.len() >= field.end {
         body[field.clone()].fill(0);
         let pseudo = [&[10, 0, 0, 1, 10, 0, 0, 2, 0, protocol][..], &length, &body].concat();
@@ -270,6 +328,11 @@ fn every_single_bit_is_checked() {
 
     assert_eq!(unnoticed_bits(&segment), Vec::<u32>::new());
     assert_eq!(unnoticed_bits(&datagram), Vec::<u32>::new());
+
+    let gap = Range { from: 0, to: u32::MAX };
+    let report = Report { covers: gap, missing: vec![gap; 3] };
+    let stat = Pdu::<Vec<u8>> { kind: Kind::Stat, header_bytes: 76, report, ..Pdu::default() };
+    assert_eq!(unnoticed_bits(&stat), Vec::<u32>::new());
 }
 
 fn unnoticed_bits<P: Codec>(packet: &P) -> Vec<u32> {

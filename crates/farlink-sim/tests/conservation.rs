@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::random::{LEAST_DELAY_S, channels, scenarios, tcp};
+use common::random::{LEAST_DELAY_S, channels, scenarios, stp, tcp};
 use common::{cases, once, real, run, scenario, setup, text};
 use farlink_core::Time;
 use farlink_core::protocol::TransportConfig;
@@ -81,6 +81,13 @@ fn check_flow(setup: &Setup, flow: &FlowResult, has_warmup: bool) -> Result<(), 
             prop_assert!(flow.delivered_packets + flow.lost_packets <= flow.sent_packets);
         }
         TransportConfig::Arq(_) => {} // `tests/arq.rs` knows its bounds
+        TransportConfig::Stp(config) => {
+            let bytes = |segments: farlink_core::units::Count| segments.whole() * config.segment_bytes.whole();
+            let sent = config.max_window_segments.map_or(u64::MAX, bytes);
+            let held = config.receive_window_segments.map_or(sent, bytes).min(sent);
+            prop_assert!(flow.peak_send_buffer_bytes <= held, "{} of {}", flow.peak_send_buffer_bytes, held);
+            prop_assert!(flow.peak_reorder_bytes <= held);
+        }
         TransportConfig::Tcp(config) => {
             let window = config.receive_window_segments.or(config.max_window_segments);
             let offered = window.map_or(u64::MAX >> 34, |segments| segments.whole() * config.segment_bytes.whole());
@@ -106,15 +113,15 @@ proptest! {
     /// Nobody says when to stop: the run ends when everything has arrived, and everything does.
     #[test]
     fn a_file_arrives_whole_over_any_channel_of_little_loss(
-        transport in tcp(), channel in channels(), back in channels(), bytes in 1_u64..60_000, queue in 1_u64..50, count in 1_u64..4,
+        transport in prop_oneof![tcp(), stp()], channel in channels(), back in channels(), bytes in 1_u64..60_000, queue in 1_u64..50, count in 1_u64..4,
     ) {
         let scenario = json!({
             "link": {
                 "rate_bps": 1e6, "delay_s": 0.05, "queue_packets": queue, "channel": channel,
                 "return": { "channel": back },
             },
-            "transport": { "tcp": transport },
-            "flow": { "file": { "transport": "tcp", "count": count, "traffic": { "kind": "file", "bytes": bytes } } },
+            "transport": { "stream": transport },
+            "flow": { "file": { "transport": "stream", "count": count, "traffic": { "kind": "file", "bytes": bytes } } },
         });
         let setup = setup(&scenario);
         let run = once(&setup, 1);

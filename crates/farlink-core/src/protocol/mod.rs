@@ -2,6 +2,7 @@
 
 pub mod arq;
 pub mod parts;
+pub mod stp;
 pub mod tcp;
 pub mod udp;
 
@@ -52,6 +53,7 @@ pub trait Pairs<D: Payload>: ProtocolConfig {
 crate::registry::registry! {
     /// A transport, by its `kind`.
     protocols: TransportConfig as ProtocolConfig {
+        Stp = "stp" => stp::StpConfig,
         Tcp = "tcp" => tcp::TcpConfig,
         Udp = "udp" => udp::UdpConfig,
         Arq = "arq" => arq::ArqConfig,

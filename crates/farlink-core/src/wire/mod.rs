@@ -1,8 +1,8 @@
 //! Typed packets to bytes and back.
 //!
 //! The simulator never serialises: it carries typed packets and only their lengths. Sockets and captures need bytes, and
-//! this is where both meet. [`Codec`] is implemented by every packet that has a form on the wire: [`tcp`], [`udp`] and
-//! [`arq`], each inside the header of [`ipv4`].
+//! this is where both meet. [`Codec`] is implemented by every packet that has a form on the wire: [`tcp`], [`udp`], [`arq`]
+//! and [`stp`], each inside the header of [`ipv4`].
 //!
 //! Two lengths must be told apart. [`Packet::wire_bytes`] is what the *scenario* says that a packet costs (`header_bytes`,
 //! often the constant 40); the encoded packet has the length of the headers as they *really* are, options included. They
@@ -19,6 +19,7 @@
 
 pub mod arq;
 pub mod ipv4;
+pub mod stp;
 pub mod tcp;
 pub mod udp;
 

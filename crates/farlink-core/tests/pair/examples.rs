@@ -40,6 +40,8 @@ fn of_kind(kind: &str) -> Vec<Example> {
     };
     match kind {
         "tcp" => keep(Guarantee::All, tcp()),
+        "arq" => [keep(Guarantee::All, arq()), keep(Guarantee::InOrder, arq_that_gives_up())].concat(),
+        "stp" => keep(Guarantee::All, stp()),
         "udp" => keep(Guarantee::Datagrams, vec![json!({})]),
         _ => panic!("{kind} has no example: add its modes here"),
     }
@@ -52,6 +54,38 @@ fn tcp() -> Vec<Value> {
     let options =
         [json!({ "pacing": true }), json!({ "timestamps": true, "delayed_ack": false }), json!({ "fin": false })];
     versions.chain(controls).chain(options).collect()
+}
+
+/// Each mode, and what may be combined with it; but for short numbers, which take a frame that a network has kept for longer
+/// than they need to come round for another one.
+fn arq() -> Vec<Value> {
+    vec![
+        json!({ "mode": "stop-and-wait" }),
+        json!({ "mode": "go-back-n", "window_frames": 12 }),
+        json!({ "mode": "selective-repeat", "window_frames": 12 }),
+        json!({ "mode": "stop-and-wait", "ack": "per-packet", "nak": true }),
+        json!({ "mode": "go-back-n", "window_frames": 7, "nak": true, "timestamps": true }),
+        json!({ "mode": "selective-repeat", "window_frames": 8, "nak": true, "timer": "receiver" }),
+        json!({ "mode": "selective-repeat", "window_frames": 20, "ack": "per-packet", "piggyback_timeout_s": 0.05 }),
+        json!({ "mode": "selective-repeat", "window_frames": 20, "sack_blocks": 2, "compatible": true }),
+        json!({ "mode": "selective-repeat", "window_frames": 12, "correction": { "symbols": 1 } }),
+        json!({ "mode": "selective-repeat", "window_frames": 12, "nak": true, "incremental": { "parity_bytes": 4, "increments": 3 } }),
+    ]
+}
+
+fn arq_that_gives_up() -> Vec<Value> {
+    let modes = ["stop-and-wait", "go-back-n", "selective-repeat"];
+    modes.iter().map(|mode| json!({ "mode": mode, "max_transmissions": 2 })).collect()
+}
+
+/// Both kinds of congestion control, with and without unasked reports.
+fn stp() -> Vec<Value> {
+    vec![
+        json!({ "max_window_segments": 20 }),
+        json!({ "congestion": "rate", "rate_bps": 1e5 }),
+        json!({ "congestion": "rate", "rate_bps": 1e6, "ustat": false, "handshake": false, "receive_window_segments": 8 }),
+        json!({ "stat_ranges": 1, "poll_every_segments": 3, "max_window_segments": 12 }),
+    ]
 }
 
 fn example(kind: &str, mode: Value, guarantee: Guarantee) -> Example {
@@ -74,6 +108,8 @@ macro_rules! with_config {
         match $transport {
             farlink_core::protocol::TransportConfig::Tcp($config) => $body,
             farlink_core::protocol::TransportConfig::Udp($config) => $body,
+            farlink_core::protocol::TransportConfig::Arq($config) => $body,
+            farlink_core::protocol::TransportConfig::Stp($config) => $body,
         }
     };
 }

@@ -5,6 +5,7 @@
 
 use farlink_core::endpoint::Integrity;
 use farlink_core::protocol::arq::{Blocks, Frame, PlainFrame};
+use farlink_core::protocol::stp::{Pdu, PlainPdu, Report};
 use farlink_core::protocol::tcp::{Flags, PlainSegment, SackBlocks, Segment, SynOptions, Timestamps};
 use farlink_core::protocol::udp::Datagram;
 use farlink_core::wire::Codec;
@@ -144,6 +145,53 @@ impl Load<Frame<Virtual>> for PlainFrame {
     #[inline(always)]
     fn write(&self, place: &mut PlainFrame) {
         *place = *self;
+    }
+}
+
+impl Carried for Pdu<Virtual> {
+    type Common = PlainPdu;
+    /// What is missing.
+    type Rare = Report;
+
+    #[inline(always)]
+    fn plain(common: &PlainPdu) -> Self {
+        common.pdu()
+    }
+
+    #[inline(always)]
+    fn add(&mut self, rare: Report) {
+        self.report = rare;
+    }
+}
+
+impl Load<Pdu<Virtual>> for Pdu<Virtual> {
+    #[inline(always)]
+    fn write(&self, place: &mut PlainPdu) {
+        place.kind = self.kind;
+        place.header_bytes = self.header_bytes;
+        place.position = self.position;
+        place.poll = self.poll;
+        place.clock = self.clock;
+        place.window = self.window;
+        place.payload_bytes = self.payload.0;
+    }
+
+    #[inline(always)]
+    fn rare(&self) -> Option<Report> {
+        if self.report.is_empty() { None } else { Some(self.report.clone()) }
+    }
+}
+
+impl Load<Pdu<Virtual>> for PlainPdu {
+    #[inline(always)]
+    fn write(&self, place: &mut PlainPdu) {
+        place.kind = self.kind;
+        place.header_bytes = self.header_bytes;
+        place.position = self.position;
+        place.poll = self.poll;
+        place.clock = self.clock;
+        place.window = self.window;
+        place.payload_bytes = self.payload_bytes;
     }
 }
 

@@ -33,6 +33,7 @@ pub use setup::{FlowSetup, HopSetup, Setup, TrafficSetup};
 pub use tracing::{NoTrace, Tracer};
 
 use farlink_core::protocol::arq::{Frame, Station};
+use farlink_core::protocol::stp;
 use farlink_core::protocol::tcp::{Connection, Segment};
 use farlink_core::protocol::udp::{Datagram, Socket};
 use farlink_core::protocol::{Pairs, TransportConfig};
@@ -200,6 +201,7 @@ engine_protocols! {
     0 tcp: End<Connection<Virtual>>, Segment<Virtual>, [Tcp],
     1 udp: End<Socket<Virtual>>, Datagram<Virtual>, [Udp],
     2 arq: End<Station<Virtual>>, Frame<Virtual>, [Arq],
+    3 stp: End<stp::Connection<Virtual>>, stp::Pdu<Virtual>, [Stp],
 }
 
 /// Runs a scenario once; `None` if `is_stopped` said so before the end (it is asked from time to time).

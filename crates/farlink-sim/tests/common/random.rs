@@ -100,9 +100,44 @@ pub(crate) fn channels() -> impl Strategy<Value = Value> {
     prop_oneof![Just(json!({ "kind": "none" })), chain]
 }
 
-/// TCP with any option, or UDP.
+/// TCP or STP with any option, or UDP.
 pub(crate) fn transports() -> impl Strategy<Value = Value> {
-    prop_oneof![4 => tcp(), 1 => (100_u64..1500).prop_map(|bytes| json!({ "kind": "udp", "segment_bytes": bytes }))]
+    let udp = (100_u64..1500).prop_map(|bytes| json!({ "kind": "udp", "segment_bytes": bytes }));
+    prop_oneof![4 => tcp(), 2 => stp(), 1 => udp]
+}
+
+pub(crate) fn stp() -> impl Strategy<Value = Value> {
+    let windows = (1_u64..20, proptest::option::of(1_u64..50), 1_u64..200, proptest::option::of(1_u64..100));
+    let rate = proptest::option::of(4.0..6.7_f64);
+    let code = select(&[("bits", 0), ("bits", 0), ("bits", 1), ("symbols", 2)][..]);
+    (windows, rate, any::<[bool; 2]>(), 40_u64..1460, 1_u64..20, 0.01..0.9_f64, code).prop_map(
+        |(windows, rate, [ustat, handshake], bytes, ranges, interval_s, (code, t))| {
+            let mut config = json!({
+                "kind": "stp",
+                "segment_bytes": bytes,
+                "stat_ranges": ranges,
+                "poll_interval_s": interval_s,
+                "poll_every_segments": 1 + ranges,
+                "ustat": ustat,
+                "handshake": handshake,
+                "initial_window_segments": windows.0,
+                "max_window_segments": windows.2,
+            });
+            for (key, value) in [("initial_ssthresh_segments", windows.1), ("receive_window_segments", windows.3)] {
+                if let Some(value) = value {
+                    config[key] = value.into();
+                }
+            }
+            if let Some(exponent) = rate {
+                config["congestion"] = "rate".into();
+                config["rate_bps"] = 10_f64.powf(exponent).into();
+            }
+            if t > 0 {
+                config["correction"] = json!({ code: t });
+            }
+            config
+        },
+    )
 }
 
 pub(crate) fn tcp() -> impl Strategy<Value = Value> {

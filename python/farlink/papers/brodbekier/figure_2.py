@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from farlink.papers.brodbekier.link import ALIKE, BER, TRANSPORT, VERSIONS, as_points, base, closeness, power, throughput
+from farlink.papers.brodbekier.link import (
+    ALIKE,
+    BER,
+    STP_VERSIONS,
+    TRANSPORT,
+    VERSIONS,
+    as_points,
+    base,
+    closeness,
+    power,
+    stp,
+    throughput,
+)
 from farlink.papers.check import Check, claimed
 from farlink.papers.estimate import Curve, crossing, mean, ratio
 from farlink.papers.item import Drawing, Workbench
@@ -15,16 +27,22 @@ if TYPE_CHECKING:
 # "Lightly worse", as a number.
 _SLIGHTLY = 0.8
 
-_FIGURE_2_BER = [1e-9, 3e-9, 1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5]
+_FIGURE_2_BER = [1e-9, 3e-9, 1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5, 1e-4]
+
+# Of the versions of section III, the one without a line of its own in the text on figure 2.
+_STP = "stp-tcp"
+# "Very similar", as a factor.
+_SIMILAR = 1.5
 
 
 def figure_2(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
     """Throughput against BER with independent errors."""
     scenario = base("figure 2: independent bit errors")
     scenario["link"]["channel"] = {"kind": "ber", "ber": 0.0}
-    scenario["grid"] = {BER: [0.0, *_FIGURE_2_BER], **scenario["grid"]}
+    scenario["transport"][_STP] = stp(_STP)
+    scenario["grid"] = {BER: [0.0, *_FIGURE_2_BER], TRANSPORT: list(scenario["transport"])}
     result = bench.run("figure-2", scenario)
-    curves = {version: throughput(result, BER, {TRANSPORT: version}) for version in VERSIONS}
+    curves = {version: throughput(result, BER, {TRANSPORT: version}) for version in scenario["transport"]}
     free = {version: points[0][1] for version, points in curves.items()}
     lines = {version: points[1:] for version, points in curves.items()}
 
@@ -61,7 +79,8 @@ def figure_2(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
             ),
         ]
     checks += closeness("figure-2", lines, (1e-8, 1e-7, 1e-6, 1e-5))
-    checks += _tahoe("figure-2", lines, (1e-7, 1e-6))
+    checks += _tahoe("figure-2", lines, (1e-7, 1e-6, 1e-5))
+    checks += _stp("figure-2", lines, (1e-8, 1e-7, 1e-6))
     heading = "Throughput against bit error rate, independent errors"
     return checks, [Drawing("figure-2", heading, _CAPTION, lambda: _draw_2(lines))]
 
@@ -76,7 +95,8 @@ _CAPTION = (
 def _draw_2(lines: dict[str, Curve]) -> Figure:
     from farlink.plot.curves import Anchor, Line, curves
 
-    drawn = [Line(VERSIONS[version], as_points(points)) for version, points in lines.items()]
+    names = VERSIONS | STP_VERSIONS
+    drawn = [Line(names[version], as_points(points)) for version, points in lines.items()]
     anchors = [
         Anchor((1e-8, None), "“above 1e-8”"),
         Anchor((1e-7, 0.5), "“half … around 1e-7”"),
@@ -97,6 +117,24 @@ def _tahoe(item: str, lines: dict[str, Curve], bers: tuple[float, ...]) -> list[
                 at_least=_SLIGHTLY,
                 at_most=1.0,
                 rule=f"lightly worse: agrees between {_SLIGHTLY} and 1",
+            )
+        )
+    return checks
+
+
+def _stp(item: str, lines: dict[str, Curve], bers: tuple[float, ...]) -> list[Check]:
+    checks = []
+    for ber in bers:
+        at = {version: dict(points)[ber] for version, points in lines.items()}
+        checks.append(
+            claimed(
+                item,
+                f"STP without rate control over the mean of Reno, NewReno and SACK at BER {power(ber)}",
+                "congestion control is very similar to the TCP standard mechanism",
+                ratio(at[_STP], mean([at[version] for version in ALIKE])),
+                at_least=1 / _SIMILAR,
+                at_most=_SIMILAR,
+                rule=f"very similar: agrees within a factor of {_SIMILAR}",
             )
         )
     return checks

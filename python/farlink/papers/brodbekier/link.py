@@ -44,6 +44,34 @@ def _tcp(version: str) -> dict[str, Any]:
     }
 
 
+# The two options of section III, and the first with the window that table II gives TCP on top.
+STP_VERSIONS = {
+    "stp": "STP",
+    "stp-window": "STP, window of 70",
+    "stp-tcp": "STP without rate control",
+}
+_STP_RATE_BPS = 960e3
+_WINDOW_PACKETS = 70
+
+# Not printed: four POLLs per round trip.
+POLL_INTERVAL_S = 0.125
+
+
+def stp(version: str = "stp", poll_interval_s: float = POLL_INTERVAL_S) -> dict[str, Any]:
+    """STP with rate congestion control at 960 kb/s, the same with a window, or STP without rate control."""
+    transport: dict[str, Any] = {
+        "kind": "stp",
+        "segment_bytes": PACKET_BYTES - HEADER_BYTES,
+        "header_bytes": HEADER_BYTES,
+        "poll_interval_s": poll_interval_s,
+    }
+    if version != "stp":
+        transport["max_window_segments"] = _WINDOW_PACKETS
+    if version == "stp-tcp":
+        return transport | {"initial_window_segments": 1, "initial_ssthresh_segments": _WINDOW_PACKETS}
+    return transport | {"congestion": "rate", "rate_bps": _STP_RATE_BPS}
+
+
 def throughput(result: Result, x_path: str, where: dict[str, Any]) -> Curve:
     """What arrives in order with its headers, as a share of the link's rate, against a key of the grid."""
     return scaled(curve(result, x_path, where), PACKET_BYTES / (PACKET_BYTES - HEADER_BYTES))

@@ -73,6 +73,11 @@ impl<D: Payload> Reorder<D> {
         Some((left, right))
     }
 
+    /// What is put aside, piece by piece; pieces that adjoin may come as one.
+    pub(in crate::protocol) fn pieces(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.early.iter().map(|(start, data)| (*start, start + data.len() as u64))
+    }
+
     /// Appends what is next in order.
     #[inline]
     pub(in crate::protocol) fn deliver(&mut self, payload: D) {

@@ -1,0 +1,274 @@
+//! What a scenario says about an STP transport.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::correction::Correction;
+use crate::payload::Payload;
+use crate::protocol::parts::rto::RtoConfig;
+use crate::protocol::{LARGEST_PACKET, Pairs, ProtocolConfig};
+use crate::scenario::ScenarioError;
+use crate::units::{BitRate, Count, PositiveSeconds};
+
+use super::connection::Connection;
+use super::pdu::{COVER_BYTES, RANGE_BYTES};
+
+/// Positions are compared in half of their 32-bit space.
+const LARGEST_WINDOW_BYTES: u64 = 1 << 31;
+
+/// How an STP sender finds its rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CongestionControl {
+    /// Slow start and congestion avoidance as TCP's (RFC 5681), driven by what STATs and USTATs report.
+    #[default]
+    Tcp,
+    /// A given maximum rate, whatever is lost.
+    Rate,
+}
+
+/// An STP transport.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct StpConfig {
+    /// Payload of a full packet.
+    pub segment_bytes: Count,
+    /// STP and IP headers of a data packet on the wire; 12 and 20 bytes in farlink's own layout unless given.
+    pub header_bytes: Count,
+    /// Bytes of a POLL on the wire, and of the packets that open and close a connection.
+    pub poll_bytes: Count,
+    /// Bytes of a STAT on the wire, before 8 for what it covers and 8 for each missing range, and of a USTAT.
+    pub stat_bytes: Count,
+    /// Most missing ranges in one STAT; more go out in further ones.
+    pub stat_ranges: Count,
+    /// Time between two POLLs while something is not acknowledged; a sender that can send no more asks sooner.
+    pub poll_interval_s: PositiveSeconds,
+    /// Ask at the latest after so many data packets (MaxPD of SSCOP), so that a large window is not acknowledged, and sent
+    /// again, in one piece.
+    pub poll_every_segments: Count,
+    /// Report a gap at once, unasked, when it opens (USTAT); otherwise it is found with the next POLL.
+    pub ustat: bool,
+    /// Congestion control: `tcp`, or `rate`, which needs `rate_bps`.
+    pub congestion: CongestionControl,
+    /// Maximum rate with `congestion = "rate"`, headers and POLLs counted; retransmissions go first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_bps: Option<BitRate>,
+    /// Initial congestion window with `congestion = "tcp"`.
+    pub initial_window_segments: Count,
+    /// Initial slow-start threshold with `congestion = "tcp"`; arbitrarily high unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial_ssthresh_segments: Option<Count>,
+    /// Most that is sent beyond the first missing byte, and largest congestion window; 1 GiB unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_window_segments: Option<Count>,
+    /// What the receiver holds for reordering and for its application; the sender's largest window unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_window_segments: Option<Count>,
+    /// Open with BEGIN and BEGIN-ACK and close with END and END-ACK; otherwise both sides start open and one is done when
+    /// everything it wrote is acknowledged.
+    pub handshake: bool,
+    /// Give the connection up when nothing was answered for so long; never unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub give_up_s: Option<PositiveSeconds>,
+    /// A code around each packet that mends wrong bits; none unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correction: Option<Correction>,
+    /// The timer that runs while an answer is awaited; what stays unanswered is asked again, ever less often.
+    pub rto: RtoConfig,
+}
+
+impl Default for StpConfig {
+    fn default() -> Self {
+        let count = |n: u32| Count::new(f64::from(n)).expect("a constant within its range");
+        StpConfig {
+            segment_bytes: count(1460),
+            header_bytes: count(32),
+            poll_bytes: count(40),
+            stat_bytes: count(44),
+            stat_ranges: count(100),
+            poll_interval_s: PositiveSeconds::new(0.25).expect("a constant within its range"),
+            poll_every_segments: count(25),
+            ustat: true,
+            congestion: CongestionControl::Tcp,
+            rate_bps: None,
+            initial_window_segments: count(10),
+            initial_ssthresh_segments: None,
+            max_window_segments: None,
+            receive_window_segments: None,
+            handshake: true,
+            give_up_s: None,
+            correction: None,
+            rto: RtoConfig::default(),
+        }
+    }
+}
+
+impl ProtocolConfig for StpConfig {
+    fn check(&self) -> Result<(), ScenarioError> {
+        crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
+        self.check_congestion()?;
+        self.check_reports()?;
+        let largest = LARGEST_WINDOW_BYTES / self.segment_bytes.whole();
+        for (key, window) in [
+            ("max_window_segments", self.max_window_segments),
+            ("receive_window_segments", self.receive_window_segments),
+            ("initial_window_segments", Some(self.initial_window_segments)),
+        ] {
+            if window.is_some_and(|window| window.whole() >= largest) {
+                let what = "the window holds 2 GiB or more, past what 32-bit positions allow";
+                return Err(ScenarioError::new(key, what, format!("give less than {largest}")));
+            }
+        }
+        if let Some(correction) = self.correction {
+            let largest = self.full_bytes().max(self.largest_stat_bytes());
+            correction.check(largest).map_err(|error| error.within("correction"))?;
+        }
+        self.rto.check().map_err(|error| error.within("rto"))
+    }
+
+    fn check_duration(&self, duration: PositiveSeconds) -> Result<(), ScenarioError> {
+        for (key, span) in [("poll_interval_s", Some(self.poll_interval_s)), ("give_up_s", self.give_up_s)] {
+            if let Some(span) = span.filter(|span| span.get() >= duration.get()) {
+                let what = format!("{} s is no shorter than the run (duration_s = {})", span.get(), duration.get());
+                let remedy = if key == "give_up_s" { "leave it out, or run for longer" } else { "ask more often" };
+                return Err(ScenarioError::new(key, what, remedy));
+            }
+        }
+        Ok(())
+    }
+
+    fn correction(&self) -> Option<Correction> {
+        self.correction
+    }
+}
+
+impl<D: Payload> Pairs<D> for StpConfig {
+    type End = Connection<D>;
+
+    fn pair(&self, _seed: u64) -> (Connection<D>, Connection<D>) {
+        Connection::pair(self)
+    }
+}
+
+impl StpConfig {
+    fn check_congestion(&self) -> Result<(), ScenarioError> {
+        match (self.congestion, self.rate_bps) {
+            (CongestionControl::Rate, None) => {
+                let what = "congestion = \"rate\" needs a rate, and none is given";
+                Err(ScenarioError::new("rate_bps", what, "give rate_bps, or take congestion = \"tcp\""))
+            }
+            (CongestionControl::Tcp, Some(rate)) => {
+                let what = format!("a rate ({rate}) is given, but congestion = \"tcp\" finds its own");
+                Err(ScenarioError::new("rate_bps", what, "leave it out, or take congestion = \"rate\""))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A STAT with all its ranges is a packet, too.
+    fn check_reports(&self) -> Result<(), ScenarioError> {
+        let longest = |key, bytes: u64, what: &str| {
+            let what = format!("{what} make a packet of {bytes} bytes");
+            let refusal = ScenarioError::new(key, what, format!("packets have at most {LARGEST_PACKET} bytes"));
+            if bytes > LARGEST_PACKET { Err(refusal) } else { Ok(()) }
+        };
+        longest("poll_bytes", self.poll_bytes.whole(), "the headers of a POLL")?;
+        longest("stat_bytes", self.stat_bytes.whole(), "the headers of a STAT")?;
+        let what = format!("{} ranges of {RANGE_BYTES} bytes and the rest of a STAT", self.stat_ranges.get());
+        longest("stat_ranges", self.largest_stat_bytes(), &what)
+    }
+
+    fn full_bytes(&self) -> u64 {
+        self.header_bytes.whole() + self.segment_bytes.whole()
+    }
+
+    fn largest_stat_bytes(&self) -> u64 {
+        self.stat_bytes.whole() + u64::from(COVER_BYTES) + u64::from(RANGE_BYTES) * self.stat_ranges.whole()
+    }
+
+    /// The most that the sender sends beyond the first missing byte, bytes.
+    pub(super) fn window_bytes(&self) -> u64 {
+        let mss = self.segment_bytes.whole();
+        self.max_window_segments.map_or((LARGEST_WINDOW_BYTES / 2).max(mss), |segments| segments.whole() * mss)
+    }
+
+    /// What the receiver holds, bytes.
+    pub(super) fn buffer_bytes(&self) -> u64 {
+        let mss = self.segment_bytes.whole();
+        self.receive_window_segments.map_or(self.window_bytes(), |segments| segments.whole() * mss)
+    }
+
+    /// Headers on the wire with the parity of the code around the packet: of a full data packet, of a POLL, of a STAT that
+    /// lists nothing.
+    pub(super) fn overhead_bytes(&self) -> [u16; 3] {
+        let parity = |bytes: u64| {
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            self.correction.map_or(0, |correction| u64::from(correction.parity_bytes(bytes)))
+        };
+        let whole = |bytes: u64| u16::try_from(bytes).unwrap_or(u16::MAX);
+        let control = |bytes: Count| whole(bytes.whole() + parity(bytes.whole()));
+        let data = whole(self.header_bytes.whole() + parity(self.full_bytes()));
+        [data, control(self.poll_bytes), control(self.stat_bytes)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(config: &StpConfig, key: &str) -> bool {
+        config.check().is_err_and(|error| error.path == key)
+    }
+
+    fn count(n: f64) -> Count {
+        Count::new(n).unwrap()
+    }
+
+    #[test]
+    fn rate_control_needs_a_rate_and_nothing_else_does() {
+        let rate = Some(BitRate::new(960e3).unwrap());
+        let (tcp, by_rate) = (CongestionControl::Tcp, CongestionControl::Rate);
+        for (congestion, rate_bps, is_refused) in
+            [(tcp, None, false), (tcp, rate, true), (by_rate, None, true), (by_rate, rate, false)]
+        {
+            let config = StpConfig { congestion, rate_bps, ..StpConfig::default() };
+            assert_eq!(refused(&config, "rate_bps"), is_refused, "{congestion:?} {rate_bps:?}");
+            assert_eq!(config.check().is_err(), is_refused);
+        }
+    }
+
+    #[test]
+    fn packets_and_windows_have_their_limits() {
+        let default = StpConfig::default();
+        assert!(refused(&StpConfig { segment_bytes: count(65_504.0), ..default.clone() }, "segment_bytes"));
+        assert!(refused(&StpConfig { poll_bytes: count(65_536.0), ..default.clone() }, "poll_bytes"));
+        assert!(refused(&StpConfig { stat_bytes: count(65_536.0), ..default.clone() }, "stat_bytes"));
+        assert!(refused(&StpConfig { stat_ranges: count(8186.0), ..default.clone() }, "stat_ranges"));
+        assert_eq!(StpConfig { stat_ranges: count(8185.0), ..default.clone() }.check(), Ok(()));
+        let most = (1_u64 << 31).div_ceil(1460) as f64;
+        assert!(refused(
+            &StpConfig { max_window_segments: Some(count(most)), ..default.clone() },
+            "max_window_segments"
+        ));
+        let config = StpConfig { receive_window_segments: Some(count(most)), ..default };
+        assert!(refused(&config, "receive_window_segments"));
+    }
+
+    #[test]
+    fn what_happens_only_after_the_end_is_refused() {
+        let second = PositiveSeconds::new(1.0).unwrap();
+        let path = |config: StpConfig| config.check_duration(second).map_err(|error| error.path);
+        assert_eq!(path(StpConfig::default()), Ok(()));
+        let config = StpConfig { poll_interval_s: second, ..StpConfig::default() };
+        assert_eq!(path(config), Err("poll_interval_s".into()));
+        assert_eq!(path(StpConfig { give_up_s: Some(second), ..StpConfig::default() }), Err("give_up_s".into()));
+    }
+
+    #[test]
+    fn a_code_adds_its_parity_to_every_packet() {
+        let correction = Some(Correction { bits: Some(count(1.0)), ..Correction::default() });
+        let config = StpConfig { correction, ..StpConfig::default() };
+        // BCH over GF(2^m), m bits for one error: 14 for 11,936 and more bits, 9 for 320 and 352.
+        assert_eq!(config.overhead_bytes(), [34, 42, 46]);
+    }
+}

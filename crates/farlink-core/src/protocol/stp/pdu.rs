@@ -1,0 +1,198 @@
+//! Protocol data units, typed. `farlink_core::wire` turns them into bytes and back.
+
+use crate::endpoint::{Damage, Integrity, Packet};
+use crate::express::PlainPacket;
+use crate::payload::{Payload, Virtual};
+
+/// What a PDU is for. The numbers are SSCOP's PDU type fields (ITU-T Q.2110, table 2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Kind {
+    /// Asks for a connection (BGN).
+    Begin = 1,
+    /// Grants it (BGAK).
+    BeginAck = 2,
+    /// Says where the sender's stream ends (END).
+    End = 3,
+    /// Has taken notice of that (ENDAK).
+    EndAck = 4,
+    /// Data (SD).
+    #[default]
+    Data = 8,
+    /// Asks the receiver for its state.
+    Poll = 10,
+    /// Answers a POLL.
+    Stat = 11,
+    /// Reports a gap unasked.
+    Ustat = 12,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 8] =
+        [Kind::Begin, Kind::BeginAck, Kind::End, Kind::EndAck, Kind::Data, Kind::Poll, Kind::Stat, Kind::Ustat];
+
+    /// The kind of a number.
+    pub fn from_number(number: u8) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| *kind as u8 == number)
+    }
+}
+
+/// A stretch of the stream: its first position, and the one behind its last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Range {
+    /// First position.
+    pub from: u32,
+    /// Position behind the last.
+    pub to: u32,
+}
+
+/// What a STAT or a USTAT says beyond the cumulative acknowledgement.
+///
+/// Of the stretch that it covers, the listed ranges are missing and everything else has arrived. A STAT that would be too
+/// long for one packet comes in parts, each with a stretch of its own; a part that is lost leaves the others right.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The stretch that it covers.
+    pub covers: Range,
+    /// What is missing of it, in ascending order.
+    pub missing: Vec<Range>,
+}
+
+/// Bytes that a STAT needs on the wire to say what it covers.
+pub(crate) const COVER_BYTES: u16 = 8;
+/// Bytes of each missing range.
+pub(crate) const RANGE_BYTES: u16 = 8;
+
+impl Report {
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.covers.from == self.covers.to && self.missing.is_empty()
+    }
+
+    /// What it adds to a STAT on the wire.
+    pub(crate) fn stat_bytes(&self) -> u16 {
+        if self.is_empty() { 0 } else { COVER_BYTES + RANGE_BYTES * self.missing.len() as u16 }
+    }
+}
+
+/// An STP packet. Which fields count depends on its kind; the others are zero. Positions are those of the stream's bytes,
+/// wrapping.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pdu<D> {
+    /// What it is for.
+    pub kind: Kind,
+    /// Bytes of headers on the wire (STP and IP), the report and the parity of a code around the packet included.
+    pub header_bytes: u16,
+    /// DATA: of its first byte. POLL and END: behind the last byte sent. STAT and USTAT: of the next byte expected.
+    pub position: u32,
+    /// POLL and STAT: the POLL's number.
+    pub poll: u32,
+    /// POLL: the sender's clock, microseconds. STAT: the same again.
+    pub clock: u32,
+    /// BEGIN, BEGIN-ACK, STAT and USTAT: bytes that the receiver takes from `position` (from 0 in BEGIN and BEGIN-ACK) on.
+    pub window: u32,
+    /// STAT and USTAT: what is missing.
+    pub report: Report,
+    /// Application data.
+    pub payload: D,
+}
+
+impl<D: Payload> Packet for Pdu<D> {
+    #[inline]
+    fn wire_bytes(&self) -> u32 {
+        u32::from(self.header_bytes) + self.payload.len() as u32
+    }
+
+    #[inline]
+    fn payload_bytes(&self) -> u32 {
+        self.payload.len() as u32
+    }
+
+    #[inline]
+    fn stream_position(&self) -> Option<u32> {
+        (!self.payload.is_empty()).then_some(self.position)
+    }
+
+    /// The checksum covers header and payload: damage that no code mends loses the packet.
+    fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
+        damage.all_or_nothing(self.wire_bytes())
+    }
+}
+
+/// A PDU without a report: the usual one, and small enough to copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlainPdu {
+    /// As in [`Pdu`].
+    pub kind: Kind,
+    /// As in [`Pdu`].
+    pub header_bytes: u16,
+    /// As in [`Pdu`].
+    pub position: u32,
+    /// As in [`Pdu`].
+    pub poll: u32,
+    /// As in [`Pdu`].
+    pub clock: u32,
+    /// As in [`Pdu`].
+    pub window: u32,
+    /// Length of the payload.
+    pub payload_bytes: u32,
+}
+
+impl PlainPdu {
+    /// As a PDU.
+    #[inline]
+    pub fn pdu(&self) -> Pdu<Virtual> {
+        let &PlainPdu { kind, header_bytes, position, poll, clock, window, payload_bytes } = self;
+        let report = Report::default();
+        Pdu { kind, header_bytes, position, poll, clock, window, report, payload: Virtual(payload_bytes) }
+    }
+}
+
+impl Packet for PlainPdu {
+    #[inline]
+    fn wire_bytes(&self) -> u32 {
+        u32::from(self.header_bytes) + self.payload_bytes
+    }
+
+    #[inline]
+    fn payload_bytes(&self) -> u32 {
+        self.payload_bytes
+    }
+
+    #[inline]
+    fn stream_position(&self) -> Option<u32> {
+        (self.payload_bytes > 0).then_some(self.position)
+    }
+
+    fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
+        damage.all_or_nothing(self.wire_bytes())
+    }
+}
+
+impl PlainPacket for PlainPdu {}
+
+/// The stream offset that a position means, given one nearby.
+#[inline]
+pub(super) fn unwrap(position: u32, near: u64) -> u64 {
+    near.wrapping_add_signed(i64::from(position.wrapping_sub(near as u32) as i32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_have_the_numbers_of_sscop() {
+        assert_eq!(Kind::ALL.map(|kind| kind as u8), [1, 2, 3, 4, 8, 10, 11, 12]);
+        assert_eq!(Kind::from_number(9), None);
+        assert!(Kind::ALL.into_iter().all(|kind| Kind::from_number(kind as u8) == Some(kind)));
+    }
+
+    #[test]
+    fn positions_wrap() {
+        assert_eq!(unwrap(5, 0xffff_fff0), 0x1_0000_0005);
+        assert_eq!(unwrap(0xffff_fff0, 0x1_0000_0005), 0xffff_fff0);
+        assert!((unwrap(u32::MAX, 0) as i64) < 0, "before the beginning");
+    }
+}

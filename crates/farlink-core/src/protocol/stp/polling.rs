@@ -1,0 +1,235 @@
+//! When the sender asks.
+
+use crate::time::Time;
+
+/// The POLLs of one direction.
+#[derive(Clone, Debug)]
+pub(super) struct Polling {
+    interval: Time,
+    /// A POLL is due after so many data packets.
+    every: u64,
+    /// Number of the latest POLL, VT(PS); the first is 1.
+    pub(super) number: u32,
+    /// Number of the latest POLL that was answered, VT(PA).
+    answered: u32,
+    /// When the next one is due.
+    pub(super) at: Time,
+    /// One must go out now.
+    pub(super) is_due: bool,
+    /// Data packets that have gone out since the latest one.
+    data_since: u64,
+    /// An RTO has passed without an answer.
+    is_silent: bool,
+    last_sent: Time,
+}
+
+/// What a sender that has nothing to send at the moment is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Standstill {
+    /// Something is not acknowledged.
+    pub(super) is_outstanding: bool,
+    /// The last of the stream has been sent.
+    pub(super) is_at_end: bool,
+    /// The receiver's window has no room for what waits.
+    pub(super) is_shut_out: bool,
+}
+
+impl Polling {
+    pub(super) fn new(interval: Time, every: u64) -> Self {
+        Polling {
+            interval,
+            every,
+            number: 0,
+            answered: 0,
+            at: Time::NEVER,
+            is_due: false,
+            data_since: 0,
+            is_silent: false,
+            last_sent: Time::ZERO,
+        }
+    }
+
+    /// Whether a POLL is not answered.
+    #[inline]
+    pub(super) fn is_waiting(&self) -> bool {
+        self.number != self.answered
+    }
+
+    /// Data goes out.
+    #[inline(always)]
+    pub(super) fn on_data_sent(&mut self, now: Time) {
+        self.data_since += 1;
+        if !self.is_silent {
+            self.is_due |= self.data_since >= self.every;
+            if self.at == Time::NEVER {
+                self.at = now + self.interval;
+            }
+        }
+    }
+
+    /// Time has passed.
+    #[inline]
+    pub(super) fn on_time(&mut self, now: Time) {
+        if self.at <= now {
+            self.is_due = true;
+            self.at = Time::NEVER;
+        }
+    }
+
+    /// The sender can send nothing at the moment: asks at once, instead of waiting for the interval, where that helps.
+    pub(super) fn on_standstill(&mut self, standstill: Standstill) {
+        let Standstill { is_outstanding, is_at_end, is_shut_out } = standstill;
+        if self.is_silent {
+            return;
+        }
+        // After the last data there is nothing to wait for. Otherwise one question at a time: an application that writes
+        // now and then, or a small window, would ask after every packet.
+        let asks_for_data = is_outstanding && self.data_since > 0 && (is_at_end || !self.is_waiting());
+        let asks_for_window = is_shut_out && !is_outstanding && !self.is_waiting() && self.at == Time::NEVER;
+        self.is_due |= asks_for_data || asks_for_window;
+    }
+
+    /// A POLL goes out; returns its number.
+    pub(super) fn send(&mut self, now: Time) -> u32 {
+        self.number = self.number.wrapping_add(1);
+        self.is_due = false;
+        self.data_since = 0;
+        self.last_sent = now;
+        // In silence the retransmission timer asks, ever less often.
+        self.at = if !self.is_silent { now + self.interval } else { Time::NEVER };
+        self.number
+    }
+
+    /// A STAT answers the POLL of this number; `None` if there was none, else whether it is the latest answer so far.
+    pub(super) fn is_of_ours(&self, number: u32) -> Option<bool> {
+        let ahead = number.wrapping_sub(self.answered) as i32;
+        let was_sent = (self.number.wrapping_sub(number) as i32) >= 0 && number != 0;
+        was_sent.then_some(ahead > 0)
+    }
+
+    /// The latest answer so far has come; `is_needed` if there is more to ask for.
+    pub(super) fn on_answer(&mut self, now: Time, number: u32, is_needed: bool) {
+        self.answered = number;
+        let was_silent = std::mem::take(&mut self.is_silent);
+        if !is_needed {
+            self.at = Time::NEVER;
+        } else if was_silent {
+            self.at = now.max(self.last_sent + self.interval);
+        }
+    }
+
+    /// No answer came for an RTO; `true` if that is the first time since the last answer.
+    pub(super) fn on_silence(&mut self) -> bool {
+        self.is_due = true;
+        self.at = Time::NEVER;
+        !std::mem::replace(&mut self.is_silent, true)
+    }
+
+    /// Nothing is asked any more.
+    pub(super) fn stop(&mut self) {
+        self.at = Time::NEVER;
+        self.is_due = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Time = Time::from_millis(100);
+    const MIDDLE: Standstill = Standstill { is_outstanding: true, is_at_end: false, is_shut_out: false };
+    const END: Standstill = Standstill { is_at_end: true, ..MIDDLE };
+    const SHUT: Standstill = Standstill { is_outstanding: false, is_at_end: false, is_shut_out: true };
+
+    #[test]
+    fn asks_at_the_interval_while_data_goes_out() {
+        let mut polling = Polling::new(INTERVAL, 3);
+        assert_eq!(polling.at, Time::NEVER);
+        polling.on_data_sent(Time::ZERO);
+        polling.on_time(Time::from_millis(99));
+        assert!(!polling.is_due && polling.at == INTERVAL);
+        polling.on_time(INTERVAL);
+        assert!(polling.is_due);
+        assert_eq!((polling.send(INTERVAL), polling.at), (1, INTERVAL.times(2)));
+        polling.on_answer(INTERVAL.times(2), 1, false);
+        assert_eq!(polling.at, Time::NEVER, "everything is acknowledged");
+    }
+
+    #[test]
+    fn asks_at_once_when_it_can_send_no_more_one_question_at_a_time() {
+        let mut polling = Polling::new(INTERVAL, 3);
+        polling.on_data_sent(Time::ZERO);
+        polling.on_standstill(MIDDLE);
+        assert!(polling.is_due);
+        polling.send(Time::ZERO);
+        polling.on_data_sent(Time::ZERO);
+        polling.on_standstill(MIDDLE);
+        assert!(!polling.is_due, "one is under way");
+        polling.on_answer(Time::ZERO, 1, true);
+        polling.on_standstill(MIDDLE);
+        assert!(polling.is_due);
+    }
+
+    #[test]
+    fn asks_at_once_after_the_last_data_and_once_only() {
+        let mut polling = Polling::new(INTERVAL, 3);
+        polling.on_data_sent(Time::ZERO);
+        polling.send(Time::ZERO);
+        polling.on_data_sent(Time::ZERO);
+        polling.on_standstill(END);
+        assert!(polling.is_due, "although one is under way");
+        polling.send(Time::ZERO);
+        polling.on_standstill(END);
+        assert!(!polling.is_due);
+    }
+
+    #[test]
+    fn asks_at_the_latest_after_so_many_packets_unless_in_silence() {
+        let mut polling = Polling::new(INTERVAL, 3);
+        for is_due in [false, false, true] {
+            polling.on_data_sent(Time::ZERO);
+            assert_eq!(polling.is_due, is_due);
+        }
+        polling.on_silence();
+        polling.send(Time::ZERO);
+        (0..9).for_each(|_| polling.on_data_sent(Time::ZERO));
+        assert!(!polling.is_due);
+    }
+
+    #[test]
+    fn asks_for_a_window_that_is_shut() {
+        let mut polling = Polling::new(INTERVAL, 3);
+        polling.on_standstill(SHUT);
+        assert!(polling.is_due);
+        polling.send(Time::ZERO);
+        polling.on_answer(Time::ZERO, 1, true);
+        polling.on_standstill(SHUT);
+        assert!(!polling.is_due && polling.at == INTERVAL, "and then at the interval");
+    }
+
+    #[test]
+    fn in_silence_it_only_asks_when_told_to() {
+        let mut polling = Polling::new(INTERVAL, 3);
+        polling.on_data_sent(Time::ZERO);
+        polling.send(Time::ZERO);
+        polling.on_silence();
+        assert!(polling.is_due);
+        polling.send(Time::from_secs(1));
+        polling.on_data_sent(Time::from_secs(1));
+        polling.on_standstill(END);
+        assert!(!polling.is_due && polling.at == Time::NEVER);
+        polling.on_answer(Time::from_secs(2), 1, true);
+        assert_eq!(polling.at, Time::from_secs(2), "at once, and then at the interval");
+    }
+
+    #[test]
+    fn tells_answers_apart() {
+        let mut polling = Polling::new(INTERVAL, 3);
+        for _ in 0..3 {
+            polling.send(Time::ZERO);
+        }
+        polling.on_answer(Time::ZERO, 2, true);
+        let answers = [0, 1, 2, 3, 4].map(|number| polling.is_of_ours(number));
+        assert_eq!(answers, [None, Some(false), Some(false), Some(true), None]);
+    }
+}

@@ -1,0 +1,99 @@
+//! What STP does about given losses, packet by packet, at the sender's interface.
+//!
+//! One data packet takes 10 ms on the link, a POLL 0.38 ms, and there are 50 ms each way; numbers are those of packets, counted
+//! from 0. Each trace was checked by hand against the rules of SSCOP (ITU-T Q.2110); above each test stands what to look for.
+
+mod common;
+
+use std::any::Any;
+use std::fmt::Write;
+
+use common::{losses, scenario, setup};
+use farlink_core::endpoint::Probe;
+use farlink_core::protocol::stp::{Kind, Pdu};
+use farlink_core::wire::Codec;
+use farlink_core::{Time, Virtual};
+use farlink_sim::engine::{Tracer, simulate};
+use serde_json::{Value, json};
+
+const SEGMENT: u32 = 1000;
+
+/// Writes a line per packet.
+#[derive(Default)]
+struct Log {
+    text: String,
+    highest: u32,
+}
+
+impl Tracer for Log {
+    fn packet<P: Codec + 'static>(&mut self, now: Time, _direction: usize, _flow: u32, packet: &P) {
+        let packet: &dyn Any = packet;
+        let pdu = packet.downcast_ref::<Pdu<Virtual>>().expect("there is only STP");
+        let number = |position: u32| f64::from(position) / f64::from(SEGMENT);
+        let position = number(pdu.position);
+        write!(self.text, "{:9.6}  ", now.as_secs_f64()).unwrap();
+        match pdu.kind {
+            Kind::Data => {
+                let again = if pdu.position < self.highest { " again" } else { "" };
+                self.highest = self.highest.max(pdu.position + pdu.payload.0);
+                write!(self.text, "send {position}{again}").unwrap();
+            }
+            Kind::Poll => write!(self.text, "        POLL {} after {position}", pdu.poll).unwrap(),
+            Kind::Stat => write!(self.text, "                          STAT {} next {position}", pdu.poll).unwrap(),
+            Kind::Ustat => write!(self.text, "                          USTAT next {position}").unwrap(),
+            kind => write!(self.text, "{kind:?}").unwrap(),
+        }
+        for (n, gap) in pdu.report.missing.iter().enumerate() {
+            let word = if n == 0 { " missing" } else { "" };
+            write!(self.text, "{word} {}-{}", number(gap.from), number(gap.to)).unwrap();
+        }
+        self.text.push('\n');
+    }
+
+    fn probe(&mut self, _now: Time, _flow: u32, _probe: impl FnOnce() -> Probe) {}
+}
+
+/// A file of so many packets; the given frames are lost on the way forward, counted from 0 in the order they are sent.
+fn trace(packets: u32, lost: &[usize], keys: &Value) -> String {
+    let frames: Vec<bool> = (0..1000).map(|frame| lost.contains(&frame)).collect();
+    let name = lost.iter().map(ToString::to_string).collect::<Vec<_>>().join("-");
+    let file = losses(&format!("stp-frames-{name}"), &frames);
+    let mut transport = json!({
+        "kind": "stp", "segment_bytes": SEGMENT, "header_bytes": 40, "handshake": false, "poll_interval_s": 0.06,
+    });
+    for (key, value) in keys.as_object().expect("a table") {
+        transport[key] = value.clone();
+    }
+    let scenario = scenario(&[
+        ("link", json!({ "rate_bps": 832e3, "delay_s": 0.05 })),
+        ("link.channel", json!({ "kind": "packet-trace", "file": file, "offset": 0 })),
+        ("transport.stp", transport),
+        ("flow", json!({ "file": { "transport": "stp", "traffic": { "kind": "file", "bytes": SEGMENT * packets } } })),
+    ]);
+    let mut log = Log::default();
+    let run = simulate(&setup(&scenario), 1, 0, &mut log, &|| false).unwrap();
+    assert_eq!(run.flows[0].delivered_bytes, u64::from(SEGMENT * packets));
+    log.text
+}
+
+/// Rate control at 3/4 of the link's rate. Packet 2 is lost; 3 shows it at the receiver, whose USTAT brings 2 again between new
+/// data. STAT 2, of a POLL that was sent before that, still misses 2 and repeats nothing.
+#[test]
+fn a_gap_is_reported_unasked() {
+    insta::assert_snapshot!("stp_ustat", trace(20, &[2], &json!({ "congestion": "rate", "rate_bps": 624e3 })));
+}
+
+/// The same, but the retransmission is lost as well: the first POLL that was sent after it tells, and not one before.
+#[test]
+fn a_lost_retransmission_waits_for_a_poll_that_passed_it() {
+    let keys = json!({ "congestion": "rate", "rate_bps": 624e3 });
+    insta::assert_snapshot!("stp_lost_retransmission", trace(20, &[2, 15], &keys));
+}
+
+/// Slow start from two packets, a STAT at a time; 4, 5 and 7 of the third round are lost. The window halves once, to what may be
+/// in flight; lost packets are not in flight.
+#[test]
+fn losses_under_tcp_like_control() {
+    let keys = json!({ "initial_window_segments": 2, "poll_interval_s": 0.5 });
+    insta::assert_snapshot!("stp_tcp_losses", trace(24, &[6, 7, 10], &keys));
+}
