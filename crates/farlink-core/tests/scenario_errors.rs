@@ -77,6 +77,20 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
     ("window past the sequence numbers", &[("segment_bytes = 1000", "max_window_segments = 1e9")]),
     ("minimum above maximum", &[("segment_bytes = 1000", "rto = { minimum_s = 70 }")]),
     ("initial RTO above maximum", &[("segment_bytes = 1000", "rto = { initial_s = 70 }")]),
+    ("constants of another congestion control", &[("segment_bytes = 1000", "cubic = { beta = 0.8 }")]),
+    (
+        "Hybla's constant with Vegas",
+        &[("segment_bytes = 1000", "congestion_control = \"vegas\"\nhybla = { rtt0_s = 0.05 }")],
+    ),
+    (
+        "HyStart++ with a control that has none",
+        &[("segment_bytes = 1000", "congestion_control = \"hybla\"\nhystart = true")],
+    ),
+    ("alpha above beta", &[("segment_bytes = 1000", "congestion_control = \"vegas\"\nvegas = { alpha_segments = 5 }")]),
+    (
+        "beta that leaves everything",
+        &[("segment_bytes = 1000", "congestion_control = \"cubic\"\ncubic = { beta = 1 }")],
+    ),
     ("acknowledgement longer than a packet", &[("segment_bytes = 1000", "ack_bytes = 1e9")]),
     ("no room for options", &[("segment_bytes = 1000", "segment_bytes = 5\nheader_bytes = 65_530")]),
     (

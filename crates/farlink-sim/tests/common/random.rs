@@ -1,5 +1,6 @@
 //! Random scenarios: every kind of hop, channel, traffic, transport and option that there is.
 
+use farlink_core::protocol::tcp::CongestionControl;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -141,6 +142,32 @@ pub(crate) fn stp() -> impl Strategy<Value = Value> {
 }
 
 pub(crate) fn tcp() -> impl Strategy<Value = Value> {
+    (versions(), controls(), any::<bool>()).prop_map(|(mut config, control, pacing)| {
+        config.as_object_mut().unwrap().extend(control.as_object().unwrap().clone());
+        config["pacing"] = pacing.into();
+        config
+    })
+}
+
+/// Every congestion control, with what may be set of it.
+fn controls() -> impl Strategy<Value = Value> {
+    let any_one = select(CongestionControl::ALL).prop_map(|control| json!({ "congestion_control": control.name() }));
+    let cubic = (0.2..0.9_f64, 0.01..10.0_f64, any::<[bool; 3]>()).prop_map(|(beta, c, [fast, friendly, hystart])| {
+        let cubic = json!({ "beta": beta, "c": c, "fast_convergence": fast, "reno_friendly": friendly });
+        json!({ "congestion_control": "cubic", "cubic": cubic, "hystart": hystart })
+    });
+    let hybla =
+        (0.005..0.5_f64).prop_map(|rtt0_s| json!({ "congestion_control": "hybla", "hybla": { "rtt0_s": rtt0_s } }));
+    let vegas = (1_u64..10, 0_u64..10, 1_u64..10).prop_map(|(alpha, more, gamma)| {
+        let vegas = json!({ "alpha_segments": alpha, "beta_segments": alpha + more, "gamma_segments": gamma });
+        json!({ "congestion_control": "vegas", "vegas": vegas })
+    });
+    let reno = any::<bool>().prop_map(|hystart| json!({ "congestion_control": "reno", "hystart": hystart }));
+    prop_oneof![3 => any_one, 2 => cubic, 1 => hybla, 1 => vegas, 1 => reno]
+}
+
+/// Every version with any option.
+fn versions() -> impl Strategy<Value = Value> {
     let variant = select(&["tahoe", "reno", "newreno", "sack", "none"][..]);
     let switches = any::<[bool; 7]>();
     let windows = (1_u64..20, proptest::option::of(1_u64..50), 1_u64..200, proptest::option::of(1_u64..100));
