@@ -5,8 +5,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Control;
 use super::hystart::HyStart;
+use super::{Control, reno};
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::flight::Sample;
 use crate::protocol::tcp::window::{Window, least};
@@ -200,7 +200,10 @@ impl Control for Cubic {
             self.curve.epoch += pause;
         } else if window.cwnd < window.ssthresh {
             self.curve.epoch = Time::NEVER;
-            window.cwnd = least(window.cwnd + self.hystart.increase(window, acked), window.cwnd_cap);
+            let is_first = self.hystart.is_running();
+            let increase =
+                if is_first { self.hystart.increase(window, acked) } else { reno::slow_start(window, acked) };
+            window.cwnd = least(window.cwnd + increase, window.cwnd_cap);
         } else {
             self.grow(window, acked);
         }

@@ -59,6 +59,7 @@ impl Hybla {
 }
 
 impl Control for Hybla {
+    #[inline(never)]
     fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
         if window.rtt.least != self.least {
             self.measure(window.rtt.least);

@@ -69,6 +69,7 @@ impl HyStart {
         }
     }
 
+    #[inline]
     pub(super) fn is_running(&self) -> bool {
         self.phase != Phase::Over
     }
@@ -79,17 +80,17 @@ impl HyStart {
     }
 
     /// By how much the window grows in slow start, bytes.
-    #[inline(always)]
+    #[cold]
     pub(super) fn increase(&self, window: &Window, acked: u64) -> f64 {
         let counted = least(acked as f64, self.most_acked);
         match self.phase {
-            Phase::Over => reno::slow_start(window, acked),
             //= https://www.rfc-editor.org/rfc/rfc9406#section-4.2
             //# cwnd = cwnd + min(N, L * SMSS)
             Phase::SlowStart => counted,
             //= https://www.rfc-editor.org/rfc/rfc9406#section-4.2
             //# cwnd = cwnd + (min(N, L * SMSS) / CSS_GROWTH_DIVISOR)
             Phase::Conservative => counted / CSS_GROWTH_DIVISOR,
+            Phase::Over => reno::slow_start(window, acked),
         }
     }
 

@@ -127,7 +127,9 @@ macro_rules! congestion_controls {
         }
 
         /// The running state of a congestion control.
+        // A tag of its own, not one hidden in a state: every acknowledgement reads it.
         #[derive(Clone, Debug)]
+        #[repr(u8)]
         pub(super) enum Congestion {
             $($name($state),)+
         }

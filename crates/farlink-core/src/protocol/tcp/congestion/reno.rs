@@ -24,8 +24,13 @@ impl Control for Reno {
         if !window.may_grow() {
             return;
         }
-        let increase =
-            if window.cwnd < window.ssthresh { self.hystart.increase(window, acked) } else { avoidance(window) };
+        let increase = if window.cwnd >= window.ssthresh {
+            avoidance(window)
+        } else if self.hystart.is_running() {
+            self.hystart.increase(window, acked)
+        } else {
+            slow_start(window, acked)
+        };
         window.cwnd = least(window.cwnd + increase, window.cwnd_cap);
     }
 

@@ -116,6 +116,7 @@ impl Vegas {
 }
 
 impl Control for Vegas {
+    #[inline(never)]
     fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
         if window.cwnd < window.ssthresh || !self.is_measuring {
             reno::grow(window, acked);

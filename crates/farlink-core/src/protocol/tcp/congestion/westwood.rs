@@ -61,6 +61,7 @@ impl Westwood {
 }
 
 impl Control for Westwood {
+    #[inline(never)]
     fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
         reno::grow(window, acked);
     }
