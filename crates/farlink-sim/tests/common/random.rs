@@ -106,14 +106,19 @@ pub(crate) fn transports() -> impl Strategy<Value = Value> {
 }
 
 pub(crate) fn tcp() -> impl Strategy<Value = Value> {
-    let variant = select(&["tahoe", "reno", "newreno", "sack"][..]);
+    // What measures rates needs selective acknowledgements.
+    let variant = prop_oneof![
+        3 => select(&["tahoe", "reno", "newreno", "sack"][..]).prop_map(|variant| (variant, "reno")),
+        1 => select(&["bbr", "bbr3"][..]).prop_map(|control| ("sack", control)),
+    ];
+    let variant = (variant, proptest::bool::weighted(0.2));
     let switches = any::<[bool; 7]>();
     let windows = (1_u64..20, proptest::option::of(1_u64..50), 1_u64..200, proptest::option::of(1_u64..100));
     let rto = (select(&[0.0, 0.2, 1.0][..]), select(&[0.0, 0.001, 0.1, 0.5][..]), 1_u64..64);
     let code = select(&[("bits", 0), ("bits", 0), ("bits", 1), ("bits", 3), ("symbols", 2)][..]);
     (variant, switches, windows, rto, 40_u64..1460, 1_u64..6, 40_u64..80, code).prop_map(
         |(
-            variant,
+            ((variant, congestion_control), pacing),
             switches,
             windows,
             (minimum_s, granularity_s, backoff_limit),
@@ -125,6 +130,7 @@ pub(crate) fn tcp() -> impl Strategy<Value = Value> {
             let mut config = json!({
                 "kind": "tcp",
                 "variant": variant,
+                "congestion_control": congestion_control,
                 "segment_bytes": bytes,
                 "header_bytes": header,
                 "initial_window_segments": windows.0,
@@ -136,6 +142,9 @@ pub(crate) fn tcp() -> impl Strategy<Value = Value> {
                 if let Some(window) = window {
                     config[key] = window.into();
                 }
+            }
+            if pacing {
+                config["pacing"] = true.into();
             }
             if t > 0 {
                 config["correction"] = json!({ code: t });

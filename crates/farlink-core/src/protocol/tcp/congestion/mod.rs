@@ -48,6 +48,10 @@ pub(super) trait Control {
         window.cwnd = window.ssthresh.min(window.cwnd_cap);
     }
 
+    /// The latest loss or timeout was none: what the congestion control itself remembers is as it was before. The window
+    /// and its threshold are the caller's to put back.
+    fn on_spurious_loss(&mut self, _window: &Window) {}
+
     /// Whether [`on_sample`](Control::on_sample) is of use: then the connection keeps a record of every segment under way.
     fn wants_samples(&self) -> bool {
         false
@@ -145,6 +149,9 @@ macro_rules! congestion_controls {
             fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
                 match self { $(Congestion::$name(state) => state.on_sample(window, sample),)+ }
             }
+            fn on_spurious_loss(&mut self, window: &Window) {
+                match self { $(Congestion::$name(state) => state.on_spurious_loss(window),)+ }
+            }
             fn seed(&mut self, random: Rng) {
                 match self { $(Congestion::$name(state) => state.seed(random),)+ }
             }
@@ -173,7 +180,7 @@ macro_rules! congestion_controls {
 impl CongestionControl {
     /// Whether it sends at rates that it measures, and so needs selective acknowledgements and pacing.
     pub const fn measures_rates(self) -> bool {
-        matches!(self, CongestionControl::Bbr)
+        matches!(self, CongestionControl::Bbr | CongestionControl::Bbr3)
     }
 }
 
@@ -183,6 +190,9 @@ congestion_controls! {
     /// BBR version 1, as Linux has it: sends at the bandwidth measured, whatever is lost (Cardwell et al. 2016). Needs
     /// selective acknowledgements and paces.
     Bbr = "bbr" => bbr::v1::Bbr,
+    /// BBR version 3 (draft-ietf-ccwg-bbr): as version 1, but gives way where more than 2 % is lost. Needs selective
+    /// acknowledgements and paces.
+    Bbr3 = "bbr3" => bbr::v3::Bbr3,
     /// None: the window is always the largest (RFC 793 knew no other).
     None = "none" => none::None,
 }
