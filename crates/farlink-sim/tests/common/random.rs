@@ -144,7 +144,12 @@ pub(crate) fn stp() -> impl Strategy<Value = Value> {
 pub(crate) fn tcp() -> impl Strategy<Value = Value> {
     (versions(), controls(), any::<bool>()).prop_map(|(mut config, control, pacing)| {
         config.as_object_mut().unwrap().extend(control.as_object().unwrap().clone());
-        config["pacing"] = pacing.into();
+        // What measures rates needs selective acknowledgements, and paces.
+        if matches!(control["congestion_control"].as_str(), Some("bbr" | "bbr3")) {
+            config["variant"] = "sack".into();
+        } else {
+            config["pacing"] = pacing.into();
+        }
         config
     })
 }

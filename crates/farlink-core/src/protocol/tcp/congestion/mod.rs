@@ -174,6 +174,9 @@ macro_rules! congestion_controls {
             fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
                 match self { $(Congestion::$name(state) => state.on_sample(window, sample),)+ }
             }
+            fn on_spurious_loss(&mut self, window: &Window) {
+                match self { $(Congestion::$name(state) => state.on_spurious_loss(window),)+ }
+            }
             fn seed(&mut self, random: Rng) {
                 match self { $(Congestion::$name(state) => state.seed(random),)+ }
             }
@@ -202,7 +205,7 @@ macro_rules! congestion_controls {
 impl CongestionControl {
     /// Whether it sends at rates that it measures, and so needs selective acknowledgements and pacing.
     pub const fn measures_rates(self) -> bool {
-        matches!(self, CongestionControl::Bbr)
+        matches!(self, CongestionControl::Bbr | CongestionControl::Bbr3)
     }
 }
 
@@ -220,6 +223,9 @@ congestion_controls! {
     /// BBR version 1, as Linux has it: sends at the bandwidth measured, whatever is lost (Cardwell et al. 2016). Needs
     /// selective acknowledgements and paces.
     Bbr = "bbr" => bbr::v1::Bbr,
+    /// BBR version 3 (draft-ietf-ccwg-bbr): as version 1, but gives way where more than 2 % is lost. Needs selective
+    /// acknowledgements and paces.
+    Bbr3 = "bbr3" => bbr::v3::Bbr3,
     /// None: the window is always the largest (RFC 793 knew no other).
     None = "none" => none::None,
 }
