@@ -41,6 +41,7 @@ fn of_kind(kind: &str) -> Vec<Example> {
     match kind {
         "tcp" => keep(Guarantee::All, tcp()),
         "udp" => keep(Guarantee::Datagrams, vec![json!({})]),
+        "arq" => [keep(Guarantee::All, arq()), keep(Guarantee::InOrder, limited_arq())].concat(),
         _ => panic!("{kind} has no example: add its modes here"),
     }
 }
@@ -54,10 +55,38 @@ fn tcp() -> Vec<Value> {
     versions.chain(controls).chain(options).collect()
 }
 
+/// Each mode with each kind of acknowledgement, timer and hybrid.
+fn arq() -> Vec<Value> {
+    let modes = ["stop-and-wait", "go-back-n", "selective-repeat"];
+    let options = [
+        json!({}),
+        json!({ "ack": "per-packet", "timestamps": true }),
+        json!({ "nak": true, "piggyback_timeout_s": 0.1 }),
+        json!({ "nak": true, "timer": "receiver" }),
+        json!({ "correction": { "symbols": 2 }, "rate_bps": 1e5 }),
+        json!({ "nak": true, "incremental": { "first_parity_bytes": 4, "parity_bytes": 8, "increments": 3 } }),
+    ];
+    let with_mode = |mode: &str, options: &Value| {
+        let mut keys = options.clone();
+        keys["mode"] = json!(mode);
+        keys
+    };
+    let every = modes.iter().flat_map(|mode| options.iter().map(move |options| with_mode(mode, options)));
+    every.chain([json!({ "sack_blocks": 2 }), json!({ "compatible": true, "timestamps": true })]).collect()
+}
+
+fn limited_arq() -> Vec<Value> {
+    let modes = ["stop-and-wait", "go-back-n", "selective-repeat"];
+    modes.map(|mode| json!({ "mode": mode, "max_transmissions": 2, "nak": true })).into()
+}
+
 fn example(kind: &str, mode: Value, guarantee: Guarantee) -> Example {
     let mut keys = json!({ "kind": kind, "segment_bytes": SEGMENT_BYTES });
     if kind == "tcp" {
         keys["max_window_segments"] = json!(20);
+    }
+    if kind == "arq" && mode["mode"] != "stop-and-wait" {
+        keys["window_frames"] = json!(20);
     }
     let Value::Object(mode) = mode else { panic!("a mode is a table") };
     let words: Vec<String> = mode.iter().map(|(key, value)| format!("{key} = {value}")).collect();
@@ -74,6 +103,7 @@ macro_rules! with_config {
         match $transport {
             farlink_core::protocol::TransportConfig::Tcp($config) => $body,
             farlink_core::protocol::TransportConfig::Udp($config) => $body,
+            farlink_core::protocol::TransportConfig::Arq($config) => $body,
         }
     };
 }
