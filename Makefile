@@ -45,6 +45,7 @@ peers: test-tools
 
 papers: test-tools
 	@$(BIN)/python docs/papers.py
+	@$(BIN)/python docs/arq.py
 
 soak: test-tools
 	@PROPTEST_CASES=20000 .ci/checks

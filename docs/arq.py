@@ -42,6 +42,63 @@ NAMES = {"stop-and-wait": "stop-and-wait", "go-back-n": "go-back-N", "selective-
 
 Measured = dict[Cell, Estimate]
 
+PAGE_TEXT = """\
+<!-- Written by docs/arq.py (`make papers`). -->
+# ARQ beside its equations
+
+Goodput of the packet engine's ARQ as a fraction of the link rate, beside equations (8) to (10) of Epple: {rate} Mbit/s,
+independent bit errors at BER {ber}, a saturated channel. {within} of {cells} cells are within 1 % of the equation; the largest
+difference is {largest} %. Against equation (10) with whole packets (below) it is {largest_whole} %.
+
+The equations assume, and the scenarios set:
+
+| the equations | the scenario |
+|---|---|
+| a packet is lost if any of its bits is wrong, (5) | channel `ber`: header bits are bits like all others |
+| it is repeated a round trip and one packet time after it was sent | `rto`: `fixed`, a nanosecond longer |
+| a window that just holds a round trip | `window_frames` = 1 + C_RTT, rounded up |
+| a receiver that keeps everything | `buffer_frames` of eight windows (selective repeat) |
+| acknowledgements take no time and are never lost | a way back of 10 Tbit/s without errors |
+| the channel is saturated | bulk traffic, paced a millionth below the link's rate; start-up is not measured |
+
+The header has 20 bytes (stop-and-wait, go-back-N) or 60 (selective repeat), c = 3e8 m/s, as in the paper's table 1.
+± is the half-width of the 95 % interval.
+
+![Goodput against distance](../pictures/arq-equations.svg)
+
+Lines: the equations. Points: the engine, packets of {shown} bytes.
+
+## Under the equations' own assumptions
+
+{equations}
+
+The packet loss counts payload and header here, as equation (5) is written. The table of the paper is computed with the payload
+alone; the last column says by how much that equation lies above the engine.
+
+What is left has two causes. A loss in go-back-N costs whole packets, C_RTT rounded up, as a packet is not broken off when a
+timer expires: that is felt where a round trip holds less than a packet or two. And far away, where one loss costs a thousand
+packets, the interval is what so many simulated packets allow.
+
+## What each assumption costs
+
+Change of the goodput against the equation, packets of {shown} bytes, one assumption dropped at a time. Where equation (6) has
+something to say, that a lost acknowledgement costs as much as a lost packet, its figure stands in brackets.
+
+{costs}
+
+- The timeouts have a clock of 1 us and no minimum: what is left is the algorithm, on a path without jitter. Real ones have a
+  minimum (RFC 6298: 1 s), which is sixty round trips and more here.
+- Go-back-N pays for a larger window, as all of it is sent again; both pay for a smaller one.
+- A receiver that keeps one window only, the usual definition of selective repeat, stops the sender while a packet is repeated.
+  Equation (8) has unlimited memory.
+- With four blocks the receiver drops what it cannot report; over 2500 km the paper's simulation has 0.2857 where theory says
+  0.9359. With unlimited blocks the theory is reached, on a way back whose time does not count.
+- Cumulative acknowledgements make up for each other's loss. Single ones cost what equation (6) says, but for go-back-N: the
+  receiver has the packets that followed, and they need not arrive again.
+- Negative acknowledgements spare the timeout nothing here, since that is as short as can be; they free go-back-N and selective
+  repeat from the need to know the round trip.
+"""
+
 
 def main() -> None:
     """Compute both tables and write the page."""
@@ -82,68 +139,18 @@ def goodput(data: dict[str, Any]) -> Estimate:
 def page(measured: Measured, costs: dict[tuple[Dropped, Cell], Estimate]) -> str:
     """The whole page."""
     largest = max(abs(estimate.mean / equation(cell) - 1) for cell, estimate in measured.items())
+    largest_whole = max(abs(estimate.mean / equation(cell, whole_packets=True) - 1) for cell, estimate in measured.items())
     within = sum(abs(estimate.mean / equation(cell) - 1) <= 0.01 for cell, estimate in measured.items())
-    return "\n".join(
-        [
-            "<!-- Written by docs/arq.py (`make papers`). -->",
-            "# ARQ beside its equations",
-            "",
-            f"Goodput of the packet engine's ARQ as a fraction of the link rate, beside equations (8) to (10) of Epple: "
-            f"{RATE_BPS / 1e6:g} Mbit/s,",
-            f"independent bit errors at BER {BER:g}, a saturated channel. {within} of {len(measured)} cells are within 1 % of "
-            f"the equation; the",
-            f"largest difference is {100 * largest:.2f} %.",
-            "",
-            "The equations assume, and the scenarios set:",
-            "",
-            "| the equations | the scenario |",
-            "|---|---|",
-            "| a packet is lost if any of its bits is wrong, equation (5) | channel `ber`; header bits are bits like all others |",
-            "| it is repeated a round trip and one packet time after it was sent | `rto`: `fixed`, a nanosecond longer |",
-            "| a window that just holds a round trip | `window_frames` = 1 + C_RTT, rounded up |",
-            "| a receiver that keeps everything | `buffer_frames` of eight windows |",
-            "| acknowledgements take no time and are never lost | a way back of 10 Tbit/s without errors |",
-            "| the channel is saturated | bulk traffic, paced at the link's rate (`rate_bps`); start-up is not measured |",
-            "",
-            "The header has 20 bytes (stop-and-wait, go-back-N) or 60 (selective repeat), c = 3e8 m/s, as in the paper's table 1.",
-            "± is the half-width of the 95 % interval.",
-            "",
-            "![Goodput against distance](../pictures/arq-equations.svg)",
-            "",
-            "Lines: the equations. Points: the engine, packets of 1000 bytes.",
-            "",
-            "## Under the equations' own assumptions",
-            "",
-            *table_of_equations(measured),
-            "",
-            "The packet loss counts payload and header here, as equation (5) is written. The table of the paper is computed with "
-            "the payload",
-            "alone; the last column says by how much that equation lies above the engine.",
-            "",
-            "What is left has two causes. A loss in go-back-N costs whole packets: the window is 1 + C_RTT rounded up, which is",
-            "felt where a round trip holds only a packet or two. And far away, where one loss costs a thousand packets, the",
-            "interval is what so many simulated packets allow.",
-            "",
-            "## What each assumption costs",
-            "",
-            f"Change of the goodput against the equation, packets of {SHOWN_BYTES} bytes, with one assumption dropped at a time. "
-            "Where equation (6)",
-            "has something to say, that a lost acknowledgement costs as much as a lost packet, its figure stands in brackets.",
-            "",
-            *table_of_costs(measured, costs),
-            "",
-            "- A timeout of 1 us granularity and no minimum follows the round trip closely on a path without jitter; what the",
-            "  algorithms add is their distance from it. Real ones have a minimum (RFC 6298: 1 s), which is a thousand round trips",
-            "  here.",
-            "- Go-back-N pays for a larger window, since it sends all of it again; selective repeat pays for a smaller one.",
-            "- A receiver that keeps only one window stops the sender while a packet is repeated: the usual definition of",
-            "  selective repeat is below equation (8), which has unlimited memory.",
-            "- With four blocks the receiver drops what it cannot report, and over 2500 km falls far below the equation; the paper",
-            "  simulates 0.2857 where theory says 0.9359. With unlimited blocks the theory is reached, at no cost on a way back",
-            "  whose time does not count.",
-            "- Cumulative acknowledgements make up for each other's loss; single ones cost what equation (6) says.",
-            "",
-        ]
+    return PAGE_TEXT.format(
+        rate=f"{RATE_BPS / 1e6:g}",
+        ber=f"{BER:g}",
+        within=within,
+        cells=len(measured),
+        largest=f"{100 * largest:.2f}",
+        largest_whole=f"{100 * largest_whole:.2f}",
+        shown=SHOWN_BYTES,
+        equations="\n".join(table_of_equations(measured)),
+        costs="\n".join(table_of_costs(measured, costs)),
     )
 
 

@@ -62,7 +62,13 @@ SECTIONS = (
         "Table `[transport.NAME]`. Headers and payload of a packet have at most "
         "65,535 bytes together; a TCP window holds less than 2 GiB.",
     ),
-    ("The retransmission timer", "RtoConfig", "transport.NAME.rto", "Table `[transport.NAME.rto]` of a TCP transport."),
+    ("The retransmission timer", "RtoConfig", "transport.NAME.rto", "Table `[transport.NAME.rto]` of a TCP or ARQ transport."),
+    (
+        "Incremental redundancy",
+        "Incremental",
+        "transport.NAME.incremental",
+        "Table `[transport.NAME.incremental]` of an ARQ transport.",
+    ),
     ("A flow", "Flow", "flow.NAME", "Table `[flow.NAME]`."),
     ("Traffic", "TrafficKind", "flow.NAME.traffic", "Table `traffic` of a flow."),
     ("One transfer", "Transfer", "flow.NAME.traffic.list[]", 'An entry of the list of `kind = "transfers"`.'),

@@ -46,8 +46,12 @@ def _rto(algorithm: str) -> Callable[[Cell], Mapping[str, Any]]:
     return changes
 
 
+def _set(**keys: Any) -> Callable[[Cell], Mapping[str, Any]]:
+    return lambda _cell: keys
+
+
 def _noisy(ber: float, **keys: Any) -> Callable[[Cell], Mapping[str, Any]]:
-    return lambda cell: {"return": {"kind": "ber", "ber": ber}, **keys}
+    return _set(**{"return": {"kind": "ber", "ber": ber}}, **keys)
 
 
 def _window(factor: float) -> Callable[[Cell], Mapping[str, Any]]:
@@ -67,17 +71,17 @@ DROPPED = (
     Dropped("window half as large", _window(0.5), _WINDOWS),
     Dropped("window twice as large", _window(2.0), _WINDOWS),
     Dropped("a receiver that keeps one window", lambda cell: {"buffer_frames": cell.window}, ("selective-repeat",)),
-    Dropped("acknowledgements at the rate of the link", lambda cell: {}, fast_return=False),
+    Dropped("acknowledgements at the rate of the link", _set(), fast_return=False),
     Dropped("way back with errors, BER 1e-6", _noisy(1e-6), return_ber=1e-6),
     Dropped("way back with errors, BER 1e-5", _noisy(1e-5), return_ber=1e-5),
     Dropped("way back with errors, BER 1e-5, cumulative", _noisy(1e-5, ack="cumulative")),
-    Dropped("blocks: unlimited", lambda cell: {"ack": "cumulative"}, ("selective-repeat",)),
-    Dropped("blocks: four", lambda cell: {"ack": "cumulative", "sack_blocks": 4}, ("selective-repeat",)),
+    Dropped("blocks: unlimited", _set(ack="cumulative"), ("selective-repeat",)),
+    Dropped("blocks: four", _set(ack="cumulative", sack_blocks=4), ("selective-repeat",)),
     Dropped(
         "blocks: three, and timestamps",
-        lambda cell: {"ack": "cumulative", "sack_blocks": 3, "timestamps": True, "compatible": True},
+        _set(ack="cumulative", sack_blocks=3, timestamps=True, compatible=True),
         ("selective-repeat",),
     ),
-    Dropped("timestamps, 10 bytes", lambda cell: {"timestamps": True}),
-    Dropped("negative acknowledgements", lambda cell: {"nak": True}),
+    Dropped("timestamps, 10 bytes", _set(timestamps=True)),
+    Dropped("negative acknowledgements", _set(nak=True)),
 )
