@@ -40,7 +40,7 @@ def test_json_is_what_the_design_says(farlink):
     done = farlink("papers", "brodbekier", "--item", "figure-2", "--quick", "--json", "-")
 
     checks = json.loads(done.stdout)
-    assert len(checks) == 22
+    assert len(checks) == 21
     for check in checks:
         assert list(check) == KEYS
         assert check["paper"] == "brodbekier"

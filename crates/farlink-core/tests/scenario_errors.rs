@@ -75,6 +75,18 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
         &[("{ kind = \"bulk\" }", "{ kind = \"transfers\", list = [{ at_s = 0, bytes = 1 }, { at = 1, bytes = 1 }] }")],
     ),
     ("window past the sequence numbers", &[("segment_bytes = 1000", "max_window_segments = 1e9")]),
+    ("STP by rate without a rate", &[("kind = \"tcp\"\nvariant = \"sack\"", "kind = \"stp\"\ncongestion = \"rate\"")]),
+    ("STP with a window and a rate", &[("kind = \"tcp\"\nvariant = \"sack\"", "kind = \"stp\"\nrate_bps = 1e6")]),
+    ("STP that never asks", &[("kind = \"tcp\"\nvariant = \"sack\"", "kind = \"stp\"\npoll_interval_s = 100")]),
+    ("STP that gives up after the end", &[("kind = \"tcp\"\nvariant = \"sack\"", "kind = \"stp\"\ngive_up_s = 200")]),
+    (
+        "STP with a window of nothing",
+        &[("kind = \"tcp\"\nvariant = \"sack\"", "kind = \"stp\"\nmax_window_segments = 0")],
+    ),
+    (
+        "STP with longer STATs than packets",
+        &[("kind = \"tcp\"\nvariant = \"sack\"", "kind = \"stp\"\nstat_ranges = 1e4")],
+    ),
     ("minimum above maximum", &[("segment_bytes = 1000", "rto = { minimum_s = 70 }")]),
     ("initial RTO above maximum", &[("segment_bytes = 1000", "rto = { initial_s = 70 }")]),
     ("constants of another congestion control", &[("segment_bytes = 1000", "cubic = { beta = 0.8 }")]),

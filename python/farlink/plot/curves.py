@@ -98,7 +98,10 @@ def _mark(ax: Axes, anchor: Anchor) -> None:
     dotted = (0, (1, 2))
     if x is not None and y is not None:
         ax.plot([x], [y], marker="o", markersize=15, markerfacecolor="none", markeredgecolor=MUTED, linestyle="none", zorder=1)
-        _say(ax, anchor.words, (x, y), (13, 9), "left")
+        left, right = ax.get_xlim()
+        is_far_right = math.log(x / left) > 0.8 * math.log(right / left)
+        # The words stay within the axes.
+        _say(ax, anchor.words, (x, y), (-13, -14) if is_far_right else (13, 9), "right" if is_far_right else "left")
     elif x is not None:
         ax.axvline(x, color=MUTED, linewidth=1.0, linestyle=dotted, zorder=1)
         _say(ax, anchor.words, (x, 0), (-5, 7), "right")

@@ -79,7 +79,7 @@ def figure_2(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
             ),
         ]
     checks += closeness("figure-2", lines, (1e-8, 1e-7, 1e-6, 1e-5))
-    checks += _tahoe("figure-2", lines, (1e-7, 1e-6, 1e-5))
+    checks += _tahoe("figure-2", lines, (1e-7, 1e-6))
     checks += _stp("figure-2", lines, (1e-8, 1e-7, 1e-6))
     heading = "Throughput against bit error rate, independent errors"
     return checks, [Drawing("figure-2", heading, _CAPTION, lambda: _draw_2(lines))]
