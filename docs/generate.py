@@ -2,7 +2,7 @@
 
 - `docs/reference/scenario.md`, every key, from the JSON Schema of the types that run
 - `docs/reference/quantities.md`, every column of a result
-- the table in `README.md` and the picture below it, from `scenarios/geo-tcp.toml`
+- the table in `README.md` and the picture below it, from `scenarios/geo-tcp.toml`, and the picture of `scenarios/compare-geo.toml`
 - the tables of `docs/validation/codecs.md`, if `make bench` has left `out/bench-codecs.json`
 - what the commands of the guide print: in the order of the page and in an empty folder, each block of a file (```toml NAME) is
   written, a second one of that name added to it, and each ```console block is run
@@ -31,7 +31,9 @@ SCENARIO = "scenarios/geo-tcp.toml"
 GUIDES = [ROOT / "docs" / "guides" / name for name in ("first-scenario.md", "coding.md")]
 CODECS = ROOT / "docs" / "validation" / "codecs.md"
 MEASURED = ROOT / "out" / "bench-codecs.json"
-PICTURE = ROOT / "docs" / "pictures" / "geo-tcp.svg"
+PICTURES = ROOT / "docs" / "pictures"
+# Each is the goodput of the scenario of that name.
+SCENARIO_PICTURES = ("geo-tcp", "compare-geo")
 
 Schema = dict[str, Any]
 
@@ -111,9 +113,11 @@ def main() -> None:
     if MEASURED.exists():
         CODECS.write_text(_benchmark().page_with_tables(CODECS.read_text(encoding="utf-8"), json.loads(MEASURED.read_text())))
         print(CODECS.relative_to(ROOT))
-    PICTURE.parent.mkdir(exist_ok=True)
-    PICTURE.write_text(picture(), encoding="utf-8")
-    print(PICTURE.relative_to(ROOT))
+    PICTURES.mkdir(exist_ok=True)
+    for name in SCENARIO_PICTURES:
+        path = PICTURES / f"{name}.svg"
+        path.write_text(picture(name), encoding="utf-8")
+        print(path.relative_to(ROOT))
 
 
 def _benchmark() -> Any:
@@ -340,15 +344,16 @@ def _printed(command: str, folder: Path) -> str:
     return done.stdout
 
 
-def picture() -> str:
-    """Goodput of the four versions against the bit error rate, as an SVG file."""
+def picture(name: str) -> str:
+    """Goodput of each transport of a scenario against what its grid varies, as an SVG file."""
     import matplotlib
 
     import farlink
 
     text = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "geo-tcp"}):
-        farlink.run(ROOT / SCENARIO).plot().savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        result = farlink.run(ROOT / "scenarios" / f"{name}.toml")
+        result.plot().savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     return text.getvalue()
 
 

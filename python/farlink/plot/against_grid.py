@@ -17,6 +17,7 @@ Entry = dict[str, Any]
 Line = list[tuple[float, float, float]]
 
 _MOST_TICKS = 7
+_LEGEND_ROW_IN = 0.2
 
 _TITLE = {"goodput_bps": "goodput", "delay_mean_s": "delay to in-order delivery", "delay_p99_s": "99 % delay"}
 
@@ -39,14 +40,16 @@ def against_grid(
     """
     if summary and quantity not in summary[0]:
         raise ValueError(f"no quantity {quantity!r}; the result has {', '.join(quantities(summary))}")
-    figure, (ax,) = new_figure()
+    x_path = main_path(summary, grid_paths)
+    drawn = lines(summary, grid_paths, x_path, quantity) if x_path else {}
+    # A legend of many rows takes no room from the axes.
+    figure, (ax,) = new_figure(height_in=3.9 + _LEGEND_ROW_IN * max(0, math.ceil(len(drawn) / 4) - 2))
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    x_path = main_path(summary, grid_paths)
     if x_path is None:
         _draw_categories(ax, summary, grid_paths, quantity)
     else:
-        _draw_lines(ax, lines(summary, grid_paths, x_path, quantity), x_path, quantity)
+        _draw_lines(ax, drawn, x_path, quantity)
         legend_above(figure, ax, columns=min(len(ax.lines), 4))
     return figure
 
