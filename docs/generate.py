@@ -2,7 +2,8 @@
 
 - `docs/reference/scenario.md`, every key, from the JSON Schema of the types that run
 - `docs/reference/quantities.md`, every column of a result
-- the table in `README.md` and the picture below it, from `scenarios/geo-tcp.toml`, and the picture of `scenarios/compare-geo.toml`
+- the table in `README.md` and the picture below it, from `scenarios/geo-tcp.toml`
+- the picture of `scenarios/compare-geo.toml`
 - the tables of `docs/validation/codecs.md`, if `make bench` has left `out/bench-codecs.json`
 - what the commands of the guide print: in the order of the page and in an empty folder, each block of a file (```toml NAME) is
   written, a second one of that name added to it, and each ```console block is run
