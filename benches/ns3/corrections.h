@@ -54,6 +54,43 @@ class PerDelivered : public Control
     }
 };
 
+// Lets a class be told which member of `TcpCubic` it may reach: an explicit instantiation may name a private one.
+template <uint32_t TcpCubic::*member>
+struct CubicCounter
+{
+    friend uint32_t& AcknowledgedSinceGrowth(TcpCubic& cubic)
+    {
+        return cubic.*member;
+    }
+};
+
+uint32_t& AcknowledgedSinceGrowth(TcpCubic& cubic);
+template struct CubicCounter<&TcpCubic::m_cWndCnt>;
+
+// CUBIC whose count of acknowledged segments begins anew with each epoch, as in Linux.
+//
+// ns-3 carries what was counted towards the next segment of growth over a loss.
+class Cubic : public PerDelivered<TcpCubic>
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeIdOf<Cubic, TcpCubic>();
+        return tid;
+    }
+
+    uint32_t GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t bytesInFlight) override
+    {
+        AcknowledgedSinceGrowth(*this) = 0;
+        return TcpCubic::GetSsThresh(tcb, bytesInFlight);
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<Cubic>(this);
+    }
+};
+
 // Reno's threshold as RFC 5681 has it: half of what was in flight, whole segments, when the loss happened.
 //
 // ns-3 halves what is in flight less what is lost or selectively acknowledged: four segments less.
@@ -180,7 +217,7 @@ Find(const std::string& name)
 {
     for (const TypeId type : {HalfOfFlight<TcpNewReno>::GetTypeId(),
                               PerDelivered<TcpLinuxReno>::GetTypeId(),
-                              PerDelivered<TcpCubic>::GetTypeId(),
+                              Cubic::GetTypeId(),
                               Hybla::GetTypeId(),
                               Bbr::GetTypeId()})
     {

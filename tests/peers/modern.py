@@ -60,7 +60,7 @@ DURATION_S = {
     ("reno", 1e-2): 3000.0,
     ("cubic", 1e-2): 3000.0,
     ("hybla", 1e-2): 1000.0,
-    ("bbr", 1e-2): 300.0,
+    **{("bbr", loss): 300.0 for loss in LOSSES},
 }
 
 
@@ -143,7 +143,7 @@ class ModernCell:
         }
 
 
-SETTINGS: dict[str, dict[str, Any]] = {}
+SETTINGS: dict[str, dict[str, Any]] = {"bbr": {"pacing": True}}
 """What farlink is told of one congestion control beyond its name."""
 
 MODERN_CELLS = (
