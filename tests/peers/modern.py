@@ -135,16 +135,12 @@ class ModernCell:
                     "max_window_segments": WINDOW_SEGMENTS,
                     "delayed_ack": False,
                     "rto": {"initial_s": 3.0, "minimum_s": 1.0, "maximum_s": 60.0, "granularity_s": 0.001},
-                    **SETTINGS.get(self.control, {}),
                     **(transport or {}),
                 }
             },
             "flow": {"bulk": {"transport": "tcp", "traffic": {"kind": "bulk"}}},
         }
 
-
-SETTINGS: dict[str, dict[str, Any]] = {"bbr": {"pacing": True}}
-"""What farlink is told of one congestion control beyond its name."""
 
 MODERN_CELLS = (
     *(ModernCell("10m", control, loss) for control in NS3_NAMES for loss in LOSSES),

@@ -40,7 +40,9 @@ def check(cell: ModernCell, theirs: Estimate) -> None:
     assert agree(ours, theirs, TOLERANCE), f"farlink {ours}, ns-3 {theirs}: {100 * (ours.mean / theirs.mean - 1):+.1f} %"
 
 
-@pytest.mark.parametrize("cell", MODERN_CELLS if ALL_CELLS else QUICK_CELLS, ids=lambda cell: cell.name)
+@pytest.mark.parametrize(
+    "cell", [cell for cell in MODERN_CELLS if cell.name in RECORDED] if ALL_CELLS else QUICK_CELLS, ids=lambda cell: cell.name
+)
 def test_goodput_agrees_with_what_ns3_gave(cell: ModernCell) -> None:
     record = RECORDED[cell.name]
 
@@ -52,8 +54,9 @@ def test_goodput_agrees_with_what_ns3_gave(cell: ModernCell) -> None:
 def test_goodput_agrees_with_ns3(program: Path, cell: ModernCell) -> None:
     theirs = modern.ns3_goodput(program, cell, relative=RELATIVE)
 
-    recorded = RECORDED[cell.name].estimate
-    assert agree(recorded, theirs, tolerance=0.01), f"recorded {recorded}, now {theirs}"
+    if cell.name in RECORDED:
+        recorded = RECORDED[cell.name].estimate
+        assert agree(recorded, theirs, tolerance=0.01), f"recorded {recorded}, now {theirs}"
     check(cell, theirs)
 
 
