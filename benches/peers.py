@@ -260,7 +260,8 @@ def build_ns3() -> bool:
     if compiler is None or not Path("/usr/include/ns3").is_dir():
         return False
     program = WORK / "ns3-dumbbell"
-    if not program.exists() or program.stat().st_mtime < NS3_SOURCE.stat().st_mtime:
+    changed = max(file.stat().st_mtime for file in NS3_SOURCE.parent.iterdir())
+    if not program.exists() or program.stat().st_mtime < changed:
         WORK.mkdir(parents=True, exist_ok=True)
         libraries = [f"-lns3-{name}" for name in NS3_LIBRARIES]
         subprocess.run([compiler, "-O2", "-std=c++17", "-o", str(program), str(NS3_SOURCE), *libraries], check=True)

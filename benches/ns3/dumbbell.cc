@@ -6,11 +6,14 @@
 // Prints one line:  result DELIVERED FLOW...  : segments handed to the receiving applications between warm-up and end,
 // summed over the flows and of each flow.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <iostream>
 #include <string>
 #include <vector>
+
+#include "corrections.h"
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -26,11 +29,13 @@ namespace
 
 // What a full data segment carries besides its payload: PPP 2, IPv4 20, TCP 20 (no options).
 constexpr uint32_t OVERHEAD_BYTES = 42;
+constexpr uint32_t TIMESTAMPS_BYTES = 12;
 constexpr uint16_t FIRST_PORT = 1000;
 
 struct Settings
 {
     std::string variant = "TcpNewReno";
+    std::string recovery = "TcpClassicRecovery";
     double rateBps = 1e6;
     double delayS = 0.25;
     double ber = 0;
@@ -40,15 +45,26 @@ struct Settings
     uint32_t flows = 1;
     uint32_t window = 70;
     uint32_t initialWindow = 1;
+    uint32_t initialSsthresh = 0;
     bool sack = false;
     bool delayedAck = false;
     double ackIntervalS = 0.1;
     double minRtoS = 1;
     bool limitedTransmit = true;
+    bool hystart = true;
+    bool pacing = false;
+    bool timestamps = false;
+    double referenceRttS = 0.05;
+    bool corrected = false;
     double startSpreadS = 0;
     double warmupS = 0;
     double durationS = 100;
     uint32_t run = 1;
+
+    uint32_t PayloadBytes() const
+    {
+        return wireBytes - OVERHEAD_BYTES - (timestamps ? TIMESTAMPS_BYTES : 0);
+    }
 };
 
 Settings
@@ -66,6 +82,13 @@ Parse(int argc, char* argv[])
     cmd.AddValue("flows", "number of TCP flows", s.flows);
     cmd.AddValue("window", "largest window, segments", s.window);
     cmd.AddValue("initial_window", "initial window, segments", s.initialWindow);
+    cmd.AddValue("initial_ssthresh", "initial slow-start threshold, segments; 0: none", s.initialSsthresh);
+    cmd.AddValue("recovery", "fast recovery, an ns-3 type name without its namespace", s.recovery);
+    cmd.AddValue("hystart", "CUBIC's HyStart", s.hystart);
+    cmd.AddValue("pacing", "pace segments (BBR always does)", s.pacing);
+    cmd.AddValue("timestamps", "timestamps on every segment, which then carries 12 bytes less", s.timestamps);
+    cmd.AddValue("reference_rtt_s", "Hybla's reference round-trip time", s.referenceRttS);
+    cmd.AddValue("corrected", "the congestion control with its defects mended (corrections.h)", s.corrected);
     cmd.AddValue("sack", "selective acknowledgements", s.sack);
     cmd.AddValue("delayed_ack", "acknowledge every second segment", s.delayedAck);
     cmd.AddValue("ack_interval_s", "longest delay of an acknowledgement", s.ackIntervalS);
@@ -82,22 +105,32 @@ Parse(int argc, char* argv[])
 void
 SetTcpDefaults(const Settings& s)
 {
-    const uint32_t payloadBytes = s.wireBytes - OVERHEAD_BYTES;
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TypeId::LookupByName("ns3::" + s.variant)));
+    const uint32_t payloadBytes = s.PayloadBytes();
+    const TypeId control =
+        s.corrected ? corrections::Find(s.variant) : TypeId::LookupByName("ns3::" + s.variant);
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(control));
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType",
-                       TypeIdValue(TypeId::LookupByName("ns3::TcpClassicRecovery")));
+                       TypeIdValue(TypeId::LookupByName("ns3::" + s.recovery)));
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(payloadBytes));
     // The send buffer bounds what is in flight. The receive buffer must not: ns-3.37 crashes (TcpRateLinux::SkbSent) in
     // loss recovery at the edge of the advertised window.
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(s.window * payloadBytes));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(4 * s.window * payloadBytes));
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(s.initialWindow));
+    if (s.initialSsthresh > 0)
+    {
+        Config::SetDefault("ns3::TcpSocket::InitialSlowStartThreshold",
+                           UintegerValue(s.initialSsthresh * payloadBytes));
+    }
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(s.delayedAck ? 2 : 1));
     Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(Seconds(s.ackIntervalS)));
     Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(s.sack));
-    Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
+    Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(s.timestamps));
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(s.minRtoS)));
     Config::SetDefault("ns3::TcpSocketBase::LimitedTransmit", BooleanValue(s.limitedTransmit));
+    Config::SetDefault("ns3::TcpSocketState::EnablePacing", BooleanValue(s.pacing));
+    Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(s.hystart));
+    Config::SetDefault("ns3::TcpHybla::RRTT", TimeValue(Seconds(s.referenceRttS)));
 }
 
 Ptr<ErrorModel>
@@ -143,7 +176,7 @@ main(int argc, char* argv[])
     {
         const uint16_t port = FIRST_PORT + i;
         BulkSendHelper sender("ns3::TcpSocketFactory", InetSocketAddress(interfaces.GetAddress(1), port));
-        sender.SetAttribute("SendSize", UintegerValue(s.wireBytes - OVERHEAD_BYTES));
+        sender.SetAttribute("SendSize", UintegerValue(s.PayloadBytes()));
         sender.Install(nodes.Get(0)).Start(Seconds(start->GetValue(0, s.startSpreadS)));
 
         PacketSinkHelper receiver("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), port));
@@ -160,7 +193,7 @@ main(int argc, char* argv[])
     Simulator::Stop(Seconds(s.durationS));
     Simulator::Run();
 
-    const double payloadBytes = s.wireBytes - OVERHEAD_BYTES;
+    const double payloadBytes = s.PayloadBytes();
     double total = 0;
     std::vector<double> segments;
     for (uint32_t i = 0; i < s.flows; ++i)

@@ -12,10 +12,10 @@ TOLERANCE = 0.03
 EXCUSED_SHARE = 0.1
 
 
-def agree(ours: Estimate, theirs: Estimate) -> bool:
-    """Whether the two 95 % intervals meet, or the means differ by at most 3 % of the peer's."""
+def agree(ours: Estimate, theirs: Estimate, tolerance: float = TOLERANCE) -> bool:
+    """Whether the two 95 % intervals meet, or the means differ by at most `tolerance` (3 %) of the peer's."""
     difference = abs(ours.mean - theirs.mean)
-    return difference <= ours.half_width + theirs.half_width or difference <= TOLERANCE * theirs.mean
+    return difference <= ours.half_width + theirs.half_width or difference <= tolerance * theirs.mean
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Excuse:
 
     reason: str
     closing: Mapping[str, Setting]
-    """Keys of `dumbbell.tcl` that replace or, for mappings, extend those of the cell."""
+    """Keys of the peer's script that replace or, for mappings, extend those of the cell."""
 
     def apply(self, settings: Mapping[str, Setting]) -> dict[str, Setting]:
         """The cell's settings with the closing ones."""

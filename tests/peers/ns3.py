@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.peers.estimate import Estimate, until_narrow
+from tests.peers.ns2 import Setting
 
 SOURCE = Path(__file__).resolve().parents[2] / "benches" / "ns3" / "dumbbell.cc"
 LIBRARIES = ("applications", "internet", "traffic-control", "point-to-point", "network", "core")
@@ -28,13 +29,16 @@ def build(folder: Path) -> Path:
     return program
 
 
-def goodput(program: Path, settings: Mapping[str, float], *, relative: float = 0.02) -> Estimate:
+def goodput(
+    program: Path, settings: Mapping[str, Setting], *, relative: float = 0.02, batch: int = 10, max_runs: int = 400
+) -> Estimate:
     """Goodput of one flow over runs 1, 2, ..., packets on the wire per link capacity, until the interval is narrow enough."""
-    packets_per_s = settings["rate_bps"] / (8 * settings["wire_bytes"])
-    measured_s = settings["duration_s"] - settings["warmup_s"]
+    number = {key: float(settings[key]) for key in ("rate_bps", "wire_bytes", "duration_s", "warmup_s")}  # type: ignore[arg-type]
+    packets_per_s = number["rate_bps"] / (8 * number["wire_bytes"])
+    measured_s = number["duration_s"] - number["warmup_s"]
 
     def run_once(run: int) -> float:
-        command = [program, *(f"--{key}={value}" for key, value in settings.items()), f"--run={run}"]
+        command = [str(program), *(f"--{key}={value}" for key, value in settings.items()), f"--run={run}"]
         words = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         return float(words[1]) / (packets_per_s * measured_s)
 
@@ -43,4 +47,4 @@ def goodput(program: Path, settings: Mapping[str, float], *, relative: float = 0
         def run_seeds(seeds: Sequence[int]) -> list[float]:
             return list(pool.map(run_once, seeds))
 
-        return until_narrow(run_seeds, relative=relative)
+        return until_narrow(run_seeds, relative=relative, batch=batch, max_runs=max_runs)

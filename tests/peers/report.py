@@ -1,14 +1,16 @@
 """Write the tables of `docs/validation/peers.md`: every cell on both sides.
 
-Usage:  python -m tests.peers.report        (about two minutes on two cores)
+Usage:  python -m tests.peers.report [TABLE ...]    geo, shared, excused, modern; all unless named (three minutes on two cores)
+        python -m tests.peers.report record         measures ns-3 anew for the table `modern` (a quarter of an hour)
 """
 
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
-from tests.peers import ns2
+from tests.peers import modern, ns2, ns3
 from tests.peers.agreement import EXCUSED, agree
 from tests.peers.cells import GEO_CELLS, SHARED_CELLS, GeoCell, SharedCell
 from tests.peers.estimate import Estimate
@@ -78,10 +80,55 @@ def excused_table() -> str:
     return "\n".join(lines)
 
 
+def modern_table() -> str:
+    """Both sides, ns-3 corrected and as it is shipped; ns-3's figures are the recorded ones."""
+    lines = [
+        "| path | congestion control | loss | farlink | ns-3, corrected | difference | ns-3 as shipped | difference |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    record = modern.recorded()
+    for cell in modern.MODERN_CELLS:
+        ours = modern.farlink_goodput(cell, relative=0.02)
+        words = [cell.path, cell.control, f"{cell.loss:.0e}" if cell.loss else "0", figure(ours)]
+        for name in (cell.name, f"{cell.name}-shipped"):
+            theirs = record[name].estimate if name in record else None
+            words.append(figure(theirs))
+            if theirs is None:
+                words.append("–")
+                continue
+            mark = "" if agree(ours, theirs, modern.TOLERANCE) else " **differs**"
+            star = " *" if cell.name in modern.EXCUSED and name == cell.name else ""
+            words.append(f"{100 * (ours.mean / theirs.mean - 1):+.1f} %{mark}{star}")
+        print(" ".join(words), file=sys.stderr)
+        lines.append(f"| {' | '.join(words)} |")
+    return "\n".join(lines)
+
+
+def record_ns3() -> None:
+    """Measure every cell in ns-3 and keep the results; as shipped, ten runs a cell show enough."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = ns3.build(Path(folder))
+        record = {}
+        for cell in modern.MODERN_CELLS:
+            record[cell.name] = modern.Recorded(modern.ns3_settings(cell), modern.ns3_goodput(program, cell, relative=0.02))
+            shipped = cell.ns3(corrected=False)
+            record[f"{cell.name}-shipped"] = modern.Recorded(shipped, ns3.goodput(program, shipped, max_runs=10))
+            print(f"{cell.name}: {record[cell.name].estimate}", file=sys.stderr)
+            modern.write_record(record)
+
+
+TABLES = {"geo": geo_table, "shared": shared_table, "excused": excused_table, "modern": modern_table}
+
+
 def main() -> None:
-    """Replace the page's tables."""
+    """Replace the page's tables, or those that are named."""
+    names = sys.argv[1:] or list(TABLES)
+    if names == ["record"]:
+        record_ns3()
+        return
     text = PAGE.read_text()
-    for name, table in (("geo", geo_table), ("shared", shared_table), ("excused", excused_table)):
+    for name in names:
+        table = TABLES[name]
         begin, end = f"<!-- table {name} -->\n", "<!-- end -->"
         before, _, rest = text.partition(begin)
         text = f"{before}{begin}{table()}\n{rest[rest.index(end) :]}"

@@ -1,0 +1,232 @@
+// Congestion controls of ns-3.37 with their defects mended, without a change to ns-3 itself.
+//
+// Each class derives from one of ns-3's and says what it mends, and what the original does instead.
+
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "ns3/internet-module.h"
+#include "ns3/tcp-bbr.h"
+#include "ns3/tcp-cubic.h"
+#include "ns3/tcp-hybla.h"
+#include "ns3/tcp-linux-reno.h"
+
+namespace corrections
+{
+
+using namespace ns3;
+
+template <class Own, class Control>
+TypeId
+TypeIdOf()
+{
+    return TypeId("Corrected" + Control::GetTypeId().GetName())
+        .template SetParent<Control>()
+        .SetGroupName("Internet")
+        .template AddConstructor<Own>();
+}
+
+// The window grows by what an acknowledgement newly delivers, as in Linux.
+//
+// ns-3 lets the acknowledgement that ends a recovery count with all it covers, although most of that was acknowledged
+// selectively before: growth for a whole window at once (Reno: 2 segments, Hybla: 2 rho^2, CUBIC: a segment for each of
+// the next acknowledgements).
+template <class Control>
+class PerDelivered : public Control
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeIdOf<PerDelivered, Control>();
+        return tid;
+    }
+
+    void IncreaseWindow(Ptr<TcpSocketState> tcb, uint32_t segmentsAcked) override
+    {
+        Control::IncreaseWindow(tcb, std::min(segmentsAcked, tcb->m_lastAckedSackedBytes / tcb->m_segmentSize));
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<PerDelivered>(this);
+    }
+};
+
+// Lets a class be told which member of `TcpCubic` it may reach: an explicit instantiation may name a private one.
+template <uint32_t TcpCubic::*member>
+struct CubicCounter
+{
+    friend uint32_t& AcknowledgedSinceGrowth(TcpCubic& cubic)
+    {
+        return cubic.*member;
+    }
+};
+
+uint32_t& AcknowledgedSinceGrowth(TcpCubic& cubic);
+template struct CubicCounter<&TcpCubic::m_cWndCnt>;
+
+// CUBIC whose count of acknowledged segments begins anew with each epoch, as in Linux.
+//
+// ns-3 carries what was counted towards the next segment of growth over a loss.
+class Cubic : public PerDelivered<TcpCubic>
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeIdOf<Cubic, TcpCubic>();
+        return tid;
+    }
+
+    uint32_t GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t bytesInFlight) override
+    {
+        AcknowledgedSinceGrowth(*this) = 0;
+        return TcpCubic::GetSsThresh(tcb, bytesInFlight);
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<Cubic>(this);
+    }
+};
+
+// Reno's threshold as RFC 5681 has it: half of what was in flight, whole segments, when the loss happened.
+//
+// ns-3 halves what is in flight less what is lost or selectively acknowledged: four segments less.
+template <class Control>
+class HalfOfFlight : public PerDelivered<Control>
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeIdOf<HalfOfFlight, Control>();
+        return tid;
+    }
+
+    uint32_t GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t /* bytesInFlight */) override
+    {
+        return std::max(2 * tcb->m_segmentSize, tcb->GetCwndInSegments() * tcb->m_segmentSize / 2);
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<HalfOfFlight>(this);
+    }
+};
+
+// Hybla whose rho follows the least round-trip time.
+//
+// ns-3 computes rho only when the smoothed round-trip time equals the least one; that came from the SYN, which is shorter
+// than any data segment, so rho stays 1 and Hybla is NewReno.
+class Hybla : public HalfOfFlight<TcpHybla>
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeIdOf<Hybla, TcpHybla>();
+        return tid;
+    }
+
+    void PktsAcked(Ptr<TcpSocketState> tcb, uint32_t segmentsAcked, const Time& /* rtt */) override
+    {
+        TcpHybla::PktsAcked(tcb, segmentsAcked, tcb->m_minRtt);
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<Hybla>(this);
+    }
+};
+
+// BBR with the rate sample of Linux (tcp_rate_gen) and its window after a recovery.
+//
+// ns-3's sampler measures the time of the acknowledgements from the *previous* sample's segment and, after an invalid
+// sample, from the beginning of the simulation: one such sample is next to zero. Rounds pass with invalid samples too,
+// so the filter forgets the good ones, and the flow ends up sending a segment per time-out for ever. At the end of a
+// recovery the restored window is overwritten by the slow-start threshold, after a time-out nothing is restored, and a
+// second time-out forgets what to restore.
+class Bbr : public TcpBbr
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeIdOf<Bbr, TcpBbr>();
+        return tid;
+    }
+
+    void CongControl(Ptr<TcpSocketState> tcb,
+                     const TcpRateOps::TcpRateConnection& rc,
+                     const TcpRateOps::TcpRateSample& rs) override
+    {
+        TcpRateOps::TcpRateSample sample = rs;
+        sample.m_interval = std::max(rs.m_sendElapsed, Simulator::Now() - rs.m_priorTime);
+        if (rs.m_ackedSacked > 0 && !rs.m_priorTime.IsZero() && sample.m_interval >= tcb->m_minRtt)
+        {
+            sample.m_delivered = rc.m_delivered - rs.m_priorDelivered;
+            sample.m_deliveryRate = DataRate(sample.m_delivered * 8.0 / sample.m_interval.GetSeconds());
+        }
+        else
+        {
+            // Neither a round nor a rate: a sample of the past that is limited by the application.
+            sample.m_priorDelivered = 0;
+            sample.m_isAppLimited = true;
+            sample.m_deliveryRate = DataRate(1);
+        }
+        TcpBbr::CongControl(tcb, rc, sample);
+    }
+
+    void CongestionStateSet(Ptr<TcpSocketState> tcb, const TcpSocketState::TcpCongState_t newState) override
+    {
+        const bool isInLoss = tcb->m_congState == TcpSocketState::CA_LOSS;
+        if (!isInLoss || newState != TcpSocketState::CA_LOSS)
+        {
+            TcpBbr::CongestionStateSet(tcb, newState);
+        }
+        if (isInLoss && newState == TcpSocketState::CA_OPEN)
+        {
+            CwndEvent(tcb, TcpSocketState::CA_EVENT_COMPLETE_CWR);
+        }
+    }
+
+    void CwndEvent(Ptr<TcpSocketState> tcb, const TcpSocketState::TcpCAEvent_t event) override
+    {
+        TcpBbr::CwndEvent(tcb, event);
+        if (event == TcpSocketState::CA_EVENT_COMPLETE_CWR)
+        {
+            // What the socket is about to set the window to.
+            tcb->m_ssThresh = tcb->m_cWnd.Get();
+        }
+    }
+
+    uint32_t GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t bytesInFlight) override
+    {
+        const bool isInLoss = tcb->m_congState == TcpSocketState::CA_LOSS;
+        return isInLoss ? tcb->m_ssThresh.Get() : TcpBbr::GetSsThresh(tcb, bytesInFlight);
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<Bbr>(this);
+    }
+};
+
+// The corrected congestion control that takes the place of `ns3::NAME`.
+inline TypeId
+Find(const std::string& name)
+{
+    for (const TypeId type : {HalfOfFlight<TcpNewReno>::GetTypeId(),
+                              PerDelivered<TcpLinuxReno>::GetTypeId(),
+                              Cubic::GetTypeId(),
+                              Hybla::GetTypeId(),
+                              Bbr::GetTypeId()})
+    {
+        if (type.GetParent().GetName() == "ns3::" + name)
+        {
+            return type;
+        }
+    }
+    NS_FATAL_ERROR("no corrections are known for " << name);
+}
+
+} // namespace corrections
