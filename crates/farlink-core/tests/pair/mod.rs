@@ -298,8 +298,9 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
         |((variant, congestion_control), flags, windows, (minimum_s, granularity_s), segment_bytes, threshold)| {
             let [delayed_ack, limited_transmit, handshake, fin, timestamps, recover_guard, restart_after_idle] = flags;
             let (initial_window, ssthresh, max_window, receive_window) = windows;
+            let needs_sack = congestion_control.measures_rates();
             TcpConfig {
-                variant,
+                variant: if needs_sack { Variant::Sack } else { variant },
                 congestion_control,
                 segment_bytes: count(segment_bytes),
                 initial_window_segments: count(initial_window),

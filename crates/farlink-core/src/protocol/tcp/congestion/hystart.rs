@@ -226,7 +226,9 @@ mod tests {
             assert!((1.2..1.27).contains(&(path.cwnd() / before)), "{before} {}", path.cwnd());
         }
         assert!(!cubic.wants_samples());
-        assert!((path.window.ssthresh - path.window.cwnd).abs() < 1e-6);
+        // Congestion avoidance has the rest of the path's round.
+        let beyond = path.window.cwnd - path.window.ssthresh;
+        assert!((0.0..1460.0).contains(&beyond), "{beyond}");
     }
 
     #[test]
