@@ -86,17 +86,23 @@ something to say, that a lost acknowledgement costs as much as a lost packet, it
 
 {costs}
 
-- The timeouts have a clock of 1 us and no minimum: what is left is the algorithm, on a path without jitter. Real ones have a
-  minimum (RFC 6298: 1 s), which is sixty round trips and more here.
-- Go-back-N pays for a larger window, as all of it is sent again; both pay for a smaller one.
+- The timeouts have a clock of 1 us and a minimum of as much: what is left is the algorithm, on a path without jitter. Real ones
+  have a larger minimum (RFC 6298: 1 s), which is sixty round trips and more here.
+- Far away, go-back-N loses nearly everything with a computed timeout. After a loss all of the window is sent again, so that, by
+  Karn's rule, hardly any packet gives a round-trip sample, and back-off stays. Timestamps give samples of repeated packets.
+- A timeout that is too short by less than a microsecond sends every packet twice. Selective repeat hardly feels that here: the
+  acknowledgement comes before the transmitter is free for the repetition.
+- A window that is half as large leaves the channel idle, but for go-back-N far away, where what is not sent need not be sent
+  again. One that is twice as large changes nothing, as the timer comes before it is used.
 - A receiver that keeps one window only, the usual definition of selective repeat, stops the sender while a packet is repeated.
   Equation (8) has unlimited memory.
 - With four blocks the receiver drops what it cannot report; over 2500 km the paper's simulation has 0.2857 where theory says
   0.9359. With unlimited blocks the theory is reached, on a way back whose time does not count.
-- Cumulative acknowledgements make up for each other's loss. Single ones cost what equation (6) says, but for go-back-N: the
-  receiver has the packets that followed, and they need not arrive again.
-- Negative acknowledgements spare the timeout nothing here, since that is as short as can be; they free go-back-N and selective
-  repeat from the need to know the round trip.
+- A single acknowledgement that is lost costs what equation (6) says, but for go-back-N: the receiver has the packets that
+  followed, and they need not arrive again. A cumulative one is made up for by the next, but that comes a packet later, after a
+  timer as tight as this. A longer timeout wins that back far away; nearby, it costs more than it saves.
+- Negative acknowledgements spare nothing beside a timeout that is as short as can be; they are for those who do not know the
+  round trip.
 """
 
 

@@ -379,8 +379,9 @@ def best_payload_bytes(ber: ArrayLike, *, header_bytes: ArrayLike) -> Floats:
     ber = _probability(ber=ber)
     if np.any((ber == 0) | (ber == 1)):
         raise ValueError("ber must be above 0 and below 1: without errors, the longest packet is best")
-    header_bytes, _ = _lengths(header_bytes, 0.0)
-    return header_bytes / 2 * (np.sqrt(1 - 4 / (8 * header_bytes * np.log1p(-ber))) - 1)
+    header, _ = _lengths(header_bytes, 0.0)
+    best: Floats = header / 2 * (np.sqrt(1 - 4 / (8 * header * np.log1p(-ber))) - 1)
+    return best
 
 
 def blocks_needed(loss_rate: ArrayLike, *, capacity: ArrayLike, confidence: float | None = None) -> Floats:
@@ -444,7 +445,7 @@ def _probability(**named: ArrayLike) -> Floats:
     ((name, value),) = named.items()
     array = np.asarray(value, dtype=np.float64)
     if not np.all((array >= 0) & (array <= 1)):
-        raise ValueError(f"{name} must be from 0 to 1, not {value}")
+        raise ValueError(f"{name} must be from 0 to 1, not {value!r}")
     return array
 
 
@@ -453,7 +454,7 @@ def _not_negative(**named: ArrayLike) -> list[Floats]:
     for name, value in named.items():
         array = np.asarray(value, dtype=np.float64)
         if not np.all(array >= 0):
-            raise ValueError(f"{name} must not be negative, not {value}")
+            raise ValueError(f"{name} must not be negative, not {value!r}")
         arrays.append(array)
     return arrays
 
@@ -461,5 +462,5 @@ def _not_negative(**named: ArrayLike) -> list[Floats]:
 def _lengths(payload_bytes: ArrayLike, header_bytes: ArrayLike) -> tuple[Floats, Floats]:
     payload, header = _not_negative(payload_bytes=payload_bytes, header_bytes=header_bytes)
     if not np.all(payload > 0):
-        raise ValueError(f"a length must be positive, not {payload_bytes}")
+        raise ValueError(f"a length must be positive, not {payload_bytes!r}")
     return payload, header

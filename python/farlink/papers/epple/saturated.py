@@ -122,6 +122,24 @@ def equation(cell: Cell, *, with_header_bits: bool = True, return_ber: float = 0
     return float(arq.goodput_go_back_n(loss, capacity=capacity, **lengths))
 
 
+def timeout_s(cell: Cell, more_bytes: int = 0) -> float:
+    """A round trip and one packet time, and a nanosecond, that the acknowledgement comes first.
+
+    Parameters
+    ----------
+    cell
+        Which.
+    more_bytes
+        Bytes beside the packet that are on the transmitters in that time.
+
+    Returns
+    -------
+    float
+        Time in s.
+    """
+    return cell.rtt_s + cell.packet_s + 8 * more_bytes / RATE_BPS + _MARGIN_S
+
+
 def packets_for(cell: Cell, half_width: float) -> int:
     """Packets to send for a 95 % interval of this relative half-width, by the theory of renewals.
 
@@ -177,7 +195,7 @@ def scenario(
         "ack_bytes": ACK_BYTES,
         "ack": "per-packet",
         "rate_bps": RATE_BPS * (1 - _SLOWER),
-        "rto": {"algorithm": "fixed", "initial_s": cell.rtt_s + cell.packet_s + _MARGIN_S},
+        "rto": {"algorithm": "fixed", "initial_s": timeout_s(cell)},
     }
     if cell.protocol != "stop-and-wait":
         transport["window_frames"] = cell.window
