@@ -171,7 +171,8 @@ fn a_fin_behind_a_gap_is_not_forgotten() {
         let is_fin = |sent: &&pair::Sent| sent.1 == 0 && sent.2.flags.has(Flags::FIN);
         // Tahoe goes back to the loss and sends everything behind it again; no SACK block reports a FIN.
         assert!(
-            matches!(variant, Variant::Tahoe | Variant::Sack) || pair.log.iter().filter(is_fin).count() == 1,
+            matches!(variant, Variant::Tahoe | Variant::Sack | Variant::Rack)
+                || pair.log.iter().filter(is_fin).count() == 1,
             "{variant:?}"
         );
     }
@@ -194,6 +195,248 @@ fn without_fast_retransmit_a_loss_waits_for_the_timer_and_everything_is_sent_aga
     let again: Vec<u32> = sent[20..].iter().map(|sent| (sent.2.seq - 1) / 100).collect();
     assert_eq!(again, (5..20).collect::<Vec<u32>>());
     assert!(sent[20..].iter().all(|segment| segment.0 == sent[20].0 && segment.0 > Time::from_secs(1)));
+}
+
+fn rack() -> TcpConfig {
+    TcpConfig {
+        variant: Variant::Rack,
+        initial_ssthresh_segments: Some(count(10)),
+        receive_window_segments: Some(count(300)),
+        ..one_way()
+    }
+}
+
+fn sent_again(pair: &Pair<Virtual>) -> Vec<(Time, u32)> {
+    let mut highest = 0;
+    let mut again = Vec::new();
+    for (at, side, segment) in &pair.log {
+        if *side == 0 && segment.payload.0 > 0 {
+            if segment.seq < highest {
+                again.push((*at, (segment.seq - 1) / 100));
+            }
+            highest = highest.max(segment.seq + segment.payload.0);
+        }
+    }
+    again
+}
+
+/// RFC 8985, section 7: the loss of the last segments is found two round trips after the last acknowledgement, by a probe
+/// that repeats the last of them; without it, the timer of a second finds it.
+#[test]
+fn a_probe_finds_a_lost_tail() {
+    for (lost, timeouts) in [(vec![9], 0), (vec![7, 8, 9], 0)] {
+        let pair = losing(&rack(), 1_000, &lost);
+        assert_eq!(pair.ends[0].counters().timeouts, timeouts, "{lost:?}");
+        let again = sent_again(&pair);
+        // All ten left at once; the acknowledgements of the rest arrived 40 ms later, and the probe follows 80 ms after that.
+        assert_eq!(again[0], (Time::from_millis(120), 9), "{lost:?}");
+        assert_eq!(again.len(), lost.len(), "nothing in vain: {again:?}");
+        let without = TcpConfig { tail_loss_probe: Some(false), ..rack() };
+        assert_eq!(losing(&without, 1_000, &lost).ends[0].counters().timeouts, 1, "{lost:?}");
+    }
+}
+
+/// RFC 8985, section 7.3: a probe is new data where there is any.
+#[test]
+fn a_probe_is_new_data_if_there_is_any() {
+    // A first segment and its acknowledgement give a round-trip time. Then the window of ten is full, and all of it is lost;
+    // what waits behind it goes out.
+    let mut faults = vec![pair::Fault::Delay(20); 2];
+    faults.resize(12, pair::Fault::Lose);
+    let config = TcpConfig { initial_window_segments: count(10), max_window_segments: Some(count(20)), ..rack() };
+    let mut pair = Pair::<Virtual>::new(&config, 0, &faults);
+    pair.ends[0].write(pair.now, &mut Virtual(100));
+    pair.run_until(Time::from_millis(500));
+    pair.now = Time::from_millis(500);
+    pair.write_all(0, 1_500, usize::MAX);
+    pair.write_all(1, 0, 1);
+    pair.run_until(LONG);
+    pair.assert_done([1_600, 0]);
+    let probe = pair.log.iter().filter(|sent| sent.1 == 0).nth(11).expect("it is sent");
+    assert_eq!((probe.0, probe.2.seq), (Time::from_millis(580), 1_101));
+    assert_eq!(pair.ends[0].counters().timeouts, 0);
+}
+
+/// RFC 8985, section 7.4: a probe that repaired a loss is a sign of congestion; one that was needless is not.
+#[test]
+fn a_loss_that_a_probe_repaired_reduces_the_window() {
+    let ssthresh = |is_lost: bool| {
+        let late = pair::Fault::Delay(20);
+        let mut faults = vec![late; 10];
+        // The last segment is lost, or the acknowledgements are: the probe arrives as a duplicate then.
+        faults[9] = if is_lost { pair::Fault::Lose } else { pair::Fault::Delay(150) };
+        let mut pair = Pair::<Virtual>::new(&rack(), 0, &faults);
+        pair.ends[0].write(pair.now, &mut Virtual(1_000));
+        pair.run_until(Time::from_secs(10));
+        pair.ends[0].write(pair.now, &mut Virtual(1_000));
+        pair.run_until(Time::from_secs(20));
+        assert_eq!((pair.received[1], pair.ends[0].counters().timeouts), (2_000, 0));
+        pair.ends[0].probe().ssthresh_bytes.expect("it is known")
+    };
+    assert!(ssthresh(true) < 1_000.0, "{}", ssthresh(true));
+    assert!((ssthresh(false) - 1_000.0).abs() < 1e-9, "{}", ssthresh(false));
+}
+
+/// RFC 8985: a lost retransmission is found a round trip later, and found once more; SACK of RFC 6675 waits for the timer.
+#[test]
+fn lost_retransmissions_are_found_without_a_timeout() {
+    for (variant, timeouts) in [(Variant::Rack, 0), (Variant::Sack, 1)] {
+        let config = TcpConfig { variant, max_window_segments: Some(count(20)), ..rack() };
+        let mut faults: Vec<pair::Fault> = Vec::new();
+        for _ in 0..3 {
+            // The third segment, then each of its repetitions: lost.
+            let pair = transfer::<Virtual>(&config, 0, &faults, [10_000, 0], usize::MAX);
+            let is_it =
+                |(index, sent): &(usize, &pair::Sent)| *index >= faults.len() && sent.1 == 0 && sent.2.seq == 201;
+            let Some((at, _)) = pair.log.iter().enumerate().find(is_it) else { break };
+            faults.resize(at + 1, pair::Fault::Delay(20));
+            faults[at] = pair::Fault::Lose;
+        }
+        let pair = transfer::<Virtual>(&config, 0, &faults, [10_000, 0], usize::MAX);
+        pair.assert_done([10_000, 0]);
+        assert!(
+            pair.ends[0].counters().timeouts.min(1) == timeouts,
+            "{variant:?}: {}",
+            pair.ends[0].counters().timeouts
+        );
+    }
+}
+
+/// RFC 5681, section 4.3: the loss of a retransmission counts as a second sign of congestion.
+#[test]
+fn a_lost_retransmission_reduces_the_window_again() {
+    let config =
+        TcpConfig { max_window_segments: Some(count(20)), initial_ssthresh_segments: Some(count(20)), ..rack() };
+    let least = |faults: &[pair::Fault]| {
+        let mut pair = Pair::<Virtual>::new(&config, 0, faults);
+        pair.write_all(0, 10_000, usize::MAX);
+        pair.write_all(1, 0, 1);
+        pair.pump(0);
+        let mut least = f64::INFINITY;
+        while pair.step(LONG) {
+            least = least.min(pair.ends[0].probe().ssthresh_bytes.expect("it is known"));
+        }
+        assert_eq!(pair.ends[0].counters().timeouts, 0);
+        (least, pair.log)
+    };
+    let mut faults = vec![pair::Fault::Delay(20); 3];
+    faults[2] = pair::Fault::Lose;
+    let (once, log) = least(&faults);
+    let again = log.iter().rposition(|sent| sent.1 == 0 && sent.2.seq == 201).expect("it is sent again");
+    faults.resize(again + 1, pair::Fault::Delay(20));
+    faults[again] = pair::Fault::Lose;
+    let (twice, _) = least(&faults);
+    assert!((900.0..=1_000.0).contains(&once) && (0.4..=0.6).contains(&(twice / once)), "{once} {twice}");
+}
+
+/// RFC 8985, section 6.2, step 4: every round in which duplicates are reported makes the sender wait a quarter of a round trip
+/// longer, until reordering on the path is no longer taken for loss.
+#[test]
+fn reports_of_duplicates_make_it_wait_for_what_is_only_late() {
+    // Every eighth segment arrives 25 ms late, more than a quarter of the 40 ms round trip.
+    let again = |dsack: bool| {
+        let config = TcpConfig { dsack: Some(dsack), max_window_segments: Some(count(8)), ..rack() };
+        let mut pair = Pair::<Virtual>::new(&config, 0, &[]);
+        let mut count = 0_u32;
+        pair.write_all(0, 80_000, usize::MAX);
+        pair.write_all(1, 0, 1);
+        pair.delay = Box::new(move |_, side, _| {
+            count += u32::from(side == 0);
+            Time::from_millis(if side == 0 && count % 8 == 3 { 45 } else { 20 })
+        });
+        pair.run_until(LONG);
+        pair.assert_done([80_000, 0]);
+        sent_again(&pair)
+    };
+    let (with, without) = (again(true), again(false));
+    assert!(!with.is_empty() && with.len() <= 8, "{with:?}");
+    assert!(without.len() > 10 * with.len(), "{} {}", without.len(), with.len());
+}
+
+/// RFC 5682: the path's delay jumps beyond the timeout. The first segment is sent again in vain; nothing else is, and the
+/// window is again what it was. Without the test, everything is sent again.
+#[test]
+fn a_spurious_timeout_is_taken_back() {
+    for &variant in Variant::ALL {
+        let run = |f_rto: bool| {
+            let config = TcpConfig {
+                variant,
+                f_rto: Some(f_rto),
+                tail_loss_probe: (variant == Variant::Rack).then_some(false),
+                max_window_segments: Some(count(10)),
+                ..rack()
+            };
+            let mut pair = Pair::<Virtual>::new(&config, 0, &[]);
+            pair.write_all(0, 30_000, usize::MAX);
+            pair.write_all(1, 0, 1);
+            // What leaves from 0.4 s on waits until 2 s after the start, and then arrives one after another.
+            let mut waiting = 0;
+            pair.delay = Box::new(move |now, side, _| {
+                if side == 1 || now < Time::from_millis(400) || now > Time::from_secs(2) {
+                    return pair::ONE_WAY;
+                }
+                waiting += 1;
+                Time::from_millis(2_000 + waiting).since(now)
+            });
+            pair.run_until(LONG);
+            pair.assert_done([30_000, 0]);
+            let again = sent_again(&pair).len();
+            (pair.ends[0].counters().timeouts, again, pair.ends[0].probe().ssthresh_bytes.expect("it is known"))
+        };
+        let (timeouts, again, ssthresh) = run(true);
+        assert!(timeouts >= 1, "{variant:?}");
+        assert_eq!((again as u64, ssthresh), (timeouts, 1_000.0), "{variant:?}");
+        let (_, again, ssthresh) = run(false);
+        assert!(again > 5 && ssthresh < 1_000.0, "{variant:?}: {again} {ssthresh}");
+    }
+}
+
+/// RFC 5682: after a timeout for a loss the test changes nothing for good: the second acknowledgement is a duplicate.
+#[test]
+fn a_timeout_for_a_loss_is_not_taken_back() {
+    for &variant in Variant::ALL {
+        let config = TcpConfig {
+            variant,
+            f_rto: Some(true),
+            tail_loss_probe: (variant == Variant::Rack).then_some(false),
+            max_window_segments: Some(count(10)),
+            ..rack()
+        };
+        // All but two of a window, and the two that these released: nothing is heard until the timer expires. Two new
+        // segments follow the first that is sent again, and draw duplicates.
+        let lost: Vec<usize> = (2..12).collect();
+        let pair = losing(&config, 3_000, &lost);
+        let again = sent_again(&pair);
+        assert_eq!(again[0].1, 2, "{variant:?}");
+        assert!(pair.ends[0].counters().timeouts >= 1, "{variant:?}");
+        assert!(pair.ends[0].probe().ssthresh_bytes.expect("it is known") < 1_000.0, "{variant:?}");
+    }
+}
+
+/// RFC 2883, section 4: what arrives twice is reported first, below the cumulative acknowledgement or inside a block.
+#[test]
+fn duplicates_are_reported_once() {
+    let mut pair = Pair::<Virtual>::new(&rack(), 0, &[]);
+    for (ms, seq) in [(1, 1), (2, 1), (3, 201), (4, 301), (5, 201), (6, 101)] {
+        let segment = Segment {
+            seq,
+            ack: 1,
+            flags: Flags::ACK,
+            header_bytes: 40,
+            window: 3_000,
+            payload: Virtual(100),
+            ..Segment::default()
+        };
+        pair.insert(Time::from_millis(ms), 1, segment);
+    }
+    pair.run_until(LONG);
+    let blocks = |sent: &pair::Sent| -> Vec<(u32, u32)> {
+        sent.2.sack.as_slice().iter().map(|block| (block.left, block.right)).collect()
+    };
+    let reports: Vec<_> = pair.log.iter().map(blocks).collect();
+    let expected = [vec![], vec![(1, 101)], vec![(201, 301)], vec![(201, 401)], vec![(201, 301), (201, 401)], vec![]];
+    assert_eq!(reports, expected);
+    assert_eq!(pair.log[1].2.header_bytes, 52);
 }
 
 /// RFC 7323, section 4.3: the echo is the timestamp of the segment that the last acknowledgement waited for, so that the

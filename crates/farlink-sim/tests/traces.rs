@@ -9,13 +9,13 @@ mod common;
 use std::any::Any;
 use std::fmt::Write;
 
-use common::{losses, real, scenario, set, setup, text};
+use common::{losses, real, scenario, series, set, setup, text};
 use farlink_core::endpoint::Probe;
 use farlink_core::protocol::tcp::Segment;
 use farlink_core::wire::Codec;
 use farlink_core::{Time, Virtual};
 use farlink_sim::engine::{Tracer, simulate};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const SEGMENT: u32 = 1000;
 
@@ -61,26 +61,37 @@ impl Tracer for Log {
 
 /// A file of so many segments; the given frames are lost on the way forward, counted from 0 in the order they are sent.
 fn trace(variant: &str, segments: u32, lost: &[usize]) -> String {
+    trace_with(&[("transport.tcp.variant", variant.into())], segments, lost)
+}
+
+/// The same, with other keys set.
+fn trace_with(changes: &[(&str, Value)], segments: u32, lost: &[usize]) -> String {
+    trace_and_timeouts(changes, segments, lost).0
+}
+
+/// With the number of timeouts.
+fn trace_and_timeouts(changes: &[(&str, Value)], segments: u32, lost: &[usize]) -> (String, u64) {
     let frames: Vec<bool> = (0..1000).map(|frame| lost.contains(&frame)).collect();
     let name = lost.iter().map(ToString::to_string).collect::<Vec<_>>().join("-");
     let file = losses(&format!("frames-{name}"), &frames);
-    let scenario = scenario(&[
+    let mut scenario = scenario(&[
         ("link", json!({ "rate_bps": 832e3, "delay_s": 0.05 })),
         ("link.channel", json!({ "kind": "packet-trace", "file": file, "offset": 0 })),
         (
             "transport.tcp",
             json!({
-                "kind": "tcp", "variant": variant, "segment_bytes": SEGMENT, "header_bytes": 40, "handshake": false, "fin": false,
+                "kind": "tcp", "segment_bytes": SEGMENT, "header_bytes": 40, "handshake": false, "fin": false,
                 "delayed_ack": false, "initial_window_segments": 8, "initial_ssthresh_segments": 8, "limited_transmit": false,
                 "max_window_segments": 100, "rto": { "minimum_s": 0.5, "granularity_s": 0 },
             }),
         ),
         ("flow", json!({ "file": { "transport": "tcp", "traffic": { "kind": "file", "bytes": SEGMENT * segments } } })),
     ]);
+    changes.iter().for_each(|(path, value)| set(&mut scenario, path, value.clone()));
     let mut log = Log::default();
     let run = simulate(&setup(&scenario), 1, 0, &mut log, &|| false).unwrap();
     assert_eq!(run.flows[0].delivered_bytes, u64::from(SEGMENT * segments));
-    collapse(&log.text)
+    (collapse(&log.text), run.flows[0].timeouts)
 }
 
 /// States stand behind the segments that led to them, each only where it changed.
@@ -153,6 +164,126 @@ fn a_lost_retransmission() {
     insta::assert_snapshot!("a_lost_retransmission", trace("newreno", 6, &[3, 4, 5, 6, 7]));
 }
 
+fn rack(changes: &[(&'static str, Value)], segments: u32, lost: &[usize]) -> (String, u64) {
+    let mut all = vec![("transport.tcp.variant", "rack".into())];
+    all.extend_from_slice(changes);
+    trace_and_timeouts(&all, segments, lost)
+}
+
+/// When data were sent, and whether again.
+fn sendings(trace: &str) -> Vec<(f64, bool)> {
+    let sent = |line: &str| {
+        let mut words = line.split_whitespace();
+        let at = words.next()?.parse().ok()?;
+        (words.next()? == "send").then(|| (at, line.contains("again")))
+    };
+    trace.lines().filter_map(sent).collect()
+}
+
+/// Segment 2 of 18 is lost, as in [`one_loss`]. RACK sees the third report at the same time as the others see the third
+/// duplicate (DupThresh segments reported: it does not wait for reordering) and repeats 2 at 0.1604 s. PRR lets a segment out
+/// for every two delivered, so 8 follows before the others send it.
+#[test]
+fn one_loss_found_by_time() {
+    insta::assert_snapshot!("one_loss_rack", rack(&[], 18, &[2]).0);
+}
+
+/// The last six segments are lost, as in [`a_lost_tail`]: two smoothed round trips after the last acknowledgement the last
+/// segment goes out again as a probe; its report shows that the five before it are lost, and they follow. No timeout.
+#[test]
+fn a_lost_tail_is_probed() {
+    let tail = [6, 7, 8, 9, 10, 11];
+    let (probed, timeouts) = rack(&[], 12, &tail);
+    insta::assert_snapshot!("a_lost_tail_rack", probed);
+    assert_eq!((timeouts, rack(&[("transport.tcp.tail_loss_probe", false.into())], 12, &tail).1), (0, 1));
+}
+
+/// Segment 2 is lost, and so is its repetition, the thirteenth frame: what was sent after it is reported a round trip later,
+/// and it goes out a third time; the threshold falls a second time. SACK waits for its timer.
+#[test]
+fn a_lost_retransmission_found_by_time() {
+    let (rack, timeouts) = rack(&[], 40, &[2, 12]);
+    insta::assert_snapshot!("a_lost_retransmission_rack", rack);
+    let sack = trace_and_timeouts(&[("transport.tcp.variant", "sack".into())], 40, &[2, 10]);
+    assert_eq!((timeouts, sack.1), (0, 1));
+}
+
+/// Nothing is lost, but the path grows shorter by more than a quarter of the round trip again and again, so that segments
+/// overtake each other: they are sent again in vain, once; the report of the duplicate makes RACK wait longer, and from then on
+/// nothing is sent again. Without such reports it happens again and again.
+#[test]
+fn reordering_is_waited_for_once_it_is_known() {
+    let steps: Vec<(f64, f64)> =
+        (0..60).flat_map(|n| [(f64::from(n) * 0.4, 0.08), (f64::from(n) * 0.4 + 0.2, 0.045)]).collect();
+    let changing = series("up-and-down", "delay", "delay_s", &steps, 24.0);
+    let overtaking = |dsack: bool| {
+        let changes = [
+            ("link.delay_s", json!({ "kind": "delay-trace", "file": changing })),
+            ("link.ordering", "overtake".into()),
+            ("link.return.delay_s", 0.05.into()),
+            ("link.rate_bps", 8.32e6.into()),
+            ("duration_s", 60.into()),
+            ("transport.tcp.max_window_segments", 40.into()),
+            ("transport.tcp.dsack", dsack.into()),
+        ];
+        sendings(&rack(&changes, 1500, &[]).0)
+    };
+    let again = |sent: &[(f64, bool)]| -> Vec<f64> { sent.iter().filter(|one| one.1).map(|one| one.0).collect() };
+    let (with, without) = (again(&overtaking(true)), again(&overtaking(false)));
+    assert!(!with.is_empty() && with.last() < Some(&3.0), "{with:?}");
+    assert!(without.len() > 2 * with.len(), "{} {}", without.len(), with.len());
+}
+
+/// The path's delay jumps from 50 ms to 1 s: the timer expires, one segment is sent again, two new ones follow its
+/// acknowledgement, and the next shows that nothing was lost: the window is again what it was, and nothing else is sent again.
+#[test]
+fn a_spurious_timeout_is_undone() {
+    let jump = series("jump", "delay", "delay_s", &[(0.0, 0.05), (0.3, 1.0), (2.0, 0.05)], 100.0);
+    let changes = |f_rto: bool| {
+        [
+            ("link.delay_s", json!({ "kind": "delay-trace", "file": jump })),
+            ("link.return.delay_s", 0.05.into()),
+            ("transport.tcp.tail_loss_probe", false.into()),
+            ("transport.tcp.f_rto", f_rto.into()),
+        ]
+    };
+    let undone = rack(&changes(true), 60, &[]).0;
+    insta::assert_snapshot!("a_spurious_timeout_rack", undone);
+    assert_eq!(sendings(&undone).iter().filter(|sent| sent.1).count(), 1);
+    assert!(sendings(&rack(&changes(false), 60, &[]).0).iter().filter(|sent| sent.1).count() > 5);
+}
+
+/// One of 50 in flight is lost: SACK alone is silent until half of them have left the network; with PRR it sends a segment for
+/// every two reported. 40 of 50 are lost: SACK alone sends the rest of its window in one burst, PRR two for each report.
+#[test]
+fn proportional_reduction_smooths_what_is_sent() {
+    let sent = |variant: &str, prr: bool, lost: &[usize]| {
+        let changes = [
+            ("transport.tcp.variant", variant.into()),
+            ("transport.tcp.prr", prr.into()),
+            ("transport.tcp.initial_window_segments", 50.into()),
+            ("transport.tcp.initial_ssthresh_segments", 50.into()),
+        ];
+        sendings(&trace_with(&changes, 200, lost))
+    };
+    for variant in ["sack", "rack"] {
+        // The 50 leave at once, one takes 10 ms on the link: reports come 10 ms apart from 0.11 s on.
+        let pause = |prr: bool| {
+            let times: Vec<f64> =
+                sent(variant, prr, &[2]).iter().map(|sent| sent.0).filter(|at| *at > 0.15 && *at < 0.6).collect();
+            times.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
+        };
+        assert!(pause(true) < 0.035 && pause(false) > 0.2, "{variant}: {} {}", pause(true), pause(false));
+        let burst = |prr: bool| {
+            let lost: Vec<usize> = (2..42).collect();
+            let sent = sent(variant, prr, &lost);
+            let at_once = |(at, _): &(f64, bool)| sent.iter().filter(|other| (other.0 - at).abs() < 1e-6).count();
+            sent.iter().filter(|one| one.0 > 0.0).map(at_once).max().unwrap()
+        };
+        assert!(burst(true) <= 3 && burst(false) > 10, "{variant}: {} {}", burst(true), burst(false));
+    }
+}
+
 /// Goodput in bit/s of every version over three bit error rates: any change of behaviour shows here.
 #[test]
 fn goodput_of_every_version() {
@@ -164,7 +295,7 @@ fn goodput_of_every_version() {
         ("link.channel", json!({ "kind": "ber", "ber": 1e-6 })),
     ]);
     let grid = json!({
-        "link.channel.ber": [1e-7, 1e-6, 1e-5], "transport.tcp.variant": ["tahoe", "reno", "newreno", "sack"],
+        "link.channel.ber": [1e-7, 1e-6, 1e-5], "transport.tcp.variant": ["tahoe", "reno", "newreno", "sack", "rack"],
     });
     set(&mut study, "grid", grid);
     let points = common::expanded(&study).points;

@@ -53,7 +53,13 @@ fn tcp() -> Vec<Value> {
     let controls = CongestionControl::ALL.iter().map(|control| json!({ "congestion_control": control.name() }));
     let options =
         [json!({ "pacing": true }), json!({ "timestamps": true, "delayed_ack": false }), json!({ "fin": false })];
-    versions.chain(controls).chain(options).collect()
+    let recovery = [
+        json!({ "variant": "sack", "prr": true, "dsack": true, "f_rto": true }),
+        json!({ "variant": "none", "f_rto": true, "congestion_control": "none" }),
+        json!({ "variant": "rack", "prr": false, "dsack": false, "f_rto": false, "tail_loss_probe": false }),
+        json!({ "variant": "rack", "timestamps": true, "pacing": true }),
+    ];
+    versions.chain(controls).chain(options).chain(recovery).collect()
 }
 
 /// Each mode with each kind of acknowledgement, timer and hybrid; but for short numbers, which take a frame that a network has

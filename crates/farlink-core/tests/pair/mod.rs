@@ -62,6 +62,9 @@ pub(crate) type Sent = (Time, usize, Segment<Virtual>);
 /// What is under way: a packet to a side, and in which state.
 type Arrival<P> = (usize, P, Rx);
 
+/// How long a packet that a side sends takes.
+type Delay<P> = dyn FnMut(Time, usize, &P) -> Time;
+
 /// Delay of a network without faults.
 pub(crate) const ONE_WAY: Time = Time::from_millis(20);
 
@@ -71,6 +74,8 @@ pub(crate) struct Pair<D, E: Endpoint = Connection<D>> {
     pub(crate) now: Time,
     /// Consumed one per packet sent; when they are used up, everything arrives after [`ONE_WAY`].
     pub(crate) faults: VecDeque<Fault>,
+    /// Delay of what a side sends when the faults are used up.
+    pub(crate) delay: Box<Delay<E::Packet>>,
     under_way: BTreeMap<(Time, u64), Arrival<E::Packet>>,
     count: u64,
     /// The code around each packet.
@@ -101,6 +106,7 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
             ends: [active, passive],
             now: Time::ZERO,
             faults: faults.iter().copied().collect(),
+            delay: Box::new(|_, _, _| ONE_WAY),
             under_way: BTreeMap::new(),
             count: 0,
             code: PacketCode::None,
@@ -192,7 +198,7 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
         let after = |ms| self.now + Time::from_millis(ms);
         let mut rx = Rx::default();
         let arrivals = match self.faults.pop_front() {
-            None => vec![self.now + ONE_WAY],
+            None => vec![self.now + (self.delay)(self.now, side, &packet)],
             Some(Fault::Lose) => vec![],
             Some(Fault::Delay(ms)) => vec![after(ms)],
             Some(Fault::Twice(first, second)) => vec![after(first), after(second)],
@@ -287,7 +293,7 @@ pub(crate) fn small(variant: Variant) -> TcpConfig {
 
 /// Every option, and windows down to one segment.
 pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
-    let flags = any::<[bool; 7]>();
+    let flags = (any::<[bool; 7]>(), any::<[Option<bool>; 4]>());
     let windows = (1_u64..12, proptest::option::of(1_u64..12), 1_u64..25, proptest::option::of(1_u64..10));
     let rto = (prop_oneof![Just(0.0), Just(0.2), Just(1.0)], prop_oneof![Just(0.0), Just(0.001), Just(0.1)]);
     let variant = (proptest::sample::select(Variant::ALL), proptest::sample::select(CongestionControl::ALL))
@@ -296,6 +302,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
         });
     (variant, flags, windows, rto, 1_u64..150, 1_u64..6).prop_map(
         |((variant, congestion_control), flags, windows, (minimum_s, granularity_s), segment_bytes, threshold)| {
+            let (flags, [prr, dsack, f_rto, tail_loss_probe]) = flags;
             let [delayed_ack, limited_transmit, handshake, fin, timestamps, recover_guard, restart_after_idle] = flags;
             let (initial_window, ssthresh, max_window, receive_window) = windows;
             let needs_sack = congestion_control.measures_rates();
@@ -316,6 +323,10 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
                 timestamps,
                 recover_guard,
                 restart_after_idle,
+                prr: prr.filter(|_| variant.uses_sack()),
+                dsack: dsack.filter(|_| variant.uses_sack()),
+                tail_loss_probe: tail_loss_probe.filter(|_| variant == Variant::Rack),
+                f_rto,
                 rto: RtoConfig {
                     minimum_s: Some(Seconds::new(minimum_s).unwrap()),
                     granularity_s: Seconds::new(granularity_s).unwrap(),

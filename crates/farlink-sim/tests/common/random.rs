@@ -146,7 +146,9 @@ pub(crate) fn tcp() -> impl Strategy<Value = Value> {
         config.as_object_mut().unwrap().extend(control.as_object().unwrap().clone());
         // What measures rates needs selective acknowledgements, and paces.
         if matches!(control["congestion_control"].as_str(), Some("bbr" | "bbr3")) {
-            config["variant"] = "sack".into();
+            if config["variant"] != "rack" {
+                config["variant"] = "sack".into();
+            }
         } else {
             config["pacing"] = pacing.into();
         }
@@ -173,15 +175,16 @@ fn controls() -> impl Strategy<Value = Value> {
 
 /// Every version with any option.
 fn versions() -> impl Strategy<Value = Value> {
-    let variant = select(&["tahoe", "reno", "newreno", "sack", "none"][..]);
+    let variant = select(&["tahoe", "reno", "newreno", "sack", "none", "rack", "rack"][..]);
     let switches = any::<[bool; 7]>();
     let windows = (1_u64..20, proptest::option::of(1_u64..50), 1_u64..200, proptest::option::of(1_u64..100));
     let rto = (select(&[0.0, 0.2, 1.0][..]), select(&[0.0, 0.001, 0.1, 0.5][..]), 1_u64..64);
+    let recovery = any::<[Option<bool>; 4]>();
     let code = select(&[("bits", 0), ("bits", 0), ("bits", 1), ("bits", 3), ("symbols", 2)][..]);
-    (variant, switches, windows, rto, 40_u64..1460, 1_u64..6, 40_u64..80, code).prop_map(
+    (variant, (switches, recovery), windows, rto, 40_u64..1460, 1_u64..6, 40_u64..80, code).prop_map(
         |(
             variant,
-            switches,
+            (switches, [prr, dsack, f_rto, probe]),
             windows,
             (minimum_s, granularity_s, backoff_limit),
             bytes,
@@ -202,6 +205,18 @@ fn versions() -> impl Strategy<Value = Value> {
             for (key, window) in [("initial_ssthresh_segments", windows.1), ("receive_window_segments", windows.3)] {
                 if let Some(window) = window {
                     config[key] = window.into();
+                }
+            }
+            // Not everything goes with everything.
+            let has_sack = variant == "sack" || variant == "rack";
+            for (key, switch, may) in [
+                ("prr", prr, has_sack),
+                ("dsack", dsack, has_sack),
+                ("f_rto", f_rto, true),
+                ("tail_loss_probe", probe, variant == "rack"),
+            ] {
+                if let Some(switch) = switch.filter(|_| may) {
+                    config[key] = switch.into();
                 }
             }
             if t > 0 {

@@ -75,6 +75,19 @@ pub struct TcpConfig {
     pub recover_guard: bool,
     /// Slow start again after the connection was idle for longer than the RTO (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
+    /// Reduce the window proportionally to what is delivered during fast recovery (RFC 9937), with `rack` and `sack`; with
+    /// `rack` unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prr: Option<bool>,
+    /// Send a probe when nothing is heard for two round trips (RFC 8985, section 7), with `rack`; on unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tail_loss_probe: Option<bool>,
+    /// Report what was received twice (RFC 2883), where selective acknowledgements are used; with `rack` unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dsack: Option<bool>,
+    /// Find out whether a retransmission timeout was spurious, and take it back (RFC 5682); with `rack` unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub f_rto: Option<bool>,
     /// Spread what may be sent over the round trip, at the rate of the congestion control or, if it has none, of the window
     /// (twice that in slow start, 1.2 times it afterwards, as Linux does), a millisecond's worth at a time and two segments
     /// at least above 1.2 Mb/s; without, a window's worth may go out at once. On with `bbr` and `bbr3`, which need it, off
@@ -118,6 +131,10 @@ impl Default for TcpConfig {
             restart_after_idle: true,
             pacing: None,
             bbr: None,
+            prr: None,
+            tail_loss_probe: None,
+            dsack: None,
+            f_rto: None,
             correction: None,
             rto: RtoConfig::default(),
         }
@@ -130,6 +147,7 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
         self.check_options()?;
         congestion::check(self)?;
         self.check_congestion_control()?;
+        self.check_recovery()?;
         // Sequence numbers are compared in half of their 32-bit space.
         let largest = (1 << 31) / self.segment_bytes.whole();
         for (key, window) in [
@@ -192,6 +210,46 @@ impl TcpConfig {
             return Err(ScenarioError::new("bbr", what, "leave it out, or choose \"bbr\" or \"bbr3\""));
         }
         Ok(())
+    }
+
+    /// What a version cannot do is not asked of it.
+    fn check_recovery(&self) -> Result<(), ScenarioError> {
+        let name = self.variant.name();
+        for (key, is_asked) in [("prr", self.prr), ("dsack", self.dsack)] {
+            if is_asked == Some(true) && !self.variant.uses_sack() {
+                let what = format!("variant = \"{name}\" has no selective acknowledgements");
+                return Err(ScenarioError::new(key, what, "set variant = \"sack\" or \"rack\", or leave it out"));
+            }
+        }
+        if self.tail_loss_probe == Some(true) && self.variant != Variant::Rack {
+            let what = format!("variant = \"{name}\" does not find losses by time");
+            return Err(ScenarioError::new("tail_loss_probe", what, "set variant = \"rack\", or leave it out"));
+        }
+        Ok(())
+    }
+
+    fn has_by_default(&self, key: Option<bool>) -> bool {
+        key.unwrap_or(self.variant == Variant::Rack)
+    }
+
+    /// Whether the window is reduced proportionally.
+    pub(super) fn reduces_proportionally(&self) -> bool {
+        self.has_by_default(self.prr)
+    }
+
+    /// Whether tail loss probes are sent.
+    pub(super) fn probes_tails(&self) -> bool {
+        self.has_by_default(self.tail_loss_probe)
+    }
+
+    /// Whether duplicates are reported.
+    pub(super) fn reports_duplicates(&self) -> bool {
+        self.has_by_default(self.dsack)
+    }
+
+    /// Whether timeouts are tested.
+    pub(super) fn tests_timeouts(&self) -> bool {
+        self.has_by_default(self.f_rto)
     }
 
     /// Options come on top of the headers that a scenario gives: timestamps with every segment, SACK blocks as needed.

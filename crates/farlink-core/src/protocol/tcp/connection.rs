@@ -12,10 +12,11 @@ use crate::time::Time;
 
 use super::config::TcpConfig;
 use super::congestion::{Congestion, Control};
+use super::frto::FRto;
 use super::reassembly::Receiver;
 use super::segment::{Flags, PlainSegment, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
 use super::variant::{Reaction, Running};
-use super::window::{Phase, RoundTrips, Span, Window};
+use super::window::{Acked, Phase, RoundTrips, Span, Window};
 
 /// States that matter to the driver (RFC 9293, section 3.3.2, with the closing states told apart by what was sent and
 /// received).
@@ -35,6 +36,7 @@ pub struct Connection<D> {
     pub(super) timer: RetransmissionTimer,
     pub(super) running: Running,
     pub(super) control: Congestion,
+    frto: FRto,
     pub(super) pacer: Pacer,
     /// Something may be due once the pacer lets it go.
     pub(super) is_held_back: bool,
@@ -110,18 +112,25 @@ impl<D: Payload> Connection<D> {
         let offered = offered.div_ceil(1 << window_shift) << window_shift;
         let first = u64::from(!config.handshake);
         let ack_every = if config.delayed_ack { 2 } else { 1 };
-        let mut rx = Receiver::new(ack_every, config.delayed_ack_timeout_s.time(), offered);
+        let mut rx =
+            Receiver::new(ack_every, config.delayed_ack_timeout_s.time(), offered, config.reports_duplicates());
         rx.stream.next = first;
         rx.last_ack_sent = first;
         let (data_header_bytes, ack_header_bytes) = config.overhead_bytes();
         let mut control = Congestion::new(config);
         control.seed(random);
         let restarts_after_idle = config.restart_after_idle && control.restarts_after_idle();
+        let running = Running::new(config);
+        let mut window = Window::new(config, first, offered, control.wants_samples());
+        if running.wants_order() {
+            window.records.keep_order();
+        }
         Connection {
-            window: Window::new(config, first, offered, control.wants_samples()),
+            window,
             timer: RetransmissionTimer::new(&config.rto),
-            running: Running::new(config.variant),
+            running,
             control,
+            frto: FRto::new(config.tests_timeouts()),
             pacer: Pacer::default(),
             is_held_back: false,
             paces: config.paces(),
@@ -183,27 +192,27 @@ impl<D: Payload> Connection<D> {
             return; // acknowledges what was never sent
         }
         let peer_end = ack + (u64::from(heard.window) << shift);
-        if self.window.una == self.window.end && ack == self.window.una {
+        let is_awaited = self.window.expects_echo && !heard.has_payload;
+        let has_blocks = heard.sack.is_some_and(|sack| !sack.is_empty());
+        if self.window.una == self.window.end && ack == self.window.una && !is_awaited && !has_blocks {
             // This side has nothing to send: only the peer's window can be news.
             self.window.peer_end = self.window.peer_end.max(peer_end);
             return;
         }
         self.window.now = now;
         if self.window.records.is_kept() {
-            self.begin_acknowledgement();
+            self.begin_acknowledgement(heard.echo);
         }
-        let has_new_sack = self.sizes.uses_sack && heard.sack.is_some_and(|sack| self.note_sack(sack));
+        let has_new_sack = self.sizes.uses_sack && heard.sack.is_some_and(|sack| self.note_sack(ack, sack));
         let is_window_unchanged = peer_end <= self.window.peer_end;
         self.window.peer_end = self.window.peer_end.max(peer_end);
-        if ack > self.window.una {
+        let is_pure =
+            !heard.has_payload && is_window_unchanged && !self.window.is_probing && !heard.flags.has(Flags::FIN);
+        let is_duplicate = is_pure && ack == self.window.una && self.window.max > ack;
+        let acked = Acked { is_new: ack > self.window.una, is_duplicate, is_pure };
+        if acked.is_new {
             self.handle_new_acknowledgement(now, ack, heard.echo);
-        } else if ack == self.window.una
-            && self.window.max > ack
-            && !heard.has_payload
-            && is_window_unchanged
-            && !self.window.is_probing
-            && !heard.flags.has(Flags::FIN)
-        {
+        } else if is_duplicate {
             self.running.on_duplicate(&mut self.window, &mut self.control, has_new_sack);
             if self.window.retransmit_first || self.window.nxt == self.window.una {
                 //= https://www.rfc-editor.org/rfc/rfc6298#section-3
@@ -213,7 +222,10 @@ impl<D: Payload> Connection<D> {
             }
         }
         if self.window.records.is_kept() || self.paces {
-            self.learn(now);
+            self.learn(now, acked);
+        }
+        if self.frto.is_waiting() {
+            self.frto.on_acknowledged(&mut self.window, &mut self.running, &mut self.control, acked);
         }
         self.window.update(self.written_end);
     }
@@ -226,12 +238,23 @@ impl<D: Payload> Connection<D> {
             latest: Some(round_trip),
             smoothed: self.timer.smoothed().unwrap_or(round_trip),
             least: self.window.rtt.least.min(round_trip),
+            count: self.window.rtt.count + 1,
         };
     }
 
     /// Takes note of selective acknowledgements; `true` if they report something new.
     #[cold]
-    fn note_sack(&mut self, sack: &SackBlocks) -> bool {
+    fn note_sack(&mut self, ack: u64, sack: &SackBlocks) -> bool {
+        let offset = |number: u32| Self::unwrap(number, self.initial_seq, self.window.una);
+        let range = |block: &SackBlock| (offset(block.left), offset(block.right));
+        if let Some((left, right)) = sack.as_slice().first().map(range) {
+            // A duplicate is reported first, below the cumulative acknowledgement or inside the block that comes second
+            // (RFC 2883, section 4).
+            let is_within = |block: (u64, u64)| block.0 <= left && right <= block.1;
+            if left < right && (left < ack || sack.as_slice().get(1).map(range).is_some_and(is_within)) {
+                self.running.on_duplicate_report(right);
+            }
+        }
         let mut has_new = false;
         for block in sack.as_slice() {
             let left = Self::unwrap(block.left, self.initial_seq, self.window.una);
@@ -410,7 +433,13 @@ impl<D: Payload> Connection<D> {
         if self.state == State::Aborted {
             return None;
         }
+        if self.frto.holds(&self.window) {
+            return None;
+        }
         let span = self.running.next_segment(&mut self.window);
+        if std::mem::take(&mut self.window.restarts_timer) {
+            self.timer.restart(now);
+        }
         if span.is_none() && self.is_window_shut() {
             self.arm_persist_timer(now);
         }
@@ -475,7 +504,7 @@ impl<D: Payload> Connection<D> {
         if self.sizes.has_timestamps {
             segment.timestamps = Some(Timestamps { value: timestamp(now), echo: self.timestamp_recent });
         }
-        if self.rx.stream.has_gaps() && self.sizes.uses_sack {
+        if self.sizes.uses_sack && self.rx.has_report() {
             self.write_sack_blocks();
             segment.sack = self.outgoing_sack;
             segment.header_bytes += 4 + 8 * segment.sack.as_slice().len() as u16;
@@ -541,6 +570,19 @@ impl<D: Payload> Connection<D> {
                 self.window.update(self.written_end);
             }
         }
+    }
+
+    /// Loss detection is woken, or a probe takes the place of a retransmission timeout.
+    #[cold]
+    fn handle_alarm(&mut self, now: Time) {
+        self.window.now = now;
+        if self.running.on_alarm(&mut self.window, &mut self.control) {
+            //= https://www.rfc-editor.org/rfc/rfc8985#section-7.3
+            //# After attempting to send a loss probe, regardless of whether a loss probe was sent, the sender MUST re-arm
+            //# the RTO timer, not the PTO timer, if FlightSize is not zero.
+            self.timer.restart(now);
+        }
+        self.window.update(self.written_end);
     }
 
     /// Nothing is in flight, data waits, and the peer's window is shut: ask from time to time.
@@ -623,6 +665,12 @@ impl<D: Payload> Endpoint for Connection<D> {
 
     fn handle_timeout(&mut self, now: Time) {
         self.rx.on_timeout(now);
+        let alarm = self.window.alarm;
+        //= https://www.rfc-editor.org/rfc/rfc8985#section-7.2
+        //# If Now() + PTO > TCP_RTO_expiration(): PTO = TCP_RTO_expiration() - Now()
+        if alarm.at <= now || alarm.is_probe && self.timer.deadline <= now {
+            self.handle_alarm(now);
+        }
         if self.timer.deadline > now {
             return;
         }
@@ -642,9 +690,11 @@ impl<D: Payload> Endpoint for Connection<D> {
         }
         self.timeouts += 1;
         self.timed = None;
+        self.window.now = now;
+        self.frto.on_timeout(&mut self.window);
         self.window.on_timeout(&mut self.control, self.timeouts_in_a_row == 0);
         self.timeouts_in_a_row += 1;
-        self.running.on_timeout(&mut self.window);
+        self.running.on_timeout(&mut self.window, &mut self.control);
         self.note_all_lost();
         self.window.update(self.written_end);
     }
@@ -680,7 +730,7 @@ impl<D: Payload> Endpoint for Connection<D> {
 
     #[inline(always)]
     fn poll_timeout(&self) -> Option<Time> {
-        let mut next = self.timer.deadline.min(self.rx.ack_deadline);
+        let mut next = self.timer.deadline.min(self.rx.ack_deadline).min(self.window.alarm.at);
         if self.is_held_back {
             next = next.min(self.pacer.next());
         }

@@ -1,5 +1,6 @@
 //! The shortcut for segments without options: the same steps as [`super::Connection`]'s own, on fewer words.
 
+use crate::endpoint::Endpoint;
 use crate::express::{Express, Plain, PlainPacket, Train};
 use crate::payload::Virtual;
 use crate::time::Time;
@@ -13,7 +14,7 @@ impl Connection<Virtual> {
     /// Every segment with timestamps has options, and so has every acknowledgement that reports gaps.
     #[inline(always)]
     fn speaks_plainly(&self) -> bool {
-        !(self.sizes.has_timestamps || self.sizes.uses_sack && self.rx.stream.has_gaps())
+        !(self.sizes.has_timestamps || self.sizes.uses_sack && self.rx.has_report())
     }
 
     /// Neither the segment nor what it meets has to do with the beginning or the end of the connection.
@@ -54,7 +55,7 @@ impl Connection<Virtual> {
                 }
             }
             // What was set to happen before the next packet arrives must not come after it.
-            if self.is_held_back && self.pacer.next() < train.time(n + 1) {
+            if self.poll_timeout().is_some_and(|timeout| timeout < train.time(n + 1)) {
                 return n + 1;
             }
         }

@@ -3,11 +3,16 @@
 //! Kept only for those who want it (a congestion control that measures rates, loss detection by time). Delivery rates are
 //! sampled as draft-ietf-ccwg-bbr, section 4.1, says.
 
+mod by_time;
+
 use std::collections::VecDeque;
 
 use crate::time::Time;
 
 use super::window::Span;
+
+use by_time::Order;
+pub(super) use by_time::{Late, Recent};
 
 /// A segment under way. It begins where the one before it ends.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +21,8 @@ pub(super) struct Sent {
     pub(super) end: u64,
     /// When it was sent last.
     pub(super) at: Time,
+    /// Which of all transmissions that was, if their order is kept.
+    transmission: u64,
     /// Everything delivered when it was sent, bytes, and when the latest of that was.
     delivered: u64,
     delivered_at: Time,
@@ -104,6 +111,12 @@ pub(super) struct Flight {
     latest: Option<Sent>,
     newly_delivered: u64,
     newly_lost: u64,
+    /// Bytes reported selectively, and in how many segments.
+    sacked_bytes: u64,
+    sacked_segments: u32,
+    order: Order,
+    /// Used if the order of transmissions is kept.
+    pub(super) recent: Recent,
 }
 
 impl Flight {
@@ -149,6 +162,7 @@ impl Flight {
         let record = Sent {
             end,
             at: now,
+            transmission: 0,
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
@@ -164,7 +178,8 @@ impl Flight {
         }
         if new_from < end {
             self.in_flight += end - new_from;
-            self.segments.push_back(Sent { in_flight: self.in_flight, ..record });
+            let transmission = self.order.on_sent(self.segments.len());
+            self.segments.push_back(Sent { in_flight: self.in_flight, transmission, ..record });
         }
     }
 
@@ -173,8 +188,8 @@ impl Flight {
         self.split(start);
         self.split(end);
         let first = self.segments.partition_point(|sent| sent.end <= start);
-        let mut from = start;
-        for sent in self.segments.range_mut(first..).take_while(|sent| sent.end <= end) {
+        let mut from = self.start_of(first);
+        for (index, sent) in (first..).zip(self.segments.range_mut(first..)).take_while(|(_, sent)| sent.end <= end) {
             let len = sent.end - from;
             from = sent.end;
             if sent.is_sacked {
@@ -184,16 +199,21 @@ impl Flight {
                 self.in_flight += len;
                 self.lost_out -= len;
             }
-            *sent = Sent { end: sent.end, in_flight: self.in_flight, ..*record };
+            let transmission = self.order.on_sent(index);
+            *sent = Sent { end: sent.end, in_flight: self.in_flight, transmission, ..*record };
         }
     }
 
     /// Makes two segments of the one that an offset lies in.
     fn split(&mut self, offset: u64) {
+        if self.order.is_kept {
+            return; // those who want the order send and count segments as they were cut first
+        }
         let index = self.segments.partition_point(|sent| sent.end <= offset);
-        let start = if index == 0 { self.base } else { self.segments[index - 1].end };
+        let start = self.start_of(index);
         if index < self.segments.len() && start < offset {
             let first = Sent { end: offset, ..self.segments[index] };
+            self.sacked_segments += u32::from(first.is_sacked);
             self.segments.insert(index, first);
         }
     }
@@ -208,8 +228,10 @@ impl Flight {
     pub(super) fn on_acknowledged(&mut self, now: Time, una: u64) {
         while let Some(front) = self.segments.front() {
             let mut sent = *front;
-            if sent.end <= una {
+            let is_whole = sent.end <= una;
+            if is_whole {
                 self.segments.pop_front();
+                self.order.first_serial += 1;
             } else if self.base < una {
                 sent.end = una; // a part of it
             } else {
@@ -217,7 +239,10 @@ impl Flight {
             }
             let len = sent.end - self.base;
             self.base = sent.end;
-            if !sent.is_sacked {
+            if sent.is_sacked {
+                self.sacked_bytes -= len;
+                self.sacked_segments -= u32::from(is_whole);
+            } else {
                 self.note_delivered(now, sent, len);
             }
         }
@@ -228,12 +253,14 @@ impl Flight {
         self.split(left);
         self.split(right);
         let mut index = self.segments.partition_point(|sent| sent.end <= left);
-        let mut start = if index == 0 { self.base } else { self.segments[index - 1].end };
+        let mut start = self.start_of(index);
         while let Some(sent) = self.segments.get_mut(index).filter(|sent| sent.end <= right) {
             let (copy, len) = (*sent, sent.end - start);
             (sent.is_sacked, sent.is_lost) = (true, false);
             (start, index) = (copy.end, index + 1);
             if !copy.is_sacked {
+                self.sacked_bytes += len;
+                self.sacked_segments += 1;
                 self.note_delivered(now, copy, len);
             }
         }
@@ -244,6 +271,9 @@ impl Flight {
         self.delivered += len;
         self.delivered_at = now;
         self.newly_delivered += len;
+        if self.order.is_kept {
+            self.recent.on_delivered(now, &sent);
+        }
         if self.latest.is_none_or(|latest| (sent.at, sent.end) > (latest.at, latest.end)) {
             self.latest = Some(sent);
         }

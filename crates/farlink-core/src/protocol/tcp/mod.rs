@@ -5,9 +5,12 @@ pub mod congestion;
 mod connection;
 mod express;
 mod flight;
+mod frto;
 mod pace;
+mod prr;
 mod reassembly;
 mod segment;
+mod tail_loss_probe;
 pub mod variant;
 mod window;
 

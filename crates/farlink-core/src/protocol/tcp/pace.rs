@@ -7,13 +7,15 @@ use crate::time::Time;
 use super::congestion::Control;
 use super::connection::{Connection, State};
 use super::variant::Reaction;
-use super::window::Span;
+use super::window::{Acked, Span};
 
 impl<D: Payload> Connection<D> {
     /// An acknowledgement has arrived and nothing has been done about it.
-    pub(super) fn begin_acknowledgement(&mut self) {
+    pub(super) fn begin_acknowledgement(&mut self, echo: Option<u32>) {
         self.check_app_limited();
         self.window.records.begin_acknowledgement();
+        self.window.records.recent.original_end = None;
+        self.window.records.recent.echo = echo.filter(|_| self.sizes.has_timestamps);
     }
 
     /// Looks whether the application has left the window unused.
@@ -33,24 +35,30 @@ impl<D: Payload> Connection<D> {
             self.control.on_restart(&mut self.window);
             self.set_pace();
         }
+        if self.window.records.is_ordered() {
+            self.window.now = now;
+        }
         self.window.records.on_sent(now, span);
     }
 
     /// What an acknowledgement says about the path, and the pace that follows from it.
     #[inline(never)]
-    pub(super) fn learn(&mut self, now: Time) {
+    pub(super) fn learn(&mut self, now: Time, acked: Acked) {
         if self.window.records.is_kept() {
             self.window.records.note_lost_below(self.running.lost_below(&self.window));
             self.find_lost();
-            let sample = self.window.records.take_sample(now);
+            let mut sample = self.window.records.take_sample(now);
             if let Some(rtt) = sample.rtt.filter(|_| !self.sizes.has_timestamps) {
                 self.note_round_trip(now, rtt);
             }
+            self.window.records.recent.least_rtt = self.window.rtt.least;
+            self.running.on_heard(&mut self.window, &mut self.control, acked);
+            (sample.newly_lost, sample.in_flight) = (self.window.records.newly_lost(), self.window.records.in_flight());
             // The handshake's segments are too small to tell a rate.
             if self.state == State::Established {
                 self.control.on_sample(&mut self.window, &sample);
             }
-            if !self.control.wants_samples() {
+            if !self.control.wants_samples() && !self.running.wants_order() {
                 self.window.records.stop();
             }
         }
@@ -71,9 +79,9 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// After a retransmission timeout nothing is thought to be in flight.
+    /// After a retransmission timeout nothing is thought to be in flight, unless a version knows better.
     pub(super) fn note_all_lost(&mut self) {
-        if self.window.records.is_kept() {
+        if self.window.records.is_kept() && !self.running.wants_order() {
             self.window.records.note_all_lost();
             self.find_lost();
         }

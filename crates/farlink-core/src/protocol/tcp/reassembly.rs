@@ -27,6 +27,9 @@ pub(super) struct Receiver<D> {
     ack_delay: Time,
     /// Offsets inside the blocks that changed last, latest first.
     recent: [u64; RECENT],
+    reports_duplicates: bool,
+    /// What arrived a second time, to be reported with the next acknowledgement (RFC 2883).
+    pub(super) duplicate: Option<(u64, u64)>,
     /// Largest amount of data held for the application.
     buffer_bytes: u64,
     /// End of the window that the peer was last told of.
@@ -34,7 +37,7 @@ pub(super) struct Receiver<D> {
 }
 
 impl<D: Payload> Receiver<D> {
-    pub(super) fn new(ack_every: u8, ack_delay: Time, buffer_bytes: u64) -> Self {
+    pub(super) fn new(ack_every: u8, ack_delay: Time, buffer_bytes: u64, reports_duplicates: bool) -> Self {
         Receiver {
             stream: Reorder::default(),
             last_ack_sent: 0,
@@ -45,9 +48,17 @@ impl<D: Payload> Receiver<D> {
             ack_every,
             ack_delay,
             recent: [0; RECENT],
+            reports_duplicates,
+            duplicate: None,
             buffer_bytes,
             advertised_end: buffer_bytes,
         }
+    }
+
+    /// Whether an acknowledgement has more to say than what is next in order.
+    #[inline(always)]
+    pub(super) fn has_report(&self) -> bool {
+        self.stream.has_gaps() || self.duplicate.is_some()
     }
 
     /// Bytes the peer may send beyond `next`.
@@ -114,11 +125,27 @@ impl<D: Payload> Receiver<D> {
         //# of a gap in the sequence space.
         self.ack_now = true;
         let end = start + payload.len() as u64;
+        if self.reports_duplicates {
+            self.note_duplicate(start, end);
+        }
         if end <= self.stream.next || end > self.stream.next + self.window() {
             return; // an old duplicate, or beyond the window
         }
         if self.stream.put(start, payload) {
             self.remember(start);
+        }
+    }
+
+    /// Notes what has arrived before, of a segment that may be new.
+    fn note_duplicate(&mut self, start: u64, end: u64) {
+        //= https://www.rfc-editor.org/rfc/rfc2883#section-4
+        //# a D-SACK block is only used to report a duplicate contiguous sequence of data received by the receiver in the
+        //# most recent packet.
+        let known_end = end.min(self.stream.next);
+        if start < known_end {
+            self.duplicate = Some((start, known_end));
+        } else if self.stream.block_around(start).is_some_and(|block| block.1 >= end) {
+            self.duplicate = Some((start, end));
         }
     }
 
@@ -135,6 +162,18 @@ impl<D: Payload> Receiver<D> {
     pub(super) fn sack_blocks(&self, most: usize, mut push: impl FnMut(u64, u64)) {
         let mut reported = [(0, 0); RECENT];
         let mut count = 0;
+        if let Some((left, right)) = self.duplicate {
+            //= https://www.rfc-editor.org/rfc/rfc2883#section-4
+            //# If the D-SACK block reports a duplicate contiguous sequence from a (possibly larger) block of data in the
+            //# receiver's data queue above the cumulative acknowledgement, then the second SACK block in that SACK option
+            //# should specify that (possibly larger) block of data.
+            push(left, right);
+            if let Some(block) = self.stream.block_around(left) {
+                push(block.0, block.1);
+                reported[1] = block;
+            }
+            count = if reported[1] == (0, 0) { 1 } else { 2 };
+        }
         //= https://www.rfc-editor.org/rfc/rfc2018#section-4
         //# The first SACK block (i.e., the one immediately following the kind and length fields in the option) MUST
         //# specify the contiguous block of data containing the segment which triggered this ACK
@@ -152,6 +191,7 @@ impl<D: Payload> Receiver<D> {
     #[inline]
     pub(super) fn on_ack_sent(&mut self) {
         self.ack_now = false;
+        self.duplicate = None;
         self.unacknowledged = 0;
         self.ack_deadline = Time::NEVER;
         self.advertised_end = self.stream.next + self.window();
@@ -216,7 +256,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn receiver<D: Payload>() -> Receiver<D> {
-        Receiver::new(2, Time::from_millis(200), 1 << 20)
+        Receiver::new(2, Time::from_millis(200), 1 << 20, true)
     }
 
     fn blocks<D: Payload>(receiver: &Receiver<D>) -> Vec<(u64, u64)> {
@@ -261,7 +301,7 @@ mod tests {
 
     #[test]
     fn unread_data_closes_the_window() {
-        let mut rx: Receiver<Virtual> = Receiver::new(1, Time::ZERO, 1000);
+        let mut rx: Receiver<Virtual> = Receiver::new(1, Time::ZERO, 1000, true);
         rx.on_data(Time::ZERO, 0, &Virtual(1000));
         assert_eq!(rx.window(), 0);
         rx.on_ack_sent();

@@ -26,12 +26,38 @@ pub(super) struct RoundTrips {
     pub(super) smoothed: Time,
     /// The least; never before the first.
     pub(super) least: Time,
+    /// How many.
+    pub(super) count: u64,
 }
 
 impl Default for RoundTrips {
     fn default() -> Self {
-        RoundTrips { latest: None, smoothed: Time::ZERO, least: Time::NEVER }
+        RoundTrips { latest: None, smoothed: Time::ZERO, least: Time::NEVER, count: 0 }
     }
+}
+
+/// What an acknowledgement is, once it has been taken in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acked {
+    /// It moves the cumulative acknowledgement.
+    pub(super) is_new: bool,
+    /// It is a duplicate while data are outstanding.
+    pub(super) is_duplicate: bool,
+    /// It says nothing else: no data, no news of the receiver's window, no FIN.
+    pub(super) is_pure: bool,
+}
+
+/// When loss detection wants to be woken, and what for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Alarm {
+    /// Never if it does not.
+    pub(super) at: Time,
+    /// For a tail loss probe, which also takes the place of a retransmission timeout that comes first.
+    pub(super) is_probe: bool,
+}
+
+impl Alarm {
+    pub(super) const NONE: Alarm = Alarm { at: Time::NEVER, is_probe: false };
 }
 
 /// A stretch of the stream to put into one segment.
@@ -89,6 +115,15 @@ pub(super) struct Window {
     pub(super) now: Time,
     pub(super) rtt: RoundTrips,
     pub(super) records: Flight,
+    pub(super) alarm: Alarm,
+    /// What goes out now is the first segment: the retransmission timer starts anew with it.
+    pub(super) restarts_timer: bool,
+    /// A probe repeats a segment: an acknowledgement is of interest although nothing is outstanding.
+    pub(super) expects_echo: bool,
+    /// Whatever is lost, only new data go out.
+    pub(super) sends_new_only: bool,
+    /// Congestion window and threshold before the latest retransmission timeout in a row.
+    pub(super) before_timeout: (f64, f64),
     /// Full segments of new data may be sent up to here without another look at anything; 0 if a look is needed.
     clear_until: u64,
     /// Something other than full segments of new data may be due.
@@ -135,6 +170,11 @@ impl Window {
             now: Time::ZERO,
             rtt: RoundTrips::default(),
             records: Flight::new(keeps_flight),
+            alarm: Alarm::NONE,
+            restarts_timer: false,
+            expects_echo: false,
+            sends_new_only: false,
+            before_timeout: (initial_cwnd, f64::INFINITY),
             clear_until: 0,
             needs_look: true,
         }
@@ -159,6 +199,7 @@ impl Window {
 
     /// Nothing is sent any more.
     pub(super) fn halt(&mut self) {
+        self.alarm = Alarm::NONE;
         self.clear_until = 0;
         self.needs_look = false;
     }
@@ -210,6 +251,12 @@ impl Window {
     pub(super) fn segment_len(&self, start: u64) -> u32 {
         let most = if start == 0 { 1 } else { u64::from(self.mss) };
         self.end.saturating_sub(start).min(most) as u32
+    }
+
+    /// End of the first segment under way, as it is sent again.
+    pub(super) fn first_end(&self) -> u64 {
+        let recorded = if self.records.is_ordered() { self.records.first_end() } else { None };
+        recorded.unwrap_or(self.una + u64::from(self.segment_len(self.una)))
     }
 
     /// The next segment: the one to repeat, or the one at the send pointer if the window has room for it.

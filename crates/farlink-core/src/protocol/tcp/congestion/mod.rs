@@ -61,6 +61,11 @@ pub(super) trait Control {
         window.cwnd = window.ssthresh.min(window.cwnd_cap);
     }
 
+    /// Whether it sets the window itself during fast recovery: then nothing else does.
+    fn rules_recovery(&self) -> bool {
+        false
+    }
+
     /// The latest loss or timeout was none: what the congestion control itself remembers is as it was before. The window
     /// and its threshold are the caller's to put back.
     fn on_spurious_loss(&mut self, _window: &Window) {}
@@ -161,6 +166,9 @@ macro_rules! congestion_controls {
             }
             fn end_recovery(&mut self, window: &mut Window) {
                 match self { $(Congestion::$name(state) => state.end_recovery(window),)+ }
+            }
+            fn rules_recovery(&self) -> bool {
+                match self { $(Congestion::$name(state) => state.rules_recovery(),)+ }
             }
             fn on_spurious_loss(&mut self, window: &Window) {
                 match self { $(Congestion::$name(state) => state.on_spurious_loss(window),)+ }

@@ -24,6 +24,10 @@ impl Control for None {
         window.cwnd_cap
     }
 
+    fn rules_recovery(&self) -> bool {
+        true
+    }
+
     fn loss_window(&self, window: &Window) -> f64 {
         window.cwnd_cap
     }

@@ -45,6 +45,7 @@ impl Path {
             latest: Some(self.round_trip),
             smoothed: self.round_trip,
             least: window.rtt.least.min(self.round_trip),
+            count: window.rtt.count + 1,
         };
         control.on_acknowledged(window, acked);
         let sample =

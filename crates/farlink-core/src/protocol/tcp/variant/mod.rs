@@ -2,6 +2,7 @@
 
 mod newreno;
 mod none;
+mod rack;
 mod reno;
 mod sack;
 mod scoreboard;
@@ -10,11 +11,25 @@ mod tahoe;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::config::TcpConfig;
 use super::congestion::Congestion;
-use super::window::{Span, Window};
+use super::window::{Acked, Span, Window};
 
 /// How a TCP version reacts to acknowledgements and loss. The window's pointers are already up to date when it is asked.
-pub(super) trait Reaction {
+pub(super) trait Reaction: Sized {
+    fn new(config: &TcpConfig) -> Self;
+
+    /// Whether it looks at segments in the order in which they were sent: then the connection keeps a record of each, and
+    /// asks it after every acknowledgement and when its alarm rings.
+    fn wants_order(&self) -> bool {
+        false
+    }
+
+    /// Whether it still knows after a timeout what was reported before.
+    fn keeps_scoreboard(&self) -> bool {
+        false
+    }
+
     /// An acknowledgement of `acked` new bytes.
     fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64);
 
@@ -26,8 +41,27 @@ pub(super) trait Reaction {
         false
     }
 
+    /// The receiver has received twice what ends at `right` (RFC 2883).
+    fn on_duplicate_report(&mut self, _right: u64) {}
+
+    /// Everything else has been done with an acknowledgement, new data or not.
+    fn on_heard(&mut self, _window: &mut Window, _control: &mut Congestion, _acked: Acked) {}
+
+    /// Its alarm rings, or the retransmission timer of which a probe takes the place; `true` if the timer starts anew.
+    fn on_alarm(&mut self, _window: &mut Window, _control: &mut Congestion) -> bool {
+        false
+    }
+
+    /// The retransmission timeout was spurious: nothing was lost.
+    fn on_spurious(&mut self, _window: &mut Window) {}
+
+    /// The retransmission timeout was not spurious: what was lost is sent again after all.
+    fn on_loss_confirmed(&mut self, window: &mut Window) {
+        window.nxt = window.una;
+    }
+
     /// The retransmission timer expired; the window has been reset.
-    fn on_timeout(&mut self, _window: &mut Window) {}
+    fn on_timeout(&mut self, _window: &mut Window, _control: &mut Congestion) {}
 
     /// The next segment to send.
     #[inline]
@@ -77,13 +111,31 @@ macro_rules! variants {
             $($variant($state),)+
         }
 
-        impl Running {
-            pub(super) fn new(variant: Variant) -> Self {
-                match variant { $(Variant::$variant => Running::$variant(<$state>::default()),)+ }
-            }
-        }
-
         impl Reaction for Running {
+            fn new(config: &TcpConfig) -> Self {
+                match config.variant { $(Variant::$variant => Running::$variant(<$state>::new(config)),)+ }
+            }
+            fn wants_order(&self) -> bool {
+                match self { $(Running::$variant(state) => state.wants_order(),)+ }
+            }
+            fn keeps_scoreboard(&self) -> bool {
+                match self { $(Running::$variant(state) => state.keeps_scoreboard(),)+ }
+            }
+            fn on_duplicate_report(&mut self, right: u64) {
+                match self { $(Running::$variant(state) => state.on_duplicate_report(right),)+ }
+            }
+            fn on_heard(&mut self, window: &mut Window, control: &mut Congestion, acked: Acked) {
+                match self { $(Running::$variant(state) => state.on_heard(window, control, acked),)+ }
+            }
+            fn on_alarm(&mut self, window: &mut Window, control: &mut Congestion) -> bool {
+                match self { $(Running::$variant(state) => state.on_alarm(window, control),)+ }
+            }
+            fn on_spurious(&mut self, window: &mut Window) {
+                match self { $(Running::$variant(state) => state.on_spurious(window),)+ }
+            }
+            fn on_loss_confirmed(&mut self, window: &mut Window) {
+                match self { $(Running::$variant(state) => state.on_loss_confirmed(window),)+ }
+            }
             #[inline(always)]
             fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
                 match self { $(Running::$variant(state) => state.on_acknowledged(window, control, acked),)+ }
@@ -96,8 +148,8 @@ macro_rules! variants {
             fn on_sack_block(&mut self, window: &mut Window, left: u64, right: u64) -> bool {
                 match self { $(Running::$variant(state) => state.on_sack_block(window, left, right),)+ }
             }
-            fn on_timeout(&mut self, window: &mut Window) {
-                match self { $(Running::$variant(state) => state.on_timeout(window),)+ }
+            fn on_timeout(&mut self, window: &mut Window, control: &mut Congestion) {
+                match self { $(Running::$variant(state) => state.on_timeout(window, control),)+ }
             }
             #[inline(always)]
             fn next_segment(&mut self, window: &mut Window) -> Option<Span> {
@@ -125,4 +177,6 @@ variants! {
     Sack = "sack" => sack::Sack { sack: true },
     /// No fast retransmit; everything again on a timeout (RFC 793).
     None = "none" => none::None { sack: false },
+    /// Losses found by time, tail loss probes (RFC 8985).
+    Rack = "rack" => rack::Rack { sack: true },
 }

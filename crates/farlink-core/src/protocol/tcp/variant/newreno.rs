@@ -2,6 +2,7 @@
 
 use super::Reaction;
 use super::reno::{enter_fast_recovery, inflate};
+use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::window::{Phase, Window};
 
@@ -13,6 +14,10 @@ pub(in crate::protocol::tcp) struct NewReno {
 }
 
 impl Reaction for NewReno {
+    fn new(_config: &TcpConfig) -> Self {
+        NewReno::default()
+    }
+
     #[inline]
     fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
         window.dup_acks = 0;

@@ -1,6 +1,7 @@
 //! No fast retransmit: the retransmission timer alone finds losses, and then everything is sent again (RFC 793).
 
 use super::Reaction;
+use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::window::Window;
 
@@ -10,6 +11,10 @@ use crate::protocol::tcp::window::Window;
 pub(in crate::protocol::tcp) struct None;
 
 impl Reaction for None {
+    fn new(_config: &TcpConfig) -> Self {
+        None
+    }
+
     #[inline]
     fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
         control.on_acknowledged(window, acked);

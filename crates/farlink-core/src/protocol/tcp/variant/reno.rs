@@ -1,6 +1,7 @@
 //! Reno: fast recovery that ends with the first acknowledgement of new data (RFC 5681, section 3.2).
 
 use super::Reaction;
+use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::window::{Phase, Window};
 
@@ -9,6 +10,10 @@ use crate::protocol::tcp::window::{Phase, Window};
 pub(in crate::protocol::tcp) struct Reno;
 
 impl Reaction for Reno {
+    fn new(_config: &TcpConfig) -> Self {
+        Reno
+    }
+
     #[inline]
     fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
         window.dup_acks = 0;

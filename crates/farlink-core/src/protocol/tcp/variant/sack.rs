@@ -2,7 +2,9 @@
 
 use super::Reaction;
 use super::scoreboard::Scoreboard;
+use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::congestion::{Congestion, Control};
+use crate::protocol::tcp::prr::Prr;
 use crate::protocol::tcp::window::{Phase, Span, Window};
 
 /// Repairs any number of losses in about one round trip.
@@ -15,9 +17,16 @@ pub(in crate::protocol::tcp) struct Sack {
     is_rescue_spent: bool,
     /// The segment that goes out now is that one.
     is_rescue: bool,
+    prr: Prr,
+    /// What counted as lost when the window was set last.
+    lost_before: u64,
 }
 
 impl Reaction for Sack {
+    fn new(config: &TcpConfig) -> Self {
+        Sack { prr: Prr::new(config.reduces_proportionally()), ..Sack::default() }
+    }
+
     #[inline]
     fn lost_below(&self, window: &Window) -> u64 {
         self.board.lost_below(window.dup_ack_threshold, window.mss)
@@ -38,31 +47,23 @@ impl Reaction for Sack {
             window.phase = Phase::Open;
             control.end_recovery(window);
         }
+        if self.prr.is_on {
+            self.reduce_proportionally(window, true);
+        }
     }
 
     fn on_duplicate(&mut self, window: &mut Window, control: &mut Congestion, has_new_sack: bool) {
         //= https://www.rfc-editor.org/rfc/rfc6675#section-2
         //# a segment that arrives carrying a SACK option is considered a duplicate acknowledgment if it [...] identifies
         //# previously unacknowledged and un-SACKed octets
-        if window.phase == Phase::Recovery || !has_new_sack {
+        if !has_new_sack {
             return;
         }
-        window.count_duplicate();
-        let is_enough = window.dup_acks >= window.dup_ack_threshold;
-        //= https://www.rfc-editor.org/rfc/rfc6675#section-5
-        //# If DupAcks < DupThresh but IsLost (HighACK + 1) returns true [...] loss has been detected
-        let is_lost = self.lost_below(window) > window.una;
-        //= https://www.rfc-editor.org/rfc/rfc6675#section-5.1
-        //# In addition, a new recovery phase (as described in Section 5) MUST NOT be initiated until HighACK is
-        //# greater than or equal to the new value of RecoveryPoint.
-        let is_guarded = window.has_recover_guard && window.una < window.recover;
-        if (is_enough || is_lost) && !is_guarded && window.phase == Phase::Open {
-            window.begin_reaction(control);
-            window.phase = Phase::Recovery;
-            control.begin_recovery(window);
-            window.retransmit_first = true;
-            self.high_rxt = window.una;
-            self.is_rescue_spent = false;
+        if window.phase != Phase::Recovery {
+            self.look_for_loss(window, control);
+        }
+        if self.prr.is_on {
+            self.reduce_proportionally(window, false);
         }
     }
 
@@ -71,7 +72,7 @@ impl Reaction for Sack {
         is_plausible && self.board.add(left, right, |left, right| window.on_reported(left, right))
     }
 
-    fn on_timeout(&mut self, _window: &mut Window) {
+    fn on_timeout(&mut self, _window: &mut Window, _control: &mut Congestion) {
         //= https://www.rfc-editor.org/rfc/rfc2018#section-8
         //# After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits
         self.board.clear();
@@ -80,7 +81,7 @@ impl Reaction for Sack {
     #[inline]
     fn next_segment(&mut self, window: &mut Window) -> Option<Span> {
         if window.retransmit_first || window.phase != Phase::Recovery {
-            if !self.board.is_empty() && window.phase == Phase::Loss {
+            if !self.board.is_empty() && window.phase == Phase::Loss && !window.sends_new_only {
                 self.skip_reported(window);
             }
             return window.next_in_window();
@@ -98,6 +99,9 @@ impl Reaction for Sack {
         //= https://www.rfc-editor.org/rfc/rfc6675#section-4
         //# Note that HighRxt MUST NOT be updated. (rule 4)
         let is_rescue = std::mem::take(&mut self.is_rescue);
+        if window.phase == Phase::Recovery {
+            self.prr.on_sent(span.len);
+        }
         if window.phase == Phase::Recovery && span.start < window.nxt && !is_rescue {
             self.high_rxt = self.high_rxt.max(span.start + u64::from(span.len));
         }
@@ -106,6 +110,43 @@ impl Reaction for Sack {
 }
 
 impl Sack {
+    /// A duplicate outside recovery.
+    fn look_for_loss(&mut self, window: &mut Window, control: &mut Congestion) {
+        window.count_duplicate();
+        let is_enough = window.dup_acks >= window.dup_ack_threshold;
+        //= https://www.rfc-editor.org/rfc/rfc6675#section-5
+        //# If DupAcks < DupThresh but IsLost (HighACK + 1) returns true [...] loss has been detected
+        let is_lost = self.lost_below(window) > window.una;
+        //= https://www.rfc-editor.org/rfc/rfc6675#section-5.1
+        //# In addition, a new recovery phase (as described in Section 5) MUST NOT be initiated until HighACK is
+        //# greater than or equal to the new value of RecoveryPoint.
+        let is_guarded = window.has_recover_guard && window.una < window.recover;
+        if (is_enough || is_lost) && !is_guarded && window.phase == Phase::Open {
+            window.begin_reaction(control);
+            window.phase = Phase::Recovery;
+            control.begin_recovery(window);
+            window.retransmit_first = true;
+            self.high_rxt = window.una;
+            self.is_rescue_spent = false;
+            if self.prr.is_on {
+                self.prr.begin(window, control);
+            }
+        }
+    }
+
+    /// Sets the window by what was delivered.
+    fn reduce_proportionally(&mut self, window: &mut Window, is_new: bool) {
+        let known = window.una + self.board.bytes();
+        if window.phase == Phase::Recovery {
+            let lost = self.lost_below(window);
+            let is_safe = is_new && lost <= self.lost_before.max(window.una);
+            self.lost_before = lost;
+            self.prr.on_acknowledged(window, known, self.pipe(window), is_safe);
+        } else {
+            self.prr.note(known);
+        }
+    }
+
     /// Bytes that are thought to be in the network (SetPipe of RFC 6675, section 4).
     fn pipe(&self, window: &Window) -> u64 {
         //= https://www.rfc-editor.org/rfc/rfc6675#section-4

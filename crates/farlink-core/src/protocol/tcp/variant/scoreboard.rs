@@ -12,6 +12,11 @@ impl Scoreboard {
         self.ranges.is_empty()
     }
 
+    /// Reported bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     pub(super) fn clear(&mut self) {
         self.ranges.clear();
         self.bytes = 0;

@@ -1,6 +1,7 @@
 //! Tahoe: fast retransmit, then slow start from one segment (Jacobson 1988; Fall and Floyd 1996, section 2).
 
 use super::Reaction;
+use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::window::Window;
 
@@ -9,6 +10,10 @@ use crate::protocol::tcp::window::Window;
 pub(in crate::protocol::tcp) struct Tahoe;
 
 impl Reaction for Tahoe {
+    fn new(_config: &TcpConfig) -> Self {
+        Tahoe
+    }
+
     #[inline]
     fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
         window.dup_acks = 0;

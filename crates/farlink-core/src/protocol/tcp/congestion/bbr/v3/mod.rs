@@ -322,6 +322,10 @@ impl Control for Bbr3 {
         window.ssthresh
     }
 
+    fn rules_recovery(&self) -> bool {
+        true
+    }
+
     fn begin_recovery(&mut self, _window: &mut Window) {}
 
     fn end_recovery(&mut self, _window: &mut Window) {}

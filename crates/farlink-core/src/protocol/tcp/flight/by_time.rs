@@ -1,0 +1,452 @@
+//! Segments under way in the order in which they were sent, and those thought lost: what RACK (RFC 8985) looks at.
+//!
+//! Nothing here looks at a whole window: every transmission enters a queue once and leaves it once, and a segment is found
+//! by its serial number.
+
+use std::collections::VecDeque;
+
+use crate::time::Time;
+
+use super::{Flight, Lost, Sent, Span};
+
+/// Transmissions in order of time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Order {
+    pub(super) is_kept: bool,
+    /// Serial number of the first segment under way.
+    pub(super) first_serial: u64,
+    /// (serial number, number of the transmission). What was delivered or sent again meanwhile is skipped when its turn
+    /// comes.
+    queue: VecDeque<(u64, u64)>,
+    transmissions: u64,
+    /// Serial numbers of segments to send again, in the order in which they were found lost.
+    lost: VecDeque<u64>,
+}
+
+impl Order {
+    /// A segment goes out; returns the number of the transmission, from 1 on; 0 if nothing is kept.
+    #[inline]
+    pub(super) fn on_sent(&mut self, index: usize) -> u64 {
+        if !self.is_kept {
+            return 0;
+        }
+        self.transmissions += 1;
+        self.queue.push_back((self.first_serial + index as u64, self.transmissions));
+        self.transmissions
+    }
+}
+
+/// The segment sent last among those delivered, and what deliveries tell about the network (RFC 8985, section 5.2).
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::protocol::tcp) struct Recent {
+    /// Which transmission it was. It stands for RACK.xmit_ts and RACK.end_seq: the RFC compares times, and offsets where
+    /// times are equal, since a clock has ticks; the order in which segments were sent is known here.
+    transmission: u64,
+    /// Its round-trip time (RACK.rtt).
+    rtt: Time,
+    /// The highest offset delivered (RACK.fack).
+    highest: u64,
+    /// An original transmission was delivered after one of a higher offset (RACK.reordering_seen).
+    pub(in crate::protocol::tcp) has_reordering: bool,
+    /// The least round-trip time (RACK.min_RTT), and the timestamp that the acknowledgement at hand echoes, ms.
+    pub(in crate::protocol::tcp) least_rtt: Time,
+    pub(in crate::protocol::tcp) echo: Option<u32>,
+    /// The lowest end of a segment sent once that the acknowledgement at hand reports; none if it reports none.
+    pub(in crate::protocol::tcp) original_end: Option<u64>,
+}
+
+impl Recent {
+    pub(super) fn on_delivered(&mut self, now: Time, sent: &Sent) {
+        if !sent.is_retransmitted {
+            self.original_end = Some(self.original_end.map_or(sent.end, |end| end.min(sent.end)));
+        }
+        //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
+        //# If Segment.end_seq > RACK.fack: [...] Else if Segment.end_seq < RACK.fack AND
+        //# Segment.retransmitted is FALSE: RACK.reordering_seen = TRUE
+        self.has_reordering |= sent.end < self.highest && !sent.is_retransmitted;
+        self.highest = self.highest.max(sent.end);
+        let rtt = now.since(sent.at);
+        if sent.is_retransmitted {
+            //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
+            //# If Segment.retransmitted is TRUE: If ACK.ts_option.echo_reply < Segment.xmit_ts: continue
+            //# If rtt < RACK.min_RTT: continue
+            let sent_ms = (sent.at.as_ps() / 1_000_000_000) as u32;
+            let is_of_an_earlier_one = self.echo.is_some_and(|echo| (echo.wrapping_sub(sent_ms) as i32) < 0);
+            if is_of_an_earlier_one || rtt < self.least_rtt {
+                return;
+            }
+        }
+        if sent.transmission > self.transmission {
+            (self.transmission, self.rtt) = (sent.transmission, rtt);
+        }
+    }
+}
+
+/// What [`Flight::next_late`] finds.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::protocol::tcp) enum Late {
+    /// A segment that is lost. When it was sent, if that was not the first time.
+    Lost(Lost, Option<Time>),
+    /// When the next segment is to be thought lost if nothing is heard of it; none if none is in question.
+    Later(Option<Time>),
+}
+
+impl Flight {
+    /// Keeps the order of transmissions as well.
+    pub(in crate::protocol::tcp) fn keep_order(&mut self) {
+        (self.is_kept, self.order.is_kept) = (true, true);
+    }
+
+    /// Whether the order of transmissions is kept.
+    pub(in crate::protocol::tcp) fn is_ordered(&self) -> bool {
+        self.order.is_kept
+    }
+
+    /// Takes the next segment that is lost by now; to be called until there is none: sent before the segment delivered last,
+    /// and not heard of for its round-trip time and `patience` (the reordering window). Only segments in question are looked
+    /// at, oldest first, up to one that is young enough.
+    pub(in crate::protocol::tcp) fn next_late(&mut self, now: Time, patience: Time) -> Late {
+        while let Some(&(serial, transmission)) = self.order.queue.front() {
+            if let Some(index) = self.in_question(serial, transmission) {
+                //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
+                //# If RACK_sent_after(RACK.xmit_ts, RACK.end_seq, Segment.xmit_ts, Segment.end_seq):
+                //# remaining = Segment.xmit_ts + RACK.rtt + RACK.reo_wnd - Now()
+                //# If remaining <= 0: Segment.lost = TRUE
+                if self.recent.transmission <= transmission {
+                    break;
+                }
+                let due = self.segments[index].at + self.recent.rtt + patience;
+                if due > now {
+                    // The RFC arms the timer for the last of those in question; the first one is known without a walk over
+                    // all, and each is then found lost when its own time has come.
+                    return Late::Later(Some(due));
+                }
+                self.order.queue.pop_front();
+                let sent = self.segments[index];
+                return Late::Lost(self.mark_lost(index), sent.is_retransmitted.then_some(sent.at));
+            }
+            self.order.queue.pop_front();
+        }
+        Late::Later(None)
+    }
+
+    /// The retransmission timer expired: takes the next segment that is lost by that, to be called until there is none.
+    pub(in crate::protocol::tcp) fn next_late_on_timeout(&mut self, now: Time, patience: Time) -> Option<Lost> {
+        //= https://www.rfc-editor.org/rfc/rfc8985#section-6.3
+        //# Upon RTO timer expiration, RACK marks the first outstanding segment as lost (since it was sent an RTO ago); for
+        //# all the other segments, RACK only marks the segment as lost if the time elapsed since the segment was
+        //# transmitted is at least the sum of the recent RTT and the reordering window.
+        let first = self.segments.front()?;
+        if first.is_sacked {
+            // It was reported, and is missing: the receiver has thrown away what it reported (as Linux concludes,
+            // tcp_check_sack_reneging in net/ipv4/tcp_input.c).
+            self.forget_reports();
+        }
+        if !self.segments.front()?.is_lost {
+            return Some(self.mark_lost(0));
+        }
+        while let Some(&(serial, transmission)) = self.order.queue.front() {
+            let index = self.in_question(serial, transmission);
+            if index.is_some_and(|index| self.segments[index].at + self.recent.rtt + patience > now) {
+                return None;
+            }
+            self.order.queue.pop_front();
+            if let Some(index) = index {
+                return Some(self.mark_lost(index));
+            }
+        }
+        None
+    }
+
+    /// The index of a segment whose latest transmission is this one and may still arrive.
+    fn in_question(&self, serial: u64, transmission: u64) -> Option<usize> {
+        let index = serial.checked_sub(self.order.first_serial)? as usize;
+        let sent = self.segments.get(index)?;
+        (!sent.is_sacked && !sent.is_lost && sent.transmission == transmission).then_some(index)
+    }
+
+    /// Offset at which a segment begins.
+    pub(super) fn start_of(&self, index: usize) -> u64 {
+        if index == 0 { self.base } else { self.segments[index - 1].end }
+    }
+
+    fn mark_lost(&mut self, index: usize) -> Lost {
+        let start = self.start_of(index);
+        let sent = &mut self.segments[index];
+        let len = sent.end - start;
+        sent.is_lost = true;
+        self.in_flight -= len;
+        self.lost_out += len;
+        self.lost += len;
+        self.newly_lost += len;
+        self.order.lost.push_back(self.order.first_serial + index as u64);
+        Lost {
+            start,
+            len,
+            sent_in_flight: sent.in_flight,
+            lost_since: self.lost - sent.lost,
+            is_app_limited: sent.is_app_limited,
+            delivered: self.delivered,
+        }
+    }
+
+    /// What was reported is missing after all: it is in question again, as old as it is.
+    #[cold]
+    fn forget_reports(&mut self) {
+        for index in 0..self.segments.len() {
+            let len = self.segments[index].end - self.start_of(index);
+            let serial = self.order.first_serial + index as u64;
+            let sent = &mut self.segments[index];
+            if std::mem::take(&mut sent.is_sacked) {
+                self.in_flight += len;
+                self.order.queue.push_front((serial, sent.transmission));
+            }
+        }
+        (self.sacked_bytes, self.sacked_segments) = (0, 0);
+    }
+
+    /// The next segment to send again: what is not yet acknowledged of it.
+    pub(in crate::protocol::tcp) fn next_to_repeat(&mut self, una: u64) -> Option<Span> {
+        while let Some(&serial) = self.order.lost.front() {
+            let index = serial.checked_sub(self.order.first_serial).map(|index| index as usize);
+            if let Some(index) = index
+                && let Some(sent) = self.segments.get(index).filter(|sent| sent.is_lost)
+            {
+                let start = self.start_of(index).max(una);
+                return Some(Span { start, len: (sent.end - start) as u32 });
+            }
+            self.order.lost.pop_front();
+        }
+        None
+    }
+
+    /// The segment of the highest offset.
+    pub(in crate::protocol::tcp) fn last(&self, una: u64) -> Option<Span> {
+        let index = self.segments.len().checked_sub(1)?;
+        let start = self.start_of(index).max(una);
+        Some(Span { start, len: (self.segments[index].end - start) as u32 })
+    }
+
+    /// Nothing was lost after all: what is marked may still arrive.
+    pub(in crate::protocol::tcp) fn unmark_lost(&mut self) {
+        while let Some(serial) = self.order.lost.pop_back() {
+            let index = serial.checked_sub(self.order.first_serial).map(|index| index as usize);
+            if let Some(sent) = index.and_then(|index| self.segments.get_mut(index)).filter(|sent| sent.is_lost) {
+                sent.is_lost = false;
+                // They were found in the order in which they had been sent, before all that is in the queue.
+                self.order.queue.push_front((serial, sent.transmission));
+            }
+        }
+        self.in_flight += std::mem::take(&mut self.lost_out);
+        // What was taken for the answer to a retransmission was that to the original.
+        self.recent.transmission = 0;
+    }
+
+    /// End of the first segment under way.
+    pub(in crate::protocol::tcp) fn first_end(&self) -> Option<u64> {
+        self.segments.front().map(|sent| sent.end)
+    }
+
+    /// Bytes that the receiver has reported above the cumulative acknowledgement, and in how many segments.
+    pub(in crate::protocol::tcp) fn sacked(&self) -> (u64, u32) {
+        (self.sacked_bytes, self.sacked_segments)
+    }
+
+    /// Bytes thought lost and not sent again yet.
+    pub(in crate::protocol::tcp) fn lost_bytes(&self) -> u64 {
+        self.lost_out
+    }
+
+    /// Bytes that have left the network: reported, or thought lost.
+    pub(in crate::protocol::tcp) fn gone_bytes(&self) -> u64 {
+        self.sacked_bytes + self.lost_out
+    }
+
+    /// Bytes thought lost since the acknowledgement at hand arrived.
+    pub(in crate::protocol::tcp) fn newly_lost(&self) -> u64 {
+        self.newly_lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ms(ms: u64) -> Time {
+        Time::from_millis(ms)
+    }
+
+    fn span(number: u64) -> Span {
+        Span { start: 1 + number * 100, len: 100 }
+    }
+
+    /// All that is lost by now: bytes, the last time that one of them had been sent again, and when to look again.
+    struct Found {
+        bytes: u64,
+        again_at: Option<Time>,
+        next: Option<Time>,
+    }
+
+    fn find_lost(flight: &mut Flight, now: Time, patience: Time) -> Found {
+        let (mut bytes, mut latest) = (0, None);
+        loop {
+            match flight.next_late(now, patience) {
+                Late::Lost(lost, again_at) => {
+                    bytes += lost.len;
+                    latest = latest.max(again_at);
+                }
+                Late::Later(next) => return Found { bytes, again_at: latest, next },
+            }
+        }
+    }
+
+    fn expire(flight: &mut Flight, now: Time) {
+        while flight.next_late_on_timeout(now, Time::ZERO).is_some() {}
+    }
+
+    /// Ten segments, a millisecond apart.
+    fn ten() -> Flight {
+        let mut flight = Flight::new(false);
+        flight.keep_order();
+        (0..10).for_each(|n| flight.on_sent(ms(n), span(n)));
+        flight
+    }
+
+    /// RFC 8985, section 6.2, step 5: the segment delivered last was sent at 5 ms and took 100 ms: what was sent before it is
+    /// lost 100 ms and the reordering window after that, one after another.
+    #[test]
+    fn what_was_sent_before_and_took_longer_is_lost() {
+        let mut flight = ten();
+        flight.on_sacked(ms(105), 501, 601);
+        let found = find_lost(&mut flight, ms(105), Time::ZERO);
+        assert_eq!((found.bytes, found.next), (500, None), "0 to 4, not 6 to 9");
+        assert_eq!((flight.gone_bytes(), flight.next_to_repeat(1)), (600, Some(span(0))));
+
+        let mut flight = ten();
+        flight.on_sacked(ms(105), 501, 601);
+        let found = find_lost(&mut flight, ms(105), ms(3));
+        assert_eq!((found.bytes, found.next), (300, Some(ms(106))), "0 to 2 were sent more than 103 ms ago");
+        let found = find_lost(&mut flight, ms(106), ms(3));
+        assert_eq!((found.bytes, found.next), (100, Some(ms(107))));
+    }
+
+    /// A segment sent again is judged by its last transmission, and found lost again.
+    #[test]
+    fn a_lost_retransmission_is_found_when_something_sent_after_it_arrives() {
+        let mut flight = ten();
+        flight.on_sacked(ms(101), 101, 201);
+        assert_eq!(find_lost(&mut flight, ms(101), Time::ZERO).bytes, 100);
+        flight.on_sent(ms(101), span(0));
+        assert_eq!((flight.lost_bytes(), flight.next_to_repeat(1)), (0, None));
+        flight.on_sacked(ms(109), 201, 1001);
+        assert_eq!(find_lost(&mut flight, ms(109), Time::ZERO).bytes, 0, "all of these were sent before");
+        flight.on_sent(ms(110), span(10));
+        flight.on_sacked(ms(210), 1001, 1101);
+        let found = find_lost(&mut flight, ms(210), Time::ZERO);
+        assert_eq!((found.bytes, found.again_at), (100, Some(ms(101))));
+    }
+
+    /// RFC 8985, section 6.2, step 2: what may be the answer to the first transmission tells nothing about the second.
+    #[test]
+    fn an_ambiguous_acknowledgement_moves_nothing() {
+        for (least, echo, is_taken) in [(50, None, false), (5, None, true), (5, Some(99), false), (5, Some(101), true)]
+        {
+            let mut flight = ten();
+            flight.on_sent(ms(100), span(9));
+            (flight.recent.least_rtt, flight.recent.echo) = (ms(least), echo);
+            flight.on_sacked(ms(110), 901, 1001);
+            assert_eq!(find_lost(&mut flight, ms(300), Time::ZERO).bytes > 0, is_taken, "{least} {echo:?}");
+        }
+    }
+
+    #[test]
+    fn only_an_original_that_comes_late_means_reordering() {
+        let mut flight = ten();
+        flight.on_sacked(ms(100), 101, 201);
+        assert!(!flight.recent.has_reordering);
+        let mut again = flight.clone();
+        again.on_sent(ms(101), span(0));
+        again.on_acknowledged(ms(200), 201);
+        assert!(!again.recent.has_reordering, "it was sent twice");
+        flight.on_acknowledged(ms(101), 201);
+        assert!(flight.recent.has_reordering);
+    }
+
+    #[test]
+    fn a_receiver_that_forgets_what_it_reported_gets_everything_again() {
+        let mut flight = ten();
+        flight.on_sacked(ms(100), 1, 1001);
+        expire(&mut flight, ms(1000));
+        assert_eq!((flight.sacked(), flight.lost_bytes()), ((0, 0), 1000));
+    }
+
+    /// RFC 8985, section 6.3: on a timeout the first is lost, and the others only if a round trip has passed.
+    #[test]
+    fn a_timeout_spares_what_was_just_sent_and_may_be_taken_back() {
+        let mut flight = ten();
+        flight.on_acknowledged(ms(100), 101);
+        flight.on_sent(ms(990), span(10));
+        expire(&mut flight, ms(1000));
+        assert_eq!(flight.lost_bytes(), 900);
+        flight.unmark_lost();
+        assert_eq!((flight.lost_bytes(), flight.next_to_repeat(101)), (0, None));
+        flight.on_sacked(ms(1090), 1001, 1101);
+        assert_eq!(find_lost(&mut flight, ms(1090), Time::ZERO).bytes, 900, "they are looked at again");
+    }
+
+    proptest! {
+        /// Counts agree with what the segments say, whatever is sent, cut anew, reported, acknowledged and found lost.
+        #[test]
+        fn counts_agree_with_the_segments(operations in proptest::collection::vec((0_u8..6, 0_u64..30, 1_u32..250), 1..120)) {
+            let mut flight = Flight::new(false);
+            flight.keep_order();
+            let (mut una, mut max) = (1, 1);
+            for (now, (operation, place, len)) in (1..).map(ms).zip(operations) {
+                let at = una + (max - una) * place / 30;
+                match operation {
+                    0 | 1 => {
+                        flight.on_sent(now, Span { start: max, len });
+                        max += u64::from(len);
+                    }
+                    // Cut anew: segments that begin and end anywhere, and may reach beyond the last.
+                    2 if at < max => {
+                        flight.on_sent(now, Span { start: at, len });
+                        max = max.max(at + u64::from(len));
+                    }
+                    3 => flight.on_sacked(now, at, max.min(at + u64::from(len))),
+                    4 => {
+                        una = at;
+                        flight.on_acknowledged(now, una);
+                    }
+                    _ => {
+                        if place % 7 == 0 {
+                            expire(&mut flight, now);
+                        }
+                        find_lost(&mut flight, now, Time::ZERO);
+                        if let Some(span) = flight.next_to_repeat(una).filter(|_| place % 2 == 0) {
+                            flight.on_sent(now, span);
+                        } else if place % 5 == 0 {
+                            flight.unmark_lost();
+                        }
+                    }
+                }
+                let (mut sacked, mut segments, mut lost) = (0, 0, 0);
+                for (index, sent) in flight.segments.iter().enumerate() {
+                    let len = sent.end - flight.start_of(index);
+                    prop_assert!(!(sent.is_sacked && sent.is_lost));
+                    sacked += if sent.is_sacked { len } else { 0 };
+                    segments += u32::from(sent.is_sacked);
+                    lost += if sent.is_lost { len } else { 0 };
+                }
+                prop_assert_eq!((flight.sacked(), flight.lost_bytes()), ((sacked, segments), lost));
+                let all = flight.segments.back().map_or(0, |last| last.end - flight.base);
+                prop_assert_eq!(flight.in_flight(), all - sacked - lost);
+                let has_lost = flight.next_to_repeat(una).is_some();
+                prop_assert_eq!(has_lost, lost > 0, "every lost segment waits to be sent again");
+                let last = flight.segments.back().map_or(max, |last| last.end);
+                prop_assert_eq!(last, max);
+            }
+        }
+    }
+}
