@@ -83,6 +83,13 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
         "timestamps make it too long",
         &[("segment_bytes = 1000", "segment_bytes = 65_490\ntimestamps = true\nmax_window_segments = 10")],
     ),
+    (
+        "rates measured without selective acknowledgements",
+        &[("variant = \"sack\"", "variant = \"newreno\"\ncongestion_control = \"bbr\"")],
+    ),
+    ("rates measured and not paced", &[("segment_bytes = 1000", "congestion_control = \"bbr3\"\npacing = false")]),
+    ("constants of another congestion control", &[("segment_bytes = 1000", "bbr = { probe_rtt_s = 1 }")]),
+    ("a constant out of range", &[("segment_bytes = 1000", "congestion_control = \"bbr\"\nbbr = { probe_rtt_s = 0 }")]),
     ("far too large", &[("rate_bps = 1e6", "rate_bps = 1e300")]),
     ("not TOML", &[("duration_s = 100", "duration_s : 100")]),
 ];

@@ -1,5 +1,6 @@
 //! Random scenarios: every kind of hop, channel, traffic, transport and option that there is.
 
+use farlink_core::protocol::tcp::CongestionControl;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -141,6 +142,33 @@ pub(crate) fn stp() -> impl Strategy<Value = Value> {
 }
 
 pub(crate) fn tcp() -> impl Strategy<Value = Value> {
+    (versions(), controls(), any::<bool>()).prop_map(|(mut config, control, pacing)| {
+        config.as_object_mut().unwrap().extend(control.as_object().unwrap().clone());
+        config["pacing"] = pacing.into();
+        let control: CongestionControl = serde_json::from_value(config["congestion_control"].clone()).unwrap();
+        if control.measures_rates() {
+            // That needs selective acknowledgements, and pacing.
+            config["variant"] = "sack".into();
+            config["pacing"] = true.into();
+        }
+        config
+    })
+}
+
+/// Congestion controls, with what may be set of them.
+fn controls() -> impl Strategy<Value = Value> {
+    let any_one = select(CongestionControl::ALL).prop_map(|control| json!({ "congestion_control": control.name() }));
+    let bbr = (select(&["bbr", "bbr3"][..]), 0.5..20.0_f64, 0.01..1.0_f64, 0.0..0.1_f64).prop_map(
+        |(control, window_s, probe_s, margin)| {
+            let bbr = json!({ "min_rtt_window_s": window_s, "probe_rtt_s": probe_s, "pacing_margin": margin });
+            json!({ "congestion_control": control, "bbr": bbr })
+        },
+    );
+    prop_oneof![3 => any_one, 1 => bbr]
+}
+
+/// Every version with any option.
+fn versions() -> impl Strategy<Value = Value> {
     let variant = select(&["tahoe", "reno", "newreno", "sack", "none"][..]);
     let switches = any::<[bool; 7]>();
     let windows = (1_u64..20, proptest::option::of(1_u64..50), 1_u64..200, proptest::option::of(1_u64..100));

@@ -80,8 +80,9 @@ pub struct TcpConfig {
     /// at least above 1.2 Mb/s; without, a window's worth may go out at once. On with `bbr` and `bbr3`, which need it, off
     /// with others, unless given.
     pub pacing: Option<bool>,
-    /// BBR's constants.
-    pub bbr: BbrConfig,
+    /// What BBR's constants are; for `bbr` and `bbr3` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bbr: Option<BbrConfig>,
     /// A code around each segment that mends wrong bits; none unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correction: Option<Correction>,
@@ -116,7 +117,7 @@ impl Default for TcpConfig {
             recover_guard: true,
             restart_after_idle: true,
             pacing: None,
-            bbr: BbrConfig::default(),
+            bbr: None,
             correction: None,
             rto: RtoConfig::default(),
         }
@@ -185,6 +186,10 @@ impl TcpConfig {
         if self.congestion_control.measures_rates() && self.pacing == Some(false) {
             let what = format!("{name:?} sends at the rate that it measured and cannot do without pacing");
             return Err(ScenarioError::new("pacing", what, "leave the key out"));
+        }
+        if self.bbr.is_some() && !self.congestion_control.measures_rates() {
+            let what = format!("congestion_control = {name:?} has no such setting");
+            return Err(ScenarioError::new("bbr", what, "leave it out, or choose \"bbr\" or \"bbr3\""));
         }
         Ok(())
     }

@@ -65,6 +65,8 @@ pub(super) struct Sample {
 /// A segment that is thought lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lost {
+    /// Offset of its first byte.
+    pub(super) start: u64,
     pub(super) len: u64,
     /// Bytes in flight when it was sent, itself among them, and bytes lost since, itself among them.
     pub(super) sent_in_flight: u64,
@@ -267,7 +269,7 @@ impl Flight {
         while from < self.lost_below {
             let at = *index.get_or_insert_with(|| self.segments.partition_point(|sent| sent.end <= from));
             let Some(sent) = self.segments.get_mut(at) else { break };
-            let len = sent.end - from;
+            let (start, len) = (from, sent.end - from);
             from = sent.end;
             index = Some(at + 1);
             if sent.is_sacked || sent.is_lost || (sent.is_retransmitted && !is_all) {
@@ -280,6 +282,7 @@ impl Flight {
             self.newly_lost += len;
             self.looked_until = from;
             return Some(Lost {
+                start,
                 len,
                 sent_in_flight: sent.in_flight,
                 lost_since: self.lost - sent.lost,
@@ -356,52 +359,4 @@ impl Flight {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn span(start: u64) -> Span {
-        Span { start, len: 100 }
-    }
-
-    /// Ten segments sent at once and acknowledged 10 ms apart: the rate is that of the acknowledgements.
-    #[test]
-    fn the_rate_is_that_at_which_data_are_delivered() {
-        let mut flight = Flight::new(true);
-        flight.base = 1;
-        for n in 0..10 {
-            flight.on_sent(Time::ZERO, span(1 + n * 100));
-        }
-        for n in 1..=10 {
-            let now = Time::from_millis(500 + n * 10);
-            flight.on_acknowledged(now, 1 + n * 100);
-            let sample = flight.take_sample(now);
-            assert_eq!((sample.newly_delivered, sample.rtt), (100, Some(now)));
-        }
-        // 100 bytes every 10 ms, each acknowledged 490 ms later.
-        let mut flight = Flight { base: 1, ..Flight::new(true) };
-        for n in 0..150 {
-            let now = Time::from_millis(n * 10);
-            flight.on_sent(now, span(1 + n * 100));
-            if n >= 50 {
-                flight.on_acknowledged(now, 1 + (n - 49) * 100);
-                let rate = flight.take_sample(now).rate.expect("there is an interval");
-                // Before, the interval holds the round trip in which nothing came back.
-                assert!(n <= 100 || (rate - 1e4).abs() < 1.0, "{rate}");
-            }
-        }
-    }
-
-    #[test]
-    fn what_was_reported_is_not_counted_twice_and_what_was_repeated_gives_no_round_trip() {
-        let mut flight = Flight { base: 1, ..Flight::new(true) };
-        for n in 0..4 {
-            flight.on_sent(Time::ZERO, span(1 + n * 100));
-        }
-        flight.on_sacked(Time::from_millis(500), 101, 301);
-        assert_eq!(flight.take_sample(Time::from_millis(500)).newly_delivered, 200);
-        flight.on_sent(Time::from_millis(510), span(1));
-        flight.on_acknowledged(Time::from_millis(1010), 301);
-        let sample = flight.take_sample(Time::from_millis(1010));
-        assert_eq!((sample.newly_delivered, sample.rtt, sample.delivered), (100, None, 300));
-    }
-}
+mod tests;

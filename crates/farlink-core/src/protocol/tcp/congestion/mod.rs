@@ -160,9 +160,6 @@ macro_rules! congestion_controls {
             fn end_recovery(&mut self, window: &mut Window) {
                 match self { $(Congestion::$name(state) => state.end_recovery(window),)+ }
             }
-            fn on_spurious_loss(&mut self, window: &Window) {
-                match self { $(Congestion::$name(state) => state.on_spurious_loss(window),)+ }
-            }
             fn on_idle(&mut self, now: Time) {
                 match self { $(Congestion::$name(state) => state.on_idle(now),)+ }
             }
@@ -171,6 +168,9 @@ macro_rules! congestion_controls {
             }
             fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
                 match self { $(Congestion::$name(state) => state.on_sample(window, sample),)+ }
+            }
+            fn on_spurious_loss(&mut self, window: &Window) {
+                match self { $(Congestion::$name(state) => state.on_spurious_loss(window),)+ }
             }
             fn seed(&mut self, random: Rng) {
                 match self { $(Congestion::$name(state) => state.seed(random),)+ }
@@ -200,7 +200,7 @@ macro_rules! congestion_controls {
 impl CongestionControl {
     /// Whether it sends at rates that it measures, and so needs selective acknowledgements and pacing.
     pub const fn measures_rates(self) -> bool {
-        matches!(self, CongestionControl::Bbr)
+        matches!(self, CongestionControl::Bbr | CongestionControl::Bbr3)
     }
 }
 
@@ -218,6 +218,9 @@ congestion_controls! {
     /// BBR version 1, as Linux has it: sends at the bandwidth measured, whatever is lost (Cardwell et al. 2016). Needs
     /// selective acknowledgements and paces.
     Bbr = "bbr" => bbr::v1::Bbr,
+    /// BBR version 3 (draft-ietf-ccwg-bbr): as version 1, but gives way where more than 2 % is lost. Needs selective
+    /// acknowledgements and paces.
+    Bbr3 = "bbr3" => bbr::v3::Bbr3,
     /// None: the window is always the largest (RFC 793 knew no other).
     None = "none" => none::None,
 }

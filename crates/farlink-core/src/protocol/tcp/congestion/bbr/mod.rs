@@ -3,11 +3,14 @@
 //! The model comes from the [samples](super::super::flight::Sample) of delivery rate and round-trip time that each
 //! acknowledgement gives: the largest rate of the last rounds, the least round trip of the last seconds.
 
+#[cfg(test)]
+mod bench;
 mod config;
 mod filter;
 mod model;
 mod policer;
 pub(super) mod v1;
+pub(super) mod v3;
 
 pub use config::BbrConfig;
 

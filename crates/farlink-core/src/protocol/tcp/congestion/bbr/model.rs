@@ -28,12 +28,13 @@ pub(super) struct Model {
 
 impl Model {
     pub(super) fn new(config: &TcpConfig) -> Self {
+        let config = config.bbr.unwrap_or_default();
         Model {
             min_rtt: Time::NEVER,
             min_rtt_at: Time::ZERO,
-            min_rtt_window: config.bbr.min_rtt_window_s.time(),
-            probe_rtt: config.bbr.probe_rtt_s.time(),
-            margin: 1.0 - config.bbr.pacing_margin.get(),
+            min_rtt_window: config.min_rtt_window_s.time(),
+            probe_rtt: config.probe_rtt_s.time(),
+            margin: 1.0 - config.pacing_margin.get(),
             pacing_rate: 0.0,
         }
     }

@@ -1,6 +1,9 @@
 //! BBR version 1 as Linux has it (net/ipv4/tcp_bbr.c; N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM
 //! Queue 14(5), 2016). Loss is no signal: what the model says is sent, whatever is lost, save for a policer.
 
+#[cfg(test)]
+mod tests;
+
 use super::filter::WindowedMax;
 use super::policer::{Policer, Verdict};
 use super::{Aggregation, Model, Rounds};
@@ -390,6 +393,12 @@ impl Control for Bbr {
             Mode::ProbeRtt => self.check_probe_rtt_done(window, window.now),
             Mode::Startup | Mode::Drain => {}
         }
+    }
+
+    /// `bbr_undo_cwnd`: the pipe was not as full as the loss made it look.
+    fn on_spurious_loss(&mut self, _window: &Window) {
+        (self.full_bandwidth, self.full_rounds) = (0.0, 0);
+        self.policer = Policer::default();
     }
 
     fn restarts_after_idle(&self) -> bool {
