@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use farlink_core::payload::{Payload, Virtual};
 use farlink_core::protocol::parts::rto::RtoConfig;
 use farlink_core::protocol::tcp::variant::Variant;
-use farlink_core::protocol::tcp::{Connection, Segment, TcpConfig};
+use farlink_core::protocol::tcp::{CongestionControl, Connection, Segment, TcpConfig};
 use farlink_core::units::{Count, PositiveSeconds, Seconds};
 use farlink_core::{Damage, Endpoint, Event, Integrity, Packet, PacketCode, PathId, Rx, Stream, Time};
 use proptest::prelude::*;
@@ -290,13 +290,17 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
     let flags = any::<[bool; 7]>();
     let windows = (1_u64..12, proptest::option::of(1_u64..12), 1_u64..25, proptest::option::of(1_u64..10));
     let rto = (prop_oneof![Just(0.0), Just(0.2), Just(1.0)], prop_oneof![Just(0.0), Just(0.001), Just(0.1)]);
-    let variant = proptest::sample::select(Variant::ALL);
+    let variant = (proptest::sample::select(Variant::ALL), proptest::sample::select(CongestionControl::ALL))
+        .prop_filter("rates need selective acknowledgements", |(variant, control)| {
+            variant.uses_sack() || !control.measures_rates()
+        });
     (variant, flags, windows, rto, 1_u64..150, 1_u64..6).prop_map(
-        |(variant, flags, windows, (minimum_s, granularity_s), segment_bytes, threshold)| {
+        |((variant, congestion_control), flags, windows, (minimum_s, granularity_s), segment_bytes, threshold)| {
             let [delayed_ack, limited_transmit, handshake, fin, timestamps, recover_guard, restart_after_idle] = flags;
             let (initial_window, ssthresh, max_window, receive_window) = windows;
             TcpConfig {
                 variant,
+                congestion_control,
                 segment_bytes: count(segment_bytes),
                 initial_window_segments: count(initial_window),
                 initial_ssthresh_segments: ssthresh.map(count),

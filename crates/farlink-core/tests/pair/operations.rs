@@ -2,8 +2,8 @@
 
 use farlink_core::endpoint::Stream;
 use farlink_core::protocol::Pairs;
-use farlink_core::protocol::tcp::TcpConfig;
 use farlink_core::protocol::tcp::variant::Variant;
+use farlink_core::protocol::tcp::{CongestionControl, TcpConfig};
 use farlink_core::units::Count;
 use farlink_core::{Damage, Event, Packet, PacketCode, PathId, Rx, Time};
 
@@ -16,8 +16,12 @@ use super::examples::{Example, Guarantee, with_config};
 pub(crate) fn operations(bytes: &[u8]) {
     let [options, window, seed, program @ ..] = bytes else { return };
     let count = |n: u8| Count::new(f64::from(n)).expect("a whole number above 0");
+    let variant = Variant::ALL[usize::from(seed ^ options) % Variant::ALL.len()];
+    let control = CongestionControl::ALL[usize::from(seed ^ window) % CongestionControl::ALL.len()];
+    let fits = variant.uses_sack() || !control.measures_rates();
     let config = TcpConfig {
-        variant: Variant::ALL[usize::from(seed ^ options) % Variant::ALL.len()],
+        variant,
+        congestion_control: if fits { control } else { CongestionControl::Reno },
         handshake: options & 4 != 0,
         fin: options & 8 != 0,
         timestamps: options & 16 != 0,

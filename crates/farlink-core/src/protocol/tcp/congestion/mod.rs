@@ -227,12 +227,13 @@ congestion_controls! {
 
 /// Checks the keys that belong to one congestion control.
 pub(super) fn check(config: &TcpConfig) -> Result<(), ScenarioError> {
-    use CongestionControl::{Cubic, Hybla, Reno, Vegas};
+    use CongestionControl::{Bbr, Bbr3, Cubic, Hybla, Reno, Vegas};
     let chosen = config.congestion_control;
-    let owned: [(&str, bool, &[CongestionControl]); 4] = [
+    let owned: [(&str, bool, &[CongestionControl]); 5] = [
         ("cubic", config.cubic.is_some(), &[Cubic]),
         ("hybla", config.hybla.is_some(), &[Hybla]),
         ("vegas", config.vegas.is_some(), &[Vegas]),
+        ("bbr", config.bbr.is_some(), &[Bbr, Bbr3]),
         ("hystart", config.hystart.is_some(), &[Cubic, Reno]),
     ];
     for (key, is_given, owners) in owned {
