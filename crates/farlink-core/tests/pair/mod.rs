@@ -307,7 +307,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
             let (initial_window, ssthresh, max_window, receive_window) = windows;
             let needs_sack = congestion_control.measures_rates();
             TcpConfig {
-                variant: if needs_sack { Variant::Sack } else { variant },
+                variant,
                 congestion_control,
                 segment_bytes: count(segment_bytes),
                 initial_window_segments: count(initial_window),

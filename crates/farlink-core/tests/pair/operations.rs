@@ -2,9 +2,8 @@
 
 use farlink_core::endpoint::Stream;
 use farlink_core::protocol::Pairs;
-use farlink_core::protocol::tcp::CongestionControl;
-use farlink_core::protocol::tcp::TcpConfig;
 use farlink_core::protocol::tcp::variant::Variant;
+use farlink_core::protocol::tcp::{CongestionControl, TcpConfig};
 use farlink_core::units::Count;
 use farlink_core::{Damage, Event, Packet, PacketCode, PathId, Rx, Time};
 

@@ -170,7 +170,13 @@ fn controls() -> impl Strategy<Value = Value> {
         json!({ "congestion_control": "vegas", "vegas": vegas })
     });
     let reno = any::<bool>().prop_map(|hystart| json!({ "congestion_control": "reno", "hystart": hystart }));
-    prop_oneof![3 => any_one, 2 => cubic, 1 => hybla, 1 => vegas, 1 => reno]
+    let bbr = (select(&["bbr", "bbr3"][..]), 0.5..20.0_f64, 0.01..1.0_f64, 0.0..0.1_f64).prop_map(
+        |(control, window_s, probe_s, margin)| {
+            let bbr = json!({ "min_rtt_window_s": window_s, "probe_rtt_s": probe_s, "pacing_margin": margin });
+            json!({ "congestion_control": control, "bbr": bbr })
+        },
+    );
+    prop_oneof![3 => any_one, 2 => cubic, 1 => hybla, 1 => vegas, 1 => reno, 1 => bbr]
 }
 
 /// Every version with any option.

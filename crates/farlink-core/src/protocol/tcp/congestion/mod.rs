@@ -182,6 +182,9 @@ macro_rules! congestion_controls {
             fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
                 match self { $(Congestion::$name(state) => state.on_sample(window, sample),)+ }
             }
+            fn on_spurious_loss(&mut self, window: &Window) {
+                match self { $(Congestion::$name(state) => state.on_spurious_loss(window),)+ }
+            }
             fn seed(&mut self, random: Rng) {
                 match self { $(Congestion::$name(state) => state.seed(random),)+ }
             }
@@ -237,12 +240,13 @@ congestion_controls! {
 
 /// Checks the keys that belong to one congestion control.
 pub(super) fn check(config: &TcpConfig) -> Result<(), ScenarioError> {
-    use CongestionControl::{Cubic, Hybla, Reno, Vegas};
+    use CongestionControl::{Bbr, Bbr3, Cubic, Hybla, Reno, Vegas};
     let chosen = config.congestion_control;
-    let owned: [(&str, bool, &[CongestionControl]); 4] = [
+    let owned: [(&str, bool, &[CongestionControl]); 5] = [
         ("cubic", config.cubic.is_some(), &[Cubic]),
         ("hybla", config.hybla.is_some(), &[Hybla]),
         ("vegas", config.vegas.is_some(), &[Vegas]),
+        ("bbr", config.bbr.is_some(), &[Bbr, Bbr3]),
         ("hystart", config.hystart.is_some(), &[Cubic, Reno]),
     ];
     for (key, is_given, owners) in owned {
