@@ -27,6 +27,9 @@ fn byte(side: usize, at: usize) -> u8 {
     (at % 251) as u8 ^ (side as u8 * 0x80)
 }
 
+/// What is under way: a packet to a side.
+type Arrival = (usize, Pdu<Vec<u8>>);
+
 struct Pair {
     ends: [Connection<Vec<u8>>; 2],
     now: Time,
@@ -34,7 +37,7 @@ struct Pair {
     faults: VecDeque<Fault>,
     /// Whether a packet that leaves now gets lost whatever it is.
     is_down: bool,
-    under_way: BTreeMap<(Time, u64), (usize, Pdu<Vec<u8>>)>,
+    under_way: BTreeMap<(Time, u64), Arrival>,
     /// Packets that were ever under way: what arrives at one instant does so in the order in which it was sent.
     count: u64,
     received: [usize; 2],
@@ -249,7 +252,7 @@ fn sends_at_its_rate_and_retransmissions_first() {
     // 132 bytes at 105.6 kbit/s are 10 ms.
     let config = StpConfig {
         poll_interval_s: seconds(10.0),
-        poll_every_segments: count(100.0),
+        poll_every_segments: Some(count(100.0)),
         handshake: false,
         ..by_rate(105.6e3)
     };
@@ -448,7 +451,7 @@ fn configs() -> impl Strategy<Value = StpConfig> {
     (windows, rate, any::<[bool; 2]>(), 1_u64..150, 1_u64..5, polls).prop_map(
         |((initial, ssthresh, most, receive), rate, [ustat, handshake], segment, ranges, (interval_s, every))| {
             StpConfig {
-                poll_every_segments: count(every as f64),
+                poll_every_segments: Some(count(every as f64)),
                 segment_bytes: count(segment as f64),
                 stat_ranges: count(ranges as f64),
                 poll_interval_s: seconds(interval_s),

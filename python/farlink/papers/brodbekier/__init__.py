@@ -35,7 +35,7 @@ PAPER = Paper(
         "The decoder's decisions and the range of BER are not printed: soft decisions, BPSK, a trace-back of five constraint "
         "lengths; the Eb/N0 is chosen for each BER, and the BER that was measured there is drawn.",
         "STP has packets of the same 1000 bytes and no window, as table II speaks of TCP; it asks four times per round trip, "
-        "and after 25 packets at the latest.",
+        "and after a quarter of what is outstanding, 25 packets at least.",
         "Throughput counts what is delivered in order with its headers, as a share of the link's rate.",
     ),
 )

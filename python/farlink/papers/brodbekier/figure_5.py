@@ -165,7 +165,7 @@ def _drawing(lines: Curves) -> Drawing:
             for errors in ("bursts", "independent")
             for look, version in enumerate((*_RIVALS, *_DRAWN))
         ]
-        anchors = [Anchor((_PRINTED_BER, float(_PRINTED)), "STP 14 %")]
+        anchors = [Anchor((_PRINTED_BER, float(_PRINTED)), "14 %")]
         return curves(drawn, x_label="bit error rate", y_label="throughput (share of the link)", anchors=anchors, y_top=1.05)
 
     return Drawing(

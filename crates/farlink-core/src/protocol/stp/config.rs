@@ -43,9 +43,10 @@ pub struct StpConfig {
     pub stat_ranges: Count,
     /// Time between two POLLs while something is not acknowledged; a sender that can send no more asks sooner.
     pub poll_interval_s: PositiveSeconds,
-    /// Ask at the latest after so many data packets (MaxPD of SSCOP), so that a large window is not acknowledged, and sent
-    /// again, in one piece.
-    pub poll_every_segments: Count,
+    /// Ask at the latest after so many data packets (MaxPD of SSCOP), so that a window is not acknowledged, and followed by
+    /// the next, in one piece; a quarter of what is outstanding, 25 at least, unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub poll_every_segments: Option<Count>,
     /// Report a gap at once, unasked, when it opens (USTAT); otherwise it is found with the next POLL.
     pub ustat: bool,
     /// Congestion control: `tcp`, or `rate`, which needs `rate_bps`.
@@ -87,7 +88,7 @@ impl Default for StpConfig {
             stat_bytes: count(44),
             stat_ranges: count(100),
             poll_interval_s: PositiveSeconds::new(0.25).expect("a constant within its range"),
-            poll_every_segments: count(25),
+            poll_every_segments: None,
             ustat: true,
             congestion: CongestionControl::Tcp,
             rate_bps: None,

@@ -8,6 +8,7 @@ use crate::protocol::parts::events::EventSet;
 use crate::protocol::parts::pacer::Pacer;
 use crate::protocol::parts::rto::RetransmissionTimer;
 use crate::time::Time;
+use crate::units::Count;
 
 use super::config::StpConfig;
 use super::pdu::{Kind, Pdu, PlainPdu, Report};
@@ -93,7 +94,7 @@ impl<D: Payload> Connection<D> {
             state: if config.handshake { State::Listening } else { State::Open },
             tx: Sender::new(config),
             rx: Receiver::new(config),
-            polling: Polling::new(config.poll_interval_s.time(), config.poll_every_segments.whole()),
+            polling: Polling::new(config.poll_interval_s.time(), config.poll_every_segments.map(Count::whole)),
             pacer: Pacer::new(config.rate_bps),
             is_paced: false,
             timer: RetransmissionTimer::new(&config.rto),
@@ -308,7 +309,7 @@ impl<D: Payload> Connection<D> {
 
     fn data(&mut self, now: Time, span: Span) -> Pdu<D> {
         let payload = self.tx.send(span, self.polling.number);
-        self.polling.on_data_sent(now);
+        self.polling.on_data_sent(now, self.tx.packets_outstanding());
         let [header_bytes, ..] = self.header_bytes;
         Pdu { header_bytes, position: span.start as u32, payload, ..Pdu::default() }
     }

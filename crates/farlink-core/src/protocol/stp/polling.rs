@@ -2,12 +2,16 @@
 
 use crate::time::Time;
 
+/// A sender asks so often per window, unless told otherwise, and never after fewer packets than this.
+const QUESTIONS_PER_WINDOW: u64 = 4;
+const LEAST_PACKETS: u64 = 25;
+
 /// The POLLs of one direction.
 #[derive(Clone, Debug)]
 pub(super) struct Polling {
     interval: Time,
-    /// A POLL is due after so many data packets.
-    every: u64,
+    /// A POLL is due after so many data packets; unless given, after a share of those that are outstanding.
+    every: Option<u64>,
     /// Number of the latest POLL, VT(PS); the first is 1.
     pub(super) number: u32,
     /// Number of the latest POLL that was answered, VT(PA).
@@ -35,7 +39,7 @@ pub(super) struct Standstill {
 }
 
 impl Polling {
-    pub(super) fn new(interval: Time, every: u64) -> Self {
+    pub(super) fn new(interval: Time, every: Option<u64>) -> Self {
         Polling {
             interval,
             every,
@@ -55,12 +59,14 @@ impl Polling {
         self.number != self.answered
     }
 
-    /// Data goes out.
+    /// Data goes out; so many packets are outstanding.
     #[inline(always)]
-    pub(super) fn on_data_sent(&mut self, now: Time) {
+    pub(super) fn on_data_sent(&mut self, now: Time, outstanding: u64) {
         self.data_since += 1;
         if !self.is_silent {
-            self.is_due |= self.data_since >= self.every;
+            // A STAT costs as much as the window is long: few per window cost the same per packet, whatever the window.
+            let every = self.every.unwrap_or_else(|| LEAST_PACKETS.max(outstanding / QUESTIONS_PER_WINDOW));
+            self.is_due |= self.data_since >= every;
             if self.at == Time::NEVER {
                 self.at = now + self.interval;
             }
@@ -143,9 +149,9 @@ mod tests {
 
     #[test]
     fn asks_at_the_interval_while_data_goes_out() {
-        let mut polling = Polling::new(INTERVAL, 3);
+        let mut polling = Polling::new(INTERVAL, Some(3));
         assert_eq!(polling.at, Time::NEVER);
-        polling.on_data_sent(Time::ZERO);
+        polling.on_data_sent(Time::ZERO, 1);
         polling.on_time(Time::from_millis(99));
         assert!(!polling.is_due && polling.at == INTERVAL);
         polling.on_time(INTERVAL);
@@ -157,12 +163,12 @@ mod tests {
 
     #[test]
     fn asks_at_once_when_it_can_send_no_more_one_question_at_a_time() {
-        let mut polling = Polling::new(INTERVAL, 3);
-        polling.on_data_sent(Time::ZERO);
+        let mut polling = Polling::new(INTERVAL, Some(3));
+        polling.on_data_sent(Time::ZERO, 1);
         polling.on_standstill(MIDDLE);
         assert!(polling.is_due);
         polling.send(Time::ZERO);
-        polling.on_data_sent(Time::ZERO);
+        polling.on_data_sent(Time::ZERO, 1);
         polling.on_standstill(MIDDLE);
         assert!(!polling.is_due, "one is under way");
         polling.on_answer(Time::ZERO, 1, true);
@@ -172,10 +178,10 @@ mod tests {
 
     #[test]
     fn asks_at_once_after_the_last_data_and_once_only() {
-        let mut polling = Polling::new(INTERVAL, 3);
-        polling.on_data_sent(Time::ZERO);
+        let mut polling = Polling::new(INTERVAL, Some(3));
+        polling.on_data_sent(Time::ZERO, 1);
         polling.send(Time::ZERO);
-        polling.on_data_sent(Time::ZERO);
+        polling.on_data_sent(Time::ZERO, 1);
         polling.on_standstill(END);
         assert!(polling.is_due, "although one is under way");
         polling.send(Time::ZERO);
@@ -185,20 +191,32 @@ mod tests {
 
     #[test]
     fn asks_at_the_latest_after_so_many_packets_unless_in_silence() {
-        let mut polling = Polling::new(INTERVAL, 3);
+        let mut polling = Polling::new(INTERVAL, Some(3));
         for is_due in [false, false, true] {
-            polling.on_data_sent(Time::ZERO);
+            polling.on_data_sent(Time::ZERO, 1);
             assert_eq!(polling.is_due, is_due);
         }
         polling.on_silence();
         polling.send(Time::ZERO);
-        (0..9).for_each(|_| polling.on_data_sent(Time::ZERO));
+        (0..9).for_each(|_| polling.on_data_sent(Time::ZERO, 1));
         assert!(!polling.is_due);
     }
 
     #[test]
+    fn asks_four_times_per_window_unless_told_otherwise() {
+        for (outstanding, packets) in [(10, 25), (100, 25), (1000, 250)] {
+            let mut polling = Polling::new(INTERVAL, None);
+            let sent = (1..).find(|_| {
+                polling.on_data_sent(Time::ZERO, outstanding);
+                polling.is_due
+            });
+            assert_eq!(sent, Some(packets));
+        }
+    }
+
+    #[test]
     fn asks_for_a_window_that_is_shut() {
-        let mut polling = Polling::new(INTERVAL, 3);
+        let mut polling = Polling::new(INTERVAL, Some(3));
         polling.on_standstill(SHUT);
         assert!(polling.is_due);
         polling.send(Time::ZERO);
@@ -209,13 +227,13 @@ mod tests {
 
     #[test]
     fn in_silence_it_only_asks_when_told_to() {
-        let mut polling = Polling::new(INTERVAL, 3);
-        polling.on_data_sent(Time::ZERO);
+        let mut polling = Polling::new(INTERVAL, Some(3));
+        polling.on_data_sent(Time::ZERO, 1);
         polling.send(Time::ZERO);
         polling.on_silence();
         assert!(polling.is_due);
         polling.send(Time::from_secs(1));
-        polling.on_data_sent(Time::from_secs(1));
+        polling.on_data_sent(Time::from_secs(1), 1);
         polling.on_standstill(END);
         assert!(!polling.is_due && polling.at == Time::NEVER);
         polling.on_answer(Time::from_secs(2), 1, true);
@@ -224,7 +242,7 @@ mod tests {
 
     #[test]
     fn tells_answers_apart() {
-        let mut polling = Polling::new(INTERVAL, 3);
+        let mut polling = Polling::new(INTERVAL, Some(3));
         for _ in 0..3 {
             polling.send(Time::ZERO);
         }

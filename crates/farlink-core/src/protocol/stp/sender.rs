@@ -109,6 +109,12 @@ impl<D: Payload> Sender<D> {
         self.una < self.nxt
     }
 
+    /// How many packets are not acknowledged.
+    #[inline(always)]
+    pub(super) fn packets_outstanding(&self) -> u64 {
+        self.packets.len() as u64
+    }
+
     /// Whether nothing is left to be sent for the first time.
     #[inline(always)]
     pub(super) fn has_sent_all(&self) -> bool {
