@@ -5,6 +5,7 @@ mod none;
 mod reno;
 mod sack;
 mod scoreboard;
+mod snack;
 mod tahoe;
 
 use schemars::JsonSchema;
@@ -125,4 +126,13 @@ variants! {
     Sack = "sack" => sack::Sack { sack: true },
     /// No fast retransmit; everything again on a timeout (RFC 793).
     None = "none" => none::None { sack: false },
+    /// Retransmission of what the receiver reports missing, at once (SNACK of SCPS-TP, CCSDS 714.0-B-2).
+    Snack = "snack" => snack::Snack { sack: false },
+}
+
+impl Variant {
+    /// Whether it negotiates selective negative acknowledgements.
+    pub const fn uses_snack(self) -> bool {
+        matches!(self, Variant::Snack)
+    }
 }
