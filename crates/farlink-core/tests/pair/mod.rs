@@ -334,7 +334,8 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
 pub(crate) fn scps_configs(is_best_effort: bool) -> impl Strategy<Value = ScpsConfig> {
     let variant = prop_oneof![3 => Just(Variant::Snack), 1 => proptest::sample::select(Variant::ALL)];
     let windows = (proptest::option::of(1_u64..12), 1_u64..25, proptest::option::of(1_u64..10));
-    let control = proptest::sample::select(&[CongestionControl::Reno, CongestionControl::Vegas, CongestionControl::None][..]);
+    let control =
+        proptest::sample::select(&[CongestionControl::Reno, CongestionControl::Vegas, CongestionControl::None][..]);
     let rate = proptest::option::of(2e4..1e6_f64);
     let means = proptest::sample::select(&[LossMeans::Congestion, LossMeans::Corruption, LossMeans::Signalled][..]);
     let acks = (proptest::option::of(1_u64..20), proptest::option::of(0.01..0.5_f64));
