@@ -351,7 +351,7 @@ fn internet_checksum(bytes: &[u8]) -> u16 {
 #[test]
 fn every_single_bit_is_checked() {
     let mut segment = Segment { flags: Flags::SYN.with(Flags::ACK), payload: vec![0; 9], ..Segment::default() };
-    segment.syn = SynOptions { mss: 1460, window_shift: Some(3), sack_permitted: true };
+    segment.syn = SynOptions { mss: 1460, window_shift: Some(3), sack_permitted: true, scps: None };
     segment.sack.push(SackBlock { left: 0, right: u32::MAX });
     let datagram = Datagram { header_bytes: 28, payload: vec![0xff; 9] };
 
