@@ -168,11 +168,12 @@ fn acknowledgements_are_as_rare_as_asked_for() {
     pair.assert_done([20_000, 0]);
     let acks = pair.log.iter().filter(|sent| sent.1 == 1).count();
     assert!((20..=26).contains(&acks), "{acks} acknowledgements of 200 segments");
-    let mut rarely = self::pair::<Virtual>(&ScpsConfig { ack_every_segments: None, ..config }, 0, &[]);
+    let config = ScpsConfig { ack_every_segments: None, ack_interval_s: Some(seconds(0.5)), ..config };
+    let mut rarely = self::pair::<Virtual>(&config, 0, &[]);
     rarely.ends[0].write(Time::ZERO, &mut Virtual(2_000));
-    rarely.run_until(Time::from_secs(6));
+    rarely.run_until(Time::from_secs(1));
     let acks: Vec<Time> = rarely.log.iter().filter(|sent| sent.1 == 1).map(|sent| sent.0).collect();
-    assert_eq!(acks, [ONE_WAY + Time::from_secs(5)], "of all twenty");
+    assert_eq!(acks, [ONE_WAY + Time::from_millis(500)], "of all twenty");
 }
 
 /// Without congestion control, a fixed rate: no slow start, no reaction to losses.
@@ -303,4 +304,44 @@ fn nothing_is_left_when_it_is_over() {
         assert_eq!(end.poll_event(), None);
         assert_eq!(end.read(), None);
     }
+}
+
+/// The window ends within a segment, as it is cut after a timeout: what of it was sent before is sent again all the same.
+#[test]
+fn a_rest_of_the_window_is_sent_again() {
+    const ON_TIME: Fault = Fault::Delay(1);
+    let mut faults = vec![ON_TIME; 40];
+    for at in [3, 13, 14, 18, 23, 27, 29, 30, 33, 39] {
+        faults[at] = Fault::Lose;
+    }
+    for (at, fault) in [
+        (2, Fault::Delay(33)),
+        (4, Fault::Delay(23)),
+        (5, Fault::Twice(1, 1816)),
+        (15, Fault::Twice(17, 1247)),
+        (16, Fault::Twice(36, 36)),
+        (20, Fault::Twice(1, 1365)),
+        (34, Fault::Twice(1, 53)),
+    ] {
+        faults[at] = fault;
+    }
+    let config = ScpsConfig {
+        snack_vector_bytes: Some(count(1)),
+        rate_bps: Some(BitRate::new(2e4).unwrap()),
+        loss_means: LossMeans::Corruption,
+        hold_time_s: Some(seconds(2.863_835_624_564_516)),
+        ack_interval_s: Some(seconds(0.281_145_034_895_015_66)),
+        initial_window_segments: Some(count(6)),
+        segment_bytes: count(63),
+        max_window_segments: Some(count(14)),
+        ..ScpsConfig::default()
+    };
+    let mut pair = pair::<Vec<u8>>(&config, 0, &faults);
+    pair.is_reader_asleep[1] = true;
+    pair.write_all(0, 1000, 500);
+    pair.write_all(1, 0, 1);
+    pair.run_until(Time::from_secs(4));
+    pair.is_reader_asleep[1] = false;
+    pair.run_until(LONG);
+    pair.assert_done([1000, 0]);
 }

@@ -243,11 +243,13 @@ impl Window {
         Some(Span { start: self.nxt, len })
     }
 
-    /// What goes out although the peer's window has no room for a segment: only what fits, and alone.
+    /// What goes out although the peer's window has no room for a segment: only what fits, and alone; to ask for more, or
+    /// since it was sent before and is missing.
     #[cold]
     fn probe(&self) -> Option<Span> {
         let room = self.peer_end.saturating_sub(self.nxt) as u32;
-        (self.is_probing && self.nxt == self.una && room > 0).then_some(Span { start: self.nxt, len: room })
+        let is_due = self.is_probing || self.nxt < self.max;
+        (is_due && self.nxt == self.una && room > 0).then_some(Span { start: self.nxt, len: room })
     }
 
     /// A segment goes out.
