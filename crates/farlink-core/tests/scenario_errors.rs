@@ -119,6 +119,93 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
     ("rates measured and not paced", &[("segment_bytes = 1000", "congestion_control = \"bbr3\"\npacing = false")]),
     ("constants of another congestion control", &[("segment_bytes = 1000", "bbr = { probe_rtt_s = 1 }")]),
     ("a constant out of range", &[("segment_bytes = 1000", "congestion_control = \"bbr\"\nbbr = { probe_rtt_s = 0 }")]),
+    (
+        "SCPS-TP without any bound",
+        &[(
+            "kind = \"tcp\"\nvariant = \"sack\"\nsegment_bytes = 1000",
+            "kind = \"scps-tp\"\ncongestion_control = \"none\"",
+        )],
+    ),
+    (
+        "SCPS-TP with two rates",
+        &[(
+            "kind = \"tcp\"\nvariant = \"sack\"\nsegment_bytes = 1000",
+            "kind = \"scps-tp\"\ncongestion_control = \"bbr\"\nrate_bps = 1e5",
+        )],
+    ),
+    (
+        "SCPS-TP: given up by one side only",
+        &[("kind = \"tcp\"\nvariant = \"sack\"\nsegment_bytes = 1000", "kind = \"scps-tp\"\nmax_transmissions = 3")],
+    ),
+    (
+        "SCPS-TP: no transmission at all",
+        &[(
+            "kind = \"tcp\"\nvariant = \"sack\"\nsegment_bytes = 1000",
+            "kind = \"scps-tp\"\nmax_transmissions = 0\nhold_time_s = 1",
+        )],
+    ),
+    (
+        "SCPS-TP: no copy",
+        &[("kind = \"tcp\"\nvariant = \"sack\"\nsegment_bytes = 1000", "kind = \"scps-tp\"\ncopies = 0")],
+    ),
+    (
+        "SCPS-TP: distance of a single copy",
+        &[("kind = \"tcp\"\nvariant = \"sack\"\nsegment_bytes = 1000", "kind = \"scps-tp\"\ncopy_spacing_s = 0.1")],
+    ),
+    (
+        "SCPS-TP: too many copies",
+        &[("kind = \"tcp\"\nvariant = \"sack\"\nsegment_bytes = 1000", "kind = \"scps-tp\"\ncopies = 101")],
+    ),
+    (
+        "SCPS-TP: compressed header above the plain one",
+        &[(
+            "kind = \"tcp\"\nvariant = \"sack\"\nsegment_bytes = 1000",
+            "kind = \"scps-tp\"\nheader_compression = true\ncompressed_header_bytes = 41",
+        )],
+    ),
+    (
+        "SCPS-TP: compressed acknowledgement above the plain one",
+        &[(
+            "kind = \"tcp\"\nvariant = \"sack\"\nsegment_bytes = 1000",
+            "kind = \"scps-tp\"\nheader_compression = true\nack_bytes = 29",
+        )],
+    ),
+    (
+        "SCPS-TP: size of what is not compressed",
+        &[(
+            "kind = \"tcp\"\nvariant = \"sack\"\nsegment_bytes = 1000",
+            "kind = \"scps-tp\"\ncompressed_ack_bytes = 30",
+        )],
+    ),
+    (
+        "SCPS-TP: bit vector too long",
+        &[("kind = \"tcp\"\nvariant = \"sack\"\nsegment_bytes = 1000", "kind = \"scps-tp\"\nsnack_vector_bytes = 23")],
+    ),
+    (
+        "SCPS-TP: bit vector of what has none",
+        &[(
+            "kind = \"tcp\"\nvariant = \"sack\"\nsegment_bytes = 1000",
+            "kind = \"scps-tp\"\nvariant = \"sack\"\nsnack_vector_bytes = 8",
+        )],
+    ),
+    (
+        "SCPS-TP: nobody signals",
+        &[("kind = \"tcp\"\nvariant = \"sack\"\nsegment_bytes = 1000", "kind = \"scps-tp\"\ncorruption_hold_s = 1")],
+    ),
+    (
+        "SCPS-TP: no acknowledgements",
+        &[(
+            "kind = \"tcp\"\nvariant = \"sack\"\nsegment_bytes = 1000",
+            "kind = \"scps-tp\"\nack_every_segments = 65535",
+        )],
+    ),
+    (
+        "SCPS-TP: window past the sequence numbers",
+        &[(
+            "kind = \"tcp\"\nvariant = \"sack\"\nsegment_bytes = 1000",
+            "kind = \"scps-tp\"\nmax_window_segments = 1e9",
+        )],
+    ),
     ("far too large", &[("rate_bps = 1e6", "rate_bps = 1e300")]),
     ("not TOML", &[("duration_s = 100", "duration_s : 100")]),
 ];

@@ -8,7 +8,9 @@ use farlink_core::endpoint::{Damage, Ecn, Integrity, Packet};
 use farlink_core::payload::Virtual;
 use farlink_core::protocol::arq::{self, Blocks, Frame};
 use farlink_core::protocol::stp::{Kind, Pdu, Range, Report};
-use farlink_core::protocol::tcp::{Flags, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
+use farlink_core::protocol::tcp::{
+    Flags, MOST_SNACK_BYTES, SackBlock, SackBlocks, ScpsCapabilities, Segment, SnackReport, SynOptions, Timestamps,
+};
 use farlink_core::protocol::udp::Datagram;
 use farlink_core::wire::{Codec, Decoded, Envelope, WirePayload};
 use proptest::collection::vec;
@@ -32,17 +34,29 @@ fn segments() -> impl Strategy<Value = Segment<Vec<u8>>> {
     let fields = (any::<u32>(), any::<u32>(), any::<u8>(), any::<u16>());
     let timestamps =
         proptest::option::of((any::<u32>(), any::<u32>()).prop_map(|(value, echo)| Timestamps { value, echo }));
-    let syn = (any::<u16>(), proptest::option::of(0_u8..=14), any::<bool>())
-        .prop_map(|(mss, window_shift, sack_permitted)| SynOptions { mss, window_shift, sack_permitted });
+    let scps = (any::<u8>(), any::<u8>()).prop_map(|(bits, connection_id)| ScpsCapabilities { bits, connection_id });
+    let syn = (any::<u16>(), proptest::option::of(0_u8..=14), any::<bool>(), proptest::option::of(scps))
+        .prop_map(|(mss, window_shift, sack_permitted, scps)| SynOptions { mss, window_shift, sack_permitted, scps });
+    let vector = vec(any::<u8>(), 0..=MOST_SNACK_BYTES);
+    let snack = (any::<u16>(), any::<u16>(), vector).prop_map(|(offset, size, vector)| {
+        let mut report = SnackReport::new(offset, size);
+        report.set_vector(&vector);
+        report
+    });
+    let scps = (proptest::option::of(snack), any::<bool>());
     let blocks = vec((any::<u32>(), any::<u32>()), 0..=4);
-    (fields, timestamps, syn, blocks, vec(any::<u8>(), 0..200)).prop_map(
-        |((seq, ack, flags, window), timestamps, syn, blocks, payload)| {
+    (fields, timestamps, syn, scps, blocks, vec(any::<u8>(), 0..200)).prop_map(
+        |((seq, ack, flags, window), timestamps, syn, (snack, corruption_experienced), blocks, payload)| {
             let flags = Flags(flags);
             let syn = if flags.has(Flags::SYN) { syn } else { SynOptions::default() };
             let mut option_bytes = 4 * u16::from(syn.mss != 0)
                 + 4 * u16::from(syn.sack_permitted)
                 + 4 * u16::from(syn.window_shift.is_some())
-                + 12 * u16::from(timestamps.is_some());
+                + 4 * u16::from(syn.scps.is_some())
+                + 12 * u16::from(timestamps.is_some())
+                + 4 * u16::from(corruption_experienced);
+            let snack = snack.filter(|snack| option_bytes + snack.option_bytes().next_multiple_of(4) <= 40);
+            option_bytes += snack.map_or(0, |snack| snack.option_bytes().next_multiple_of(4));
             let mut sack = SackBlocks::default();
             for (left, right) in blocks {
                 let block_bytes = if sack.is_empty() { 12 } else { 8 };
@@ -51,7 +65,20 @@ fn segments() -> impl Strategy<Value = Segment<Vec<u8>>> {
                     sack.push(SackBlock { left, right });
                 }
             }
-            Segment { seq, ack, flags, header_bytes: 40 + option_bytes, window, timestamps, syn, sack, payload }
+            let header_bytes = 40 + option_bytes;
+            Segment {
+                seq,
+                ack,
+                flags,
+                header_bytes,
+                window,
+                timestamps,
+                syn,
+                sack,
+                snack,
+                corruption_experienced,
+                payload,
+            }
         },
     )
 }
@@ -173,8 +200,10 @@ fn check_headers<P: Codec, Z: Codec>(without_content: &P, zeros: &Z, envelope: &
 }
 
 fn without_content(segment: &Segment<Vec<u8>>) -> Segment<Virtual> {
-    let Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, ref payload } = *segment;
-    Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, payload: Virtual::from_wire(payload) }
+    let Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, snack, corruption_experienced, .. } =
+        *segment;
+    let payload = Virtual::from_wire(&segment.payload);
+    Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, snack, corruption_experienced, payload }
 }
 
 proptest! {
@@ -322,7 +351,7 @@ fn internet_checksum(bytes: &[u8]) -> u16 {
 #[test]
 fn every_single_bit_is_checked() {
     let mut segment = Segment { flags: Flags::SYN.with(Flags::ACK), payload: vec![0; 9], ..Segment::default() };
-    segment.syn = SynOptions { mss: 1460, window_shift: Some(3), sack_permitted: true };
+    segment.syn = SynOptions { mss: 1460, window_shift: Some(3), sack_permitted: true, scps: None };
     segment.sack.push(SackBlock { left: 0, right: u32::MAX });
     let datagram = Datagram { header_bytes: 28, payload: vec![0xff; 9] };
 

@@ -30,7 +30,7 @@ fn conversation<D: WirePayload>(payload: impl Fn(u32) -> D) -> Vec<(Time, Direct
         ..Segment::default()
     };
     let at = |ms: u32| Time::from_millis(ms.into());
-    let offer = SynOptions { mss: 1_460, window_shift: Some(7), sack_permitted: true };
+    let offer = SynOptions { mss: 1_460, window_shift: Some(7), sack_permitted: true, scps: None };
 
     let mut packets = vec![
         (at(0), Outbound, Segment { syn: offer, ..segment(0, u32::MAX, 0, Flags::SYN, 0) }),

@@ -2,6 +2,7 @@
 
 pub mod arq;
 pub mod parts;
+pub mod scps;
 pub mod stp;
 pub mod tcp;
 pub mod udp;
@@ -55,6 +56,7 @@ crate::registry::registry! {
     protocols: TransportConfig as ProtocolConfig {
         Stp = "stp" => stp::StpConfig,
         Tcp = "tcp" => tcp::TcpConfig,
+        ScpsTp = "scps-tp" => scps::ScpsConfig,
         Udp = "udp" => udp::UdpConfig,
         Arq = "arq" => arq::ArqConfig,
     }

@@ -4,7 +4,9 @@ use etherparse::{IpNumber, TcpHeader, TcpOptions, TcpSlice};
 
 use crate::endpoint::Integrity;
 use crate::payload::Payload;
-use crate::protocol::tcp::{Flags, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
+use crate::protocol::tcp::{
+    Flags, SackBlock, SackBlocks, ScpsCapabilities, Segment, SnackReport, SynOptions, Timestamps,
+};
 
 use super::{Codec, Decoded, Envelope, TooLong, WirePayload, append_packet, ipv4};
 
@@ -13,6 +15,9 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+const SCPS_CAPABILITIES: u8 = 20;
+const SNACK: u8 = 21;
+const CORRUPTION_EXPERIENCED: u8 = 23;
 
 const END_OF_OPTIONS: u8 = 0;
 const NO_OPERATION: u8 = 1;
@@ -22,7 +27,7 @@ const CHECKSUM: std::ops::Range<usize> = 16..18;
 const FLAGS: usize = 13;
 
 /// Options are written in a fixed order, each padded in front to a multiple of four bytes: maximum segment size, SACK
-/// permitted, timestamps, window scale, SACK blocks. Options of a SYN are written, and read, only on a SYN. Of the SACK blocks
+/// permitted, SCPS capabilities, timestamps, window scale, corruption experienced, SNACK, SACK blocks. Options of a SYN are written, and read, only on a SYN. Of the SACK blocks
 /// as many are written as fit into the 40 bytes that TCP has for options: four, three beside timestamps.
 ///
 /// Reading sets [`Segment::header_bytes`] to the length of the headers that were there, IPv4's 20 bytes included. It may
@@ -77,6 +82,8 @@ impl<D: WirePayload> Codec for Segment<D> {
             timestamps: options.timestamps,
             syn: options.syn,
             sack: options.sack,
+            snack: options.snack,
+            corruption_experienced: options.corruption_experienced,
             payload: D::from_wire(segment.payload()),
         };
         Some(Decoded { packet, envelope, integrity: Integrity::Intact })
@@ -86,13 +93,16 @@ impl<D: WirePayload> Codec for Segment<D> {
 fn encode_options<D: Payload>(segment: &Segment<D>) -> Vec<u8> {
     let mut options = Vec::with_capacity(MAX_OPTION_BYTES);
     if segment.flags.has(Flags::SYN) {
-        let SynOptions { mss, sack_permitted, .. } = segment.syn;
+        let SynOptions { mss, sack_permitted, scps, .. } = segment.syn;
         if mss != 0 {
             options.extend([MAX_SEGMENT_SIZE, 4]);
             options.extend(mss.to_be_bytes());
         }
         if sack_permitted {
             options.extend([NO_OPERATION, NO_OPERATION, SACK_PERMITTED, 2]);
+        }
+        if let Some(ScpsCapabilities { bits, connection_id }) = scps {
+            options.extend([SCPS_CAPABILITIES, 4, bits, connection_id]);
         }
     }
     if let Some(Timestamps { value, echo }) = segment.timestamps {
@@ -102,6 +112,12 @@ fn encode_options<D: Payload>(segment: &Segment<D>) -> Vec<u8> {
     }
     if let (true, Some(shift)) = (segment.flags.has(Flags::SYN), segment.syn.window_shift) {
         options.extend([NO_OPERATION, WINDOW_SCALE, 3, shift]);
+    }
+    if segment.corruption_experienced {
+        options.extend([NO_OPERATION, NO_OPERATION, CORRUPTION_EXPERIENCED, 2]);
+    }
+    if let Some(snack) = &segment.snack {
+        encode_snack(snack, &mut options);
     }
     //= https://www.rfc-editor.org/rfc/rfc2018#section-3
     //# A SACK option that specifies n blocks will have a length of 8*n+2
@@ -119,11 +135,25 @@ fn encode_options<D: Payload>(segment: &Segment<D>) -> Vec<u8> {
     options
 }
 
+/// As much of the bit vector as there is room for, and nothing if there is none for the hole.
+fn encode_snack(snack: &SnackReport, options: &mut Vec<u8>) {
+    let Some(room) = (MAX_OPTION_BYTES - options.len()).checked_sub(6) else { return };
+    let vector = &snack.vector()[..snack.vector().len().min(room)];
+    let bytes = 6 + vector.len();
+    options.extend(std::iter::repeat_n(NO_OPERATION, bytes.next_multiple_of(4) - bytes));
+    options.extend([SNACK, bytes as u8]);
+    options.extend(snack.offset.to_be_bytes());
+    options.extend(snack.size.to_be_bytes());
+    options.extend(vector);
+}
+
 #[derive(Default)]
 struct Options {
     timestamps: Option<Timestamps>,
     syn: SynOptions,
     sack: SackBlocks,
+    snack: Option<SnackReport>,
+    corruption_experienced: bool,
 }
 
 /// `None` if a length is wrong.
@@ -161,6 +191,17 @@ fn parse_options(mut options: &[u8], is_syn: bool) -> Option<Options> {
                 let [] = value.try_into().ok()?;
                 parsed.syn.sack_permitted = true;
             }
+            SCPS_CAPABILITIES if is_syn => {
+                // A longer one is that of extended capabilities, which only some vendors know.
+                if let [bits, connection_id] = *value {
+                    parsed.syn.scps = Some(ScpsCapabilities { bits, connection_id });
+                }
+            }
+            SNACK => parsed.snack = Some(parse_snack(value)?),
+            CORRUPTION_EXPERIENCED => {
+                let [] = value.try_into().ok()?;
+                parsed.corruption_experienced = true;
+            }
             TIMESTAMPS => {
                 let (clock, echo) = value.split_at_checked(4)?;
                 parsed.timestamps = Some(Timestamps { value: word(clock)?, echo: word(echo)? });
@@ -188,6 +229,14 @@ fn parse_sack(value: &[u8]) -> Option<SackBlocks> {
     Some(blocks)
 }
 
+fn parse_snack(value: &[u8]) -> Option<SnackReport> {
+    let (&[o1, o2, s1, s2], vector) = value.split_first_chunk()?;
+    let (offset, size) = (u16::from_be_bytes([o1, o2]), u16::from_be_bytes([s1, s2]));
+    let mut report = SnackReport::new(offset, size);
+    report.set_vector(vector);
+    Some(report)
+}
+
 fn word(bytes: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.try_into().ok()?))
 }
@@ -204,7 +253,7 @@ mod tests {
             flags: Flags::SYN,
             header_bytes: 40,
             window: 0xffff,
-            syn: SynOptions { mss: 1460, window_shift: Some(7), sack_permitted: true },
+            syn: SynOptions { mss: 1460, window_shift: Some(7), sack_permitted: true, scps: None },
             timestamps: Some(Timestamps { value: 5, echo: 0 }),
             payload: Virtual(0),
             ..Segment::default()
@@ -259,7 +308,7 @@ mod tests {
     #[test]
     fn options_of_a_syn_count_on_a_syn_only() {
         let options = [3, 3, 15, NO_OPERATION, 2, 4, 0x05, 0xb4, 4, 2];
-        let on_syn = SynOptions { mss: 1460, window_shift: Some(14), sack_permitted: true };
+        let on_syn = SynOptions { mss: 1460, window_shift: Some(14), sack_permitted: true, scps: None };
         assert_eq!(parse_options(&options, true).unwrap().syn, on_syn);
         assert_eq!(parse_options(&options, false).unwrap().syn, SynOptions::default());
     }

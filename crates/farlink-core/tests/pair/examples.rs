@@ -41,6 +41,7 @@ fn of_kind(kind: &str) -> Vec<Example> {
     match kind {
         "tcp" => keep(Guarantee::All, tcp()),
         "stp" => keep(Guarantee::All, stp()),
+        "scps-tp" => [keep(Guarantee::All, scps()), keep(Guarantee::InOrder, best_effort())].concat(),
         "udp" => keep(Guarantee::Datagrams, vec![json!({})]),
         "arq" => [keep(Guarantee::All, arq()), keep(Guarantee::InOrder, limited_arq())].concat(),
         _ => panic!("{kind} has no example: add its modes here"),
@@ -98,9 +99,33 @@ fn stp() -> Vec<Value> {
     ]
 }
 
+/// Each extension of SCPS-TP.
+fn scps() -> Vec<Value> {
+    vec![
+        json!({}),
+        json!({ "variant": "sack" }),
+        json!({ "congestion_control": "vegas", "timestamps": true }),
+        json!({ "congestion_control": "none", "rate_bps": 2e5 }),
+        json!({ "loss_means": "corruption", "snack_vector_bytes": 1 }),
+        json!({ "loss_means": "signalled" }),
+        json!({ "header_compression": true, "handshake": false }),
+        json!({ "copies": 3, "copy_spacing_s": 0.005 }),
+        json!({ "ack_every_segments": 8, "ack_interval_s": 0.1 }),
+    ]
+}
+
+/// Best-effort transport of SCPS-TP.
+fn best_effort() -> Vec<Value> {
+    vec![
+        json!({ "hold_time_s": 0.2 }),
+        json!({ "max_transmissions": 2, "hold_time_s": 0.5 }),
+        json!({ "max_transmissions": 1, "hold_time_s": 0.1, "variant": "newreno" }),
+    ]
+}
+
 fn example(kind: &str, mode: Value, guarantee: Guarantee) -> Example {
     let mut keys = json!({ "kind": kind, "segment_bytes": SEGMENT_BYTES });
-    if kind == "tcp" {
+    if kind == "tcp" || kind == "scps-tp" {
         keys["max_window_segments"] = json!(20);
     }
     if kind == "arq" && mode["mode"] != "stop-and-wait" {
@@ -120,6 +145,7 @@ macro_rules! with_config {
     ($transport:expr, |$config:ident| $body:expr) => {
         match $transport {
             farlink_core::protocol::TransportConfig::Tcp($config) => $body,
+            farlink_core::protocol::TransportConfig::ScpsTp($config) => $body,
             farlink_core::protocol::TransportConfig::Udp($config) => $body,
             farlink_core::protocol::TransportConfig::Arq($config) => $body,
             farlink_core::protocol::TransportConfig::Stp($config) => $body,

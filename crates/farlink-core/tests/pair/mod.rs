@@ -7,10 +7,12 @@ pub(crate) mod operations;
 use std::collections::{BTreeMap, VecDeque};
 
 use farlink_core::payload::{Payload, Virtual};
+use farlink_core::protocol::ProtocolConfig;
 use farlink_core::protocol::parts::rto::RtoConfig;
+use farlink_core::protocol::scps::ScpsConfig;
 use farlink_core::protocol::tcp::variant::Variant;
-use farlink_core::protocol::tcp::{CongestionControl, Connection, Segment, TcpConfig};
-use farlink_core::units::{Count, PositiveSeconds, Seconds};
+use farlink_core::protocol::tcp::{CongestionControl, Connection, LossMeans, Segment, TcpConfig};
+use farlink_core::units::{BitRate, Count, PositiveSeconds, Seconds};
 use farlink_core::{Damage, Endpoint, Event, Integrity, Packet, PacketCode, PathId, Rx, Stream, Time};
 use proptest::prelude::*;
 
@@ -278,8 +280,10 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
 }
 
 pub(crate) fn without_content<D: Payload>(segment: &Segment<D>) -> Segment<Virtual> {
-    let Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, ref payload } = *segment;
-    Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, payload: Virtual(payload.len() as u32) }
+    let Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, snack, corruption_experienced, .. } =
+        *segment;
+    let payload = Virtual(segment.payload.len() as u32);
+    Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, snack, corruption_experienced, payload }
 }
 
 pub(crate) fn count(n: u64) -> Count {
@@ -334,6 +338,49 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
                 },
                 ..TcpConfig::default()
             }
+        },
+    )
+}
+
+/// SCPS-TP with every extension, or none; best-effort transport only if asked for.
+pub(crate) fn scps_configs(is_best_effort: bool) -> impl Strategy<Value = ScpsConfig> {
+    let variant = prop_oneof![3 => Just(Variant::Snack), 1 => proptest::sample::select(Variant::ALL)];
+    let windows = (proptest::option::of(1_u64..12), 1_u64..25, proptest::option::of(1_u64..10));
+    let control =
+        proptest::sample::select(&[CongestionControl::Reno, CongestionControl::Vegas, CongestionControl::None][..]);
+    let rate = proptest::option::of(2e4..1e6_f64);
+    let means = proptest::sample::select(&[LossMeans::Congestion, LossMeans::Corruption, LossMeans::Signalled][..]);
+    let acks = (proptest::option::of(1_u64..20), proptest::option::of(0.01..0.5_f64));
+    let copies = (prop_oneof![2 => Just(1_u64), 1 => 2_u64..4], 0.0..0.1_f64);
+    let best_effort = (proptest::option::of(1_u64..5), 0.01..3.0_f64);
+    let rest = (any::<[bool; 3]>(), 1_u64..150, 1_u64..=22, best_effort);
+    (variant, windows, control, rate, means, acks, copies, rest).prop_map(
+        move |(variant, windows, congestion_control, rate, loss_means, acks, (copies, spacing), rest)| {
+            let ([handshake, timestamps, header_compression], segment_bytes, vector, (most, hold)) = rest;
+            let seconds = |s| PositiveSeconds::new(s).unwrap();
+            let config = ScpsConfig {
+                variant,
+                snack_vector_bytes: variant.uses_snack().then(|| count(vector)),
+                congestion_control,
+                rate_bps: rate.map(|rate| BitRate::new(rate).unwrap()),
+                loss_means,
+                max_transmissions: most.filter(|_| is_best_effort).map(count),
+                hold_time_s: is_best_effort.then(|| seconds(hold)),
+                header_compression,
+                copies: count(copies),
+                copy_spacing_s: Seconds::new(if copies > 1 { spacing } else { 0.0 }).unwrap(),
+                ack_every_segments: acks.0.map(count),
+                ack_interval_s: acks.1.map(seconds),
+                segment_bytes: count(segment_bytes),
+                initial_window_segments: windows.0.map(count),
+                max_window_segments: Some(count(windows.1)),
+                receive_window_segments: windows.2.map(count),
+                handshake,
+                timestamps,
+                ..ScpsConfig::default()
+            };
+            config.check().expect("no contradiction");
+            config
         },
     )
 }

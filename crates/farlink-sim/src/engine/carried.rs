@@ -6,7 +6,7 @@
 use farlink_core::endpoint::Integrity;
 use farlink_core::protocol::arq::{Blocks, Frame, PlainFrame};
 use farlink_core::protocol::stp::{Pdu, PlainPdu, Report};
-use farlink_core::protocol::tcp::{Flags, PlainSegment, SackBlocks, Segment, SynOptions, Timestamps};
+use farlink_core::protocol::tcp::{Flags, PlainSegment, SackBlocks, Segment, SnackReport, SynOptions, Timestamps};
 use farlink_core::protocol::udp::Datagram;
 use farlink_core::wire::Codec;
 use farlink_core::{Packet, PlainPacket, Virtual};
@@ -45,6 +45,8 @@ pub(super) struct TcpRare {
     timestamps: Option<Timestamps>,
     syn: SynOptions,
     sack: SackBlocks,
+    snack: Option<SnackReport>,
+    corruption_experienced: bool,
 }
 
 impl Carried for Segment<Virtual> {
@@ -62,6 +64,8 @@ impl Carried for Segment<Virtual> {
         self.timestamps = rare.timestamps;
         self.syn = rare.syn;
         self.sack = rare.sack;
+        self.snack = rare.snack;
+        self.corruption_experienced = rare.corruption_experienced;
     }
 }
 
@@ -78,8 +82,13 @@ impl Load<Segment<Virtual>> for Segment<Virtual> {
 
     #[inline(always)]
     fn rare(&self) -> Option<TcpRare> {
-        let has_rare = self.timestamps.is_some() || !self.sack.is_empty() || self.flags.has(Flags::SYN);
-        if has_rare { Some(TcpRare { timestamps: self.timestamps, syn: self.syn, sack: self.sack }) } else { None }
+        let &Segment { timestamps, syn, sack, snack, corruption_experienced, .. } = self;
+        let has_rare = timestamps.is_some()
+            || !sack.is_empty()
+            || snack.is_some()
+            || corruption_experienced
+            || self.flags.has(Flags::SYN);
+        if has_rare { Some(TcpRare { timestamps, syn, sack, snack, corruption_experienced }) } else { None }
     }
 }
 

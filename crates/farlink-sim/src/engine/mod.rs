@@ -198,7 +198,7 @@ macro_rules! engine_protocols {
 }
 
 engine_protocols! {
-    0 tcp: End<Connection<Virtual>>, Segment<Virtual>, [Tcp],
+    0 tcp: End<Connection<Virtual>>, Segment<Virtual>, [Tcp, ScpsTp],
     1 udp: End<Socket<Virtual>>, Datagram<Virtual>, [Udp],
     2 arq: End<Station<Virtual>>, Frame<Virtual>, [Arq],
     3 stp: End<stp::Connection<Virtual>>, stp::Pdu<Virtual>, [Stp],

@@ -104,7 +104,7 @@ pub(crate) fn channels() -> impl Strategy<Value = Value> {
 /// TCP or STP with any option, or UDP.
 pub(crate) fn transports() -> impl Strategy<Value = Value> {
     let udp = (100_u64..1500).prop_map(|bytes| json!({ "kind": "udp", "segment_bytes": bytes }));
-    prop_oneof![4 => tcp(), 2 => stp(), 1 => udp]
+    prop_oneof![4 => tcp(), 2 => stp(), 2 => scps(), 1 => udp]
 }
 
 pub(crate) fn stp() -> impl Strategy<Value = Value> {
@@ -181,7 +181,7 @@ fn controls() -> impl Strategy<Value = Value> {
 
 /// Every version with any option.
 fn versions() -> impl Strategy<Value = Value> {
-    let variant = select(&["tahoe", "reno", "newreno", "sack", "none", "rack", "rack"][..]);
+    let variant = select(&["tahoe", "reno", "newreno", "sack", "snack", "none", "rack", "rack"][..]);
     let switches = any::<[bool; 7]>();
     let windows = (1_u64..20, proptest::option::of(1_u64..50), 1_u64..200, proptest::option::of(1_u64..100));
     let rto = (select(&[0.0, 0.2, 1.0][..]), select(&[0.0, 0.001, 0.1, 0.5][..]), 1_u64..64);
@@ -239,6 +239,59 @@ fn versions() -> impl Strategy<Value = Value> {
             ];
             for (key, switch) in names.into_iter().zip(switches) {
                 config[key] = switch.into();
+            }
+            config
+        },
+    )
+}
+
+/// SCPS-TP with any extension.
+pub(crate) fn scps() -> impl Strategy<Value = Value> {
+    let versions = (
+        select(&["snack", "snack", "sack", "newreno"][..]),
+        select(&["reno", "vegas", "cubic", "bbr", "none"][..]),
+        select(&["congestion", "corruption", "signalled"][..]),
+    );
+    let sizes = (1_u64..200, proptest::option::of(1_u64..100), 40_u64..1460, proptest::option::of(4.0..6.5_f64));
+    let acks = (proptest::option::of(1_u64..40), proptest::option::of(0.01..0.5_f64));
+    let best_effort = proptest::option::of((proptest::option::of(1_u64..5), 0.05..3.0_f64));
+    let copies = prop_oneof![3 => Just((1_u64, 0.0)), 1 => (2_u64..4, 0.0..0.1_f64)];
+    (versions, sizes, acks, best_effort, copies, any::<[bool; 3]>()).prop_map(
+        |(
+            (variant, control, means),
+            (window, receive, bytes, rate),
+            (every, interval_s),
+            best_effort,
+            copies,
+            switches,
+        )| {
+            let [handshake, timestamps, header_compression] = switches;
+            let mut config = json!({
+                "kind": "scps-tp",
+                "variant": if control == "bbr" { "sack" } else { variant },
+                "congestion_control": control,
+                "loss_means": means,
+                "max_window_segments": window,
+                "segment_bytes": bytes,
+                "copies": copies.0,
+                "copy_spacing_s": copies.1,
+                "handshake": handshake,
+                "timestamps": timestamps,
+                "header_compression": header_compression,
+            });
+            let rate = rate.filter(|_| control != "bbr").map(|exponent| json!(10_f64.powf(exponent)));
+            let given = [
+                ("rate_bps", rate),
+                ("receive_window_segments", receive.map(Value::from)),
+                ("ack_every_segments", every.map(Value::from)),
+                ("ack_interval_s", interval_s.map(Value::from)),
+                ("hold_time_s", best_effort.map(|(_, hold_s)| hold_s.into())),
+                ("max_transmissions", best_effort.and_then(|(most, _)| most).map(Value::from)),
+            ];
+            for (key, value) in given {
+                if let Some(value) = value {
+                    config[key] = value;
+                }
             }
             config
         },

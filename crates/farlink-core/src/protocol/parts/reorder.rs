@@ -52,6 +52,32 @@ impl<D: Payload> Reorder<D> {
         !self.early.is_empty()
     }
 
+    /// Where the first block out of order begins.
+    pub(in crate::protocol) fn early_start(&self) -> Option<u64> {
+        self.early.first().map(|chunk| chunk.0)
+    }
+
+    /// Behind everything that has arrived out of order; 0 if nothing has.
+    pub(in crate::protocol) fn early_end(&self) -> u64 {
+        self.early.last().map_or(0, |(start, data)| start + data.len() as u64)
+    }
+
+    /// What is missing at or above `from` of what comes before the end of everything that has arrived, in order.
+    pub(in crate::protocol) fn holes(&self, from: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut end = self.next;
+        self.early.iter().filter_map(move |(start, data)| {
+            let hole = (end.max(from), *start);
+            end = start + data.len() as u64;
+            (hole.0 < hole.1).then_some(hole)
+        })
+    }
+
+    /// Gives up what is missing below `offset`, where something waits or the stream ends.
+    pub(in crate::protocol) fn skip_to(&mut self, offset: u64) {
+        self.next = offset;
+        self.deliver_early();
+    }
+
     /// The contiguous block that holds `offset`.
     pub(in crate::protocol) fn block_around(&self, offset: u64) -> Option<(u64, u64)> {
         let end_of = |(start, data): &(u64, D)| start + data.len() as u64;

@@ -182,6 +182,11 @@ impl TcpConfig {
         self.max_window_segments.map_or(most.max(1), Count::whole)
     }
 
+    /// As much as the largest window holds.
+    pub(in crate::protocol) fn all_segments(&self) -> Count {
+        Count::new(self.largest_window() as f64).unwrap_or(self.segment_bytes)
+    }
+
     /// Window that the receiver offers, bytes.
     pub(super) fn offered_bytes(&self) -> u64 {
         let segments = self.receive_window_segments.map_or(self.largest_window(), Count::whole);
@@ -189,7 +194,7 @@ impl TcpConfig {
     }
 
     /// Whether what is sent is spread over the round trip.
-    pub(super) fn paces(&self) -> bool {
+    pub(in crate::protocol) fn paces(&self) -> bool {
         self.pacing.unwrap_or(self.congestion_control.measures_rates())
     }
 

@@ -1,6 +1,6 @@
 //! One side of a TCP connection: ties window, timer, reassembly and version together behind [`Endpoint`].
 
-use crate::endpoint::{Counters, Endpoint, Integrity, PathId, Probe, Rx, Stream, Transmit};
+use crate::endpoint::{Counters, Endpoint, Integrity, LinkHint, Packet, PathId, Probe, Rx, Stream, Transmit};
 use crate::event::Event;
 use crate::payload::Payload;
 use crate::protocol::parts::chunks::Chunks;
@@ -12,9 +12,10 @@ use crate::time::Time;
 
 use super::config::TcpConfig;
 use super::congestion::{Congestion, Control};
+use super::extensions::Extensions;
 use super::frto::FRto;
 use super::reassembly::Receiver;
-use super::segment::{Flags, PlainSegment, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
+use super::segment::{Flags, PlainSegment, SackBlock, SackBlocks, Segment, SnackReport, SynOptions, Timestamps};
 use super::variant::{Reaction, Running};
 use super::window::{Acked, Phase, RoundTrips, Span, Window};
 
@@ -68,6 +69,8 @@ pub struct Connection<D> {
     pub(super) timeouts_in_a_row: u32,
     pub(super) peak_in_flight: u64,
     timeouts: u64,
+    /// What SCPS-TP adds.
+    pub(super) extensions: Option<Box<Extensions>>,
 }
 
 /// Header sizes and options agreed on.
@@ -97,8 +100,10 @@ impl<D: Payload> Connection<D> {
             active.window.end = 1;
             active.window.update(1);
         } else {
-            active.set_first_pace();
-            passive.set_first_pace();
+            for end in [&mut active, &mut passive] {
+                end.agree_with_itself();
+                end.set_first_pace();
+            }
         }
         (active, passive)
     }
@@ -111,7 +116,7 @@ impl<D: Payload> Connection<D> {
         // Rounded up, so that the field as sent still covers the whole window.
         let offered = offered.div_ceil(1 << window_shift) << window_shift;
         let first = u64::from(!config.handshake);
-        let ack_every = if config.delayed_ack { 2 } else { 1 };
+        let ack_every: u16 = if config.delayed_ack { 2 } else { 1 };
         let mut rx =
             Receiver::new(ack_every, config.delayed_ack_timeout_s.time(), offered, config.reports_duplicates());
         rx.stream.next = first;
@@ -161,6 +166,7 @@ impl<D: Payload> Connection<D> {
             timeouts_in_a_row: 0,
             peak_in_flight: 0,
             timeouts: 0,
+            extensions: Extensions::of_variant(config),
         }
     }
 
@@ -203,6 +209,9 @@ impl<D: Payload> Connection<D> {
         if self.window.records.is_kept() {
             self.begin_acknowledgement(heard.echo);
         }
+        if self.extensions.is_some() {
+            self.hear_corruption(heard);
+        }
         let has_new_sack = self.sizes.uses_sack && heard.sack.is_some_and(|sack| self.note_sack(ack, sack));
         let is_window_unchanged = peer_end <= self.window.peer_end;
         self.window.peer_end = self.window.peer_end.max(peer_end);
@@ -220,6 +229,9 @@ impl<D: Payload> Connection<D> {
                 self.timed = None;
                 self.timer.restart(now);
             }
+        }
+        if self.extensions.is_some() {
+            self.hear_extensions(now, ack, heard);
         }
         if self.window.records.is_kept() || self.paces {
             self.learn(now, acked);
@@ -268,21 +280,27 @@ impl<D: Payload> Connection<D> {
     fn handle_new_acknowledgement(&mut self, now: Time, ack: u64, echo: Option<u32>) {
         let acked = ack - self.window.una;
         self.window.advance(ack);
-        self.timeouts_in_a_row = 0;
         if let Some(echo) = echo.filter(|_| self.sizes.has_timestamps) {
             let elapsed_ms = timestamp(now).wrapping_sub(echo);
             self.note_round_trip(now, Time::from_millis(u64::from(elapsed_ms)));
         } else {
             self.time_round_trip(now, ack);
         }
-        let data_acked = ack.min(self.written_end).saturating_sub(self.buffer_start);
+        self.settle(now, ack, acked);
+    }
+
+    /// Everything below `offset` is done with, `acked` bytes of it newly acknowledged.
+    #[inline(always)]
+    pub(super) fn settle(&mut self, now: Time, offset: u64, acked: u64) {
+        self.timeouts_in_a_row = 0;
+        let data_acked = offset.min(self.written_end).saturating_sub(self.buffer_start);
         self.buffer.advance(data_acked as usize);
         self.buffer_start += data_acked;
         self.running.on_acknowledged(&mut self.window, &mut self.control, acked);
         if !std::mem::take(&mut self.window.keeps_timer) {
             self.timer.on_acknowledged(now, self.window.una == self.window.max);
         }
-        if ack >= self.writable_at {
+        if offset >= self.writable_at {
             self.events.insert(EventSet::WRITABLE);
         }
         if self.window.una == self.window.end && self.is_closing {
@@ -359,6 +377,7 @@ impl<D: Payload> Connection<D> {
     fn handle_syn(&mut self, now: Time, segment: &Segment<D>) {
         match self.state {
             State::Listen => {
+                self.agree(segment.syn.scps);
                 self.peer_initial_seq = segment.seq;
                 self.rx.stream.next = 1;
                 self.window.peer_end = u64::from(segment.window);
@@ -367,6 +386,7 @@ impl<D: Payload> Connection<D> {
                 self.window.update(self.written_end);
             }
             State::SynSent if segment.flags.has(Flags::ACK) => {
+                self.agree(segment.syn.scps);
                 self.peer_initial_seq = segment.seq;
                 self.rx.stream.next = 1;
                 self.handle_acknowledgement(now, &Heard::of(segment));
@@ -410,8 +430,17 @@ impl<D: Payload> Connection<D> {
             self.rx.on_data(now, start, &segment.payload);
         }
         if segment.flags.has(Flags::FIN) {
-            self.rx.on_fin(start + segment.payload.len() as u64, self.has_peer_fin);
+            self.rx.on_fin(now, start + segment.payload.len() as u64, self.has_peer_fin);
         }
+        self.take_fin();
+        if self.rx.hold.is_some() {
+            self.watch_holes(now);
+        }
+    }
+
+    /// Takes the peer's FIN in if everything before it is.
+    #[inline(always)]
+    pub(super) fn take_fin(&mut self) {
         if self.rx.takes_fin() {
             self.has_peer_fin = true;
             self.events.insert(EventSet::FINISHED);
@@ -436,7 +465,12 @@ impl<D: Payload> Connection<D> {
         if self.frto.holds(&self.window) {
             return None;
         }
-        let span = self.running.next_segment(&mut self.window);
+        let mut span = self.running.next_segment(&mut self.window);
+        while let Some(again) = span.filter(|_| self.extensions.is_some())
+            && self.gives_up(now, again)
+        {
+            span = self.running.next_segment(&mut self.window);
+        }
         if std::mem::take(&mut self.window.restarts_timer) {
             self.timer.restart(now);
         }
@@ -480,16 +514,20 @@ impl<D: Payload> Connection<D> {
             mss: u16::try_from(self.window.mss).unwrap_or(u16::MAX),
             window_shift: Some(self.sizes.window_shift),
             sack_permitted: self.sizes.uses_sack,
+            scps: None,
         };
         if is_first {
             segment.ack = 0;
+        }
+        if self.extensions.is_some() {
+            self.add_options(now, &mut segment);
         }
         segment
     }
 
     /// A segment with what every segment has.
     #[inline(always)]
-    fn segment(&mut self, now: Time, start: u64, flags: Flags, header_bytes: u16, payload: D) -> Segment<D> {
+    pub(super) fn segment(&mut self, now: Time, start: u64, flags: Flags, header_bytes: u16, payload: D) -> Segment<D> {
         let mut segment = Segment {
             seq: self.initial_seq.wrapping_add(start as u32),
             ack: self.peer_initial_seq.wrapping_add(self.rx.stream.next as u32),
@@ -499,6 +537,8 @@ impl<D: Payload> Connection<D> {
             timestamps: None,
             syn: SynOptions::default(),
             sack: SackBlocks::default(),
+            snack: None,
+            corruption_experienced: false,
             payload,
         };
         if self.sizes.has_timestamps {
@@ -508,6 +548,9 @@ impl<D: Payload> Connection<D> {
             self.write_sack_blocks();
             segment.sack = self.outgoing_sack;
             segment.header_bytes += 4 + 8 * segment.sack.as_slice().len() as u16;
+        }
+        if self.extensions.is_some() && !flags.has(Flags::SYN) {
+            self.add_options(now, &mut segment);
         }
         segment
     }
@@ -545,7 +588,11 @@ impl<D: Payload> Connection<D> {
         if self.window.records.is_kept() {
             self.record_sent(now, span);
         }
-        self.pacer.on_sent(now, span.len);
+        let mut paced_bytes = span.len;
+        if self.extensions.is_some() {
+            paced_bytes += self.note_extended(now, span);
+        }
+        self.pacer.on_sent(now, paced_bytes);
         self.running.on_sent(&mut self.window, span);
         self.timer.on_sent(now);
         self.last_sent = now;
@@ -609,13 +656,16 @@ pub(super) struct Heard<'a> {
     /// The timestamp that the peer echoes.
     pub(super) echo: Option<u32>,
     pub(super) sack: Option<&'a SackBlocks>,
+    pub(super) snack: Option<&'a SnackReport>,
+    pub(super) has_corruption: bool,
 }
 
 impl<'a> Heard<'a> {
     #[inline(always)]
     pub(super) fn plain(segment: &PlainSegment) -> Self {
         let &PlainSegment { ack, window, flags, payload_bytes, .. } = segment;
-        Heard { ack, window, flags, has_payload: payload_bytes > 0, echo: None, sack: None }
+        let has_payload = payload_bytes > 0;
+        Heard { ack, window, flags, has_payload, echo: None, sack: None, snack: None, has_corruption: false }
     }
 
     #[inline(always)]
@@ -627,6 +677,8 @@ impl<'a> Heard<'a> {
             has_payload: !segment.payload.is_empty(),
             echo: segment.timestamps.map(|timestamps| timestamps.echo),
             sack: Some(&segment.sack),
+            snack: segment.snack.as_ref(),
+            has_corruption: segment.corruption_experienced,
         }
     }
 }
@@ -663,6 +715,14 @@ impl<D: Payload> Endpoint for Connection<D> {
         self.handle_text(now, segment);
     }
 
+    fn wants_hints(&self) -> bool {
+        self.extensions.as_ref().is_some_and(|extensions| extensions.wants_hints())
+    }
+
+    fn handle_link(&mut self, now: Time, hint: LinkHint) {
+        self.hear_link(now, hint);
+    }
+
     fn handle_timeout(&mut self, now: Time) {
         self.rx.on_timeout(now);
         let alarm = self.window.alarm;
@@ -670,6 +730,9 @@ impl<D: Payload> Endpoint for Connection<D> {
         //# If Now() + PTO > TCP_RTO_expiration(): PTO = TCP_RTO_expiration() - Now()
         if alarm.at <= now || alarm.is_probe && self.timer.deadline <= now {
             self.handle_alarm(now);
+        }
+        if self.rx.hold.is_some() {
+            self.watch_holes(now);
         }
         if self.timer.deadline > now {
             return;
@@ -704,6 +767,12 @@ impl<D: Payload> Endpoint for Connection<D> {
         if self.window.una == self.window.max {
             self.restart_if_idle(now);
         }
+        if self.extensions.is_some()
+            && let Some(copy) = self.poll_copy(now)
+        {
+            self.rx.on_ack_sent();
+            return Some(Transmit::plain(copy));
+        }
         let mut span = None;
         if !self.is_holding_back(now) {
             span = self.window.next_clear();
@@ -712,7 +781,13 @@ impl<D: Payload> Endpoint for Connection<D> {
             }
         }
         let segment = match span {
-            Some(span) => self.send_span(now, span),
+            Some(span) => {
+                let segment = self.send_span(now, span);
+                if self.extensions.is_some() {
+                    self.want_copies(now, span.start, segment.payload_bytes());
+                }
+                segment
+            }
             None if self.rx.ack_now => {
                 let header_bytes = self.sizes.ack_header_bytes;
                 self.segment(now, self.window.max, Flags::ACK, header_bytes, D::default())
@@ -725,7 +800,10 @@ impl<D: Payload> Endpoint for Connection<D> {
 
     #[inline(always)]
     fn poll_event(&mut self) -> Option<Event> {
-        if self.events.is_empty() { None } else { self.events.pop() }
+        if !self.events.is_empty() {
+            return self.events.pop();
+        }
+        if self.rx.hold.is_some() { self.poll_skip() } else { None }
     }
 
     #[inline(always)]
@@ -733,6 +811,9 @@ impl<D: Payload> Endpoint for Connection<D> {
         let mut next = self.timer.deadline.min(self.rx.ack_deadline).min(self.window.alarm.at);
         if self.is_held_back {
             next = next.min(self.pacer.next());
+        }
+        if let Some(extensions) = &self.extensions {
+            next = next.min(extensions.next_timeout(&self.pacer));
         }
         (next != Time::NEVER).then_some(next)
     }

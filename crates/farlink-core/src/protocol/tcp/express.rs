@@ -14,7 +14,8 @@ impl Connection<Virtual> {
     /// Every segment with timestamps has options, and so has every acknowledgement that reports gaps.
     #[inline(always)]
     fn speaks_plainly(&self) -> bool {
-        !(self.sizes.has_timestamps || self.sizes.uses_sack && self.rx.has_report())
+        let has_options = self.sizes.has_timestamps || self.sizes.uses_sack && self.rx.has_report();
+        !has_options && self.extensions.is_none()
     }
 
     /// Neither the segment nor what it meets has to do with the beginning or the end of the connection.
@@ -170,7 +171,7 @@ impl Express for Connection<Virtual> {
 
     #[inline(always)]
     fn handle_plain(&mut self, now: Time, plain: &PlainSegment) -> bool {
-        if !self.is_usual(plain) || self.sizes.has_timestamps {
+        if !self.is_usual(plain) || self.sizes.has_timestamps || self.extensions.is_some() {
             return false;
         }
         self.handle_acknowledgement(now, &Heard::plain(plain));

@@ -4,6 +4,7 @@ mod config;
 pub mod congestion;
 mod connection;
 mod express;
+mod extensions;
 mod flight;
 mod frto;
 mod pace;
@@ -17,5 +18,10 @@ mod window;
 pub use config::TcpConfig;
 pub use congestion::{CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
 pub use connection::Connection;
-pub use segment::{Flags, PlainSegment, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
+pub use extensions::LossMeans;
+pub(in crate::protocol) use extensions::{BestEffort, Compressed, ExtensionsConfig};
+pub use segment::{
+    Flags, MOST_SNACK_BYTES, PlainSegment, SackBlock, SackBlocks, ScpsCapabilities, Segment, SnackReport, SynOptions,
+    Timestamps,
+};
 pub use variant::Variant;

@@ -1,5 +1,7 @@
 //! The receiving half: puts segments in order, says what is missing, and decides when to acknowledge.
 
+use std::collections::VecDeque;
+
 use crate::payload::Payload;
 use crate::time::Time;
 
@@ -22,9 +24,9 @@ pub(super) struct Receiver<D> {
     /// An acknowledgement must go out now.
     pub(super) ack_now: bool,
     /// In-order segments since the last acknowledgement.
-    unacknowledged: u8,
-    pub(super) ack_every: u8,
-    ack_delay: Time,
+    unacknowledged: u16,
+    pub(super) ack_every: u16,
+    pub(super) ack_delay: Time,
     /// Offsets inside the blocks that changed last, latest first.
     recent: [u64; RECENT],
     reports_duplicates: bool,
@@ -34,10 +36,20 @@ pub(super) struct Receiver<D> {
     buffer_bytes: u64,
     /// End of the window that the peer was last told of.
     advertised_end: u64,
+    /// Holes are reported by name (SNACK): one acknowledgement at once for a new one, none for every segment behind it.
+    pub(super) names_holes: bool,
+    /// What has arrived before is expected to (several copies of everything): no acknowledgement at once.
+    pub(super) expects_repeats: bool,
+    /// Offset of the hole found last, until it is reported.
+    pub(super) newest_hole: Option<u64>,
+    /// For how long a hole is waited for; for ever unless given.
+    pub(super) hold: Option<Time>,
+    /// Where holes end and when they were found, ascending; kept only if they are not waited for for ever.
+    holes: VecDeque<(u64, Time)>,
 }
 
 impl<D: Payload> Receiver<D> {
-    pub(super) fn new(ack_every: u8, ack_delay: Time, buffer_bytes: u64, reports_duplicates: bool) -> Self {
+    pub(super) fn new(ack_every: u16, ack_delay: Time, buffer_bytes: u64, reports_duplicates: bool) -> Self {
         Receiver {
             stream: Reorder::default(),
             last_ack_sent: 0,
@@ -52,6 +64,11 @@ impl<D: Payload> Receiver<D> {
             duplicate: None,
             buffer_bytes,
             advertised_end: buffer_bytes,
+            names_holes: false,
+            expects_repeats: false,
+            newest_hole: None,
+            hold: None,
+            holes: VecDeque::new(),
         }
     }
 
@@ -77,14 +94,20 @@ impl<D: Payload> Receiver<D> {
             //# an ACK SHOULD be generated for at least every second full-sized segment, and MUST be generated
             //# within 500 ms of the arrival of the first unacknowledged packet.
             // A driver may hand in any number of segments before it polls.
-            self.unacknowledged = self.unacknowledged.saturating_add(1);
-            if self.unacknowledged >= self.ack_every {
-                self.ack_now = true;
-            } else if self.ack_deadline == Time::NEVER {
-                self.ack_deadline = now + self.ack_delay;
-            }
+            self.count_segment(now);
         } else {
-            self.on_data_out_of_order(start, payload.clone());
+            self.on_data_out_of_order(now, start, payload.clone());
+        }
+    }
+
+    /// A segment that need not be acknowledged before others.
+    #[inline(always)]
+    fn count_segment(&mut self, now: Time) {
+        self.unacknowledged = self.unacknowledged.saturating_add(1);
+        if self.unacknowledged >= self.ack_every {
+            self.ack_now = true;
+        } else if self.ack_deadline == Time::NEVER {
+            self.ack_deadline = now + self.ack_delay;
         }
     }
 
@@ -113,27 +136,69 @@ impl<D: Payload> Receiver<D> {
         if left > 0 && self.ack_deadline == Time::NEVER {
             self.ack_deadline = at + gap.times(u64::from(count - left)) + self.ack_delay;
         }
-        self.unacknowledged = left as u8;
+        self.unacknowledged = left as u16;
         Some((first, acks))
     }
 
     #[cold]
-    fn on_data_out_of_order(&mut self, start: u64, payload: D) {
+    fn on_data_out_of_order(&mut self, now: Time, start: u64, payload: D) {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
         //# Out-of-order data segments SHOULD be acknowledged immediately
         //# [...] the receiver SHOULD send an immediate ACK when it receives a data segment that fills in all or part
         //# of a gap in the sequence space.
-        self.ack_now = true;
         let end = start + payload.len() as u64;
         if self.reports_duplicates {
             self.note_duplicate(start, end);
         }
-        if end <= self.stream.next || end > self.stream.next + self.window() {
-            return; // an old duplicate, or beyond the window
+        let next = self.stream.next;
+        if end <= next || end > next + self.window() {
+            // An old duplicate, or beyond the window.
+            if self.expects_repeats && end <= next {
+                self.ack_deadline = self.ack_deadline.min(now + self.ack_delay);
+            } else {
+                self.ack_now = true;
+            }
+            return;
         }
-        if self.stream.put(start, payload) {
+        let highest = self.stream.early_end().max(next);
+        let is_early = self.stream.put(start, payload);
+        if is_early {
             self.remember(start);
+            self.note_hole(now, highest, start);
         }
+        if self.names_holes && self.stream.next == next && start <= highest {
+            self.count_segment(now);
+        } else {
+            self.ack_now = true;
+        }
+    }
+
+    /// Something arrived at `start` while everything that arrived before ends at `highest`.
+    fn note_hole(&mut self, now: Time, highest: u64, start: u64) {
+        if start > highest {
+            self.newest_hole = Some(highest);
+            if self.hold.is_some() {
+                self.holes.push_back((start, now));
+            }
+        }
+    }
+
+    /// When the first hole has been waited for long enough; never if there is none or no such limit.
+    pub(super) fn hold_deadline(&mut self) -> Time {
+        let Some(hold) = self.hold else { return Time::NEVER };
+        while self.holes.front().is_some_and(|hole| hole.0 <= self.stream.next) {
+            self.holes.pop_front();
+        }
+        self.holes.front().map_or(Time::NEVER, |hole| hole.1 + hold)
+    }
+
+    /// Gives up the first hole; what stands behind it can be read. Returns its length.
+    pub(super) fn skip_hole(&mut self) -> Option<u64> {
+        let end = self.stream.early_start().or(self.early_fin).filter(|&end| end > self.stream.next)?;
+        let len = end - self.stream.next;
+        self.stream.skip_to(end);
+        self.ack_now = true;
+        Some(len)
     }
 
     /// Notes what has arrived before, of a segment that may be new.
@@ -200,11 +265,14 @@ impl<D: Payload> Receiver<D> {
 
     /// A FIN that stands at `offset`, behind the last byte; another one may have been taken in before.
     #[cold]
-    pub(super) fn on_fin(&mut self, offset: u64, is_repeated: bool) {
+    pub(super) fn on_fin(&mut self, now: Time, offset: u64, is_repeated: bool) {
         self.ack_now = true;
         //= https://www.rfc-editor.org/rfc/rfc9293#section-3.10.7.4
         //# segments with higher beginning sequence numbers SHOULD be held for later processing
         if !is_repeated && (self.stream.next..=self.stream.next + self.window()).contains(&offset) {
+            if self.early_fin.is_none() {
+                self.note_hole(now, self.stream.early_end().max(self.stream.next), offset);
+            }
             self.early_fin = Some(offset);
         }
     }

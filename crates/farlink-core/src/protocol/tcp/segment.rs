@@ -71,6 +71,102 @@ impl SackBlocks {
     }
 }
 
+/// Octets of a bit vector that fit into the 40 of all options beside timestamps.
+pub const MOST_SNACK_BYTES: usize = 22;
+
+/// Selective negative acknowledgement (SNACK option of CCSDS 714.0-B-2): a hole, and what is missing behind it, in blocks of
+/// the maximum segment size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SnackReport {
+    /// Where the hole begins, blocks behind the acknowledgement number.
+    pub offset: u16,
+    /// Its length, blocks.
+    pub size: u16,
+    vector: [u8; MOST_SNACK_BYTES],
+    octets: u8,
+}
+
+impl SnackReport {
+    /// A report of one hole.
+    pub fn new(offset: u16, size: u16) -> Self {
+        SnackReport { offset, size, ..SnackReport::default() }
+    }
+
+    /// The bit vector: a bit per block behind the hole, the most significant first; 0 if something of the block is missing,
+    /// and without meaning behind the last 1.
+    #[inline]
+    pub fn vector(&self) -> &[u8] {
+        &self.vector[..usize::from(self.octets)]
+    }
+
+    /// Takes as much of a bit vector as it holds.
+    pub fn set_vector(&mut self, vector: &[u8]) {
+        let count = vector.len().min(MOST_SNACK_BYTES);
+        self.vector = [0; MOST_SNACK_BYTES];
+        self.vector[..count].copy_from_slice(&vector[..count]);
+        self.octets = count as u8;
+    }
+
+    /// Sets the bits from `from` up to `to`; the vector becomes as long as that takes.
+    pub fn set_bits(&mut self, from: usize, to: usize, is_there: bool) {
+        for bit in from..to.min(8 * MOST_SNACK_BYTES) {
+            let mask = 0x80 >> (bit % 8);
+            let octet = &mut self.vector[bit / 8];
+            *octet = if is_there { *octet | mask } else { *octet & !mask };
+            self.octets = self.octets.max((bit / 8 + 1) as u8);
+        }
+    }
+
+    /// Drops what says nothing, and what goes beyond so many octets.
+    pub fn trim(&mut self, most: usize) {
+        self.octets = self.octets.min(u8::try_from(most).unwrap_or(u8::MAX));
+        while self.octets > 0 && self.vector[usize::from(self.octets) - 1] == 0 {
+            self.octets -= 1;
+        }
+        self.vector[usize::from(self.octets)..].fill(0);
+    }
+
+    /// Runs of equal bits up to the last 1: from which block behind the hole to which, and whether they are there.
+    pub fn runs(&self) -> impl Iterator<Item = (u64, u64, bool)> + '_ {
+        let is_there = |bit: usize| self.vector[bit / 8] & (0x80 >> (bit % 8)) != 0;
+        let end = (0..8 * usize::from(self.octets)).rev().find(|&bit| is_there(bit)).map_or(0, |last| last + 1);
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let kind = (from < end).then(|| is_there(from))?;
+            let to = (from..end).find(|&bit| is_there(bit) != kind).unwrap_or(end);
+            let run = (from as u64, to as u64, kind);
+            from = to;
+            Some(run)
+        })
+    }
+
+    /// Octets of the option: kind, length, hole, bit vector.
+    #[inline]
+    pub fn option_bytes(&self) -> u16 {
+        6 + u16::from(self.octets)
+    }
+}
+
+/// What an SCPS-TP endpoint is capable of (SCPS capabilities option of CCSDS 714.0-B-2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScpsCapabilities {
+    /// A set of the bits below.
+    pub bits: u8,
+    /// By which the peer shall name the connection in compressed headers.
+    pub connection_id: u8,
+}
+
+impl ScpsCapabilities {
+    /// Best-effort transport.
+    pub const BEST_EFFORT: u8 = 0x80;
+    /// Selective negative acknowledgements of one hole.
+    pub const SNACK_SHORT: u8 = 0x40;
+    /// Selective negative acknowledgements with a bit vector.
+    pub const SNACK_LONG: u8 = 0x20;
+    /// Header compression.
+    pub const COMPRESSION: u8 = 0x10;
+}
+
 /// Timestamps option (RFC 7323, section 3.2), in ticks of a millisecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timestamps {
@@ -89,6 +185,8 @@ pub struct SynOptions {
     pub window_shift: Option<u8>,
     /// Selective acknowledgement permitted (RFC 2018, section 2).
     pub sack_permitted: bool,
+    /// Capabilities of SCPS-TP; `None` means not sent.
+    pub scps: Option<ScpsCapabilities>,
 }
 
 /// A TCP segment.
@@ -111,6 +209,10 @@ pub struct Segment<D> {
     pub syn: SynOptions,
     /// Selective acknowledgements.
     pub sack: SackBlocks,
+    /// Selective negative acknowledgement.
+    pub snack: Option<SnackReport>,
+    /// The receiver's link has seen damaged packets lately (corruption experienced option of CCSDS 714.0-B-2).
+    pub corruption_experienced: bool,
     /// Application data.
     pub payload: D,
 }

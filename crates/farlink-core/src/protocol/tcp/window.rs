@@ -94,7 +94,7 @@ pub(super) struct Window {
     pub(super) dup_acks: u32,
     pub(super) dup_ack_threshold: u32,
     /// Bytes in flight when the first of them arrived: before limited transmit added to it.
-    flight_before_dup_acks: u64,
+    pub(super) flight_before_dup_acks: u64,
     /// Bytes that limited transmit allows beyond the congestion window.
     pub(super) extra: u64,
     /// Highest offset sent when the last loss was found ("recover" of RFC 6582, RecoveryPoint of RFC 6675).
@@ -102,6 +102,12 @@ pub(super) struct Window {
     pub(super) phase: Phase,
     /// Send the segment at `una` again, whatever the window says.
     pub(super) retransmit_first: bool,
+    /// The receiver misses something that is to be sent again before anything new.
+    pub(super) has_holes_due: bool,
+    /// Losses at present are the work of bit errors, not of congestion: the window stays as it is.
+    pub(super) is_corruption: bool,
+    /// The slow-start threshold that such a loss put aside.
+    pub(super) kept_ssthresh: Option<f64>,
     /// The peer's window has no room for a segment: what little fits, a byte at least, goes out to ask for more.
     pub(super) is_probing: bool,
     /// The acknowledgement at hand does not restart the retransmission timer.
@@ -161,6 +167,9 @@ impl Window {
             recover: 0,
             phase: Phase::Open,
             retransmit_first: false,
+            has_holes_due: false,
+            is_corruption: false,
+            kept_ssthresh: None,
             is_probing: false,
             keeps_timer: false,
             is_cwnd_limited: false,
@@ -191,6 +200,7 @@ impl Window {
         let window_end = by_congestion.min(self.peer_end);
         let is_usual = self.phase == Phase::Open
             && !self.retransmit_first
+            && !self.has_holes_due
             && self.end > window_end + mss
             && self.peer_end >= self.una + mss;
         self.needs_look = !is_usual && self.una < self.end;
@@ -280,11 +290,13 @@ impl Window {
         Some(Span { start: self.nxt, len })
     }
 
-    /// What goes out although the peer's window has no room for a segment: only what fits, and alone.
+    /// What goes out although the peer's window has no room for a segment: only what fits, and alone; to ask for more, or
+    /// since it was sent before and is missing.
     #[cold]
     fn probe(&self) -> Option<Span> {
         let room = self.peer_end.saturating_sub(self.nxt) as u32;
-        (self.is_probing && self.nxt == self.una && room > 0).then_some(Span { start: self.nxt, len: room })
+        let is_due = self.is_probing || self.nxt < self.max;
+        (is_due && self.nxt == self.una && room > 0).then_some(Span { start: self.nxt, len: room })
     }
 
     /// A segment goes out.
@@ -337,7 +349,12 @@ impl Window {
         //# As specified in [RFC3042], the additional data sent in limited transmit MUST NOT be included in this
         //# calculation.
         let flight = self.flight().min(self.flight_before_dup_acks);
-        self.ssthresh = control.on_loss(self, flight);
+        if self.is_corruption {
+            self.kept_ssthresh = Some(self.ssthresh);
+            self.ssthresh = self.cwnd; // what the recovery begins and ends with
+        } else {
+            self.ssthresh = control.on_loss(self, flight);
+        }
         self.records.note_lost_below(self.una + 1);
         self.recover = self.max;
         self.extra = 0;
@@ -356,10 +373,12 @@ impl Window {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
         //# when a TCP sender detects segment loss using the retransmission timer and the given segment has already
         //# been retransmitted [...] the value of ssthresh is held constant.
-        if is_first_of_segment {
-            self.ssthresh = control.on_timeout(self, self.flight());
+        if !self.is_corruption {
+            if is_first_of_segment {
+                self.ssthresh = control.on_timeout(self, self.flight());
+            }
+            self.cwnd = control.loss_window(self);
         }
-        self.cwnd = control.loss_window(self);
         self.phase = Phase::Loss;
         self.recover = self.max;
         self.dup_acks = 0;

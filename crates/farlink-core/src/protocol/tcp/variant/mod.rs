@@ -6,6 +6,7 @@ mod rack;
 mod reno;
 mod sack;
 mod scoreboard;
+mod snack;
 mod tahoe;
 
 use schemars::JsonSchema;
@@ -179,4 +180,13 @@ variants! {
     None = "none" => none::None { sack: false },
     /// Losses found by time, tail loss probes (RFC 8985).
     Rack = "rack" => rack::Rack { sack: true },
+    /// Retransmission of what the receiver reports missing, at once (SNACK of SCPS-TP, CCSDS 714.0-B-2).
+    Snack = "snack" => snack::Snack { sack: false },
+}
+
+impl Variant {
+    /// Whether it negotiates selective negative acknowledgements.
+    pub const fn uses_snack(self) -> bool {
+        matches!(self, Variant::Snack)
+    }
 }

@@ -82,7 +82,7 @@ impl Reaction for Sack {
     fn next_segment(&mut self, window: &mut Window) -> Option<Span> {
         if window.retransmit_first || window.phase != Phase::Recovery {
             if !self.board.is_empty() && window.phase == Phase::Loss && !window.sends_new_only {
-                self.skip_reported(window);
+                self.board.skip_reported(window);
             }
             return window.next_in_window();
         }
@@ -187,15 +187,5 @@ impl Sack {
             return Some(resend(rescue, window.max));
         }
         None
-    }
-
-    /// After a timeout everything is sent again, except what the receiver reports to have.
-    fn skip_reported(&self, window: &mut Window) {
-        let (gap, gap_end) = self.board.gap_from(window.nxt);
-        if gap > window.nxt && (gap_end.is_some() || gap <= window.max) {
-            window.nxt = gap.min(window.max);
-        }
-        // What was reported is no longer in flight.
-        window.extra = self.board.bytes_below(window.nxt);
     }
 }

@@ -1,5 +1,7 @@
 //! What the receiver has reported selectively (the scoreboard of RFC 6675, section 3).
 
+use crate::protocol::tcp::window::Window;
+
 /// Disjoint, ascending ranges of offsets above the cumulative acknowledgement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
@@ -88,6 +90,16 @@ impl Scoreboard {
             Some(range) => (offset, Some(range.0)),
             None => (offset, None),
         }
+    }
+
+    /// After a timeout everything is sent again, except what the receiver reports to have.
+    pub(super) fn skip_reported(&self, window: &mut Window) {
+        let (gap, gap_end) = self.gap_from(window.nxt);
+        if gap > window.nxt && (gap_end.is_some() || gap <= window.max) {
+            window.nxt = gap.min(window.max);
+        }
+        // What was reported is no longer in flight.
+        window.extra = self.bytes_below(window.nxt);
     }
 
     /// Unreported offsets below this one are lost (IsLost of RFC 6675, section 4): above them lie `threshold` ranges, or

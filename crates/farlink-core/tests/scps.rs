@@ -1,0 +1,347 @@
+//! SCPS-TP over a network that loses, repeats, reorders and delays: what each extension promises.
+
+mod pair;
+
+use farlink_core::protocol::Pairs;
+use farlink_core::protocol::scps::ScpsConfig;
+use farlink_core::protocol::tcp::variant::Variant;
+use farlink_core::protocol::tcp::{CongestionControl, Connection, LossMeans, ScpsCapabilities, TcpConfig};
+use farlink_core::units::{BitRate, PositiveSeconds, Seconds};
+use farlink_core::{Endpoint, Event, PathId, Stream, Time, Virtual};
+use pair::{Content, Fault, ONE_WAY, Pair, Sent, count, faults, scps_configs, small, without_content};
+use proptest::prelude::*;
+
+const LONG: Time = Time::from_secs(100_000);
+
+fn pair<D: Content>(config: &ScpsConfig, seed: u64, faults: &[Fault]) -> Pair<D> {
+    Pair::of(Pairs::<D>::pair(config, seed), faults)
+}
+
+fn transfer<D: Content>(config: &ScpsConfig, seed: u64, faults: &[Fault], bytes: [usize; 2], piece: usize) -> Pair<D> {
+    let mut pair = pair(config, seed, faults);
+    pair.write_all(0, bytes[0], piece);
+    pair.write_all(1, bytes[1], piece);
+    pair.run_until(LONG);
+    pair
+}
+
+proptest! {
+    #[test]
+    fn the_stream_arrives_as_it_was_written(
+        config in scps_configs(false), seed: u64, faults in faults(), bytes in [0_usize..6_000, 0_usize..3_000],
+        piece in 1_usize..4_000,
+    ) {
+        transfer::<Vec<u8>>(&config, seed, &faults, bytes, piece).assert_done(bytes);
+    }
+
+    /// Best-effort transport: nothing twice, nothing out of order, and every byte that does not come is said to be missing.
+    #[test]
+    fn what_does_not_arrive_is_reported(
+        config in scps_configs(true), seed: u64, faults in faults(), bytes in [0_usize..6_000, 0_usize..3_000],
+        piece in 1_usize..4_000,
+    ) {
+        transfer::<Vec<u8>>(&config, seed, &faults, bytes, piece).assert_done(bytes);
+    }
+
+    #[test]
+    fn lengths_and_bytes_behave_alike(
+        config in scps_configs(true), seed: u64, faults in faults(), bytes in [0_usize..6_000, 0_usize..3_000],
+    ) {
+        let real = transfer::<Vec<u8>>(&config, seed, &faults, bytes, usize::MAX);
+        let lengths = transfer::<Virtual>(&config, seed, &faults, bytes, usize::MAX);
+        let real_log: Vec<Sent> = log(&real);
+        prop_assert_eq!(real_log, lengths.log);
+        prop_assert_eq!(real.events, lengths.events);
+    }
+
+    #[test]
+    fn early_and_repeated_timeouts_do_nothing(
+        config in scps_configs(true), seed: u64, faults in faults(), bytes in [0_usize..6_000, 0_usize..3_000],
+    ) {
+        let calm = transfer::<Virtual>(&config, seed, &faults, bytes, 2_000);
+        let mut impatient = pair::<Virtual>(&config, seed, &faults);
+        impatient.is_impatient = true;
+        impatient.write_all(0, bytes[0], 2_000);
+        impatient.write_all(1, bytes[1], 2_000);
+        impatient.run_until(LONG);
+        prop_assert_eq!(calm.log, impatient.log);
+    }
+
+    /// A reader that sleeps holds a skip back, and misses nothing of what stands before it.
+    #[test]
+    fn a_sleeping_reader_gets_what_comes_before_a_skip_first(
+        config in scps_configs(true), seed: u64, faults in faults(), bytes in 1_000_usize..8_000, asleep_s in 1_u64..300,
+    ) {
+        let mut pair = pair::<Vec<u8>>(&config, seed, &faults);
+        pair.is_reader_asleep[1] = true;
+        pair.write_all(0, bytes, 500);
+        pair.write_all(1, 0, 1);
+        pair.run_until(Time::from_secs(asleep_s));
+        pair.is_reader_asleep[1] = false;
+        pair.run_until(LONG);
+        pair.assert_done([bytes, 0]);
+    }
+}
+
+fn one_way() -> ScpsConfig {
+    ScpsConfig {
+        segment_bytes: count(100),
+        initial_window_segments: Some(count(20)),
+        max_window_segments: Some(count(200)),
+        ack_every_segments: Some(count(1)),
+        handshake: false,
+        ..ScpsConfig::default()
+    }
+}
+
+fn seconds(s: f64) -> PositiveSeconds {
+    PositiveSeconds::new(s).unwrap()
+}
+
+/// Everything arrives but these, counted from the first packet sent.
+fn losing(packets: &[usize]) -> Vec<Fault> {
+    let last = packets.iter().max().map_or(0, |last| last + 1);
+    (0..last).map(|at| if packets.contains(&at) { Fault::Lose } else { Fault::Delay(20) }).collect()
+}
+
+/// What was sent, without its content.
+fn log<D: Content>(pair: &Pair<D>) -> Vec<Sent> {
+    pair.log.iter().map(|(at, side, segment)| (*at, *side, without_content(segment))).collect()
+}
+
+/// When data were sent, and with which sequence number, by the opener.
+fn data<D: Content>(pair: &Pair<D>) -> Vec<(Time, u32)> {
+    log(pair).iter().filter(|sent| sent.1 == 0 && sent.2.payload.0 > 0).map(|sent| (sent.0, sent.2.seq)).collect()
+}
+
+/// The first report of a hole repairs it: a round trip after the segment behind it was sent, whatever comes then.
+#[test]
+fn a_hole_is_repaired_a_round_trip_later_and_once() {
+    let pair = transfer::<Virtual>(&one_way(), 0, &losing(&[3, 7, 8]), [5_000, 0], usize::MAX);
+    pair.assert_done([5_000, 0]);
+    let sent = data(&pair);
+    for seq in [301, 701, 801] {
+        let times: Vec<Time> = sent.iter().filter(|sent| sent.1 == seq).map(|sent| sent.0).collect();
+        assert_eq!(times, [Time::ZERO, ONE_WAY + ONE_WAY], "{seq}");
+    }
+    assert_eq!(sent.len(), 50 + 3, "nothing else was sent twice");
+    assert_eq!(pair.ends[0].counters().timeouts, 0);
+}
+
+/// With two duplicate acknowledgements to come, SACK waits for a timeout; SNACK does not.
+#[test]
+fn a_hole_near_the_end_needs_no_timeout() {
+    let timeouts = |variant| {
+        let pair = transfer::<Virtual>(&ScpsConfig { variant, ..one_way() }, 0, &losing(&[18]), [2_000, 0], usize::MAX);
+        pair.assert_done([2_000, 0]);
+        pair.ends[0].counters().timeouts
+    };
+    assert_eq!((timeouts(Variant::Snack), timeouts(Variant::Sack)), (0, 1));
+}
+
+/// A retransmission that is lost is repeated after another round trip, not before.
+#[test]
+fn a_lost_retransmission_is_sent_again_a_round_trip_later() {
+    // The round trip is known when the hole is reported; the retransmission is among the packets after the first twenty.
+    let free = transfer::<Virtual>(&one_way(), 0, &losing(&[3]), [5_000, 0], usize::MAX);
+    let again = free.log.iter().enumerate().filter(|(_, sent)| sent.1 == 0 && sent.2.seq == 301).map(|(at, _)| at);
+    let pair = transfer::<Virtual>(&one_way(), 0, &losing(&again.collect::<Vec<_>>()), [5_000, 0], usize::MAX);
+    pair.assert_done([5_000, 0]);
+    let times: Vec<u64> =
+        data(&pair).iter().filter(|sent| sent.1 == 301).map(|sent| sent.0.as_ps() / 1_000_000_000).collect();
+    assert_eq!(times.len(), 3);
+    assert!(times[2] - times[1] >= 40, "{times:?}");
+    assert_eq!(pair.ends[0].counters().timeouts, 0);
+}
+
+/// One acknowledgement for every so many segments, however many holes wait; and one at once for each new hole.
+#[test]
+fn acknowledgements_are_as_rare_as_asked_for() {
+    let config = ScpsConfig {
+        ack_every_segments: Some(count(10)),
+        ack_interval_s: Some(seconds(5.0)),
+        // A window of less than ten segments would wait for the interval.
+        loss_means: LossMeans::Corruption,
+        ..one_way()
+    };
+    let pair = transfer::<Virtual>(&config, 0, &losing(&[3]), [20_000, 0], usize::MAX);
+    pair.assert_done([20_000, 0]);
+    let acks = pair.log.iter().filter(|sent| sent.1 == 1).count();
+    assert!((20..=26).contains(&acks), "{acks} acknowledgements of 200 segments");
+    let config = ScpsConfig { ack_every_segments: None, ack_interval_s: Some(seconds(0.5)), ..config };
+    let mut rarely = self::pair::<Virtual>(&config, 0, &[]);
+    rarely.ends[0].write(Time::ZERO, &mut Virtual(2_000));
+    rarely.run_until(Time::from_secs(1));
+    let acks: Vec<Time> = rarely.log.iter().filter(|sent| sent.1 == 1).map(|sent| sent.0).collect();
+    assert_eq!(acks, [ONE_WAY + Time::from_millis(500)], "of all twenty");
+}
+
+/// Without congestion control, a fixed rate: no slow start, no reaction to losses.
+#[test]
+fn a_fixed_rate_is_kept_whatever_is_lost() {
+    let config = ScpsConfig {
+        congestion_control: CongestionControl::None,
+        rate_bps: Some(BitRate::new(112_000.0).unwrap()), // 140 bytes take 10 ms
+        initial_window_segments: None,
+        ..one_way()
+    };
+    let pair = transfer::<Virtual>(&config, 0, &losing(&[3, 9, 30, 31, 32]), [10_000, 0], usize::MAX);
+    pair.assert_done([10_000, 0]);
+    let sent = data(&pair);
+    assert!(sent.windows(2).all(|pair| pair[1].0.since(pair[0].0) == Time::from_millis(10)), "{sent:?}");
+    let lost = [3, 9, 30, 31, 32].iter().filter(|&&at| pair.log[at].2.payload.0 > 0).count();
+    assert!(lost >= 2);
+    assert_eq!(sent.len(), 100 + lost, "each loss is one more packet at that rate");
+}
+
+/// The window shrinks for a loss that means congestion, and only for that.
+#[test]
+fn a_loss_by_corruption_leaves_the_window_alone() {
+    for variant in [Variant::Snack, Variant::Sack, Variant::NewReno, Variant::Reno] {
+        let cwnd = |loss_means| {
+            let config = ScpsConfig { variant, loss_means, ..one_way() };
+            let pair = transfer::<Virtual>(&config, 0, &losing(&[3]), [10_000, 0], usize::MAX);
+            pair.assert_done([10_000, 0]);
+            pair.ends[0].probe().cwnd_bytes.unwrap()
+        };
+        let (congestion, corruption) = (cwnd(LossMeans::Congestion), cwnd(LossMeans::Corruption));
+        assert!(corruption >= 2.0 * congestion && corruption > 4_000.0, "{variant:?}: {corruption} and {congestion}");
+    }
+}
+
+/// After so many transmissions a segment is given up: the receiver, too, stops waiting, and says how much is missing.
+#[test]
+fn a_segment_is_sent_so_often_and_then_skipped() {
+    let config = ScpsConfig { max_transmissions: Some(count(2)), hold_time_s: Some(seconds(0.5)), ..one_way() };
+    let free = transfer::<Virtual>(&config, 0, &losing(&[3]), [5_000, 0], usize::MAX);
+    let again = free.log.iter().enumerate().filter(|(_, sent)| sent.1 == 0 && sent.2.seq == 301).map(|(at, _)| at);
+    let pair = transfer::<Vec<u8>>(&config, 0, &losing(&again.collect::<Vec<_>>()), [5_000, 0], usize::MAX);
+    pair.assert_done([5_000, 0]);
+    assert_eq!((pair.received[1], pair.skipped[1]), (5_000, 100));
+    assert!(pair.events[1].contains(&Event::Skipped(100)));
+    assert_eq!(data(&pair).iter().filter(|sent| sent.1 == 301).count(), 2);
+    assert_eq!(pair.ends[0].counters().timeouts, 0);
+}
+
+/// The end of the stream may be missing, too: the FIN is sent as often as it takes.
+#[test]
+fn a_missing_end_is_skipped() {
+    let config = ScpsConfig { max_transmissions: Some(count(1)), hold_time_s: Some(seconds(0.5)), ..one_way() };
+    let pair = transfer::<Vec<u8>>(&config, 0, &losing(&[18, 19]), [2_000, 0], usize::MAX);
+    pair.assert_done([2_000, 0]);
+    assert_eq!(pair.skipped[1], 200);
+}
+
+/// Everything is sent so often, at its distance, and acknowledged as if it had been sent once.
+#[test]
+fn copies_are_sent_unasked_and_dropped_unnoticed() {
+    let config = ScpsConfig {
+        copies: count(3),
+        copy_spacing_s: Seconds::new(0.015).unwrap(),
+        initial_window_segments: Some(count(5)),
+        handshake: true, // so that the round trip is known
+        ..one_way()
+    };
+    let free = transfer::<Virtual>(&config, 0, &[], [500, 0], usize::MAX);
+    let first =
+        |seq| free.log.iter().position(|sent| sent.1 == 0 && sent.2.seq == seq && sent.2.payload.0 > 0).unwrap();
+    let pair = transfer::<Vec<u8>>(&config, 0, &losing(&[first(101), first(301)]), [500, 0], usize::MAX);
+    pair.assert_done([500, 0]);
+    let times = |seq| -> Vec<u64> {
+        data(&pair).iter().filter(|sent| sent.1 == seq).map(|sent| sent.0.as_ps() / 1_000_000_000).collect()
+    };
+    assert_eq!(times(101), [40, 55, 70], "the second arrives");
+    assert_eq!(times(1), [40, 55, 70]);
+    assert_eq!(pair.ends[0].counters().fast_retransmits, 0, "a copy is no duplicate acknowledgement");
+}
+
+/// SCPS-TP speaks to a TCP that knows nothing of it.
+#[test]
+fn a_plain_tcp_understands_it() {
+    let config = ScpsConfig { handshake: true, header_compression: true, ..one_way() };
+    let (scps, _) = Pairs::<Vec<u8>>::pair(&config, 1 << 32);
+    let (_, tcp) = Connection::<Vec<u8>>::pair(&TcpConfig { handshake: true, ..small(Variant::NewReno) }, 1 << 32);
+    let mut pair = Pair::of((scps, tcp), &losing(&[8, 12]));
+    pair.write_all(0, 5_000, 5_000);
+    pair.write_all(1, 1_000, 1_000);
+    pair.run_until(LONG);
+    pair.assert_done([5_000, 1_000]);
+    let capabilities = pair.log[0].2.syn.scps.expect("it offers them");
+    assert_eq!(capabilities.bits & ScpsCapabilities::COMPRESSION, ScpsCapabilities::COMPRESSION);
+    assert!(pair.log.iter().all(|sent| sent.2.snack.is_none()));
+    let headers = pair.log.iter().filter(|sent| !sent.2.flags.has(farlink_core::protocol::tcp::Flags::SYN));
+    assert!(headers.clone().all(|sent| sent.2.header_bytes >= 40), "nothing is compressed");
+    assert!(headers.count() > 0);
+}
+
+/// Headers shrink to what changes, in every segment but the SYNs.
+#[test]
+fn compressed_headers_are_smaller_and_losses_do_not_matter() {
+    let config = ScpsConfig { handshake: true, header_compression: true, ..one_way() };
+    let pair = transfer::<Vec<u8>>(&config, 7, &losing(&[5, 9]), [5_000, 0], usize::MAX);
+    pair.assert_done([5_000, 0]);
+    let of = |side: usize, has_data: bool| {
+        let sent =
+            log(&pair).into_iter().skip(3).filter(move |sent| sent.1 == side && (sent.2.payload.0 > 0) == has_data);
+        sent.map(|sent| sent.2.header_bytes).collect::<std::collections::BTreeSet<_>>()
+    };
+    // With the acknowledgement of the peer's FIN from when that has come.
+    assert_eq!(of(0, true), [28, 34].into());
+    // With the sequence number, which the FIN has moved; with a second octet of flags and the length and six octets or more
+    // of a report in some.
+    let acks = of(1, false);
+    assert!(acks.contains(&34) && acks.iter().all(|&bytes| bytes <= 36 || (42..=46).contains(&bytes)), "{acks:?}");
+    assert_eq!(pair.log[0].2.header_bytes, 44, "the SYN with its option");
+}
+
+/// A driver that polls after the end finds nothing.
+#[test]
+fn nothing_is_left_when_it_is_over() {
+    let config = ScpsConfig { copies: count(2), hold_time_s: Some(seconds(1.0)), ..one_way() };
+    let mut pair = transfer::<Virtual>(&config, 0, &[], [1_000, 0], usize::MAX);
+    for end in &mut pair.ends {
+        assert_eq!(end.poll_transmit(LONG, PathId::ONLY), None);
+        assert_eq!(end.poll_event(), None);
+        assert_eq!(end.read(), None);
+    }
+}
+
+/// The window ends within a segment, as it is cut after a timeout: what of it was sent before is sent again all the same.
+#[test]
+fn a_rest_of_the_window_is_sent_again() {
+    const ON_TIME: Fault = Fault::Delay(1);
+    let mut faults = vec![ON_TIME; 40];
+    for at in [3, 13, 14, 18, 23, 27, 29, 30, 33, 39] {
+        faults[at] = Fault::Lose;
+    }
+    for (at, fault) in [
+        (2, Fault::Delay(33)),
+        (4, Fault::Delay(23)),
+        (5, Fault::Twice(1, 1816)),
+        (15, Fault::Twice(17, 1247)),
+        (16, Fault::Twice(36, 36)),
+        (20, Fault::Twice(1, 1365)),
+        (34, Fault::Twice(1, 53)),
+    ] {
+        faults[at] = fault;
+    }
+    let config = ScpsConfig {
+        snack_vector_bytes: Some(count(1)),
+        rate_bps: Some(BitRate::new(2e4).unwrap()),
+        loss_means: LossMeans::Corruption,
+        hold_time_s: Some(seconds(2.863_835_624_564_516)),
+        ack_interval_s: Some(seconds(0.281_145_034_895_015_66)),
+        initial_window_segments: Some(count(6)),
+        segment_bytes: count(63),
+        max_window_segments: Some(count(14)),
+        ..ScpsConfig::default()
+    };
+    let mut pair = pair::<Vec<u8>>(&config, 0, &faults);
+    pair.is_reader_asleep[1] = true;
+    pair.write_all(0, 1000, 500);
+    pair.write_all(1, 0, 1);
+    pair.run_until(Time::from_secs(4));
+    pair.is_reader_asleep[1] = false;
+    pair.run_until(LONG);
+    pair.assert_done([1000, 0]);
+}
