@@ -194,9 +194,6 @@ macro_rules! congestion_controls {
             fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
                 match self { $(Congestion::$name(state) => state.on_sample(window, sample),)+ }
             }
-            fn on_spurious_loss(&mut self, window: &Window) {
-                match self { $(Congestion::$name(state) => state.on_spurious_loss(window),)+ }
-            }
             fn seed(&mut self, random: Rng) {
                 match self { $(Congestion::$name(state) => state.seed(random),)+ }
             }
