@@ -163,6 +163,10 @@ pub(crate) fn tcp() -> impl Strategy<Value = Value> {
     (versions(), controls(), any::<bool>()).prop_map(|(mut config, control, pacing)| {
         config.as_object_mut().unwrap().extend(control.as_object().unwrap().clone());
         // What measures rates needs selective acknowledgements, and paces.
+        // Who does not react to marks may not ask for them.
+        if control["congestion_control"] == "none" {
+            config["ecn"] = false.into();
+        }
         if matches!(control["congestion_control"].as_str(), Some("bbr" | "bbr3")) {
             if config["variant"] != "rack" {
                 config["variant"] = "sack".into();
