@@ -100,8 +100,12 @@ ROW_KEYS = (
     ("run", "number of the run at its grid point, from 0"),
     ("seed", "seed of the scenario"),
     ("*grid paths*", "a column per path of the grid, with its value"),
-    ("status", "`ok`, or `stalled`: traffic that has an end did not reach it, or endless traffic delivered nothing at all"),
-    ("reason", "why it stalled; empty otherwise"),
+    (
+        "status",
+        "`ok`, or `stalled`: traffic that has an end did not reach it, endless traffic delivered nothing at all, or a "
+        "connection was given up",
+    ),
+    ("reason", "since when it stalled, and why; empty otherwise"),
 )  # fmt: skip
 
 

@@ -42,6 +42,35 @@ BAD = {
         ["flow"],
     ),
     "flow of an unknown transport": (edited('["reno", "sack"]', '["reno", "sak"]'), ["sak", "sack"]),
+    "congestion control for a variant": (edited('variant = "sack"', 'variant = "cubic"'), ["variant", "congestion_control"]),
+    "variant for a congestion control": (
+        edited('variant = "sack"', 'congestion_control = "newreno"'),
+        ["congestion_control", 'variant = "newreno"'],
+    ),
+    "marks without a reaction": (
+        edited('variant = "sack"', 'variant = "sack"\necn = true\ncongestion_control = "none"'),
+        ["transport.sack.ecn", "congestion_control"],
+    ),
+    "threshold of marking that a full queue never reaches": (
+        edited("queue_packets = 50", "queue_packets = 50\necn_threshold_packets = 50"),
+        ["link.ecn_threshold_packets", "less than 50"],
+    ),
+    "two thresholds of marking": (
+        edited("queue_packets = 50", "ecn_threshold_bytes = 5\necn_threshold_packets = 5"),
+        ["link", "ecn_threshold_bytes", "keep one"],
+    ),
+    "window that does not fit its field": (
+        edited('variant = "sack"', 'variant = "sack"\nwindow_scaling = false\nreceive_window_segments = 45'),
+        ["transport.sack.receive_window_segments", "65700", "at most 44"],
+    ),
+    "no retransmission at all": (
+        edited('variant = "sack"', 'variant = "sack"\nmax_retransmissions = 0'),
+        ["transport.sack.max_retransmissions", "0"],
+    ),
+    "patience beside a duration": (
+        edited("duration_s = 20", "duration_s = 20\ngive_up_after_s = 10"),
+        ["give_up_after_s", "duration_s"],
+    ),
     "duration of 0": (edited("duration_s = 20", "duration_s = 0"), ["duration_s", "0"]),
     "infinite rate": (edited("rate_bps = 1e6", "rate_bps = inf"), ["link.rate_bps", "inf"]),
     "date": (edited("duration_s = 20", "duration_s = 2024-01-01"), ["duration_s"]),

@@ -56,6 +56,27 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
         "both queue limits on the way back",
         &[("loss = 1e-3", "loss = 0\n[link.return]\nqueue_bytes = 1\nqueue_packets = 1")],
     ),
+    ("a congestion control for a variant", &[("variant = \"sack\"", "variant = \"CUBIC\"")]),
+    ("a variant for a congestion control", &[("variant = \"sack\"", "congestion_control = \"newreno\"")]),
+    (
+        "both thresholds of marking",
+        &[("queue_bytes = 100_000", "ecn_threshold_bytes = 1000\necn_threshold_packets = 10")],
+    ),
+    (
+        "a queue that is full before it marks",
+        &[("queue_bytes = 100_000", "queue_packets = 9\necn_threshold_packets = 9")],
+    ),
+    (
+        "a queue that is full before it marks on the way back",
+        &[("loss = 1e-3", "loss = 0\n[link.return]\nqueue_bytes = 5e3\necn_threshold_bytes = 6e3")],
+    ),
+    ("marks without a reaction", &[("segment_bytes = 1000", "congestion_control = \"none\"\necn = true")]),
+    (
+        "a window that does not fit its field",
+        &[("segment_bytes = 1000", "window_scaling = false\nmax_window_segments = 66\nsegment_bytes = 1000")],
+    ),
+    ("no retransmission at all", &[("segment_bytes = 1000", "max_retransmissions = 0")]),
+    ("patience beside a duration", &[("duration_s = 100", "duration_s = 100\ngive_up_after_s = 50")]),
     ("engine not built", &[("duration_s = 100", "duration_s = 100\nengines = [\"packet\", \"model\"]")]),
     ("unknown engine", &[("duration_s = 100", "duration_s = 100\nengines = [\"pocket\"]")]),
     ("unknown series", &[("duration_s = 100", "duration_s = 100\nmeasure.series = [\"cwmd\"]")]),

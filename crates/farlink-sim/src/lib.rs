@@ -7,6 +7,7 @@
 pub mod codes;
 pub mod engine;
 mod error_events;
+mod notes;
 mod observe;
 pub mod pcap;
 mod resolve;

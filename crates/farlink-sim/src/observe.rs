@@ -1,9 +1,9 @@
 //! Looking into one run: time series of the sender's state, and a capture of its packets.
 
-use farlink_core::Time;
 use farlink_core::endpoint::Probe;
 use farlink_core::scenario::{Expanded, ScenarioError};
 use farlink_core::wire::Codec;
+use farlink_core::{Ecn, Time};
 
 use crate::engine::{FlowResult, RunResult, Setup, Tracer, simulate};
 use crate::error_events::Sources;
@@ -102,7 +102,7 @@ impl Observer {
 }
 
 impl Tracer for Observer {
-    fn packet<P: Codec + 'static>(&mut self, now: Time, direction: usize, flow: u32, packet: &P) {
+    fn packet<P: Codec + 'static>(&mut self, now: Time, direction: usize, flow: u32, packet: &P, ecn: Ecn) {
         if direction == 1
             && let Some(position) = packet.stream_position()
         {
@@ -124,7 +124,7 @@ impl Tracer for Observer {
         }
         let Some(pcap) = &mut self.pcap else { return };
         let direction = if direction == 1 { Direction::Outbound } else { Direction::Inbound };
-        pcap.packet(now, direction, packet, flow);
+        pcap.packet(now, direction, packet, ecn, flow);
     }
 
     fn probe(&mut self, now: Time, flow: u32, probe: impl FnOnce() -> Probe) {

@@ -8,8 +8,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use farlink_core::Time;
 use farlink_core::wire::{Codec, Envelope};
+use farlink_core::{Ecn, Time};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
@@ -75,9 +75,9 @@ impl PcapWriter {
         PcapWriter { writer, headers: Vec::new() }
     }
 
-    /// Adds the headers of a packet of a flow.
-    pub fn packet<P: Codec>(&mut self, now: Time, direction: Direction, packet: &P, flow: u32) {
-        let forward = Envelope::simulated(flow);
+    /// Adds the headers of a packet of a flow, with its congestion codepoint.
+    pub fn packet<P: Codec>(&mut self, now: Time, direction: Direction, packet: &P, ecn: Ecn, flow: u32) {
+        let forward = Envelope { ecn, ..Envelope::simulated(flow) };
         let envelope = match direction {
             Direction::Outbound => forward,
             Direction::Inbound => forward.reversed(),

@@ -25,6 +25,7 @@ pub fn resolve(scenario: &Scenario, traces: &dyn TraceSource) -> Result<Setup, S
         scenario.flow.iter().map(|(name, flow)| resolve_flow(name, flow, scenario)).collect::<Result<_, _>>()?;
     Ok(Setup {
         duration: scenario.duration_s.map_or(Time::NEVER, |duration| duration.time()),
+        give_up_after: scenario.give_up_after(),
         warmup: scenario.measure.warmup_s.time(),
         forward,
         back,
@@ -50,6 +51,7 @@ fn resolve_direction(
             .prepare(traces)
             .map_err(|error| ScenarioError::from_trace(&within("delay_s.file"), &error))?,
         limit: direction.queue,
+        mark_from: direction.ecn_threshold,
         overtakes: direction.ordering == Ordering::Overtake,
         channel: direction
             .prepare_channel(traces)

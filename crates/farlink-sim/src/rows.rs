@@ -1,6 +1,7 @@
 //! From what flows achieved to rows of quantities.
 
 use farlink_core::Time;
+use farlink_core::event::Abort;
 use farlink_core::scenario::quantity::QUANTITIES;
 
 use crate::engine::{DelaySum, FlowResult, FlowSetup, Histogram, RunResult, Setup};
@@ -32,17 +33,17 @@ pub(crate) fn rows(setup: &Setup, run: &RunResult) -> Vec<Row> {
         if spec.count > 1 && has_flow_rows && !spec.is_transfers() {
             for flow in &of_spec {
                 let name = format!("{}.{}", spec.name, flow.number + 1);
-                rows.push(row(name, &spec.transport_name, &[flow], &path, Some(spec), run.end));
+                rows.push(row(name, &spec.transport_name, &[flow], &path, Some(spec), run));
             }
         } else {
-            rows.push(row(spec.name.clone(), &spec.transport_name, &of_spec, &path, Some(spec), run.end));
+            rows.push(row(spec.name.clone(), &spec.transport_name, &of_spec, &path, Some(spec), run));
         }
     }
     let everything: Vec<&FlowResult> = run.flows.iter().collect();
     let mut transports: Vec<&str> = setup.flows.iter().map(|spec| spec.transport_name.as_str()).collect();
     transports.dedup();
     let transport = if let [only] = transports[..] { only } else { "mixed" };
-    let mut all = row(ALL.into(), transport, &everything, &path, None, run.end);
+    let mut all = row(ALL.into(), transport, &everything, &path, None, run);
     if let Some(stalled) = rows.iter().find(|row| !row.stalled.is_empty()) {
         all.stalled = format!("{}: {}", stalled.flow, stalled.stalled);
     }
@@ -80,7 +81,7 @@ fn row(
     flows: &[&FlowResult],
     path: &PathFigures,
     spec: Option<&FlowSetup>,
-    end: Time,
+    run: &RunResult,
 ) -> Row {
     let sum = |count: fn(&FlowResult) -> u64| flows.iter().map(|flow| count(flow)).sum::<u64>() as f64;
     let most = |size: fn(&FlowResult) -> u64| flows.iter().map(|flow| size(flow)).max().unwrap_or(0) as f64;
@@ -112,6 +113,7 @@ fn row(
         "sent_bytes" => sent,
         "overhead_bytes" => sum(|flow| flow.overhead_bytes) + retransmitted,
         "retransmitted_bytes" => retransmitted,
+        "skipped_bytes" => sum(|flow| flow.skipped_bytes),
         "back_channel_fraction" => ratio(sum(|flow| flow.return_bytes) * 8.0, duration_s) / path.return_bps,
         "arrival_delay_mean_s" => arrival_delay.mean().unwrap_or(f64::NAN),
         "delay_mean_s" => delay.mean().unwrap_or(f64::NAN),
@@ -119,6 +121,7 @@ fn row(
         "delay_p99_s" => quantile(0.99),
         "loss_fraction" => ratio(sum(|flow| flow.lost_packets), sum(|flow| flow.sent_packets)),
         "mended_fraction" => ratio(sum(|flow| flow.mended_packets), sum(|flow| flow.sent_packets)),
+        "marked_fraction" => ratio(sum(|flow| flow.marked_packets), sum(|flow| flow.sent_packets)),
         "timeouts" => sum(|flow| flow.timeouts),
         "duration_s" => duration_s,
         "peak_reorder_bytes" => most(|flow| flow.peak_reorder_bytes),
@@ -129,28 +132,54 @@ fn row(
         _ => f64::NAN,
     };
     Row {
-        stalled: spec.map_or_else(String::new, |spec| why_stalled(spec, flows, end)),
+        stalled: spec.map_or_else(String::new, |spec| why_stalled(spec, flows, run)),
         flow,
         transport: transport.to_owned(),
         values: QUANTITIES.iter().map(|quantity| value(quantity.name)).collect(),
     }
 }
 
-/// Why flows did not get to their end; empty if they did.
-fn why_stalled(spec: &FlowSetup, flows: &[&FlowResult], end: Time) -> String {
-    let unfinished: Vec<_> = flows.iter().filter(|flow| flow.is_finite && flow.finished.is_none()).collect();
-    let end_s = end.as_secs_f64();
+/// Why flows did not get to their end, and since when nothing came of them; empty if they did.
+fn why_stalled(spec: &FlowSetup, flows: &[&FlowResult], run: &RunResult) -> String {
+    let end = seconds(run.end);
+    let ended = if run.was_given_up { "was given up" } else { "ended" };
     if !spec.is_finite() {
+        if let Some((at, why)) = flows.iter().filter_map(|flow| flow.aborted).min_by_key(|&(at, _)| at) {
+            return format!("given up at {} s: {}", seconds(at), words(why));
+        }
         // Endless traffic is cut off by the end of the run; only total silence is worth a word.
-        let is_silent =
-            flows.iter().any(|flow| flow.sent_packets > 0) && flows.iter().all(|flow| flow.delivered_bytes == 0);
-        return if is_silent { format!("nothing was delivered in {end_s} s") } else { String::new() };
+        let has_sent = flows.iter().any(|flow| flow.sent_packets > 0);
+        let is_silent = has_sent && flows.iter().all(|flow| flow.delivered_bytes == 0);
+        let since = flows.iter().map(|flow| flow.last_progress).min().unwrap_or_default();
+        return if is_silent {
+            format!("stalled since {} s: nothing was delivered when the run {ended} at {end} s", seconds(since))
+        } else {
+            String::new()
+        };
     }
-    if unfinished.is_empty() {
-        return String::new();
-    }
+    let unfinished: Vec<_> = flows.iter().filter(|flow| flow.is_finite && flow.finished.is_none()).collect();
+    let Some(since) = unfinished.iter().map(|flow| flow.last_progress).min() else { return String::new() };
     let left: u64 = unfinished.iter().map(|flow| flow.undelivered_bytes).sum();
-    format!("{left} bytes of {} transfers were not delivered when the run ended at {end_s} s", unfinished.len())
+    let what = format!("{left} bytes of {} transfers were not delivered", unfinished.len());
+    match unfinished.iter().map(|flow| flow.aborted).min_by_key(|aborted| aborted.map_or(Time::NEVER, |(at, _)| at)) {
+        Some(Some((at, why))) => {
+            format!("stalled since {} s, given up at {} s: {}; {what}", seconds(since), seconds(at), words(why))
+        }
+        _ => format!("stalled since {} s: {what} when the run {ended} at {end} s", seconds(since)),
+    }
+}
+
+fn words(why: Abort) -> &'static str {
+    match why {
+        Abort::Reset => "the peer reset the connection",
+        Abort::TooManyRetries => "too many retransmissions went unanswered",
+        _ => "the connection was aborted",
+    }
+}
+
+/// Seconds to the millisecond.
+fn seconds(time: Time) -> f64 {
+    (time.as_secs_f64() * 1e3).round() / 1e3
 }
 
 fn merged(flows: &[&FlowResult], of: fn(&FlowResult) -> &DelaySum) -> DelaySum {

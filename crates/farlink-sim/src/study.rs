@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use crate::engine::{NoTrace, Setup, simulate};
 use crate::error_events::{Asked, Sources, WORK_PER_POINT};
+use crate::notes::notes;
 use crate::resolve::resolve;
 use crate::rows::{ALL, Row, rows};
 use crate::stats::interval;
@@ -81,7 +82,7 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
         rows: rows_table(&study, &results),
         summary: summary_table(&results),
         interrupted: watch.is_stopped(),
-        notes: sources.notes(),
+        notes: sources.notes().into_iter().chain(notes(&study)).collect(),
     })
 }
 

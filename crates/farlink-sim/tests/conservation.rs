@@ -55,7 +55,7 @@ fn check_flow(setup: &Setup, flow: &FlowResult, has_warmup: bool) -> Result<(), 
         prop_assert!(flow.delivered_bytes <= asked);
         prop_assert_eq!(flow.finished.is_some(), flow.undelivered_bytes == 0);
         if !has_warmup {
-            prop_assert_eq!(flow.delivered_bytes + flow.undelivered_bytes, asked);
+            prop_assert_eq!(flow.delivered_bytes + flow.skipped_bytes + flow.undelivered_bytes, asked);
         }
     }
     if let Some(finished) = flow.finished {
@@ -74,13 +74,16 @@ fn check_flow(setup: &Setup, flow: &FlowResult, has_warmup: bool) -> Result<(), 
     prop_assert!(flow.delivered_packets + flow.lost_packets.min(1) <= flow.sent_packets);
     prop_assert!(flow.delivered_bytes + flow.retransmitted_bytes <= sent_payload);
     prop_assert!(flow.lost_packets <= flow.sent_packets);
+    // A marked packet is not dropped by the queue that marks it; it may be lost later.
+    prop_assert!(flow.marked_packets <= flow.sent_packets);
     match &setup.flows[flow.spec].transport {
         TransportConfig::Udp(_) => {
-            prop_assert_eq!(flow.retransmitted_bytes, 0);
+            prop_assert_eq!((flow.retransmitted_bytes, flow.marked_packets), (0, 0));
             // Each datagram arrived, was lost, or is under way.
             prop_assert!(flow.delivered_packets + flow.lost_packets <= flow.sent_packets);
         }
-        TransportConfig::Arq(_) => {} // `tests/arq.rs` knows its bounds
+        TransportConfig::Arq(_) => {}    // `tests/arq.rs` knows its bounds
+        TransportConfig::ScpsTp(_) => {} // as TCP's, but for what it gives up and repeats
         TransportConfig::Stp(config) => {
             let bytes = |segments: farlink_core::units::Count| segments.whole() * config.segment_bytes.whole();
             let sent = config.max_window_segments.map_or(u64::MAX, bytes);
@@ -89,6 +92,8 @@ fn check_flow(setup: &Setup, flow: &FlowResult, has_warmup: bool) -> Result<(), 
             prop_assert!(flow.peak_reorder_bytes <= held);
         }
         TransportConfig::Tcp(config) => {
+            prop_assert!(config.ecn || flow.marked_packets == 0);
+            prop_assert!(flow.aborted.is_none() || config.max_retransmissions.is_some());
             let window = config.receive_window_segments.or(config.max_window_segments);
             let offered = window.map_or(u64::MAX >> 34, |segments| segments.whole() * config.segment_bytes.whole());
             // The window field has 16 bits: the offer is rounded up to its unit. SYN and FIN take a number each.

@@ -5,7 +5,7 @@ mod common;
 use common::random::scenarios;
 use common::{bits, integer, losses, once, real, run, scenario, set, setup, text};
 use farlink_core::endpoint::Probe;
-use farlink_core::{Packet, Time};
+use farlink_core::{Ecn, Packet, Time};
 use farlink_sim::engine::{Tracer, simulate};
 use farlink_sim::{Table, trace_run};
 use proptest::prelude::*;
@@ -104,7 +104,7 @@ fn another_value_in_the_grid_changes_no_other_point() {
 struct Log(Vec<(Time, usize, u32, u32)>);
 
 impl Tracer for Log {
-    fn packet<P: Packet + 'static>(&mut self, now: Time, direction: usize, flow: u32, packet: &P) {
+    fn packet<P: Packet + 'static>(&mut self, now: Time, direction: usize, flow: u32, packet: &P, _ecn: Ecn) {
         self.0.push((now, direction, flow, packet.wire_bytes()));
     }
     fn probe(&mut self, _now: Time, _flow: u32, _probe: impl FnOnce() -> Probe) {}

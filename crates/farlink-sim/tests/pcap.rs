@@ -7,7 +7,7 @@ use farlink_core::payload::{Payload, Virtual};
 use farlink_core::protocol::tcp::{Flags, SackBlock, Segment, SynOptions, Timestamps};
 use farlink_core::protocol::udp::Datagram;
 use farlink_core::wire::{Codec, Envelope, WirePayload};
-use farlink_core::{Packet, Time};
+use farlink_core::{Ecn, Packet, Time};
 use farlink_sim::pcap::{Direction, PcapWriter};
 use pcap_file::pcapng::{Block, PcapNgReader};
 
@@ -62,11 +62,11 @@ fn conversation<D: WirePayload>(payload: impl Fn(u32) -> D) -> Vec<(Time, Direct
 fn headers_only() -> Vec<u8> {
     let mut capture = PcapWriter::new("a conversation", "0.1.0");
     for (now, direction, segment) in conversation(Virtual) {
-        capture.packet(now, direction, &segment, 0);
+        capture.packet(now, direction, &segment, Ecn::NotCapable, 0);
     }
     for n in 0..3 {
         let datagram = Datagram { header_bytes: 28, payload: Virtual(1_472) };
-        capture.packet(Time::from_secs(3 + n), Outbound, &datagram, 1);
+        capture.packet(Time::from_secs(3 + n), Outbound, &datagram, Ecn::NotCapable, 1);
     }
     capture.finish()
 }

@@ -5,7 +5,7 @@ mod common;
 use common::random::{scenarios, tcp};
 use common::{once, setup};
 use farlink_core::endpoint::Probe;
-use farlink_core::{Packet, Time};
+use farlink_core::{Ecn, Packet, Time};
 use farlink_sim::engine::{RunResult, Setup, Tracer, simulate};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 struct EveryPacket;
 
 impl Tracer for EveryPacket {
-    fn packet<P: Packet + 'static>(&mut self, _now: Time, _direction: usize, _flow: u32, _packet: &P) {}
+    fn packet<P: Packet + 'static>(&mut self, _now: Time, _direction: usize, _flow: u32, _packet: &P, _ecn: Ecn) {}
     fn probe(&mut self, _now: Time, _flow: u32, _probe: impl FnOnce() -> Probe) {}
 }
 
@@ -50,7 +50,8 @@ fn calm() -> impl Strategy<Value = Value> {
         3 => Just(json!({ "kind": "bulk" })),
         1 => (4.0..6.5_f64).prop_map(|exponent| json!({ "kind": "file", "bytes": 10_f64.powf(exponent).round() })),
     ];
-    (link, tcp(), traffic, 1_u64..3, any::<[bool; 3]>(), select(&[0.0, 0.0, 1.5][..])).prop_map(
+    let marks = proptest::option::of(1_u64..60);
+    (link, tcp(), traffic, 1_u64..3, any::<[bool; 3]>(), select(&[0.0, 0.0, 1.5][..]), marks).prop_map(
         |(
             (rate, delay_s, queue, errors, back),
             mut transport,
@@ -58,6 +59,7 @@ fn calm() -> impl Strategy<Value = Value> {
             count,
             [delayed_ack, handshake, is_back_lossy],
             warmup_s,
+            marks,
         )| {
             transport["delayed_ack"] = delayed_ack.into();
             transport["handshake"] = handshake.into();
@@ -69,6 +71,9 @@ fn calm() -> impl Strategy<Value = Value> {
                 json!({ "rate_bps": 10_f64.powf(rate), "delay_s": delay_s, "channel": errors.clone(), "return": {} });
             if let Some(packets) = queue {
                 link["queue_packets"] = packets.into();
+            }
+            if let Some(threshold) = marks.filter(|&threshold| queue.is_none_or(|queue| threshold < queue)) {
+                link["ecn_threshold_packets"] = threshold.into();
             }
             if let Some(rate) = back {
                 link["return"]["rate_bps"] = 10_f64.powf(rate).into();

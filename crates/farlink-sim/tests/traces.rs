@@ -13,7 +13,7 @@ use common::{losses, real, scenario, series, set, setup, text};
 use farlink_core::endpoint::Probe;
 use farlink_core::protocol::tcp::Segment;
 use farlink_core::wire::Codec;
-use farlink_core::{Time, Virtual};
+use farlink_core::{Ecn, Time, Virtual};
 use farlink_sim::engine::{Tracer, simulate};
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ struct Log {
 }
 
 impl Tracer for Log {
-    fn packet<P: Codec + 'static>(&mut self, now: Time, direction: usize, _flow: u32, packet: &P) {
+    fn packet<P: Codec + 'static>(&mut self, now: Time, direction: usize, _flow: u32, packet: &P, _ecn: Ecn) {
         let packet: &dyn Any = packet;
         let segment = packet.downcast_ref::<Segment<Virtual>>().expect("there is only TCP");
         let first = *self.first.get_or_insert(segment.seq);

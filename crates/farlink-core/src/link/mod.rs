@@ -55,11 +55,17 @@ pub struct Link {
     /// The promise itself.
     promised: Quiet,
     limit: QueueLimit,
+    /// A packet that finds so much waiting is to be marked; never if unlimited.
+    mark_from: QueueLimit,
+    /// Whether it is known what waits: the queue has a limit, or marks.
+    keeps_account: bool,
+    /// The packet that came last found enough waiting to be marked.
+    is_marking: bool,
     /// Start of transmission and size of what waits.
     waiting: VecDeque<(Time, u32)>,
     waiting_bytes: u64,
     peak_waiting_bytes: u64,
-    /// Longest time from arrival at the queue to the start of transmission; kept for an unlimited queue.
+    /// Longest time from arrival at the queue to the start of transmission; kept for a queue without account.
     longest_wait: Time,
     channel: Box<dyn Channel>,
     rng: Rng,
@@ -85,6 +91,9 @@ impl Link {
             quiet: channel.quiet(),
             promised: channel.quiet(),
             limit,
+            mark_from: QueueLimit::Unlimited,
+            keeps_account: limit != QueueLimit::Unlimited,
+            is_marking: false,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             peak_waiting_bytes: 0,
@@ -95,16 +104,23 @@ impl Link {
         }
     }
 
+    /// Marks packets that find at least so much waiting; see [`Link::is_marking`].
+    #[must_use]
+    pub fn marking(mut self, mark_from: QueueLimit) -> Self {
+        self.mark_from = mark_from;
+        self.keeps_account |= mark_from != QueueLimit::Unlimited;
+        self
+    }
+
     /// A packet arrives at the queue. Calls are in order of time.
     #[inline(always)]
     pub fn send(&mut self, now: Time, bytes: u32) -> Verdict {
         let ready = now.max(self.free_at);
-        let is_limited = self.limit != QueueLimit::Unlimited;
-        if is_limited && !self.has_room(now, ready, bytes) {
+        if self.keeps_account && !self.has_room(now, ready, bytes) {
             return Verdict::Dropped;
         }
         let (start, end) = self.transmitter.depart(ready, bytes);
-        if !is_limited {
+        if !self.keeps_account {
             self.longest_wait = self.longest_wait.max(start.since(now));
         } else if start > now {
             self.waiting.push_back((start, bytes));
@@ -133,7 +149,8 @@ impl Link {
         };
         let time = byte_time.of(bytes);
         let is_free = self.free_at <= first && time <= gap;
-        let is_busy = gap <= time && self.limit == QueueLimit::Unlimited;
+        // Packets that find the transmitter free find nothing waiting: they are neither dropped nor marked.
+        let is_busy = gap <= time && !self.keeps_account;
         let bits = u64::from(bytes) * 8;
         let mut count = u64::from(count).min(self.quiet.frames);
         if count * bits > self.quiet.bits {
@@ -182,6 +199,11 @@ impl Link {
             self.waiting_bytes -= u64::from(size);
             self.waiting.pop_front();
         }
+        self.is_marking = match self.mark_from {
+            QueueLimit::Unlimited => false,
+            QueueLimit::Bytes(least) => self.waiting_bytes >= least,
+            QueueLimit::Packets(least) => self.waiting.len() as u64 >= least,
+        };
         if ready <= now && self.waiting.is_empty() {
             return true; // straight to the transmitter
         }
@@ -192,6 +214,17 @@ impl Link {
         }
     }
 
+    /// Whether the packet that the last [`send`](Link::send) took found enough waiting to be marked, if it may be.
+    ///
+    /// The length of the queue at that instant decides, not an average of it.
+    #[inline]
+    pub fn is_marking(&self) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc3168#section-5
+        //# routers can set the CE codepoint in the IP header instead of dropping the packet, when such a field is
+        //# provided in the IP header and understood by the transport protocol.
+        self.is_marking
+    }
+
     /// Wrong bits of the packet that the last [`send`](Link::send) called damaged.
     pub fn wrong_bits(&self) -> &[u32] {
         &self.wrong_bits
@@ -199,15 +232,13 @@ impl Link {
 
     /// Largest amount that waited, bytes.
     ///
-    /// An unlimited queue keeps no account of its packets: of a constant rate, it is what is sent in the longest wait
+    /// An unlimited queue that does not mark keeps no account of its packets: of a constant rate, it is what is sent in the longest wait
     /// (what was left of the packet on the transmitter counts, the one that waited longest does not); of another, `None`.
     pub fn peak_waiting_bytes(&self) -> Option<f64> {
-        match (&self.transmitter, self.limit) {
-            (Transmitter::Constant(rate, _), QueueLimit::Unlimited) => {
-                Some((self.longest_wait.as_secs_f64() * rate.rate_bps() / 8.0).round())
-            }
-            (_, QueueLimit::Unlimited) => None,
-            _ => Some(self.peak_waiting_bytes as f64),
+        match &self.transmitter {
+            _ if self.keeps_account => Some(self.peak_waiting_bytes as f64),
+            Transmitter::Constant(rate, _) => Some((self.longest_wait.as_secs_f64() * rate.rate_bps() / 8.0).round()),
+            _ => None,
         }
     }
 }
@@ -241,6 +272,35 @@ mod tests {
         assert_eq!(fates(), Verdict::Dropped);
         assert!(matches!(link.send(Time::from_millis(1), 1000), Verdict::Arrives(_)), "the first has left");
         assert_eq!(link.peak_waiting_bytes(), Some(1000.0));
+    }
+
+    /// What waits counts, not what is being sent.
+    #[test]
+    fn marks_what_finds_the_threshold_reached() {
+        for (limit, threshold) in [
+            (QueueLimit::Unlimited, QueueLimit::Packets(2)),
+            (QueueLimit::Packets(3), QueueLimit::Packets(2)),
+            (QueueLimit::Bytes(3000), QueueLimit::Bytes(1001)),
+        ] {
+            let mut link = link(limit).marking(threshold);
+            let mut marks = |at| {
+                let is_taken = link.send(Time::from_millis(at), 1000) != Verdict::Dropped;
+                (is_taken, link.is_marking())
+            };
+            assert_eq!([0, 0, 0, 0].map(&mut marks), [false, false, false, true].map(|is_marked| (true, is_marked)));
+            assert_eq!(marks(1), (true, true), "the first has left");
+            assert_eq!(marks(4), (true, false), "one waits");
+            assert_eq!(marks(20), (true, false), "none waits");
+        }
+    }
+
+    #[test]
+    fn a_queue_that_marks_takes_trains_that_wait_for_nothing() {
+        let mut link = link(QueueLimit::Unlimited).marking(QueueLimit::Packets(1));
+        let millis = Time::from_millis;
+        assert_eq!(link.send_train(millis(0), millis(1), 5, 1000), (5, millis(251), millis(1)));
+        assert_eq!(link.send_train(millis(5), Time::ZERO, 5, 1000).0, 0, "one by one: some are marked");
+        assert_eq!(link.peak_waiting_bytes(), Some(0.0));
     }
 
     #[test]

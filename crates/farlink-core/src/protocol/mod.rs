@@ -11,6 +11,7 @@ use crate::correction::Correction;
 use crate::endpoint::Stream;
 use crate::payload::Payload;
 use crate::scenario::ScenarioError;
+use crate::time::Time;
 use crate::units::{Count, PositiveSeconds};
 
 /// What a scenario says about a transport.
@@ -33,6 +34,12 @@ pub trait ProtocolConfig {
 
     /// The code around each of its packets.
     fn correction(&self) -> Option<Correction> {
+        None
+    }
+
+    /// The longest that its retransmission timer ever waits, and the key that says so, relative to the transport's table;
+    /// `None` if it has no such timer.
+    fn longest_timeout(&self) -> Option<(String, Time)> {
         None
     }
 

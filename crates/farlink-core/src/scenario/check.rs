@@ -128,6 +128,10 @@ fn time(scenario: &Scenario) -> Result<(), ScenarioError> {
             None => Ok(()),
         };
     };
+    if scenario.give_up_after_s.is_some() {
+        let what = format!("duration_s = {} ends the run, whatever is delivered", duration.get());
+        return Err(ScenarioError::new("give_up_after_s", what, "keep one of them"));
+    }
     for (name, transport) in &scenario.transport {
         transport.as_dyn().check_duration(duration).map_err(|error| error.within(&format!("transport.{name}")))?;
     }

@@ -27,6 +27,13 @@ pub struct Hop {
     /// Room in the queue in packets, instead of `queue_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_packets: Option<Count>,
+    /// Mark packets with congestion (RFC 3168) that find this many bytes waiting or more, if they are ECN-capable; none are
+    /// marked unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn_threshold_bytes: Option<Count>,
+    /// The threshold of marking in packets, instead of `ecn_threshold_bytes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ecn_threshold_packets: Option<Count>,
     /// Whether frames may pass each other when the delay falls.
     #[serde(default)]
     pub ordering: Ordering,
@@ -57,6 +64,12 @@ pub struct Return {
     /// Room in the queue in packets, instead of `queue_bytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_packets: Option<Count>,
+    /// Threshold of marking, in bytes; that of the way forward unless it or a queue is given here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn_threshold_bytes: Option<Count>,
+    /// Threshold of marking in packets, instead of `ecn_threshold_bytes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn_threshold_packets: Option<Count>,
     /// What happens to frames on the way back.
     pub channel: ChannelKind,
     /// Modulation and coding on the way back; none unless given.
@@ -84,6 +97,8 @@ pub struct Direction<'a> {
     pub delay: &'a DelaySetting,
     /// Its queue.
     pub queue: QueueLimit,
+    /// What a packet must find waiting to be marked; unlimited if none ever is.
+    pub ecn_threshold: QueueLimit,
     /// Its order.
     pub ordering: Ordering,
     /// Its channel.
@@ -123,6 +138,7 @@ impl Hop {
             rate: &self.rate_bps,
             delay: &self.delay_s,
             queue: queue_limit(self.queue_bytes, self.queue_packets),
+            ecn_threshold: queue_limit(self.ecn_threshold_bytes, self.ecn_threshold_packets),
             ordering: self.ordering,
             channel: &self.channel,
             coding: self.coding.as_ref(),
@@ -132,10 +148,13 @@ impl Hop {
     /// The way back.
     pub fn back(&self) -> Direction<'_> {
         let own_queue = queue_limit(self.back.queue_bytes, self.back.queue_packets);
+        let own_threshold = queue_limit(self.back.ecn_threshold_bytes, self.back.ecn_threshold_packets);
+        let has_own = own_queue != QueueLimit::Unlimited || own_threshold != QueueLimit::Unlimited;
         Direction {
             rate: self.back.rate_bps.as_ref().unwrap_or(&self.rate_bps),
             delay: self.back.delay_s.as_ref().unwrap_or(&self.delay_s),
             queue: if own_queue == QueueLimit::Unlimited { self.forward().queue } else { own_queue },
+            ecn_threshold: if has_own { own_threshold } else { self.forward().ecn_threshold },
             ordering: self.ordering,
             channel: &self.back.channel,
             coding: self.back.coding.as_ref(),
@@ -154,9 +173,35 @@ impl Hop {
         };
         one_limit("", self.queue_bytes, self.queue_packets)?;
         one_limit("return", self.back.queue_bytes, self.back.queue_packets)?;
+        let one_threshold = |path: &str, bytes: Option<Count>, packets: Option<Count>| match (bytes, packets) {
+            (Some(_), Some(_)) => Err(ScenarioError::new(
+                path,
+                "ecn_threshold_bytes and ecn_threshold_packets are both given",
+                "keep one of them; a queue marks from so many bytes or from so many packets on",
+            )),
+            _ => Ok(()),
+        };
+        one_threshold("", self.ecn_threshold_bytes, self.ecn_threshold_packets)?;
+        one_threshold("return", self.back.ecn_threshold_bytes, self.back.ecn_threshold_packets)?;
+        check_threshold(&self.forward())?;
+        check_threshold(&self.back()).map_err(|error| error.within("return"))?;
         check_keys(&self.forward())?;
         check_keys(&self.back()).map_err(|error| error.within("return"))
     }
+}
+
+/// A queue that drops before it marks never marks.
+fn check_threshold(direction: &Direction<'_>) -> Result<(), ScenarioError> {
+    let (key, threshold, queue) = match (direction.ecn_threshold, direction.queue) {
+        (QueueLimit::Bytes(threshold), QueueLimit::Bytes(queue)) => ("bytes", threshold, queue),
+        (QueueLimit::Packets(threshold), QueueLimit::Packets(queue)) => ("packets", threshold, queue),
+        _ => return Ok(()),
+    };
+    if threshold < queue {
+        return Ok(());
+    }
+    let what = format!("a queue of queue_{key} = {queue} is full before {threshold} {key} wait, and drops instead");
+    Err(ScenarioError::new(format!("ecn_threshold_{key}"), what, format!("give less than {queue}")))
 }
 
 /// Checks the keys of a channel and a coding against each other. Traces are read, and error events collected, by who runs

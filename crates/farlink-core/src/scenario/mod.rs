@@ -37,10 +37,14 @@ pub use schema::schema;
 pub use traffic::TrafficKind;
 
 use crate::protocol::TransportConfig;
+use crate::time::Time;
 use crate::units::{CountToMillion, PositiveSeconds, Whole};
 
 /// Hops from sender to receiver, each with its name.
 pub type WholePath<'a> = Vec<(&'a str, &'a Hop)>;
+
+/// How long nothing may be delivered in a run without duration, unless the scenario says otherwise.
+const GIVE_UP_AFTER_S: f64 = 1e5;
 
 /// Runs unless the scenario says otherwise.
 const RUNS: f64 = 10.0;
@@ -54,6 +58,10 @@ pub struct Scenario {
     /// How long to simulate; until every flow is done unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<PositiveSeconds>,
+    /// Without `duration_s`: end a run in which no flow delivered anything for so long and no traffic is still to come; 1e5 s
+    /// unless given. What is not delivered then is reported as stalled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub give_up_after_s: Option<PositiveSeconds>,
     /// Independent runs, each with a seed of its own; 10 unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<CountToMillion>,
@@ -94,6 +102,7 @@ impl Default for Scenario {
         Scenario {
             title: String::new(),
             duration_s: None,
+            give_up_after_s: None,
             runs: None,
             seed: Whole::new(1.0).expect("a constant within its range"),
             precision: None,
@@ -118,6 +127,15 @@ impl Scenario {
     /// If there is none of that name; a scenario from [`expand`] has one.
     pub fn transport_of(&self, flow: &Flow) -> &TransportConfig {
         self.transport.get(&flow.transport).expect("a checked scenario has the transports that its flows name")
+    }
+
+    /// For how long nothing may be delivered before a run ends; for ever if it has a duration.
+    pub fn give_up_after(&self) -> Time {
+        match (self.duration_s, self.give_up_after_s) {
+            (Some(_), _) => Time::NEVER,
+            (None, Some(given)) => given.time(),
+            (None, None) => Time::from_secs_f64(GIVE_UP_AFTER_S),
+        }
     }
 
     /// Writes out defaults that depend on other keys.

@@ -49,6 +49,12 @@ pub const QUANTITIES: &[Quantity] = &[
     ),
     quantity("retransmitted_bytes", "bytes", "application data sent again", ""),
     quantity(
+        "skipped_bytes",
+        "bytes",
+        "application data that the transport gave up, so that what came behind it was delivered without it",
+        "",
+    ),
+    quantity(
         "back_channel_fraction",
         "",
         "what the receiver sent on the first hop back, over `duration_s`, over the rate of the slowest hop back",
@@ -80,6 +86,12 @@ pub const QUANTITIES: &[Quantity] = &[
         "",
         "packets that arrived with wrong bits which their code mended, over packets sent; counted at the end of every hop \
          forward",
+        "nothing was sent",
+    ),
+    quantity(
+        "marked_fraction",
+        "",
+        "packets that a queue forward marked with congestion (RFC 3168), over packets sent",
         "nothing was sent",
     ),
     quantity("timeouts", "", "expiries of the retransmission timer", ""),

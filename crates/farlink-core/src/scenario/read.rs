@@ -9,6 +9,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, Expected, IntoDeserializer,
 use serde_json::{Map, Value};
 
 use super::error::{ScenarioError, nearest, suggest};
+use crate::protocol::tcp::{CongestionControl, Variant};
 use crate::units::shortest;
 
 /// Reads a value of type `T`.
@@ -95,7 +96,10 @@ impl Refusal {
             What::UnknownName { name, allowed } if name.is_empty() => {
                 format!("add kind = \"...\", one of: {}", allowed.join(", "))
             }
-            What::UnknownName { name, allowed } => suggest(name, "known names", allowed.iter().copied()),
+            What::UnknownName { name, allowed } => {
+                let known = suggest(name, "known names", allowed.iter().copied());
+                self.name_elsewhere(name).map_or(known.clone(), |elsewhere| format!("{elsewhere}; {known}"))
+            }
             What::MissingKey { key } => {
                 let path = self.path();
                 format!(
@@ -106,6 +110,20 @@ impl Refusal {
             What::Unfit { wanted, .. } => format!("give {wanted}"),
             What::Other { .. } => "see `farlink schema` for what is allowed".into(),
         }
+    }
+
+    /// If a name is one of another key of the same table: that key.
+    fn name_elsewhere(&self, name: &str) -> Option<String> {
+        let Some(Step::Key(key)) = self.steps.first() else { return None };
+        let congestion: Vec<&str> = CongestionControl::ALL.iter().map(|known| known.name()).collect();
+        let variants: Vec<&str> = Variant::ALL.iter().map(|known| known.name()).collect();
+        let (what, elsewhere, names) = match key.as_str() {
+            "variant" => ("a congestion control", "congestion_control", congestion),
+            "congestion_control" => ("a variant (how losses are repaired)", "variant", variants),
+            _ => return None,
+        };
+        let meant = names.into_iter().find(|known| known.eq_ignore_ascii_case(name))?;
+        Some(format!("{meant} is {what}: write {elsewhere} = \"{meant}\""))
     }
 
     fn at(mut self, step: Step) -> Self {

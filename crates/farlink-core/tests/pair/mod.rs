@@ -13,7 +13,7 @@ use farlink_core::protocol::scps::ScpsConfig;
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{CongestionControl, Connection, LossMeans, Segment, TcpConfig};
 use farlink_core::units::{BitRate, Count, PositiveSeconds, Seconds};
-use farlink_core::{Damage, Endpoint, Event, Integrity, Packet, PacketCode, PathId, Rx, Stream, Time};
+use farlink_core::{Damage, Ecn, Endpoint, Event, Integrity, Packet, PacketCode, PathId, Rx, Stream, Time};
 use proptest::prelude::*;
 
 /// What the network does to one packet.
@@ -91,6 +91,11 @@ pub(crate) struct Pair<D, E: Endpoint = Connection<D>> {
     /// Applications that do not read for now.
     pub(crate) is_reader_asleep: [bool; 2],
     pub(crate) log: Vec<(Time, usize, E::Packet)>,
+    /// Congestion codepoint of each segment in `log`, as sent.
+    pub(crate) codepoints: Vec<Ecn>,
+    /// Every so many ECN-capable packets one is marked; none if 0.
+    pub(crate) mark_every: u64,
+    capable: u64,
     /// Ask for timeouts that are not due, again and again.
     pub(crate) is_impatient: bool,
     _payload: std::marker::PhantomData<D>,
@@ -98,7 +103,7 @@ pub(crate) struct Pair<D, E: Endpoint = Connection<D>> {
 
 impl<D: Content> Pair<D> {
     pub(crate) fn new(config: &TcpConfig, seed: u64, faults: &[Fault]) -> Self {
-        Pair::of(Connection::pair(config, seed), faults)
+        Pair { mark_every: seed % 5, ..Pair::of(Connection::pair(config, seed), faults) }
     }
 }
 
@@ -118,6 +123,9 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
             events: [vec![], vec![]],
             is_reader_asleep: [false; 2],
             log: Vec::new(),
+            codepoints: Vec::new(),
+            mark_every: 0,
+            capable: 0,
             is_impatient: false,
             _payload: std::marker::PhantomData,
         }
@@ -154,12 +162,19 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
         self.under_way.insert((at, self.count), (to, packet, rx));
     }
 
+    /// The codepoint with which a packet arrives.
+    fn mark(&mut self, ecn: Ecn) -> Ecn {
+        self.capable += u64::from(ecn != Ecn::NotCapable);
+        let is_marked = ecn != Ecn::NotCapable && self.mark_every > 0 && self.capable.is_multiple_of(self.mark_every);
+        if is_marked { Ecn::Congestion } else { ecn }
+    }
+
     /// Lets a side read, send and tell.
     pub(crate) fn pump(&mut self, side: usize) {
         self.read(side);
         loop {
             while let Some(transmit) = self.ends[side].poll_transmit(self.now, PathId::ONLY) {
-                self.send(side, transmit.packet);
+                self.send(side, transmit.packet, transmit.ecn);
             }
             let mut has_acted = false;
             while let Some(event) = self.ends[side].poll_event() {
@@ -194,11 +209,12 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
         }
     }
 
-    fn send(&mut self, side: usize, packet: E::Packet) {
+    fn send(&mut self, side: usize, packet: E::Packet, ecn: Ecn) {
         self.log.push((self.now, side, packet.clone()));
+        self.codepoints.push(ecn);
         assert!(self.log.len() < 200_000, "this does not end");
+        let mut rx = Rx { ecn: self.mark(ecn), ..Rx::default() };
         let after = |ms| self.now + Time::from_millis(ms);
-        let mut rx = Rx::default();
         let arrivals = match self.faults.pop_front() {
             None => vec![self.now + (self.delay)(self.now, side, &packet)],
             Some(Fault::Lose) => vec![],
@@ -297,7 +313,7 @@ pub(crate) fn small(variant: Variant) -> TcpConfig {
 
 /// Every option, and windows down to one segment.
 pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
-    let flags = (any::<[bool; 7]>(), any::<[Option<bool>; 4]>());
+    let flags = (any::<[bool; 8]>(), any::<[Option<bool>; 4]>());
     let windows = (1_u64..12, proptest::option::of(1_u64..12), 1_u64..25, proptest::option::of(1_u64..10));
     let rto = (prop_oneof![Just(0.0), Just(0.2), Just(1.0)], prop_oneof![Just(0.0), Just(0.001), Just(0.1)]);
     let variant = (proptest::sample::select(Variant::ALL), proptest::sample::select(CongestionControl::ALL))
@@ -307,7 +323,8 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
     (variant, flags, windows, rto, 1_u64..150, 1_u64..6).prop_map(
         |((variant, congestion_control), flags, windows, (minimum_s, granularity_s), segment_bytes, threshold)| {
             let (flags, [prr, dsack, f_rto, tail_loss_probe]) = flags;
-            let [delayed_ack, limited_transmit, handshake, fin, timestamps, recover_guard, restart_after_idle] = flags;
+            let [delayed_ack, limited_transmit, handshake, fin, timestamps, recover_guard, restart_after_idle, ecn] =
+                flags;
             let (initial_window, ssthresh, max_window, receive_window) = windows;
             let needs_sack = congestion_control.measures_rates();
             TcpConfig {
@@ -331,6 +348,9 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
                 dsack: dsack.filter(|_| variant.uses_sack()),
                 tail_loss_probe: tail_loss_probe.filter(|_| variant == Variant::Rack),
                 f_rto,
+                ecn,
+                // Without, the windows are the same but for the rounding.
+                window_scaling: !ecn,
                 rto: RtoConfig {
                     minimum_s: Some(Seconds::new(minimum_s).unwrap()),
                     granularity_s: Seconds::new(granularity_s).unwrap(),

@@ -3,13 +3,12 @@
 //! A segment with all its options is three times as large as what a usual one needs, and copying it was the largest
 //! single cost of a packet.
 
-use farlink_core::endpoint::Integrity;
 use farlink_core::protocol::arq::{Blocks, Frame, PlainFrame};
 use farlink_core::protocol::stp::{Pdu, PlainPdu, Report};
 use farlink_core::protocol::tcp::{Flags, PlainSegment, SackBlocks, Segment, SnackReport, SynOptions, Timestamps};
 use farlink_core::protocol::udp::Datagram;
 use farlink_core::wire::Codec;
-use farlink_core::{Packet, PlainPacket, Virtual};
+use farlink_core::{Ecn, Packet, PlainPacket, Rx, Virtual};
 
 /// A packet type that links carry.
 pub(super) trait Carried: Load<Self> + Codec + 'static {
@@ -25,6 +24,18 @@ pub(super) trait Carried: Load<Self> + Codec + 'static {
 
     /// Gives it what is rare.
     fn add(&mut self, rare: Self::Rare);
+
+    /// Writes the congestion codepoint into the common part; `false` if that has no place for it.
+    #[inline(always)]
+    fn write_ecn(_common: &mut Self::Common, _ecn: Ecn) -> bool {
+        false
+    }
+
+    /// The congestion codepoint in the common part.
+    #[inline(always)]
+    fn ecn(_common: &Self::Common) -> Ecn {
+        Ecn::NotCapable
+    }
 }
 
 /// A packet on its way into a link's ring: all of it, or one that is known to have nothing rare.
@@ -55,7 +66,7 @@ impl Carried for Segment<Virtual> {
 
     #[inline(always)]
     fn plain(common: &PlainSegment) -> Self {
-        let &PlainSegment { seq, ack, payload_bytes, header_bytes, window, flags } = common;
+        let &PlainSegment { seq, ack, payload_bytes, header_bytes, window, flags, ecn: _ } = common;
         Segment { seq, ack, flags, header_bytes, window, payload: Virtual(payload_bytes), ..Segment::default() }
     }
 
@@ -66,6 +77,17 @@ impl Carried for Segment<Virtual> {
         self.sack = rare.sack;
         self.snack = rare.snack;
         self.corruption_experienced = rare.corruption_experienced;
+    }
+
+    #[inline(always)]
+    fn write_ecn(common: &mut PlainSegment, ecn: Ecn) -> bool {
+        common.ecn = ecn;
+        true
+    }
+
+    #[inline(always)]
+    fn ecn(common: &PlainSegment) -> Ecn {
+        common.ecn
     }
 }
 
@@ -78,6 +100,7 @@ impl Load<Segment<Virtual>> for Segment<Virtual> {
         place.header_bytes = self.header_bytes;
         place.window = self.window;
         place.flags = self.flags;
+        place.ecn = Ecn::NotCapable; // it stands beside a whole segment
     }
 
     #[inline(always)]
@@ -101,6 +124,7 @@ impl Load<Segment<Virtual>> for PlainSegment {
         place.header_bytes = self.header_bytes;
         place.window = self.window;
         place.flags = self.flags;
+        place.ecn = self.ecn;
     }
 }
 
@@ -204,9 +228,9 @@ impl Load<Pdu<Virtual>> for PlainPdu {
     }
 }
 
-/// What a packet has besides itself if a link did something to it.
+/// What a packet has besides itself if it has something rare, or a link did something to it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beside<R> {
     pub(super) rare: Option<R>,
-    pub(super) integrity: Integrity,
+    pub(super) rx: Rx,
 }

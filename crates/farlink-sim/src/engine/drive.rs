@@ -6,7 +6,7 @@
 //! the ends of the warm-up and of the run: a train is taken only up to the next of these.
 
 use farlink_core::express::Plain;
-use farlink_core::{Express, Integrity, LinkHint, PathId, Stream, Time, Train, Virtual};
+use farlink_core::{Express, Integrity, LinkHint, PathId, Stream, Time, Train, Transmit, Virtual};
 
 use super::flow::Flow;
 use super::path::{LegEnd, OnLink, Path};
@@ -80,7 +80,7 @@ impl<T: Tracer> World<'_, T> {
         }
         let arrived = self.path.take::<P>(link);
         if SIDE == 0 {
-            self.tracer.packet(now, 0, flow.id, &arrived.packet);
+            self.tracer.packet(now, 0, flow.id, &arrived.packet, arrived.rx.ecn);
         }
         flow.ends[SIDE].handle_packet(now, &arrived.packet, arrived.rx);
         if SIDE == 1 && matches!(arrived.rx.integrity, Integrity::Intact | Integrity::Mended { .. }) {
@@ -135,7 +135,7 @@ impl<T: Tracer> World<'_, T> {
                     if SIDE == 0 {
                         flow.on_transmit(now, &plain);
                     }
-                    self.path.send::<P>(link, now, index, &plain, &mut flow.counts, &mut self.timers);
+                    self.path.send::<P>(link, now, index, &plain, P::ecn(&plain), &mut flow.counts, &mut self.timers);
                 }
                 Plain::Nothing => return flow.arm(SIDE, index, P::KIND, &mut self.timers),
                 Plain::Ask => return self.pump_seldom::<SIDE, P, E>(flow, index, now),
@@ -160,10 +160,10 @@ impl<T: Tracer> World<'_, T> {
             while let Some(transmit) = flow.ends[SIDE].poll_transmit(now, PathId::ONLY) {
                 if SIDE == 0 {
                     flow.on_transmit(now, &transmit.packet);
-                    self.tracer.packet(now, 1, flow.id, &transmit.packet);
+                    self.tracer.packet(now, 1, flow.id, &transmit.packet, transmit.ecn);
                 }
-                let is_queued =
-                    self.path.send::<P>(link, now, index, &transmit.packet, &mut flow.counts, &mut self.timers);
+                let Transmit { packet, ecn, .. } = &transmit;
+                let is_queued = self.path.send::<P>(link, now, index, packet, *ecn, &mut flow.counts, &mut self.timers);
                 if !is_queued && flow.ends[SIDE].wants_hints() && transmit.token != 0 {
                     let hint = LinkHint::Dropped { path: PathId::ONLY, token: transmit.token };
                     flow.ends[SIDE].handle_link(now, hint);

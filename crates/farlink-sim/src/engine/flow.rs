@@ -1,6 +1,7 @@
 //! Flows: two endpoints, a traffic source, and what is measured of them.
 
 use farlink_core::endpoint::Counters;
+use farlink_core::event::Abort;
 use farlink_core::{Event, Express, Packet, Payload, PlainPacket, Stream, Time, Train, Virtual};
 
 use super::carried::Load;
@@ -65,6 +66,8 @@ pub(super) struct Counts {
     retransmitted_bytes: u64,
     lost_packets: u64,
     mended_packets: u64,
+    marked_packets: u64,
+    skipped_bytes: u64,
     pub(super) return_bytes: u64,
     delivered_bytes: u64,
     delivered_packets: u64,
@@ -75,6 +78,12 @@ impl Counts {
     #[cold]
     pub(super) fn note_loss(&mut self, is_forward: bool) {
         self.lost_packets += u64::from(is_forward);
+    }
+
+    /// A queue marked a packet with congestion.
+    #[cold]
+    pub(super) fn note_marked(&mut self, is_forward: bool) {
+        self.marked_packets += u64::from(is_forward);
     }
 
     /// A packet's code mended it.
@@ -101,7 +110,12 @@ pub(super) struct Flow<E> {
     has_ended: bool,
     start: Time,
     finished: Option<Time>,
-    skipped_bytes: u64,
+    /// When the source last began or wrote.
+    last_write: Time,
+    /// When the stream last came further; when it began if it never did.
+    last_progress: Time,
+    /// When and why the sender gave up.
+    aborted: Option<(Time, Abort)>,
     pub(super) id: u32,
     pub(super) spec: usize,
     number: u64,
@@ -142,7 +156,9 @@ where
             has_ended: false,
             start,
             finished: None,
-            skipped_bytes: 0,
+            last_write: start,
+            last_progress: start,
+            aborted: None,
             id,
             spec,
             number,
@@ -162,6 +178,7 @@ where
 
     /// The source's alarm: it starts, or writes again.
     pub(super) fn on_source(&mut self, now: Time, flow: u32, kind: u8, timers: &mut Timers) {
+        self.last_write = now;
         match &mut self.source {
             Source::Bulk => {
                 self.on_writable(now);
@@ -330,7 +347,7 @@ where
     /// The transport has given up so many bytes; what it held back behind them can be read.
     #[cold]
     fn on_skipped(&mut self, now: Time, bytes: u64) {
-        self.skipped_bytes += bytes;
+        self.counts.skipped_bytes += bytes;
         self.move_on(now, bytes, false);
         self.read(now);
     }
@@ -338,6 +355,7 @@ where
     /// The stream has come so much further: data, or what was given up.
     #[inline(always)]
     fn move_on(&mut self, now: Time, bytes: u64, is_data: bool) {
+        self.last_progress = now;
         self.delivered_position = self.delivered_position.wrapping_add(bytes as u32);
         while let Some(&pending) = self.pending.front()
             && self.delivered_position.wrapping_sub(pending.end) as i32 >= 0
@@ -372,6 +390,9 @@ where
                 true
             }
             Event::Closed | Event::Aborted(_) if side == 0 => {
+                if let Event::Aborted(why) = event {
+                    self.aborted = Some((now, why));
+                }
                 *open_flows -= u64::from(!std::mem::replace(&mut self.has_ended, true));
                 false
             }
@@ -388,6 +409,11 @@ where
             self.armed[side] = at;
             timers.push(at, Alarm { event: Kind::Endpoint, kind, side: side as u8, flow });
         }
+    }
+
+    /// When the source or the receiver last had to do with it.
+    pub(super) fn last_sign_of_life(&self) -> Time {
+        self.last_write.max(self.last_progress)
     }
 
     /// The warm-up is over: counts start anew.
@@ -412,13 +438,16 @@ where
             undelivered_bytes: self.undelivered.unwrap_or(0),
             delivered_bytes: counts.delivered_bytes,
             delivered_packets: counts.delivered_packets,
-            skipped_bytes: self.skipped_bytes,
+            skipped_bytes: counts.skipped_bytes,
+            last_progress: self.last_progress,
+            aborted: self.aborted,
             sent_packets: counts.sent_packets,
             sent_bytes: counts.sent_bytes,
             overhead_bytes: counts.sent_bytes - counts.sent_payload_bytes,
             retransmitted_bytes: counts.retransmitted_bytes,
             lost_packets: counts.lost_packets,
             mended_packets: counts.mended_packets,
+            marked_packets: counts.marked_packets,
             return_bytes: counts.return_bytes,
             timeouts: client.timeouts - self.counted_before.timeouts,
             peak_reorder_bytes: server.peak_reorder_bytes,
@@ -453,6 +482,10 @@ pub struct FlowResult {
     pub delivered_packets: u64,
     /// Payload that the transport gave up.
     pub skipped_bytes: u64,
+    /// When the last byte was delivered or given up; when the flow started if none was.
+    pub last_progress: Time,
+    /// When and why the sender gave the connection up, if it did.
+    pub aborted: Option<(Time, Abort)>,
     /// Packets sent.
     pub sent_packets: u64,
     /// Wire bytes sent.
@@ -465,6 +498,8 @@ pub struct FlowResult {
     pub lost_packets: u64,
     /// Packets on the forward path that had wrong bits and were mended.
     pub mended_packets: u64,
+    /// Packets that a queue on the forward path marked with congestion.
+    pub marked_packets: u64,
     /// Wire bytes on the way back.
     pub return_bytes: u64,
     /// Retransmission timeouts.

@@ -53,6 +53,8 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// When the run ended.
     pub end: Time,
+    /// It ended because nothing was delivered for too long; see [`Setup::give_up_after`].
+    pub was_given_up: bool,
     /// Forward and return wire bytes that entered the path.
     pub return_bytes: u64,
     /// Largest queue on the forward path, bytes; `None` if it is not known.
@@ -72,6 +74,8 @@ macro_rules! engine_protocols {
             hints: Hints,
             /// When the latest event so far was.
             now: Time,
+            /// Nothing was delivered for too long.
+            has_given_up: bool,
             seed: u64,
             run: u64,
             $($population: Population<$endpoint>,)+
@@ -96,7 +100,8 @@ macro_rules! engine_protocols {
         impl<'a, T: Tracer> Engine<'a, T> {
             fn new(setup: &'a Setup, world: World<'a, T>, seed: u64, run: u64) -> Self {
                 let (hints, now) = (Hints::default(), Time::ZERO);
-                Engine { setup, world, hints, now, seed, run, $($population: Population::default(),)+ }
+                let has_given_up = false;
+                Engine { setup, world, hints, now, has_given_up, seed, run, $($population: Population::default(),)+ }
             }
 
             fn add_flow(&mut self, transport: &TransportConfig, endpoint_seed: u64, birth: Birth) {
@@ -181,6 +186,13 @@ macro_rules! engine_protocols {
                 }
             }
 
+            /// When something was written or delivered last.
+            fn last_sign_of_life(&self) -> Time {
+                let mut last = Time::ZERO;
+                $(last = self.$population.flows.iter().map(Flow::last_sign_of_life).fold(last, Time::max);)+
+                last
+            }
+
             fn begin_measurement(&mut self) {
                 $(self.$population.flows.iter_mut().for_each(Flow::begin_measurement);)+
                 self.world.path.begin_measurement();
@@ -225,10 +237,10 @@ pub fn simulate<T: Tracer>(
     if !engine.execute(is_stopped) {
         return None;
     }
-    let end = engine.now;
+    let (end, was_given_up) = (engine.now, engine.has_given_up);
     let return_bytes = engine.world.path.return_bytes();
     let peak_queue_bytes = engine.world.path.peak_queue_bytes();
-    Some(RunResult { flows: engine.results(), end, return_bytes, peak_queue_bytes })
+    Some(RunResult { flows: engine.results(), end, was_given_up, return_bytes, peak_queue_bytes })
 }
 
 impl<T: Tracer> Engine<'_, T> {
@@ -276,10 +288,19 @@ impl<T: Tracer> Engine<'_, T> {
         }
     }
 
+    /// Until when to wait for something to be delivered.
+    #[cold]
+    fn patience(&self) -> Time {
+        let last_write = self.world.timers.last_of_sources().unwrap_or(Time::ZERO);
+        self.last_sign_of_life().max(last_write) + self.setup.give_up_after
+    }
+
     /// Runs to the end; `false` if it was stopped before.
     fn execute(&mut self, is_stopped: &dyn Fn() -> bool) -> bool {
         let mut warmup = if self.setup.warmup > Time::ZERO { self.setup.warmup } else { Time::NEVER };
         let end = self.setup.duration;
+        // Beyond this nothing happens without a look at whether anything still comes of it.
+        let mut limit = end.min(self.setup.give_up_after);
         let mut next_look = STEPS_BETWEEN_LOOKS;
         loop {
             self.world.steps += 1;
@@ -300,12 +321,19 @@ impl<T: Tracer> Engine<'_, T> {
             if is_done {
                 return true; // whatever alarms are left
             }
-            if next > end || next == Time::NEVER {
-                break;
+            if next > limit || next == Time::NEVER {
+                limit = end.min(self.patience());
+                if next == Time::NEVER || next > end {
+                    break;
+                }
+                if next > limit {
+                    (self.has_given_up, self.now) = (true, limit);
+                    break;
+                }
             }
             // Packets first: an acknowledgement that arrives as the timer expires still counts.
             let last = if arrival <= alarm {
-                self.arrive(link, next, alarm.min(end).min(before(warmup)))
+                self.arrive(link, next, alarm.min(limit).min(before(warmup)))
             } else {
                 let alarm = self.world.timers.pop();
                 match alarm.event {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use farlink_core::correction::Correction;
-use farlink_core::endpoint::{Damage, Integrity};
+use farlink_core::endpoint::{Damage, Ecn, Integrity};
 use farlink_core::link::{Link, Verdict};
 use farlink_core::{Packet, PacketCode, PlainPacket, Rng, Rx, Time, Train};
 
@@ -40,8 +40,8 @@ impl<P: Carried> Default for Ring<P> {
 
 impl<P: Carried> Ring<P> {
     #[cold]
-    fn put_beside(&mut self, rare: Option<P::Rare>, integrity: Integrity) {
-        self.beside.push_back(Beside { rare, integrity });
+    fn put_beside(&mut self, rare: Option<P::Rare>, rx: Rx) {
+        self.beside.push_back(Beside { rare, rx });
     }
 }
 
@@ -254,14 +254,15 @@ impl Path {
         let under_way = &mut self.legs[link].under_way;
         let ring = P::ring(&mut under_way.rings);
         let in_flight = ring.packets.front().expect("the link has a head");
-        let mut arrived = Arrived { packet: P::plain(&in_flight.common), rx: Rx::default(), sent: in_flight.sent };
+        let rx = Rx { ecn: P::ecn(&in_flight.common), ..Rx::default() };
+        let mut arrived = Arrived { packet: P::plain(&in_flight.common), rx, sent: in_flight.sent };
         if in_flight.has_beside
-            && let Some(Beside { rare, integrity }) = ring.beside.pop_front()
+            && let Some(Beside { rare, rx }) = ring.beside.pop_front()
         {
             if let Some(rare) = rare {
                 arrived.packet.add(rare);
             }
-            arrived.rx.integrity = integrity;
+            arrived.rx = rx;
         }
         self.skip::<P>(link, 1);
         arrived
@@ -320,6 +321,7 @@ impl Path {
         now: Time,
         flow: u32,
         packet: &impl Load<P>,
+        ecn: Ecn,
         counts: &mut Counts,
         timers: &mut Timers,
     ) -> bool {
@@ -327,7 +329,7 @@ impl Path {
             self.return_bytes += u64::from(packet.wire_bytes());
             counts.return_bytes += u64::from(packet.wire_bytes());
         }
-        self.put::<P>(link, now, flow, packet, Integrity::Intact, now, counts, timers)
+        self.put::<P>(link, now, flow, packet, Rx { ecn, ..Rx::default() }, now, counts, timers)
     }
 
     /// A train enters the path.
@@ -346,7 +348,7 @@ impl Path {
             let (count, at, gap) = leg.link.send_train(rest.at, rest.gap, rest.count, wire_bytes);
             if count == 0 || at < leg.last_arrival {
                 debug_assert!(count == 0, "links of constant delay keep the order");
-                self.send::<P>(link, rest.at, flow, &rest.first, counts, timers);
+                self.send::<P>(link, rest.at, flow, &rest.first, P::ecn(&rest.first), counts, timers);
                 rest.skip(1);
                 continue;
             }
@@ -375,7 +377,7 @@ impl Path {
         timers: &mut Timers,
     ) {
         let Arrived { packet, rx, sent } = self.take::<P>(from);
-        self.put::<P>(to, now, flow, &packet, rx.integrity, sent, counts, timers);
+        self.put::<P>(to, now, flow, &packet, rx, sent, counts, timers);
     }
 
     /// A packet enters a link; `false` if the queue was full and dropped it.
@@ -387,14 +389,14 @@ impl Path {
         now: Time,
         flow: u32,
         packet: &impl Load<P>,
-        mut integrity: Integrity,
+        mut rx: Rx,
         sent: Time,
         counts: &mut Counts,
         timers: &mut Timers,
     ) -> bool {
         let leg = &mut self.legs[link];
         // A packet that was damaged before has been counted as lost.
-        let was_whole = matches!(integrity, Integrity::Intact | Integrity::Mended { .. });
+        let was_whole = matches!(rx.integrity, Integrity::Intact | Integrity::Mended { .. });
         let arrival = match leg.link.send(now, packet.wire_bytes()) {
             Verdict::Arrives(at) => at,
             Verdict::Damaged(at) => {
@@ -406,7 +408,7 @@ impl Path {
                             _ if was_whole => counts.note_loss(link < self.hops),
                             _ => {}
                         }
-                        integrity = worse(integrity, damage);
+                        rx.integrity = worse(rx.integrity, damage);
                     }
                     None => {
                         if was_whole {
@@ -425,11 +427,15 @@ impl Path {
                 return verdict == Verdict::Lost;
             }
         };
+        if rx.ecn != Ecn::NotCapable && rx.ecn != Ecn::Congestion && leg.link.is_marking() {
+            rx.ecn = Ecn::Congestion;
+            counts.note_marked(link < self.hops);
+        }
         if arrival < leg.last_arrival && leg.overtakes {
             let mut common = P::Common::default();
             packet.write(&mut common);
             let in_flight = InFlight { sent, common, step: 0, has_beside: false };
-            self.put_early::<P>(link, arrival, flow, in_flight, packet.rare(), integrity);
+            self.put_early::<P>(link, arrival, flow, in_flight, packet.rare(), rx);
             return true;
         }
         // The delay may have fallen: a FIFO link holds the packet back until the earlier one is there.
@@ -440,9 +446,10 @@ impl Path {
             self.heads[link] = arrival;
         }
         let rare = packet.rare();
-        if rare.is_none() && integrity == Integrity::Intact && !leg.overtakes {
-            let mut common = P::Common::default();
-            packet.write(&mut common);
+        let mut common = P::Common::default();
+        packet.write(&mut common);
+        let is_usual = rare.is_none() && rx.integrity == Integrity::Intact && write_ecn::<P>(&mut common, rx.ecn);
+        if is_usual && !leg.overtakes {
             under_way.put::<P>(flow, &Train::one(common, arrival), sent);
             return true;
         }
@@ -451,10 +458,10 @@ impl Path {
         let ring = P::ring(&mut under_way.rings);
         let slot = ring.packets.push_slot();
         slot.sent = sent;
-        packet.write(&mut slot.common);
-        slot.has_beside = rare.is_some() || integrity != Integrity::Intact;
+        slot.common = common;
+        slot.has_beside = !is_usual;
         if slot.has_beside {
-            ring.put_beside(rare, integrity);
+            ring.put_beside(rare, rx);
         }
         true
     }
@@ -468,9 +475,10 @@ impl Path {
         flow: u32,
         mut in_flight: InFlight<P::Common>,
         rare: Option<P::Rare>,
-        integrity: Integrity,
+        rx: Rx,
     ) {
-        in_flight.has_beside = rare.is_some() || integrity != Integrity::Intact;
+        in_flight.has_beside =
+            rare.is_some() || rx.integrity != Integrity::Intact || !write_ecn::<P>(&mut in_flight.common, rx.ecn);
         let leg = &mut self.legs[link];
         let under_way = &mut leg.under_way;
         let at = under_way.order.partition_point(|entry| entry.arrival <= arrival);
@@ -482,7 +490,7 @@ impl Path {
         if in_flight.has_beside {
             let has_beside = |at| ring.packets.get(at).is_some_and(|packet| packet.has_beside);
             let before = (0..of_its_kind).filter(|&at| has_beside(at)).count();
-            ring.beside.insert(before, Beside { rare, integrity });
+            ring.beside.insert(before, Beside { rare, rx });
         }
         ring.packets.insert(of_its_kind, in_flight);
     }
@@ -500,6 +508,12 @@ impl Path {
         let peaks = self.legs[..self.hops].iter().map(|leg| leg.link.peak_waiting_bytes());
         peaks.reduce(|one, other| Some(one?.max(other?))).flatten()
     }
+}
+
+/// Writes a congestion codepoint into a packet's common part; `false` if it has to stand beside.
+#[inline(always)]
+fn write_ecn<P: OnLink>(common: &mut P::Common, ecn: Ecn) -> bool {
+    ecn == Ecn::NotCapable || P::write_ecn(common, ecn)
 }
 
 /// What two links did to a packet, together.

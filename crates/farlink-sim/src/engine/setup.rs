@@ -15,6 +15,8 @@ use super::flow::Source;
 pub struct Setup {
     /// When a run ends at the latest.
     pub duration: Time,
+    /// A run ends before that if nothing was delivered for so long.
+    pub give_up_after: Time,
     /// What happens before is left out of the figures.
     pub warmup: Time,
     /// Links from client to server.
@@ -36,6 +38,8 @@ pub struct HopSetup {
     pub delay: PreparedDelay,
     /// Queue limit.
     pub limit: QueueLimit,
+    /// What a packet must find waiting to be marked with congestion; unlimited if none ever is.
+    pub mark_from: QueueLimit,
     /// Whether packets may overtake each other when the delay falls.
     pub overtakes: bool,
     /// The channel.
@@ -45,7 +49,7 @@ pub struct HopSetup {
 impl HopSetup {
     /// Begins a run.
     pub fn start(&self, rng: Rng) -> Link {
-        Link::new(&self.rate, &self.delay, self.limit, &*self.channel, rng)
+        Link::new(&self.rate, &self.delay, self.limit, &*self.channel, rng).marking(self.mark_from)
     }
 }
 

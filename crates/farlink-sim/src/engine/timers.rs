@@ -59,6 +59,12 @@ impl Timers {
         self.heap.iter().all(|entry| entry.0.1.event == Kind::Link)
     }
 
+    /// When the last of the sources' alarms is due.
+    pub(super) fn last_of_sources(&self) -> Option<Time> {
+        let of_sources = self.heap.iter().filter(|entry| entry.0.1.event == Kind::Source);
+        of_sources.map(|entry| entry.0.0).max()
+    }
+
     /// Removes the next alarm.
     ///
     /// # Panics

@@ -1,16 +1,16 @@
 //! Looking into one run: a type parameter of the engine, so that an ordinary run pays nothing.
 
-use farlink_core::Time;
 use farlink_core::endpoint::Probe;
 use farlink_core::wire::Codec;
+use farlink_core::{Ecn, Time};
 
 /// Sees what passes the sender's interface and how the sender's state changes.
 pub trait Tracer {
     /// Whether it wants every packet in full; if not, usual ones take a shortcut ([`farlink_core::Express`]).
     const LOOKS: bool = true;
 
-    /// A packet at the sender's interface: `direction` 1 is sent, 0 is received.
-    fn packet<P: Codec + 'static>(&mut self, now: Time, direction: usize, flow: u32, packet: &P);
+    /// A packet at the sender's interface, and its congestion codepoint: `direction` 1 is sent, 0 is received.
+    fn packet<P: Codec + 'static>(&mut self, now: Time, direction: usize, flow: u32, packet: &P, ecn: Ecn);
 
     /// The sender acted; `probe` reads its state.
     fn probe(&mut self, now: Time, flow: u32, probe: impl FnOnce() -> Probe);
@@ -24,7 +24,7 @@ impl Tracer for NoTrace {
     const LOOKS: bool = false;
 
     #[inline]
-    fn packet<P: Codec + 'static>(&mut self, _now: Time, _direction: usize, _flow: u32, _packet: &P) {}
+    fn packet<P: Codec + 'static>(&mut self, _now: Time, _direction: usize, _flow: u32, _packet: &P, _ecn: Ecn) {}
     #[inline]
     fn probe(&mut self, _now: Time, _flow: u32, _probe: impl FnOnce() -> Probe) {}
 }

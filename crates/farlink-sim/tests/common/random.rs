@@ -53,8 +53,10 @@ fn hops() -> impl Strategy<Value = Value> {
         ]
     };
     let back = (proptest::option::of(4.0..6.7_f64), queue(), channels());
-    (rate, delay, queue(), select(&["fifo", "overtake"][..]), channels(), back).prop_map(
-        |(rate, delay, queue, ordering, channel, (back_rate, back_queue, back_channel))| {
+    // Where in the queue marking begins, as a part of it.
+    let marks = || proptest::option::of(0.0..1.0_f64);
+    (rate, delay, queue(), select(&["fifo", "overtake"][..]), channels(), back, [marks(), marks()]).prop_map(
+        |(rate, delay, queue, ordering, channel, (back_rate, back_queue, back_channel), marks)| {
             let mut back = json!({ "channel": back_channel });
             if let Some(exponent) = back_rate {
                 back["rate_bps"] = json!(10_f64.powf(exponent));
@@ -62,9 +64,18 @@ fn hops() -> impl Strategy<Value = Value> {
             let mut hop = json!({
                 "rate_bps": rate, "delay_s": delay, "ordering": ordering, "channel": channel, "return": null,
             });
-            for (table, (key, limit)) in [(&mut hop, queue), (&mut back, back_queue)] {
+            for (table, (key, limit), part, is_forward) in
+                [(&mut hop, queue, marks[0], true), (&mut back, back_queue, marks[1], false)]
+            {
                 if limit > 0 {
                     table[key] = limit.into();
+                }
+                match part.map(|part| (part * limit as f64).max(1.0).floor() as u64) {
+                    Some(threshold) if threshold < limit => {
+                        table[key.replace("queue", "ecn_threshold")] = threshold.into();
+                    }
+                    Some(_) if limit == 0 && is_forward => table["ecn_threshold_packets"] = 5.into(),
+                    _ => {}
                 }
             }
             hop["return"] = back;
@@ -104,7 +115,14 @@ pub(crate) fn channels() -> impl Strategy<Value = Value> {
 /// TCP or STP with any option, or UDP.
 pub(crate) fn transports() -> impl Strategy<Value = Value> {
     let udp = (100_u64..1500).prop_map(|bytes| json!({ "kind": "udp", "segment_bytes": bytes }));
-    prop_oneof![4 => tcp(), 2 => stp(), 2 => scps(), 1 => udp]
+    let most = proptest::option::of(1_u64..9);
+    let mortal = (tcp(), most).prop_map(|(mut tcp, most)| {
+        if let Some(most) = most {
+            tcp["max_retransmissions"] = most.into();
+        }
+        tcp
+    });
+    prop_oneof![4 => mortal, 2 => stp(), 2 => scps(), 1 => udp]
 }
 
 pub(crate) fn stp() -> impl Strategy<Value = Value> {
@@ -145,6 +163,10 @@ pub(crate) fn tcp() -> impl Strategy<Value = Value> {
     (versions(), controls(), any::<bool>()).prop_map(|(mut config, control, pacing)| {
         config.as_object_mut().unwrap().extend(control.as_object().unwrap().clone());
         // What measures rates needs selective acknowledgements, and paces.
+        // Who does not react to marks may not ask for them.
+        if control["congestion_control"] == "none" {
+            config["ecn"] = false.into();
+        }
         if matches!(control["congestion_control"].as_str(), Some("bbr" | "bbr3")) {
             if config["variant"] != "rack" {
                 config["variant"] = "sack".into();
@@ -182,7 +204,7 @@ fn controls() -> impl Strategy<Value = Value> {
 /// Every version with any option.
 fn versions() -> impl Strategy<Value = Value> {
     let variant = select(&["tahoe", "reno", "newreno", "sack", "snack", "none", "rack", "rack"][..]);
-    let switches = any::<[bool; 7]>();
+    let switches = any::<[bool; 9]>();
     let windows = (1_u64..20, proptest::option::of(1_u64..50), 1_u64..200, proptest::option::of(1_u64..100));
     let rto = (select(&[0.0, 0.2, 1.0][..]), select(&[0.0, 0.001, 0.1, 0.5][..]), 1_u64..64);
     let recovery = any::<[Option<bool>; 4]>();
@@ -237,6 +259,10 @@ fn versions() -> impl Strategy<Value = Value> {
                 "recover_guard",
                 "restart_after_idle",
             ];
+            // A window that does not fit needs scaling.
+            let largest = windows.2.max(windows.3.unwrap_or(0)) * bytes;
+            config["window_scaling"] = (switches[7] || largest > 65_535).into();
+            config["ecn"] = switches[8].into();
             for (key, switch) in names.into_iter().zip(switches) {
                 config[key] = switch.into();
             }

@@ -13,6 +13,7 @@ impl EventSet {
     pub(in crate::protocol) const FINISHED: EventSet = EventSet(4);
     pub(in crate::protocol) const CLOSED: EventSet = EventSet(8);
     pub(in crate::protocol) const ABORTED: EventSet = EventSet(16);
+    pub(in crate::protocol) const GIVEN_UP: EventSet = EventSet(32);
 
     #[inline]
     pub(in crate::protocol) fn insert(&mut self, event: EventSet) {
@@ -33,6 +34,7 @@ impl EventSet {
             EventSet::FINISHED => Some(Event::Finished),
             EventSet::CLOSED => Some(Event::Closed),
             EventSet::ABORTED => Some(Event::Aborted(Abort::Reset)),
+            EventSet::GIVEN_UP => Some(Event::Aborted(Abort::TooManyRetries)),
             _ => None,
         }
     }

@@ -9,6 +9,8 @@ pub(in crate::protocol) struct Pacer {
     /// Picoseconds that a byte takes; 0 without a rate.
     ps_per_byte: f64,
     next: Time,
+    /// Nothing goes out before, whatever the rate.
+    held_until: Time,
     /// Bytes that may go out at once, and what is left of them until `next`.
     quantum: u32,
     credit: u32,
@@ -58,13 +60,18 @@ impl Pacer {
     /// Whether nothing may go out yet.
     #[inline(always)]
     pub(in crate::protocol) fn is_holding(&self, now: Time) -> bool {
-        self.is_on() && now < self.next && self.credit == 0
+        now < self.held_until || (self.is_on() && now < self.next && self.credit == 0)
+    }
+
+    /// Nothing may go out before `time`, be there a rate or not.
+    pub(in crate::protocol) fn hold_until(&mut self, time: Time) {
+        self.held_until = self.held_until.max(time);
     }
 
     /// When something may go out.
     #[inline(always)]
     pub(in crate::protocol) fn next(&self) -> Time {
-        self.next
+        if self.is_on() && self.credit == 0 { self.next.max(self.held_until) } else { self.held_until }
     }
 
     /// A packet of `bytes` goes out.
@@ -106,6 +113,21 @@ mod tests {
         }
         assert!(pacer.is_holding(Time::from_millis(299)) && !pacer.is_holding(Time::from_millis(300)));
         assert_eq!([1e5, 2e5, 1e7, 1e9].map(|rate| quantum(rate, 1000)), [1000, 2000, 10_000, 65_000]);
+    }
+
+    #[test]
+    fn holds_back_when_told_to() {
+        let mut pacer = Pacer::new(None);
+        pacer.hold_until(Time::from_secs(2));
+        assert!(pacer.is_holding(Time::from_secs(1)) && !pacer.is_holding(Time::from_secs(2)));
+        assert_eq!(pacer.next(), Time::from_secs(2));
+        // Beside a rate, the later of the two counts.
+        pacer.set_bytes_per_s(100.0);
+        pacer.on_sent(Time::from_secs(3), 500);
+        assert_eq!(pacer.next(), Time::from_secs(8));
+        pacer.hold_until(Time::from_secs(9));
+        assert!(pacer.is_holding(Time::from_secs(8)) && !pacer.is_holding(Time::from_secs(9)));
+        assert_eq!(pacer.next(), Time::from_secs(9));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
 use crate::protocol::{LARGEST_PACKET, Pairs};
 use crate::scenario::ScenarioError;
+use crate::time::Time;
 use crate::units::{Count, PositiveSeconds};
 
 use super::congestion::{self, BbrConfig, CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
@@ -21,6 +22,8 @@ const TIMESTAMPS_BYTES: u16 = 12;
 
 /// Largest window that RFC 7323 can express.
 const MAX_WINDOW_BYTES: u64 = 0xffff << 14;
+/// Largest window without it.
+const MAX_UNSCALED_BYTES: u64 = 0xffff;
 
 /// A TCP transport. Every key has a default, mostly that of the RFCs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -96,6 +99,15 @@ pub struct TcpConfig {
     /// What BBR's constants are; for `bbr` and `bbr3` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bbr: Option<BbrConfig>,
+    /// Explicit congestion notification (RFC 3168): data may be marked instead of dropped by queues with an `ecn_threshold_..`,
+    /// and the sender takes a mark for a loss without sending again.
+    pub ecn: bool,
+    /// Scale the window field (RFC 7323); without, the window that the receiver offers is at most 65,535 bytes.
+    pub window_scaling: bool,
+    /// Give the connection up when the same segment, or the SYN, was sent again so often on timeouts without an answer (R2 of
+    /// RFC 9293, section 3.8.3); never unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retransmissions: Option<Count>,
     /// A code around each segment that mends wrong bits; none unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correction: Option<Correction>,
@@ -135,6 +147,9 @@ impl Default for TcpConfig {
             tail_loss_probe: None,
             dsack: None,
             f_rto: None,
+            ecn: false,
+            window_scaling: true,
+            max_retransmissions: None,
             correction: None,
             rto: RtoConfig::default(),
         }
@@ -148,6 +163,8 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
         congestion::check(self)?;
         self.check_congestion_control()?;
         self.check_recovery()?;
+        self.check_ecn()?;
+        self.check_scaling()?;
         // Sequence numbers are compared in half of their 32-bit space.
         let largest = (1 << 31) / self.segment_bytes.whole();
         for (key, window) in [
@@ -164,6 +181,11 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
 
     fn correction(&self) -> Option<Correction> {
         self.correction
+    }
+
+    fn longest_timeout(&self) -> Option<(String, Time)> {
+        let (key, longest) = self.rto.longest();
+        Some((format!("rto.{key}"), longest))
     }
 }
 
@@ -190,7 +212,45 @@ impl TcpConfig {
     /// Window that the receiver offers, bytes.
     pub(super) fn offered_bytes(&self) -> u64 {
         let segments = self.receive_window_segments.map_or(self.largest_window(), Count::whole);
-        segments.saturating_mul(self.segment_bytes.whole()).min(MAX_WINDOW_BYTES)
+        let most = if self.window_scaling { MAX_WINDOW_BYTES } else { MAX_UNSCALED_BYTES };
+        segments.saturating_mul(self.segment_bytes.whole()).min(most)
+    }
+
+    /// So often is the same segment sent again on timeouts before the connection is given up.
+    pub(super) fn most_retransmissions(&self) -> u32 {
+        self.max_retransmissions.map_or(u32::MAX, |most| u32::try_from(most.whole()).unwrap_or(u32::MAX))
+    }
+
+    fn check_ecn(&self) -> Result<(), ScenarioError> {
+        //= https://www.rfc-editor.org/rfc/rfc3168#section-5
+        //# the congestion control algorithms followed at the end-systems MUST be essentially the same as the congestion
+        //# control response to a *single* dropped packet.
+        if self.ecn && self.congestion_control == CongestionControl::None {
+            let what = "a sender without congestion control does not react to marks, as RFC 3168 requires";
+            return Err(ScenarioError::new("ecn", what, "choose another congestion_control, or leave ecn out"));
+        }
+        Ok(())
+    }
+
+    fn check_scaling(&self) -> Result<(), ScenarioError> {
+        if self.window_scaling {
+            return Ok(());
+        }
+        for (key, window) in [
+            ("receive_window_segments", self.receive_window_segments),
+            ("max_window_segments", self.max_window_segments),
+        ] {
+            let bytes = window.map_or(0, |window| window.whole().saturating_mul(self.segment_bytes.whole()));
+            if bytes > MAX_UNSCALED_BYTES {
+                let what = format!(
+                    "a window of {bytes} bytes does not fit the field of 16 bits without window_scaling (RFC 7323)"
+                );
+                let most = MAX_UNSCALED_BYTES / self.segment_bytes.whole();
+                let remedy = format!("give at most {most}, or window_scaling = true");
+                return Err(ScenarioError::new(key, what, remedy));
+            }
+        }
+        Ok(())
     }
 
     /// Whether what is sent is spread over the round trip.

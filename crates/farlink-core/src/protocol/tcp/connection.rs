@@ -1,6 +1,8 @@
 //! One side of a TCP connection: ties window, timer, reassembly and version together behind [`Endpoint`].
 
-use crate::endpoint::{Counters, Endpoint, Integrity, LinkHint, Packet, PathId, Probe, Rx, Stream, Transmit};
+use crate::endpoint::{
+    Class, Counters, Ecn, Endpoint, Integrity, LinkHint, Packet, PathId, Probe, Rx, Stream, Transmit,
+};
 use crate::event::Event;
 use crate::payload::Payload;
 use crate::protocol::parts::chunks::Chunks;
@@ -12,6 +14,7 @@ use crate::time::Time;
 
 use super::config::TcpConfig;
 use super::congestion::{Congestion, Control};
+use super::ecn::Notification;
 use super::extensions::Extensions;
 use super::frto::FRto;
 use super::reassembly::Receiver;
@@ -44,10 +47,12 @@ pub struct Connection<D> {
     pub(super) paces: bool,
     pub(super) rx: Receiver<D>,
     pub(super) state: State,
+    pub(super) notification: Notification,
     /// A segment that was sent once and is being timed: (offset behind it, when it was sent).
     pub(super) timed: Option<(u64, Time)>,
     pub(super) initial_seq: u32,
     pub(super) peer_initial_seq: u32,
+    most_retransmissions: u32,
     /// Data written and not acknowledged; starts at offset `buffer_start`.
     pub(super) buffer: Chunks<D>,
     pub(super) buffer_start: u64,
@@ -79,6 +84,7 @@ pub(super) struct Sizes {
     pub(super) data_header_bytes: u16,
     pub(super) ack_header_bytes: u16,
     pub(super) window_shift: u8,
+    scales_window: bool,
     pub(super) has_timestamps: bool,
     pub(super) uses_sack: bool,
     pub(super) has_fin: bool,
@@ -110,9 +116,7 @@ impl<D: Payload> Connection<D> {
 
     fn new(config: &TcpConfig, initial_seq: u32, random: Rng) -> Self {
         let offered = config.offered_bytes();
-        //= https://www.rfc-editor.org/rfc/rfc7323#section-2.3
-        //# the shift count MUST be limited to 14
-        let window_shift = (0..14).find(|shift| offered >> shift <= u64::from(u16::MAX)).unwrap_or(14);
+        let window_shift = if config.window_scaling { shift_for(offered) } else { 0 };
         // Rounded up, so that the field as sent still covers the whole window.
         let offered = offered.div_ceil(1 << window_shift) << window_shift;
         let first = u64::from(!config.handshake);
@@ -141,7 +145,9 @@ impl<D: Payload> Connection<D> {
             paces: config.paces(),
             rx,
             state: if config.handshake { State::Listen } else { State::Established },
+            notification: Notification::new(config.ecn, config.handshake),
             timed: None,
+            most_retransmissions: config.most_retransmissions(),
             initial_seq,
             peer_initial_seq: 0,
             buffer: Chunks::default(),
@@ -155,6 +161,7 @@ impl<D: Payload> Connection<D> {
                 data_header_bytes,
                 ack_header_bytes,
                 window_shift,
+                scales_window: config.window_scaling,
                 has_timestamps: config.timestamps,
                 uses_sack: config.variant.uses_sack(),
                 has_fin: config.fin,
@@ -212,6 +219,9 @@ impl<D: Payload> Connection<D> {
         if self.extensions.is_some() {
             self.hear_corruption(heard);
         }
+        if heard.flags.has(Flags::ECE) && self.notification.is_agreed() {
+            self.on_echo(now, ack);
+        }
         let has_new_sack = self.sizes.uses_sack && heard.sack.is_some_and(|sack| self.note_sack(ack, sack));
         let is_window_unchanged = peer_end <= self.window.peer_end;
         self.window.peer_end = self.window.peer_end.max(peer_end);
@@ -229,6 +239,11 @@ impl<D: Payload> Connection<D> {
                 self.timed = None;
                 self.timer.restart(now);
             }
+        } else if self.window.is_probing {
+            //= https://www.rfc-editor.org/rfc/rfc9293#section-3.8.6.1
+            //# As long as the receiving TCP peer continues to send acknowledgments in response to the probe segments, the
+            //# sending TCP peer MUST allow the connection to stay open
+            self.timeouts_in_a_row = 0;
         }
         if self.extensions.is_some() {
             self.hear_extensions(now, ack, heard);
@@ -347,11 +362,7 @@ impl<D: Payload> Connection<D> {
                     && start < self.rx.stream.next + self.rx.window();
                 return;
             }
-            self.state = State::Aborted;
-            self.window.halt();
-            self.timer.deadline = Time::NEVER;
-            self.rx.ack_deadline = Time::NEVER;
-            self.events.insert(EventSet::ABORTED);
+            self.abort(EventSet::ABORTED);
             return;
         }
         if segment.flags.has(Flags::SYN) {
@@ -374,11 +385,22 @@ impl<D: Payload> Connection<D> {
         }
     }
 
+    /// The connection is over, and the application is told why.
+    fn abort(&mut self, why: EventSet) {
+        self.state = State::Aborted;
+        self.window.halt();
+        self.timer.deadline = Time::NEVER;
+        self.rx.ack_deadline = Time::NEVER;
+        self.rx.ack_now = false;
+        self.events.insert(why);
+    }
+
     fn handle_syn(&mut self, now: Time, segment: &Segment<D>) {
         match self.state {
             State::Listen => {
                 self.agree(segment.syn.scps);
                 self.peer_initial_seq = segment.seq;
+                self.notification.on_syn(segment.flags);
                 self.rx.stream.next = 1;
                 self.window.peer_end = u64::from(segment.window);
                 self.window.end = 1;
@@ -388,6 +410,7 @@ impl<D: Payload> Connection<D> {
             State::SynSent if segment.flags.has(Flags::ACK) => {
                 self.agree(segment.syn.scps);
                 self.peer_initial_seq = segment.seq;
+                self.notification.on_syn_ack(segment.flags);
                 self.rx.stream.next = 1;
                 self.handle_acknowledgement(now, &Heard::of(segment));
                 if self.window.una > 0 {
@@ -482,9 +505,9 @@ impl<D: Payload> Connection<D> {
 
     /// Builds the segment of a span and accounts for it.
     #[inline(always)]
-    fn send_span(&mut self, now: Time, mut span: Span) -> Segment<D> {
-        let segment = if span.start == 0 {
-            self.syn(now)
+    fn send_span(&mut self, now: Time, mut span: Span) -> (Segment<D>, Ecn) {
+        let sent = if span.start == 0 {
+            (self.syn(now), Ecn::NotCapable)
         } else {
             let len = (span.start + u64::from(span.len)).min(self.written_end).saturating_sub(span.start);
             let payload = self.buffer.slice((span.start - self.buffer_start) as usize, len as usize);
@@ -493,26 +516,28 @@ impl<D: Payload> Connection<D> {
             // nor the FIN is in this segment.
             let has_fin = u64::from(span.len) > len && u64::from(sent) == len;
             let flags = if has_fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
+            let stamp = if sent > 0 { self.data_stamp(span.start) } else { self.stamp() };
             span.len = sent + u32::from(has_fin);
             let sizes = &self.sizes;
             let header_bytes = if sent > 0 { sizes.data_header_bytes } else { sizes.ack_header_bytes };
-            self.segment(now, span.start, flags, header_bytes, payload)
+            (self.segment(now, span.start, flags.with(stamp.flags), header_bytes, payload), stamp.ecn)
         };
         self.note_sent(now, span);
-        segment
+        sent
     }
 
     #[inline(always)]
     fn syn(&mut self, now: Time) -> Segment<D> {
         let is_first = self.state == State::SynSent;
         let flags = if is_first { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
+        let flags = flags.with(self.notification.syn_flags(is_first));
         let mut segment = self.segment(now, 0, flags, self.sizes.ack_header_bytes, D::default());
         //= https://www.rfc-editor.org/rfc/rfc7323#section-2.2
         //# The window field in a segment where the SYN bit is set [...] MUST NOT be scaled.
         segment.window = u16::try_from(self.rx.window()).unwrap_or(u16::MAX);
         segment.syn = SynOptions {
             mss: u16::try_from(self.window.mss).unwrap_or(u16::MAX),
-            window_shift: Some(self.sizes.window_shift),
+            window_shift: self.sizes.scales_window.then_some(self.sizes.window_shift),
             sack_permitted: self.sizes.uses_sack,
             scps: None,
         };
@@ -683,6 +708,13 @@ impl<'a> Heard<'a> {
     }
 }
 
+/// The least shift with which a window fits the field of 16 bits.
+fn shift_for(offered: u64) -> u8 {
+    //= https://www.rfc-editor.org/rfc/rfc7323#section-2.3
+    //# the shift count MUST be limited to 14
+    (0..14).find(|shift| offered >> shift <= u64::from(u16::MAX)).unwrap_or(14)
+}
+
 /// The timestamp clock ticks in milliseconds (RFC 7323, section 5.4).
 #[inline]
 fn timestamp(now: Time) -> u32 {
@@ -705,6 +737,9 @@ impl<D: Payload> Endpoint for Connection<D> {
             if (is_newer && start <= self.rx.last_ack_sent) || segment.flags.has(Flags::SYN) {
                 self.timestamp_recent = timestamps.value;
             }
+        }
+        if self.notification.is_agreed() {
+            self.note_congestion(segment, rx.ecn);
         }
         const SPECIAL: u8 = Flags::SYN.0 | Flags::RST.0;
         if segment.flags.0 & SPECIAL != 0 || self.state != State::Established {
@@ -751,6 +786,13 @@ impl<D: Payload> Endpoint for Connection<D> {
             }
             return;
         }
+        if self.timeouts_in_a_row >= self.most_retransmissions {
+            //= https://www.rfc-editor.org/rfc/rfc9293#section-3.8.3
+            //# When the number of transmissions of the same segment reaches a threshold R2 greater than R1, close the
+            //# connection.
+            self.abort(EventSet::GIVEN_UP);
+            return;
+        }
         self.timeouts += 1;
         self.timed = None;
         self.window.now = now;
@@ -780,22 +822,23 @@ impl<D: Payload> Endpoint for Connection<D> {
                 span = self.look_closely(now);
             }
         }
-        let segment = match span {
+        let (packet, ecn) = match span {
             Some(span) => {
-                let segment = self.send_span(now, span);
+                let (segment, ecn) = self.send_span(now, span);
                 if self.extensions.is_some() {
                     self.want_copies(now, span.start, segment.payload_bytes());
                 }
-                segment
+                (segment, ecn)
             }
             None if self.rx.ack_now => {
                 let header_bytes = self.sizes.ack_header_bytes;
-                self.segment(now, self.window.max, Flags::ACK, header_bytes, D::default())
+                let flags = Flags::ACK.with(self.stamp().flags);
+                (self.segment(now, self.window.max, flags, header_bytes, D::default()), Ecn::NotCapable)
             }
             None => return None,
         };
         self.rx.on_ack_sent();
-        Some(Transmit::plain(segment))
+        Some(Transmit { packet, class: Class::default(), ecn, token: 0 })
     }
 
     #[inline(always)]

@@ -1,11 +1,12 @@
 //! The shortcut for segments without options: the same steps as [`super::Connection`]'s own, on fewer words.
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Ecn, Endpoint};
 use crate::express::{Express, Plain, PlainPacket, Train};
 use crate::payload::Virtual;
 use crate::time::Time;
 
 use super::connection::{Connection, Heard, State};
+use super::ecn::Stamp;
 use super::segment::{Flags, PlainSegment};
 use super::variant::Reaction;
 use super::window::{Phase, Span};
@@ -21,18 +22,20 @@ impl Connection<Virtual> {
     /// Neither the segment nor what it meets has to do with the beginning or the end of the connection.
     #[inline(always)]
     fn is_usual(&self, plain: &PlainSegment) -> bool {
-        plain.flags == Flags::ACK && self.state == State::Established && !self.rx.has_early_fin()
+        let is_marked = plain.ecn == Ecn::Congestion;
+        plain.flags == Flags::ACK && !is_marked && self.state == State::Established && !self.rx.has_early_fin()
     }
 
     #[inline(always)]
-    fn plain_segment(&self, start: u64, header_bytes: u16, payload_bytes: u32) -> PlainSegment {
+    fn plain_segment(&self, start: u64, header_bytes: u16, payload_bytes: u32, stamp: Stamp) -> PlainSegment {
         PlainSegment {
             seq: self.initial_seq.wrapping_add(start as u32),
             ack: self.peer_initial_seq.wrapping_add(self.rx.stream.next as u32),
             payload_bytes,
             header_bytes,
             window: self.window_field(),
-            flags: Flags::ACK,
+            flags: Flags::ACK.with(stamp.flags),
+            ecn: stamp.ecn,
         }
     }
 
@@ -82,7 +85,7 @@ impl Connection<Virtual> {
         if acks > 0 {
             let every = u32::from(self.rx.ack_every);
             let ack = next + u64::from(first_index + 1) * u64::from(first.payload_bytes);
-            let mut acknowledgement = self.plain_segment(self.window.max, self.sizes.ack_header_bytes, 0);
+            let mut acknowledgement = self.plain_segment(self.window.max, self.sizes.ack_header_bytes, 0, self.stamp());
             acknowledgement.ack = self.peer_initial_seq.wrapping_add(ack as u32);
             sent.push(Train {
                 first: acknowledgement,
@@ -110,13 +113,17 @@ impl Connection<Virtual> {
             && !self.rx.ack_now
             && self.rx.ack_deadline == Time::NEVER
             && !self.window.records.is_kept()
-            && !self.paces;
+            && !self.paces
+            && !self.window.is_probing
+            && !self.pacer.is_holding(train.at)
+            && !(self.window.has_reduced && self.notification.is_agreed());
         if !is_usual {
             return self.walk(train, sent);
         }
         let offered = u64::from(train.first.window) << self.sizes.window_shift;
         let solid_end = self.buffer_start + self.buffer.front_len() as u64;
         let (mut now, mut count) = (train.at, 0);
+        let stamp = self.data_stamp(self.window.nxt); // new data, none the first after a reduction
         // The acknowledgement before this one released one segment: another one makes a train of them.
         let mut continues = false;
         while count < train.count && ack < limit {
@@ -143,7 +150,7 @@ impl Connection<Virtual> {
                 }
                 (0, _) => {}
                 (count, _) => {
-                    let first = self.plain_segment(nxt, self.sizes.data_header_bytes, self.window.mss);
+                    let first = self.plain_segment(nxt, self.sizes.data_header_bytes, self.window.mss, stamp);
                     sent.push(Train { first, step: self.window.mss, count, at: now, gap: Time::ZERO });
                 }
             }
@@ -203,10 +210,11 @@ impl Express for Connection<Virtual> {
         }
         let plain = if let Some(span) = span {
             let payload = self.buffer.slice((span.start - self.buffer_start) as usize, span.len as usize);
+            let stamp = self.data_stamp(span.start);
             self.note_sent(now, Span { start: span.start, len: payload.0 });
-            self.plain_segment(span.start, self.sizes.data_header_bytes, payload.0)
+            self.plain_segment(span.start, self.sizes.data_header_bytes, payload.0, stamp)
         } else if self.rx.ack_now {
-            self.plain_segment(self.window.max, self.sizes.ack_header_bytes, 0)
+            self.plain_segment(self.window.max, self.sizes.ack_header_bytes, 0, self.stamp())
         } else {
             return if self.events.is_empty() { Plain::Nothing } else { Plain::Ask };
         };

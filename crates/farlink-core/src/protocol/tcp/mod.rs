@@ -3,6 +3,7 @@
 mod config;
 pub mod congestion;
 mod connection;
+mod ecn;
 mod express;
 mod extensions;
 mod flight;

@@ -1,6 +1,6 @@
 //! The typed TCP segment: what RFC 9293 puts on the wire, with the payload left generic.
 
-use crate::endpoint::{Damage, Integrity, Packet};
+use crate::endpoint::{Damage, Ecn, Integrity, Packet};
 use crate::express::PlainPacket;
 use crate::payload::Payload;
 
@@ -19,6 +19,10 @@ impl Flags {
     pub const PSH: Flags = Flags(0x08);
     /// The acknowledgement field is significant.
     pub const ACK: Flags = Flags(0x10);
+    /// ECN-Echo: a packet arrived that was marked with congestion (RFC 3168, section 6.1).
+    pub const ECE: Flags = Flags(0x40);
+    /// Congestion window reduced (RFC 3168, section 6.1).
+    pub const CWR: Flags = Flags(0x80);
 
     /// Whether all bits of `other` are set.
     #[inline]
@@ -232,6 +236,8 @@ pub struct PlainSegment {
     pub window: u16,
     /// Control bits.
     pub flags: Flags,
+    /// Congestion codepoint of the packet around it.
+    pub ecn: Ecn,
 }
 
 impl<D: Payload> Segment<D> {

@@ -117,6 +117,10 @@ pub(super) struct Window {
     pub(super) is_limited_transmit: bool,
     pub(super) has_recover_guard: bool,
     pub(super) fast_retransmits: u64,
+    /// The congestion window was reduced, and no new data has been sent since.
+    pub(super) has_reduced: bool,
+    /// Highest offset sent when the window was last reduced because a packet was marked (RFC 3168).
+    pub(super) marked: u64,
     /// When the acknowledgement at hand arrived.
     pub(super) now: Time,
     pub(super) rtt: RoundTrips,
@@ -176,6 +180,8 @@ impl Window {
             is_limited_transmit: config.limited_transmit,
             has_recover_guard: config.recover_guard,
             fast_retransmits: 0,
+            has_reduced: false,
+            marked: 0,
             now: Time::ZERO,
             rtt: RoundTrips::default(),
             records: Flight::new(keeps_flight),
@@ -353,12 +359,23 @@ impl Window {
             self.kept_ssthresh = Some(self.ssthresh);
             self.ssthresh = self.cwnd; // what the recovery begins and ends with
         } else {
-            self.ssthresh = control.on_loss(self, flight);
+            if !self.is_reduced_already() {
+                self.ssthresh = control.on_loss(self, flight);
+            }
+            self.has_reduced = true;
         }
         self.records.note_lost_below(self.una + 1);
         self.recover = self.max;
         self.extra = 0;
         self.fast_retransmits += 1;
+    }
+
+    /// Whether a mark in this window of data has reduced the congestion window before.
+    fn is_reduced_already(&self) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.2
+        //# the TCP source should not decrease the slow-start threshold, ssthresh, if it has been decreased within the last
+        //# round trip time.
+        self.marked > 0 && self.una <= self.marked
     }
 
     /// What every version does on a retransmission timeout.
@@ -374,9 +391,10 @@ impl Window {
         //# when a TCP sender detects segment loss using the retransmission timer and the given segment has already
         //# been retransmitted [...] the value of ssthresh is held constant.
         if !self.is_corruption {
-            if is_first_of_segment {
+            if is_first_of_segment && !self.is_reduced_already() {
                 self.ssthresh = control.on_timeout(self, self.flight());
             }
+            self.has_reduced = true;
             self.cwnd = control.loss_window(self);
         }
         self.phase = Phase::Loss;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::ScenarioError;
+use crate::time::Time;
 use crate::units::{Count, Factor, PositiveSeconds, Probability, Seconds, Whole};
 
 /// How the retransmission timeout (RTO) follows from the round-trip times measured.
@@ -137,6 +138,15 @@ impl RtoConfig {
             _ => 1.0,
         };
         self.factor.map_or(default, Factor::get)
+    }
+
+    /// The longest that the timer ever waits, and the key that says so; relative to the timer's table.
+    pub(in crate::protocol) fn longest(&self) -> (&'static str, Time) {
+        if self.algorithm == RtoAlgorithm::Fixed && self.most_backoff() == 1 {
+            ("initial_s", self.initial_s.time())
+        } else {
+            ("maximum_s", self.maximum_s.time())
+        }
     }
 
     pub(super) fn most_backoff(&self) -> u64 {

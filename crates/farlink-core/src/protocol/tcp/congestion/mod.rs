@@ -44,6 +44,15 @@ pub(super) trait Control {
         self.on_loss(window, flight)
     }
 
+    /// A packet was marked with congestion (RFC 3168) while `flight` bytes were under way, for the first time in this window
+    /// of data: the new slow-start threshold, bytes, which the window does not exceed either.
+    fn on_mark(&mut self, window: &Window, flight: u64) -> f64 {
+        //= https://www.rfc-editor.org/rfc/rfc3168#section-5
+        //# the congestion control algorithms followed at the end-systems MUST be essentially the same as the congestion
+        //# control response to a *single* dropped packet
+        self.on_loss(window, flight)
+    }
+
     /// The window after a retransmission timeout, bytes.
     fn loss_window(&self, window: &Window) -> f64 {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
@@ -157,6 +166,9 @@ macro_rules! congestion_controls {
             }
             fn on_timeout(&mut self, window: &Window, flight: u64) -> f64 {
                 match self { $(Congestion::$name(state) => state.on_timeout(window, flight),)+ }
+            }
+            fn on_mark(&mut self, window: &Window, flight: u64) -> f64 {
+                match self { $(Congestion::$name(state) => state.on_mark(window, flight),)+ }
             }
             fn loss_window(&self, window: &Window) -> f64 {
                 match self { $(Congestion::$name(state) => state.loss_window(window),)+ }

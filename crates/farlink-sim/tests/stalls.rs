@@ -1,0 +1,149 @@
+//! Flows that never finish: the run ends all the same, and says since when nothing came.
+
+mod common;
+
+use common::{once, run, scenario, set, setup, text};
+use farlink_core::Time;
+use farlink_core::event::Abort;
+use serde_json::{Value, json};
+
+/// A file of 500 segments over a link that dies after 2 s; without a duration.
+fn dying(changes: &[(&str, Value)]) -> Value {
+    let mut scenario = scenario(&[
+        ("duration_s", Value::Null),
+        ("runs", 1.into()),
+        ("link.queue_packets", Value::Null),
+        ("link.channel", json!({ "kind": "outage", "schedule": [[2, 1e7]] })),
+        ("flow", json!({ "file": { "transport": "tcp", "traffic": { "kind": "file", "bytes": 5e5 } } })),
+    ]);
+    for (path, value) in changes {
+        set(&mut scenario, path, value.clone());
+    }
+    scenario
+}
+
+/// Status and reason of the first row.
+fn verdict(scenario: &Value) -> (String, String) {
+    let output = run(scenario, 1);
+    (text(&output.rows, "status")[0].clone(), text(&output.rows, "reason")[0].clone())
+}
+
+#[test]
+fn a_run_ends_when_nothing_was_delivered_for_long() {
+    for (given, patience) in [(Value::Null, 1e5), (json!(700), 700.0)] {
+        let scenario = dying(&[("give_up_after_s", given)]);
+        let result = once(&setup(&scenario), 1);
+        let flow = &result.flows[0];
+        // The last frame is sent before the outage and arrives after its delay.
+        let last = flow.last_progress.as_secs_f64();
+        assert!((2.0..2.06).contains(&last), "{last}");
+        assert!(result.was_given_up);
+        assert_eq!(result.end, flow.last_progress + Time::from_secs_f64(patience));
+        let (status, reason) = verdict(&scenario);
+        let since = (last * 1e3).round() / 1e3;
+        let left = flow.undelivered_bytes;
+        assert!(left > 0 && flow.delivered_bytes + left == 500_000);
+        let end = ((last + patience) * 1e3).round() / 1e3;
+        let expected = format!(
+            "stalled since {since} s: {left} bytes of 1 transfers were not delivered when the run was given up at {end} s"
+        );
+        assert_eq!((status.as_str(), reason), ("stalled", expected));
+    }
+}
+
+#[test]
+fn a_duration_is_kept_to() {
+    let scenario = dying(&[("duration_s", 50.into())]);
+    let result = once(&setup(&scenario), 1);
+    assert_eq!((result.end, result.was_given_up), (Time::from_secs(50), false));
+    assert!(verdict(&scenario).1.ends_with("when the run ended at 50 s"));
+}
+
+/// An outage shorter than the patience is waited out, to the last byte.
+#[test]
+fn who_comes_back_in_time_is_waited_for() {
+    for (outage_end_s, is_waited_for) in [(600.0, true), (900.0, false)] {
+        let outage = json!({ "kind": "outage", "schedule": [[2, outage_end_s]] });
+        let scenario = dying(&[("give_up_after_s", 700.into()), ("link.channel", outage)]);
+        let result = once(&setup(&scenario), 1);
+        assert_eq!((result.flows[0].undelivered_bytes == 0, result.was_given_up), (is_waited_for, !is_waited_for));
+    }
+}
+
+/// Traffic that is still to come is waited for, however late: a dead flow beside it ends nothing.
+#[test]
+fn what_starts_late_is_waited_for() {
+    let late = json!({ "transport": "tcp", "start_s": 5000, "traffic": { "kind": "file", "bytes": 1000 } });
+    let outage = json!({ "kind": "outage", "schedule": [[2, 4000]] });
+    let scenario = dying(&[("give_up_after_s", 10.into()), ("link.channel", outage), ("flow.late", late)]);
+    let result = once(&setup(&scenario), 1);
+    assert_eq!(result.flows[1].undelivered_bytes, 0);
+    // Datagrams at a rate, one each 100 s, of a link that loses all: the last is sent at 900 s.
+    let cbr = json!({ "kind": "cbr", "rate_bps": 80, "payload_bytes": 1000, "bytes": 10_000 });
+    let mut slow = dying(&[("give_up_after_s", 50.into()), ("transport.udp", json!({ "kind": "udp" }))]);
+    set(&mut slow, "link.channel", json!({ "kind": "none" }));
+    set(&mut slow, "flow", json!({ "slow": { "transport": "udp", "traffic": cbr } }));
+    let result = once(&setup(&slow), 1);
+    assert_eq!((result.flows[0].delivered_packets, result.was_given_up), (10, false));
+}
+
+/// A run that is not stalled is not touched by the patience.
+#[test]
+fn patience_changes_nothing_for_those_who_finish() {
+    let clear = json!({ "kind": "ber", "ber": 1e-6 });
+    let plenty = once(&setup(&dying(&[("link.channel", clear.clone())])), 1);
+    let little = once(&setup(&dying(&[("link.channel", clear), ("give_up_after_s", 3.into())])), 1);
+    assert_eq!((plenty.end, plenty.was_given_up), (little.end, little.was_given_up));
+    assert_eq!(format!("{:?}", plenty.flows), format!("{:?}", little.flows));
+}
+
+#[test]
+fn a_connection_that_gives_up_is_reported() {
+    let scenario = dying(&[("transport.tcp.max_retransmissions", 3.into())]);
+    let result = once(&setup(&scenario), 1);
+    let (at, why) = result.flows[0].aborted.expect("it gave up");
+    assert_eq!((why, result.flows[0].timeouts, result.was_given_up), (Abort::TooManyRetries, 3, false));
+    assert_eq!(result.end, at, "nothing is left to do");
+    let (status, reason) = verdict(&scenario);
+    assert_eq!(status, "stalled");
+    let said =
+        format!("given up at {} s: too many retransmissions went unanswered", (at.as_secs_f64() * 1e3).round() / 1e3);
+    assert!(reason.contains(&said) && reason.starts_with("stalled since 2.0"), "{reason}");
+    // Endless traffic has no end to miss, but it was cut short before the run's.
+    let mut endless = dying(&[("transport.tcp.max_retransmissions", 3.into()), ("duration_s", 100.into())]);
+    set(&mut endless, "flow", json!({ "bulk": { "transport": "tcp", "traffic": { "kind": "bulk" } } }));
+    let (status, reason) = verdict(&endless);
+    assert!(status == "stalled" && reason.starts_with("given up at "), "{reason}");
+}
+
+/// The SYN never arrives.
+#[test]
+fn a_connection_that_never_opens_is_stalled_since_its_start() {
+    let dead = [("link.channel", json!({ "kind": "loss", "loss": 1 })), ("flow.file.start_s", json!(3))];
+    assert!(verdict(&dying(&dead)).1.starts_with("stalled since 3 s: 500000 bytes of 1 transfers"));
+    let mut mortal = dying(&dead);
+    set(&mut mortal, "transport.tcp.max_retransmissions", 2.into());
+    let reason = verdict(&mortal).1;
+    assert!(reason.starts_with("stalled since 3 s, given up at 10 s: too many retransmissions"), "{reason}");
+}
+
+#[test]
+fn a_timer_shorter_than_the_round_trip_is_remarked_on() {
+    let note = |changes: &[(&str, Value)]| run(&scenario(changes), 1).notes;
+    let far = ("link.delay_s", json!(1.5));
+    let rto = |key: &str, value: f64| (format!("transport.tcp.rto.{key}"), json!(value));
+    let (table, quick) = (("transport.tcp.rto", json!({ "initial_s": 1, "minimum_s": 1 })), rto("maximum_s", 2.0));
+    let notes = note(&[far.clone(), table.clone(), (quick.0.as_str(), quick.1.clone())]);
+    assert_eq!(notes.len(), 1);
+    assert!(
+        notes[0].starts_with("transport.tcp.rto.maximum_s = 2 s is below the path's round trip of 3 s"),
+        "{notes:?}"
+    );
+    let fixed = note(&[far.clone(), ("transport.tcp.rto", json!({ "algorithm": "fixed", "initial_s": 2.5 }))]);
+    assert!(fixed[0].starts_with("transport.tcp.rto.initial_s = 2.5 s"), "{fixed:?}");
+    // Enough, or nobody's.
+    let slow = rto("maximum_s", 3.5);
+    assert_eq!(note(&[far.clone(), table.clone(), (slow.0.as_str(), slow.1)]), [] as [String; 0]);
+    let unused = json!({ "kind": "tcp", "rto": { "initial_s": 1, "maximum_s": 2 } });
+    assert_eq!(note(&[far, ("transport.unused", unused)]), [] as [String; 0]);
+}
