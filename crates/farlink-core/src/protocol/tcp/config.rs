@@ -270,10 +270,6 @@ impl TcpConfig {
             let what = format!("{name:?} sends at the rate that it measured and cannot do without pacing");
             return Err(ScenarioError::new("pacing", what, "leave the key out"));
         }
-        if self.bbr.is_some() && !self.congestion_control.measures_rates() {
-            let what = format!("congestion_control = {name:?} has no such setting");
-            return Err(ScenarioError::new("bbr", what, "leave it out, or choose \"bbr\" or \"bbr3\""));
-        }
         Ok(())
     }
 

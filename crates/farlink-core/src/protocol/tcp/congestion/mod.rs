@@ -182,9 +182,6 @@ macro_rules! congestion_controls {
             fn rules_recovery(&self) -> bool {
                 match self { $(Congestion::$name(state) => state.rules_recovery(),)+ }
             }
-            fn on_spurious_loss(&mut self, window: &Window) {
-                match self { $(Congestion::$name(state) => state.on_spurious_loss(window),)+ }
-            }
             fn on_idle(&mut self, now: Time) {
                 match self { $(Congestion::$name(state) => state.on_idle(now),)+ }
             }
