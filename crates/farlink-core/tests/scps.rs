@@ -223,6 +223,28 @@ fn a_segment_is_sent_so_often_and_then_skipped() {
     assert_eq!(pair.ends[0].counters().timeouts, 0);
 }
 
+/// Where one transmission is all that there is, nothing is sent again, however much is lost.
+#[test]
+fn one_transmission_is_all_that_there_is() {
+    let config = ScpsConfig {
+        max_transmissions: Some(count(1)),
+        hold_time_s: Some(seconds(0.7)),
+        congestion_control: CongestionControl::None,
+        rate_bps: Some(BitRate::new(112_000.0).unwrap()),
+        initial_window_segments: None,
+        max_window_segments: Some(count(2_000)),
+        ack_every_segments: Some(count(10)),
+        handshake: true,
+        ..one_way()
+    };
+    let lost: Vec<usize> = (0..150).filter(|at| at % 5 == 4).collect();
+    let pair = transfer::<Vec<u8>>(&config, 0, &losing(&lost), [20_000, 0], usize::MAX);
+    pair.assert_done([20_000, 0]);
+    let sent = data(&pair);
+    assert!(pair.skipped[1] >= 1_500, "{} skipped", pair.skipped[1]);
+    assert_eq!(sent.len(), 200, "{sent:?}");
+}
+
 /// The end of the stream may be missing, too: the FIN is sent as often as it takes.
 #[test]
 fn a_missing_end_is_skipped() {

@@ -56,7 +56,7 @@ fn snack_beats_sack_over_an_asymmetric_link_with_bit_errors() {
 #[test]
 fn a_fixed_rate_loses_only_what_is_damaged() {
     for ber in [0.0, 1e-7, 1e-6, 3e-6, 1e-5] {
-        let rate = json!({ "congestion_control": "none", "rate_bps": 1.9e6, "ack_every_segments": 10 });
+        let rate = json!({ "congestion_control": "none", "rate_bps": 1.9e6, "ack_every_segments": 10, "max_window_segments": 2000 });
         let fixed = goodput(&geo(ber, 1e5, scps(rate)));
         let cubic = goodput(&geo(
             ber,
@@ -196,5 +196,5 @@ fn rare_acknowledgements_fit_into_a_narrow_way_back() {
         "each: {} there, {} back; rare: {} and {}",
         each.delivered_bytes, each.return_bytes, rare.delivered_bytes, rare.return_bytes
     );
-    assert!(rare.delivered_bytes > each.delivered_bytes && rare.return_bytes < each.return_bytes / 5);
+    assert!(rare.delivered_bytes > 5 * each.delivered_bytes && 2 * rare.return_bytes < each.return_bytes);
 }

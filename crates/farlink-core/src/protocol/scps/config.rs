@@ -171,7 +171,7 @@ impl ScpsConfig {
             handshake: self.handshake,
             timestamps: self.timestamps,
             restart_after_idle: self.has_congestion_control(),
-            rto: self.rto.clone(),
+            rto: self.rto,
             ..TcpConfig::default()
         };
         let all = if self.has_congestion_control() { tcp.initial_window_segments } else { tcp.all_segments() };

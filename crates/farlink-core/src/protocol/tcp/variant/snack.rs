@@ -159,6 +159,13 @@ impl Snack {
         let end = right.min(window.nxt).min(window.end);
         let (mut from, mut newest) = (left.max(window.una), 0);
         while from < end {
+            // What has arrived since, or was given up: the receiver does not know of that.
+            let (gap, gap_end) = self.board.gap_from(from);
+            if gap > from {
+                from = gap;
+                continue;
+            }
+            let end = gap_end.map_or(end, |gap_end| end.min(gap_end));
             let next = self.resent.partition_point(|resent| resent.end <= from);
             let mut until = end;
             if let Some(resent) = self.resent.get(next) {
@@ -359,6 +366,9 @@ mod tests {
         snack.on_report(&mut window, &mut control, 1, &report(0, 3, &[true]));
         assert!(snack.on_sack_block(&mut window, 101, 201));
         assert_eq!(resent(&mut snack, &mut window), [1, 201]);
+        window.now = Time::from_secs(9);
+        snack.on_report(&mut window, &mut control, 1, &report(0, 3, &[true]));
+        assert_eq!(resent(&mut snack, &mut window), [1, 201], "nor later");
     }
 
     #[test]
