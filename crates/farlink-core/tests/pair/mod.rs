@@ -326,7 +326,6 @@ pub(crate) fn configs() -> impl Strategy<Value = TcpConfig> {
             let [delayed_ack, limited_transmit, handshake, fin, timestamps, recover_guard, restart_after_idle, ecn] =
                 flags;
             let (initial_window, ssthresh, max_window, receive_window) = windows;
-            let needs_sack = congestion_control.measures_rates();
             TcpConfig {
                 variant,
                 congestion_control,
