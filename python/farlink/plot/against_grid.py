@@ -18,6 +18,7 @@ Line = list[tuple[float, float, float]]
 
 _MOST_TICKS = 7
 _LEGEND_ROW_IN = 0.2
+_MOST_SHIFT = 0.05
 
 _TITLE = {"goodput_bps": "goodput", "delay_mean_s": "delay to in-order delivery", "delay_p99_s": "99 % delay"}
 
@@ -110,7 +111,8 @@ def _draw_lines(ax: Axes, drawn: dict[str, Line], x_path: str, quantity: str) ->
     x_scale = units.scale_for(x_path, all_x)
     y_scale = units.scale_for(quantity, [mean for points in drawn.values() for _, mean, _ in points])
     for i, (name, points) in enumerate(drawn.items()):
-        shift = 0.011 * (i - (len(drawn) - 1) / 2)
+        # All lines of a point stay near it, however many they are.
+        shift = min(0.011, _MOST_SHIFT / len(drawn)) * (i - (len(drawn) - 1) / 2)
         xs = _shifted([x * x_scale.factor for x, _, _ in points], min(all_x), max(all_x), x_scale.factor, shift, is_log)
         half_widths = [0.0 if math.isnan(ci) else ci * y_scale.factor for _, _, ci in points]
         ax.errorbar(
