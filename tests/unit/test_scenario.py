@@ -117,7 +117,7 @@ def test_shipped_scenario_expands_and_runs(path):
     scenario = load(path)
     if "$FARLINK_DATA" in path.read_text() and not find_data_file("$FARLINK_DATA", base=scenario.base).is_dir():
         pytest.skip("FARLINK_DATA: the measured data is not here")
-    settings = ["duration_s=15"] if "duration_s" in scenario.data else []
+    settings = ["duration_s=15", "measure.warmup_s=0"] if "duration_s" in scenario.data else []
 
     result = farlink.run(scenario, set=settings, runs=1)
 
