@@ -1,19 +1,22 @@
 """Write the tables of `docs/validation/peers.md`: every cell on both sides.
 
 Usage:  python -m tests.peers.report [TABLE ...]    geo, shared, excused, modern; all unless named (three minutes on two cores)
-        python -m tests.peers.report record         measures ns-3 anew for the table `modern` (a quarter of an hour)
+        python -m tests.peers.report record         measures in ns-3 what the table `modern` lacks (all: a quarter of an hour)
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from tests.peers import modern, ns2, ns3
 from tests.peers.agreement import EXCUSED, agree
 from tests.peers.cells import GEO_CELLS, SHARED_CELLS, GeoCell, SharedCell
 from tests.peers.estimate import Estimate
+from tests.peers.ns2 import Setting
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "validation" / "peers.md"
 RELATIVE = 0.01
@@ -105,16 +108,22 @@ def modern_table() -> str:
 
 
 def record_ns3() -> None:
-    """Measure every cell in ns-3 and keep the results; as shipped, ten runs a cell show enough."""
+    """Measure in ns-3 what is not on record and keep each result at once; as shipped, ten runs a cell show enough."""
     with tempfile.TemporaryDirectory() as folder:
         program = ns3.build(Path(folder))
-        record = {}
+        record = dict(modern.recorded())
+
+        def note(name: str, settings: Mapping[str, Setting], measure: Callable[[], Estimate]) -> None:
+            if name not in record or record[name].settings != settings:
+                record[name] = modern.Recorded(settings, measure())
+                print(f"{name}: {record[name].estimate}", file=sys.stderr)
+                modern.write_record(record)
+
         for cell in modern.MODERN_CELLS:
-            record[cell.name] = modern.Recorded(modern.ns3_settings(cell), modern.ns3_goodput(program, cell, relative=0.02))
+            note(cell.name, modern.ns3_settings(cell), partial(modern.ns3_goodput, program, cell, relative=0.02))
+        for cell in modern.MODERN_CELLS:
             shipped = cell.ns3(corrected=False)
-            record[f"{cell.name}-shipped"] = modern.Recorded(shipped, ns3.goodput(program, shipped, max_runs=10))
-            print(f"{cell.name}: {record[cell.name].estimate}", file=sys.stderr)
-            modern.write_record(record)
+            note(f"{cell.name}-shipped", shipped, partial(ns3.goodput, program, shipped, max_runs=10))
 
 
 TABLES = {"geo": geo_table, "shared": shared_table, "excused": excused_table, "modern": modern_table}
