@@ -19,7 +19,8 @@ use crate::time::Time;
 use crate::units::BitRate;
 
 use super::config::TcpConfig;
-use super::connection::{Connection, Heard, State};
+use super::connection::{Connection, State};
+use super::hearing::Heard;
 use super::segment::{Flags, ScpsCapabilities, Segment};
 use super::variant::{Reaction, Running};
 use super::window::{Phase, Span};
