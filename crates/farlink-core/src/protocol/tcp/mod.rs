@@ -13,6 +13,7 @@ mod opening;
 mod pace;
 mod prr;
 mod reassembly;
+mod reduction;
 mod segment;
 mod sending;
 mod tail_loss_probe;

@@ -126,7 +126,7 @@ impl Extensions {
     /// When something is due; never if nothing is.
     pub(super) fn next_timeout(&self, pacer: &Pacer) -> Time {
         let copy = self.copies.as_ref().map_or(Time::NEVER, Copies::next);
-        let copy = if copy != Time::NEVER && pacer.is_on() { copy.max(pacer.next()) } else { copy };
+        let copy = if copy != Time::NEVER { copy.max(pacer.next()) } else { copy };
         // What is due already is a matter of events.
         if self.is_skip_due { copy } else { copy.min(self.hold_deadline) }
     }
