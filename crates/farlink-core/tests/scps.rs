@@ -14,7 +14,9 @@ use proptest::prelude::*;
 const LONG: Time = Time::from_secs(100_000);
 
 fn pair<D: Content>(config: &ScpsConfig, seed: u64, faults: &[Fault]) -> Pair<D> {
-    Pair::of(Pairs::<D>::pair(config, seed), faults)
+    let mut pair = Pair::of(Pairs::<D>::pair(config, seed), faults);
+    pair.mark_every = seed % 5;
+    pair
 }
 
 fn transfer<D: Content>(config: &ScpsConfig, seed: u64, faults: &[Fault], bytes: [usize; 2], piece: usize) -> Pair<D> {
@@ -174,6 +176,38 @@ fn acknowledgements_are_as_rare_as_asked_for() {
     rarely.run_until(Time::from_secs(1));
     let acks: Vec<Time> = rarely.log.iter().filter(|sent| sent.1 == 1).map(|sent| sent.0).collect();
     assert_eq!(acks, [ONE_WAY + Time::from_millis(500)], "of all twenty");
+}
+
+/// Losses by bit errors leave the window as it is, and marks, which bit errors do not set, shrink it all the same; also while
+/// such losses are being repaired.
+#[test]
+fn marks_shrink_the_window_that_bit_errors_leave_alone() {
+    for &variant in Variant::ALL {
+        let config = ScpsConfig {
+            variant,
+            loss_means: LossMeans::Corruption,
+            ecn: true,
+            max_window_segments: Some(count(20)),
+            ..one_way()
+        };
+        let windows = |mark_every: u64, losses: &[usize]| {
+            let mut pair = pair::<Virtual>(&config, 0, &losing(losses));
+            pair.mark_every = mark_every;
+            pair.write_all(0, 10_000, usize::MAX);
+            pair.write_all(1, 0, 1);
+            pair.run_until(LONG);
+            pair.assert_done([10_000, 0]);
+            pair.ends[0].probe().cwnd_bytes.expect("TCP has a window")
+        };
+        let losses = [3, 30, 31, 55, 90, 120];
+        assert_eq!(windows(0, &losses), 2_000.0, "{variant:?}: only losses");
+        for mark in 51..70 {
+            // Half of it, and a segment more per round trip.
+            let (alone, beside) = (windows(mark, &[]), windows(mark, &losses));
+            assert!((1_000.0..1_500.0).contains(&alone), "{variant:?}: mark {mark} alone leaves {alone}");
+            assert!((1_000.0..1_500.0).contains(&beside), "{variant:?}: mark {mark} and losses leave {beside}");
+        }
+    }
 }
 
 /// Without congestion control, a fixed rate: no slow start, no reaction to losses.

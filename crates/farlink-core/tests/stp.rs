@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use farlink_core::event::Abort;
 use farlink_core::payload::Virtual;
-use farlink_core::protocol::stp::{CongestionControl, Connection, Kind, Pdu, StpConfig};
+use farlink_core::protocol::stp::{Connection, Kind, Pdu, RateControl, StpConfig};
 use farlink_core::units::{BitRate, Count, PositiveSeconds};
 use farlink_core::{Endpoint, Event, Packet, PathId, Rx, Stream, Time};
 use proptest::prelude::*;
@@ -179,7 +179,7 @@ fn small() -> StpConfig {
 }
 
 fn by_rate(rate_bps: f64) -> StpConfig {
-    StpConfig { congestion: CongestionControl::Rate, rate_bps: Some(BitRate::new(rate_bps).unwrap()), ..small() }
+    StpConfig { congestion: RateControl::Rate, rate_bps: Some(BitRate::new(rate_bps).unwrap()), ..small() }
 }
 
 #[test]
@@ -457,7 +457,7 @@ fn configs() -> impl Strategy<Value = StpConfig> {
                 poll_interval_s: seconds(interval_s),
                 ustat,
                 handshake,
-                congestion: if rate.is_some() { CongestionControl::Rate } else { CongestionControl::Tcp },
+                congestion: if rate.is_some() { RateControl::Rate } else { RateControl::Tcp },
                 rate_bps: rate.map(|rate| BitRate::new(rate).unwrap()),
                 initial_window_segments: count(initial as f64),
                 initial_ssthresh_segments: ssthresh.map(|n| count(n as f64)),

@@ -372,10 +372,10 @@ pub(crate) fn scps_configs(is_best_effort: bool) -> impl Strategy<Value = ScpsCo
     let acks = (proptest::option::of(1_u64..20), proptest::option::of(0.01..0.5_f64));
     let copies = (prop_oneof![2 => Just(1_u64), 1 => 2_u64..4], 0.0..0.1_f64);
     let best_effort = (proptest::option::of(1_u64..5), 0.01..3.0_f64);
-    let rest = (any::<[bool; 3]>(), 1_u64..150, 1_u64..=22, best_effort);
+    let rest = (any::<[bool; 4]>(), 1_u64..150, 1_u64..=22, best_effort);
     (variant, windows, control, rate, means, acks, copies, rest).prop_map(
         move |(variant, windows, congestion_control, rate, loss_means, acks, (copies, spacing), rest)| {
-            let ([handshake, timestamps, header_compression], segment_bytes, vector, (most, hold)) = rest;
+            let ([handshake, timestamps, header_compression, ecn], segment_bytes, vector, (most, hold)) = rest;
             let seconds = |s| PositiveSeconds::new(s).unwrap();
             let config = ScpsConfig {
                 variant,
@@ -386,6 +386,7 @@ pub(crate) fn scps_configs(is_best_effort: bool) -> impl Strategy<Value = ScpsCo
                 max_transmissions: most.filter(|_| is_best_effort).map(count),
                 hold_time_s: is_best_effort.then(|| seconds(hold)),
                 header_compression,
+                ecn: ecn && congestion_control != CongestionControl::None,
                 copies: count(copies),
                 copy_spacing_s: Seconds::new(if copies > 1 { spacing } else { 0.0 }).unwrap(),
                 ack_every_segments: acks.0.map(count),

@@ -282,7 +282,7 @@ pub(crate) fn scps() -> impl Strategy<Value = Value> {
     let acks = (proptest::option::of(1_u64..40), proptest::option::of(0.01..0.5_f64));
     let best_effort = proptest::option::of((proptest::option::of(1_u64..5), 0.05..3.0_f64));
     let copies = prop_oneof![3 => Just((1_u64, 0.0)), 1 => (2_u64..4, 0.0..0.1_f64)];
-    (versions, sizes, acks, best_effort, copies, any::<[bool; 3]>()).prop_map(
+    (versions, sizes, acks, best_effort, copies, any::<[bool; 4]>()).prop_map(
         |(
             (variant, control, means),
             (window, receive, bytes, rate),
@@ -291,7 +291,7 @@ pub(crate) fn scps() -> impl Strategy<Value = Value> {
             copies,
             switches,
         )| {
-            let [handshake, timestamps, header_compression] = switches;
+            let [handshake, timestamps, header_compression, ecn] = switches;
             let mut config = json!({
                 "kind": "scps-tp",
                 "variant": if control == "bbr" { "sack" } else { variant },
@@ -304,6 +304,7 @@ pub(crate) fn scps() -> impl Strategy<Value = Value> {
                 "handshake": handshake,
                 "timestamps": timestamps,
                 "header_compression": header_compression,
+                "ecn": ecn && control != "none",
             });
             let rate = rate.filter(|_| control != "bbr").map(|exponent| json!(10_f64.powf(exponent)));
             let given = [

@@ -45,6 +45,9 @@ pub struct ScpsConfig {
     /// For how long the receiver says so after a damaged packet, with `loss_means = "signalled"`; 1 s unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corruption_hold_s: Option<PositiveSeconds>,
+    /// Explicit congestion notification (RFC 3168): queues with an `ecn_threshold_..` may mark data instead of dropping them. A
+    /// mark shrinks the window whatever losses are taken for, as bit errors set none.
+    pub ecn: bool,
     /// How often a segment is sent at most before it is given up (best-effort transport); without, as often as it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_transmissions: Option<Count>,
@@ -110,6 +113,7 @@ impl Default for ScpsConfig {
             rate_bps: None,
             loss_means: LossMeans::Congestion,
             corruption_hold_s: None,
+            ecn: tcp.ecn,
             max_transmissions: None,
             hold_time_s: None,
             header_compression: false,
@@ -170,6 +174,7 @@ impl ScpsConfig {
             receive_window_segments: self.receive_window_segments,
             handshake: self.handshake,
             timestamps: self.timestamps,
+            ecn: self.ecn,
             restart_after_idle: self.has_congestion_control(),
             rto: self.rto,
             ..TcpConfig::default()

@@ -19,7 +19,7 @@ const LARGEST_WINDOW_BYTES: u64 = 1 << 31;
 /// How an STP sender finds its rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum CongestionControl {
+pub enum RateControl {
     /// Slow start and congestion avoidance as TCP's (RFC 5681), driven by what STATs and USTATs report.
     #[default]
     Tcp,
@@ -50,7 +50,7 @@ pub struct StpConfig {
     /// Report a gap at once, unasked, when it opens (USTAT); otherwise it is found with the next POLL.
     pub ustat: bool,
     /// Congestion control: `tcp`, or `rate`, which needs `rate_bps`.
-    pub congestion: CongestionControl,
+    pub congestion: RateControl,
     /// Maximum rate with `congestion = "rate"`, headers and POLLs counted; retransmissions go first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<BitRate>,
@@ -90,7 +90,7 @@ impl Default for StpConfig {
             poll_interval_s: PositiveSeconds::new(0.25).expect("a constant within its range"),
             poll_every_segments: None,
             ustat: true,
-            congestion: CongestionControl::Tcp,
+            congestion: RateControl::Tcp,
             rate_bps: None,
             initial_window_segments: count(10),
             initial_ssthresh_segments: None,
@@ -154,11 +154,11 @@ impl<D: Payload> Pairs<D> for StpConfig {
 impl StpConfig {
     fn check_congestion(&self) -> Result<(), ScenarioError> {
         match (self.congestion, self.rate_bps) {
-            (CongestionControl::Rate, None) => {
+            (RateControl::Rate, None) => {
                 let what = "congestion = \"rate\" needs a rate, and none is given";
                 Err(ScenarioError::new("rate_bps", what, "give rate_bps, or take congestion = \"tcp\""))
             }
-            (CongestionControl::Tcp, Some(rate)) => {
+            (RateControl::Tcp, Some(rate)) => {
                 let what = format!("a rate ({rate}) is given, but congestion = \"tcp\" finds its own");
                 Err(ScenarioError::new("rate_bps", what, "leave it out, or take congestion = \"rate\""))
             }
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn rate_control_needs_a_rate_and_nothing_else_does() {
         let rate = Some(BitRate::new(960e3).unwrap());
-        let (tcp, by_rate) = (CongestionControl::Tcp, CongestionControl::Rate);
+        let (tcp, by_rate) = (RateControl::Tcp, RateControl::Rate);
         for (congestion, rate_bps, is_refused) in
             [(tcp, None, false), (tcp, rate, true), (by_rate, None, true), (by_rate, rate, false)]
         {

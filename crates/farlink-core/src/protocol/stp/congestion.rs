@@ -1,6 +1,6 @@
 //! How much may be in flight.
 
-use super::config::{CongestionControl, StpConfig};
+use super::config::{RateControl, StpConfig};
 
 /// Congestion window and slow-start threshold, bytes; with rate control there are none.
 ///
@@ -25,7 +25,7 @@ impl Congestion {
         let mss = config.segment_bytes.get();
         let cap = config.window_bytes() as f64;
         Congestion {
-            is_on: config.congestion == CongestionControl::Tcp,
+            is_on: config.congestion == RateControl::Tcp,
             cwnd: (config.initial_window_segments.get() * mss).min(cap),
             ssthresh: config.initial_ssthresh_segments.map_or(f64::INFINITY, |segments| segments.get() * mss),
             cap,

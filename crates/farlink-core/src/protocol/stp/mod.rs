@@ -20,6 +20,6 @@ mod polling;
 mod receiver;
 mod sender;
 
-pub use config::{CongestionControl, StpConfig};
+pub use config::{RateControl, StpConfig};
 pub use connection::Connection;
 pub use pdu::{Kind, Pdu, PlainPdu, Range, Report};

@@ -293,7 +293,7 @@ fn offsets(range: &Range, near: u64) -> (u64, u64) {
 mod tests {
     use super::*;
     use crate::payload::Virtual;
-    use crate::protocol::stp::CongestionControl;
+    use crate::protocol::stp::RateControl;
     use crate::units::Count;
 
     fn count(n: f64) -> Count {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     fn by_rate() -> StpConfig {
-        StpConfig { congestion: CongestionControl::Rate, ..StpConfig::default() }
+        StpConfig { congestion: RateControl::Rate, ..StpConfig::default() }
     }
 
     /// Sends what it may after the POLL of this number; the starts of the packets.

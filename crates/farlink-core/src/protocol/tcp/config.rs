@@ -100,7 +100,8 @@ pub struct TcpConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bbr: Option<BbrConfig>,
     /// Explicit congestion notification (RFC 3168): data may be marked instead of dropped by queues with an `ecn_threshold_..`,
-    /// and the sender takes a mark for a loss without sending again.
+    /// and the sender takes a mark for a loss without sending again. `bbr` and `bbr3` answer marks and do not slow down for
+    /// them, as neither Linux's version 1 nor the draft of version 3 does: RFC 3168 asks for more.
     pub ecn: bool,
     /// Scale the window field (RFC 7323); without, the window that the receiver offers is at most 65,535 bytes.
     pub window_scaling: bool,

@@ -4,10 +4,8 @@ use crate::endpoint::Ecn;
 use crate::payload::Payload;
 use crate::time::Time;
 
-use super::congestion::Control;
 use super::connection::Connection;
 use super::segment::{Flags, Segment};
-use super::window::{Phase, least};
 
 /// Where one side stands.
 #[derive(Clone, Copy, Debug)]
@@ -135,12 +133,7 @@ impl<D: Payload> Connection<D> {
         //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.2
         //# The sending TCP MUST NOT increase the congestion window in response to the receipt of an ECN-Echo ACK packet.
         self.window.is_cwnd_limited = false;
-        //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.2
-        //# TCP should not react to congestion indications more than once every window of data (or more loosely, more than
-        //# once every round-trip time).
-        // What is sent first after a reduction tells the receiver of it: before that is acknowledged, the echo is an old one.
-        let is_new = ack > self.window.marked && ack > self.window.recover;
-        if !is_new || self.window.phase != Phase::Open {
+        if !self.window.heeds_mark(ack) {
             return;
         }
         let window = &mut self.window;
@@ -150,10 +143,6 @@ impl<D: Payload> Connection<D> {
             //# is one. The sending TCP will then be able to send a new packet only when the retransmit timer expires.
             self.pacer.hold_until(now + self.timer.rto());
         }
-        let flight = window.flight();
-        window.ssthresh = self.control.on_mark(window, flight);
-        window.cwnd = least(window.cwnd, window.ssthresh);
-        window.marked = window.max;
-        window.has_reduced = true;
+        window.on_mark(&mut self.control);
     }
 }

@@ -5,8 +5,9 @@ use crate::express::{Express, Plain, PlainPacket, Train};
 use crate::payload::Virtual;
 use crate::time::Time;
 
-use super::connection::{Connection, Heard, State};
+use super::connection::{Connection, State};
 use super::ecn::Stamp;
+use super::hearing::Heard;
 use super::segment::{Flags, PlainSegment};
 use super::variant::Reaction;
 use super::window::{Phase, Span};

@@ -3,7 +3,6 @@
 use crate::time::Time;
 
 use super::config::TcpConfig;
-use super::congestion::{Congestion, Control};
 use super::flight::Flight;
 
 /// Where the sender stands with respect to loss.
@@ -106,6 +105,8 @@ pub(super) struct Window {
     pub(super) has_holes_due: bool,
     /// Losses at present are the work of bit errors, not of congestion: the window stays as it is.
     pub(super) is_corruption: bool,
+    /// The latest loss was such a one: its repair leaves the window as it is.
+    pub(super) is_spared: bool,
     /// The slow-start threshold that such a loss put aside.
     pub(super) kept_ssthresh: Option<f64>,
     /// The peer's window has no room for a segment: what little fits, a byte at least, goes out to ask for more.
@@ -173,6 +174,7 @@ impl Window {
             retransmit_first: false,
             has_holes_due: false,
             is_corruption: false,
+            is_spared: false,
             kept_ssthresh: None,
             is_probing: false,
             keeps_timer: false,
@@ -347,62 +349,6 @@ impl Window {
             //# segments.
             self.extra = u64::from(self.dup_acks) * u64::from(self.mss);
         }
-    }
-
-    /// Enters fast recovery or the like: remembers where the loss was found.
-    pub(super) fn begin_reaction(&mut self, control: &mut Congestion) {
-        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.2
-        //# As specified in [RFC3042], the additional data sent in limited transmit MUST NOT be included in this
-        //# calculation.
-        let flight = self.flight().min(self.flight_before_dup_acks);
-        if self.is_corruption {
-            self.kept_ssthresh = Some(self.ssthresh);
-            self.ssthresh = self.cwnd; // what the recovery begins and ends with
-        } else {
-            if !self.is_reduced_already() {
-                self.ssthresh = control.on_loss(self, flight);
-            }
-            self.has_reduced = true;
-        }
-        self.records.note_lost_below(self.una + 1);
-        self.recover = self.max;
-        self.extra = 0;
-        self.fast_retransmits += 1;
-    }
-
-    /// Whether a mark in this window of data has reduced the congestion window before.
-    fn is_reduced_already(&self) -> bool {
-        //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.2
-        //# the TCP source should not decrease the slow-start threshold, ssthresh, if it has been decreased within the last
-        //# round trip time.
-        self.marked > 0 && self.una <= self.marked
-    }
-
-    /// What every version does on a retransmission timeout.
-    pub(super) fn on_timeout(&mut self, control: &mut Congestion, is_first_of_segment: bool) {
-        if self.una == 0 {
-            //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
-            //# the initial window used by a sender after a correctly transmitted SYN MUST be one segment
-            self.cwnd = self.mss_f64();
-            self.nxt = 0;
-            return;
-        }
-        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
-        //# when a TCP sender detects segment loss using the retransmission timer and the given segment has already
-        //# been retransmitted [...] the value of ssthresh is held constant.
-        if !self.is_corruption {
-            if is_first_of_segment && !self.is_reduced_already() {
-                self.ssthresh = control.on_timeout(self, self.flight());
-            }
-            self.has_reduced = true;
-            self.cwnd = control.loss_window(self);
-        }
-        self.phase = Phase::Loss;
-        self.recover = self.max;
-        self.dup_acks = 0;
-        self.extra = 0;
-        self.retransmit_first = false;
-        self.nxt = self.una;
     }
 
     /// The receiver has reported `left..right` for the first time.

@@ -53,8 +53,9 @@ impl Compressed {
         if options > 0 {
             more += 1 + options;
         }
-        // A second octet of flags says of these.
-        if options > 0 || segment.flags.has(Flags::FIN) {
+        // A second octet of flags says of these, and of congestion.
+        const SECOND: u8 = Flags::FIN.0 | Flags::ECE.0 | Flags::CWR.0;
+        if options > 0 || segment.flags.0 & SECOND != 0 {
             more += 1;
         }
         // Data begin at an even octet, as the checksum wants it.
@@ -81,9 +82,11 @@ mod tests {
             (data, true, true, 28 + 6),
             (Segment { timestamps, ..data }, true, false, 28 + 8),
             (Segment { flags: fin, ..data }, true, false, 28 + 2),
+            (Segment { flags: Flags::ACK.with(Flags::CWR), ..data }, true, false, 28 + 2),
             (ack, false, true, 30),
             (ack, true, true, 30 + 4),
             (Segment { flags: fin, ..ack }, false, true, 30 + 4 + 2),
+            (Segment { flags: Flags::ACK.with(Flags::ECE), ..ack }, false, true, 30 + 2),
             // A second octet of flags, the length of the options, six octets of them.
             (Segment { snack, ..ack }, false, true, 30 + 8),
             (Segment { snack, timestamps, ..ack }, false, true, 30 + 8 + 8),

@@ -19,7 +19,8 @@ use crate::time::Time;
 use crate::units::BitRate;
 
 use super::config::TcpConfig;
-use super::connection::{Connection, Heard, State};
+use super::connection::{Connection, State};
+use super::hearing::Heard;
 use super::segment::{Flags, ScpsCapabilities, Segment};
 use super::variant::{Reaction, Running};
 use super::window::{Phase, Span};
@@ -125,7 +126,7 @@ impl Extensions {
     /// When something is due; never if nothing is.
     pub(super) fn next_timeout(&self, pacer: &Pacer) -> Time {
         let copy = self.copies.as_ref().map_or(Time::NEVER, Copies::next);
-        let copy = if copy != Time::NEVER && pacer.is_on() { copy.max(pacer.next()) } else { copy };
+        let copy = if copy != Time::NEVER { copy.max(pacer.next()) } else { copy };
         // What is due already is a matter of events.
         if self.is_skip_due { copy } else { copy.min(self.hold_deadline) }
     }

@@ -252,7 +252,7 @@ impl Rack {
         // What was in the network before the acknowledgement at hand. What was reported had left it, and new data have taken its
         // place.
         let flight = window.max.saturating_sub(self.prr.known());
-        window.ssthresh = control.on_loss(window, flight);
+        window.reduce(control, flight);
         self.reduced_at = window.now;
     }
 

@@ -23,7 +23,9 @@ impl Reaction for Tahoe {
     fn on_duplicate(&mut self, window: &mut Window, control: &mut Congestion, _has_new_sack: bool) {
         if window.is_loss_found() {
             window.begin_reaction(control);
-            window.cwnd = control.loss_window(window);
+            if !window.is_corruption {
+                window.cwnd = control.loss_window(window);
+            }
             window.nxt = window.una;
         }
     }

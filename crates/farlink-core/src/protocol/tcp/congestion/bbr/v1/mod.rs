@@ -341,6 +341,11 @@ impl Control for Bbr {
         window.ssthresh
     }
 
+    fn on_mark(&mut self, window: &Window, flight: u64) -> f64 {
+        // Linux answers the mark (`tcp_enter_cwr`), but its BBR sets the window itself in every state and knows no marks.
+        self.on_loss(window, flight).max(window.cwnd)
+    }
+
     fn on_timeout(&mut self, window: &Window, _flight: u64) -> f64 {
         self.save_cwnd(window);
         // `bbr_set_state`: the pipe may carry more than what was measured while it was broken.

@@ -316,6 +316,10 @@ impl Control for Bbr3 {
         window.ssthresh
     }
 
+    fn on_mark(&mut self, window: &Window, _flight: u64) -> f64 {
+        window.ssthresh.max(window.cwnd) // the draft knows no marks
+    }
+
     fn on_timeout(&mut self, window: &Window, _flight: u64) -> f64 {
         self.save_state_upon_loss(window);
         self.last_phase = Phase::Loss;

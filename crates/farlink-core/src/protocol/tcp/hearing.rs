@@ -1,0 +1,216 @@
+//! What a connection does about a segment of the established state: the acknowledgement in it, its payload, its FIN.
+
+use crate::payload::Payload;
+use crate::protocol::parts::events::EventSet;
+use crate::time::Time;
+
+use super::connection::Connection;
+use super::segment::{Flags, PlainSegment, SackBlock, SackBlocks, Segment, SnackReport};
+use super::sending::timestamp;
+use super::variant::Reaction;
+use super::window::{Acked, RoundTrips};
+
+/// What a segment says about the sending direction.
+pub(super) struct Heard<'a> {
+    pub(super) ack: u32,
+    pub(super) window: u16,
+    pub(super) flags: Flags,
+    pub(super) has_payload: bool,
+    /// The timestamp that the peer echoes.
+    pub(super) echo: Option<u32>,
+    pub(super) sack: Option<&'a SackBlocks>,
+    pub(super) snack: Option<&'a SnackReport>,
+    pub(super) has_corruption: bool,
+}
+
+impl<'a> Heard<'a> {
+    #[inline(always)]
+    pub(super) fn plain(segment: &PlainSegment) -> Self {
+        let &PlainSegment { ack, window, flags, payload_bytes, .. } = segment;
+        let has_payload = payload_bytes > 0;
+        Heard { ack, window, flags, has_payload, echo: None, sack: None, snack: None, has_corruption: false }
+    }
+
+    #[inline(always)]
+    pub(super) fn of<D: Payload>(segment: &'a Segment<D>) -> Self {
+        Heard {
+            ack: segment.ack,
+            window: segment.window,
+            flags: segment.flags,
+            has_payload: !segment.payload.is_empty(),
+            echo: segment.timestamps.map(|timestamps| timestamps.echo),
+            sack: Some(&segment.sack),
+            snack: segment.snack.as_ref(),
+            has_corruption: segment.corruption_experienced,
+        }
+    }
+}
+
+impl<D: Payload> Connection<D> {
+    #[inline(always)]
+    pub(super) fn handle_acknowledgement(&mut self, now: Time, heard: &Heard<'_>) {
+        let ack = Self::unwrap(heard.ack, self.initial_seq, self.window.una);
+        let shift = if heard.flags.has(Flags::SYN) { 0 } else { self.sizes.window_shift };
+        if ack > self.window.max || (ack as i64) < 0 {
+            return; // acknowledges what was never sent
+        }
+        let peer_end = ack + (u64::from(heard.window) << shift);
+        let is_awaited = self.window.expects_echo && !heard.has_payload;
+        let has_blocks = heard.sack.is_some_and(|sack| !sack.is_empty());
+        if self.window.una == self.window.end && ack == self.window.una && !is_awaited && !has_blocks {
+            // This side has nothing to send: only the peer's window can be news.
+            self.window.peer_end = self.window.peer_end.max(peer_end);
+            return;
+        }
+        self.window.now = now;
+        if self.window.records.is_kept() {
+            self.begin_acknowledgement(heard.echo);
+        }
+        if self.extensions.is_some() {
+            self.hear_corruption(heard);
+        }
+        if heard.flags.has(Flags::ECE) && self.notification.is_agreed() {
+            self.on_echo(now, ack);
+        }
+        let has_new_sack = self.sizes.uses_sack && heard.sack.is_some_and(|sack| self.note_sack(ack, sack));
+        let is_window_unchanged = peer_end <= self.window.peer_end;
+        self.window.peer_end = self.window.peer_end.max(peer_end);
+        let is_pure =
+            !heard.has_payload && is_window_unchanged && !self.window.is_probing && !heard.flags.has(Flags::FIN);
+        let is_duplicate = is_pure && ack == self.window.una && self.window.max > ack;
+        let acked = Acked { is_new: ack > self.window.una, is_duplicate, is_pure };
+        if acked.is_new {
+            self.handle_new_acknowledgement(now, ack, heard.echo);
+        } else if is_duplicate {
+            self.running.on_duplicate(&mut self.window, &mut self.control, has_new_sack);
+            if self.window.retransmit_first || self.window.nxt == self.window.una {
+                //= https://www.rfc-editor.org/rfc/rfc6298#section-3
+                //# RTT samples MUST NOT be made using segments that were retransmitted
+                self.timed = None;
+                self.timer.restart(now);
+            }
+        } else if self.window.is_probing {
+            //= https://www.rfc-editor.org/rfc/rfc9293#section-3.8.6.1
+            //# As long as the receiving TCP peer continues to send acknowledgments in response to the probe segments, the
+            //# sending TCP peer MUST allow the connection to stay open
+            self.timeouts_in_a_row = 0;
+        }
+        if self.extensions.is_some() {
+            self.hear_extensions(now, ack, heard);
+        }
+        if self.window.records.is_kept() || self.paces {
+            self.learn(now, acked);
+        }
+        if self.frto.is_waiting() {
+            self.frto.on_acknowledged(&mut self.window, &mut self.running, &mut self.control, acked);
+        }
+        self.window.update(self.written_end);
+    }
+
+    /// A round-trip time was measured.
+    #[inline(always)]
+    pub(super) fn note_round_trip(&mut self, now: Time, round_trip: Time) {
+        self.timer.sample(now, round_trip);
+        self.window.rtt = RoundTrips {
+            latest: Some(round_trip),
+            smoothed: self.timer.smoothed().unwrap_or(round_trip),
+            least: self.window.rtt.least.min(round_trip),
+            count: self.window.rtt.count + 1,
+        };
+    }
+
+    /// Takes note of selective acknowledgements; `true` if they report something new.
+    #[cold]
+    fn note_sack(&mut self, ack: u64, sack: &SackBlocks) -> bool {
+        let offset = |number: u32| Self::unwrap(number, self.initial_seq, self.window.una);
+        let range = |block: &SackBlock| (offset(block.left), offset(block.right));
+        if let Some((left, right)) = sack.as_slice().first().map(range) {
+            // A duplicate is reported first, below the cumulative acknowledgement or inside the block that comes second
+            // (RFC 2883, section 4).
+            let is_within = |block: (u64, u64)| block.0 <= left && right <= block.1;
+            if left < right && (left < ack || sack.as_slice().get(1).map(range).is_some_and(is_within)) {
+                self.running.on_duplicate_report(right);
+            }
+        }
+        let mut has_new = false;
+        for block in sack.as_slice() {
+            let left = Self::unwrap(block.left, self.initial_seq, self.window.una);
+            let right = Self::unwrap(block.right, self.initial_seq, self.window.una);
+            has_new |= self.running.on_sack_block(&mut self.window, left, right);
+        }
+        has_new
+    }
+
+    #[inline(always)]
+    fn handle_new_acknowledgement(&mut self, now: Time, ack: u64, echo: Option<u32>) {
+        let acked = ack - self.window.una;
+        self.window.advance(ack);
+        if let Some(echo) = echo.filter(|_| self.sizes.has_timestamps) {
+            let elapsed_ms = timestamp(now).wrapping_sub(echo);
+            self.note_round_trip(now, Time::from_millis(u64::from(elapsed_ms)));
+        } else {
+            self.time_round_trip(now, ack);
+        }
+        self.settle(now, ack, acked);
+    }
+
+    /// Everything below `offset` is done with, `acked` bytes of it newly acknowledged.
+    #[inline(always)]
+    pub(super) fn settle(&mut self, now: Time, offset: u64, acked: u64) {
+        self.timeouts_in_a_row = 0;
+        let data_acked = offset.min(self.written_end).saturating_sub(self.buffer_start);
+        self.buffer.advance(data_acked as usize);
+        self.buffer_start += data_acked;
+        self.running.on_acknowledged(&mut self.window, &mut self.control, acked);
+        if !std::mem::take(&mut self.window.keeps_timer) {
+            self.timer.on_acknowledged(now, self.window.una == self.window.max);
+        }
+        if offset >= self.writable_at {
+            self.events.insert(EventSet::WRITABLE);
+        }
+        if self.window.una == self.window.end && self.is_closing {
+            self.note_closed();
+        }
+    }
+
+    /// Takes the round-trip time of the segment that is being timed if it is acknowledged.
+    #[inline(always)]
+    pub(super) fn time_round_trip(&mut self, now: Time, ack: u64) {
+        if let Some((end, sent)) = self.timed
+            && ack >= end
+        {
+            self.note_round_trip(now, now.since(sent));
+            self.timed = None;
+        }
+    }
+
+    /// Payload and FIN of a segment in an established connection.
+    #[inline(always)]
+    pub(super) fn handle_text(&mut self, now: Time, segment: &Segment<D>) {
+        let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.stream.next);
+        if (start as i64) < 0 {
+            self.rx.ack_now = true; // begins before the peer's first number: old
+            return;
+        }
+        if !segment.payload.is_empty() {
+            self.rx.on_data(now, start, &segment.payload);
+        }
+        if segment.flags.has(Flags::FIN) {
+            self.rx.on_fin(now, start + segment.payload.len() as u64, self.has_peer_fin);
+        }
+        self.take_fin();
+        if self.rx.hold.is_some() {
+            self.watch_holes(now);
+        }
+    }
+
+    /// Takes the peer's FIN in if everything before it is.
+    #[inline(always)]
+    pub(super) fn take_fin(&mut self) {
+        if self.rx.takes_fin() {
+            self.has_peer_fin = true;
+            self.events.insert(EventSet::FINISHED);
+            self.note_closed();
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! What a loss, a timeout and a mark do to the window; and what they do not, where losses are the work of bit errors.
+
+use super::congestion::{Congestion, Control};
+use super::window::{Phase, Window, least};
+
+impl Window {
+    /// Enters fast recovery or the like: remembers where the loss was found.
+    pub(super) fn begin_reaction(&mut self, control: &mut Congestion) {
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.2
+        //# As specified in [RFC3042], the additional data sent in limited transmit MUST NOT be included in this
+        //# calculation.
+        let flight = self.flight().min(self.flight_before_dup_acks);
+        self.reduce(control, flight);
+        self.records.note_lost_below(self.una + 1);
+        self.recover = self.max;
+        self.extra = 0;
+        self.fast_retransmits += 1;
+    }
+
+    /// A loss was found while `flight` bytes were under way: sets the threshold, with which the recovery begins and ends.
+    pub(super) fn reduce(&mut self, control: &mut Congestion, flight: u64) {
+        self.note_cause();
+        if self.is_corruption {
+            // A repair under way goes on with the threshold that it has.
+            if self.phase != Phase::Recovery {
+                let ssthresh = std::mem::replace(&mut self.ssthresh, self.cwnd);
+                self.kept_ssthresh.get_or_insert(ssthresh);
+            }
+            return;
+        }
+        if !self.is_reduced_already() {
+            self.ssthresh = control.on_loss(self, flight);
+        }
+        self.has_reduced = true;
+    }
+
+    /// A loss is reacted to: by the window, too, or not.
+    fn note_cause(&mut self) {
+        let was_spared = self.phase == Phase::Open || self.is_spared;
+        self.is_spared = self.is_corruption && was_spared;
+        if !self.is_corruption {
+            self.kept_ssthresh = None; // the new threshold is the one that counts
+        }
+    }
+
+    /// Whether a mark in this window of data has reduced the congestion window before.
+    fn is_reduced_already(&self) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.2
+        //# the TCP source should not decrease the slow-start threshold, ssthresh, if it has been decreased within the last
+        //# round trip time.
+        self.marked > 0 && self.una <= self.marked
+    }
+
+    /// What every version does on a retransmission timeout.
+    pub(super) fn on_timeout(&mut self, control: &mut Congestion, is_first_of_segment: bool) {
+        if self.una == 0 {
+            //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
+            //# the initial window used by a sender after a correctly transmitted SYN MUST be one segment
+            self.cwnd = self.mss_f64();
+            self.nxt = 0;
+            return;
+        }
+        self.note_cause();
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
+        //# when a TCP sender detects segment loss using the retransmission timer and the given segment has already
+        //# been retransmitted [...] the value of ssthresh is held constant.
+        if !self.is_corruption {
+            if is_first_of_segment && !self.is_reduced_already() {
+                self.ssthresh = control.on_timeout(self, self.flight());
+            }
+            self.has_reduced = true;
+            self.cwnd = control.loss_window(self);
+        }
+        self.phase = Phase::Loss;
+        self.recover = self.max;
+        self.dup_acks = 0;
+        self.extra = 0;
+        self.retransmit_first = false;
+        self.nxt = self.una;
+    }
+
+    /// Whether an echo of marks that comes with an acknowledgement of everything below `ack` tells of congestion that the
+    /// window has not been reduced for.
+    pub(super) fn heeds_mark(&self, ack: u64) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.2
+        //# TCP should not react to congestion indications more than once every window of data (or more loosely, more than
+        //# once every round-trip time).
+        // What is sent first after a reduction tells the receiver of it: before that is acknowledged, the echo is an old one.
+        // A loss that reduced nothing has no such answer.
+        ack > self.marked && (self.is_spared || self.phase == Phase::Open && ack > self.recover)
+    }
+
+    /// Marks are heeded, whatever losses are taken for: nothing but a full queue marks.
+    pub(super) fn on_mark(&mut self, control: &mut Congestion) {
+        // While a loss by bit errors is repaired, what went out beyond the window, or goes out again, is none of it.
+        let (before, flight) = match self.phase {
+            Phase::Open => (self.cwnd, self.flight()),
+            Phase::Recovery => (self.ssthresh, (self.max - self.una).min(self.ssthresh as u64)),
+            Phase::Loss => (self.cwnd, (self.max - self.una).min(self.cwnd as u64)),
+        };
+        let inflation = self.cwnd - before;
+        self.cwnd = before;
+        self.ssthresh = control.on_mark(self, flight);
+        self.cwnd = (least(before, self.ssthresh) + inflation).max(self.mss_f64());
+        self.kept_ssthresh = None;
+        // Nor is a timeout taken back that had nothing to do with it.
+        self.before_timeout = (self.cwnd, self.ssthresh);
+        self.marked = self.max;
+        self.has_reduced = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::tcp::{CongestionControl, TcpConfig};
+    use crate::time::Time;
+    use crate::units::Count;
+
+    /// Twenty segments of 100 bytes are under way, as many as the window has room for.
+    fn under_way(congestion_control: CongestionControl) -> (Window, Congestion) {
+        let config = TcpConfig {
+            congestion_control,
+            segment_bytes: Count::new(100.0).unwrap(),
+            initial_window_segments: Count::new(20.0).unwrap(),
+            ..TcpConfig::default()
+        };
+        let mut window = Window::new(&config, 1, 1 << 20, false);
+        (window.nxt, window.max, window.end) = (2001, 2001, 100_001);
+        window.ssthresh = 5000.0;
+        window.flight_before_dup_acks = 2000;
+        window.rtt.smoothed = Time::from_millis(100);
+        (window, Congestion::new(&config))
+    }
+
+    /// A recovery as SACK's; what was put aside comes back with its end.
+    fn lose(window: &mut Window, control: &mut Congestion) {
+        window.begin_reaction(control);
+        window.phase = Phase::Recovery;
+        window.cwnd = window.ssthresh;
+    }
+
+    #[test]
+    fn a_mark_is_heeded_while_bit_errors_are_repaired() {
+        let (mut window, mut control) = under_way(CongestionControl::Reno);
+        window.is_corruption = true;
+        lose(&mut window, &mut control);
+        assert_eq!((window.cwnd, window.ssthresh, window.kept_ssthresh), (2000.0, 2000.0, Some(5000.0)));
+        // Half a window has left the network, and as much new data has gone out; duplicates have made the window larger.
+        (window.nxt, window.max) = (3001, 3001);
+        window.cwnd += 300.0;
+        assert!(window.heeds_mark(1501), "of this window: the loss reduced nothing");
+        window.on_mark(&mut control);
+        assert_eq!((window.cwnd, window.ssthresh, window.kept_ssthresh), (1300.0, 1000.0, None));
+        assert!(window.has_reduced, "the receiver is told");
+        assert!(!window.heeds_mark(3001) && window.heeds_mark(3101), "once per window");
+    }
+
+    #[test]
+    fn a_mark_is_heeded_after_a_timeout_by_bit_errors() {
+        let (mut window, mut control) = under_way(CongestionControl::Reno);
+        window.is_corruption = true;
+        window.on_timeout(&mut control, true);
+        assert_eq!((window.cwnd, window.ssthresh, window.phase, window.nxt), (2000.0, 5000.0, Phase::Loss, 1));
+        assert!(window.heeds_mark(101));
+        window.on_mark(&mut control);
+        assert_eq!((window.cwnd, window.ssthresh), (1000.0, 1000.0), "what was under way, not what was sent again");
+        assert_eq!(window.before_timeout, (1000.0, 1000.0), "a spurious timeout does not take it back");
+    }
+
+    #[test]
+    fn a_mark_is_no_news_while_congestion_is_reacted_to() {
+        let (mut window, mut control) = under_way(CongestionControl::Reno);
+        lose(&mut window, &mut control);
+        assert_eq!((window.cwnd, window.kept_ssthresh), (1000.0, None));
+        (window.nxt, window.max) = (3001, 3001);
+        window.is_corruption = true; // what is lost from here on
+        assert!(!window.heeds_mark(2001));
+        window.on_timeout(&mut control, true);
+        assert!(!window.heeds_mark(2101), "of the window that was halved");
+        window.phase = Phase::Open;
+        assert!(!window.heeds_mark(3001) && window.heeds_mark(3101));
+    }
+
+    /// Congestion beside bit errors: the threshold that it leaves is not exchanged for the old one.
+    #[test]
+    fn a_timeout_by_congestion_counts_although_bit_errors_came_first() {
+        let (mut window, mut control) = under_way(CongestionControl::Reno);
+        window.is_corruption = true;
+        lose(&mut window, &mut control);
+        window.is_corruption = false;
+        window.on_timeout(&mut control, true);
+        assert_eq!((window.cwnd, window.ssthresh, window.kept_ssthresh), (100.0, 1000.0, None));
+        assert!(!window.heeds_mark(101), "reduced already");
+    }
+
+    /// A segment lost again, as RACK finds it, is another loss by bit errors.
+    #[test]
+    fn further_bit_errors_change_nothing() {
+        let (mut window, mut control) = under_way(CongestionControl::Reno);
+        window.is_corruption = true;
+        lose(&mut window, &mut control);
+        window.cwnd = 1500.0;
+        window.reduce(&mut control, 1500);
+        assert_eq!((window.ssthresh, window.kept_ssthresh), (2000.0, Some(5000.0)));
+    }
+
+    /// Neither version of BBR knows marks.
+    #[test]
+    fn bbr_answers_marks_and_keeps_its_window() {
+        for congestion_control in [CongestionControl::Bbr, CongestionControl::Bbr3] {
+            let (mut window, mut control) = under_way(congestion_control);
+            window.ssthresh = 500.0; // as a scenario may set it
+            assert!(window.heeds_mark(101));
+            window.on_mark(&mut control);
+            assert_eq!((window.cwnd, window.has_reduced), (2000.0, true), "{congestion_control:?}");
+        }
+    }
+}
