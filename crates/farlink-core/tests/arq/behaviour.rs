@@ -137,6 +137,26 @@ fn the_receiver_drops_what_it_cannot_report() {
     assert_eq!(data_numbers(&none), [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
 }
 
+/// A sender without a timer repeats what it is asked for and nothing else: a frame refused for want of a block would be asked
+/// for, refused and asked for again while one before it is not.
+#[test]
+fn the_receiver_keeps_what_nobody_repeats_unasked() {
+    let lost_even = [Fault::Lose, FINE, Fault::Lose, FINE, Fault::Lose];
+    for sack_blocks in [0, 1, 2] {
+        let config = ArqConfig {
+            nak: true,
+            timer: TimerSide::Receiver,
+            sack_blocks: Some(whole(sack_blocks)),
+            ..config(Mode::SelectiveRepeat)
+        };
+        let network = five(&config, &lost_even);
+        let most = network.log.iter().map(|sent| sent.3.len()).max();
+        assert_eq!(most, Some(sack_blocks as usize), "no more blocks than allowed");
+        assert_eq!(data_numbers(&network), [0, 1, 2, 3, 4, 0, 2, 4], "{sack_blocks} blocks");
+        assert_eq!(network.ends[1].counters().peak_reorder_bytes, 20);
+    }
+}
+
 #[test]
 fn options_cost_what_they_are_long() {
     let config = ArqConfig { timestamps: true, ack_bytes: Some(count(14)), ..config(Mode::SelectiveRepeat) };

@@ -167,6 +167,8 @@ proptest! {
     ) {
         let mut network = Network::<Vec<u8>>::new(&config, &faults);
         network.is_reader_asleep[1] = true;
+        // Every second the whole window, with an answer to each.
+        network.most_sent += 50 * asleep_s as usize;
         network.write_all(0, bytes, 500);
         network.write_all(1, 0, 1);
         network.run_until(Time::from_secs(asleep_s));

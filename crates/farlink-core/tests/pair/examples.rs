@@ -81,7 +81,12 @@ fn arq() -> Vec<Value> {
         keys
     };
     let every = modes.iter().flat_map(|mode| options.iter().map(move |options| with_mode(mode, options)));
-    every.chain([json!({ "sack_blocks": 2 }), json!({ "compatible": true, "timestamps": true })]).collect()
+    let blocks = [
+        json!({ "sack_blocks": 2 }),
+        json!({ "sack_blocks": 0, "nak": true, "timer": "receiver" }),
+        json!({ "compatible": true, "timestamps": true }),
+    ];
+    every.chain(blocks).collect()
 }
 
 fn limited_arq() -> Vec<Value> {

@@ -110,7 +110,8 @@ pub struct ArqConfig {
     /// Acknowledgements are frames of their own unless given.
     pub piggyback_timeout_s: Option<Seconds>,
     /// Blocks of frames out of order that an acknowledgement lists, 8 bytes each and 2 more; what the receiver could not
-    /// report, it drops. As many as a packet holds, with `compatible` as many as TCP's options hold, unless given.
+    /// report, it drops, unless the timer is its own. As many as a packet holds, with `compatible` as many as TCP's options
+    /// hold, unless given.
     pub sack_blocks: Option<Whole>,
     /// Blocks and timestamps fit into the 40 bytes of TCP's options: four blocks, three beside timestamps.
     pub compatible: bool,

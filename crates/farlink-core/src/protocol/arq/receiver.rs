@@ -163,8 +163,13 @@ impl<D: Payload> Receiver<D> {
     #[inline]
     fn accept(&mut self, now: Time, number: u64, frame: &Frame<D>, integrity: Integrity, echo: Option<u32>) {
         let is_next = number == self.next;
-        if !is_next && self.held.is_apart(number) && self.held.as_slice().len() >= self.most_blocks {
-            // It could not be reported: the sender would send it again anyway.
+        if !is_next
+            && self.timer_side == TimerSide::Sender
+            && self.held.is_apart(number)
+            && self.held.as_slice().len() >= self.most_blocks
+        {
+            // It could not be reported: the sender would send it again anyway. One without a timer does so only when asked,
+            // and asking for a frame to refuse it again would never end; it is acknowledged with those before it.
             self.repeat_ack(now, echo);
             return;
         }
