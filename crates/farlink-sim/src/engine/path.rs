@@ -315,6 +315,7 @@ impl Path {
 
     /// A packet enters the path; `false` if the queue was full and dropped it.
     #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "a packet and what the engine knows of it")]
     pub(super) fn send<P: OnLink>(
         &mut self,
         link: usize,

@@ -161,7 +161,7 @@ fn after_minutes_of_silence_it_sends_at_the_rate_it_knew() {
     bench.write(5_000_000);
     bench.run(60.0);
     assert_eq!(bench.received, 5_000_000);
-    bench.now = bench.now + Time::from_secs(300);
+    bench.now += Time::from_secs(300);
     bench.write(5_000_000);
     let start = bench.now;
     assert_ne!(bench.v1().mode, Mode::ProbeRtt, "a silence is as good as a drained pipe");

@@ -203,7 +203,7 @@ fn a_silence_of_more_than_ten_seconds_needs_no_probe_rtt() {
     bench.write(5_000_000);
     bench.run(60.0);
     assert_eq!(bench.received, 5_000_000);
-    bench.now = bench.now + Time::from_secs(300);
+    bench.now += Time::from_secs(300);
     let start = bench.now;
     bench.write(5_000_000);
     assert!(bench.v3().is_restarting);
