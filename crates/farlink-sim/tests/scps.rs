@@ -3,7 +3,10 @@
 mod common;
 
 use common::{once, set, setup};
-use farlink_sim::engine::FlowResult;
+use farlink_core::endpoint::Probe;
+use farlink_core::wire::Codec;
+use farlink_core::{Ecn, Time};
+use farlink_sim::engine::{FlowResult, Tracer, simulate};
 use serde_json::{Value, json};
 
 /// A geostationary link: 2 Mb/s there, 20 kb/s back, bit errors both ways.
@@ -95,6 +98,68 @@ fn a_signalled_corruption_is_no_congestion() {
     let (congestion, signalled) = (clear("congestion"), clear("signalled"));
     assert!(congestion.lost_packets > 0);
     assert_eq!(congestion.delivered_bytes, signalled.delivered_bytes);
+}
+
+/// The latest congestion window, how often it shrank, and the least and the largest from 60 s on, bytes.
+struct Windows {
+    latest: f64,
+    shrunk: u32,
+    least: f64,
+    largest: f64,
+}
+
+impl Tracer for Windows {
+    fn packet<P: Codec + 'static>(&mut self, _now: Time, _direction: usize, _flow: u32, _packet: &P, _ecn: Ecn) {}
+
+    fn probe(&mut self, now: Time, _flow: u32, probe: impl FnOnce() -> Probe) {
+        let cwnd = probe().cwnd_bytes.expect("there is only SCPS-TP");
+        self.shrunk += u32::from(cwnd < self.latest);
+        self.latest = cwnd;
+        if now > Time::from_secs(60) {
+            (self.least, self.largest) = (self.least.min(cwnd), self.largest.max(cwnd));
+        }
+    }
+}
+
+/// The bottleneck marks what waits behind 50 kB, and 2.5 % of the packets are damaged: the window is halved for marks, and
+/// never for losses.
+#[test]
+fn marks_shrink_the_window_and_bit_errors_do_not() {
+    let of = |means: &str, ecn: bool, threshold: Value| {
+        let transport = json!({
+            "loss_means": means, "ecn": ecn, "ack_every_segments": 1, "max_window_segments": 250,
+        });
+        let mut scenario = geo(3e-6, 1e6, scps(transport));
+        set(&mut scenario, "duration_s", json!(400));
+        set(&mut scenario, "link.ecn_threshold_bytes", threshold);
+        let mut windows = Windows { latest: 0.0, shrunk: 0, least: f64::INFINITY, largest: 0.0 };
+        let run = simulate(&setup(&scenario), 1, 0, &mut windows, &|| false).unwrap();
+        let flow = run.flows.into_iter().next().unwrap();
+        let goodput = flow.delivered_bytes as f64 * 8.0 / flow.measured.as_secs_f64();
+        let delay_s = flow.delay.mean().expect("packets were delivered");
+        println!(
+            "{means}, ecn {ecn}: window {:.0} to {:.0}, shrunk {} times, {} lost, {} marked, {goodput:.0} b/s, {delay_s:.3} s",
+            windows.least, windows.largest, windows.shrunk, flow.lost_packets, flow.marked_packets
+        );
+        (windows, flow, goodput, delay_s)
+    };
+    for means in ["corruption", "signalled"] {
+        let (unmarked, flow, most, long_s) = of(means, true, Value::Null);
+        assert!(flow.marked_packets == 0 && flow.retransmitted_bytes > 500_000, "losses there are");
+        if means == "corruption" {
+            assert_eq!((unmarked.shrunk, unmarked.least), (0, 250_000.0), "losses alone");
+        } else {
+            assert!(unmarked.shrunk <= 2, "but for a queue that overflows: {} times", unmarked.shrunk);
+        }
+        let (marked, flow, goodput, short_s) = of(means, true, json!(50_000));
+        assert!(flow.marked_packets > 20 && flow.retransmitted_bytes > 500_000);
+        // Never more than marks begin at: the path's 125 kB and 50 kB before it.
+        assert!(marked.shrunk > 2 && marked.largest < 200_000.0, "{means}: marks, {} times", marked.shrunk);
+        assert!(marked.least < 0.6 * marked.largest, "{means}: halved");
+        assert!(goodput > 0.6 * most && short_s < long_s - 0.2, "{means}: {goodput} of {most}, {short_s} and {long_s}");
+    }
+    let (_, flow, goodput, _) = of("congestion", true, json!(50_000));
+    assert!(flow.marked_packets == 0 && goodput < 5e5, "losses leave nothing to mark: {goodput}");
 }
 
 /// At 10 % loss, every segment twice means one in a hundred to wait for.
