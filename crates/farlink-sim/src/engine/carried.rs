@@ -66,8 +66,9 @@ impl Carried for Segment<Virtual> {
 
     #[inline(always)]
     fn plain(common: &PlainSegment) -> Self {
-        let &PlainSegment { seq, ack, payload_bytes, header_bytes, window, flags, ecn: _ } = common;
-        Segment { seq, ack, flags, header_bytes, window, payload: Virtual(payload_bytes), ..Segment::default() }
+        let &PlainSegment { seq, ack, payload_bytes, header_bytes, window, flags, ecn: _, sack } = common;
+        let payload = Virtual(payload_bytes);
+        Segment { seq, ack, flags, header_bytes, window, sack: sack.into(), payload, ..Segment::default() }
     }
 
     #[inline(always)]
@@ -101,13 +102,14 @@ impl Load<Segment<Virtual>> for Segment<Virtual> {
         place.window = self.window;
         place.flags = self.flags;
         place.ecn = Ecn::NotCapable; // it stands beside a whole segment
+        place.sack = self.sack.at_most_one().unwrap_or_default();
     }
 
     #[inline(always)]
     fn rare(&self) -> Option<TcpRare> {
         let &Segment { timestamps, syn, sack, snack, corruption_experienced, .. } = self;
         let has_rare = timestamps.is_some()
-            || !sack.is_empty()
+            || sack.at_most_one().is_none()
             || snack.is_some()
             || corruption_experienced
             || self.flags.has(Flags::SYN);
@@ -125,6 +127,7 @@ impl Load<Segment<Virtual>> for PlainSegment {
         place.window = self.window;
         place.flags = self.flags;
         place.ecn = self.ecn;
+        place.sack = self.sack;
     }
 }
 

@@ -62,6 +62,29 @@ impl<D: Payload> Reorder<D> {
         self.early.last().map_or(0, |(start, data)| start + data.len() as u64)
     }
 
+    /// The last piece out of order: where it begins and ends.
+    #[inline]
+    pub(in crate::protocol) fn last_early(&self) -> Option<(u64, u64)> {
+        self.early.last().map(|(start, data)| (*start, start + data.len() as u64))
+    }
+
+    /// Whether all that arrived out of order is one piece.
+    #[inline]
+    pub(in crate::protocol) fn is_one_early(&self) -> bool {
+        self.early.len() == 1
+    }
+
+    /// Appends to the last piece out of order; `false` if that is not free, and nothing was done.
+    pub(in crate::protocol) fn extend_early(&mut self, more: D) -> bool {
+        let bytes = more.len() as u64;
+        let is_joined = self.early.last_mut().is_some_and(|(_, data)| data.try_join(more).is_ok());
+        if is_joined {
+            self.early_bytes += bytes;
+            self.peak_early_bytes = self.peak_early_bytes.max(self.early_bytes);
+        }
+        is_joined
+    }
+
     /// What is missing at or above `from` of what comes before the end of everything that has arrived, in order.
     pub(in crate::protocol) fn holes(&self, from: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut end = self.next;

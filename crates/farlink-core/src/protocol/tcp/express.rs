@@ -1,4 +1,4 @@
-//! The shortcut for segments without options: the same steps as [`super::Connection`]'s own, on fewer words.
+//! The shortcut for segments without options, but for one block of a selective acknowledgement: the same steps as [`super::Connection`]'s own, on fewer words.
 
 use crate::endpoint::{Ecn, Endpoint};
 use crate::express::{Express, Plain, PlainPacket, Train};
@@ -8,16 +8,16 @@ use crate::time::Time;
 use super::connection::{Connection, State};
 use super::ecn::Stamp;
 use super::hearing::Heard;
-use super::segment::{Flags, PlainSegment};
-use super::variant::Reaction;
+use super::segment::{Flags, PlainSegment, SackBlock};
+use super::variant::{Reaction, Steady};
 use super::window::{Phase, Span};
 
 impl Connection<Virtual> {
-    /// Every segment with timestamps has options, and so has every acknowledgement that reports gaps.
+    /// Every segment with timestamps has options, and so has every acknowledgement that reports more than one block.
     #[inline(always)]
     fn speaks_plainly(&self) -> bool {
-        let has_options = self.sizes.has_timestamps || self.sizes.uses_sack && self.rx.has_report();
-        !has_options && self.extensions.is_none()
+        let reports_much = self.sizes.uses_sack && self.rx.has_report() && self.rx.only_block().is_none();
+        !reports_much && !self.sizes.has_timestamps && self.extensions.is_none()
     }
 
     /// Neither the segment nor what it meets has to do with the beginning or the end of the connection.
@@ -29,7 +29,7 @@ impl Connection<Virtual> {
 
     #[inline(always)]
     fn plain_segment(&self, start: u64, header_bytes: u16, payload_bytes: u32, stamp: Stamp) -> PlainSegment {
-        PlainSegment {
+        let mut plain = PlainSegment {
             seq: self.initial_seq.wrapping_add(start as u32),
             ack: self.peer_initial_seq.wrapping_add(self.rx.stream.next as u32),
             payload_bytes,
@@ -37,6 +37,21 @@ impl Connection<Virtual> {
             window: self.window_field(),
             flags: Flags::ACK.with(stamp.flags),
             ecn: stamp.ecn,
+            sack: SackBlock::default(),
+        };
+        if self.sizes.uses_sack && self.rx.has_report() {
+            self.report_block(&mut plain);
+        }
+        plain
+    }
+
+    /// Adds what arrived out of order, which is one block.
+    #[inline(never)]
+    fn report_block(&self, plain: &mut PlainSegment) {
+        if let Some((left, right)) = self.rx.only_block() {
+            let number = |offset: u64| self.peer_initial_seq.wrapping_add(offset as u32);
+            plain.sack = SackBlock { left: number(left), right: number(right) };
+            plain.header_bytes += 4 + 8;
         }
     }
 
@@ -63,6 +78,10 @@ impl Connection<Virtual> {
             if self.poll_timeout().is_some_and(|timeout| timeout < train.time(n + 1)) {
                 return n + 1;
             }
+            let is_report = !train.first.sack.is_empty() && n + 1 < train.count;
+            if is_report && self.steady(&train.first.ahead(train.step, n + 1)).is_some() {
+                return n + 1; // what is left goes faster
+            }
         }
         train.count
     }
@@ -75,7 +94,7 @@ impl Connection<Virtual> {
         let is_idle = self.window.una == self.window.end
             && Self::unwrap(first.ack, self.initial_seq, self.window.una) == self.window.una;
         if is_idle && start > self.rx.stream.next {
-            return self.walk(train, sent); // behind a gap: there is nothing to read until it is filled
+            return self.receive_early_train(train, start, sent);
         }
         if !is_idle || start != self.rx.stream.next || self.rx.stream.has_gaps() || self.window.needs_look {
             return 0;
@@ -99,8 +118,125 @@ impl Connection<Virtual> {
         count
     }
 
+    /// Data behind a gap: there is nothing to read until it is filled, and every segment is acknowledged.
+    #[inline(never)]
+    fn receive_early_train(
+        &mut self,
+        train: &Train<PlainSegment>,
+        start: u64,
+        sent: &mut Vec<Train<PlainSegment>>,
+    ) -> u32 {
+        let &Train { ref first, count, at, gap, .. } = train;
+        let (len, end) = (first.payload_bytes, self.rx.stream.early_end());
+        if start > end && count > 1 {
+            // The first of a block; the others lengthen it.
+            return self.walk(&Train { count: 1, ..*train }, sent);
+        }
+        let is_quiet =
+            !self.window.needs_look && self.poll_timeout().is_none_or(|timeout| timeout > train.time(count - 1));
+        let all = len.checked_mul(count).filter(|_| start == end && is_quiet && first.sack.is_empty());
+        if !all.is_some_and(|all| self.rx.on_early_train(start, len, count, Virtual(all))) {
+            return self.walk(train, sent);
+        }
+        self.handle_acknowledgement(at, &Heard::plain(first));
+        let mut report = self.plain_segment(self.window.max, self.sizes.ack_header_bytes, 0, self.stamp());
+        let mut step = 0;
+        if !report.sack.is_empty() {
+            step = len;
+            report.sack.right = self.peer_initial_seq.wrapping_add((start + u64::from(len)) as u32);
+        }
+        sent.push(Train { first: report, step, count, at, gap });
+        count
+    }
+
+    /// The state of a repair in which acknowledgements like this one make the last block longer and nothing else, so that new
+    /// data is all that goes out.
+    fn steady(&self, plain: &PlainSegment) -> Option<Steady> {
+        let window = &self.window;
+        let offset = |number: u32| Self::unwrap(number, self.initial_seq, window.una);
+        let is_steady = offset(plain.ack) == window.una
+            && window.nxt == window.max
+            && window.nxt > window.una
+            && window.una + (u64::from(plain.window) << self.sizes.window_shift) <= window.peer_end
+            && window.end == self.written_end
+            && window.needs_look
+            && !window.retransmit_first
+            && !window.is_probing
+            && !window.restarts_timer
+            && !window.records.is_kept()
+            && !(window.has_reduced && self.notification.is_agreed())
+            && !self.paces
+            && !self.pacer.is_on()
+            && !self.frto.is_waiting()
+            && !self.rx.ack_now
+            && self.rx.ack_deadline == Time::NEVER;
+        let state = self.running.steady(window).filter(|_| is_steady)?;
+        (offset(plain.sack.left) == state.left && offset(plain.sack.right) > state.right).then_some(state)
+    }
+
+    /// Reports of a block that grows, one segment after the other: each takes its bytes off the pipe, and new data fills it.
+    #[inline(never)]
+    fn hear_reports(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
+        let Some(mut state) = self.steady(&train.first).filter(|_| train.step > 0) else {
+            return self.walk(train, sent);
+        };
+        let mss = u64::from(self.window.mss);
+        let cwnd = self.window.cwnd as u64;
+        // What the last segment or a shut window asks for is left to the usual way.
+        let end = self.window.peer_end.min(self.buffer_start + self.buffer.front_len() as u64);
+        let stamp = self.data_stamp(self.window.nxt);
+        let first = self.plain_segment(self.window.nxt, self.sizes.data_header_bytes, self.window.mss, stamp);
+        let mut right = Self::unwrap(train.first.sack.right, self.initial_seq, self.window.una);
+        let (una, begin) = (self.window.una, self.window.nxt);
+        let (mut count, mut nxt, mut is_cut) = (0, begin, false);
+        while count < train.count && right <= nxt && !is_cut {
+            let now = train.time(count);
+            state.pipe -= right - state.right;
+            state.right = right;
+            let before = nxt;
+            while cwnd >= state.pipe + mss {
+                is_cut = !state.is_repaired || nxt + mss > end;
+                if is_cut {
+                    break;
+                }
+                nxt += mss;
+                state.pipe += mss;
+            }
+            if nxt > before {
+                let released = ((nxt - before) / mss) as u32;
+                let one = Train {
+                    first: first.ahead(self.window.mss, ((before - begin) / mss) as u32),
+                    step: self.window.mss,
+                    count: released,
+                    at: now,
+                    gap: Time::ZERO,
+                };
+                self.timed = self.timed.or(Some((before + mss, now)));
+                self.last_sent = now;
+                self.peak_in_flight = self.peak_in_flight.max(nxt - una);
+                if !sent.last_mut().is_some_and(|last| last.couple(&one)) {
+                    sent.push(one);
+                }
+            }
+            self.window.now = now;
+            right += u64::from(train.step);
+            count += 1;
+        }
+        (self.window.nxt, self.window.max) = (nxt, nxt);
+        self.running.on_grown(state.right);
+        self.is_held_back = false;
+        self.window.update(self.written_end);
+        if !sent.is_empty() {
+            self.rx.on_ack_sent();
+        }
+        count
+    }
+
     /// Acknowledgements: of new data while no loss is being repaired, without what each has in common; others in turn.
     fn acknowledge_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
+        if !train.first.sack.is_empty() {
+            return self.hear_reports(train, sent);
+        }
         let mut ack = Self::unwrap(train.first.ack, self.initial_seq, self.window.una);
         // What the application or the last segment must hear of is left to the usual way.
         let limit = self.window.max.min(self.writable_at);

@@ -5,7 +5,7 @@ use crate::protocol::parts::events::EventSet;
 use crate::time::Time;
 
 use super::connection::Connection;
-use super::segment::{Flags, PlainSegment, SackBlock, SackBlocks, Segment, SnackReport};
+use super::segment::{Flags, PlainSegment, SackBlock, Segment, SnackReport};
 use super::sending::timestamp;
 use super::variant::Reaction;
 use super::window::{Acked, RoundTrips};
@@ -18,17 +18,18 @@ pub(super) struct Heard<'a> {
     pub(super) has_payload: bool,
     /// The timestamp that the peer echoes.
     pub(super) echo: Option<u32>,
-    pub(super) sack: Option<&'a SackBlocks>,
+    pub(super) sack: &'a [SackBlock],
     pub(super) snack: Option<&'a SnackReport>,
     pub(super) has_corruption: bool,
 }
 
 impl<'a> Heard<'a> {
     #[inline(always)]
-    pub(super) fn plain(segment: &PlainSegment) -> Self {
+    pub(super) fn plain(segment: &'a PlainSegment) -> Self {
         let &PlainSegment { ack, window, flags, payload_bytes, .. } = segment;
         let has_payload = payload_bytes > 0;
-        Heard { ack, window, flags, has_payload, echo: None, sack: None, snack: None, has_corruption: false }
+        let sack = if segment.sack.is_empty() { &[] } else { std::slice::from_ref(&segment.sack) };
+        Heard { ack, window, flags, has_payload, echo: None, sack, snack: None, has_corruption: false }
     }
 
     #[inline(always)]
@@ -39,7 +40,7 @@ impl<'a> Heard<'a> {
             flags: segment.flags,
             has_payload: !segment.payload.is_empty(),
             echo: segment.timestamps.map(|timestamps| timestamps.echo),
-            sack: Some(&segment.sack),
+            sack: segment.sack.as_slice(),
             snack: segment.snack.as_ref(),
             has_corruption: segment.corruption_experienced,
         }
@@ -56,7 +57,7 @@ impl<D: Payload> Connection<D> {
         }
         let peer_end = ack + (u64::from(heard.window) << shift);
         let is_awaited = self.window.expects_echo && !heard.has_payload;
-        let has_blocks = heard.sack.is_some_and(|sack| !sack.is_empty());
+        let has_blocks = !heard.sack.is_empty();
         if self.window.una == self.window.end && ack == self.window.una && !is_awaited && !has_blocks {
             // This side has nothing to send: only the peer's window can be news.
             self.window.peer_end = self.window.peer_end.max(peer_end);
@@ -72,7 +73,7 @@ impl<D: Payload> Connection<D> {
         if heard.flags.has(Flags::ECE) && self.notification.is_agreed() {
             self.on_echo(now, ack);
         }
-        let has_new_sack = self.sizes.uses_sack && heard.sack.is_some_and(|sack| self.note_sack(ack, sack));
+        let has_new_sack = self.sizes.uses_sack && has_blocks && self.note_sack(ack, heard.sack);
         let is_window_unchanged = peer_end <= self.window.peer_end;
         self.window.peer_end = self.window.peer_end.max(peer_end);
         let is_pure =
@@ -121,19 +122,19 @@ impl<D: Payload> Connection<D> {
 
     /// Takes note of selective acknowledgements; `true` if they report something new.
     #[cold]
-    fn note_sack(&mut self, ack: u64, sack: &SackBlocks) -> bool {
+    fn note_sack(&mut self, ack: u64, sack: &[SackBlock]) -> bool {
         let offset = |number: u32| Self::unwrap(number, self.initial_seq, self.window.una);
         let range = |block: &SackBlock| (offset(block.left), offset(block.right));
-        if let Some((left, right)) = sack.as_slice().first().map(range) {
+        if let Some((left, right)) = sack.first().map(range) {
             // A duplicate is reported first, below the cumulative acknowledgement or inside the block that comes second
             // (RFC 2883, section 4).
             let is_within = |block: (u64, u64)| block.0 <= left && right <= block.1;
-            if left < right && (left < ack || sack.as_slice().get(1).map(range).is_some_and(is_within)) {
+            if left < right && (left < ack || sack.get(1).map(range).is_some_and(is_within)) {
                 self.running.on_duplicate_report(right);
             }
         }
         let mut has_new = false;
-        for block in sack.as_slice() {
+        for block in sack {
             let left = Self::unwrap(block.left, self.initial_seq, self.window.una);
             let right = Self::unwrap(block.right, self.initial_seq, self.window.una);
             has_new |= self.running.on_sack_block(&mut self.window, left, right);

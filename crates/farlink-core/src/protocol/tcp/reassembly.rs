@@ -78,6 +78,14 @@ impl<D: Payload> Receiver<D> {
         self.stream.has_gaps() || self.duplicate.is_some()
     }
 
+    /// What a report says if it is one block, and no duplicate.
+    #[inline]
+    pub(super) fn only_block(&self) -> Option<(u64, u64)> {
+        let (left, right) = self.stream.last_early().filter(|_| self.stream.is_one_early())?;
+        let is_recent = self.recent.iter().any(|anchor| (left..right).contains(anchor));
+        (is_recent && self.duplicate.is_none()).then_some((left, right))
+    }
+
     /// Bytes the peer may send beyond `next`.
     #[inline]
     pub(super) fn window(&self) -> u64 {
@@ -138,6 +146,23 @@ impl<D: Payload> Receiver<D> {
         }
         self.unacknowledged = left as u16;
         Some((first, acks))
+    }
+
+    /// Takes what arrives in `count` payloads, each of them acknowledged at once, that lengthen the block that changed last
+    /// and is the last of all; `false` if they need a look one by one, and nothing was done.
+    pub(super) fn on_early_train(&mut self, start: u64, len: u32, count: u32, all: D) -> bool {
+        let end = start + all.len() as u64;
+        let grows = self.stream.last_early().is_some_and(|(left, right)| {
+            let is_latest = (left..right).contains(&self.recent[0]);
+            is_latest && right == start && all.len() as u64 == u64::from(len) * u64::from(count)
+        });
+        let is_usual = !self.names_holes && self.hold.is_none() && self.duplicate.is_none() && !self.ack_now;
+        if !grows || !is_usual || end > self.stream.next + self.window() || !self.stream.extend_early(all) {
+            return false;
+        }
+        self.recent[0] = end - u64::from(len);
+        self.on_ack_sent();
+        true
     }
 
     #[cold]

@@ -46,6 +46,14 @@ pub struct SackBlock {
     pub right: u32,
 }
 
+impl SackBlock {
+    /// Whether it stands for none.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.left == self.right
+    }
+}
+
 /// Up to four selective-acknowledgement blocks (three beside timestamps), the most recently changed first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
@@ -72,6 +80,22 @@ impl SackBlocks {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// The block if there is just one, one that is empty if there is none.
+    #[inline(always)]
+    pub fn at_most_one(&self) -> Option<SackBlock> {
+        (self.count <= 1).then_some(self.blocks[0])
+    }
+}
+
+impl From<SackBlock> for SackBlocks {
+    /// That block alone; none if it is empty.
+    #[inline(always)]
+    fn from(block: SackBlock) -> Self {
+        let mut blocks = [SackBlock::default(); 4];
+        blocks[0] = block;
+        SackBlocks { blocks, count: u8::from(!block.is_empty()) }
     }
 }
 
@@ -221,7 +245,8 @@ pub struct Segment<D> {
     pub payload: D,
 }
 
-/// A segment without options whose payload is only a length: what most of a simulation is made of.
+/// A segment whose payload is only a length, without options but for one block received behind a gap: what most of a
+/// simulation is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlainSegment {
     /// Sequence number of the first payload byte.
@@ -238,6 +263,8 @@ pub struct PlainSegment {
     pub flags: Flags,
     /// Congestion codepoint of the packet around it.
     pub ecn: Ecn,
+    /// Selective acknowledgement of one block; empty if there is none.
+    pub sack: SackBlock,
 }
 
 impl<D: Payload> Segment<D> {
@@ -294,17 +321,31 @@ impl Packet for PlainSegment {
 }
 
 impl PlainPacket for PlainSegment {
-    /// Data moves on by its length; acknowledgements, by what they acknowledge, which is nothing in duplicates.
+    /// Data moves on by its length; acknowledgements, by what they acknowledge, which is nothing in duplicates; those that
+    /// report a block, by what it has grown.
     #[inline(always)]
     fn step_to(&self, next: &Self) -> Option<u32> {
-        let step = if self.payload_bytes > 0 { self.payload_bytes } else { next.ack.wrapping_sub(self.ack) };
+        let step = if self.payload_bytes > 0 {
+            self.payload_bytes
+        } else if self.sack.is_empty() {
+            next.ack.wrapping_sub(self.ack)
+        } else {
+            next.sack.right.wrapping_sub(self.sack.right)
+        };
         (self.ahead(step, 1) == *next && step <= i32::MAX as u32).then_some(step)
     }
 
     #[inline(always)]
     fn ahead(&self, step: u32, n: u32) -> Self {
         let by = step.wrapping_mul(n);
-        let (seq, ack) = if self.payload_bytes > 0 { (by, 0) } else { (0, by) };
-        PlainSegment { seq: self.seq.wrapping_add(seq), ack: self.ack.wrapping_add(ack), ..*self }
+        let mut ahead = *self;
+        if self.payload_bytes > 0 {
+            ahead.seq = self.seq.wrapping_add(by);
+        } else if self.sack.is_empty() {
+            ahead.ack = self.ack.wrapping_add(by);
+        } else {
+            ahead.sack.right = self.sack.right.wrapping_add(by);
+        }
+        ahead
     }
 }

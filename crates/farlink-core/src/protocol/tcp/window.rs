@@ -359,7 +359,7 @@ impl Window {
     }
 
     /// An acknowledgement moved `una`: keeps the pointers in order and ends the loss phase when it is over.
-    #[inline]
+    #[inline(always)]
     pub(super) fn advance(&mut self, una: u64) {
         self.una = una;
         self.nxt = self.nxt.max(una);

@@ -19,7 +19,7 @@ impl Reno {
 }
 
 impl Control for Reno {
-    #[inline]
+    #[inline(always)]
     fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
         if !window.may_grow() {
             return;

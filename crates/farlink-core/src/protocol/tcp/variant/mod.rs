@@ -75,11 +75,30 @@ pub(super) trait Reaction: Sized {
         0
     }
 
+    /// While losses are repaired: where the last block reported lies, and the bytes thought to be in the network, if these are
+    /// all that changes as that block grows.
+    fn steady(&self, _window: &Window) -> Option<Steady> {
+        None
+    }
+
+    /// The last block reported has grown.
+    fn on_grown(&mut self, _right: u64) {}
+
     /// A segment goes out.
     #[inline]
     fn on_sent(&mut self, window: &mut Window, span: Span) {
         window.on_sent(span);
     }
+}
+
+/// The last block reported, as offsets, and the bytes thought to be in the network.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Steady {
+    pub(super) left: u64,
+    pub(super) right: u64,
+    pub(super) pipe: u64,
+    /// All that counts as lost has been sent again: new data is next.
+    pub(super) is_repaired: bool,
 }
 
 /// Declares the versions: the scenario's names and the running state of each.
@@ -155,6 +174,12 @@ macro_rules! variants {
             #[inline(always)]
             fn next_segment(&mut self, window: &mut Window) -> Option<Span> {
                 match self { $(Running::$variant(state) => state.next_segment(window),)+ }
+            }
+            fn steady(&self, window: &Window) -> Option<Steady> {
+                match self { $(Running::$variant(state) => state.steady(window),)+ }
+            }
+            fn on_grown(&mut self, right: u64) {
+                match self { $(Running::$variant(state) => state.on_grown(right),)+ }
             }
             fn lost_below(&self, window: &Window) -> u64 {
                 match self { $(Running::$variant(state) => state.lost_below(window),)+ }

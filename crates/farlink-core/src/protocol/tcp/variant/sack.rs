@@ -1,7 +1,7 @@
 //! Recovery from selective acknowledgements (RFC 6675).
 
-use super::Reaction;
 use super::scoreboard::Scoreboard;
+use super::{Reaction, Steady};
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::prr::Prr;
@@ -32,23 +32,13 @@ impl Reaction for Sack {
         self.board.lost_below(window.dup_ack_threshold, window.mss)
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
-        window.dup_acks = 0;
-        if !self.board.is_empty() {
-            self.board.advance(window.una);
-        }
-        if window.phase != Phase::Recovery {
+        if self.board.is_empty() && window.phase != Phase::Recovery && !self.prr.is_on {
+            window.dup_acks = 0;
             control.on_acknowledged(window, acked);
-        } else if window.una >= window.recover {
-            //= https://www.rfc-editor.org/rfc/rfc6675#section-5
-            //# An incoming cumulative ACK for a sequence number greater than RecoveryPoint signals the end of loss
-            //# recovery
-            window.phase = Phase::Open;
-            control.end_recovery(window);
-        }
-        if self.prr.is_on {
-            self.reduce_proportionally(window, true);
+        } else {
+            self.on_acknowledged_after_loss(window, control, acked);
         }
     }
 
@@ -94,6 +84,18 @@ impl Reaction for Sack {
         self.next_seg(window)
     }
 
+    fn steady(&self, window: &Window) -> Option<Steady> {
+        let (left, right) = self.board.last()?;
+        let resent_to = self.high_rxt.max(window.una);
+        let is_lost = resent_to <= left && self.lost_below(window) == left;
+        let is_steady = window.phase == Phase::Recovery && is_lost && !self.is_rescue && !self.prr.is_on;
+        is_steady.then(|| Steady { left, right, pipe: self.pipe(window), is_repaired: resent_to == left })
+    }
+
+    fn on_grown(&mut self, right: u64) {
+        self.board.extend_last(right);
+    }
+
     #[inline]
     fn on_sent(&mut self, window: &mut Window, span: Span) {
         //= https://www.rfc-editor.org/rfc/rfc6675#section-4
@@ -110,6 +112,26 @@ impl Reaction for Sack {
 }
 
 impl Sack {
+    #[cold]
+    fn on_acknowledged_after_loss(&mut self, window: &mut Window, control: &mut Congestion, acked: u64) {
+        window.dup_acks = 0;
+        if !self.board.is_empty() {
+            self.board.advance(window.una);
+        }
+        if window.phase != Phase::Recovery {
+            control.on_acknowledged(window, acked);
+        } else if window.una >= window.recover {
+            //= https://www.rfc-editor.org/rfc/rfc6675#section-5
+            //# An incoming cumulative ACK for a sequence number greater than RecoveryPoint signals the end of loss
+            //# recovery
+            window.phase = Phase::Open;
+            control.end_recovery(window);
+        }
+        if self.prr.is_on {
+            self.reduce_proportionally(window, true);
+        }
+    }
+
     /// A duplicate outside recovery.
     fn look_for_loss(&mut self, window: &mut Window, control: &mut Congestion) {
         window.count_duplicate();
