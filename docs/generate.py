@@ -65,7 +65,12 @@ SECTIONS = (
         "Table `[transport.NAME]`. Headers and payload of a packet have at most "
         "65,535 bytes together; a TCP window holds less than 2 GiB.",
     ),
-    ("The retransmission timer", "RtoConfig", "transport.NAME.rto", "Table `[transport.NAME.rto]` of a TCP or ARQ transport."),
+    ("The retransmission timer", "RtoConfig", "transport.NAME.rto", "Table `[transport.NAME.rto]` of any transport but UDP."),
+    ("CUBIC", "CubicConfig", "transport.NAME.cubic", 'Table `[transport.NAME.cubic]`, with `congestion_control = "cubic"`.'),
+    ("Hybla", "HyblaConfig", "transport.NAME.hybla", 'Table `[transport.NAME.hybla]`, with `congestion_control = "hybla"`.'),
+    ("Vegas", "VegasConfig", "transport.NAME.vegas", 'Table `[transport.NAME.vegas]`, with `congestion_control = "vegas"`.'),
+    ("BBR", "BbrConfig", "transport.NAME.bbr", 'Table `[transport.NAME.bbr]`, with `congestion_control = "bbr"` or `"bbr3"`.'),
+    ("A code around each packet", "Correction", "transport.NAME.correction", "Table `[transport.NAME.correction]`."),
     (
         "Incremental redundancy",
         "Incremental",

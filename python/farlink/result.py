@@ -108,6 +108,28 @@ class Result:
         """How many runs there are, over all grid points."""
         return len(set(zip(self.columns["point"], self.columns["run"], strict=True)))
 
+    def stalls(self) -> list[str]:
+        """Flows that did not get to their end, a sentence each: in how many runs, where in the grid, and why in the first.
+
+        Returns
+        -------
+        list of str
+            Empty if every flow did; the row over all flows is left out.
+        """
+        found: dict[tuple[int, str], list[str]] = {}
+        runs: dict[tuple[int, str], int] = {}
+        columns = {name: _plain(self.columns[name]) for name in ("point", "flow", "status", "reason")}
+        for point, flow, status, reason in zip(*columns.values(), strict=True):
+            runs[point, flow] = runs.get((point, flow), 0) + 1
+            if status == "stalled" and flow != "all":
+                found.setdefault((point, flow), []).append(reason)
+        sentences = []
+        for (point, flow), reasons in found.items():
+            place = ", ".join(f"{path} = {value}" for path, value in self.grid[point].items())
+            share = "" if runs[point, flow] == 1 else f" in {len(reasons)} of {runs[point, flow]} runs"
+            sentences.append(f"{flow}{share}{f' at {place}' if place else ''}: {reasons[0]}")
+        return sentences
+
     def summary(self) -> list[dict[str, Any]]:
         """Means over the runs, one entry per engine x grid point x flow.
 

@@ -47,6 +47,20 @@ def made(**columns: list[float]) -> Result:
     )
 
 
+def test_a_flow_that_cannot_finish_is_named_with_the_time_of_its_last_progress():
+    dead = {
+        "link": {"rate_bps": 1e6, "delay_s": 0.1, "channel": {"kind": "loss", "loss": 0.0}},
+        "transport": {"tcp": {"kind": "tcp"}},
+        "flow": {"file": {"transport": "tcp", "traffic": {"kind": "file", "bytes": 1e4}}},
+        "runs": 2,
+        "grid": {"link.channel.loss": [0.0, 1.0]},
+    }
+
+    (sentence,) = farlink.run(dead).stalls()
+
+    assert sentence.startswith("file in 2 of 2 runs at link.channel.loss = 1.0: stalled since 0 s")
+
+
 def test_columns_come_in_the_order_of_the_design(result):
     head = ["engine", "flow", "transport", "run", "seed", "link.channel.ber", "flow.bulk.transport", "status", "reason"]
 

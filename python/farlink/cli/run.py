@@ -94,6 +94,7 @@ def run(
             raise typer.Exit(130)
         if "-" not in (json, csv):
             _print_table(result)
+        _print_stalls(result.stalls())
         _write(result, json=json, csv=csv, parquet=parquet)
         _write_traces(prepared, traced, pcap, series)
         if report is not None:
@@ -116,6 +117,17 @@ def _print_table(result: Result) -> None:
     console.print(f"mean ± half-width of the 95 % interval; seed {result.seed}; farlink {result.version}", highlight=False)
     text = page.getvalue()
     data(text if is_terminal else "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
+
+
+# So many stalled flows are named; of the others, how many there are.
+_MOST_STALLS = 10
+
+
+def _print_stalls(stalls: list[str]) -> None:
+    for sentence in stalls[:_MOST_STALLS]:
+        note(f"stalled: {sentence}")
+    if len(stalls) > _MOST_STALLS:
+        note(f"stalled: {len(stalls) - _MOST_STALLS} more; --csv has the reason of each")
 
 
 def _write(result: Result, *, json: str | None, csv: str | None, parquet: Path | None) -> None:
