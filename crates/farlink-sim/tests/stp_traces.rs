@@ -26,7 +26,14 @@ struct Log {
 }
 
 impl Tracer for Log {
-    fn packet<P: Codec + 'static>(&mut self, now: Time, _direction: usize, _flow: u32, packet: &P, _ecn: farlink_core::Ecn) {
+    fn packet<P: Codec + 'static>(
+        &mut self,
+        now: Time,
+        _direction: usize,
+        _flow: u32,
+        packet: &P,
+        _ecn: farlink_core::Ecn,
+    ) {
         let packet: &dyn Any = packet;
         let pdu = packet.downcast_ref::<Pdu<Virtual>>().expect("there is only STP");
         let number = |position: u32| f64::from(position) / f64::from(SEGMENT);
