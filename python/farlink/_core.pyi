@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypedDict
 
-from numpy import float64, uint64
+from numpy import bool_, float64, uint64
 from numpy.typing import NDArray
 
 __version__: str
@@ -155,6 +155,34 @@ def code_spectrum(coding_json: str, terms: int) -> CodeSpectrum:
 
 def union_bound(coding_json: str, ebn0_db: float, terms: int) -> float | None:
     """The union bound on the bit error rate of a convolutional code with BPSK or QPSK; None for other modulations."""
+
+class ReceiverDict(TypedDict):
+    name: str
+    title: str
+    characteristic_power_w: float
+    form_factor: float
+    rate_bps: float
+    wavelength_m: float
+    source: str
+
+def receivers() -> list[ReceiverDict]:
+    """Receivers of light that can be named, and their parameters."""
+
+def receiver_ber(power_w: NDArray[float64], characteristic_power_w: float, form_factor: float) -> NDArray[float64]:
+    """Bit error rate of a receiver at each received power in W: Epple, eqs. (1) and (2)."""
+
+def receiver_power(ber: NDArray[float64], characteristic_power_w: float, form_factor: float) -> NDArray[float64]:
+    """The inverse of `receiver_ber`; NaN for error rates that are not above 0 and at most 1/2."""
+
+def calibrate(
+    power_w: NDArray[float64], blocked: NDArray[bool_] | None, characteristic_power_w: float, form_factor: float, ber: float
+) -> float:
+    """The factor on the power that makes the mean bit error rate over samples that are not blocked `ber`."""
+
+def circular_pass(
+    time_s: NDArray[float64], altitude_m: float, max_elevation_deg: float, start_elevation_deg: float, rising: bool
+) -> tuple[NDArray[float64], NDArray[float64]]:
+    """Elevation in degrees and range in m of a satellite on a circular orbit at each time in s: see the delay ``pass``."""
 
 def quantities() -> list[tuple[str, str, str, str]]:
     """Name, unit and description of every measured quantity, and when it is unknown (empty: never)."""

@@ -28,6 +28,7 @@ _TRACES = {
     "delay-trace": ("delay",),
     "packet-trace": ("packet-loss",),
     "bit-trace": ("bit-errors",),
+    "fading": ("power",),
 }
 
 

@@ -15,6 +15,7 @@ pub mod endpoint;
 pub mod event;
 pub mod express;
 pub mod link;
+pub mod optics;
 pub mod payload;
 pub mod protocol;
 pub mod registry;

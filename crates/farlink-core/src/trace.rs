@@ -59,6 +59,15 @@ pub enum Trace {
         /// When it starts over, seconds.
         duration_s: f64,
     },
+    /// Received power in samples of equal distance; repeats after `duration_s`.
+    Power {
+        /// Power from each sample to the next, W.
+        power_w: Vec<f64>,
+        /// Where the line of sight was blocked or tracking lost; empty if nowhere.
+        blocked: Vec<bool>,
+        /// When it starts over, seconds: the distance of samples times their number.
+        duration_s: f64,
+    },
     /// Whether each frame was lost; starts over at its end.
     PacketLoss {
         /// One entry per frame.
@@ -80,6 +89,7 @@ impl Trace {
             Trace::Delivery { .. } => "delivery",
             Trace::Rate { .. } => "rate",
             Trace::Delay { .. } => "delay",
+            Trace::Power { .. } => "power",
             Trace::PacketLoss { .. } => "packet-loss",
             Trace::BitErrors { .. } => "bit-errors",
         }
@@ -106,6 +116,7 @@ impl Trace {
             Trace::Delay { time_s, delay_s, duration_s } => {
                 check_steps(time_s, "delay_s", delay_s, LONGEST_S, *duration_s)?;
             }
+            Trace::Power { power_w, blocked, duration_s } => check_power(power_w, blocked, *duration_s)?,
             Trace::PacketLoss { lost } => {
                 if lost.is_empty() {
                     return Err("lost is empty".into());
@@ -129,6 +140,8 @@ impl Trace {
 
 const SHORTEST_S: f64 = 1e-6;
 const LONGEST_S: f64 = 1e7;
+const CLOSEST_SAMPLES_S: f64 = 1e-9;
+const MOST_POWER_W: f64 = 1e6;
 
 fn check_series(name: &str, time_s: &[f64], duration_s: f64, is_ascending: fn(f64, f64) -> bool) -> Result<(), String> {
     if !(SHORTEST_S..=LONGEST_S).contains(&duration_s) {
@@ -159,6 +172,26 @@ fn check_steps(time_s: &[f64], name: &str, values: &[f64], largest: f64, duratio
     }
     match values.iter().find(|value| !(0.0..=largest).contains(*value)) {
         Some(value) => Err(format!("{name} holds {value}; allowed: 0 to {largest:e}")),
+        None => Ok(()),
+    }
+}
+
+fn check_power(power_w: &[f64], blocked: &[bool], duration_s: f64) -> Result<(), String> {
+    if !(SHORTEST_S..=LONGEST_S).contains(&duration_s) {
+        return Err(format!("duration_s = {duration_s} is not allowed; allowed: {SHORTEST_S} to {LONGEST_S} s"));
+    }
+    if power_w.is_empty() {
+        return Err("power_w is empty".into());
+    }
+    // Times are whole picoseconds: samples closer than some of these would lie at the same instant.
+    if duration_s / (power_w.len() as f64) < CLOSEST_SAMPLES_S {
+        return Err(format!("its {} samples are closer than {CLOSEST_SAMPLES_S:e} s", power_w.len()));
+    }
+    if !blocked.is_empty() && blocked.len() != power_w.len() {
+        return Err(format!("blocked has {} entries but power_w has {}", blocked.len(), power_w.len()));
+    }
+    match power_w.iter().position(|power| !(0.0..=MOST_POWER_W).contains(power)) {
+        Some(at) => Err(format!("power_w[{at}] is {}; allowed: 0 to {MOST_POWER_W} W", power_w[at])),
         None => Ok(()),
     }
 }
@@ -334,6 +367,13 @@ mod tests {
         assert_eq!(reason(Trace::BitErrors { position: vec![3], bits: 3 }), "position 3 is not below bits = 3");
         let descending = Trace::BitErrors { position: vec![2, 1], bits: 3 };
         assert_eq!(reason(descending), "position is not ascending: 1 follows 2");
+        let power = |power_w: &[f64], blocked: &[bool]| {
+            reason(Trace::Power { power_w: power_w.into(), blocked: blocked.into(), duration_s: 1.0 })
+        };
+        assert_eq!(power(&[], &[]), "power_w is empty");
+        assert_eq!(power(&[1e-9, -1e-9], &[]), "power_w[1] is -0.000000001; allowed: 0 to 1000000 W");
+        assert_eq!(power(&[1e-9, 1.0, f64::NAN], &[]), "power_w[2] is NaN; allowed: 0 to 1000000 W");
+        assert_eq!(power(&[1e-9], &[true, false]), "blocked has 2 entries but power_w has 1");
         let empty = Trace::Delivery { opportunity_s: vec![0.0], bytes_per_opportunity: 0, duration_s: 1.0 };
         assert_eq!(reason(empty), "bytes_per_opportunity is 0");
     }

@@ -170,6 +170,28 @@ checked_number!(
     |value| (-10.0..=40.0).contains(&value)
 );
 checked_number!(
+    /// Height of a low Earth orbit above the ground, in m.
+    LowAltitude, r#"{"minimum": 1e5, "maximum": 2e6}"#, "a height from 1e5 to 2e6 m", |value| (1e5..=2e6).contains(&value)
+);
+checked_number!(
+    /// Angle above the horizon, in degrees.
+    Elevation, r#"{"minimum": 0, "maximum": 90}"#, "an angle from 0 to 90 degrees", |value| (0.0..=90.0).contains(&value)
+);
+checked_number!(
+    /// Received optical power, in W.
+    Power, r#"{"exclusiveMinimum": 0, "maximum": 1000}"#, "a power above 0 and at most 1000 W",
+    |value| value > 0.0 && value <= 1000.0
+);
+checked_number!(
+    /// How far the shot noise of the signal shapes a receiver's error rate.
+    FormFactor, r#"{"minimum": 0, "maximum": 1e6}"#, "a number from 0 to 1e6", |value| (0.0..=1e6).contains(&value)
+);
+checked_number!(
+    /// A share of wrong bits that light and noise can give.
+    ErrorRate, r#"{"exclusiveMinimum": 0, "exclusiveMaximum": 0.5}"#, "a number between 0 and 0.5, both excluded",
+    |value| value > 0.0 && value < 0.5
+);
+checked_number!(
     /// Carrier power over noise density, C/N0, in dBHz.
     CarrierToNoise, r#"{"minimum": 0, "maximum": 160}"#, "a number of dBHz from 0 to 160",
     |value| (0.0..=160.0).contains(&value)

@@ -4,6 +4,7 @@ mod codes;
 mod columns;
 mod convolutional;
 mod error;
+mod optics;
 mod watch;
 
 use pyo3::prelude::*;
@@ -216,6 +217,76 @@ mod _core {
     #[pyfunction]
     fn union_bound(coding_json: &str, ebn0_db: f64, terms: usize) -> Result<Option<f64>, BoundaryError> {
         crate::convolutional::union_bound(&operating_point(coding_json, ebn0_db)?, terms)
+    }
+
+    /// Receivers of light that can be named, and their parameters.
+    #[pyfunction]
+    fn receivers(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+        crate::optics::receivers(py)
+    }
+
+    /// Bit error rate of a receiver at each received power in W: Epple, eqs. (1) and (2).
+    #[pyfunction]
+    fn receiver_ber<'py>(
+        py: Python<'py>,
+        power_w: PyReadonlyArray1<'py, f64>,
+        characteristic_power_w: f64,
+        form_factor: f64,
+    ) -> Result<Bound<'py, PyArray1<f64>>, BoundaryError> {
+        let receiver = crate::optics::receiver(characteristic_power_w, form_factor)?;
+        let power_w = power_w.to_vec().map_err(PyErr::from)?;
+        let ber = py.detach(|| power_w.iter().map(|&power| receiver.ber(power)).collect());
+        Ok(PyArray1::from_vec(py, ber))
+    }
+
+    /// The inverse of `receiver_ber`; NaN for error rates that are not above 0 and at most 1/2.
+    #[pyfunction]
+    fn receiver_power<'py>(
+        py: Python<'py>,
+        ber: PyReadonlyArray1<'py, f64>,
+        characteristic_power_w: f64,
+        form_factor: f64,
+    ) -> Result<Bound<'py, PyArray1<f64>>, BoundaryError> {
+        let receiver = crate::optics::receiver(characteristic_power_w, form_factor)?;
+        let ber = ber.to_vec().map_err(PyErr::from)?;
+        let power_w = py.detach(|| ber.iter().map(|&ber| receiver.power_w(ber)).collect());
+        Ok(PyArray1::from_vec(py, power_w))
+    }
+
+    /// The factor on the power that makes the mean bit error rate over samples that are not blocked `ber`.
+    #[pyfunction]
+    #[pyo3(signature = (power_w, blocked, characteristic_power_w, form_factor, ber))]
+    fn calibrate<'py>(
+        py: Python<'py>,
+        power_w: PyReadonlyArray1<'py, f64>,
+        blocked: Option<PyReadonlyArray1<'py, bool>>,
+        characteristic_power_w: f64,
+        form_factor: f64,
+        ber: f64,
+    ) -> Result<f64, BoundaryError> {
+        let receiver = crate::optics::receiver(characteristic_power_w, form_factor)?;
+        let power_w = power_w.to_vec().map_err(PyErr::from)?;
+        let blocked = match blocked {
+            Some(blocked) => blocked.to_vec().map_err(PyErr::from)?,
+            None => Vec::new(),
+        };
+        py.detach(|| crate::optics::calibrate(&receiver, &power_w, &blocked, ber))
+    }
+
+    /// Elevation in degrees and range in m of a satellite on a circular orbit at each time in s: see the delay `pass`.
+    #[pyfunction]
+    fn circular_pass<'py>(
+        py: Python<'py>,
+        time_s: PyReadonlyArray1<'py, f64>,
+        altitude_m: f64,
+        max_elevation_deg: f64,
+        start_elevation_deg: f64,
+        rising: bool,
+    ) -> Result<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>), BoundaryError> {
+        let orbit = crate::optics::pass(altitude_m, max_elevation_deg, start_elevation_deg, rising)?;
+        let time_s = time_s.to_vec().map_err(PyErr::from)?;
+        let (elevation, range) = py.detach(|| time_s.iter().map(|&time| orbit.seen_at(time)).unzip());
+        Ok((PyArray1::from_vec(py, elevation), PyArray1::from_vec(py, range)))
     }
 
     /// Name, unit and description of every measured quantity, and when it is unknown.

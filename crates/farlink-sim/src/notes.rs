@@ -9,7 +9,8 @@ use crate::engine::{HopSetup, Setup};
 pub(crate) fn notes(study: &[(&Scenario, &Setup)]) -> Vec<String> {
     let mut all = Vec::new();
     for (scenario, setup) in study {
-        for note in timeouts_below_the_round_trip(scenario, setup) {
+        let channels = setup.forward.iter().chain(&setup.back).flat_map(|hop| hop.channel.notes());
+        for note in timeouts_below_the_round_trip(scenario, setup).into_iter().chain(channels) {
             if !all.contains(&note) {
                 all.push(note);
             }

@@ -13,18 +13,19 @@ use crate::engine::{FlowSetup, HopSetup, Setup, TrafficSetup};
 /// If a trace cannot be used, or a flow cannot be run by this engine.
 pub fn resolve(scenario: &Scenario, traces: &dyn TraceSource) -> Result<Setup, ScenarioError> {
     let path = scenario.hops();
+    let duration = scenario.duration_s.map(|duration| duration.time());
     let mut forward = Vec::new();
     let mut back = Vec::new();
     for (name, hop) in &path {
         let table = if scenario.link.is_some() { "link".to_owned() } else { format!("hop.{name}") };
-        forward.push(resolve_direction(name, &table, &hop.forward(), traces)?);
-        back.push(resolve_direction(name, &format!("{table}.return"), &hop.back(), traces)?);
+        forward.push(resolve_direction(name, &table, &hop.forward(), traces, duration)?);
+        back.push(resolve_direction(name, &format!("{table}.return"), &hop.back(), traces, duration)?);
     }
     back.reverse();
     let flows =
         scenario.flow.iter().map(|(name, flow)| resolve_flow(name, flow, scenario)).collect::<Result<_, _>>()?;
     Ok(Setup {
-        duration: scenario.duration_s.map_or(Time::NEVER, |duration| duration.time()),
+        duration: duration.unwrap_or(Time::NEVER),
         give_up_after: scenario.give_up_after(),
         warmup: scenario.measure.warmup_s.time(),
         forward,
@@ -38,6 +39,7 @@ fn resolve_direction(
     table: &str,
     direction: &Direction<'_>,
     traces: &dyn TraceSource,
+    duration: Option<Time>,
 ) -> Result<HopSetup, ScenarioError> {
     let within = |key: &str| format!("{table}.{key}");
     Ok(HopSetup {
@@ -54,7 +56,7 @@ fn resolve_direction(
         mark_from: direction.ecn_threshold,
         overtakes: direction.ordering == Ordering::Overtake,
         channel: direction
-            .prepare_channel(traces)
+            .prepare_channel(traces, duration)
             .map_err(|(key, error)| ScenarioError::from_channel(&within(key), &error))?,
     })
 }

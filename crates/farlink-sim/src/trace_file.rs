@@ -5,6 +5,7 @@
 //! | `delivery` | `opportunity_s`, `bytes_per_opportunity` (scalar); `duration_s` in `meta` |
 //! | `rate` | `time_s`, `rate_bps`; `duration_s` in `meta` |
 //! | `delay` | `time_s`, `delay_s`; `duration_s` in `meta` |
+//! | `power` | `power_w`, `blocked` (0 or 1 per sample, optional); `duration_s` in `meta` |
 //! | `packet-loss` | `lost` (0 or 1 per frame) |
 //! | `bit-errors` | `position` (ascending), `bits` (scalar) |
 //!
@@ -103,10 +104,17 @@ pub(crate) fn read_trace(input: impl Read + Seek) -> Result<Trace, String> {
             delay_s: archive.floats("delay_s")?,
             duration_s: duration_s()?,
         },
+        "power" => Trace::Power {
+            power_w: archive.floats("power_w")?,
+            blocked: if archive.has("blocked") { archive.flags("blocked")? } else { Vec::new() },
+            duration_s: duration_s()?,
+        },
         "packet-loss" => Trace::PacketLoss { lost: archive.flags("lost")? },
         "bit-errors" => Trace::BitErrors { position: archive.integers("position")?, bits: archive.scalar("bits")? },
         other => {
-            return Err(format!("its kind is {other:?}; allowed: delivery, rate, delay, packet-loss, bit-errors"));
+            return Err(format!(
+                "its kind is {other:?}; allowed: delivery, rate, delay, power, packet-loss, bit-errors"
+            ));
         }
     };
     trace.check()?;
@@ -147,6 +155,10 @@ impl<R: Read + Seek> Archive<R> {
             return Err(format!("the array {name} is larger than {LARGEST_ARRAY} bytes"));
         }
         Array::parse(bytes).map_err(|why| format!("the array {name} {why}"))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.index_for_name(&format!("{name}.npy")).is_some()
     }
 
     fn floats(&mut self, name: &str) -> Result<Vec<f64>, String> {

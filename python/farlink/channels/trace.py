@@ -63,6 +63,11 @@ KINDS: dict[str, Kind] = {
         {"time_s": "s", "delay_s": "s", "drop_rate": "1"},
         'delay_s = { kind = "delay-trace", file = ... }',
     ),
+    "power": Kind(
+        {"power_w": "<f8"},
+        {"power_w": "W", "blocked": "1"},
+        'channel = { kind = "fading", file = ... }',
+    ),
     "packet-loss": Kind(
         {"lost": "|u1"},
         {"lost": "1", "segment_start": "frame"},
@@ -76,7 +81,7 @@ KINDS: dict[str, Kind] = {
 }
 
 # Optional arrays and their types.
-_OPTIONAL = {"drop_rate": "<f8", "segment_start": "<u8"}
+_OPTIONAL = {"drop_rate": "<f8", "segment_start": "<u8", "blocked": "|u1"}
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,8 @@ class Trace:
     arrays
         The arrays of that kind; scalars are arrays without dimension. Converted to the types of the kind.
         A ``delay`` trace may carry ``drop_rate`` (probability, as long as ``time_s``); a ``packet-loss`` trace that joins
-        several recordings carries ``segment_start`` (index of the first frame of each).
+        several recordings carries ``segment_start`` (index of the first frame of each); a ``power`` trace, whose samples
+        are at equal distances, may carry ``blocked`` (1 where the line of sight was blocked or tracking lost).
     meta
         ``duration_s`` (for the kinds with a time axis), and whatever is known of ``title``, ``source``, ``licence``, ``notes``.
 
@@ -355,10 +361,13 @@ def _converted(name: str, array: Any, dtype: str) -> NDArray[Any]:
 def _check(trace: Trace) -> None:
     kind, arrays = trace.kind, trace.arrays
     remedy = "check the measurement it was made from"
-    if kind in ("delivery", "rate", "delay"):
+    if kind in ("delivery", "rate", "delay", "power"):
         duration_s = trace.meta.get("duration_s")
         if not isinstance(duration_s, int | float) or not np.isfinite(duration_s) or duration_s <= 0:
             raise TraceError(f"duration_s is {duration_s!r}", "a trace lasts a number of seconds above 0")
+    if kind == "power":
+        _check_power(arrays)
+    elif kind in ("delivery", "rate", "delay"):
         times = arrays["opportunity_s" if kind == "delivery" else "time_s"]
         if times.size == 0:
             raise TraceError("the trace is empty", remedy)
@@ -392,6 +401,21 @@ def _check(trace: Trace) -> None:
             raise TraceError("positions of wrong bits do not ascend", remedy)
         if position.size and int(position[-1]) >= bits:
             raise TraceError(f"wrong bit {int(position[-1])} lies beyond the {bits} bits", remedy)
+
+
+def _check_power(arrays: Mapping[str, NDArray[Any]]) -> None:
+    power_w = arrays["power_w"]
+    if power_w.size == 0:
+        raise TraceError("the trace is empty", "check the measurement it was made from")
+    if np.any(power_w < 0):
+        at = int(np.argmax(power_w < 0))
+        raise TraceError(f"power_w is {power_w[at]:g} W at sample {at}", "power is at least 0; is its unit dBm?")
+    if "blocked" in arrays:
+        blocked = arrays["blocked"]
+        if blocked.size != power_w.size:
+            raise TraceError(f"{blocked.size} values of blocked for {power_w.size} samples", "give one value for each sample")
+        if np.any(blocked > 1):
+            raise TraceError(f"blocked is {int(blocked.max())}", "0 is clear, 1 is blocked")
 
 
 def _check_series(name: str, values: NDArray[Any], times: NDArray[Any]) -> None:

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet, jump};
+use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet, Site, jump};
 use crate::rng::Rng;
 use crate::time::Time;
-use crate::trace::TraceSource;
 use crate::units::Probability;
 
 /// Each bit on the wire, headers included, is wrong with the same probability, independently of the others: the binary
@@ -21,7 +20,7 @@ pub struct Ber {
 }
 
 impl ChannelConfig for Ber {
-    fn prepare(&self, _traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, ChannelError> {
+    fn prepare(&self, _site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError> {
         Ok(Arc::new(*self))
     }
 }

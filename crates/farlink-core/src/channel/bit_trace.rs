@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::replay::{Recording, Replay};
-use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet, jump};
+use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet, Site, jump};
 use crate::rng::Rng;
 use crate::time::Time;
-use crate::trace::{Offset, Trace, TraceError, TraceSource};
+use crate::trace::{Offset, Trace, TraceError};
 use crate::units::Whole;
 
 /// Bits on the wire are wrong where bits of a measurement were; at its end the recording starts over.
@@ -24,8 +24,8 @@ pub struct BitTrace {
 }
 
 impl ChannelConfig for BitTrace {
-    fn prepare(&self, traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, ChannelError> {
-        let trace = traces.load(&self.file)?;
+    fn prepare(&self, site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError> {
+        let trace = site.traces.load(&self.file)?;
         let Trace::BitErrors { position, bits } = &*trace else {
             return Err(TraceError::wrong_kind(&self.file, &trace, "bit-errors").into());
         };

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, ChannelConfig, ChannelError, ChannelKind, ChannelState, Fate, Frame, Prepared, Quiet};
+use super::{Channel, ChannelConfig, ChannelError, ChannelKind, ChannelState, Fate, Frame, Prepared, Quiet, Site};
 use crate::rng::Rng;
 use crate::time::Time;
-use crate::trace::TraceSource;
 
 /// Every frame passes through every stage: it is lost if any stage loses it, and a bit is wrong if any stage makes it so.
 ///
@@ -21,8 +20,8 @@ pub struct Chain {
 }
 
 impl ChannelConfig for Chain {
-    fn prepare(&self, traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, ChannelError> {
-        let stages = self.stages.iter().map(|stage| stage.prepare(traces)).collect::<Result<_, _>>()?;
+    fn prepare(&self, site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError> {
+        let stages = self.stages.iter().map(|stage| stage.prepare(site)).collect::<Result<_, _>>()?;
         Ok(Arc::new(Ready(stages)))
     }
 }
@@ -38,6 +37,14 @@ struct Ready(Vec<Arc<dyn Prepared>>);
 impl Prepared for Ready {
     fn start(&self, rng: &mut Rng) -> Box<dyn Channel> {
         Box::new(State(self.0.iter().map(|stage| stage.start(rng)).collect()))
+    }
+
+    fn start_on_hop(&self, rng: &mut Rng, hop: &Rng) -> Box<dyn Channel> {
+        Box::new(State(self.0.iter().map(|stage| stage.start_on_hop(rng, hop)).collect()))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.0.iter().flat_map(|stage| stage.notes()).collect()
     }
 }
 

@@ -5,39 +5,16 @@ use std::sync::Arc;
 use farlink_fec::events::ErrorEvents;
 
 use super::ber::Ber;
-use super::{Channel, ChannelConfig, ChannelError, ChannelState, Fate, Frame, Prepared, Quiet, jump};
+use super::{Channel, ChannelConfig, ChannelError, ChannelState, Fate, Frame, Prepared, Quiet, Site, jump};
 use crate::coding::{Coding, Errors, Unfit};
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::trace::TraceSource;
-use crate::units::{BitRate, EnergyToNoise};
+use crate::units::EnergyToNoise;
 
 impl ChannelConfig for Coding {
-    fn prepare(&self, traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, ChannelError> {
-        if let Some(cn0) = self.cn0_dbhz {
-            let message = format!("{} dBHz needs the link's rate, which a channel does not know", cn0.get());
-            return Err(
-                Unfit::new("cn0_dbhz", message, "give ebn0_db here, or move the coding to [link.coding]").into()
-            );
-        }
-        let Some(ebn0) = self.ebn0_db else {
-            return Err(Unfit::new("ebn0_db", "it is missing", "add ebn0_db = ..., the Eb/N0 in dB").into());
-        };
-        self.prepare_at(ebn0, ChannelState::UP, traces)
-    }
-}
-
-impl Coding {
-    /// The channel of a link of this rate; `None` if it varies.
-    ///
-    /// # Errors
-    /// As [`ChannelConfig::prepare`], and if the noise is not said in one way, or as C/N0 without a constant rate.
-    pub fn prepare_on_link(
-        &self,
-        rate: Option<BitRate>,
-        traces: &dyn TraceSource,
-    ) -> Result<Arc<dyn Prepared>, ChannelError> {
-        let rate_db = rate.map(|rate| 10.0 * libm::log10(rate.get()));
+    fn prepare(&self, site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError> {
+        let rate_db = site.rate.map(|rate| 10.0 * libm::log10(rate.get()));
         let (ebn0, cn0_dbhz) = match (self.ebn0_db, self.cn0_dbhz, rate_db) {
             (Some(_), Some(_), _) => {
                 let message = "ebn0_db and cn0_dbhz are both given";
@@ -61,9 +38,11 @@ impl Coding {
             }
         };
         let state = ChannelState { cn0_dbhz: cn0_dbhz.map(|cn0| cn0 as f32), ..ChannelState::UP };
-        self.prepare_at(ebn0, state, traces)
+        self.prepare_at(ebn0, state, site.traces)
     }
+}
 
+impl Coding {
     fn prepare_at(
         &self,
         ebn0: EnergyToNoise,
@@ -238,6 +217,7 @@ mod tests {
     use super::*;
     use crate::channel::{ChannelKind, SettingId};
     use crate::trace::{MemoryTraces, Trace};
+    use crate::units::BitRate;
 
     /// Bursts of 1 to 12 bits, as a decoder of K = 7 makes them, after each other in one recording with random gaps.
     fn events() -> ErrorEvents {
@@ -254,7 +234,7 @@ mod tests {
     fn prepared(errors: &str, events: ErrorEvents) -> Arc<dyn Prepared> {
         let json = format!(r#"{{"kind": "coded", "ebn0_db": 2, "code": {{"kind": "uncoded"}}, "errors": "{errors}"}}"#);
         let channel: ChannelKind = serde_json::from_str(&json).unwrap();
-        channel.prepare(&MemoryTraces::default().with_events(events)).unwrap()
+        channel.prepare(&Site::anywhere(&MemoryTraces::default().with_events(events))).unwrap()
     }
 
     /// Positions of wrong bits in so many bits, in frames of 10,000.
@@ -322,7 +302,7 @@ mod tests {
         }
         let recording = MemoryTraces::default().with("recording", Trace::BitErrors { position, bits });
         let replay: ChannelKind = serde_json::from_str(r#"{"kind": "bit-trace", "file": "recording"}"#).unwrap();
-        let replay = replay.prepare(&recording).unwrap();
+        let replay = replay.prepare(&Site::anywhere(&recording)).unwrap();
         let played = prepared("bursts", events);
         for bytes in [100, 1000] {
             // Each frame in a run of its own, so that frames are independent: this asks for the start in the long run, too.
@@ -365,7 +345,8 @@ mod tests {
         let events = MemoryTraces::default().with_events(events());
         let state = |json: &str| {
             let coding: Coding = serde_json::from_str(json).unwrap();
-            let prepared = coding.prepare_on_link(Some(BitRate::new(1e6).unwrap()), &events).unwrap();
+            let prepared =
+                coding.prepare(&Site { rate: Some(BitRate::new(1e6).unwrap()), ..Site::anywhere(&events) }).unwrap();
             let state = prepared.start(&mut Rng::for_component(1, 0, "x")).state(Time::ZERO);
             assert_eq!(state.ber, Some(self::events().bit_error_rate()));
             state.cn0_dbhz

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet};
+use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet, Site};
 use crate::rng::Rng;
 use crate::time::Time;
-use crate::trace::TraceSource;
 use crate::units::Probability;
 
 /// Errors that come in bursts: a Markov chain alternates between a good and a bad state, each with its own probability of
@@ -57,7 +56,7 @@ pub enum Per {
 }
 
 impl ChannelConfig for GilbertElliott {
-    fn prepare(&self, _traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, ChannelError> {
+    fn prepare(&self, _site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError> {
         let (per, good, bad, prefix, strangers) = match self.per {
             Per::Frame => ("frame", self.loss_good, self.loss_bad, "loss", [self.ber_good, self.ber_bad]),
             Per::Bit => ("bit", self.ber_good, self.ber_bad, "ber", [self.loss_good, self.loss_bad]),

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet};
+use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet, Site};
 use crate::rng::Rng;
 use crate::time::Time;
-use crate::trace::TraceSource;
 use crate::units::Probability;
 
 /// Each frame is lost with the same probability, independently of its length and of the others.
@@ -20,7 +19,7 @@ pub struct Loss {
 }
 
 impl ChannelConfig for Loss {
-    fn prepare(&self, _traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, ChannelError> {
+    fn prepare(&self, _site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError> {
         Ok(Arc::new(*self))
     }
 }

@@ -11,6 +11,7 @@ use crate::coding::{EventsError, Unfit};
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::trace::{TraceError, TraceSource};
+use crate::units::BitRate;
 
 /// A frame on its way through a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,13 +114,42 @@ pub trait ChannelConfig {
     ///
     /// # Errors
     /// If a trace is missing or unfit, or keys contradict each other.
-    fn prepare(&self, traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, ChannelError>;
+    fn prepare(&self, site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError>;
+}
+
+/// Where a channel is: what it may ask about when it is prepared.
+#[derive(Clone, Copy)]
+pub struct Site<'a> {
+    /// Where traces come from.
+    pub traces: &'a dyn TraceSource,
+    /// The rate of the link, if it is the same all the time.
+    pub rate: Option<BitRate>,
+    /// When a run ends at the latest.
+    pub duration: Option<Time>,
+}
+
+impl<'a> Site<'a> {
+    /// A place of which nothing is known but where its traces come from.
+    pub fn anywhere(traces: &'a dyn TraceSource) -> Self {
+        Site { traces, rate: None, duration: None }
+    }
 }
 
 /// A channel that is ready to start any number of runs.
 pub trait Prepared: Send + Sync + std::fmt::Debug {
     /// Begins a run.
     fn start(&self, rng: &mut Rng) -> Box<dyn Channel>;
+
+    /// As [`start`](Prepared::start), with a stream that is the same for both directions of a hop: what they share is drawn
+    /// from a copy of it.
+    fn start_on_hop(&self, rng: &mut Rng, _hop: &Rng) -> Box<dyn Channel> {
+        self.start(rng)
+    }
+
+    /// What a user should know of it that is no error.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Why a channel cannot be had.
@@ -157,6 +187,7 @@ crate::registry::registry! {
         PacketTrace = "packet-trace" => packet_trace::PacketTrace,
         BitTrace = "bit-trace" => bit_trace::BitTrace,
         Coded = "coded" => crate::coding::Coding,
+        Fading = "fading" => fading::Fading,
         Chain = "chain" => chain::Chain,
     }
 }
@@ -165,6 +196,7 @@ pub mod ber;
 pub mod bit_trace;
 pub mod chain;
 mod coded;
+pub mod fading;
 pub mod gilbert_elliott;
 mod jump;
 pub mod loss;
@@ -179,8 +211,8 @@ impl ChannelKind {
     ///
     /// # Errors
     /// As there.
-    pub fn prepare(&self, traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, ChannelError> {
-        self.as_dyn().prepare(traces)
+    pub fn prepare(&self, site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError> {
+        self.as_dyn().prepare(site)
     }
 }
 

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet};
+use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet, Site};
 use crate::rng::Rng;
-use crate::trace::TraceSource;
 
 /// Every frame arrives as it was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,7 +14,7 @@ use crate::trace::TraceSource;
 pub struct Clear {}
 
 impl ChannelConfig for Clear {
-    fn prepare(&self, _traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, ChannelError> {
+    fn prepare(&self, _site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError> {
         Ok(Arc::new(*self))
     }
 }

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, ChannelConfig, ChannelError, ChannelState, Fate, Frame, Prepared, Quiet};
+use super::{Channel, ChannelConfig, ChannelError, ChannelState, Fate, Frame, Prepared, Quiet, Site};
 use crate::rng::Rng;
 use crate::time::Time;
-use crate::trace::TraceSource;
 use crate::units::{EventRate, PositiveSeconds, Seconds};
 
 /// A link that is down for some of the time: a frame is lost if any part of it is sent while the link is down.
@@ -41,7 +40,7 @@ const SHORTEST_CYCLE_S: f64 = 1e-6;
 const TOO_DENSE: &str = "more than one outage per microsecond";
 
 impl ChannelConfig for Outage {
-    fn prepare(&self, _traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, ChannelError> {
+    fn prepare(&self, _site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError> {
         let plan = match (&self.schedule, self.period_s, self.rate_per_s) {
             (Some(schedule), None, None) if self.down_s.is_none() && self.offset_s.is_none() => {
                 Plan::Schedule(check_schedule(schedule)?)
@@ -204,7 +203,7 @@ mod tests {
     use crate::trace::MemoryTraces;
 
     fn prepare(json: &str) -> Result<Arc<dyn Prepared>, ChannelError> {
-        serde_json::from_str::<ChannelKind>(json).unwrap().prepare(&MemoryTraces::default())
+        serde_json::from_str::<ChannelKind>(json).unwrap().prepare(&Site::anywhere(&MemoryTraces::default()))
     }
 
     fn fates(json: &str, frames: &[(u64, u64)]) -> Vec<bool> {

@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::replay::{Recording, Replay};
-use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet};
+use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet, Site};
 use crate::rng::Rng;
 use crate::time::Time;
-use crate::trace::{Offset, Trace, TraceError, TraceSource};
+use crate::trace::{Offset, Trace, TraceError};
 use crate::units::Whole;
 
 /// Frames are lost where frames of a measurement were; at its end the recording starts over.
@@ -24,8 +24,8 @@ pub struct PacketTrace {
 }
 
 impl ChannelConfig for PacketTrace {
-    fn prepare(&self, traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, ChannelError> {
-        let trace = traces.load(&self.file)?;
+    fn prepare(&self, site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError> {
+        let trace = site.traces.load(&self.file)?;
         let Trace::PacketLoss { lost } = &*trace else {
             return Err(TraceError::wrong_kind(&self.file, &trace, "packet-loss").into());
         };

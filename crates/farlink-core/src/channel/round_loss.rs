@@ -5,10 +5,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet};
+use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet, Site};
 use crate::rng::Rng;
 use crate::time::Time;
-use crate::trace::TraceSource;
 use crate::units::{PositiveSeconds, Probability};
 
 /// After a loss the rest of that round is lost; rounds are independent.
@@ -29,7 +28,7 @@ pub struct RoundLoss {
 }
 
 impl ChannelConfig for RoundLoss {
-    fn prepare(&self, _traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, ChannelError> {
+    fn prepare(&self, _site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError> {
         Ok(Arc::new(*self))
     }
 }

@@ -3,7 +3,7 @@
 use farlink_fec::events::ErrorEvents;
 use proptest::prelude::*;
 
-use super::{Channel, ChannelKind, Fate, Frame, Quiet, SettingId};
+use super::{Channel, ChannelKind, Fate, Frame, Quiet, SettingId, Site};
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::trace::{MemoryTraces, Trace};
@@ -37,6 +37,9 @@ const EXAMPLES: &[&str] = &[
     r#"{"kind": "bit-trace", "file": "no errors"}"#,
     r#"{"kind": "coded", "ebn0_db": 2, "code": {"kind": "uncoded"}}"#,
     r#"{"kind": "coded", "ebn0_db": 2, "code": {"kind": "convolutional", "generators": "171,133"}, "errors": "independent"}"#,
+    r#"{"kind": "fading", "file": "fades"}"#,
+    r#"{"kind": "fading", "file": "fades", "ber": 1e-4, "offset_s": 0.0003}"#,
+    r#"{"kind": "fading", "file": "fades", "ber": 0.2, "lost_above_ber": 0.4, "offset_s": "random"}"#,
     r#"{"kind": "chain", "stages": []}"#,
     r#"{"kind": "chain", "stages": [{"kind": "ber", "ber": 1e-4}, {"kind": "ber", "ber": 1e-3},
         {"kind": "outage", "rate_per_s": 10, "down_s": 0.005}, {"kind": "round-loss", "loss": 0.01, "round_s": 0.02}]}"#,
@@ -48,8 +51,15 @@ fn traces() -> MemoryTraces {
         .with("losses", Trace::PacketLoss { lost })
         .with("no losses", Trace::PacketLoss { lost: vec![false; 10] })
         .with("errors", Trace::BitErrors { position: vec![0, 1, 2, 300, 698, 700], bits: 70_000 })
+        .with("fades", fades())
         .with("no errors", Trace::BitErrors { position: vec![], bits: 10 })
         .with_events(events())
+}
+
+/// Received power with deep fades and one blockage.
+fn fades() -> Trace {
+    let power_w = (0..97).map(|at| 40e-9 / (1.0 + f64::from(at % 11).powi(2) / 30.0)).collect();
+    Trace::Power { power_w, blocked: (0..97).map(|at| at == 50).collect(), duration_s: 0.0097 }
 }
 
 /// What a decoder might leave behind: short bursts and one that is longer than many frames.
@@ -72,7 +82,7 @@ struct Run {
 impl Run {
     fn start(json: &str, seed: u64) -> Self {
         let mut rng = Rng::for_component(seed, 0, "channel");
-        Run { channel: parse(json).prepare(&traces()).unwrap().start(&mut rng), rng }
+        Run { channel: parse(json).prepare(&Site::anywhere(&traces())).unwrap().start(&mut rng), rng }
     }
 
     fn carry(&mut self, frame: &Frame) -> (Fate, Vec<u32>) {
@@ -350,7 +360,7 @@ fn a_random_offset_differs_from_run_to_run() {
 
 #[test]
 fn keys_and_traces_that_do_not_fit_are_refused() {
-    let refusal = |json: &str| parse(json).prepare(&traces()).unwrap_err().to_string();
+    let refusal = |json: &str| parse(json).prepare(&Site::anywhere(&traces())).unwrap_err().to_string();
     let chain = |keys| format!(r#"{{"kind": "gilbert-elliott", "p_good_to_bad": 0.1, "p_bad_to_good": 0.1, {keys}}}"#);
     assert_eq!(
         refusal(&chain(r#""loss_bad": 1, "ber_bad": 1"#)),

@@ -4,6 +4,7 @@
 //! becomes of it. Capacity and delay are known ahead, so everything is computed when the packet is queued: no event marks
 //! a departure.
 
+pub mod pass;
 pub mod series;
 pub mod setting;
 mod state;
@@ -73,17 +74,18 @@ pub struct Link {
 }
 
 impl Link {
-    /// Begins a run.
+    /// Begins a run. `hop` is the same stream for both directions of a hop; what else they draw is from `rng`.
     pub fn new(
         rate: &PreparedRate,
         delay: &PreparedDelay,
         limit: QueueLimit,
         channel: &dyn Prepared,
         mut rng: Rng,
+        hop: &Rng,
     ) -> Self {
         let transmitter = rate.start(&mut rng);
         let delay = delay.start(&mut rng);
-        let channel = channel.start(&mut rng);
+        let channel = channel.start_on_hop(&mut rng, hop);
         Link {
             free_at: Time::ZERO,
             transmitter,
@@ -252,7 +254,7 @@ mod tests {
     fn link(limit: QueueLimit) -> Link {
         let rate = BitRate::new(8e6).unwrap().into(); // one byte per microsecond
         let delay = Time::from_millis(250).into();
-        Link::new(&rate, &delay, limit, &Clear {}, Rng::for_component(1, 0, "test"))
+        Link::new(&rate, &delay, limit, &Clear {}, Rng::for_component(1, 0, "test"), &Rng::for_component(1, 0, "hop"))
     }
 
     #[test]

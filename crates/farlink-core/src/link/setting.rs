@@ -9,6 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::series::{Cursor, DelaySeries, Delivery, RateSeries, Steps, Transmitter};
+use crate::coding::Unfit;
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::trace::{Offset, Trace, TraceError, TraceSource};
@@ -88,6 +89,14 @@ pub trait DelayConfig {
     /// # Errors
     /// If a trace is missing or unfit.
     fn prepare(&self, traces: &dyn TraceSource) -> Result<PreparedDelay, TraceError>;
+
+    /// Checks its keys against each other.
+    ///
+    /// # Errors
+    /// If they contradict each other.
+    fn check(&self) -> Result<(), Unfit> {
+        Ok(())
+    }
 }
 
 crate::registry::registry! {
@@ -101,6 +110,7 @@ crate::registry::registry! {
     /// A delay that varies, by its `kind`.
     delays: DelayKind as DelayConfig {
         Trace = "delay-trace" => DelayTrace,
+        Pass = "pass" => super::pass::Pass,
     }
 }
 
@@ -145,6 +155,17 @@ impl RateSetting {
 }
 
 impl DelaySetting {
+    /// Checks what the types cannot.
+    ///
+    /// # Errors
+    /// If its keys contradict each other.
+    pub fn check(&self) -> Result<(), Unfit> {
+        match self {
+            Setting::Constant(_) => Ok(()),
+            Setting::Varying(kind) => kind.as_dyn().check(),
+        }
+    }
+
     /// Reads what it needs, once per scenario.
     ///
     /// # Errors
@@ -204,7 +225,7 @@ impl Start {
             Trace::Delivery { duration_s, .. } | Trace::Rate { duration_s, .. } | Trace::Delay { duration_s, .. } => {
                 *duration_s
             }
-            Trace::PacketLoss { .. } | Trace::BitErrors { .. } => 0.0,
+            _ => 0.0,
         };
         Start { offset, duration: Time::from_secs_f64(duration_s) }
     }
@@ -290,6 +311,12 @@ enum Delays {
 }
 
 impl PreparedDelay {
+    /// One that changes in steps, from the first one on.
+    pub(super) fn steps(steps: Steps, delays: Arc<[Time]>) -> Self {
+        let start = Start { offset: from_the_start(), duration: Time::ZERO };
+        PreparedDelay(Delays::Steps { steps: Arc::new(steps), delays, start })
+    }
+
     /// Begins a run.
     pub fn start(&self, rng: &mut Rng) -> DelaySeries {
         match &self.0 {

@@ -56,7 +56,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::channel::ChannelKind;
+    use crate::channel::{ChannelKind, Site};
     use crate::link::setting::{DelaySetting, RateSetting};
     use crate::link::{QueueLimit, Verdict};
     use crate::rng::Rng;
@@ -82,8 +82,15 @@ mod tests {
         let channel: ChannelKind = serde_json::from_str(channel).unwrap();
         let traces = traces();
         let (rate, delay) = (rate.prepare(&traces).unwrap(), delay.prepare(&traces).unwrap());
-        let channel = channel.prepare(&traces).unwrap();
-        Link::new(&rate, &delay, QueueLimit::Packets(20), &*channel, Rng::for_component(seed, 0, "link"))
+        let channel = channel.prepare(&Site::anywhere(&traces)).unwrap();
+        Link::new(
+            &rate,
+            &delay,
+            QueueLimit::Packets(20),
+            &*channel,
+            Rng::for_component(seed, 0, "link"),
+            &Rng::for_component(seed, 0, "hop"),
+        )
     }
 
     const CLEAR: &str = r#"{"kind": "none"}"#;

@@ -6,10 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::ScenarioError;
-use crate::channel::{ChannelError, ChannelKind, Prepared, chain};
+use crate::channel::{ChannelConfig, ChannelError, ChannelKind, Prepared, Site, chain};
 use crate::coding::Coding;
 use crate::link::QueueLimit;
 use crate::link::setting::{DelaySetting, RateSetting};
+use crate::time::Time;
 use crate::trace::{Trace, TraceError, TraceSource};
 use crate::units::Count;
 
@@ -108,13 +109,18 @@ pub struct Direction<'a> {
 }
 
 impl Direction<'_> {
-    /// What happens to its frames: its channel and then its coding. The paths of errors are relative to the direction.
+    /// What happens to its frames in runs that end at the latest after `duration`: its channel and then its coding. The paths of errors are relative to the direction.
     ///
     /// # Errors
     /// If keys do not fit, a trace is missing or unfit, or there are no error events of the coding.
-    pub fn prepare_channel(&self, traces: &dyn TraceSource) -> Result<Arc<dyn Prepared>, (&'static str, ChannelError)> {
-        let channel = self.channel.prepare(traces).map_err(|error| ("channel", error))?;
-        let coding = self.prepare_coding(traces).transpose().map_err(|error| ("coding", error))?;
+    pub fn prepare_channel(
+        &self,
+        traces: &dyn TraceSource,
+        duration: Option<Time>,
+    ) -> Result<Arc<dyn Prepared>, (&'static str, ChannelError)> {
+        let site = self.site(traces, duration);
+        let channel = self.channel.prepare(&site).map_err(|error| ("channel", error))?;
+        let coding = self.coding.map(|coding| coding.prepare(&site)).transpose().map_err(|error| ("coding", error))?;
         Ok(match coding {
             None => channel,
             Some(coding) if matches!(self.channel, ChannelKind::None(_)) => coding,
@@ -122,12 +128,12 @@ impl Direction<'_> {
         })
     }
 
-    fn prepare_coding(&self, traces: &dyn TraceSource) -> Option<Result<Arc<dyn Prepared>, ChannelError>> {
+    fn site<'a>(&self, traces: &'a dyn TraceSource, duration: Option<Time>) -> Site<'a> {
         let rate = match self.rate {
             RateSetting::Constant(rate) => Some(*rate),
             RateSetting::Varying(_) => None,
         };
-        self.coding.map(|coding| coding.prepare_on_link(rate, traces))
+        Site { traces, rate, duration }
     }
 }
 
@@ -207,8 +213,15 @@ fn check_threshold(direction: &Direction<'_>) -> Result<(), ScenarioError> {
 /// Checks the keys of a channel and a coding against each other. Traces are read, and error events collected, by who runs
 /// the scenario.
 fn check_keys(direction: &Direction<'_>) -> Result<(), ScenarioError> {
-    let parts =
-        [("channel", Some(direction.channel.prepare(&NoTraces))), ("coding", direction.prepare_coding(&NoTraces))];
+    direction.delay.check().map_err(|unfit| {
+        let unfit = unfit.within("delay_s");
+        ScenarioError::new(unfit.key, unfit.message, unfit.remedy)
+    })?;
+    let site = direction.site(&NoTraces, None);
+    let parts = [
+        ("channel", Some(direction.channel.prepare(&site))),
+        ("coding", direction.coding.map(|coding| coding.prepare(&site))),
+    ];
     for (path, prepared) in parts {
         if let Some(Err(error @ (ChannelError::Keys { .. } | ChannelError::Key(_)))) = prepared {
             return Err(ScenarioError::from_channel(path, &error));

@@ -27,6 +27,7 @@ pub use document::from_json;
 pub use document::from_toml;
 pub use engine::{Approximation, ENGINES, Engine, EngineName, Honours, Unsupported};
 pub use error::ScenarioError;
+pub(crate) use error::suggest;
 pub use expand::{Expanded, MAX_POINTS, Point, expand};
 pub use flow::Flow;
 pub use grid::Grid;

@@ -155,7 +155,7 @@ impl Path {
             for (index, hop) in side.iter().enumerate() {
                 let rng = Rng::for_component(seed, run, &format!("hop.{}.{direction}", hop.name));
                 legs.push(Leg {
-                    link: hop.start(rng),
+                    link: hop.start(rng, &Rng::for_component(seed, run, &format!("hop.{}", hop.name))),
                     last_arrival: Time::ZERO,
                     under_way: UnderWay::default(),
                     overtakes: hop.overtakes,

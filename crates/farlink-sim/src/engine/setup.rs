@@ -47,9 +47,9 @@ pub struct HopSetup {
 }
 
 impl HopSetup {
-    /// Begins a run.
-    pub fn start(&self, rng: Rng) -> Link {
-        Link::new(&self.rate, &self.delay, self.limit, &*self.channel, rng).marking(self.mark_from)
+    /// Begins a run; see [`Link::new`].
+    pub fn start(&self, rng: Rng, hop: &Rng) -> Link {
+        Link::new(&self.rate, &self.delay, self.limit, &*self.channel, rng, hop).marking(self.mark_from)
     }
 }
 
