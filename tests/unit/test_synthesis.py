@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -129,7 +130,7 @@ def test_warped_process_keeps_its_variance_while_its_speed_changes_without_a_ste
     assert autocorrelation_at(path[:500_000], 20) == pytest.approx(math.exp(-1), abs=0.05)
     assert autocorrelation_at(path[1_000_000:], 80) == pytest.approx(math.exp(-1), abs=0.06)
     steps = np.abs(np.diff(path))
-    at_seconds = steps[RATE_HZ.__int__() - 1 :: int(RATE_HZ)]
+    at_seconds = steps[int(RATE_HZ) - 1 :: int(RATE_HZ)]
     assert at_seconds.max() < 1.01 * steps.max()
     assert at_seconds.mean() == pytest.approx(steps.mean(), rel=0.25)
 
@@ -510,7 +511,7 @@ RENEWAL = Renewal(10.0, 0.6, (0.02, 0.2), (0.5, 4.0), (0.01, 0.05), (0.2, 2.0), 
 def test_blockages_are_those_of_the_table():
     blocks = list(RENEWAL.blocks(100_000.0, stream(1, "blocks")))
     dark_s = np.array([block.dark_s for block in blocks])
-    clear_s = np.array([b.start_s - a.end_s for a, b in zip(blocks, blocks[1:], strict=False)])
+    clear_s = np.array([b.start_s - a.end_s for a, b in pairwise(blocks)])
     short = dark_s <= 0.2
 
     assert short.mean() == pytest.approx(0.6, abs=0.02)
@@ -585,11 +586,11 @@ def test_traces_without_blockage_have_no_mask():
         ("kiodo", {"order": 1}, "order: 1 is a first-order process", "order=2 or more"),
         ("kiodo", {"alpha": math.nan}, "alpha: nan is not a number from 0.2", "shape of the slow factor"),
         ("kiodo", {"transmitters": 1.5}, "transmitters: 1.5 is not a whole number from 1 to 64", "beams"),
-        ("kiodo", {"marginal": "weibul"}, "marginal: 'weibul' is not one of lognormal", "did you mean 'weibull'?"),
+        ("kiodo", {"marginal": "weibul"}, "marginal: 'weibul' is not one of lognormal", "'weibull'?"),
         ("kiodo", {"start_elevation_deg": 3}, "start_elevation_deg: 3 is not a number from 5 to 90", "elevation at the start"),
-        ("kiodo", {"max_elevation_deg": 5, "start_elevation_deg": 9}, "start_elevation_deg: 9 is above max_elevation_deg = 5", ""),
+        ("kiodo", {"max_elevation_deg": 5, "start_elevation_deg": 9}, "9 is above max_elevation_deg = 5", "at most max"),
         ("kiodo", {"orbit": "none"}, "scintillation_index: 0 means by elevation", "orbit=circular"),
-        ("kiodo", {"direction": "falling"}, "longer than the pass, which comes down to 5 degrees after 0.0 s", "start_elevation_deg=14.5"),
+        ("kiodo", {"direction": "falling"}, "comes down to 5 degrees after 0.0 s", "start_elevation_deg=14.5"),
         ("kiodo", {"duration_s": 1000}, "duration_s: 1000 s is longer than the pass", "at most 6"),
         ("testbed", {"duration_s": -1}, "duration_s: -1 is not above 0", "for example 100"),
         ("testbed", {"duration_s": math.inf}, "duration_s: inf is not above 0", "for example 100"),
@@ -616,14 +617,14 @@ def test_refusals_name_value_rule_and_remedy(name, given, said, remedy):
 @settings(max_examples=200, deadline=None)
 def test_any_value_is_settled_or_refused(name, key, value):
     try:
-        wanted = settle(name, {key: value, "duration_s": 1} if key == "duration_s" else {key: value}, duration_s=1)
-    except TraceError as refused:
-        assert refused.message
-        assert refused.remedy
+        wanted = settle(name, {key: value}, duration_s=1)
+    except TraceError:
+        return
+    known = PARAMETERS[key]
+    if isinstance(known.default, str):
+        assert not known.choices or wanted.values[key] in known.choices
     else:
-        known = PARAMETERS[key]
-        if not isinstance(known.default, str):
-            assert known.low <= wanted.values[key] <= known.high
+        assert known.low <= wanted.values[key] <= known.high
 
 
 # Names of traces.

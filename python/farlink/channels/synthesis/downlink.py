@@ -32,7 +32,8 @@ _TABLE = np.array(
     ]
 )
 
-# Gamma-gamma fading below this elevation for apertures up to this diameter; it takes over from lognormal fading within a degree to either side.
+# Gamma-gamma fading below this elevation for apertures up to this diameter; it takes over from lognormal fading within a
+# degree to either side.
 GAMMA_GAMMA_BELOW_DEG = 15.0
 GAMMA_GAMMA_APERTURE_M = 0.1
 

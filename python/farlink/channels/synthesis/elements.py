@@ -88,7 +88,7 @@ def next_pass(
     max_elevation_deg
         The culmination lies at least so high.
     is_rising
-        Whether it starts before culmination; otherwise where it comes down through `start_elevation_deg`, and ends at 5 degrees.
+        Whether it starts before culmination; otherwise where it comes down through `start_elevation_deg`.
 
     Raises
     ------

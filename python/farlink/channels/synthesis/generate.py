@@ -213,7 +213,8 @@ def settle(
             wanted_s = math.floor(geometry.duration_s)
     if geometry is not None and wanted_s > geometry.duration_s + 1e-6:
         raise TraceError(
-            f"duration_s: {wanted_s:g} s is longer than the pass, which comes down to 5 degrees after {geometry.duration_s:.1f} s",
+            f"duration_s: {wanted_s:g} s is longer than the pass, "
+            f"which comes down to {LOWEST_DEG:g} degrees after {geometry.duration_s:.1f} s",
             _shorter(geometry, wanted_s),
         )
     samples = round(wanted_s * float(values["sample_rate_hz"]))

@@ -85,7 +85,7 @@ def weibull_variance(shape: float) -> float:
     Examples
     --------
     >>> round(weibull_variance(1.83), 3)
-    0.322
+    0.321
     """
     return math.expm1(math.lgamma(1 + 2 / shape) - 2 * math.lgamma(1 + 1 / shape))
 

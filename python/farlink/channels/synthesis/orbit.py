@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farlink.channels.trace import Trace
-from farlink.errors import TraceError
+from farlink.errors import TraceError, core_errors
 
 EARTH_RADIUS_M = 6_371_000.0
 # Gravitational parameter of the earth (WGS 84), in m^3/s^2.
@@ -39,7 +39,7 @@ class Pass(Protocol):
 
 @dataclass(frozen=True)
 class CircularPass:
-    """A pass of a circular orbit over a sphere that does not turn.
+    """A pass of a circular orbit over a sphere that does not turn: that of a scenario's ``delay_s = { kind = "pass", ... }``.
 
     Parameters
     ----------
@@ -87,18 +87,21 @@ class CircularPass:
 
     def elevation_deg(self, time_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `Pass`."""
-        cosine = self._cos_central(time_s)
-        sine = np.sqrt(np.maximum(1 - cosine**2, 0))
-        ratio = EARTH_RADIUS_M / (EARTH_RADIUS_M + self.altitude_m)
-        elevation: NDArray[np.float64] = np.degrees(np.arctan2(cosine - ratio, sine))
-        return elevation
+        return self._seen(time_s)[0]
 
     def range_m(self, time_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `Pass`."""
-        radius = EARTH_RADIUS_M + self.altitude_m
-        squared = EARTH_RADIUS_M**2 + radius**2 - 2 * EARTH_RADIUS_M * radius * self._cos_central(time_s)
-        distance: NDArray[np.float64] = np.sqrt(squared)
-        return distance
+        return self._seen(time_s)[1]
+
+    def _seen(self, time_s: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        from farlink import _core
+
+        times = np.asarray(time_s, dtype=float)
+        with core_errors():
+            elevation, distance = _core.circular_pass(
+                times.ravel(), self.altitude_m, self.max_elevation_deg, self.start_elevation_deg, self.is_rising
+            )
+        return elevation.reshape(times.shape), distance.reshape(times.shape)
 
     def _central(self, elevation_deg: float) -> float:
         """Angle between station and satellite seen from the centre of the earth, in rad."""
@@ -115,11 +118,6 @@ class CircularPass:
     def _phase(self, elevation_deg: float) -> float:
         """Angle along the orbit between culmination and that elevation, in rad."""
         return math.acos(min(1.0, math.cos(self._central(elevation_deg)) / math.cos(self._central(self.max_elevation_deg))))
-
-    def _cos_central(self, time_s: NDArray[np.float64]) -> NDArray[np.float64]:
-        phase = self._phase_start() + self._rate() * np.asarray(time_s, dtype=float)
-        cosine: NDArray[np.float64] = math.cos(self._central(self.max_elevation_deg)) * np.cos(phase)
-        return cosine
 
 
 def delay_trace(geometry: Pass, duration_s: float, title: str, step_s: float = 0.01) -> Trace:
@@ -142,6 +140,6 @@ def delay_trace(geometry: Pass, duration_s: float, title: str, step_s: float = 0
     >>> round(1e3 * float(trace["delay_s"][0]), 3)
     7.846
     """
-    time_s = np.arange(math.ceil(duration_s / step_s - 1e-9)) * step_s
+    time_s: NDArray[np.float64] = np.arange(math.ceil(duration_s / step_s - 1e-9), dtype=np.float64) * step_s
     delay_s = geometry.range_m(time_s) / LIGHT_SPEED_M_PER_S
     return Trace("delay", {"time_s": time_s, "delay_s": delay_s}, {"duration_s": duration_s, "title": title})

@@ -139,9 +139,8 @@ def read_value(name: str, value: object) -> Value:
             raise TraceError(f"{name}: {value!r} is not {known.rule}", _nearest(str(value), known.choices))
         return str(value)
     try:
-        if isinstance(value, bool):
-            raise ValueError
-        number = float(value)  # type: ignore[arg-type]
+        # True is no number here.
+        number = float(str(value) if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         raise TraceError(
             f"{name}: {value!r} is not {known.rule}", f"give {known.meaning}, for example {known.default:g}"

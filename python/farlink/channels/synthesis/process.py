@@ -1,10 +1,11 @@
 r"""Band-limited Gaussian processes of exactly unit variance, drawn in the frequency domain.
 
 A realisation is the inverse Fourier transform of independent normal amplitudes whose variances are the wanted spectrum, so it is
-stationary from the first sample to the last and needs no warm-up. It is periodic; what is drawn is longer than what is kept.
+stationary from the first sample to the last and needs no warm-up. It is periodic; what is drawn is longer than what is
+kept.
 
-First-order processes (Ornstein-Uhlenbeck, AR(1)) are no option here: their path crosses a level infinitely often, so that at 10 kS/s they
-make several times too many fades which are several times too short, and that flatters codes and interleavers.
+First-order processes (Ornstein-Uhlenbeck, AR(1)) are no option here: their path crosses a level infinitely often, so that
+at 10 kS/s they make several times too many fades which are several times too short, and that flatters codes and interleavers.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from numpy.typing import NDArray
 from farlink.errors import TraceError
 from farlink.extras import require
 
-FIRST_ORDER = "is a first-order process: its path crosses a level infinitely often, which makes several times too many fades that are too short"
+FIRST_ORDER = (
+    "is a first-order process: its path crosses a level infinitely often, "
+    "which makes several times too many fades that are too short"
+)
 
 # Correlation times that are drawn beyond what is kept, so that the end knows nothing of the beginning.
 _APART = 30
@@ -186,7 +190,7 @@ def gaussian_process(spectrum: Spectrum, samples: int, sample_rate_hz: float, rn
     --------
     >>> from farlink.channels.synthesis.streams import stream
     >>> path = gaussian_process(Butterworth(3, 100.0), 200_000, 1e4, stream(1, "example"))
-    >>> abs(path.var() - 1) < 0.05
+    >>> bool(abs(path.var() - 1) < 0.05)
     True
     """
     fft = require("scipy.fft", "synthetic fading")
@@ -212,15 +216,15 @@ def warped_process(
 ) -> NDArray[np.float64]:
     """Draw a Gaussian process whose correlation time changes, without a step in its path.
 
-    A process of correlation time 1 is run through at the speed 1 / tau; between its points, 32 to a correlation time, the path is a line,
-    which takes 3e-4 from the variance.
+    A process of correlation time 1 is run through at the speed 1 / tau; between its points, 32 to a correlation time, the
+    path is a line, which takes 3e-4 from the variance.
 
     Parameters
     ----------
     unit
         Shape of the spectrum, for a correlation time of 1 s.
     tau_s
-        Correlation time at the beginning of each second, in s, and linear between them; at least one more than there are seconds.
+        Correlation time at the beginning of each second, in s, and linear between them; one more than there are seconds.
     samples
         How many samples.
     sample_rate_hz

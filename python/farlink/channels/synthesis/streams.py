@@ -1,4 +1,4 @@
-"""Named random streams: each part of a synthetic channel draws from its own, so that one part's settings leave the others alone."""
+"""Named random streams: each part of a synthetic channel draws from its own, so that settings of one leave others alone."""
 
 from __future__ import annotations
 
