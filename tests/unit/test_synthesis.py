@@ -277,6 +277,12 @@ def test_a_setting_leaves_the_other_parts_alone():
     assert np.abs(np.diff(ratio)).max() < 2e-3
 
 
+def test_presets_with_the_same_seed_do_not_fade_together():
+    one, other = (synthesize(name, duration_s=50, sway=0, clear_mean_s=0)["power_w"] for name in ("testbed", "atenaa"))
+
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.05
+
+
 def test_drift_of_cn2_makes_seconds_differ():
     def spread(**overrides):
         power = synthesize("testbed", duration_s=200, sway=0, **overrides)["power_w"].reshape(20, -1)

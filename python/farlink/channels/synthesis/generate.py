@@ -16,7 +16,7 @@ from farlink.channels.synthesis.elements import next_pass
 from farlink.channels.synthesis.orbit import LOWEST_DEG, CircularPass, Pass, delay_trace
 from farlink.channels.synthesis.parameters import Value, with_overrides
 from farlink.channels.synthesis.presets import preset
-from farlink.channels.synthesis.streams import stream
+from farlink.channels.synthesis.streams import root_seed, stream
 from farlink.channels.synthesis.turbulence import turbulence
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError
@@ -56,6 +56,11 @@ class Synthesis:
         """Title of its traces."""
         return f"{self.name.upper() if self.name in ('fasolt', 'kiodo', 'atenaa') else self.name}, seed {self.seed} (synthetic)"
 
+    @property
+    def root(self) -> int:
+        """What its random streams are drawn from."""
+        return root_seed(self.seed, self.name)
+
     def power(self, progress: Callable[[int, int], None] | None = None) -> Trace:
         """Draw the received power, a trace of kind ``power``.
 
@@ -69,10 +74,10 @@ class Synthesis:
         beams = int(values["transmitters"])
         steps = beams + 3
         tell = progress or (lambda _done, _total: None)
-        power = turbulence(values, samples, self.seed, 0, self.geometry)
+        power = turbulence(values, samples, self.root, 0, self.geometry)
         tell(1, steps)
         for beam in range(1, beams):
-            power += turbulence(values, samples, self.seed, beam, self.geometry)
+            power += turbulence(values, samples, self.root, beam, self.geometry)
             tell(1 + beam, steps)
         power *= values["mean_power_w"] / beams
         self._point(power)
@@ -111,7 +116,7 @@ class Synthesis:
             power *= pointing.jitter(
                 power.size,
                 rate_hz,
-                self.seed,
+                self.root,
                 jitter_rad=values["jitter_rad"],
                 beam_radius_rad=values["beam_radius_rad"],
                 cutoff_hz=values["jitter_cutoff_hz"],
@@ -120,7 +125,7 @@ class Synthesis:
             power *= pointing.sway(
                 power.size,
                 rate_hz,
-                self.seed,
+                self.root,
                 deviation=values["sway"],
                 low_hz=values["sway_low_hz"],
                 high_hz=values["sway_high_hz"],
@@ -151,10 +156,10 @@ class Synthesis:
                 (values["reacquisition_min_s"], values["reacquisition_max_s"]),
                 values["reacquisition_after_s"],
             )
-            blocks += renewal.blocks(self.duration_s, stream(self.seed, "blockage"))
+            blocks += renewal.blocks(self.duration_s, stream(self.root, "blockage"))
         if values["tracking_loss_every_s"] > 0:
             every_s, length_s = values["tracking_loss_every_s"], values["tracking_loss_s"]
-            blocks += blockage.tracking_losses(self.duration_s, every_s, length_s, stream(self.seed, "tracking"))
+            blocks += blockage.tracking_losses(self.duration_s, every_s, length_s, stream(self.root, "tracking"))
         elif values["clear_mean_s"] == 0:
             return None
         passed, blocked = blockage.transmission(iter(blocks), power.size, values["sample_rate_hz"], values["floor"])

@@ -1,8 +1,7 @@
 r"""Band-limited Gaussian processes of exactly unit variance, drawn in the frequency domain.
 
-A realisation is the inverse Fourier transform of independent normal amplitudes whose variances are the wanted spectrum, so it is
-stationary from the first sample to the last and needs no warm-up. It is periodic; what is drawn is longer than what is
-kept.
+A realisation is the inverse Fourier transform of independent normal amplitudes whose variances are the wanted spectrum, so it
+is stationary from the first sample to the last and needs no warm-up. It is periodic; what is drawn is longer than what is kept.
 
 First-order processes (Ornstein-Uhlenbeck, AR(1)) are no option here: their path crosses a level infinitely often, so that
 at 10 kS/s they make several times too many fades which are several times too short, and that flatters codes and interleavers.
