@@ -11,6 +11,7 @@ import numpy as np
 from farlink.channels import importers
 from farlink.channels.importers import recording
 from farlink.channels.importers.recording import Recording
+from farlink.channels.synthesis.text import is_synthetic, synthetic_file, synthetic_trace
 from farlink.channels.trace import KINDS, Trace, read, read_bytes, write
 from farlink.errors import OutputError, TraceError
 from farlink.folders import cache_folder
@@ -29,7 +30,7 @@ def import_file(
     Parameters
     ----------
     path
-        Trace file, measured file, archive or directory.
+        Trace file, measured file, archive or directory; or ``synthetic:NAME?key=value``.
     format
         Name of the importer; recognised from the file by default.
     member
@@ -42,6 +43,8 @@ def import_file(
     TraceError
         If it is missing, malformed or of an unknown format.
     """
+    if is_synthetic(path):
+        return synthetic_trace(path)
     if format is None and member is None and _is_trace(path):
         return read(path)
     return _import(recording.load(path, member), format, kinds, member)
@@ -49,6 +52,8 @@ def import_file(
 
 def resolve(path: Path, *, kinds: Collection[str] | None, format: str | None, member: str | None) -> Path:
     """See `farlink.channels.trace.resolve`."""
+    if is_synthetic(path):
+        return synthetic_file(path, kinds=kinds)
     if format is None and member is None and _is_trace(path):
         found = read(path)
         _check_kind(found, kinds, path)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli import trace_bursts
+from farlink.cli import trace_bursts, trace_synthesize
 from farlink.cli.messages import data, note, user_errors
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ app = typer.Typer(
     no_args_is_help=True, help="Import measured capacity, delay and loss, make traces of wrong bits, and draw them."
 )
 app.command(epilog=trace_bursts.EXAMPLES)(trace_bursts.bursts)
+app.command(epilog=trace_synthesize.EXAMPLES)(trace_synthesize.synthesize)
 
 File = Annotated[
     Path, typer.Argument(metavar="FILE", help="Measured file, archive or directory, or a trace that was imported before.")
