@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from farlink.channels import importers
 from farlink.channels.importers import recording
-from farlink.channels.importers.recording import Recording
+from farlink.channels.importers.recording import Hints, Recording
 from farlink.channels.trace import KINDS, Trace, read, read_bytes, write
 from farlink.errors import OutputError, TraceError
 from farlink.folders import cache_folder
@@ -22,7 +23,12 @@ def directory() -> Path:
 
 
 def import_file(
-    path: Path, *, format: str | None = None, member: str | None = None, kinds: Collection[str] | None = None
+    path: Path,
+    *,
+    format: str | None = None,
+    member: str | None = None,
+    kinds: Collection[str] | None = None,
+    hints: Hints | None = None,
 ) -> Trace:
     """Read a trace from a measured file, or from a trace file.
 
@@ -36,6 +42,8 @@ def import_file(
         File within an archive or directory; a pattern with ``*`` joins the loss traces that it selects.
     kinds
         Kinds of trace that the caller can use.
+    hints
+        What is known of a measurement of received power beside the file.
 
     Raises
     ------
@@ -43,8 +51,13 @@ def import_file(
         If it is missing, malformed or of an unknown format.
     """
     if format is None and member is None and _is_trace(path):
+        if hints is not None and hints.given():
+            raise TraceError(f"{path} is a trace already", f"leave out {hints.given()[0]}, or name the measured file")
         return read(path)
-    return _import(recording.load(path, member), format, kinds, member)
+    recordings = recording.load(path, member)
+    if hints is not None:
+        recordings = [replace(item, hints=hints) for item in recordings]
+    return _import(recordings, format, kinds, member)
 
 
 def resolve(path: Path, *, kinds: Collection[str] | None, format: str | None, member: str | None) -> Path:
