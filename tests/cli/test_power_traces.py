@@ -134,8 +134,8 @@ def test_every_received_power_can_be_drawn(tmp_path, monkeypatch, suffix, power_
     ("arguments", "said"),
     [
         (["calibrate", "LINK", "-o", "out.npz"], ["nothing to do", "--ber"]),
-        (["calibrate", "LINK", "-o", "out.npz", "--ber", "0.7"], ["a bit error rate of 0.7"]),
-        (["calibrate", "LINK", "-o", "out.npz", "--ber", "1e-6", "--block", "0-5"], ["all of the record is blocked"]),
+        (["calibrate", "LINK", "-o", "out.npz", "--ber", "0.7"], ["error rate of 0.7 cannot be reached"]),
+        (["calibrate", "LINK", "-o", "out.npz", "--ber", "1e-6", "--block", "0-5"], ["all 5000 samples are blocked"]),
         (["calibrate", "LINK", "-o", "out.npz", "--ber", "1e-6", "--block", "seven"], ["--block seven: not an interval"]),
         (["calibrate", "LINK", "-o", "out.npz", "--block", "7-9"], ["blockage from 7 s to 9 s", "from 0 s to 5 s"]),
         (["calibrate", "LINK", "-o", "out.npz", "--ber", "1e-6", "--receiver", "frm5w612"], ["did you mean frm5w621?"]),

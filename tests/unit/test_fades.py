@@ -323,11 +323,11 @@ def test_resampling_never_gives_negative_power():
         (lambda: power.resample(power_trace([1.0]), 0.0), "0 Hz gives 0 samples"),
         (lambda: power.resample(power_trace(np.ones(10)), 1e18), "samples"),
         (lambda: power.resample(power_trace(np.ones(10_000)), 1000 * np.pi / 3.1), "no filter takes 1000 Hz"),
-        (lambda: power.calibrate(power_trace([1.0, 1.0]), RECEIVER, 0.5), "a bit error rate of 0.5"),
-        (lambda: power.calibrate(power_trace([1.0, 1.0], [1, 1]), RECEIVER, 1e-6), "all of the record is blocked"),
-        (lambda: power.calibrate(power_trace([1.0, 0.0, 1.0, 1.0]), RECEIVER, 1e-6), "25 % of the samples have no power, the first is sample 1"),
-        (lambda: power.calibrate(power_trace([0.0, 0.0]), RECEIVER, 0.1), "100 % of the samples have no power"),
-        (lambda: power.calibrate(Trace("packet-loss", {"lost": [1]}), RECEIVER, 1e-6), "a packet-loss trace, where power is wanted"),
+        (lambda: power.calibrate(power_trace([1.0, 1.0]), RECEIVER, 0.5), "error rate of 0.5 cannot be reached"),
+        (lambda: power.calibrate(power_trace([1.0, 1.0], [1, 1]), RECEIVER, 1e-6), "all 2 samples are blocked"),
+        (lambda: power.calibrate(power_trace([1.0, 0.0, 1.0, 1.0]), RECEIVER, 1e-6), "1 samples (the first is sample 1)"),
+        (lambda: power.calibrate(power_trace([0.0, 0.0]), RECEIVER, 0.1), "2 samples (the first is sample 0)"),
+        (lambda: power.sample_rate_hz(Trace("packet-loss", {"lost": [1]})), "a packet-loss trace, where power is wanted"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused(act, said):

@@ -97,8 +97,9 @@ def fade_statistics(
 
     Notes
     -----
-    A fade that the record cuts off at its beginning or end counts with the length that is seen. The intervals treat the fades of
-    20 consecutive blocks of the record as independent (jackknife); they are too narrow if the fading drifts more slowly than that.
+    A fade that the record cuts off at its beginning or end counts with the length that is seen. The intervals treat the
+    fades of 20 consecutive blocks of the record as independent (jackknife); they are too narrow if the fading drifts more
+    slowly than that.
 
     Examples
     --------
@@ -215,7 +216,7 @@ def histogram(
     values, clear = _checked(power, blocked)
     level_db = _db_above_mean(values, clear)
     top = max(bin_db, float(np.ceil(level_db.max() / bin_db)) * bin_db + bin_db)
-    edges = lowest_db + bin_db * np.arange(round((top - lowest_db) / bin_db) + 1)
+    edges = lowest_db + np.float64(bin_db) * np.arange(round((top - lowest_db) / bin_db) + 1)
     counts, _ = np.histogram(level_db[np.isfinite(level_db)], edges)
     return edges, counts / (level_db.size * bin_db)
 
@@ -235,12 +236,10 @@ def cumulative(power: ArrayLike, *, blocked: ArrayLike | None = None, points: in
     if size <= points:
         place = np.arange(size)
     else:  # dense where samples are rare
-        place = (
-            np.unique(np.concatenate((np.geomspace(1, size, points // 2), np.linspace(1, size, points // 2))).astype(np.int64))
-            - 1
-        )
+        ranks = np.concatenate((np.geomspace(1, size, points // 2), np.linspace(1, size, points // 2)))
+        place = np.unique(ranks.astype(np.int64)) - 1
     place = place[np.isfinite(level_db[place])]
-    return level_db[place], (place + 1) / size
+    return level_db[place], np.asarray((place + 1) / size, dtype=np.float64)
 
 
 def short_term_ber(power_w: ArrayLike, receiver: Receiver) -> Series:
@@ -310,7 +309,7 @@ def _fades_below(
         rate_ci95_per_s=float(rate_ci95),
         time_below=float(np.count_nonzero(below & clear)) / rate_hz / seconds,
         mean_s=float(lengths.mean()),
-        mean_ci95_s=_jackknife(sums, counts),
+        mean_ci95_s=_jackknife(sums.astype(np.float64), counts.astype(np.float64)),
         median_s=float(median),
         p90_s=float(p90),
         p99_s=float(p99),
@@ -318,7 +317,7 @@ def _fades_below(
     )
 
 
-def _jackknife(sums: Series, counts: NDArray[np.signedinteger]) -> float:
+def _jackknife(sums: Series, counts: Series) -> float:
     """Half-width of the 95 % interval of a ratio of sums over blocks; NaN if one block holds everything."""
     rest = counts.sum() - counts
     if np.any(rest == 0):

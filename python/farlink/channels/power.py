@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from farlink.channels.receiver import Receiver
 from farlink.channels.trace import Trace
-from farlink.errors import TraceError
+from farlink.errors import ScenarioError, TraceError, core_errors
 from farlink.extras import require
 
 _MOST_SAMPLES = 500_000_000
@@ -164,25 +164,13 @@ def calibrate(trace: Trace, receiver: Receiver, ber: float) -> Trace:
 
     sample_rate_hz(trace)
     power_w, mask = trace["power_w"], blocked(trace)
-    if not 0 < ber < 0.5:
-        raise CalibrationError(f"a bit error rate of {ber:g}", "give a number between 0 and 0.5, such as 1e-6")
-    if mask.all():
-        raise CalibrationError("all of the record is blocked", "mark less of it as blocked")
-    mask_given = mask.astype(np.uint8) if mask.any() else None
     try:
-        gain = _core.calibrate(power_w, mask_given, receiver.characteristic_power_w, receiver.form_factor, ber)
-    except ValueError as error:
-        dark = np.flatnonzero(~mask & (power_w == 0))
-        share = dark.size / np.count_nonzero(~mask)
-        if dark.size:
-            said = f"{100 * share:.3g} % of the samples have no power, the first is sample {dark[0]}: no gain brings them below 0.5"
-            raise CalibrationError(
-                f"a long-term bit error rate of {ber:g} cannot be reached: {said}",
-                f"mark them as blocked, or ask for more than {share / 2:.3g}",
-            ) from error
-        raise CalibrationError(
-            f"a long-term bit error rate of {ber:g} cannot be reached: {error}", "ask for another"
-        ) from error
+        with core_errors():
+            gain = _core.calibrate(
+                power_w, mask if mask.any() else None, receiver.characteristic_power_w, receiver.form_factor, ber
+            )
+    except ScenarioError as error:
+        raise CalibrationError(error.message, error.remedy) from error
     done = {"receiver": receiver.name, "ber": ber, "gain_db": float(10 * np.log10(gain))}
     return _changed(trace, power_w * gain, mask, calibration=done, relative_power=None)
 

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from farlink.errors import FarlinkError
 
 _MILLIWATT = 1e-3
+# As in scenarios.
+_MOST_POWER_W, _LARGEST_FORM_FACTOR = 1e3, 1e6
 # Rates that differ by less are the same line rate, with and without its coding.
 _SAME_RATE = 0.02
 
@@ -72,10 +74,13 @@ class Receiver:
     source: str = ""
 
     def __post_init__(self) -> None:
-        for key, least, unit in (("characteristic_power_w", "above 0", " W"), ("form_factor", "at least 0", "")):
-            value = getattr(self, key)
-            if not math.isfinite(value) or value < 0 or (value == 0 and least == "above 0"):
-                raise ReceiverError(f"receiver {self.name}: {key} is {value:g}{unit}", f"it is a number {least}")
+        power_w, form = self.characteristic_power_w, self.form_factor
+        if not 0 < power_w <= _MOST_POWER_W:
+            allowed = f"it is above 0 and at most {_MOST_POWER_W:g} W"
+            raise ReceiverError(f"receiver {self.name}: characteristic_power_w is {power_w:g} W", allowed)
+        if not 0 <= form <= _LARGEST_FORM_FACTOR:
+            allowed = f"it is a number from 0 to {_LARGEST_FORM_FACTOR:g}"
+            raise ReceiverError(f"receiver {self.name}: form_factor is {form:g}", allowed)
         for key in ("rate_bps", "wavelength_m"):
             value = getattr(self, key)
             if value is not None and (not math.isfinite(value) or value <= 0):
@@ -97,7 +102,7 @@ class Receiver:
         """
         from farlink import _core
 
-        known: dict[str, dict[str, Any]] = {entry["name"]: entry for entry in _core.receivers()}
+        known = {entry["name"]: entry for entry in _core.receivers()}
         if name not in known:
             near = difflib.get_close_matches(name.lower(), known, n=1)
             hint = f"did you mean {near[0]}? " if near else ""
@@ -137,7 +142,7 @@ class Receiver:
             numbers = []
         if len(numbers) not in (2, 3):
             raise ReceiverError(f"receiver {text!r} is not two or three numbers", "give P_0 in W and xi_0, such as 1.35e-9,0.8")
-        return cls(text, numbers[0], numbers[1], *numbers[2:])
+        return cls(text, numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else None)
 
     @classmethod
     def from_sensitivity(

@@ -34,8 +34,8 @@ def summary(trace: Trace) -> dict[str, float]:
     -------
     dict
         ``duration_s``, and for capacity ``rate_mean_bps``, percentiles ``rate_100ms_p5_bps``, ``longest_gap_s``,
-        ``time_in_gaps``; for delay ``delay_p50_s`` and the like; for losses ``loss``, ``burst_mean_frames`` and the like; for received power see
-        `power_summary`.
+        ``time_in_gaps``; for delay ``delay_p50_s`` and the like; for losses ``loss``, ``burst_mean_frames`` and the like; for
+        received power see `power_summary`.
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """Received power as text: CSV or another separator, with or without a header, times or a sampling rate.
 
-Lines before the data that begin with ``#`` or ``%`` are comments, the last of them perhaps the header. Cells that are empty or ``nan`` are missing samples. With
-``;`` between the cells a comma is a decimal point. Times are numbers, or dates and times as of ISO 8601.
+Lines before the data that begin with ``#`` or ``%`` are comments, the last of them perhaps the header. Cells that are empty or
+``nan`` are missing samples. With ``;`` between the cells a comma is a decimal point. Times are numbers, or dates and
+times as of ISO 8601.
 """
 
 from __future__ import annotations

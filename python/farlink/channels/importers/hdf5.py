@@ -1,7 +1,7 @@
 """Received power in HDF5, which is also NetCDF-4 and MATLAB's format 7.3.
 
-Every vector of numbers is a column, named by its path; the attribute ``units`` is its unit. The sampling rate may be an attribute
-or a scalar, ``sample_rate_hz`` or ``fs``.
+Every vector of numbers is a column, named by its path; the attribute ``units`` is its unit. The sampling rate may be an
+attribute or a scalar, ``sample_rate_hz`` or ``fs``.
 
 References
 ----------

@@ -28,8 +28,10 @@ _OTHER_NAMES = {
 }  # fmt: skip
 UNITS = ("W", "mW", "uW", "nW", "pW", "dBm", "dBW", RELATIVE)
 
-_SECONDS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "milliseconds": 1e-3, "us": 1e-6, "µs": 1e-6,
-            "microseconds": 1e-6, "ns": 1e-9, "nanoseconds": 1e-9, "minutes": 60.0, "hours": 3600.0, "days": 86400.0}  # fmt: skip
+_SECONDS = {
+    "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "milliseconds": 1e-3, "us": 1e-6, "µs": 1e-6,
+    "microseconds": 1e-6, "ns": 1e-9, "nanoseconds": 1e-9, "minutes": 60.0, "hours": 3600.0, "days": 86400.0,
+}  # fmt: skip
 _TIME_NAME = re.compile(r"(?:.*/)?(?:time|times|timestamp|t|seconds)(?:[ _]?[\[(]?(s|ms|us|µs|ns)[\])]?)?$", re.IGNORECASE)
 _BRACKET = re.compile(r"[\[(]\s*([^\])]*?)\s*[\])]\s*$")
 
