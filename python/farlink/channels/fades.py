@@ -29,7 +29,7 @@ class Fades:
     fades
         How many there are.
     rate_per_s
-        How many begin in a second, and `rate_ci95_per_s`, the half-width of its 95 % interval.
+        How many begin in a second, and `rate_ci95_per_s`, the half-width of its 95 % interval; NaN without fades.
     time_below
         Share of the time below the threshold: rate times mean length.
     mean_s
@@ -296,7 +296,7 @@ def _fades_below(
     starts, lengths = edges[::2], (edges[1::2] - edges[::2]) / rate_hz
     nan = float("nan")
     if starts.size == 0:
-        return Fades(threshold_db, 0, 0.0, 0.0, 0.0, nan, nan, nan, nan, nan, nan)
+        return Fades(threshold_db, 0, 0.0, nan, 0.0, nan, nan, nan, nan, nan, nan)
     blocks = block_of[starts]
     counts = np.bincount(blocks, minlength=_BLOCKS)
     sums = np.bincount(blocks, weights=lengths, minlength=_BLOCKS)

@@ -106,7 +106,7 @@ def _density(panel: Axes, trace: Trace, mask: NDArray[np.bool_]) -> None:
     if shown.size:
         panel.set_xlim(edges[shown[0]] - 1, edges[shown[-1] + 1] + 1)
     index = fades.scintillation_index(trace["power_w"], blocked=mask)
-    panel.text(0.04, 0.95, f"scintillation\nindex {index:.3g}", transform=panel.transAxes, ha="left", va="top")
+    panel.text(0.5, 0.05, f"scintillation\nindex {index:.3g}", transform=panel.transAxes, ha="center", va="bottom")
     panel.grid(color=style.RULE, linewidth=0.5)
 
 
