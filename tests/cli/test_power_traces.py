@@ -151,6 +151,9 @@ def test_every_received_power_can_be_drawn(tmp_path, monkeypatch, suffix, power_
         (["calibrate", "zero.npz", "-o", "out.npz", "--from-s", "0.5"], ["the power is 0 throughout"]),
         (["import", "zero.csv", "--unit", "W", "-o", "out.npz"], ["power is 0 throughout"]),
         (["show", "zero.npz", "-o", "a.png"], ["the power is 0 throughout"]),
+        (["receivers", "frm"], ["there is no receiver 'frm'"]),
+        (["receivers", "--ber", "0.6"], ["a bit error rate of 0.6"]),
+        (["receivers", "--plot", "a.gif"], ["no picture has the suffix '.gif'"]),
         (["import", "power.csv"], ["the unit of power is not known", "--unit"]),
     ],
 )  # fmt: skip
@@ -171,7 +174,20 @@ def test_what_cannot_be_done_is_refused_and_nothing_is_written(link, tmp_path, m
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("command", ["calibrate", "fades", "import"])
+def test_receivers_and_what_they_need(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["receivers", "--ber", "1e-6"])
+    assert done.exit_code == 0, done.stderr
+    assert "frm5w621" in done.stdout
+    assert "-44.29 dBm" in done.stdout
+
+    done = CliRunner().invoke(app, ["receivers", "frm5w621", "2.7e-9,0.8", "--ber", "1e-6", "--plot", "a.svg"])
+    assert "-41.28 dBm" in done.stdout  # twice the power: 3.01 dB
+    assert (tmp_path / "a.svg").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("command", ["calibrate", "fades", "import", "receivers"])
 def test_help_has_an_example(farlink, command):
     done = farlink("trace", command, "--help")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli import trace_bursts, trace_calibrate, trace_fades
+from farlink.cli import trace_bursts, trace_calibrate, trace_fades, trace_receivers
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.power_options import DEFAULT_RECEIVER, ReceiverName
 
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.command(epilog=trace_bursts.EXAMPLES)(trace_bursts.bursts)
 app.command(epilog=trace_calibrate.EXAMPLES)(trace_calibrate.calibrate)
 app.command(epilog=trace_fades.EXAMPLES)(trace_fades.fades)
+app.command(epilog=trace_receivers.EXAMPLES)(trace_receivers.receivers)
 
 File = Annotated[
     Path, typer.Argument(metavar="FILE", help="Measured file, archive or directory, or a trace that was imported before.")
