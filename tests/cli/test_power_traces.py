@@ -102,19 +102,18 @@ def test_another_receiver_gives_another_rate(farlink, link):
     assert other > one
 
 
-@pytest.mark.parametrize("suffix", [".png", ".svg", ".html"])
 @pytest.mark.parametrize(
-    ("power_w", "meta", "blocked"),
+    ("power_w", "meta", "blocked", "suffix"),
     [
-        (np.full(5000, 40e-9), {}, None),
-        (np.array([40e-9]), {}, None),
-        (np.array([0.0, 40e-9, 0.0]), {}, [0, 0, 1]),
-        (np.geomspace(1e-12, 1e-6, 30_000), {"synthetic": True, "preset": "kiodo", "seed": 1}, None),
-        (np.array([0.5, 1.0, 1.5] * 400), {"relative_power": True}, None),
+        (np.full(5000, 40e-9), {}, None, ".png"),
+        (np.array([40e-9]), {}, None, ".png"),
+        (np.array([0.0, 40e-9, 0.0]), {}, [0, 0, 1], ".svg"),
+        (np.geomspace(1e-12, 1e-6, 30_000), {"synthetic": True, "preset": "kiodo", "seed": 1}, None, ".html"),
+        (np.array([0.5, 1.0, 1.5] * 400), {"relative_power": True}, None, ".pdf"),
     ],
     ids=["constant", "one sample", "no power", "slope", "relative"],
 )
-def test_every_received_power_can_be_drawn(tmp_path, monkeypatch, suffix, power_w, meta, blocked):
+def test_every_received_power_can_be_drawn(tmp_path, monkeypatch, power_w, meta, blocked, suffix):
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     arrays = {"power_w": power_w} | ({} if blocked is None else {"blocked": np.array(blocked)})

@@ -352,3 +352,16 @@ def test_a_damaged_file_is_imported_or_refused(tmp_path, cut, kind, byte):
         except FarlinkError as error:
             refusal = error
         assert refusal is None or refusal.remedy
+
+
+def test_a_scenario_may_name_the_measured_file(tmp_path, monkeypatch):
+    from farlink.channels import trace
+
+    monkeypatch.delenv("FARLINK_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    file = tmp_path / "p.csv"
+    file.write_text(rows("time_s,power_dbm", TIME_S, DBM))
+
+    found = trace.resolve(file, kinds=["power"])
+    assert found.is_relative_to(tmp_path / "home")
+    np.testing.assert_allclose(trace.read(found)["power_w"], POWER_W)
