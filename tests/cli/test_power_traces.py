@@ -91,6 +91,7 @@ def test_fades_as_a_table_and_as_json(farlink, link):
     assert first["mean_s"] == first["max_s"] == pytest.approx(0.02)
     assert (second["fades"], second["mean_s"]) == (0, None)
     receiver = Receiver.named("frm5w621")
+    assert found["time_of_half_the_errors"] == pytest.approx(0.01, abs=0.0003)  # half of the fades
     assert found["ber"] == pytest.approx(0.02 * receiver.ber(15e-9) + 0.98 * receiver.ber(40e-9))
 
 

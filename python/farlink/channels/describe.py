@@ -115,7 +115,7 @@ def _power(found: dict[str, float]) -> list[tuple[str, str]]:
         lines.append(
             ("Long-term bit error rate", f"{found['ber']:.4g}" + (", blockages left out" if found["blockages"] else ""))
         )
-        lines.append(("Time above a rate of 1e-3", _percent(found["time_above_1e-3"])))
+        lines.append(("Half of the wrong bits", f"in {_percent(found['time_of_half_the_errors'])} of the time"))
     return lines
 
 

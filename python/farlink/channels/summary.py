@@ -167,7 +167,8 @@ def power_summary(trace: Trace, receiver: Receiver | None = None) -> dict[str, f
     trace
         A trace of kind ``"power"``.
     receiver
-        Adds its long-term bit error rate, ``ber``, unless the power has no unit.
+        Adds its long-term bit error rate, ``ber``, and the share of the time in which half of the wrong bits fall,
+        ``time_of_half_the_errors``, unless the power has no unit.
 
     Returns
     -------
@@ -198,8 +199,14 @@ def power_summary(trace: Trace, receiver: Receiver | None = None) -> dict[str, f
     found["longest_blockage_s"] = float(runs.max(initial=0)) / rate_hz
     if receiver is not None and not power.is_relative(trace):
         short_term = fades.short_term_ber(clear, receiver)
-        found |= {"ber": float(short_term.mean()), "time_above_1e-3": float((short_term > 1e-3).mean())}
+        found |= {"ber": float(short_term.mean()), "time_of_half_the_errors": _time_of_half(short_term)}
     return found
+
+
+def _time_of_half(short_term: NDArray[np.float64]) -> float:
+    """Share of the samples that have half of the wrong bits, taken from the worst on."""
+    errors = np.cumsum(np.sort(short_term)[::-1])
+    return float(np.searchsorted(errors, errors[-1] / 2) + 1) / errors.size
 
 
 _SUMMARY = {

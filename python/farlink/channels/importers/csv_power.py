@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.channels.importers import csv_series
 from farlink.channels.importers.power_series import Table, is_power, is_time, series_trace
 from farlink.channels.importers.recording import Recording
 from farlink.channels.trace import Trace
@@ -43,6 +44,8 @@ def recognises(recording: Recording) -> bool:
         return False
     if recording.hints.given():
         return True
+    if csv_series.recognises(recording):
+        return False  # a power beside a delay is not what such a file is about
     lines = head.decode("utf-8-sig", "replace").splitlines()
     start = _first_of_data(lines)
     header = lines[start] if start < len(lines) else ""

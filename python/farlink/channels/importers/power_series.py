@@ -39,6 +39,9 @@ _BRACKET = re.compile(r"[\[(]\s*([^\])]*?)\s*[\])]\s*$")
 _GAP, _CROWDED = 1.5, 0.5
 _MOST_SAMPLES = 500_000_000
 
+# What takes the options that remedies name; others, a scenario too, read the trace that it writes.
+_IMPORT = "farlink trace import FILE"
+
 
 @dataclass(frozen=True)
 class Table:
@@ -102,7 +105,7 @@ def series_trace(recording: Recording, table: Table) -> Trace:
     else:
         rate_hz = hints.sample_rate_hz or table.sample_rate_hz
         if rate_hz is None or not 0 < rate_hz < np.inf:
-            raise TraceError(f"{where}: no times and no sampling rate", "give --sample-rate-hz HZ, or --time-column NAME")
+            raise TraceError(f"{where}: no times and no sampling rate", f"{_IMPORT} --sample-rate-hz HZ, or --time-column NAME")
         interval_s, place = 1 / rate_hz, np.arange(power_w.size)
     whole = np.full(int(place[-1]) + 1, np.nan)
     whole[place] = power_w
@@ -177,7 +180,7 @@ def _power_column(hints: Hints, table: Table, time_name: str | None, where: str)
         if len(found) == 1:
             return found[0]
     what = f"several columns: {_listed(names)}" if names else "no column of numbers"
-    raise TraceError(f"{where}: {what}", "say which holds the power: --column NAME or its number")
+    raise TraceError(f"{where}: {what}", f"say which holds the power: {_IMPORT} --column NAME")
 
 
 def _unit(hints: Hints, table: Table, name: str, where: str) -> str:
@@ -190,7 +193,7 @@ def _unit(hints: Hints, table: Table, name: str, where: str) -> str:
     if unit is None:
         raise TraceError(
             f"{where}: the unit of {name} is not known",
-            f"give it: --unit {', '.join(UNITS[:-1])}, or {RELATIVE} for power without a unit",
+            f"give it: {_IMPORT} --unit dBm, or another of {', '.join(UNITS)}",
         )
     return unit
 
@@ -231,7 +234,7 @@ def _on_a_grid(time_s: Series, where: str) -> tuple[float, NDArray[np.int64]]:
     if missing.size:
         raise TraceError(f"{where}: the time of sample {missing[0]} is missing", "complete or remove that sample")
     if time_s.size < 2:
-        raise TraceError(f"{where}: one sample has no sampling rate", "give --sample-rate-hz HZ")
+        raise TraceError(f"{where}: one sample has no sampling rate", f"{_IMPORT} --sample-rate-hz HZ")
     steps = np.diff(time_s)
     back = np.flatnonzero(steps <= 0)
     if back.size:
@@ -276,7 +279,7 @@ def _filled(whole: Series, place: NDArray[np.int64], gaps: str, where: str) -> t
         first = int(np.searchsorted(place, starts[0]))
         raise TraceError(
             f"{where}: {said}, the first of {lengths[0]:,} at sample {first}",
-            "say what they are: --gaps hold keeps the power before, --gaps blocked takes them as a blocked line of sight",
+            f"say what they are: {_IMPORT} --gaps hold (as the power before) or --gaps blocked (a blocked line of sight)",
         )
     if gaps == "blocked":
         return {"power_w": np.where(missing, 0.0, whole), "blocked": missing.astype(np.uint8)}, f"{said}, taken as blocked"
