@@ -28,7 +28,11 @@ def calibrate(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="Trace to write, .npz or .parquet.")],
     ber: Annotated[
         float | None,
-        typer.Option(help="Long-term bit error rate to scale the power to; without it the power stays.", show_default=False),
+        typer.Option(
+            metavar="BER",
+            help="Long-term bit error rate to scale the power to; without it the power stays.",
+            show_default=False,
+        ),
     ] = None,
     receiver: ReceiverName = DEFAULT_RECEIVER,
     from_s: Annotated[float | None, typer.Option(metavar="S", help="Leave out what comes before.", show_default=False)] = None,
@@ -51,8 +55,7 @@ def calibrate(
 ) -> None:
     """Scale a received power so that its long-term bit error rate is BER.
 
-    In this order: mark blockages, cut, resample, reverse, scale. Blocked samples do not count for the bit error rate, and are
-    there again when the trace is played.
+    In this order: mark blockages, cut, resample, reverse, scale. Blocked samples do not count, and are played nevertheless.
     """
     with user_errors():
         from farlink.channels import blockages, cache, power
