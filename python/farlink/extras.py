@@ -16,6 +16,7 @@ _EXTRA = {
     "polars": "polars",
     "scipy": "optics",
     "skyfield": "orbits",
+    "h5py": "optics",
 }
 
 
