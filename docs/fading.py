@@ -85,8 +85,8 @@ Points: the measured records. Lines: one seed. `moderate` has the measured slow 
 comes nearer.
 
 The index of each second of the measured weak record lies between {seconds_measured}; of the preset,
-in the mean of {runs} seeds, between {seconds_found}. The drift that makes its deep fades as
-frequent and as long as the measured ones is stronger than the record shows from second to second.
+in the mean of {runs} seeds, between {seconds_found}. The drift that makes its deep fades as frequent and as long
+as the measured ones is stronger than the record shows from second to second.
 
 ## The presets
 

@@ -404,6 +404,15 @@ def test_table_by_elevation(elevation_deg, index):
     assert 1.6e-3 <= downlink.correlation_time_s(np.array(float(elevation_deg))) <= 3.5e-3
 
 
+def test_factor_on_the_correlation_time():
+    quiet = {"jitter_rad": 0, "tracking_loss_every_s": 0, "transmit_power": "elevation"}
+    slow, usual = (np.log(synthesize("kiodo", duration_s=60, tau_factor=f, **quiet)["power_w"]) for f in (2.0, 1.0))
+
+    assert autocorrelation_at(slow, 60) == pytest.approx(autocorrelation_at(usual, 30), abs=0.04)
+    with pytest.raises(TraceError, match=r"tau_s: 0\.000185 is below 5 samples"):
+        settle("kiodo", {"tau_factor": 0.1})
+
+
 def test_small_aperture_scintillates_more_and_is_gamma_gamma_at_low_elevation():
     elevation = np.array([5.0, 14.0, 16.0, 90.0])
 
@@ -688,6 +697,14 @@ def test_summary_says_that_it_is_synthetic():
     assert lines["Title"] == "ATENAA, seed 2 (synthetic)"
     assert lines["Stands for"].endswith("not measured")
     assert "Blocked" in lines
+
+
+def test_summary_tells_what_the_transmitter_makes_up_for():
+    wanted = settle("kiodo", {"transmit_power": "elevation"}, duration_s=20)
+    ends_m = wanted.geometry.range_m(np.array([0.0, 20.0]))
+
+    line = dict(summary_lines(wanted, wanted.power()))["Path"]
+    assert line == f"{20 * math.log10(ends_m[0] / ends_m[1]):.1f} dB, made up for by the transmitter"
 
 
 def test_meta_is_plain_json():

@@ -32,6 +32,8 @@ _TABLE = np.array(
     ]
 )
 
+LEAST_TAU_S = float(_TABLE[:, 2].min())
+
 # Gamma-gamma fading below this elevation for apertures up to this diameter; it takes over from lognormal fading within a
 # degree to either side.
 GAMMA_GAMMA_BELOW_DEG = 15.0

@@ -131,15 +131,25 @@ class Synthesis:
                 high_hz=values["sway_high_hz"],
             )
 
-    def _path_factor(self, samples: int) -> NDArray[np.float64]:
-        """Loss by distance and atmosphere over its mean in time, so that `mean_power_w` is the mean of the whole trace."""
+    def path_factor(self, time_s: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Power that arrives by distance and atmosphere, up to a factor, at times from the start.
+
+        Parameters
+        ----------
+        time_s
+            The times, in s.
+        """
         assert self.geometry is not None
-        time_s = np.linspace(0.0, self.duration_s, max(math.ceil(10 * self.duration_s), 1) + 1)
-        factor = self.geometry.range_m(time_s) ** -2.0
+        factor: NDArray[np.float64] = self.geometry.range_m(time_s) ** -2.0
         if self.values["zenith_loss_db"] > 0:
             air_masses = 1 / np.sin(np.radians(self.geometry.elevation_deg(time_s)))
             factor *= 10 ** (-self.values["zenith_loss_db"] * air_masses / 10)
-        each = np.interp(np.arange(samples) / self.values["sample_rate_hz"], time_s, factor)
+        return factor
+
+    def _path_factor(self, samples: int) -> NDArray[np.float64]:
+        """The same over its mean in time, so that `mean_power_w` is the mean of the whole trace."""
+        time_s = np.linspace(0.0, self.duration_s, max(math.ceil(10 * self.duration_s), 1) + 1)
+        each = np.interp(np.arange(samples) / self.values["sample_rate_hz"], time_s, self.path_factor(time_s))
         found: NDArray[np.float64] = each / each.mean()
         return found
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from farlink.channels.synthesis.downlink import LEAST_TAU_S
 from farlink.channels.synthesis.marginals import MARGINALS
 from farlink.channels.synthesis.process import FIRST_ORDER
 from farlink.errors import TraceError
@@ -64,6 +65,7 @@ PARAMETERS: dict[str, Parameter] = {
     "spectrum": _P("butterworth", "spectrum of the fast process", choices=("butterworth", "gaussian")),
     "order": _P(3, "order of the Butterworth spectrum", 2, 20),
     "tau_s": _P(0.005, "time after which the autocorrelation of the fast process is 1/e; 0: by elevation", 0.0, 10.0),
+    "tau_factor": _P(1.0, "factor on tau_s by elevation; 0.76 to 1.24 is the range that its table gives", 0.1, 10.0),
     "slow_tau_s": _P(0.04, "the same of the slow process, of Gaussian autocorrelation", 1e-4, 100.0),
     "slow_share": _P(0.0, "part of the variance of the process that is slow (lognormal, weibull)", 0.0, 1.0),
     "transmitters": _P(1, "the power is the mean of so many independent beams", 1, 64),
@@ -197,9 +199,10 @@ def _check_together(values: Mapping[str, Value]) -> None:
         )
     shortest_s = 5 / number["sample_rate_hz"]
     for name in ("tau_s", "slow_tau_s"):
-        if 0 < number[name] < shortest_s or (name == "tau_s" and number[name] == 0 and shortest_s > 1.85e-3):
+        least_s = number[name] if number[name] > 0 else LEAST_TAU_S * number["tau_factor"]
+        if least_s < shortest_s:
             raise TraceError(
-                f"{name}: {number[name]:g} is below 5 samples at sample_rate_hz = {number['sample_rate_hz']:g}",
+                f"{name}: {least_s:g} is below 5 samples at sample_rate_hz = {number['sample_rate_hz']:g}",
                 "sample faster, or give a longer time",
             )
     for name in ("jitter_cutoff_hz", "sway_high_hz"):

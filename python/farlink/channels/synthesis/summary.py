@@ -37,6 +37,10 @@ def summary_lines(wanted: Synthesis, trace: Trace) -> list[tuple[str, str]]:
         elevation, distance = wanted.geometry.elevation_deg(ends_s), wanted.geometry.range_m(ends_s) / 1e3
         lines.append(("Elevation", f"{elevation[0]:.1f} to {elevation[1]:.1f} degrees"))
         lines.append(("Distance", f"{distance[0]:,.0f} to {distance[1]:,.0f} km"))
+        factor = wanted.path_factor(np.linspace(0.0, wanted.duration_s, 1001))
+        span_db = 10 * math.log10(float(factor.max() / factor.min()))
+        is_adapted = wanted.values["transmit_power"] == "elevation"
+        lines.append(("Path", f"{span_db:.1f} dB" + (", made up for by the transmitter" if is_adapted else " from end to end")))
     if clear.size:
         mean_w = float(clear.mean())
         where = "" if blocked is None else ", where nothing blocks, as are the next lines"

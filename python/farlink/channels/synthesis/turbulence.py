@@ -98,7 +98,8 @@ def _fast(
     rate_hz = values["sample_rate_hz"]
     if values["tau_s"] > 0 or elevation_deg is None:
         return gaussian_process(spectrum(values["tau_s"]), samples, rate_hz, rng)
-    return warped_process(spectrum(1.0), downlink.correlation_time_s(elevation_deg), samples, rate_hz, rng)
+    tau_s = downlink.correlation_time_s(elevation_deg) * values["tau_factor"]
+    return warped_process(spectrum(1.0), tau_s, samples, rate_hz, rng)
 
 
 def _factors(values: Mapping[str, Any], elevation_deg: NDArray[np.float64] | None, drift: NDArray[np.float64]) -> list[Factor]:
