@@ -111,6 +111,11 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
     ("PRR without SACK", &[("variant = \"sack\"", "variant = \"reno\"\nprr = true")]),
     ("DSACK without SACK", &[("variant = \"sack\"", "variant = \"none\"\ndsack = true")]),
     ("tail loss probe without RACK", &[("segment_bytes = 1000", "tail_loss_probe = true")]),
+    (
+        "a key for duplicate acknowledgements with RACK",
+        &[("variant = \"sack\"", "variant = \"rack\"\nlimited_transmit = true")],
+    ),
+    ("a gain of what is not computed", &[("segment_bytes = 1000", "rto = { algorithm = \"rfc793\", k = 4 }")]),
     ("minimum above maximum", &[("segment_bytes = 1000", "rto = { minimum_s = 70 }")]),
     ("initial RTO above maximum", &[("segment_bytes = 1000", "rto = { initial_s = 70 }")]),
     ("constants of another congestion control", &[("segment_bytes = 1000", "cubic = { beta = 0.8 }")]),

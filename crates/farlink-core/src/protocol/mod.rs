@@ -1,6 +1,7 @@
 //! Transport protocols, each a sans-IO state machine. A protocol is one module and one line in `protocols`.
 
 pub mod arq;
+mod idle;
 pub mod parts;
 pub mod scps;
 pub mod stp;
@@ -14,6 +15,8 @@ use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{Count, PositiveSeconds};
 
+pub use idle::Idle;
+
 /// What a scenario says about a transport.
 pub trait ProtocolConfig {
     /// Checks what the types cannot; paths are relative to the transport's table.
@@ -22,6 +25,11 @@ pub trait ProtocolConfig {
     /// If keys contradict each other.
     fn check(&self) -> Result<(), ScenarioError> {
         Ok(())
+    }
+
+    /// Keys that have no effect beside the others: who gives one is told so.
+    fn idle(&self) -> Vec<Idle> {
+        Vec::new()
     }
 
     /// Checks what depends on how long a run lasts; paths are relative to the transport's table.

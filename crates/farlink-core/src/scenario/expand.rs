@@ -7,7 +7,7 @@ use super::engine::{Approximation, check_keys};
 use super::error::{ScenarioError, nearest, suggest};
 use super::grid::Grid;
 use super::read::{Refusal, read, show};
-use super::{Scenario, check};
+use super::{Scenario, check, idle};
 
 /// Most points a grid may have.
 pub const MAX_POINTS: usize = 100_000;
@@ -34,12 +34,15 @@ pub struct Point {
 }
 
 impl Expanded {
-    /// The scenario with every default written out; settings that vary have the values of the first point.
+    /// The scenario with every default written out that has an effect at all points; settings that vary have the values of
+    /// the first point.
     pub fn normalised(&self) -> Value {
         let mut scenario = self.points[0].scenario.clone();
         scenario.grid = self.grid.clone();
         scenario.grid_zip = self.grid_zip.clone();
-        serde_json::to_value(scenario).expect("a scenario has only text as keys")
+        let mut normalised = serde_json::to_value(scenario).expect("a scenario has only text as keys");
+        self.points.iter().for_each(|point| idle::strip(&mut normalised, &point.scenario));
+        normalised
     }
 }
 
@@ -178,7 +181,9 @@ fn point(base: &Map<String, Value>, settings: &[Setting<'_>]) -> Result<(Scenari
     }
     let mut scenario: Scenario = read(&table).map_err(|refusal| blame(&refusal, settings, &created))?;
     scenario.fill_in();
-    check::check(&scenario).map_err(|error| blame_check(error, settings))?;
+    check::check(&scenario)
+        .and_then(|()| idle::check(&scenario, &table))
+        .map_err(|error| blame_check(error, settings))?;
     Ok((scenario, table))
 }
 

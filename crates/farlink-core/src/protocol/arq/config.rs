@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
-use crate::protocol::{LARGEST_PACKET, Pairs};
+use crate::protocol::{Idle, LARGEST_PACKET, Pairs};
 use crate::scenario::ScenarioError;
 use crate::units::{BitRate, Count, Seconds, Whole};
 
@@ -171,6 +171,13 @@ impl crate::protocol::ProtocolConfig for ArqConfig {
         self.check_hybrid()?;
         self.check_sizes()?;
         self.rto.check().map_err(|error| error.within("rto"))
+    }
+
+    fn idle(&self) -> Vec<Idle> {
+        let what = "acknowledgements list no blocks, which alone it would bound";
+        let needs = "mode = \"selective-repeat\" and ack = \"cumulative\"";
+        let rto = self.rto.idle().into_iter().map(|idle| idle.within("rto"));
+        Idle::when(!self.has_blocks(), "compatible", what, needs).into_iter().chain(rto).collect()
     }
 
     fn correction(&self) -> Option<Correction> {

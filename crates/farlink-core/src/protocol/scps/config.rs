@@ -10,7 +10,7 @@ use crate::protocol::tcp::variant::Variant;
 use crate::protocol::tcp::{
     BestEffort, Compressed, Connection, ExtensionsConfig, LossMeans, MOST_SNACK_BYTES, TcpConfig,
 };
-use crate::protocol::{Pairs, ProtocolConfig};
+use crate::protocol::{Idle, Pairs, ProtocolConfig};
 use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{BitRate, Count, PositiveSeconds, Seconds};
@@ -149,6 +149,10 @@ impl ProtocolConfig for ScpsConfig {
         self.check_copies()?;
         self.check_compression()?;
         self.tcp().check()
+    }
+
+    fn idle(&self) -> Vec<Idle> {
+        self.tcp().idle()
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
-use crate::protocol::{LARGEST_PACKET, Pairs, ProtocolConfig};
+use crate::protocol::{Idle, LARGEST_PACKET, Pairs, ProtocolConfig};
 use crate::scenario::ScenarioError;
 use crate::units::{BitRate, Count, PositiveSeconds};
 
@@ -136,6 +136,14 @@ impl ProtocolConfig for StpConfig {
             }
         }
         Ok(())
+    }
+
+    fn idle(&self) -> Vec<Idle> {
+        let is_rate = self.congestion == RateControl::Rate;
+        let by_rate = |key| Idle::when(is_rate, key, "a rate has no congestion window", "congestion = \"tcp\"");
+        let keys = [by_rate("initial_window_segments"), by_rate("initial_ssthresh_segments")];
+        let rto = self.rto.idle().into_iter().map(|idle| idle.within("rto"));
+        keys.into_iter().flatten().chain(rto).collect()
     }
 
     fn correction(&self) -> Option<Correction> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
-use crate::protocol::{LARGEST_PACKET, Pairs};
+use crate::protocol::{Idle, LARGEST_PACKET, Pairs};
 use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{Count, PositiveSeconds};
@@ -178,6 +178,40 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
             }
         }
         self.rto.check().map_err(|error| error.within("rto"))
+    }
+
+    fn idle(&self) -> Vec<Idle> {
+        let (variant, control) = (self.variant.name(), self.congestion_control.name());
+        let counts = !matches!(self.variant, Variant::None | Variant::Rack);
+        let not_counted = format!("variant = \"{variant}\" does not find losses by duplicate acknowledgements");
+        let own = format!("congestion_control = \"{control}\" sets the window itself");
+        let rules = self.congestion_control.measures_rates();
+        let is_free = self.congestion_control == CongestionControl::None;
+        let other_variant = "another variant";
+        let other_control = "another congestion_control";
+        let of_ssthresh = "initial_ssthresh_segments ends slow start";
+        let keys = [
+            Idle::when(!counts, "limited_transmit", &not_counted, other_variant),
+            Idle::when(!counts, "recover_guard", &not_counted, other_variant),
+            Idle::when(self.variant == Variant::None, "duplicate_ack_threshold", &not_counted, other_variant),
+            Idle::when(
+                !self.delayed_ack,
+                "delayed_ack_timeout_s",
+                "acknowledgements are not delayed",
+                "delayed_ack = true",
+            ),
+            Idle::when(rules, "initial_ssthresh_segments", &own, other_control),
+            Idle::when(rules, "restart_after_idle", &own, other_control),
+            Idle::when(rules || is_free, "prr", &own, other_control),
+            Idle::when(
+                self.initial_ssthresh_segments.is_some(),
+                "hystart",
+                of_ssthresh,
+                "no initial_ssthresh_segments",
+            ),
+        ];
+        let rto = self.rto.idle().into_iter().map(|idle| idle.within("rto"));
+        keys.into_iter().flatten().chain(rto).collect()
     }
 
     fn correction(&self) -> Option<Correction> {

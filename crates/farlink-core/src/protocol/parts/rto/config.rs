@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::protocol::Idle;
 use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{Count, Factor, PositiveSeconds, Probability, Seconds, Whole};
@@ -91,20 +92,33 @@ impl RtoConfig {
                 return Err(ScenarioError::new(key, what, "give at most maximum_s, or raise maximum_s"));
             }
         }
-        if self.algorithm == RtoAlgorithm::Fixed {
-            let estimator = [
-                ("alpha", self.alpha.is_some()),
-                ("beta", self.beta.is_some()),
-                ("k", self.k.is_some()),
-                ("factor", self.factor.is_some()),
-                ("minimum_s", self.minimum_s.is_some()),
-            ];
-            if let Some((key, _)) = estimator.into_iter().find(|(_, is_given)| *is_given) {
-                let what = "a fixed timeout is not computed from round-trip times";
-                return Err(ScenarioError::new(key, what, "leave it out, or choose another algorithm"));
-            }
-        }
         Ok(())
+    }
+
+    /// Keys that the algorithm does not look at; relative to the timer's table.
+    pub(in crate::protocol) fn idle(&self) -> Vec<Idle> {
+        let is_fixed = self.algorithm == RtoAlgorithm::Fixed;
+        let is_mean_alone = self.algorithm == RtoAlgorithm::Rfc793;
+        let fixed = "a fixed timeout is not computed from round-trip times";
+        let mean_alone = "rfc793 looks at the smoothed round-trip time alone";
+        let other = "another algorithm";
+        let computed = |key| Idle::when(is_fixed, key, fixed, other);
+        let of_variation = |key| computed(key).or_else(|| Idle::when(is_mean_alone, key, mean_alone, other));
+        let largest = self.largest_backoff();
+        let is_never_forgotten = self.forget_above_backoff.is_some_and(|above| largest <= above.whole());
+        let back_off = "the timer never backs off so far";
+        [
+            computed("alpha"),
+            of_variation("beta"),
+            of_variation("k"),
+            computed("factor"),
+            computed("minimum_s"),
+            Idle::when(is_fixed && largest == 1, "maximum_s", "a fixed timeout never grows", "a backoff_limit"),
+            Idle::when(is_never_forgotten, "forget_above_backoff", back_off, "a larger backoff_limit"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     /// Least RTO, or with `linux` least variation, in seconds.
@@ -147,6 +161,11 @@ impl RtoConfig {
         } else {
             ("maximum_s", self.maximum_s.time())
         }
+    }
+
+    /// The factor that back-off reaches at most: it doubles until it is no less than its limit.
+    fn largest_backoff(&self) -> u64 {
+        self.most_backoff().min(1 << 32).next_power_of_two()
     }
 
     pub(super) fn most_backoff(&self) -> u64 {
