@@ -116,6 +116,11 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
         &[("variant = \"sack\"", "variant = \"rack\"\nlimited_transmit = true")],
     ),
     ("a gain of what is not computed", &[("segment_bytes = 1000", "rto = { algorithm = \"rfc793\", k = 4 }")]),
+    (
+        "an estimate that is forgotten at a word",
+        &[("segment_bytes = 1000", "rto = { forget_above_backoff = \"off\" }")],
+    ),
+    ("an estimate that is forgotten at once", &[("segment_bytes = 1000", "rto = { forget_above_backoff = 0 }")]),
     ("minimum above maximum", &[("segment_bytes = 1000", "rto = { minimum_s = 70 }")]),
     ("initial RTO above maximum", &[("segment_bytes = 1000", "rto = { initial_s = 70 }")]),
     ("constants of another congestion control", &[("segment_bytes = 1000", "cubic = { beta = 0.8 }")]),

@@ -8,6 +8,8 @@ use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{Count, Factor, PositiveSeconds, Probability, Seconds, Whole};
 
+use super::forget::Forget;
+
 /// How the retransmission timeout (RTO) follows from the round-trip times measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -59,8 +61,8 @@ pub struct RtoConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff_limit: Option<Count>,
     /// Forget the round-trip estimate once the back-off factor exceeds this (RFC 6298, section 5, allows it; BSD and ns-2 do
-    /// so at 8).
-    pub forget_above_backoff: Option<Count>,
+    /// so at 8); `"never"` keeps it.
+    pub forget_above_backoff: Forget,
 }
 
 impl Default for RtoConfig {
@@ -77,7 +79,7 @@ impl Default for RtoConfig {
             k: None,
             factor: None,
             backoff_limit: None,
-            forget_above_backoff: Some(Count::new(8.0).expect("a constant within its range")),
+            forget_above_backoff: Forget::Above(Count::new(8.0).expect("a constant within its range")),
         }
     }
 }
@@ -105,7 +107,10 @@ impl RtoConfig {
         let computed = |key| Idle::when(is_fixed, key, fixed, other);
         let of_variation = |key| computed(key).or_else(|| Idle::when(is_mean_alone, key, mean_alone, other));
         let largest = self.largest_backoff();
-        let is_never_forgotten = self.forget_above_backoff.is_some_and(|above| largest <= above.whole());
+        let is_never_forgotten = match self.forget_above_backoff {
+            Forget::Above(factor) => largest <= factor.whole(),
+            Forget::Never => false,
+        };
         let back_off = "the timer never backs off so far";
         [
             computed("alpha"),
