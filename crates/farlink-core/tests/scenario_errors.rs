@@ -121,6 +121,8 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
         &[("segment_bytes = 1000", "rto = { forget_above_backoff = \"off\" }")],
     ),
     ("an estimate that is forgotten at once", &[("segment_bytes = 1000", "rto = { forget_above_backoff = 0 }")]),
+    ("a timer without end", &[("segment_bytes = 1000", "rto = { initial_s = 1e-12 }")]),
+    ("POLLs without end", &[("kind = \"tcp\"\nvariant = \"sack\"", "kind = \"stp\"\npoll_interval_s = 1e-12")]),
     ("minimum above maximum", &[("segment_bytes = 1000", "rto = { minimum_s = 70 }")]),
     ("initial RTO above maximum", &[("segment_bytes = 1000", "rto = { initial_s = 70 }")]),
     ("constants of another congestion control", &[("segment_bytes = 1000", "cubic = { beta = 0.8 }")]),

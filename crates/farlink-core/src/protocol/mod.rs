@@ -45,15 +45,35 @@ pub trait ProtocolConfig {
         None
     }
 
-    /// The longest that its retransmission timer ever waits, and the key that says so, relative to the transport's table;
-    /// `None` if it has no such timer.
-    fn longest_timeout(&self) -> Option<(String, Time)> {
+    /// The longest that its retransmission timer ever waits; `None` if it has no such timer.
+    fn longest_timeout(&self) -> Option<LongestTimeout> {
         None
     }
 
     /// Whether a window or a rate bounds what it sends, so that it may have more to send than a path carries.
     fn is_bounded(&self) -> bool {
         true
+    }
+}
+
+/// How long a retransmission timer waits at most.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LongestTimeout {
+    /// The key that says so, relative to the transport's table, and its value.
+    pub key: String,
+    /// See `key`.
+    pub value: Time,
+    /// The longest that the timer ever waits.
+    pub ever: Time,
+    /// The longest that it waits until something was answered.
+    pub unanswered: Time,
+    /// What comes of it if no answer can be there so soon.
+    pub otherwise: &'static str,
+}
+
+impl LongestTimeout {
+    fn within(self, table: &str) -> Self {
+        LongestTimeout { key: format!("{table}.{}", self.key), ..self }
     }
 }
 

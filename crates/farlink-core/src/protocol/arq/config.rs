@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
-use crate::protocol::{Idle, LARGEST_PACKET, Pairs};
+use crate::protocol::{Idle, LARGEST_PACKET, LongestTimeout, Pairs};
 use crate::scenario::ScenarioError;
 use crate::units::{BitRate, Count, Seconds, Whole};
 
@@ -182,6 +182,19 @@ impl crate::protocol::ProtocolConfig for ArqConfig {
 
     fn correction(&self) -> Option<Correction> {
         self.correction
+    }
+
+    fn longest_timeout(&self) -> Option<LongestTimeout> {
+        let otherwise = match self.timer {
+            TimerSide::Sender => {
+                "the timer expires before any acknowledgement can arrive, and everything is sent again"
+            }
+            TimerSide::Receiver => {
+                "the timers expire before any answer can arrive: the sender asks what is there and the receiver for what is \
+                 missing, again and again"
+            }
+        };
+        Some(self.rto.longest(self.timestamps, otherwise).within("rto"))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::protocol::tcp::variant::Variant;
 use crate::protocol::tcp::{
     BestEffort, Compressed, Connection, ExtensionsConfig, LossMeans, MOST_SNACK_BYTES, TcpConfig,
 };
-use crate::protocol::{Idle, Pairs, ProtocolConfig};
+use crate::protocol::{Idle, LongestTimeout, Pairs, ProtocolConfig};
 use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{BitRate, Count, PositiveSeconds, Seconds};
@@ -153,6 +153,10 @@ impl ProtocolConfig for ScpsConfig {
 
     fn idle(&self) -> Vec<Idle> {
         self.tcp().idle()
+    }
+
+    fn longest_timeout(&self) -> Option<LongestTimeout> {
+        self.tcp().longest_timeout()
     }
 }
 

@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
-use crate::protocol::{Idle, LARGEST_PACKET, Pairs};
+use crate::protocol::{Idle, LARGEST_PACKET, LongestTimeout, Pairs};
 use crate::scenario::ScenarioError;
-use crate::time::Time;
 use crate::units::{Count, PositiveSeconds};
 
 use super::congestion::{self, BbrConfig, CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
@@ -218,9 +217,11 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
         self.correction
     }
 
-    fn longest_timeout(&self) -> Option<(String, Time)> {
-        let (key, longest) = self.rto.longest();
-        Some((format!("rto.{key}"), longest))
+    fn longest_timeout(&self) -> Option<LongestTimeout> {
+        // A timer that expired on the SYN starts again from 3 s (RFC 6298, section 5.7).
+        let learns = self.timestamps || self.handshake;
+        let otherwise = "the timer expires before any acknowledgement can arrive, and everything is sent again";
+        Some(self.rto.longest(learns, otherwise).within("rto"))
     }
 }
 

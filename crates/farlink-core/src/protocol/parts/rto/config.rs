@@ -3,12 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::Idle;
+use crate::protocol::{Idle, LongestTimeout};
 use crate::scenario::ScenarioError;
-use crate::time::Time;
 use crate::units::{Count, Factor, PositiveSeconds, Probability, Seconds, Whole};
 
 use super::forget::Forget;
+
+/// A timer that expires more often than every microsecond makes runs that do not end; light needs so long for 300 m.
+const LEAST_INITIAL_S: f64 = 1e-6;
 
 /// How the retransmission timeout (RTO) follows from the round-trip times measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -87,8 +89,13 @@ impl Default for RtoConfig {
 impl RtoConfig {
     /// Checks what the types cannot; paths are relative to the timer's table.
     pub(in crate::protocol) fn check(&self) -> Result<(), ScenarioError> {
-        let maximum = self.maximum_s.get();
-        for (key, value) in [("minimum_s", self.least_s()), ("initial_s", self.initial_s.get())] {
+        let (initial, maximum) = (self.initial_s.get(), self.maximum_s.get());
+        if initial < LEAST_INITIAL_S {
+            let what =
+                format!("{initial:e} s is too short: something would be sent again more than a million times a second");
+            return Err(ScenarioError::new("initial_s", what, format!("give at least {LEAST_INITIAL_S:e}")));
+        }
+        for (key, value) in [("minimum_s", self.least_s()), ("initial_s", initial)] {
             if value > maximum {
                 let what = format!("{value} is above maximum_s = {maximum}");
                 return Err(ScenarioError::new(key, what, "give at most maximum_s, or raise maximum_s"));
@@ -159,13 +166,17 @@ impl RtoConfig {
         self.factor.map_or(default, Factor::get)
     }
 
-    /// The longest that the timer ever waits, and the key that says so; relative to the timer's table.
-    pub(in crate::protocol) fn longest(&self) -> (&'static str, Time) {
-        if self.algorithm == RtoAlgorithm::Fixed && self.most_backoff() == 1 {
-            ("initial_s", self.initial_s.time())
+    /// The longest that the timer waits; relative to the timer's table. `measures_repeats` says whether the answer to
+    /// something sent again gives a round-trip time (Karn's algorithm takes none).
+    pub(in crate::protocol) fn longest(&self, measures_repeats: bool, otherwise: &'static str) -> LongestTimeout {
+        let unanswered = self.initial_s.time().times(self.largest_backoff()).min(self.maximum_s.time());
+        let is_initial = self.algorithm == RtoAlgorithm::Fixed || !measures_repeats;
+        let (key, value, ever) = if is_initial && unanswered < self.maximum_s.time() {
+            ("initial_s", self.initial_s.time(), unanswered)
         } else {
-            ("maximum_s", self.maximum_s.time())
-        }
+            ("maximum_s", self.maximum_s.time(), self.maximum_s.time())
+        };
+        LongestTimeout { key: key.to_owned(), value, ever, unanswered, otherwise }
     }
 
     /// The factor that back-off reaches at most: it doubles until it is no less than its limit.
