@@ -151,6 +151,7 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("rates measured and not paced", &[("segment_bytes = 1000", "congestion_control = \"bbr3\"\npacing = false")]),
     ("constants of another congestion control", &[("segment_bytes = 1000", "bbr = { probe_rtt_s = 1 }")]),
+    ("a rate of nothing", &[("segment_bytes = 1000", "congestion_control = \"bbr3\"\nbbr = { pacing_margin = 1 }")]),
     ("a constant out of range", &[("segment_bytes = 1000", "congestion_control = \"bbr\"\nbbr = { probe_rtt_s = 0 }")]),
     (
         "SCPS-TP without any bound",

@@ -162,6 +162,10 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
         self.check_options()?;
         congestion::check(self)?;
         self.check_congestion_control()?;
+        if self.bbr.is_some_and(|bbr| bbr.pacing_margin.get() >= 1.0) {
+            let what = "1 is not allowed: at a rate of nothing, nothing would be sent";
+            return Err(ScenarioError::new("bbr.pacing_margin", what, "give a share below 1; BBR's own is 0.01"));
+        }
         self.check_recovery()?;
         self.check_ecn()?;
         self.check_scaling()?;
