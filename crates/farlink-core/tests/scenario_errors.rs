@@ -75,6 +75,7 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
         "a window that does not fit its field",
         &[("segment_bytes = 1000", "window_scaling = false\nmax_window_segments = 66\nsegment_bytes = 1000")],
     ),
+    ("a sender that nothing bounds", &[("segment_bytes = 1000", "congestion_control = \"none\"")]),
     ("no retransmission at all", &[("segment_bytes = 1000", "max_retransmissions = 0")]),
     ("patience beside a duration", &[("duration_s = 100", "duration_s = 100\ngive_up_after_s = 50")]),
     ("engine not built", &[("duration_s = 100", "duration_s = 100\nengines = [\"packet\", \"model\"]")]),

@@ -148,7 +148,7 @@ impl ProtocolConfig for ScpsConfig {
         self.check_best_effort()?;
         self.check_copies()?;
         self.check_compression()?;
-        self.tcp().check()
+        self.tcp().check_all_but_bounds()
     }
 
     fn idle(&self) -> Vec<Idle> {

@@ -30,7 +30,7 @@ const MAX_UNSCALED_BYTES: u64 = 0xffff;
 pub struct TcpConfig {
     /// How it reacts to loss.
     pub variant: Variant,
-    /// How the window grows and shrinks.
+    /// How the window grows and shrinks; with `none`, a window must be given.
     pub congestion_control: CongestionControl,
     /// Constants of `cubic`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,29 +158,17 @@ impl Default for TcpConfig {
 
 impl crate::protocol::ProtocolConfig for TcpConfig {
     fn check(&self) -> Result<(), ScenarioError> {
-        crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
-        self.check_options()?;
-        congestion::check(self)?;
-        self.check_congestion_control()?;
-        if self.bbr.is_some_and(|bbr| bbr.pacing_margin.get() >= 1.0) {
-            let what = "1 is not allowed: at a rate of nothing, nothing would be sent";
-            return Err(ScenarioError::new("bbr.pacing_margin", what, "give a share below 1; BBR's own is 0.01"));
+        self.check_all_but_bounds()?;
+        let windows = [self.max_window_segments, self.receive_window_segments];
+        let has_bound = windows.iter().any(Option::is_some) || !self.window_scaling;
+        if self.congestion_control == CongestionControl::None && !has_bound {
+            return Err(ScenarioError::new(
+                "congestion_control",
+                "with none, nothing but the window bounds what is sent, and no window is given",
+                "give max_window_segments: about what the path holds, its rate times its round trip",
+            ));
         }
-        self.check_recovery()?;
-        self.check_ecn()?;
-        self.check_scaling()?;
-        // Sequence numbers are compared in half of their 32-bit space.
-        let largest = (1 << 31) / self.segment_bytes.whole();
-        for (key, window) in [
-            ("max_window_segments", self.max_window_segments),
-            ("initial_window_segments", Some(self.initial_window_segments)),
-        ] {
-            if window.is_some_and(|window| window.whole() >= largest) {
-                let what = "the window holds 2 GiB or more, past what TCP's sequence numbers allow";
-                return Err(ScenarioError::new(key, what, format!("give less than {largest}")));
-            }
-        }
-        self.rto.check().map_err(|error| error.within("rto"))
+        Ok(())
     }
 
     fn idle(&self) -> Vec<Idle> {
@@ -238,6 +226,33 @@ impl<D: Payload> Pairs<D> for TcpConfig {
 }
 
 impl TcpConfig {
+    /// What holds for SCPS-TP too, which may be bound by a rate.
+    pub(in crate::protocol) fn check_all_but_bounds(&self) -> Result<(), ScenarioError> {
+        crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
+        self.check_options()?;
+        congestion::check(self)?;
+        self.check_congestion_control()?;
+        if self.bbr.is_some_and(|bbr| bbr.pacing_margin.get() >= 1.0) {
+            let what = "1 is not allowed: at a rate of nothing, nothing would be sent";
+            return Err(ScenarioError::new("bbr.pacing_margin", what, "give a share below 1; BBR's own is 0.01"));
+        }
+        self.check_recovery()?;
+        self.check_ecn()?;
+        self.check_scaling()?;
+        // Sequence numbers are compared in half of their 32-bit space.
+        let largest = (1 << 31) / self.segment_bytes.whole();
+        for (key, window) in [
+            ("max_window_segments", self.max_window_segments),
+            ("initial_window_segments", Some(self.initial_window_segments)),
+        ] {
+            if window.is_some_and(|window| window.whole() >= largest) {
+                let what = "the window holds 2 GiB or more, past what TCP's sequence numbers allow";
+                return Err(ScenarioError::new(key, what, format!("give less than {largest}")));
+            }
+        }
+        self.rto.check().map_err(|error| error.within("rto"))
+    }
+
     /// Largest congestion window, segments; at least one.
     pub(super) fn largest_window(&self) -> u64 {
         let most = MAX_WINDOW_BYTES / self.segment_bytes.whole();
