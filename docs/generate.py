@@ -215,7 +215,10 @@ def _type(schema: Schema, value: Schema) -> tuple[str, str, dict[str, Any]]:
         if "oneOf" in node:
             choices = {one["const"]: one["description"] for one in node["oneOf"]}
             return "text", ", ".join(f"`{one}`" for one in choices), {"choices": choices}
-        return "table", "", {"section": "The grid"} if name == "Grid" else {}
+        if name != "Grid":
+            msg = f"{name} is a table without a section: add one to SECTIONS"
+            raise LookupError(msg)
+        return "table", "", {"section": "The grid"}
     if "const" in value:
         return "text", f'`"{value["const"]}"`', {}
     if "anyOf" in value:
