@@ -94,7 +94,13 @@ pub const QUANTITIES: &[Quantity] = &[
         "packets that a queue forward marked with congestion (RFC 3168), over packets sent",
         "nothing was sent",
     ),
-    quantity("timeouts", "", "expiries of the retransmission timer", ""),
+    quantity(
+        "timeouts",
+        "",
+        "expiries of the sender's retransmission timer; in selective-repeat ARQ every frame has a timer of its own, so that \
+         frames lost together count one by one",
+        "",
+    ),
     quantity(
         "duration_s",
         "s",
