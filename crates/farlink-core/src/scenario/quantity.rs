@@ -57,7 +57,9 @@ pub const QUANTITIES: &[Quantity] = &[
     quantity(
         "back_channel_fraction",
         "",
-        "what the receiver sent on the first hop back, over `duration_s`, over the rate of the slowest hop back",
+        "what the receiver sent on the first hop back, from the flow's start or the end of the warm-up, whichever is later, to \
+         the end of the run (which acknowledgements of the last byte belong to), over what the slowest hop back can carry in \
+         that time",
         NO_TIME,
     ),
     quantity(
