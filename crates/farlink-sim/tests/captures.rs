@@ -173,3 +173,52 @@ fn series_bear_the_names_of_their_flows() {
         assert!(last(name) > 9000.0, "{name} has filled its first window");
     }
 }
+
+/// Kinds, lengths and places of the options of SCPS-TP are those that Wireshark knows (CCSDS 714.0-B-2, section 3).
+#[test]
+fn tshark_reads_the_options_of_scps() {
+    let mut scenario = lossy("snack");
+    let transport = json!({
+        "kind": "scps-tp", "loss_means": "signalled", "hold_time_s": 100, "snack_vector_bytes": 8, "segment_bytes": 960
+    });
+    set(&mut scenario, "transport.tcp", transport);
+    set(&mut scenario, "link.channel", json!({ "kind": "ber", "ber": 5e-6 }));
+    let fields = [
+        "_ws.malformed",
+        "tcp.flags.syn",
+        "tcp.options.scps.vector",
+        "tcp.option_kind",
+        "tcp.option_len",
+        "tcp.options.snack.offset",
+        "tcp.options.snack.size",
+        "frame.protocols",
+    ];
+    let Some(packets) = tshark("scps", &capture(&scenario), &fields) else { return };
+
+    let syns: Vec<_> = packets.iter().filter(|packet| !packet[2].is_empty()).collect();
+    assert_eq!(syns.len(), 2, "SYN and SYN-ACK alone tell what they are capable of");
+    for syn in syns {
+        assert!(syn[1] == "True" || syn[1] == "1", "{syn:?}");
+        let vector = u8::from_str_radix(syn[2].trim_start_matches("0x"), 16).unwrap();
+        assert_eq!(vector, 0x80 | 0x40 | 0x20, "best effort, and SNACK of both forms");
+    }
+    let kinds = |packet: &Vec<String>| packet[3].split(',').map(str::to_owned).collect::<Vec<_>>();
+    let signals = packets.iter().filter(|packet| kinds(packet).contains(&"23".to_owned())).count();
+    assert!(signals > 0, "corruption experienced");
+    let mut reports = [0, 0];
+    for packet in &packets {
+        let kinds: Vec<String> = kinds(packet).into_iter().filter(|kind| kind != "0" && kind != "1").collect();
+        let snack = kinds.iter().position(|kind| kind == "21");
+        let length = snack.map(|at| packet[4].split(',').nth(at).unwrap().parse::<usize>().unwrap());
+        // Wireshark takes the acknowledgement number from the eighth byte of the option, not of TCP's header, and calls the
+        // packet malformed if there is none; what it has read before is right.
+        let is_short = length.is_some_and(|length| length < 12);
+        assert!(packet[0].is_empty() || is_short, "{packet:?}");
+        if snack.is_some() {
+            reports[usize::from(is_short)] += 1;
+            assert_eq!(packet[5], "0", "the first hole begins where the acknowledgement number points: {packet:?}");
+            assert!((1..200).contains(&packet[6].parse::<u32>().unwrap()), "{packet:?}");
+        }
+    }
+    assert!(reports[0] > 0 && reports[1] > 0, "with a long vector, and with a short or none: {reports:?}");
+}
