@@ -33,7 +33,7 @@ def geo_scenario(cell: GeoCell, transport: Mapping[str, Any] | None = None) -> d
                 "max_window_segments": 70,
                 "limited_transmit": True,
                 "delayed_ack": cell.delayed_ack,
-                "delayed_ack_timeout_s": 0.1,
+                **({"delayed_ack_timeout_s": 0.1} if cell.delayed_ack else {}),
                 "rto": GEO_RTO,
                 **(transport or {}),
             }

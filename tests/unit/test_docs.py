@@ -41,6 +41,13 @@ def test_generated_pages_are_current(generate):
     assert stale == [], "write them anew with `make docs`, and look at what has changed"
 
 
+def test_a_table_of_the_scenario_without_a_section_is_noticed(generate, monkeypatch):
+    monkeypatch.setattr(generate, "HEADING", {place: head for place, head in generate.HEADING.items() if place != "RtoConfig"})
+
+    with pytest.raises(LookupError, match="RtoConfig is a table without a section"):
+        generate.scenario_page()
+
+
 def test_reference_has_every_column_of_a_result(small):
     page = (ROOT / "docs" / "reference" / "quantities.md").read_text(encoding="utf-8")
 

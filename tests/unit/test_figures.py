@@ -38,6 +38,16 @@ def test_report_of_every_shape_of_grid(shape, small):
     assert f"seed {result.seed}" in page
 
 
+@pytest.mark.parametrize(("kind", "has_window"), [("tcp", True), ("udp", False)])
+def test_report_has_one_run_in_detail_where_there_is_a_window_to_show(kind, has_window, small):
+    cbr = 'flow.bulk.traffic={kind="cbr", rate_bps=1e5, payload_bytes=1000}'
+    result = farlink.run(small, set=["grid={}", f'transport.one={{kind="{kind}"}}', "flow.bulk.transport=one", cbr, "runs=1"])
+
+    page = render_report(result)
+
+    assert ("<h2>One run in detail</h2>" in page) == has_window
+
+
 def test_axes_say_quantity_and_unit(small):
     figure = farlink.run(small).plot()
 

@@ -119,6 +119,16 @@ fn the_normalised_scenario_says_all_and_means_the_same() {
 }
 
 #[test]
+fn an_estimate_that_is_never_forgotten_round_trips() {
+    for value in [json!("never"), json!(4.0)] {
+        let scenario = with(json!({ "transport": { "sack": { "rto": { "forget_above_backoff": value } } } }));
+        let normalised = expand(&scenario).unwrap().normalised();
+        assert_eq!(normalised["transport"]["sack"]["rto"]["forget_above_backoff"], value);
+        assert_eq!(expand(&normalised).unwrap().normalised(), normalised);
+    }
+}
+
+#[test]
 fn every_kind_round_trips() {
     let traffic = [
         json!({"kind": "bulk"}),

@@ -10,6 +10,7 @@ use farlink_core::scenario::{Direction, Flow, Ordering, Scenario, ScenarioError,
 use farlink_core::trace::TraceSource;
 
 use crate::engine::{FlowSetup, HopSetup, Setup, TrafficSetup};
+use crate::notes::check_timers;
 
 /// Resolves one grid point.
 ///
@@ -41,14 +42,16 @@ pub(crate) fn resolve_with(
     back.reverse();
     let flows =
         scenario.flow.iter().map(|(name, flow)| resolve_flow(name, flow, scenario)).collect::<Result<_, _>>()?;
-    Ok(Setup {
+    let setup = Setup {
         duration: duration.unwrap_or(Time::NEVER),
         give_up_after: scenario.give_up_after(),
         warmup: scenario.measure.warmup_s.time(),
         forward,
         back,
         flows,
-    })
+    };
+    check_timers(scenario, &setup)?;
+    Ok(setup)
 }
 
 fn resolve_direction(

@@ -89,6 +89,9 @@ fn row(
 
     // One flow is measured over its own time, several over the run's.
     let duration_s = if let [only] = flows { only.measured.as_secs_f64() } else { path.measured_s };
+    // Acknowledgements still come, and are counted, when the last byte has been delivered.
+    let answered_s =
+        if let [only] = flows { run.end.since(only.start.max(path.warmup)).as_secs_f64() } else { path.measured_s };
     let delivered = sum(|flow| flow.delivered_bytes);
     let sent = sum(|flow| flow.sent_bytes);
     let retransmitted = sum(|flow| flow.retransmitted_bytes);
@@ -114,7 +117,7 @@ fn row(
         "overhead_bytes" => sum(|flow| flow.overhead_bytes) + retransmitted,
         "retransmitted_bytes" => retransmitted,
         "skipped_bytes" => sum(|flow| flow.skipped_bytes),
-        "back_channel_fraction" => ratio(sum(|flow| flow.return_bytes) * 8.0, duration_s) / path.return_bps,
+        "back_channel_fraction" => ratio(sum(|flow| flow.return_bytes) * 8.0, answered_s) / path.return_bps,
         "arrival_delay_mean_s" => arrival_delay.mean().unwrap_or(f64::NAN),
         "delay_mean_s" => delay.mean().unwrap_or(f64::NAN),
         "delay_p50_s" => quantile(0.5),

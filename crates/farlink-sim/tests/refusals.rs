@@ -95,3 +95,41 @@ fn a_dead_link_stalls_and_says_so() {
     set(&mut forever, "flow.bulk", Value::Null);
     assert!(common::text(&common::run(&forever, 1).rows, "status").iter().all(|status| status == "stalled"));
 }
+
+/// A timer that expires more than a thousand times in a round trip, for want of an answer, makes runs that do not end.
+#[test]
+fn timers_that_would_expire_for_ever_are_refused() {
+    let with = |delay_s: f64, rto: Value| scenario(&[("link.delay_s", json!(delay_s)), ("transport.tcp.rto", rto)]);
+    let fixed = |initial_s: f64| json!({ "algorithm": "fixed", "initial_s": initial_s });
+    for (rto, waits) in [
+        (fixed(4.9e-4), "4.9e-4 s"),
+        (json!({ "initial_s": 7e-6 }), "4.48e-4 s"),
+        (json!({ "initial_s": 1e-6, "minimum_s": 1e-6, "maximum_s": 1e-5 }), "1e-5 s"),
+    ] {
+        let error = refusal(&with(0.25, rto));
+        assert_eq!(error.path, "transport.tcp.rto.initial_s");
+        assert!(error.message.contains(&format!("waits {waits} at most")), "{error}");
+    }
+    for rto in [fixed(5.1e-4), json!({ "initial_s": 8e-6 })] {
+        assert!(common::setup(&with(0.25, rto)).flows.len() == 1, "resolves");
+    }
+}
+
+/// An optical link of 400 m, whose round trip takes 2.7 us and a packet 8 us, with timers to match.
+#[test]
+fn a_short_link_has_short_timers() {
+    let mut near = scenario(&[
+        ("duration_s", json!(0.01)),
+        ("runs", json!(1)),
+        ("link.rate_bps", json!(1e9)),
+        ("link.delay_s", json!(1.33e-6)),
+        ("link.channel", json!({ "kind": "loss", "loss": 0.01 })),
+    ]);
+    let rto = json!({ "algorithm": "fixed", "initial_s": 2e-5 });
+    set(&mut near, "transport.tcp", json!({ "kind": "arq", "mode": "stop-and-wait", "rto": rto }));
+    let output = common::run(&near, 1);
+    assert_eq!(output.notes, [] as [String; 0]);
+    let goodput = *common::real(&output.rows, "goodput_bps").last().unwrap();
+    // A packet, its acknowledgement and the way there and back: 11 us for 8,000 bits.
+    assert!((0.6e9..0.75e9).contains(&goodput), "{goodput}");
+}

@@ -141,9 +141,57 @@ fn a_timer_shorter_than_the_round_trip_is_remarked_on() {
     );
     let fixed = note(&[far.clone(), ("transport.tcp.rto", json!({ "algorithm": "fixed", "initial_s": 2.5 }))]);
     assert!(fixed[0].starts_with("transport.tcp.rto.initial_s = 2.5 s"), "{fixed:?}");
+    // Fixed, and growing.
+    let growing = json!({ "algorithm": "fixed", "initial_s": 0.5, "backoff_limit": 4 });
+    let growing = note(&[far.clone(), ("transport.tcp.rto", growing)]);
+    assert!(growing[0].starts_with("transport.tcp.rto.initial_s = 0.5 s (2 s with back-off) is below"), "{growing:?}");
     // Enough, or nobody's.
     let slow = rto("maximum_s", 3.5);
     assert_eq!(note(&[far.clone(), table.clone(), (slow.0.as_str(), slow.1)]), [] as [String; 0]);
     let unused = json!({ "kind": "tcp", "rto": { "initial_s": 1, "maximum_s": 2 } });
     assert_eq!(note(&[far, ("transport.unused", unused)]), [] as [String; 0]);
+}
+
+/// Every transport that has a timer says so; those that learn nothing from what they send again, of the first timeout too.
+#[test]
+fn timers_of_all_transports_are_remarked_on() {
+    let notes =
+        |transport: Value| run(&scenario(&[("link.delay_s", json!(1.5)), ("transport.tcp", transport)]), 1).notes;
+    let (short, never) = (json!({ "initial_s": 1, "maximum_s": 2 }), [] as [String; 0]);
+    for (kind, outcome) in [
+        ("tcp", "everything is sent again"),
+        ("scps-tp", "everything is sent again"),
+        ("arq", "everything is sent again"),
+        ("stp", "the window shrinks"),
+    ] {
+        let found = notes(json!({ "kind": kind, "rto": short }));
+        assert_eq!(found.len(), 1, "{kind}: {found:?}");
+        assert!(found[0].starts_with("transport.tcp.rto.maximum_s = 2 s is below the path's round trip of 3 s"));
+        assert!(found[0].contains(outcome), "{found:?}");
+        assert_eq!(notes(json!({ "kind": kind })), never, "{kind}");
+    }
+    let receiver = notes(json!({ "kind": "arq", "nak": true, "timer": "receiver", "rto": short }));
+    assert!(receiver[0].contains("asks what is there"), "{receiver:?}");
+    let by_rate = notes(json!({ "kind": "stp", "congestion": "rate", "rate_bps": 1e5, "rto": short }));
+    assert!(by_rate[0].contains("POLLs are sent again"), "{by_rate:?}");
+
+    // Karn's algorithm takes no sample of what was sent twice: back-off alone must reach the round trip.
+    let early = json!({ "initial_s": 0.02 });
+    for (is_noted, transport) in [
+        (true, json!({ "kind": "arq", "rto": early })),
+        (false, json!({ "kind": "arq", "rto": early, "timestamps": true })),
+        (true, json!({ "kind": "tcp", "rto": early, "handshake": false })),
+        (false, json!({ "kind": "tcp", "rto": early })),
+        (false, json!({ "kind": "stp", "rto": early })),
+        (false, json!({ "kind": "udp" })),
+    ] {
+        let cbr = json!({ "transport": "tcp", "traffic": { "kind": "cbr", "rate_bps": 1e4, "payload_bytes": 1000 } });
+        let changes =
+            [("link.delay_s", json!(1.5)), ("transport.tcp", transport.clone()), ("flow", json!({ "one": cbr }))];
+        let found = run(&scenario(&changes), 1).notes;
+        assert_eq!(!found.is_empty(), is_noted, "{transport}: {found:?}");
+        if is_noted {
+            assert!(found[0].contains("initial_s = 0.02 s (1.28 s with back-off) is below"), "{found:?}");
+        }
+    }
 }

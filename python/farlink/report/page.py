@@ -129,6 +129,7 @@ def _grid_figures(result: Result) -> Iterator[str]:
 
 
 def _run_figures(result: Result) -> Iterator[str]:
+    """The section of one run, with its heading; nothing if no transport has a window."""
     point = telling_point(result.summary(), len(result.points))
     points = compared_points(result.points, point)
     runs = [trace_run(result.scenario, point=i) for i in points]
@@ -138,7 +139,7 @@ def _run_figures(result: Result) -> Iterator[str]:
     is_compared = len(runs) > 1
     names = _differences(runs) if is_compared else None
     place = shown.name.removesuffix("run 0").removesuffix(", ")
-    yield f"<p>The first run{_text(f' at {place}' if place else '')}, packet by packet.</p>"
+    yield f"<h2>One run in detail</h2>\n<p>The first run{_text(f' at {place}' if place else '')}, packet by packet.</p>"
     yield figure_element(
         window(runs, names=names, span_s=window_span_s(runs)), "window",
         "Congestion window" + (" of each version" if is_compared else ""),

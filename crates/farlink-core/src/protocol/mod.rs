@@ -1,6 +1,7 @@
 //! Transport protocols, each a sans-IO state machine. A protocol is one module and one line in `protocols`.
 
 pub mod arq;
+mod idle;
 pub mod parts;
 pub mod scps;
 pub mod stp;
@@ -14,6 +15,8 @@ use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{Count, PositiveSeconds};
 
+pub use idle::Idle;
+
 /// What a scenario says about a transport.
 pub trait ProtocolConfig {
     /// Checks what the types cannot; paths are relative to the transport's table.
@@ -22,6 +25,11 @@ pub trait ProtocolConfig {
     /// If keys contradict each other.
     fn check(&self) -> Result<(), ScenarioError> {
         Ok(())
+    }
+
+    /// Keys that have no effect beside the others: who gives one is told so.
+    fn idle(&self) -> Vec<Idle> {
+        Vec::new()
     }
 
     /// Checks what depends on how long a run lasts; paths are relative to the transport's table.
@@ -37,15 +45,35 @@ pub trait ProtocolConfig {
         None
     }
 
-    /// The longest that its retransmission timer ever waits, and the key that says so, relative to the transport's table;
-    /// `None` if it has no such timer.
-    fn longest_timeout(&self) -> Option<(String, Time)> {
+    /// The longest that its retransmission timer ever waits; `None` if it has no such timer.
+    fn longest_timeout(&self) -> Option<LongestTimeout> {
         None
     }
 
     /// Whether a window or a rate bounds what it sends, so that it may have more to send than a path carries.
     fn is_bounded(&self) -> bool {
         true
+    }
+}
+
+/// How long a retransmission timer waits at most.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LongestTimeout {
+    /// The key that says so, relative to the transport's table, and its value.
+    pub key: String,
+    /// See `key`.
+    pub value: Time,
+    /// The longest that the timer ever waits.
+    pub ever: Time,
+    /// The longest that it waits until something was answered.
+    pub unanswered: Time,
+    /// What comes of it if no answer can be there so soon.
+    pub otherwise: &'static str,
+}
+
+impl LongestTimeout {
+    fn within(self, table: &str) -> Self {
+        LongestTimeout { key: format!("{table}.{}", self.key), ..self }
     }
 }
 

@@ -7,7 +7,7 @@ use super::engine::{Approximation, check_keys};
 use super::error::{ScenarioError, nearest, suggest};
 use super::grid::Grid;
 use super::read::{Refusal, read, show};
-use super::{Scenario, check};
+use super::{Scenario, check, idle};
 
 /// Most points a grid may have.
 pub const MAX_POINTS: usize = 100_000;
@@ -34,12 +34,15 @@ pub struct Point {
 }
 
 impl Expanded {
-    /// The scenario with every default written out; settings that vary have the values of the first point.
+    /// The scenario with every default written out that has an effect at all points; settings that vary have the values of
+    /// the first point.
     pub fn normalised(&self) -> Value {
         let mut scenario = self.points[0].scenario.clone();
         scenario.grid = self.grid.clone();
         scenario.grid_zip = self.grid_zip.clone();
-        serde_json::to_value(scenario).expect("a scenario has only text as keys")
+        let mut normalised = serde_json::to_value(scenario).expect("a scenario has only text as keys");
+        self.points.iter().for_each(|point| idle::strip(&mut normalised, &point.scenario));
+        normalised
     }
 }
 
@@ -71,8 +74,9 @@ pub fn expand(scenario: &Value) -> Result<Expanded, ScenarioError> {
     let mut approximations = Vec::new();
     let mut index = vec![0; axes.len()];
     loop {
-        let settings: Vec<Setting> = axes.iter().zip(&index).flat_map(|(axis, &at)| axis.settings(at)).collect();
+        let settings = settings_at(&axes, &index);
         let (scenario, given) = point(&base, &settings)?;
+        check_point(&scenario, &given).map_err(|error| blame_check(error, &base, &axes, &index))?;
         for engine in &scenario.engines {
             for approximation in check_keys(engine.engine(), &given, scenario.unsupported)? {
                 if !approximations.contains(&approximation) {
@@ -103,6 +107,10 @@ impl Axis {
     fn settings(&self, at: usize) -> impl Iterator<Item = Setting<'_>> {
         self.values.iter().map(move |(path, values)| Setting { path, value: &values[at] })
     }
+}
+
+fn settings_at<'a>(axes: &'a [Axis], index: &[usize]) -> Vec<Setting<'a>> {
+    axes.iter().zip(index).flat_map(|(axis, &at)| axis.settings(at)).collect()
 }
 
 /// The next point; the last axis varies fastest. False after the last point.
@@ -178,8 +186,11 @@ fn point(base: &Map<String, Value>, settings: &[Setting<'_>]) -> Result<(Scenari
     }
     let mut scenario: Scenario = read(&table).map_err(|refusal| blame(&refusal, settings, &created))?;
     scenario.fill_in();
-    check::check(&scenario).map_err(|error| blame_check(error, settings))?;
     Ok((scenario, table))
+}
+
+fn check_point(scenario: &Scenario, given: &Value) -> Result<(), ScenarioError> {
+    check::check(scenario).and_then(|()| idle::check(scenario, given))
 }
 
 /// Writes one value; remembers tables that were not there before.
@@ -293,13 +304,37 @@ fn blame(refusal: &Refusal, settings: &[Setting<'_>], created: &[String]) -> Sce
     }
 }
 
-/// A contradiction between keys of which one varies says at which values it arose.
-fn blame_check(error: ScenarioError, settings: &[Setting<'_>]) -> ScenarioError {
-    if settings.is_empty() {
+/// A contradiction between keys of which some vary says at which values of theirs it arose.
+fn blame_check(error: ScenarioError, base: &Map<String, Value>, axes: &[Axis], index: &[usize]) -> ScenarioError {
+    let causes = (0..axes.len()).filter(|&axis| matters(axis, &error, base, axes, index));
+    let at: Vec<_> = causes
+        .flat_map(|axis| axes[axis].settings(index[axis]))
+        .map(|setting| format!("{} = {}", setting.path, show(setting.value)))
+        .collect();
+    if at.is_empty() {
         return error;
     }
-    let at: Vec<_> = settings.iter().map(|setting| format!("{} = {}", setting.path, show(setting.value))).collect();
     ScenarioError { message: format!("{} (at {})", error.message, at.join(", ")), ..error }
+}
+
+/// Whether a contradiction is gone, or is another one, at some other value of an axis; of an axis of one value, whether it
+/// sets what is refused.
+fn matters(axis: usize, error: &ScenarioError, base: &Map<String, Value>, axes: &[Axis], index: &[usize]) -> bool {
+    /// Enough to tell, of an axis of any length.
+    const MOST_TRIED: usize = 100;
+    if axes[axis].length == 1 {
+        return axes[axis]
+            .settings(0)
+            .any(|setting| is_within(&error.path, setting.path) || is_within(setting.path, &error.path));
+    }
+    let mut index = index.to_vec();
+    let here = index[axis];
+    (0..axes[axis].length).filter(|&at| at != here).take(MOST_TRIED).any(|at| {
+        index[axis] = at;
+        // What cannot be read there says nothing about here.
+        let there = point(base, &settings_at(axes, &index));
+        there.is_ok_and(|(scenario, given)| check_point(&scenario, &given).err().as_ref() != Some(error))
+    })
 }
 
 /// Whether `path` is `outer` or lies inside it.

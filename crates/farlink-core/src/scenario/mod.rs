@@ -11,6 +11,7 @@ mod expand;
 mod flow;
 mod grid;
 mod hop;
+mod idle;
 mod measure;
 mod precision;
 pub mod quantity;

@@ -57,7 +57,9 @@ pub const QUANTITIES: &[Quantity] = &[
     quantity(
         "back_channel_fraction",
         "",
-        "what the receiver sent on the first hop back, over `duration_s`, over the rate of the slowest hop back",
+        "what the receiver sent on the first hop back, from the flow's start or the end of the warm-up, whichever is later, to \
+         the end of the run (which acknowledgements of the last byte belong to), over what the slowest hop back can carry in \
+         that time",
         NO_TIME,
     ),
     quantity(
@@ -94,7 +96,13 @@ pub const QUANTITIES: &[Quantity] = &[
         "packets that a queue forward marked with congestion (RFC 3168), over packets sent",
         "nothing was sent",
     ),
-    quantity("timeouts", "", "expiries of the retransmission timer", ""),
+    quantity(
+        "timeouts",
+        "",
+        "expiries of the sender's retransmission timer; in selective-repeat ARQ every frame has a timer of its own, so that \
+         frames lost together count one by one",
+        "",
+    ),
     quantity(
         "duration_s",
         "s",

@@ -55,6 +55,9 @@ impl Refusal {
         let (What::UnknownKey { allowed }, Some(Step::Key(key))) = (&self.what, self.steps.first()) else {
             return None;
         };
+        if meant_elsewhere(key, allowed).is_some() {
+            return None;
+        }
         let near = nearest(key, allowed.iter().copied())?;
         let path = self.path();
         Some(format!("{}{near}", &path[..path.len() - key.len()]))
@@ -91,7 +94,10 @@ impl Refusal {
                     Some(Step::Key(key)) => key,
                     _ => "",
                 };
-                suggest(key, "known keys here", allowed.iter().copied())
+                match meant_elsewhere(key, allowed) {
+                    Some(hint) => format!("{hint}; known keys here: {}", allowed.join(", ")),
+                    None => suggest(key, "known keys here", allowed.iter().copied()),
+                }
             }
             What::UnknownName { name, allowed } if name.is_empty() => {
                 format!("add kind = \"...\", one of: {}", allowed.join(", "))
@@ -193,6 +199,58 @@ impl de::Error for Refusal {
     fn missing_field(key: &'static str) -> Self {
         Self::from_what(What::MissingKey { key })
     }
+}
+
+/// A key that has another name or another place in some tables.
+struct Elsewhere {
+    key: &'static str,
+    /// Keys that tell the table: one that it has, and one that it has not.
+    beside: (&'static str, &'static str),
+    hint: &'static str,
+}
+
+const ELSEWHERE: &[Elsewhere] = &[
+    Elsewhere {
+        key: "rate_bps",
+        beside: ("tail_loss_probe", ""),
+        hint: "tcp finds its own rate: write pacing = true to spread its window, or take kind = \"scps-tp\" or \"stp\" to send \
+               at a given one",
+    },
+    Elsewhere {
+        key: "rate_bps",
+        beside: ("segment_bytes", "rto"),
+        hint: "udp sends what the flow's traffic says: write traffic = { kind = \"cbr\", rate_bps = ..., ... }",
+    },
+    Elsewhere { key: "delayed_ack", beside: ("ack_every_segments", ""), hint: "write ack_every_segments = 1 or 2" },
+    Elsewhere { key: "delayed_ack_timeout_s", beside: ("ack_interval_s", ""), hint: "write ack_interval_s" },
+    Elsewhere {
+        key: "congestion_control",
+        beside: ("poll_interval_s", ""),
+        hint: "write congestion = \"tcp\" or \"rate\"",
+    },
+    Elsewhere {
+        key: "max_retransmissions",
+        beside: ("give_up_after_timeouts", ""),
+        hint: "write max_transmissions for a frame, give_up_after_timeouts for all",
+    },
+    Elsewhere { key: "mss", beside: ("segment_bytes", ""), hint: "write segment_bytes" },
+    Elsewhere {
+        key: "cwnd",
+        beside: ("initial_window_segments", ""),
+        hint: "write initial_window_segments or max_window_segments",
+    },
+    Elsewhere { key: "window", beside: ("max_window_segments", ""), hint: "write max_window_segments" },
+    Elsewhere { key: "window", beside: ("window_frames", ""), hint: "write window_frames" },
+    Elsewhere { key: "timeout_s", beside: ("rto", ""), hint: "write rto = { initial_s = ... }" },
+];
+
+/// What a key that is not known here probably stands for.
+fn meant_elsewhere(key: &str, allowed: &[&str]) -> Option<&'static str> {
+    let is_meant = |other: &&Elsewhere| {
+        let (has, lacks) = other.beside;
+        other.key == key && allowed.contains(&has) && !allowed.contains(&lacks)
+    };
+    ELSEWHERE.iter().find(is_meant).map(|other| other.hint)
 }
 
 /// What was found, in a user's words.

@@ -1,5 +1,6 @@
 //! Random scenarios: every kind of hop, channel, traffic, transport and option that there is.
 
+use farlink_core::protocol::TransportConfig;
 use farlink_core::protocol::tcp::CongestionControl;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -154,7 +155,7 @@ pub(crate) fn stp() -> impl Strategy<Value = Value> {
             if t > 0 {
                 config["correction"] = json!({ code: t });
             }
-            config
+            without_idle_keys(config)
         },
     )
 }
@@ -174,8 +175,21 @@ pub(crate) fn tcp() -> impl Strategy<Value = Value> {
         } else {
             config["pacing"] = pacing.into();
         }
-        config
+        without_idle_keys(config)
     })
+}
+
+/// The same transport, without the keys that do nothing beside its others and are refused for it.
+fn without_idle_keys(mut config: Value) -> Value {
+    let transport: TransportConfig = serde_json::from_value(config.clone()).unwrap();
+    for idle in transport.as_dyn().idle() {
+        let (table, key) = idle.key.rsplit_once('.').unwrap_or(("", &idle.key));
+        let table = if table.is_empty() { String::new() } else { format!("/{table}") };
+        if let Some(Value::Object(table)) = config.pointer_mut(&table) {
+            table.remove(key);
+        }
+    }
+    config
 }
 
 /// Every congestion control, with what may be set of it.
@@ -320,7 +334,7 @@ pub(crate) fn scps() -> impl Strategy<Value = Value> {
                     config[key] = value;
                 }
             }
-            config
+            without_idle_keys(config)
         },
     )
 }

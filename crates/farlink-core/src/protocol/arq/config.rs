@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
-use crate::protocol::{LARGEST_PACKET, Pairs};
+use crate::protocol::{Idle, LARGEST_PACKET, LongestTimeout, Pairs};
 use crate::scenario::ScenarioError;
 use crate::units::{BitRate, Count, Seconds, Whole};
 
@@ -91,7 +91,8 @@ pub struct ArqConfig {
     pub mode: Mode,
     /// Data of a full frame.
     pub segment_bytes: Count,
-    /// Headers of a data frame on the wire, before timestamps and blocks.
+    /// Headers of a data frame on the wire, before timestamps and blocks, as a lean link layer has them; farlink's own layout
+    /// in captures takes 61, with IPv4.
     pub header_bytes: Count,
     /// Bytes of a frame without data on the wire, before timestamps and blocks; `header_bytes` unless given.
     pub ack_bytes: Option<Count>,
@@ -102,7 +103,8 @@ pub struct ArqConfig {
     pub buffer_frames: Option<Count>,
     /// Bits of a frame number; 32 unless given.
     pub sequence_bits: Option<Count>,
-    /// Send no faster than this, headers included; as fast as the queue takes it unless given.
+    /// Send no faster than this, headers included; unless given, all that the window allows goes out at once, and a queue that
+    /// is shorter than the window loses the end of it.
     pub rate_bps: Option<BitRate>,
     /// What an acknowledgement says.
     pub ack: Acknowledgement,
@@ -173,8 +175,28 @@ impl crate::protocol::ProtocolConfig for ArqConfig {
         self.rto.check().map_err(|error| error.within("rto"))
     }
 
+    fn idle(&self) -> Vec<Idle> {
+        let what = "acknowledgements list no blocks, which alone it would bound";
+        let needs = "mode = \"selective-repeat\" and ack = \"cumulative\"";
+        let rto = self.rto.idle().into_iter().map(|idle| idle.within("rto"));
+        Idle::when(!self.has_blocks(), "compatible", what, needs).into_iter().chain(rto).collect()
+    }
+
     fn correction(&self) -> Option<Correction> {
         self.correction
+    }
+
+    fn longest_timeout(&self) -> Option<LongestTimeout> {
+        let otherwise = match self.timer {
+            TimerSide::Sender => {
+                "the timer expires before any acknowledgement can arrive, and everything is sent again"
+            }
+            TimerSide::Receiver => {
+                "the timers expire before any answer can arrive: the sender asks what is there and the receiver for what is \
+                 missing, again and again"
+            }
+        };
+        Some(self.rto.longest(self.timestamps, otherwise).within("rto"))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::protocol::tcp::variant::Variant;
 use crate::protocol::tcp::{
     BestEffort, Compressed, Connection, ExtensionsConfig, LossMeans, MOST_SNACK_BYTES, TcpConfig,
 };
-use crate::protocol::{Pairs, ProtocolConfig};
+use crate::protocol::{Idle, LongestTimeout, Pairs, ProtocolConfig};
 use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{BitRate, Count, PositiveSeconds, Seconds};
@@ -148,7 +148,15 @@ impl ProtocolConfig for ScpsConfig {
         self.check_best_effort()?;
         self.check_copies()?;
         self.check_compression()?;
-        self.tcp().check()
+        self.tcp().check_all_but_bounds()
+    }
+
+    fn idle(&self) -> Vec<Idle> {
+        self.tcp().idle()
+    }
+
+    fn longest_timeout(&self) -> Option<LongestTimeout> {
+        self.tcp().longest_timeout()
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
-use crate::protocol::{LARGEST_PACKET, Pairs, ProtocolConfig};
+use crate::protocol::{Idle, LARGEST_PACKET, LongestTimeout, Pairs, ProtocolConfig};
 use crate::scenario::ScenarioError;
 use crate::units::{BitRate, Count, PositiveSeconds};
 
@@ -15,6 +15,9 @@ use super::pdu::{COVER_BYTES, RANGE_BYTES};
 
 /// Positions are compared in half of their 32-bit space.
 const LARGEST_WINDOW_BYTES: u64 = 1 << 31;
+
+/// POLLs that come more often than every microsecond make runs that do not end.
+const LEAST_POLL_INTERVAL_S: f64 = 1e-6;
 
 /// How an STP sender finds its rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -107,6 +110,12 @@ impl Default for StpConfig {
 impl ProtocolConfig for StpConfig {
     fn check(&self) -> Result<(), ScenarioError> {
         crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
+        let interval = self.poll_interval_s.get();
+        if interval < LEAST_POLL_INTERVAL_S {
+            let what = format!("{interval:e} s is too short: more than a million POLLs a second");
+            let remedy = format!("give at least {LEAST_POLL_INTERVAL_S:e}");
+            return Err(ScenarioError::new("poll_interval_s", what, remedy));
+        }
         self.check_congestion()?;
         self.check_reports()?;
         let largest = LARGEST_WINDOW_BYTES / self.segment_bytes.whole();
@@ -138,8 +147,27 @@ impl ProtocolConfig for StpConfig {
         Ok(())
     }
 
+    fn idle(&self) -> Vec<Idle> {
+        let is_rate = self.congestion == RateControl::Rate;
+        let by_rate = |key| Idle::when(is_rate, key, "a rate has no congestion window", "congestion = \"tcp\"");
+        let keys = [by_rate("initial_window_segments"), by_rate("initial_ssthresh_segments")];
+        let rto = self.rto.idle().into_iter().map(|idle| idle.within("rto"));
+        keys.into_iter().flatten().chain(rto).collect()
+    }
+
     fn correction(&self) -> Option<Correction> {
         self.correction
+    }
+
+    fn longest_timeout(&self) -> Option<LongestTimeout> {
+        // A STAT names the POLL that it answers, and its clock.
+        let otherwise = match self.congestion {
+            RateControl::Tcp => {
+                "the timer expires before any STAT can arrive, and the window shrinks as if all had been lost"
+            }
+            RateControl::Rate => "the timer expires before any STAT can arrive, and POLLs are sent again and again",
+        };
+        Some(self.rto.longest(true, otherwise).within("rto"))
     }
 }
 

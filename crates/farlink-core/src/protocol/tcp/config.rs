@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
-use crate::protocol::{LARGEST_PACKET, Pairs};
+use crate::protocol::{Idle, LARGEST_PACKET, LongestTimeout, Pairs};
 use crate::scenario::ScenarioError;
-use crate::time::Time;
 use crate::units::{Count, PositiveSeconds};
 
 use super::congestion::{self, BbrConfig, CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
@@ -31,7 +30,7 @@ const MAX_UNSCALED_BYTES: u64 = 0xffff;
 pub struct TcpConfig {
     /// How it reacts to loss.
     pub variant: Variant,
-    /// How the window grows and shrinks.
+    /// How the window grows and shrinks; with `none`, a window must be given.
     pub congestion_control: CongestionControl,
     /// Constants of `cubic`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,10 +158,84 @@ impl Default for TcpConfig {
 
 impl crate::protocol::ProtocolConfig for TcpConfig {
     fn check(&self) -> Result<(), ScenarioError> {
+        self.check_all_but_bounds()?;
+        let windows = [self.max_window_segments, self.receive_window_segments];
+        let has_bound = windows.iter().any(Option::is_some) || !self.window_scaling;
+        if self.congestion_control == CongestionControl::None && !has_bound {
+            return Err(ScenarioError::new(
+                "congestion_control",
+                "with none, nothing but the window bounds what is sent, and no window is given",
+                "give max_window_segments: about what the path holds, its rate times its round trip",
+            ));
+        }
+        Ok(())
+    }
+
+    fn idle(&self) -> Vec<Idle> {
+        let (variant, control) = (self.variant.name(), self.congestion_control.name());
+        let counts = !matches!(self.variant, Variant::None | Variant::Rack);
+        let not_counted = format!("variant = \"{variant}\" does not find losses by duplicate acknowledgements");
+        let own = format!("congestion_control = \"{control}\" sets the window itself");
+        let rules = self.congestion_control.measures_rates();
+        let is_free = self.congestion_control == CongestionControl::None;
+        let other_variant = "another variant";
+        let other_control = "another congestion_control";
+        let of_ssthresh = "initial_ssthresh_segments ends slow start";
+        let keys = [
+            Idle::when(!counts, "limited_transmit", &not_counted, other_variant),
+            Idle::when(!counts, "recover_guard", &not_counted, other_variant),
+            Idle::when(self.variant == Variant::None, "duplicate_ack_threshold", &not_counted, other_variant),
+            Idle::when(
+                !self.delayed_ack,
+                "delayed_ack_timeout_s",
+                "acknowledgements are not delayed",
+                "delayed_ack = true",
+            ),
+            Idle::when(rules, "initial_ssthresh_segments", &own, other_control),
+            Idle::when(rules, "restart_after_idle", &own, other_control),
+            Idle::when(rules || is_free, "prr", &own, other_control),
+            Idle::when(
+                self.initial_ssthresh_segments.is_some(),
+                "hystart",
+                of_ssthresh,
+                "no initial_ssthresh_segments",
+            ),
+        ];
+        let rto = self.rto.idle().into_iter().map(|idle| idle.within("rto"));
+        keys.into_iter().flatten().chain(rto).collect()
+    }
+
+    fn correction(&self) -> Option<Correction> {
+        self.correction
+    }
+
+    fn longest_timeout(&self) -> Option<LongestTimeout> {
+        // A timer that expired on the SYN starts again from 3 s (RFC 6298, section 5.7).
+        let learns = self.timestamps || self.handshake;
+        let otherwise = "the timer expires before any acknowledgement can arrive, and everything is sent again";
+        Some(self.rto.longest(learns, otherwise).within("rto"))
+    }
+}
+
+impl<D: Payload> Pairs<D> for TcpConfig {
+    type End = Connection<D>;
+
+    fn pair(&self, seed: u64) -> (Connection<D>, Connection<D>) {
+        Connection::pair(self, seed)
+    }
+}
+
+impl TcpConfig {
+    /// What holds for SCPS-TP too, which may be bound by a rate.
+    pub(in crate::protocol) fn check_all_but_bounds(&self) -> Result<(), ScenarioError> {
         crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
         self.check_options()?;
         congestion::check(self)?;
         self.check_congestion_control()?;
+        if self.bbr.is_some_and(|bbr| bbr.pacing_margin.get() >= 1.0) {
+            let what = "1 is not allowed: at a rate of nothing, nothing would be sent";
+            return Err(ScenarioError::new("bbr.pacing_margin", what, "give a share below 1; BBR's own is 0.01"));
+        }
         self.check_recovery()?;
         self.check_ecn()?;
         self.check_scaling()?;
@@ -180,25 +253,6 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
         self.rto.check().map_err(|error| error.within("rto"))
     }
 
-    fn correction(&self) -> Option<Correction> {
-        self.correction
-    }
-
-    fn longest_timeout(&self) -> Option<(String, Time)> {
-        let (key, longest) = self.rto.longest();
-        Some((format!("rto.{key}"), longest))
-    }
-}
-
-impl<D: Payload> Pairs<D> for TcpConfig {
-    type End = Connection<D>;
-
-    fn pair(&self, seed: u64) -> (Connection<D>, Connection<D>) {
-        Connection::pair(self, seed)
-    }
-}
-
-impl TcpConfig {
     /// Largest congestion window, segments; at least one.
     pub(super) fn largest_window(&self) -> u64 {
         let most = MAX_WINDOW_BYTES / self.segment_bytes.whole();

@@ -137,7 +137,9 @@ impl<D: Payload> Connection<D> {
         self.running.on_sent(&mut self.window, span);
         self.timer.on_sent(now);
         self.last_sent = now;
-        self.peak_in_flight = self.peak_in_flight.max(self.window.max - self.window.una);
+        // Data alone: the SYN comes before offset 1, the FIN behind what was written.
+        let (from, to) = (self.window.una.max(1), self.window.max.min(self.written_end));
+        self.peak_in_flight = self.peak_in_flight.max(to.saturating_sub(from));
     }
 
     /// Slow start again after a pause: what was learnt about the path is old.

@@ -3,9 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::protocol::{Idle, LongestTimeout};
 use crate::scenario::ScenarioError;
-use crate::time::Time;
 use crate::units::{Count, Factor, PositiveSeconds, Probability, Seconds, Whole};
+
+use super::forget::Forget;
+
+/// A timer that expires more often than every microsecond makes runs that do not end; light needs so long for 300 m.
+const LEAST_INITIAL_S: f64 = 1e-6;
 
 /// How the retransmission timeout (RTO) follows from the round-trip times measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,8 +63,8 @@ pub struct RtoConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff_limit: Option<Count>,
     /// Forget the round-trip estimate once the back-off factor exceeds this (RFC 6298, section 5, allows it; BSD and ns-2 do
-    /// so at 8).
-    pub forget_above_backoff: Option<Count>,
+    /// so at 8); `"never"` keeps it.
+    pub forget_above_backoff: Forget,
 }
 
 impl Default for RtoConfig {
@@ -76,7 +81,7 @@ impl Default for RtoConfig {
             k: None,
             factor: None,
             backoff_limit: None,
-            forget_above_backoff: Some(Count::new(8.0).expect("a constant within its range")),
+            forget_above_backoff: Forget::Above(Count::new(8.0).expect("a constant within its range")),
         }
     }
 }
@@ -84,27 +89,48 @@ impl Default for RtoConfig {
 impl RtoConfig {
     /// Checks what the types cannot; paths are relative to the timer's table.
     pub(in crate::protocol) fn check(&self) -> Result<(), ScenarioError> {
-        let maximum = self.maximum_s.get();
-        for (key, value) in [("minimum_s", self.least_s()), ("initial_s", self.initial_s.get())] {
+        let (initial, maximum) = (self.initial_s.get(), self.maximum_s.get());
+        if initial < LEAST_INITIAL_S {
+            let what =
+                format!("{initial:e} s is too short: something would be sent again more than a million times a second");
+            return Err(ScenarioError::new("initial_s", what, format!("give at least {LEAST_INITIAL_S:e}")));
+        }
+        for (key, value) in [("minimum_s", self.least_s()), ("initial_s", initial)] {
             if value > maximum {
                 let what = format!("{value} is above maximum_s = {maximum}");
                 return Err(ScenarioError::new(key, what, "give at most maximum_s, or raise maximum_s"));
             }
         }
-        if self.algorithm == RtoAlgorithm::Fixed {
-            let estimator = [
-                ("alpha", self.alpha.is_some()),
-                ("beta", self.beta.is_some()),
-                ("k", self.k.is_some()),
-                ("factor", self.factor.is_some()),
-                ("minimum_s", self.minimum_s.is_some()),
-            ];
-            if let Some((key, _)) = estimator.into_iter().find(|(_, is_given)| *is_given) {
-                let what = "a fixed timeout is not computed from round-trip times";
-                return Err(ScenarioError::new(key, what, "leave it out, or choose another algorithm"));
-            }
-        }
         Ok(())
+    }
+
+    /// Keys that the algorithm does not look at; relative to the timer's table.
+    pub(in crate::protocol) fn idle(&self) -> Vec<Idle> {
+        let is_fixed = self.algorithm == RtoAlgorithm::Fixed;
+        let is_mean_alone = self.algorithm == RtoAlgorithm::Rfc793;
+        let fixed = "a fixed timeout is not computed from round-trip times";
+        let mean_alone = "rfc793 looks at the smoothed round-trip time alone";
+        let other = "another algorithm";
+        let computed = |key| Idle::when(is_fixed, key, fixed, other);
+        let of_variation = |key| computed(key).or_else(|| Idle::when(is_mean_alone, key, mean_alone, other));
+        let largest = self.largest_backoff();
+        let is_never_forgotten = match self.forget_above_backoff {
+            Forget::Above(factor) => largest <= factor.whole(),
+            Forget::Never => false,
+        };
+        let back_off = "the timer never backs off so far";
+        [
+            computed("alpha"),
+            of_variation("beta"),
+            of_variation("k"),
+            computed("factor"),
+            computed("minimum_s"),
+            Idle::when(is_fixed && largest == 1, "maximum_s", "a fixed timeout never grows", "a backoff_limit"),
+            Idle::when(is_never_forgotten, "forget_above_backoff", back_off, "a larger backoff_limit"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     /// Least RTO, or with `linux` least variation, in seconds.
@@ -140,13 +166,22 @@ impl RtoConfig {
         self.factor.map_or(default, Factor::get)
     }
 
-    /// The longest that the timer ever waits, and the key that says so; relative to the timer's table.
-    pub(in crate::protocol) fn longest(&self) -> (&'static str, Time) {
-        if self.algorithm == RtoAlgorithm::Fixed && self.most_backoff() == 1 {
-            ("initial_s", self.initial_s.time())
+    /// The longest that the timer waits; relative to the timer's table. `measures_repeats` says whether the answer to
+    /// something sent again gives a round-trip time (Karn's algorithm takes none).
+    pub(in crate::protocol) fn longest(&self, measures_repeats: bool, otherwise: &'static str) -> LongestTimeout {
+        let unanswered = self.initial_s.time().times(self.largest_backoff()).min(self.maximum_s.time());
+        let is_initial = self.algorithm == RtoAlgorithm::Fixed || !measures_repeats;
+        let (key, value, ever) = if is_initial && unanswered < self.maximum_s.time() {
+            ("initial_s", self.initial_s.time(), unanswered)
         } else {
-            ("maximum_s", self.maximum_s.time())
-        }
+            ("maximum_s", self.maximum_s.time(), self.maximum_s.time())
+        };
+        LongestTimeout { key: key.to_owned(), value, ever, unanswered, otherwise }
+    }
+
+    /// The factor that back-off reaches at most: it doubles until it is no less than its limit.
+    fn largest_backoff(&self) -> u64 {
+        self.most_backoff().min(1 << 32).next_power_of_two()
     }
 
     pub(super) fn most_backoff(&self) -> u64 {

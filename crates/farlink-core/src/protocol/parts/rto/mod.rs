@@ -1,10 +1,12 @@
 //! The retransmission timer.
 
 mod config;
+mod forget;
 
 use crate::time::Time;
 
 pub use config::{RtoAlgorithm, RtoConfig};
+pub use forget::Forget;
 
 /// Round-trip estimate, back-off and the timer itself.
 #[derive(Clone, Debug)]
@@ -72,7 +74,10 @@ impl RetransmissionTimer {
                 k: config.variations(),
                 factor: config.multiple(),
                 backoff_limit: whole(config.most_backoff()),
-                forget_above_backoff: config.forget_above_backoff.map_or(u32::MAX, |n| whole(n.whole())),
+                forget_above_backoff: match config.forget_above_backoff {
+                    Forget::Above(factor) => whole(factor.whole()),
+                    Forget::Never => u32::MAX,
+                },
             },
         }
     }
@@ -269,6 +274,16 @@ mod tests {
             timer.sample(Time::ZERO, Time::from_millis(500));
             assert_eq!(timer.rto().as_ps() / 1_000_000, microseconds, "after {timeouts} timeouts");
         }
+    }
+
+    #[test]
+    fn the_estimate_is_kept_if_it_is_never_to_be_forgotten() {
+        let minimum_s = Some(Seconds::new(0.0).unwrap());
+        let config = RtoConfig { minimum_s, forget_above_backoff: Forget::Never, ..RtoConfig::default() };
+        let mut timer = RetransmissionTimer::new(&config);
+        timer.sample(Time::ZERO, Time::from_millis(100));
+        (0..10).for_each(|_| timer.back_off());
+        assert_eq!(timer.smoothed(), Some(Time::from_millis(100)));
     }
 
     #[test]
