@@ -57,9 +57,7 @@ def deep_scenario(cell: DeepCell, transport: Mapping[str, Any] | None = None) ->
             "queue_packets": cell.QUEUE_PACKETS,
             "return": {"queue_packets": 1_000_000},
         },
-        "transport": {
-            "tcp": {**geo_transport(cell.variant, cell.WINDOW, delayed_ack=cell.delayed_ack), **(transport or {})}
-        },
+        "transport": {"tcp": {**geo_transport(cell.variant, cell.WINDOW, delayed_ack=cell.delayed_ack), **(transport or {})}},
         "flow": {"bulk": {"transport": "tcp", "traffic": {"kind": "bulk"}}},
     }
 
