@@ -274,7 +274,7 @@ def _filled(whole: Series, place: NDArray[np.int64], gaps: str, where: str) -> t
         raise TraceError(f"{where}: no sample is a number", "check the column")
     edges = np.flatnonzero(np.diff(np.concatenate(([False], missing, [False])).astype(np.int8)))
     starts, lengths = edges[::2], edges[1::2] - edges[::2]
-    said = f"{missing.sum():,} samples missing in {starts.size:,} gap{'s' if starts.size > 1 else ''}"
+    said = f"{missing.sum():,} sample{'s' * (missing.sum() > 1)} missing in {starts.size:,} gap{'s' * (starts.size > 1)}"
     if gaps == "refuse":
         first = int(np.searchsorted(place, starts[0]))
         raise TraceError(
