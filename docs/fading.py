@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal, stats
 
+from farlink.channels.fades import fade_statistics
 from farlink.channels.synthesis import PRESETS, downlink, settle
 from farlink.channels.synthesis.marginals import NODES, mapped, weibull, weibull_variance
 from farlink.channels.synthesis.streams import stream
-from farlink.channels.synthesis.summary import fades
 from farlink.cli.progress import progress_bar
 from farlink.plot.style import COLOURS, INK, legend_above, new_figure, to_svg
 
@@ -180,8 +180,7 @@ def main() -> int:
 
 def statistics(power: Series) -> list[tuple[float, float]]:
     """Rate and mean length of the fades below each threshold."""
-    mean = power.mean()
-    return [fades(power, mean * 10 ** (threshold_db / 10), RATE_HZ) for threshold_db in THRESHOLDS_DB]
+    return [(found.rate_per_s, found.mean_s) for found in fade_statistics(power, RATE_HZ, THRESHOLDS_DB)]
 
 
 def first_order_power(seed: int) -> Series:
@@ -299,8 +298,8 @@ def table_of_presets(drawn: dict[str, Any], cpu_s: dict[str, float]) -> list[str
     for name, trace in drawn.items():
         power = clear_power(trace)
         blocked = f"{100 * trace['blocked'].mean():.2g} %" if "blocked" in trace.arrays else "-"
-        below = [fades(power, power.mean() * 10 ** (threshold_db / 10), RATE_HZ) for threshold_db in JUDGED_DB]
-        cells = [f"{rate:.3g} /s x {1e3 * length_s:.3g} ms" if rate else "none" for rate, length_s in below]
+        below = fade_statistics(trace["power_w"], RATE_HZ, JUDGED_DB, blocked=trace.arrays.get("blocked"))
+        cells = [f"{found.rate_per_s:.3g} /s x {1e3 * found.mean_s:.3g} ms" if found.fades else "none" for found in below]
         tau_s = LAGS_S[np.argmax(correlation(trace) < math.exp(-1))]
         lines.append(
             f"| `{name}` | {PRESETS[name].title} | {power.var() / power.mean() ** 2:.3f} | {1e3 * tau_s:.1f} ms "

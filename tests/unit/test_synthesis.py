@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from farlink.channels import cache
+from farlink.channels.fades import fade_statistics
 from farlink.channels.synthesis import PARAMETERS, PRESETS, downlink, settle, synthesize, synthetic_file
 from farlink.channels.synthesis.blockage import Renewal, tracking_losses, transmission
 from farlink.channels.synthesis.elements import next_pass
@@ -33,7 +34,7 @@ from farlink.channels.synthesis.orbit import LIGHT_SPEED_M_PER_S, CircularPass
 from farlink.channels.synthesis.pointing import jitter, jitter_index
 from farlink.channels.synthesis.process import Band, Butterworth, GaussianShaped, gaussian_process, warped_process
 from farlink.channels.synthesis.streams import stream
-from farlink.channels.synthesis.summary import fades, summary_lines
+from farlink.channels.synthesis.summary import summary_lines
 from farlink.channels.synthesis.text import parse
 from farlink.channels.trace import read, resolve
 from farlink.errors import TraceError
@@ -298,8 +299,8 @@ def fades_of(name, seeds):
     """Mean of rate and length below each threshold over runs of 100 s, and the half-widths of their 95 % intervals."""
     found = []
     for seed in range(1, seeds + 1):
-        power = synthesize(name, seed=seed)["power_w"]
-        found.append([fades(power, power.mean() * 10 ** (threshold_db / 10), RATE_HZ) for threshold_db in MEASURED[name]])
+        below = fade_statistics(synthesize(name, seed=seed)["power_w"], RATE_HZ, list(MEASURED[name]))
+        found.append([(fade.rate_per_s, fade.mean_s) for fade in below])
     half_width = stats.t.ppf(0.975, seeds - 1) * np.std(found, axis=0, ddof=1) / math.sqrt(seeds)
     return dict(zip(MEASURED[name], zip(np.mean(found, axis=0), half_width, strict=True), strict=True))
 

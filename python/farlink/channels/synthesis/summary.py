@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from farlink.channels.fades import fade_statistics
 from farlink.channels.synthesis.generate import Synthesis
 from farlink.channels.synthesis.presets import PRESETS
 from farlink.channels.trace import Trace
@@ -46,36 +46,10 @@ def summary_lines(wanted: Synthesis, trace: Trace) -> list[tuple[str, str]]:
         where = "" if blocked is None else ", where nothing blocks, as are the next lines"
         lines.append(("Mean power", f"{mean_w:.4g} W ({10 * math.log10(1e3 * mean_w):.2f} dBm){where}"))
         lines.append(("Scintillation index", f"{float(clear.var()) / mean_w**2:.3g}"))
-        for threshold_db in _THRESHOLDS_DB:
-            # Leaving out what is blocked joins its two ends, which have all of their power.
-            rate, length_s = fades(clear, mean_w * 10 ** (threshold_db / 10), wanted.values["sample_rate_hz"])
-            found = f"{rate:.3g} per second, {1e3 * length_s:.3g} ms in the mean" if rate else "none"
-            lines.append((f"Fades below {threshold_db} dB", found))
+        for found in fade_statistics(power, wanted.values["sample_rate_hz"], _THRESHOLDS_DB, blocked=blocked):
+            length = f"{found.rate_per_s:.3g} per second, {1e3 * found.mean_s:.3g} ms in the mean" if found.fades else "none"
+            lines.append((f"Fades below {found.threshold_db:g} dB", length))
     if blocked is not None:
         starts = np.count_nonzero(np.diff(blocked.astype(np.int8), prepend=0) == 1)
         lines.append(("Blocked", f"{100 * float(blocked.mean()):.3g} % of the time, {starts} times"))
     return lines
-
-
-def fades(power: NDArray[np.float64], threshold: float, sample_rate_hz: float) -> tuple[float, float]:
-    """How many runs below a threshold there are in a second, and their mean length in s.
-
-    Parameters
-    ----------
-    power
-        The power.
-    threshold
-        In the same unit.
-    sample_rate_hz
-        Samples per second.
-
-    Examples
-    --------
-    >>> fades(np.array([1.0, 0.2, 0.2, 1.0, 0.2]), 0.5, 10.0)
-    (4.0, 0.15)
-    """
-    is_below = power < threshold
-    runs = int(np.count_nonzero(np.diff(is_below.astype(np.int8), prepend=0) == 1))
-    if runs == 0:
-        return 0.0, math.nan
-    return runs / (power.size / sample_rate_hz), float(np.count_nonzero(is_below)) / runs / sample_rate_hz
