@@ -1,6 +1,6 @@
 """Write the tables of `docs/validation/peers.md`: every cell on both sides.
 
-Usage:  python -m tests.peers.report [TABLE ...]    geo, deep, shared, excused, modern; all unless named (three minutes on two cores)
+Usage:  python -m tests.peers.report [TABLE ...]    geo, deep, shared, excused, modern; all unless named (four minutes)
         python -m tests.peers.report record         measures in ns-3 what the table `modern` lacks (all: a quarter of an hour)
 """
 
