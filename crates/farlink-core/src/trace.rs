@@ -65,6 +65,8 @@ pub enum Trace {
         power_w: Vec<f64>,
         /// Where the line of sight was blocked or tracking lost; empty if nowhere.
         blocked: Vec<bool>,
+        /// Whether the unit of the power is not known: only its ratios mean something.
+        is_relative: bool,
         /// When it starts over, seconds: the distance of samples times their number.
         duration_s: f64,
     },
@@ -116,7 +118,7 @@ impl Trace {
             Trace::Delay { time_s, delay_s, duration_s } => {
                 check_steps(time_s, "delay_s", delay_s, LONGEST_S, *duration_s)?;
             }
-            Trace::Power { power_w, blocked, duration_s } => check_power(power_w, blocked, *duration_s)?,
+            Trace::Power { power_w, blocked, duration_s, .. } => check_power(power_w, blocked, *duration_s)?,
             Trace::PacketLoss { lost } => {
                 if lost.is_empty() {
                     return Err("lost is empty".into());
@@ -368,7 +370,12 @@ mod tests {
         let descending = Trace::BitErrors { position: vec![2, 1], bits: 3 };
         assert_eq!(reason(descending), "position is not ascending: 1 follows 2");
         let power = |power_w: &[f64], blocked: &[bool]| {
-            reason(Trace::Power { power_w: power_w.into(), blocked: blocked.into(), duration_s: 1.0 })
+            reason(Trace::Power {
+                power_w: power_w.into(),
+                blocked: blocked.into(),
+                is_relative: false,
+                duration_s: 1.0,
+            })
         };
         assert_eq!(power(&[], &[]), "power_w is empty");
         assert_eq!(power(&[1e-9, -1e-9], &[]), "power_w[1] is -0.000000001; allowed: 0 to 1000000 W");

@@ -433,7 +433,11 @@ fn codings() {
     );
     said += &refusal("behind a trace", &lost);
     let channel = "kind = \"coded\"\ncn0_dbhz = 64\ncode = { kind = \"uncoded\" }";
-    said += &refusal("C/N0 in a channel", &FINE.replacen("kind = \"loss\"\nloss = 1e-3", channel, 1));
+    let trace = FINE.replacen("rate_bps = 1e6", "rate_bps = { kind = \"rate-trace\", file = \"x.npz\" }", 1);
+    said += &refusal(
+        "C/N0 in a channel and a rate that varies",
+        &trace.replacen("kind = \"loss\"\nloss = 1e-3", channel, 1),
+    );
     insta::assert_snapshot!(said);
 }
 

@@ -107,6 +107,7 @@ pub(crate) fn read_trace(input: impl Read + Seek) -> Result<Trace, String> {
         "power" => Trace::Power {
             power_w: archive.floats("power_w")?,
             blocked: if archive.has("blocked") { archive.flags("blocked")? } else { Vec::new() },
+            is_relative: meta.relative_power,
             duration_s: duration_s()?,
         },
         "packet-loss" => Trace::PacketLoss { lost: archive.flags("lost")? },
@@ -127,6 +128,9 @@ struct Meta {
     farlink_trace: u32,
     kind: String,
     duration_s: Option<f64>,
+    /// The unit of a power is not known.
+    #[serde(default)]
+    relative_power: bool,
 }
 
 struct Archive<R>(ZipArchive<R>);

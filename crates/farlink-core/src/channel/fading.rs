@@ -66,7 +66,7 @@ fn lost_above() -> ErrorRate {
 impl ChannelConfig for Fading {
     fn prepare(&self, site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError> {
         let trace = site.traces.load(&self.file)?;
-        let Trace::Power { power_w, blocked, duration_s } = &*trace else {
+        let Trace::Power { power_w, blocked, is_relative, duration_s } = &*trace else {
             return Err(TraceError::wrong_kind(&self.file, &trace, "power").into());
         };
         let mut notes = Vec::new();
@@ -74,6 +74,15 @@ impl ChannelConfig for Fading {
         let receiver = self.receiver.receiver();
         notes.extend(self.rate_note(&receiver, site.rate));
         let gain = match self.ber {
+            None if *is_relative => {
+                return Err(ChannelError::Keys {
+                    message: format!(
+                        "the power of {} is relative, without a unit, and there is no ber to scale it to",
+                        self.file
+                    ),
+                    remedy: "give ber, the long-term bit error rate, or import the record with its unit".into(),
+                });
+            }
             None => 1.0,
             Some(ber) => gain_for_ber(&receiver, power_w, blocked, ber.get()).map_err(|error| ChannelError::Keys {
                 message: format!("{}: {error}", self.file),

@@ -59,7 +59,7 @@ fn traces() -> MemoryTraces {
 /// Received power with deep fades and one blockage.
 fn fades() -> Trace {
     let power_w = (0..97).map(|at| 40e-9 / (1.0 + f64::from(at % 11).powi(2) / 30.0)).collect();
-    Trace::Power { power_w, blocked: (0..97).map(|at| at == 50).collect(), duration_s: 0.0097 }
+    Trace::Power { power_w, blocked: (0..97).map(|at| at == 50).collect(), is_relative: false, duration_s: 0.0097 }
 }
 
 /// What a decoder might leave behind: short bursts and one that is longer than many frames.

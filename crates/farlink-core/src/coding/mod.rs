@@ -41,8 +41,8 @@ pub struct Coding {
     /// Energy per information bit over noise density, in dB (this or `cn0_dbhz`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ebn0_db: Option<EnergyToNoise>,
-    /// Carrier power over noise density, in dBHz, instead of `ebn0_db` and only in `[link.coding]`, where the rate is known:
-    /// Eb/N0 = C/N0 - 10 log10(`rate_bps`).
+    /// Carrier power over noise density, in dBHz, instead of `ebn0_db` and only on a link of constant rate: Eb/N0 = C/N0 - 10
+    /// log10(`rate_bps`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cn0_dbhz: Option<CarrierToNoise>,
     /// The code.

@@ -9,7 +9,7 @@ const RATE: f64 = 622e6;
 /// Samples of 0.1 ms.
 fn power(power_w: Vec<f64>) -> Trace {
     let duration_s = power_w.len() as f64 * 1e-4;
-    Trace::Power { power_w, blocked: Vec::new(), duration_s }
+    Trace::Power { power_w, blocked: Vec::new(), is_relative: false, duration_s }
 }
 
 fn prepare(
@@ -226,6 +226,14 @@ fn what_does_not_fit_is_refused_and_what_is_odd_is_noted() {
         "p: a long-term bit error rate of 1e-6 cannot be reached: 10 samples (the first is sample 0) are without power \
          and not marked as blocked, and they alone give 5e-2"
     );
+    let Trace::Power { power_w, blocked, duration_s, .. } = steady() else { unreachable!() };
+    let relative =
+        || Trace::Power { power_w: power_w.clone(), blocked: blocked.clone(), is_relative: true, duration_s };
+    assert_eq!(
+        refusal("", relative(), None),
+        "the power of p is relative, without a unit, and there is no ber to scale it to"
+    );
+    assert!(prepare(r#", "ber": 1e-6"#, relative(), Some(RATE), None).is_ok());
     let losses = Trace::PacketLoss { lost: vec![true] };
     assert_eq!(refusal("", losses, None), "the trace p holds packet-loss but power is wanted here");
     let unknown = serde_json::from_str::<ChannelKind>(r#"{"kind": "fading", "file": "p", "receiver": "frm5w612"}"#);
