@@ -28,6 +28,8 @@ mod _core {
     use crate::error::ScenarioError;
     use crate::watch::watched;
 
+    type Floats<'py> = Bound<'py, PyArray1<f64>>;
+
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name that Python expects")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
@@ -232,7 +234,7 @@ mod _core {
         power_w: PyReadonlyArray1<'py, f64>,
         characteristic_power_w: f64,
         form_factor: f64,
-    ) -> Result<Bound<'py, PyArray1<f64>>, BoundaryError> {
+    ) -> Result<Floats<'py>, BoundaryError> {
         let receiver = crate::optics::receiver(characteristic_power_w, form_factor)?;
         let power_w = power_w.to_vec().map_err(PyErr::from)?;
         let ber = py.detach(|| power_w.iter().map(|&power| receiver.ber(power)).collect());
@@ -246,7 +248,7 @@ mod _core {
         ber: PyReadonlyArray1<'py, f64>,
         characteristic_power_w: f64,
         form_factor: f64,
-    ) -> Result<Bound<'py, PyArray1<f64>>, BoundaryError> {
+    ) -> Result<Floats<'py>, BoundaryError> {
         let receiver = crate::optics::receiver(characteristic_power_w, form_factor)?;
         let ber = ber.to_vec().map_err(PyErr::from)?;
         let power_w = py.detach(|| ber.iter().map(|&ber| receiver.power_w(ber)).collect());
@@ -282,7 +284,7 @@ mod _core {
         max_elevation_deg: f64,
         start_elevation_deg: f64,
         rising: bool,
-    ) -> Result<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>), BoundaryError> {
+    ) -> Result<(Floats<'py>, Floats<'py>), BoundaryError> {
         let orbit = crate::optics::pass(altitude_m, max_elevation_deg, start_elevation_deg, rising)?;
         let time_s = time_s.to_vec().map_err(PyErr::from)?;
         let (elevation, range) = py.detach(|| time_s.iter().map(|&time| orbit.seen_at(time)).unzip());
