@@ -8,7 +8,7 @@ from farlink import papers
 from farlink.papers.check import Check, Verdict
 from farlink.papers.epple.printed import TABLE_1
 from farlink.papers.epple.setting import PAPER_SETTING, Setting
-from farlink.papers.epple.table_1_awgn import columns
+from farlink.papers.epple.table_1_awgn import columns, goodput_checks
 from farlink.papers.epple.theory import equations, table_1_theory
 from farlink.papers.epple.timers import beta
 from farlink.papers.item import Outcome, Workbench
@@ -133,6 +133,16 @@ def test_simulated_cells_follow_the_seed(usual):
         assert other[cell][0] != mean, cell
         assert other[cell][1] != half_width, cell
     assert short(PAPER_SETTING) == usual
+
+
+@pytest.mark.parametrize(("ber", "verdict"), [(1e-6, Verdict.AGREES), (3e-5, Verdict.DIFFERS)])
+@pytest.mark.parametrize(("protocol", "timer"), [("tcp", beta(4.75)), ("sr", beta(1.3))], ids=["tcp", "sr"])
+def test_verdicts_of_simulated_cells_follow_the_setting(protocol, timer, ber, verdict):
+    setting = Setting(ber=ber)
+    (column,) = columns(Workbench(), setting, "Testbed", protocol, [timer], duration_s=0.05, runs=4, use="test")
+
+    checks = goodput_checks(setting, TABLE_1[:3], protocol, column, {timer.words: 0.0})
+    assert [check.verdict for check in checks] == [verdict] * 3
 
 
 @pytest.mark.parametrize(

@@ -114,3 +114,17 @@ def test_items_before_an_interrupt_are_kept():
     assert next(outcomes).item is first
     with pytest.raises(Interrupted):
         next(outcomes)
+
+
+def test_repetitions_are_as_many_as_asked_for():
+    scenario = {
+        "duration_s": 1,
+        "runs": 3,
+        "link": {"rate_bps": 1e6, "delay_s": 0.01},
+        "transport": {"udp": {"kind": "udp"}},
+        "flow": {"f": {"transport": "udp", "traffic": {"kind": "cbr", "rate_bps": 1e5, "payload_bytes": 100}}},
+    }
+
+    assert [Workbench(**keys).repetitions(6) for keys in ({}, {"quick": True}, {"runs": 9})] == [6, 4, 9]
+    assert Workbench().run("three", scenario).finished_runs == 3
+    assert Workbench(runs=9).run("one", scenario, runs=1).finished_runs == 1

@@ -90,7 +90,7 @@ def table_1_awgn(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[li
         printed = rows(f"AWGN {place}")
         for protocol in PROTOCOLS:
             column, misfits = nearest(bench, setting, place, protocol)
-            checks += _goodput(setting, printed, protocol, column, misfits)
+            checks += goodput_checks(setting, printed, protocol, column, misfits)
             checks += _back(setting, printed, protocol, column)
     return checks, [_drawing(checks)]
 
@@ -192,9 +192,10 @@ def _arrivals(result: Result, setting: Setting, protocol: str, tables: Mapping[s
     return {name: interval(values) for name, values in shares.items()}
 
 
-def _goodput(
+def goodput_checks(
     setting: Setting, printed: Sequence[Row], protocol: str, column: Column, misfits: Mapping[str, float]
 ) -> list[Check]:
+    """A column beside the printed one; `misfits` says how far off each timer is, by its words."""
     others = ", ".join(f"{words} {misfit:.0%}" for words, misfit in misfits.items() if words != column.timer.words)
     checks = []
     for row in printed:
