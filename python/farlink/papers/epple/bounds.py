@@ -132,16 +132,18 @@ def design_goal(bench: Workbench, setting: Setting = PAPER_SETTING) -> Outcome:
                 drop,
                 _near_goal(drop),
                 "agrees between a half and five times 1e-5 with its interval; unknown if the loss begins outside 1e-9 to 1e-3; "
-                f"{STAND_IN}"
-                + (
-                    ""
-                    if _near_goal(drop) is not Verdict.DIFFERS
-                    else "; over fading errors come together, so that the same long-term rate costs fewer packets: what "
-                    "decides is how long the light is too weak, and the wait of the protocol after it"
-                ),
+                f"{STAND_IN}" + _cause(drop),
             )
         )
     return checks, [_drawing(setting, payload, curves)]
+
+
+def _cause(drop: Estimate) -> str:
+    if _near_goal(drop) is not Verdict.DIFFERS:
+        return ""
+    if drop.mean < _GOAL:
+        return "; a loss costs a wait or a block for a long round trip: over such a distance the goal is lower"
+    return "; over fading errors come together, so that the same long-term rate costs fewer packets"
 
 
 def _near_goal(drop: Estimate) -> Verdict:

@@ -20,8 +20,7 @@ BLOCK_OPTION_BYTES = 2 + 8 * FOUR_BLOCKS
 _MODES = {"tcp": "go-back-n", "sr": "selective-repeat"}
 # Times are whole picoseconds: at the same rate, rounding would let a queue grow that timers feel.
 _SLOWER = 1e-6
-WINDOW_ROUND_TRIPS = 10.0
-"""A window for any timeout of so many round trips."""
+_LEAST_ROUND_TRIPS = 10.0
 
 
 def transport(
@@ -33,7 +32,7 @@ def transport(
     *,
     blocks: int | None = FOUR_BLOCKS,
     timestamps: bool = False,
-    window_round_trips: float = WINDOW_ROUND_TRIPS,
+    window_round_trips: float | None = None,
 ) -> dict[str, Any]:
     """A protocol with a packet length.
 
@@ -54,8 +53,9 @@ def transport(
     timestamps
         Whether every packet has timestamps, 10 bytes.
     window_round_trips
-        Window in round trips. In go-back-N, what is sent between one round trip and the timeout is in vain: with a shorter
-        window the goodput is the same and there is less to simulate, but the back channel is loaded less.
+        Window in round trips; a fifth more than the longest timeout, and ten, unless given. In go-back-N, what is sent between
+        one round trip and the timeout is in vain: with a shorter window and a timer without back-off, the goodput is the same
+        and there is less to simulate, but the back channel is loaded less.
 
     Returns
     -------
@@ -63,6 +63,8 @@ def transport(
         Table of the transport.
     """
     round_trip_s = setting.round_trip_s(place, payload_bytes, protocol)
+    if window_round_trips is None:
+        window_round_trips = max(_LEAST_ROUND_TRIPS, 1.2 * timer.longest_round_trips if protocol == "tcp" else 0.0)
     packets = window_round_trips * round_trip_s / setting.packet_s(payload_bytes, protocol)
     table: dict[str, Any] = {
         "kind": "arq",

@@ -45,7 +45,7 @@ class Effort:
 _EFFORT = {
     ("Testbed", "tcp"): Effort(0.1, 2, 0.5, 4),
     ("Testbed", "sr"): Effort(0.1, 2, 0.5, 4),
-    ("KIODO", "tcp"): Effort(12, 4, 12, 20),
+    ("KIODO", "tcp"): Effort(12, 4, 30, 10),
     ("KIODO", "sr"): Effort(3, 2, 10, 8),
 }
 
@@ -196,14 +196,14 @@ def goodput_checks(
     setting: Setting, printed: Sequence[Row], protocol: str, column: Column, misfits: Mapping[str, float]
 ) -> list[Check]:
     """A column beside the printed one; `misfits` says how far off each timer is, by its words."""
-    others = ", ".join(f"{words} {misfit:.0%}" for words, misfit in misfits.items() if words != column.timer.words)
+    others = ", ".join(f"{words} {misfit:.1%}" for words, misfit in misfits.items() if words != column.timer.words)
     checks = []
     for row in printed:
         text, ours = row.goodput(protocol), column.goodput[row.payload_bytes]
         verdict = number(ours, text, relative=TOLERANCE[protocol])
         note = (
             f"agrees within {TOLERANCE[protocol]:.0%}; {row.scenario}, {PROTOCOLS[protocol]}: the timer that comes nearest is "
-            f"{column.timer.words} (mean deviation in a short search: {misfits[column.timer.words]:.0%}; others: {others})"
+            f"{column.timer.words} (mean deviation in a short search: {misfits[column.timer.words]:.1%}; others: {others})"
         )
         if protocol == "tcp":
             note += f"; {_waits(setting, printed)}"

@@ -158,7 +158,7 @@ def _bound(setting: Setting, found: Mapping[str, list[float]]) -> list[Check]:
                 Verdict.AGREES if least <= setting.ber else Verdict.DIFFERS,
                 "a packet is lost with at most the sum of its bits' error probabilities, so a loss p needs a mean of at least "
                 f"p / (8 (l + l')), with any fading; the {STAND_IN} {place} needs {ours.mean:.1e}. What was scaled to 1e-6 "
-                "cannot have been the mean of the short-term bit error rates; that of their logarithm would fit",
+                "cannot have been the mean of the short-term bit error rates",
             )
         )
     return checks
@@ -182,7 +182,7 @@ def _checks(item: str, setting: Setting, cells: Cells, scaled: Callable[[str], s
                 note = f"{quantity}: agrees within {tolerance:.0%}; {words}"
                 if item == "table-1-fading" and verdict is Verdict.DIFFERS:
                     note += _CAUSE
-                elif row.scenario == "KIODO" and quantity == "goodput" and verdict is Verdict.DIFFERS:
+                elif row.scenario == "KIODO" and protocol == "sr" and quantity == "goodput" and verdict is Verdict.DIFFERS:
                     note += _STEADY
                 checks.append(Check(item, f"{cell}: {quantity}", float(printed), "packet", ours, verdict, note))
     return checks
@@ -197,7 +197,7 @@ _CAUSE = (
 _STEADY = (
     "; the measured KIODO was “a very stable channel with only slight changes”, whose errors lie as evenly as independent "
     "ones; the "
-    "preset's come in bursts of milliseconds at low elevation, which cost fewer waits and blocks"
+    "preset's come in bursts of milliseconds at low elevation, which occupy fewer blocks"
 )
 
 

@@ -29,9 +29,16 @@ class Timer:
         # A clock of 1 us, and a minimum of as much: what is left is the algorithm.
         return {"initial_s": _FIRST * round_trip_s, "minimum_s": 1e-6, "granularity_s": 1e-6, **self.keys}
 
+    @property
+    def longest_round_trips(self) -> float:
+        """Longest timeout in round trips, of one that is a multiple of them."""
+        return float(self.keys.get("factor", 2.0) * self.keys.get("backoff_limit", _USUAL_BACKOFF))
+
 
 # Before there is a sample. RFC 2988's 3 s would be a thirtieth of the run.
 _FIRST = 6.0
+# Back-off of the engine unless it is given.
+_USUAL_BACKOFF = 64
 
 
 def beta(factor: float, backoff: int | None = 1) -> Timer:
