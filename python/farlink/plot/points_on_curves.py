@@ -71,10 +71,7 @@ def points_on_curves(panels: Sequence[Panel], *, x_label: str, y_label: str, y_t
         axes.set_xscale("log")
         axes.set_ylim(0, y_top)
         axes.set_ylabel(y_label)
-        axes.annotate(
-            panel.title, (0.01, 0.97), xycoords="axes fraction", va="top", fontweight="bold", fontsize=9.5, color=INK,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.8},
-        )  # fmt: skip
+        axes.set_title(panel.title, loc="left", fontsize=10, fontweight="bold", color=INK)
     all_axes[-1].set_xlabel(x_label)
     legend_above(figure, all_axes[0])
     return figure
