@@ -24,7 +24,7 @@ PAPER = Paper(
         Item("figure-3", "Goodput of go-back-N against packet length", 5, figure_3),
         Item("figure-4", "Goodput of selective repeat against bit error rate and packet length", 8, figure_4),
         Item("table-1-theory", "Table 1 in brackets: goodput by equations (8) and (10)", 1, table_1_theory),
-        Item("table-1-awgn", "Table 1, AWGN Testbed and AWGN KIODO: goodput and back channel, simulated", 30, table_1_awgn),
+        Item("table-1-awgn", "Table 1, AWGN Testbed and AWGN KIODO: goodput and back channel, simulated", 45, table_1_awgn),
         Item("blocks", "Section 4.1.2: four blocks against unlimited ones, three beside timestamps", 20, blocks),
         Item(
             "table-1-fading", "Table 1 over fading, on synthetic traces scaled to a long-term BER of 1e-6", 45, table_1_fading
