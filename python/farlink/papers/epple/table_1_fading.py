@@ -202,7 +202,7 @@ _CAUSES = {
         "FASOLT",
         "tcp",
     ): "; the printed goodput falls to a twelfth from 500 to 1000 bytes: without back-off, the stand-in comes near "
-    "the former at every length, with back-off near the latter",
+    "the former at every length, with back-off towards the latter",
 }
 
 
