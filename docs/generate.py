@@ -54,8 +54,7 @@ SECTIONS = (
         "Modulation and coding",
         "Coding",
         "link.coding",
-        "Table `[link.coding]`, `[link.return.coding]`, or those of `[hop.NAME]`; also a channel, "
-        '`kind = "coded"`.',
+        'Table `[link.coding]`, `[link.return.coding]`, or those of `[hop.NAME]`; also a channel, `kind = "coded"`.',
     ),
     ("A code", "CodeKind", "link.coding.code", "Table `code` of a coding, or `outer`, `inner` or `over` of another code."),
     ("How error events are collected", "Effort", "link.coding.effort", "Table `effort` of a coding."),

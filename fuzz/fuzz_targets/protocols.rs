@@ -1,8 +1,10 @@
 //! Two endpoints of any protocol, any sequence of operations.
 #![no_main]
 
+#[allow(dead_code, reason = "what the tests need besides")]
 #[path = "../../crates/farlink-core/tests/pair/examples.rs"]
 mod examples;
+#[allow(dead_code, reason = "what the tests need besides")]
 #[path = "../../crates/farlink-core/tests/pair/operations.rs"]
 mod operations;
 
