@@ -1,6 +1,6 @@
 # make run      build farlink and run the first scenario
 # make test     install what the tests need, and run all of them
-# make bench    speed and memory beside ns-2 and ns-3; codecs beside other libraries
+# make bench    speed and memory beside ns-2 and ns-3, and over fading; codecs beside other libraries
 # make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec
 # make papers   published tables and figures beside ours, and their pages in docs/validation
 # make soak     the tests again, with many more random cases
@@ -37,6 +37,7 @@ bench: test-tools
 	@$(PIP) install 'zfec>=1.6,<2' || echo "note: zfec is left out"
 	@cargo build --release --quiet -p farlink-sim --features toml --example run
 	@$(BIN)/python benches/peers.py
+	@$(BIN)/python benches/fading.py
 	@$(BIN)/python benches/codecs.py
 
 peers: test-tools
