@@ -235,6 +235,26 @@ fn polls_at_its_interval() {
     assert_eq!(pair.log.iter().filter(|entry| entry.1 == 1).count(), 10, "and nothing else comes back");
 }
 
+/// A POLL takes 32 ms and is due every 20 ms; a data packet takes 105.6 ms.
+#[test]
+fn polls_that_alone_fill_the_rate_leave_room_for_data() {
+    for handshake in [false, true] {
+        let config = StpConfig { poll_interval_s: seconds(0.02), handshake, ..by_rate(10e3) };
+        let mut pair = Pair::new(&config, &[Fault::Delay(50), Fault::Delay(50), Fault::Delay(50), Fault::Lose]);
+        pair.write_all(0, 2000, 2000);
+        pair.run_until(ms(6000));
+        assert_eq!(pair.received[1], 2000);
+        // One POLL per data packet while there is data to send, and what the rate has room for until the last STAT is back.
+        let polls = pair.sent(0, Kind::Poll).len();
+        assert!((20..35).contains(&polls), "{polls}");
+        let sent: u32 =
+            pair.sent(0, Kind::Data).iter().chain(&pair.sent(0, Kind::Poll)).map(|sent| sent.1.wire_bytes()).sum();
+        let last = pair.log.iter().rfind(|sent| sent.1 == 0).expect("something was sent").0;
+        assert!(f64::from(sent) * 8.0 <= 10e3 * last.as_secs_f64() + 172.0 * 8.0, "{sent} bytes by {last:?}");
+        assert!(last < ms(5000), "nothing is asked when everything has arrived");
+    }
+}
+
 /// A burst carries POLLs within: its front is acknowledged, and followed by new data, before its end has arrived.
 #[test]
 fn polls_within_a_burst() {

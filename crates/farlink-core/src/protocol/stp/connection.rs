@@ -290,7 +290,7 @@ impl<D: Payload> Connection<D> {
         if std::mem::take(&mut self.end_ack_due) {
             return Some(self.control(Kind::EndAck, 0));
         }
-        self.polling.is_due.then(|| self.poll(now))
+        self.is_asking(now).then(|| self.poll(now))
     }
 
     fn report(&self, kind: Kind, report: Report) -> Pdu<D> {
@@ -299,6 +299,20 @@ impl<D: Payload> Connection<D> {
         let header_bytes = header_bytes + if kind == Kind::Stat { report.stat_bytes() } else { 0 };
         let (position, window) = (self.rx.stream.next as u32, self.window_field());
         Pdu { kind, header_bytes, position, window, report, ..Pdu::default() }
+    }
+
+    /// Whether a POLL goes out now. One that has nothing new to ask about keeps to the rate, and behind data that waits for
+    /// it: POLLs that alone fill the rate would leave none for data.
+    #[inline]
+    fn is_asking(&mut self, now: Time) -> bool {
+        if !self.polling.is_due {
+            return false;
+        }
+        if !self.pacer.is_on() || !self.polling.is_repetition() {
+            return true;
+        }
+        self.is_paced = self.pacer.is_holding(now);
+        !self.is_paced && self.tx.next().is_none()
     }
 
     fn poll(&mut self, now: Time) -> Pdu<D> {
@@ -322,7 +336,7 @@ impl<D: Payload> Connection<D> {
             is_at_end,
             is_shut_out: self.tx.is_shut_out(),
         });
-        if self.polling.is_due {
+        if self.is_asking(now) {
             return Some(self.poll(now));
         }
         if is_at_end && self.has_handshake && matches!(self.ending, Ending::NotYet | Ending::Due) {

@@ -59,6 +59,12 @@ impl Polling {
         self.number != self.answered
     }
 
+    /// Whether a POLL that went out now would ask about nothing that the one before did not.
+    #[inline]
+    pub(super) fn is_repetition(&self) -> bool {
+        self.data_since == 0
+    }
+
     /// Data goes out; so many packets are outstanding.
     #[inline(always)]
     pub(super) fn on_data_sent(&mut self, now: Time, outstanding: u64) {
@@ -118,7 +124,7 @@ impl Polling {
         self.answered = number;
         let was_silent = std::mem::take(&mut self.is_silent);
         if !is_needed {
-            self.at = Time::NEVER;
+            self.stop(); // one that waits for the rate, too
         } else if was_silent {
             self.at = now.max(self.last_sent + self.interval);
         }
@@ -186,6 +192,20 @@ mod tests {
         assert!(polling.is_due, "although one is under way");
         polling.send(Time::ZERO);
         polling.on_standstill(END);
+        assert!(!polling.is_due);
+    }
+
+    #[test]
+    fn a_question_that_waits_is_dropped_when_nothing_is_left_to_ask() {
+        let mut polling = Polling::new(INTERVAL, Some(3));
+        polling.on_data_sent(Time::ZERO, 1);
+        assert!(!polling.is_repetition());
+        polling.send(Time::ZERO);
+        polling.on_time(INTERVAL);
+        assert!(polling.is_due && polling.is_repetition());
+        polling.on_answer(INTERVAL, 1, true);
+        assert!(polling.is_due);
+        polling.on_answer(INTERVAL, 1, false);
         assert!(!polling.is_due);
     }
 

@@ -129,7 +129,7 @@ impl<D: Payload> Sender<D> {
         {
             let is_allowed = self.congestion.allows(self.in_flight + u64::from(span.len));
             self.congestion.is_limiting |= !is_allowed;
-            return is_allowed.then_some(span);
+            return if is_allowed { Some(span) } else { self.first_if_missing() };
         }
         let len = (self.written_end - self.nxt).min(u64::from(self.mss)) as u32;
         let end = self.nxt + u64::from(len);
@@ -159,13 +159,26 @@ impl<D: Payload> Sender<D> {
         None
     }
 
+    /// The first packet that is not acknowledged, if it is missing: it goes out whatever is in flight.
+    #[cold]
+    fn first_if_missing(&self) -> Option<Span> {
+        //= https://www.rfc-editor.org/rfc/rfc5681#section-3.2
+        //# The lost segment starting at SND.UNA MUST be retransmitted
+        // What the lost part of a STAT would have told of stays in flight until a later one tells of it. If those parts are
+        // lost each time, as where they overflow a short queue, only this opens the window again.
+        let first = self.packets.front().filter(|packet| packet.fate == Fate::Missing)?;
+        Some(Span { start: first.start, len: first.len, again: Some(0) })
+    }
+
     /// A packet goes out, after the POLL of this number; returns its data.
     #[inline(always)]
     pub(super) fn send(&mut self, span: Span, poll: u32) -> D {
         let payload = self.buffer.slice((span.start - self.una) as usize, span.len as usize);
         match span.again.and_then(|at| self.packets.get_mut(at)) {
             Some(packet) => {
-                self.again.pop_front();
+                if let Some(at) = self.again.iter().position(|&start| start == span.start) {
+                    self.again.remove(at);
+                }
                 *packet = Packet { mark: poll, fate: Fate::InFlight, is_repeated: true, ..*packet };
                 self.in_flight += u64::from(packet.len);
             }
@@ -418,6 +431,23 @@ mod tests {
         // Both arrive: slow start is over, since the threshold is where the window stands.
         tx.on_stat(&stat(2, 500, 500, &[]), 2).unwrap();
         assert_eq!(tx.congestion.cwnd, 200.0 + 100.0 * 500.0_f64.min(200.0) / 200.0);
+    }
+
+    /// STAT 1 came in parts, and those after the first were lost.
+    #[test]
+    fn the_first_missing_packet_goes_out_whatever_is_in_flight() {
+        let config = StpConfig { initial_window_segments: count(8.0), ..StpConfig::default() };
+        let mut tx = sender(10_000, config);
+        assert_eq!(send(&mut tx, 0).len(), 8);
+        let report = Report { covers: range((200, 300)), missing: vec![range((200, 300))] };
+        tx.on_ustat(&Pdu { window: 1 << 20, report, ..Pdu::default() }, 0).unwrap();
+        assert!(tx.on_stat(&stat(1, 0, 100, &[(0, 100)]), 1).unwrap().has_loss);
+        assert!(tx.in_flight > tx.congestion.cwnd as u64, "{} of {}", tx.in_flight, tx.congestion.cwnd);
+        assert_eq!(send(&mut tx, 1), [0], "and not 200, which was found before and waits for the window");
+        assert!(!tx.on_stat(&stat(1, 0, 100, &[(0, 100)]), 1).unwrap().has_loss);
+        assert!(send(&mut tx, 1).is_empty(), "once per POLL that passed it");
+        tx.on_stat(&stat(2, 100, 800, &[(200, 300)]), 2).unwrap();
+        assert_eq!(send(&mut tx, 2)[..2], [200, 800], "each waits in line once");
     }
 
     #[test]
