@@ -320,9 +320,7 @@ def test_what_is_written_is_imported(tmp_path, power_w, rate_hz, unit, kind):
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    head=st.sampled_from(
-        [b"", b"MATLAB 5.0 MAT-file", b"\x89HDF\r\n\x1a\n", b"CDF\x01", b"CDF\x02", b"power_w\n", b"t;power_dbm\n"]
-    ),
+    head=st.sampled_from([b"", b"\x89HDF\r\n\x1a\n", b"CDF\x01", b"CDF\x02", b"power_w\n", b"t;power_dbm\n"]),
     data=st.binary(max_size=300),
     said=st.sampled_from([{}, SAID, {"unit": "dBm"}, {"column": "1"}]),
 )
@@ -336,11 +334,32 @@ def test_noise_is_imported_or_refused(tmp_path, head, data, said):
     assert refusal is None or (refusal.remedy and "\n" not in refusal.message + refusal.remedy)
 
 
+# Another process reads each of these.
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cut=st.floats(0, 0.99), byte=st.integers(0, 255))
+def test_a_damaged_matlab_file_is_imported_or_refused(tmp_path, cut, byte):
+    made = matlab(rec={"power_dbm": DBM, "fs": 1000.0})
+    place = int(len(made) * cut)
+    for content in (made[:place] + bytes([byte]) + made[place + 1 :], b"MATLAB 5.0 MAT-file" + made[place:]):
+        refusal = None
+        try:
+            imported(tmp_path, "a.mat", content, sample_rate_hz=1000.0)
+        except FarlinkError as error:
+            refusal = error
+        assert refusal is None or refusal.remedy
+
+
+def test_a_file_that_crashes_the_reader_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("farlink.channels.importers.matlab.sys.executable", "/bin/false")
+
+    with pytest.raises(TraceError, match="not a complete MATLAB file"):
+        imported(tmp_path, "a.mat", matlab(power_w=POWER_W), sample_rate_hz=1000.0)
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(cut=st.floats(0, 0.99), kind=st.sampled_from(["mat", "h5", "nc"]), byte=st.integers(0, 255))
+@given(cut=st.floats(0, 0.99), kind=st.sampled_from(["h5", "nc"]), byte=st.integers(0, 255))
 def test_a_damaged_file_is_imported_or_refused(tmp_path, cut, kind, byte):
     made = {
-        "mat": lambda: matlab(rec={"power_dbm": DBM, "fs": 1000.0}),
         "h5": lambda: hdf5(lambda root: root.create_dataset("power_w", data=POWER_W)),
         "nc": lambda: classic_netcdf(tmp_path),
     }[kind]()

@@ -1,11 +1,16 @@
 """Received power in MATLAB's files: format 5 to 7 through SciPy, 7.3 as the HDF5 that it is.
 
 Every vector of numbers is a column, fields of structures too; the sampling rate may be a scalar such as ``fs``.
+
+SciPy's reader crashes on some damaged files, and the process with it: so another process reads, and only that is lost.
 """
 
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -41,20 +46,39 @@ def trace(recording: Recording) -> Trace:
     """
     if hdf5.recognises(recording):
         return hdf5.trace(recording)
-    sio = require("scipy.io", "a MATLAB file")
-    try:
-        variables = sio.loadmat(io.BytesIO(recording.data), squeeze_me=True, struct_as_record=True)
-    except Exception as error:  # SciPy's reader raises whatever it runs into in a damaged file
-        raise TraceError(f"{recording.where}: not a complete MATLAB file", "fetch it again; it may be truncated") from error
+    require("scipy.io", "a MATLAB file")
     columns: dict[str, NDArray[Any]] = {}
     scalars: dict[str, float] = {}
-    for name, values in _variables("", variables):
+    for name, values in _read_apart(recording):
         if values.size == 1 and values.dtype.kind in "biuf":
             scalars[name] = float(values.ravel()[0])
         else:
             columns |= columns_of(name, values)
     table = Table(dict.fromkeys(columns), lambda name: columns[name].astype(np.float64))
     return series_trace(recording, with_rate(table, scalars))
+
+
+def _read_apart(recording: Recording) -> list[tuple[str, NDArray[Any]]]:
+    """The numbers in a recording by name, read by another process."""
+    command = [sys.executable, "-c", f"from {__name__} import _hand_over; _hand_over()"]
+    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    child = subprocess.run(command, input=recording.data, capture_output=True, env=paths, check=False)
+    if child.returncode != 0:
+        raise TraceError(f"{recording.where}: not a complete MATLAB file", "fetch it again; it may be truncated")
+    with np.load(io.BytesIO(child.stdout), allow_pickle=False) as found:
+        names = [str(name) for name in found["arr_0"]]
+        return [(name, found[f"arr_{at}"]) for at, name in enumerate(names, 1)]
+
+
+def _hand_over() -> None:
+    """Read a MATLAB file from standard input; write its numbers, names first, to standard output as an archive of NumPy's."""
+    import scipy.io
+
+    variables = scipy.io.loadmat(io.BytesIO(sys.stdin.buffer.read()), squeeze_me=True, struct_as_record=True)
+    numbers = [(name, values) for name, values in _variables("", variables) if values.dtype.kind in "biuf"]
+    archive = io.BytesIO()
+    np.savez(archive, np.array([name for name, _ in numbers], dtype=np.str_), *(values for _, values in numbers))
+    sys.stdout.buffer.write(archive.getvalue())
 
 
 def _variables(path: str, items: dict[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
