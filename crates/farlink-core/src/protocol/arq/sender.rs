@@ -10,6 +10,7 @@ use crate::units::{Count, Whole};
 
 use super::config::{ArqConfig, Mode, TimerSide};
 use super::frame::{Blocks, Flags, Frame};
+use super::length::Length;
 use super::number::Numbers;
 use super::ranges::Ranges;
 
@@ -58,6 +59,8 @@ pub(super) struct Sender<D> {
     window: u64,
     span: u64,
     segment_bytes: usize,
+    /// Chooses the length of new frames, if it varies.
+    pub(super) length: Option<Length>,
     max_losses: u32,
     max_timeouts: u32,
     /// Bytes of first parity and of each increment, and how many of these there are.
@@ -123,6 +126,7 @@ impl<D: Payload> Sender<D> {
             window: config.window(),
             span: config.span(),
             segment_bytes: usize::try_from(config.segment_bytes.whole()).unwrap_or(usize::MAX),
+            length: config.length(),
             max_losses: whole(config.max_transmissions),
             max_timeouts: whole(config.give_up_after_timeouts),
             parity: config.incremental.map(|parts| {
@@ -240,7 +244,8 @@ impl<D: Payload> Sender<D> {
         } else {
             // A frame ends where a chunk ends, so that it can be cut again in the same way.
             let offset = (self.cut_end - self.buffer_start) as usize;
-            (Kind::Data, self.buffer.slice(offset, self.segment_bytes).len() as u32)
+            let bytes = self.length.as_mut().map_or(self.segment_bytes, |length| length.next_bytes(now) as usize);
+            (Kind::Data, self.buffer.slice(offset, bytes).len() as u32)
         };
         let start = self.cut_end;
         self.slots.push_back(Slot {
@@ -343,7 +348,7 @@ impl<D: Payload> Sender<D> {
         }
         if self.mode != Mode::SelectiveRepeat {
             let sent = self.slots.front().map_or(now, |slot| slot.sent);
-            self.lose(self.una, false);
+            self.lose(now, self.una, false);
             self.note_timeout(now, sent);
             return;
         }
@@ -353,7 +358,7 @@ impl<D: Payload> Sender<D> {
         {
             self.transmissions.pop_front();
             if self.is_current(number, sent) {
-                self.lose(number, false);
+                self.lose(now, number, false);
                 self.note_timeout(now, sent);
             }
         }
@@ -371,11 +376,12 @@ impl<D: Payload> Sender<D> {
     }
 
     /// A frame is taken for lost: it goes out again, in go-back-N with all that follow.
-    fn lose(&mut self, number: u64, wants_parity: bool) {
+    fn lose(&mut self, now: Time, number: u64, wants_parity: bool) {
         let max_losses = self.max_losses;
         let Some(slot) = self.slot(number) else { return };
         slot.losses = slot.losses.saturating_add(1);
         slot.wants_parity = wants_parity;
+        let lost_bytes = (slot.kind == Kind::Data).then_some(slot.len);
         let mut given_up = 0;
         if slot.kind == Kind::Data && slot.losses >= max_losses {
             slot.kind = Kind::Skip;
@@ -383,6 +389,9 @@ impl<D: Payload> Sender<D> {
         }
         slot.state = State::Waiting;
         self.given_up_bytes += given_up;
+        if let (Some(length), Some(bytes)) = (&mut self.length, lost_bytes) {
+            length.on_lost(now, bytes);
+        }
         if self.mode == Mode::SelectiveRepeat {
             self.repeats.push_back(number);
         } else {
@@ -435,6 +444,9 @@ impl<D: Payload> Sender<D> {
         if news.frames == 0 {
             return;
         }
+        if let Some(length) = &mut self.length {
+            length.on_acknowledged(now, news.frames, news.bytes);
+        }
         self.advance();
         self.timeouts_in_a_row = 0;
         self.last_heard = now;
@@ -454,6 +466,7 @@ impl<D: Payload> Sender<D> {
         slot.state = State::Acknowledged;
         self.unacknowledged -= 1;
         news.frames += 1;
+        news.bytes += if slot.kind == Kind::Data { u64::from(slot.len) } else { 0 };
         //= https://www.rfc-editor.org/rfc/rfc6298#section-3
         //# RTT samples MUST NOT be made using segments that were retransmitted (and thus for which it is ambiguous whether
         //# the reply was for the first instance of the packet or a later instance).
@@ -513,7 +526,7 @@ impl<D: Payload> Sender<D> {
             if slot.state != State::UnderWay || is_answered {
                 continue;
             }
-            self.lose(number, is_held);
+            self.lose(now, number, is_held);
             self.asked_again += 1;
             if self.mode != Mode::SelectiveRepeat {
                 return; // all that follow go out again with it
@@ -528,6 +541,8 @@ impl<D: Payload> Sender<D> {
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
     frames: u64,
+    /// Data in them.
+    bytes: u64,
     /// When the latest of them was sent that was sent once.
     sent: Option<Time>,
 }
