@@ -46,6 +46,7 @@ peers: test-tools
 papers: test-tools
 	@$(BIN)/python docs/papers.py
 	@$(BIN)/python docs/arq.py
+	@$(BIN)/python docs/fading.py
 
 soak: test-tools
 	@PROPTEST_CASES=20000 .ci/checks

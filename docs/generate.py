@@ -29,7 +29,7 @@ from farlink import _core, units
 
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIO = "scenarios/geo-tcp.toml"
-GUIDES = [ROOT / "docs" / "guides" / name for name in ("first-scenario.md", "coding.md", "transports.md")]
+GUIDES = [ROOT / "docs" / "guides" / name for name in ("first-scenario.md", "coding.md", "transports.md", "optical-links.md")]
 CODECS = ROOT / "docs" / "validation" / "codecs.md"
 MEASURED = ROOT / "out" / "bench-codecs.json"
 PICTURES = ROOT / "docs" / "pictures"
@@ -49,6 +49,7 @@ SECTIONS = (
     ("A rate that varies", "RateKind", "link.rate_bps", "Instead of a number for `rate_bps`, forward or back."),
     ("A delay that varies", "DelayKind", "link.delay_s", "Instead of a number for `delay_s`, forward or back."),
     ("A channel", "ChannelKind", "link.channel", "Table `channel` of a hop or of its way back. A frame is a packet on a link."),
+    ("A receiver of light", "Receiver", "link.channel.receiver", 'Table `receiver` of a channel of `kind = "fading"`.'),
     (
         "Modulation and coding",
         "Coding",
@@ -221,6 +222,8 @@ def _type(schema: Schema, value: Schema) -> tuple[str, str, dict[str, Any]]:
         return "table", "", {"section": "The grid"}
     if "const" in value:
         return "text", f'`"{value["const"]}"`', {}
+    if "enum" in value:
+        return "text", ", ".join(f"`{one}`" for one in value["enum"]), {}
     if "anyOf" in value:
         return _any_of(schema, [one for one in value["anyOf"] if one.get("type") != "null"])
     if "additionalProperties" in value:

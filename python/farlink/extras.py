@@ -8,7 +8,16 @@ from typing import Any
 from farlink.errors import MissingExtraError
 
 # Module -> the extra of farlink that installs it.
-_EXTRA = {"matplotlib": "plot", "tomli_w": "plot", "pyarrow": "parquet", "pandas": "pandas", "polars": "polars"}
+_EXTRA = {
+    "matplotlib": "plot",
+    "tomli_w": "plot",
+    "pyarrow": "parquet",
+    "pandas": "pandas",
+    "polars": "polars",
+    "scipy": "optics",
+    "skyfield": "orbits",
+    "h5py": "optics",
+}
 
 
 def require(module: str, purpose: str) -> Any:

@@ -132,7 +132,7 @@ class Scenario:
     def _trace_file(self, key: str, name: str, kind: object) -> str:
         from farlink.channels import trace
 
-        path = find_data_file(name, base=self.base)
+        path = name if name.startswith("synthetic:") else find_data_file(name, base=self.base)
         try:
             return str(trace.resolve(path, kinds=_TRACES.get(str(kind))))
         except TraceError as error:

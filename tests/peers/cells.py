@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from tests.peers.ns2 import Setting
 
@@ -46,6 +46,45 @@ class GeoCell:
 
 
 GEO_CELLS = tuple(GeoCell(variant, ber, delayed_ack) for variant in VARIANTS for ber in BERS for delayed_ack in (True, False))
+
+
+@dataclass(frozen=True)
+class DeepCell:
+    """One TCP flow over the GEO link without errors, behind a queue of 1.6 bandwidth-delay products; from the first packet on.
+
+    The window is open: only the queue loses packets, a third of a window at the end of the first slow start and one or two
+    for each later filling of the queue.
+    """
+
+    variant: str
+    delayed_ack: bool
+
+    QUEUE_PACKETS = 100
+    WINDOW = 10_000
+    DURATION_S = 1000.0
+    WARMUP_S = 0.0
+
+    @property
+    def name(self) -> str:
+        return f"deep-{self.variant}-{'delayed' if self.delayed_ack else 'every'}"
+
+    def ns2(self) -> dict[str, Setting]:
+        """Settings of `dumbbell.tcl`."""
+        return {
+            "variant": VARIANTS[self.variant],
+            "rate_bps": 1e6,
+            "delay_s": 0.25,
+            "wire_bytes": 1000,
+            "queue_packets": self.QUEUE_PACKETS,
+            "window": self.WINDOW,
+            "delayed_ack": int(self.delayed_ack),
+            "duration_s": self.DURATION_S,
+            "warmup_s": self.WARMUP_S,
+            "tcp": GEO_TCP,
+        }
+
+
+DEEP_CELLS = tuple(DeepCell(variant, delayed_ack) for variant in VARIANTS for delayed_ack in (True, False))
 
 
 @dataclass(frozen=True)
@@ -93,3 +132,7 @@ class SharedCell:
 
 
 SHARED_CELLS = tuple(SharedCell(loss) for loss in (1e-4, 1e-3, 1e-2, 1e-1))
+
+Cell: TypeAlias = GeoCell | DeepCell | SharedCell
+
+NS2_CELLS: tuple[Cell, ...] = (*GEO_CELLS, *DEEP_CELLS, *SHARED_CELLS)

@@ -5,13 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tests.peers.cells import GEO_DURATION_S, GEO_WARMUP_S, GeoCell, SharedCell
+from tests.peers.cells import GEO_DURATION_S, GEO_WARMUP_S, Cell, DeepCell, GeoCell, SharedCell
 from tests.peers.estimate import Estimate, until_narrow
 
 HEADER_BYTES = 40
 
 # The timer both sides use over the GEO link: ns-2's first time-out and clock tick, the minimum of RFC 6298.
 GEO_RTO = {"initial_s": 3.0, "minimum_s": 1.0, "maximum_s": 60.0, "granularity_s": 0.01}
+
+
+def geo_transport(variant: str, window: int, *, delayed_ack: bool) -> dict[str, Any]:
+    """TCP over the GEO link as both sides have it."""
+    return {
+        "kind": "tcp",
+        "variant": variant,
+        "segment_bytes": 1000 - HEADER_BYTES,
+        "header_bytes": HEADER_BYTES,
+        "initial_window_segments": 1,
+        "initial_ssthresh_segments": window,
+        "max_window_segments": window,
+        "limited_transmit": True,
+        "delayed_ack": delayed_ack,
+        **({"delayed_ack_timeout_s": 0.1} if delayed_ack else {}),
+        "rto": GEO_RTO,
+    }
 
 
 def geo_scenario(cell: GeoCell, transport: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -22,22 +39,25 @@ def geo_scenario(cell: GeoCell, transport: Mapping[str, Any] | None = None) -> d
         "engines": ["packet"],
         "measure": {"warmup_s": GEO_WARMUP_S},
         "link": {"rate_bps": 1e6, "delay_s": 0.25, "channel": {"kind": "ber", "ber": cell.ber}},
-        "transport": {
-            "tcp": {
-                "kind": "tcp",
-                "variant": cell.variant,
-                "segment_bytes": 1000 - HEADER_BYTES,
-                "header_bytes": HEADER_BYTES,
-                "initial_window_segments": 1,
-                "initial_ssthresh_segments": 70,
-                "max_window_segments": 70,
-                "limited_transmit": True,
-                "delayed_ack": cell.delayed_ack,
-                **({"delayed_ack_timeout_s": 0.1} if cell.delayed_ack else {}),
-                "rto": GEO_RTO,
-                **(transport or {}),
-            }
+        "transport": {"tcp": {**geo_transport(cell.variant, 70, delayed_ack=cell.delayed_ack), **(transport or {})}},
+        "flow": {"bulk": {"transport": "tcp", "traffic": {"kind": "bulk"}}},
+    }
+
+
+def deep_scenario(cell: DeepCell, transport: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Scenario of one flow over the GEO link without errors, behind a deep queue."""
+    return {
+        "title": f"peer comparison, {cell.name}",
+        "duration_s": cell.DURATION_S,
+        "engines": ["packet"],
+        "measure": {"warmup_s": cell.WARMUP_S},
+        "link": {
+            "rate_bps": 1e6,
+            "delay_s": 0.25,
+            "queue_packets": cell.QUEUE_PACKETS,
+            "return": {"queue_packets": 1_000_000},
         },
+        "transport": {"tcp": {**geo_transport(cell.variant, cell.WINDOW, delayed_ack=cell.delayed_ack), **(transport or {})}},
         "flow": {"bulk": {"transport": "tcp", "traffic": {"kind": "bulk"}}},
     }
 
@@ -74,9 +94,11 @@ def shared_scenario(cell: SharedCell, transport: Mapping[str, Any] | None = None
     }
 
 
-def scenario(cell: GeoCell | SharedCell, transport: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Scenario of a cell of either kind."""
-    return geo_scenario(cell, transport) if isinstance(cell, GeoCell) else shared_scenario(cell, transport)
+def scenario(cell: Cell, transport: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Scenario of a cell of any kind."""
+    if isinstance(cell, GeoCell):
+        return geo_scenario(cell, transport)
+    return deep_scenario(cell, transport) if isinstance(cell, DeepCell) else shared_scenario(cell, transport)
 
 
 def goodput(scenario: Mapping[str, Any], *, relative: float = 0.02, batch: int = 10, max_runs: int = 400) -> Estimate:

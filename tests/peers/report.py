@@ -1,6 +1,6 @@
 """Write the tables of `docs/validation/peers.md`: every cell on both sides.
 
-Usage:  python -m tests.peers.report [TABLE ...]    geo, shared, excused, modern; all unless named (three minutes on two cores)
+Usage:  python -m tests.peers.report [TABLE ...]    geo, deep, shared, excused, modern; all unless named (four minutes)
         python -m tests.peers.report record         measures in ns-3 what the table `modern` lacks (all: a quarter of an hour)
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.peers import modern, ns2, ns3
 from tests.peers.agreement import EXCUSED, agree
-from tests.peers.cells import GEO_CELLS, SHARED_CELLS, GeoCell, SharedCell
+from tests.peers.cells import DEEP_CELLS, GEO_CELLS, SHARED_CELLS, Cell
 from tests.peers.estimate import Estimate
 from tests.peers.ns2 import Setting
 
@@ -29,7 +29,7 @@ def figure(value: Estimate | None) -> str:
     return f"{value.mean:.4g} ± {value.half_width:.1g}" if value else "–"
 
 
-def verdict(cell: GeoCell | SharedCell, ours: Estimate | None, theirs: Estimate) -> str:
+def verdict(cell: Cell, ours: Estimate | None, theirs: Estimate) -> str:
     """Difference in percent; a star where the cell is excused."""
     if ours is None:
         return "–"
@@ -37,7 +37,7 @@ def verdict(cell: GeoCell | SharedCell, ours: Estimate | None, theirs: Estimate)
     return f"{100 * (ours.mean / theirs.mean - 1):+.1f} %{mark}{' *' if cell.name in EXCUSED else ''}"
 
 
-def both(cell: GeoCell | SharedCell) -> tuple[Estimate | None, Estimate]:
+def both(cell: Cell) -> tuple[Estimate | None, Estimate]:
     """farlink's estimate (None before farlink is built) and ns-2's, with the peer's settings as excused."""
     try:
         from tests.peers import farlink_side
@@ -61,6 +61,15 @@ def geo_table() -> str:
             f"| {cell.variant} | {cell.ber:.0e} | {'on' if cell.delayed_ack else 'off'} | {figure(ours)} "
             f"| {figure(theirs)} | {verdict(cell, ours, theirs)} |"
         )
+    return "\n".join(lines)
+
+
+def deep_table() -> str:
+    lines = ["| version | delayed ACK | farlink | ns-2 | difference |", "|---|---|--:|--:|--:|"]
+    for cell in DEEP_CELLS:
+        ours, theirs = both(cell)
+        delayed = "on" if cell.delayed_ack else "off"
+        lines.append(f"| {cell.variant} | {delayed} | {figure(ours)} | {figure(theirs)} | {verdict(cell, ours, theirs)} |")
     return "\n".join(lines)
 
 
@@ -126,7 +135,7 @@ def record_ns3() -> None:
             note(f"{cell.name}-shipped", shipped, partial(ns3.goodput, program, shipped, max_runs=10))
 
 
-TABLES = {"geo": geo_table, "shared": shared_table, "excused": excused_table, "modern": modern_table}
+TABLES = {"geo": geo_table, "deep": deep_table, "shared": shared_table, "excused": excused_table, "modern": modern_table}
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""farlink's goodput beside ns-2's: four TCP versions over a GEO link, and five Reno flows on one link."""
+"""farlink's goodput beside ns-2's: four TCP versions over a GEO link, with bit errors or a deep queue, and five Reno flows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.peers import ns2
 from tests.peers.agreement import EXCUSED, EXCUSED_SHARE, agree
-from tests.peers.cells import GEO_CELLS, SHARED_CELLS, GeoCell, SharedCell
+from tests.peers.cells import DEEP_CELLS, GEO_CELLS, NS2_CELLS, SHARED_CELLS, Cell, GeoCell
 from tests.peers.conftest import ALL_CELLS
 
 pytest.importorskip("farlink", reason="farlink is not installed: `make test` builds and installs it")
@@ -25,11 +25,11 @@ def _half_of(cells: tuple[GeoCell, ...]) -> tuple[GeoCell, ...]:
     return tuple(cell for cell in cells if (variants.index(cell.variant) + bers.index(cell.ber)) % 2 == cell.delayed_ack)
 
 
-CELLS: tuple[GeoCell | SharedCell, ...] = (*(GEO_CELLS if ALL_CELLS else _half_of(GEO_CELLS)), *SHARED_CELLS)
+CELLS: tuple[Cell, ...] = (*(GEO_CELLS if ALL_CELLS else _half_of(GEO_CELLS)), *DEEP_CELLS, *SHARED_CELLS)
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
-def test_goodput_agrees_with_ns2(cell: GeoCell | SharedCell, relative_half_width: float) -> None:
+def test_goodput_agrees_with_ns2(cell: Cell, relative_half_width: float) -> None:
     scenario = farlink_side.scenario(cell)
     excuse = EXCUSED.get(cell.name)
     settings = excuse.apply(cell.ns2()) if excuse else cell.ns2()
@@ -45,7 +45,7 @@ def test_goodput_agrees_with_ns2(cell: GeoCell | SharedCell, relative_half_width
 @pytest.mark.skipif(not ALL_CELLS, reason="FARLINK_PEERS=all checks that every excuse is still needed")
 @pytest.mark.parametrize("name", EXCUSED)
 def test_excused_cell_differs_with_the_defaults_of_ns2(name: str, relative_half_width: float) -> None:
-    cell = next(cell for cell in (*GEO_CELLS, *SHARED_CELLS) if cell.name == name)
+    cell = next(cell for cell in NS2_CELLS if cell.name == name)
 
     ours = farlink_side.goodput(farlink_side.scenario(cell), relative=relative_half_width)
     theirs = ns2.goodput(cell.ns2(), relative=relative_half_width)
@@ -54,7 +54,7 @@ def test_excused_cell_differs_with_the_defaults_of_ns2(name: str, relative_half_
 
 
 def test_few_cells_are_excused() -> None:
-    cells = {cell.name for cell in (*GEO_CELLS, *SHARED_CELLS)}
+    cells = {cell.name for cell in NS2_CELLS}
 
     assert EXCUSED.keys() <= cells
     assert len(EXCUSED) <= EXCUSED_SHARE * len(cells)

@@ -38,6 +38,12 @@ def any_trace(draw):
     if kind == "bit-errors":
         position = sorted(draw(st.sets(st.integers(0, 2**40), max_size=20)))
         return Trace(kind, {"position": np.array(position, dtype=np.uint64), "bits": np.array(2**40 + 1)}, meta)
+    if kind == "power":
+        power_w = draw(st.lists(st.floats(0, 1), min_size=1, max_size=50))
+        arrays = {"power_w": power_w}
+        if draw(st.booleans()):
+            arrays["blocked"] = draw(st.lists(st.integers(0, 1), min_size=len(power_w), max_size=len(power_w)))
+        return Trace(kind, arrays, {**meta, "duration_s": draw(st.floats(1e-3, 1e6))})
     times = np.cumsum([0, *draw(st.lists(st.floats(1e-6, 10), max_size=20))])
     meta["duration_s"] = float(times[-1]) + 1
     if kind == "delivery":

@@ -1,6 +1,10 @@
 //! From a checked scenario to what the engine runs: traces read, units converted, the way back laid out.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use farlink_core::Time;
+use farlink_core::channel::Prepared;
 use farlink_core::scenario::traffic::Arrivals;
 use farlink_core::scenario::{Direction, Flow, Ordering, Scenario, ScenarioError, TrafficKind};
 use farlink_core::trace::TraceSource;
@@ -13,14 +17,27 @@ use crate::notes::check_timers;
 /// # Errors
 /// If a trace cannot be used, or a flow cannot be run by this engine.
 pub fn resolve(scenario: &Scenario, traces: &dyn TraceSource) -> Result<Setup, ScenarioError> {
+    resolve_with(scenario, traces, &mut Channels::default())
+}
+
+/// Channels that are prepared, by all that decides them: both directions of a hop, and the points of a grid, often have the
+/// same, and a long recording takes a tenth of a second.
+pub(crate) type Channels = BTreeMap<String, Arc<dyn Prepared>>;
+
+/// As [`resolve`], with the channels that others have prepared from the same traces.
+pub(crate) fn resolve_with(
+    scenario: &Scenario,
+    traces: &dyn TraceSource,
+    channels: &mut Channels,
+) -> Result<Setup, ScenarioError> {
     let path = scenario.hops();
     let duration = scenario.duration_s.map(|duration| duration.time());
     let mut forward = Vec::new();
     let mut back = Vec::new();
     for (name, hop) in &path {
         let table = if scenario.link.is_some() { "link".to_owned() } else { format!("hop.{name}") };
-        forward.push(resolve_direction(name, &table, &hop.forward(), traces, duration)?);
-        back.push(resolve_direction(name, &format!("{table}.return"), &hop.back(), traces, duration)?);
+        forward.push(resolve_direction(name, &table, &hop.forward(), (traces, duration), channels)?);
+        back.push(resolve_direction(name, &format!("{table}.return"), &hop.back(), (traces, duration), channels)?);
     }
     back.reverse();
     let flows =
@@ -41,10 +58,21 @@ fn resolve_direction(
     name: &str,
     table: &str,
     direction: &Direction<'_>,
-    traces: &dyn TraceSource,
-    duration: Option<Time>,
+    (traces, duration): (&dyn TraceSource, Option<Time>),
+    channels: &mut Channels,
 ) -> Result<HopSetup, ScenarioError> {
     let within = |key: &str| format!("{table}.{key}");
+    let decided_by = direction.decides_channel(duration);
+    let channel = match channels.get(&decided_by) {
+        Some(channel) => Arc::clone(channel),
+        None => {
+            let channel = direction
+                .prepare_channel(traces, duration)
+                .map_err(|(key, error)| ScenarioError::from_channel(&within(key), &error))?;
+            channels.insert(decided_by, Arc::clone(&channel));
+            channel
+        }
+    };
     Ok(HopSetup {
         name: name.to_owned(),
         rate: direction
@@ -58,9 +86,7 @@ fn resolve_direction(
         limit: direction.queue,
         mark_from: direction.ecn_threshold,
         overtakes: direction.ordering == Ordering::Overtake,
-        channel: direction
-            .prepare_channel(traces, duration)
-            .map_err(|(key, error)| ScenarioError::from_channel(&within(key), &error))?,
+        channel,
     })
 }
 

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use crate::engine::{NoTrace, Setup, simulate};
 use crate::error_events::{Asked, Sources, WORK_PER_POINT};
 use crate::notes::notes;
-use crate::resolve::resolve;
+use crate::resolve::{Channels, resolve_with};
 use crate::rows::{ALL, Row, rows};
 use crate::stats::interval;
 use crate::table::{Column, Table};
@@ -95,7 +95,8 @@ pub(crate) fn thread_pool(threads: Option<usize>) -> Result<rayon::ThreadPool, R
 /// Resolves all points. The error events that they need are collected together, once all else is known to be in order.
 fn setups(scenarios: &[&Scenario], sources: &Sources, watch: &Watch<'_>) -> Result<Vec<Setup>, RunError> {
     let resolve_all = |traces: &dyn TraceSource| -> Result<Vec<Setup>, ScenarioError> {
-        scenarios.iter().map(|scenario| resolve(scenario, traces)).collect()
+        let mut channels = Channels::default();
+        scenarios.iter().map(|scenario| resolve_with(scenario, traces, &mut channels)).collect()
     };
     let asked = Asked::new(sources);
     let setups = resolve_all(&asked)?;

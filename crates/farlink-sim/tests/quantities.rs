@@ -38,7 +38,10 @@ fn a_send_buffer_holds_data_and_neither_syn_nor_fin() {
 fn a_way_back_that_carries_everything_is_never_more_than_full() {
     let narrow = [
         ("link.return", json!({ "rate_bps": 1e4, "queue_bytes": 1e6 })),
-        ("transport.tcp", json!({ "kind": "arq", "segment_bytes": 960, "header_bytes": 40, "window_frames": 2000 })),
+        (
+            "transport.tcp",
+            json!({ "kind": "arq", "segment_bytes": 960, "header_bytes": 40, "window_frames": 2000, "rate_bps": 1e6, "rto": { "initial_s": 60 } }),
+        ),
     ];
     let narrow = file(960_000, &narrow);
     let share = figures(&narrow, "back_channel_fraction");

@@ -7,6 +7,7 @@ use common::{once, setup};
 use farlink_core::endpoint::Probe;
 use farlink_core::{Ecn, Packet, Time};
 use farlink_sim::engine::{RunResult, Setup, Tracer, simulate};
+use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
@@ -92,20 +93,40 @@ fn calm() -> impl Strategy<Value = Value> {
     )
 }
 
-/// What makes long trains of reports: one loss now and then, and many segments behind it.
+/// What makes long trains of reports: one loss now and then, or some in a row, and many segments behind it; reports that are
+/// lost, marks, pacing, and pauses between transfers of whole segments.
 fn repairs() -> impl Strategy<Value = Value> {
-    let link = (5.0..7.0_f64, 0.05..0.3_f64, 5.0..6.5_f64, proptest::option::of(5_u64..200));
-    let transport = (select(&["reno", "cubic", "none"][..]), 8_u64..200, 1_u64..6, any::<[bool; 4]>());
-    (link, transport, any::<bool>()).prop_map(
+    let errors = prop_oneof![
+        2 => (5.0..6.5_f64).prop_map(|exponent| json!({ "kind": "ber", "ber": 10_f64.powf(-exponent) })),
+        1 => (1e-3..1e-2_f64, 0.3..1.0_f64).prop_map(|(leave, back)| {
+            json!({ "kind": "gilbert-elliott", "p_good_to_bad": leave, "p_bad_to_good": back, "loss_bad": 1.0 })
+        }),
+    ];
+    let reports = proptest::option::of(0.0..0.2_f64);
+    let queue = proptest::option::of((5_u64..200, proptest::option::of(0.0..1.0_f64)));
+    let link = (5.0..7.0_f64, 0.05..0.3_f64, errors, reports, queue);
+    let transport = (select(&["reno", "cubic", "none"][..]), 8_u64..200, 1_u64..6, any::<[bool; 4]>(), 0_u32..4);
+    let transfers = vec((0.0..20.0_f64, 1_u64..400), 2..30).prop_map(|list| {
+        let one = |(at_s, segments)| json!({ "at_s": at_s, "bytes": 1460 * segments });
+        json!({ "kind": "transfers", "list": list.into_iter().map(one).collect::<Vec<Value>>() })
+    });
+    let traffic =
+        prop_oneof![Just(json!({ "kind": "file", "bytes": 3e6 })), Just(json!({ "kind": "bulk" })), transfers,];
+    (link, transport, traffic).prop_map(
         |(
-            (rate, delay_s, errors, queue),
-            (control, window, threshold, [prr, dsack, delayed_ack, limited]),
-            is_file,
+            (rate, delay_s, errors, reports, queue),
+            (control, window, threshold, [prr, dsack, delayed_ack, limited], pacing),
+            traffic,
         )| {
-            let bit_errors = json!({ "kind": "ber", "ber": 10_f64.powf(-errors) });
-            let mut link = json!({ "rate_bps": 10_f64.powf(rate), "delay_s": delay_s, "channel": bit_errors });
-            if let Some(packets) = queue {
+            let mut link = json!({ "rate_bps": 10_f64.powf(rate), "delay_s": delay_s, "channel": errors });
+            if let Some(loss) = reports {
+                link["return"] = json!({ "channel": { "kind": "loss", "loss": loss } });
+            }
+            if let Some((packets, mark)) = queue {
                 link["queue_packets"] = packets.into();
+                if let Some(part) = mark {
+                    link["ecn_threshold_packets"] = (part * (packets - 1) as f64).max(1.0).floor().into();
+                }
             }
             let sack = json!({
                 "kind": "tcp",
@@ -117,8 +138,9 @@ fn repairs() -> impl Strategy<Value = Value> {
                 "dsack": dsack,
                 "delayed_ack": delayed_ack,
                 "limited_transmit": limited,
+                "ecn": control != "none" && queue.is_some_and(|(_, mark)| mark.is_some()),
+                "pacing": pacing == 0,
             });
-            let traffic = if is_file { json!({ "kind": "file", "bytes": 3e6 }) } else { json!({ "kind": "bulk" }) };
             json!({
                 "duration_s": 100,
                 "link": link,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from farlink.channels import importers
 from farlink.channels.importers import recording
-from farlink.channels.importers.recording import Recording
+from farlink.channels.importers.recording import Hints, Recording
+from farlink.channels.synthesis.text import is_synthetic, synthetic_file, synthetic_trace
 from farlink.channels.trace import KINDS, Trace, read, read_bytes, write
 from farlink.errors import OutputError, TraceError
 from farlink.folders import cache_folder
@@ -22,33 +24,49 @@ def directory() -> Path:
 
 
 def import_file(
-    path: Path, *, format: str | None = None, member: str | None = None, kinds: Collection[str] | None = None
+    path: Path,
+    *,
+    format: str | None = None,
+    member: str | None = None,
+    kinds: Collection[str] | None = None,
+    hints: Hints | None = None,
 ) -> Trace:
     """Read a trace from a measured file, or from a trace file.
 
     Parameters
     ----------
     path
-        Trace file, measured file, archive or directory.
+        Trace file, measured file, archive or directory; or ``synthetic:NAME?key=value``.
     format
         Name of the importer; recognised from the file by default.
     member
         File within an archive or directory; a pattern with ``*`` joins the loss traces that it selects.
     kinds
         Kinds of trace that the caller can use.
+    hints
+        What is known of a measurement of received power beside the file.
 
     Raises
     ------
     TraceError
         If it is missing, malformed or of an unknown format.
     """
+    if is_synthetic(path):
+        return synthetic_trace(path)
     if format is None and member is None and _is_trace(path):
+        if hints is not None and hints.given():
+            raise TraceError(f"{path} is a trace already", f"leave out {hints.given()[0]}, or name the measured file")
         return read(path)
-    return _import(recording.load(path, member), format, kinds, member)
+    recordings = recording.load(path, member)
+    if hints is not None:
+        recordings = [replace(item, hints=hints) for item in recordings]
+    return _import(recordings, format, kinds, member)
 
 
 def resolve(path: Path, *, kinds: Collection[str] | None, format: str | None, member: str | None) -> Path:
     """See `farlink.channels.trace.resolve`."""
+    if is_synthetic(path):
+        return synthetic_file(path, kinds=kinds)
     if format is None and member is None and _is_trace(path):
         found = read(path)
         _check_kind(found, kinds, path)

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from farlink.channels.summary import summary
+import math
+from typing import TYPE_CHECKING
+
+from farlink.channels.summary import LEVELS, power_summary, summary
 from farlink.channels.trace import KINDS, Trace
+
+if TYPE_CHECKING:
+    from farlink.channels.receiver import Receiver
 
 _RATES = (("100ms", "Rate over 100 ms"), ("1s", "Rate over 1 s"))
 _PERCENTILES = (1, 5, 50, 95, 99)
 
 
-def describe(trace: Trace) -> list[tuple[str, str]]:
+def describe(trace: Trace, receiver: Receiver | None = None) -> list[tuple[str, str]]:
     """Label and value of each line that tells what a trace amounts to.
 
     Parameters
     ----------
     trace
         Any trace.
+    receiver
+        Whose bit error rate is told of a received power.
 
     Examples
     --------
     >>> describe(Trace("packet-loss", {"lost": [0, 1, 1, 0]}))[2]
     ('Frames lost', '50 %')
     """
-    found = summary(trace)
+    found = power_summary(trace, receiver) if trace.kind == "power" else summary(trace)
     lines = [("Kind", trace.kind)]
     lines += [
         (label, str(trace.meta[key])) for key, label in (("source", "Source"), ("licence", "Licence")) if trace.meta.get(key)
     ]
     lines = lines[:1] + _DESCRIBE[trace.kind](found) + lines[1:]
+    lines += _origin(trace)
     if trace.meta.get("notes"):
         lines.append(("Note", str(trace.meta["notes"])))
     return [*lines, ("In a scenario", KINDS[trace.kind].use)]
@@ -88,6 +97,47 @@ def _bit_errors(found: dict[str, float]) -> list[tuple[str, str]]:
     ]
 
 
+def _power(found: dict[str, float]) -> list[tuple[str, str]]:
+    mean_dbm = 10 * math.log10(found["power_mean_w"] / 1e-3)
+    lines = [
+        ("Duration", f"{found['duration_s']:.6g} s"),
+        ("Sampling rate", f"{found['sample_rate_hz']:.6g} Hz"),
+        ("Mean power", f"{found['power_mean_w']:.4g} W, {mean_dbm:.2f} dBm" if not found["is_relative"] else "without a unit"),
+        ("Scintillation index", f"{found['scintillation_index']:.3g}"),
+        ("Level, p0.1/1/10/50/90/99", f"{' / '.join(_level(found[f'level_p{p}_db']) for p in LEVELS)} dB re mean"),
+    ]
+    if not math.isnan(found["correlation_time_s"]):
+        lines.append(("Correlation time, 1/e", f"{1e3 * found['correlation_time_s']:.3g} ms"))
+    if found["blockages"]:
+        longest = f"longest {found['longest_blockage_s']:.3g} s"
+        lines.append(("Blocked", f"{_percent(found['time_blocked'])} in {found['blockages']:.0f} blockages, {longest}"))
+    if "ber" in found:
+        lines.append(
+            ("Long-term bit error rate", f"{found['ber']:.4g}" + (", blockages left out" if found["blockages"] else ""))
+        )
+        lines.append(("Half of the wrong bits", f"in {_percent(found['time_of_half_the_errors'])} of the time"))
+    return lines
+
+
+def _origin(trace: Trace) -> list[tuple[str, str]]:
+    """How a received power was made: synthesis and calibration."""
+    lines = []
+    if trace.meta.get("synthetic"):
+        lines.append(
+            ("Synthetic", ", ".join(f"{key} {trace.meta[key]}" for key in ("preset", "seed") if key in trace.meta) or "yes")
+        )
+    done = trace.meta.get("calibration")
+    if done:
+        lines.append(
+            ("Calibrated", f"to a bit error rate of {done['ber']:g} with {done['receiver']}, by {done['gain_db']:.2f} dB")
+        )
+    return lines
+
+
+def _level(level_db: float) -> str:
+    return f"{level_db:.2f}" if math.isfinite(level_db) else "no power"
+
+
 def _rate(rate_bps: float) -> str:
     for unit, scale in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
         if rate_bps >= scale:
@@ -109,4 +159,5 @@ _DESCRIBE = {
     "delay": _delay,
     "packet-loss": _packet_loss,
     "bit-errors": _bit_errors,
+    "power": _power,
 }

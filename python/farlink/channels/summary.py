@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from farlink.channels.bursts import is_intermediate, segments, trace_runs
+from farlink.channels.bursts import is_intermediate, run_lengths, segments, trace_runs
 from farlink.channels.trace import Trace
+
+if TYPE_CHECKING:
+    from farlink.channels.receiver import Receiver
+
+# Percentiles of a received power.
+LEVELS = (0.1, 1, 10, 50, 90, 99)
 
 # Gaps in a delivery trace above this count as outage.
 OUTAGE_S = 0.1
+
+_LONGEST_CORRELATION_S = 30.0
 
 
 def summary(trace: Trace) -> dict[str, float]:
@@ -24,7 +34,8 @@ def summary(trace: Trace) -> dict[str, float]:
     -------
     dict
         ``duration_s``, and for capacity ``rate_mean_bps``, percentiles ``rate_100ms_p5_bps``, ``longest_gap_s``,
-        ``time_in_gaps``; for delay ``delay_p50_s`` and the like; for losses ``loss``, ``burst_mean_frames`` and the like.
+        ``time_in_gaps``; for delay ``delay_p50_s`` and the like; for losses ``loss``, ``burst_mean_frames`` and the like; for
+        received power see `power_summary`.
 
     Examples
     --------
@@ -148,10 +159,61 @@ def _bit_errors(trace: Trace) -> dict[str, float]:
     return found
 
 
+def power_summary(trace: Trace, receiver: Receiver | None = None) -> dict[str, float]:
+    """Numbers that characterise a received power, without its blockages.
+
+    Parameters
+    ----------
+    trace
+        A trace of kind ``"power"``.
+    receiver
+        Adds its long-term bit error rate, ``ber``, and the share of the time in which half of the wrong bits fall,
+        ``time_of_half_the_errors``, unless the power has no unit.
+
+    Returns
+    -------
+    dict
+        ``power_mean_w``, ``scintillation_index``, percentiles ``level_p1_db`` relative to the mean, ``correlation_time_s``
+        (lag at which the autocorrelation has fallen to 1/e; NaN if it does not within half a minute), ``blockages``,
+        ``time_blocked`` and the like.
+    """
+    from farlink.channels import fades, power
+
+    rate_hz, mask = power.sample_rate_hz(trace), power.blocked(trace)
+    clear = trace["power_w"][~mask]
+    found = {
+        "duration_s": float(trace.meta["duration_s"]),
+        "sample_rate_hz": rate_hz,
+        "is_relative": float(power.is_relative(trace)),
+    }
+    found["scintillation_index"] = fades.scintillation_index(trace["power_w"], blocked=mask)
+    mean_w = fades.mean_power(trace["power_w"], blocked=mask)
+    found["power_mean_w"] = mean_w
+    with np.errstate(divide="ignore"):
+        found |= {f"level_p{p}_db": float(10 * np.log10(np.percentile(clear, p) / mean_w)) for p in LEVELS}
+    found["correlation_time_s"] = fades.correlation_time_s(
+        *fades.autocorrelation(trace["power_w"], rate_hz, _LONGEST_CORRELATION_S, blocked=mask)
+    )
+    runs = run_lengths(mask).lost
+    found |= {"blockages": float(runs.size), "time_blocked": float(mask.mean())}
+    found["longest_blockage_s"] = float(runs.max(initial=0)) / rate_hz
+    if receiver is not None and not power.is_relative(trace):
+        short_term = fades.short_term_ber(clear, receiver)
+        found |= {"ber": float(short_term.mean()), "time_of_half_the_errors": _time_of_half(short_term)}
+    return found
+
+
+def _time_of_half(short_term: NDArray[np.float64]) -> float:
+    """Share of the samples that have half of the wrong bits, taken from the worst on."""
+    errors = np.cumsum(np.sort(short_term)[::-1])
+    return float(np.searchsorted(errors, errors[-1] / 2) + 1) / errors.size
+
+
 _SUMMARY = {
     "delivery": _capacity,
     "rate": _capacity,
     "delay": _delay,
     "packet-loss": _packet_loss,
     "bit-errors": _bit_errors,
+    "power": power_summary,
 }

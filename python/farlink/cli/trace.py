@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli import trace_bursts
+from farlink.cli import trace_bursts, trace_calibrate, trace_fades, trace_receivers, trace_synthesize
 from farlink.cli.messages import data, note, user_errors
+from farlink.cli.power_options import DEFAULT_RECEIVER, ReceiverName
 
 if TYPE_CHECKING:
+    from farlink.channels.receiver import Receiver
     from farlink.channels.trace import Trace
 
 app = typer.Typer(
-    no_args_is_help=True, help="Import measured capacity, delay and loss, make traces of wrong bits, and draw them."
+    no_args_is_help=True,
+    help="Import measured capacity, delay, loss and received power, make traces of wrong bits, and draw them.",
 )
 app.command(epilog=trace_bursts.EXAMPLES)(trace_bursts.bursts)
+app.command(epilog=trace_synthesize.EXAMPLES)(trace_synthesize.synthesize)
+app.command(epilog=trace_calibrate.EXAMPLES)(trace_calibrate.calibrate)
+app.command(epilog=trace_fades.EXAMPLES)(trace_fades.fades)
+app.command(epilog=trace_receivers.EXAMPLES)(trace_receivers.receivers)
 
 File = Annotated[
     Path, typer.Argument(metavar="FILE", help="Measured file, archive or directory, or a trace that was imported before.")
@@ -26,15 +33,50 @@ Format = Annotated[
     typer.Option(
         "--format",
         help="Format of a measured file, recognised by default: mahimahi, leoreplayer-delay, rutgers-802.11, "
-        "fjordlink-starlink, csv.",
+        "fjordlink-starlink, csv; of received power csv-power, matlab, hdf5, netcdf.",
     ),
 ]
 Member = Annotated[
     str | None, typer.Option(help="File in an archive or directory; a pattern such as '*/dbm-10/*' joins several loss traces.")
 ]
+_IMPORT_EXAMPLES = """
+[bold]Examples[/bold]
+
+farlink trace import Verizon-EVDO-driving.down.gz
+
+farlink trace import power.csv --unit dBm --sample-rate-hz 10000 -o power.npz
+
+farlink trace import record.mat --column P_rx --unit uW --sample-rate-hz 10000 --gaps blocked
+"""
+
+# How a measurement of received power is to be read, where the file does not say so itself.
+Unit = Annotated[
+    str | None,
+    typer.Option(
+        help="Unit of a received power: W, mW, uW, nW, pW, dBm, dBW, or linear for one without a unit.", show_default=False
+    ),
+]
+Column = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Column, variable or data set of the power; or its number from 1.", show_default=False),
+]
+TimeColumn = Annotated[
+    str | None, typer.Option(metavar="NAME", help="That of the times, if not called time_s or the like.", show_default=False)
+]
+SampleRate = Annotated[
+    float | None, typer.Option(metavar="HZ", help="Sampling rate of the power, instead of times.", show_default=False)
+]
+Gaps = Annotated[
+    str | None,
+    typer.Option(help="Missing samples: refuse; hold the power before; or take them as blocked.", show_default="refuse"),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(metavar="CHARACTER", help="Between the cells of a text: comma, semicolon, tab, space.", show_default=False),
+]
 
 
-@app.command("import")
+@app.command("import", epilog=_IMPORT_EXAMPLES)
 def import_(
     file: File,
     format: Format = None,
@@ -45,10 +87,17 @@ def import_(
         ),
     ] = None,
     member: Member = None,
+    unit: Unit = None,
+    column: Column = None,
+    time_column: TimeColumn = None,
+    sample_rate_hz: SampleRate = None,
+    gaps: Gaps = None,
+    separator: Separator = None,
 ) -> None:
     """Turn a measured FILE into a trace that scenarios can name, and print what it amounts to."""
     with user_errors():
         from farlink.channels import cache
+        from farlink.channels.importers.recording import Hints
         from farlink.channels.trace import write
         from farlink.errors import OutputError
         from farlink.output import check_writable
@@ -59,9 +108,10 @@ def import_(
         if target.exists() and target.resolve() == file.resolve():
             raise OutputError(f"{target} is the file to import", "choose another name with -o")
         check_writable(target)
-        trace = cache.import_file(file, format=format, member=member)
+        hints = Hints(unit, column, time_column, sample_rate_hz, gaps, separator)
+        trace = cache.import_file(file, format=format, member=member, hints=hints)
         write(trace, target)
-        _print_summary(trace)
+        print_summary(trace)
         note(f"Trace written to {target}")
 
 
@@ -79,18 +129,21 @@ def show(
     ] = None,
     format: Format = None,
     member: Member = None,
+    receiver: ReceiverName = DEFAULT_RECEIVER,
 ) -> None:
-    """Draw FILE and print what it amounts to."""
+    """Draw FILE and print what it amounts to. Of a received power also the bit error rate of RECEIVER."""
     with user_errors():
         from farlink.channels import cache
+        from farlink.channels.receiver import Receiver
         from farlink.output import check_writable
         from farlink.plot import trace as picture
 
         target = output or Path(f"{_stem(file, member)}.png")
         check_writable(target)
         trace = cache.import_file(file, format=format, member=member)
-        picture.save(trace, target)
-        _print_summary(trace)
+        model = Receiver.parse(receiver) if trace.kind == "power" else None
+        picture.save(trace, target, model)
+        print_summary(trace, model)
         note(f"Picture written to {target}")
 
 
@@ -98,14 +151,15 @@ def _stem(file: Path, member: str | None) -> str:
     """Name of an output: that of the input without its directory and known suffixes."""
     name = Path(member).name.strip("*?") if member else ""
     name = name or file.name
-    for suffix in (".gzip", ".gz", ".tar", ".tgz", ".parquet", ".npz", ".txt", ".csv"):
+    for suffix in (".gzip", ".gz", ".tar", ".tgz", ".parquet", ".npz", ".txt", ".csv", ".mat", ".h5", ".hdf5", ".nc"):
         name = name.removesuffix(suffix)
     return name or "trace"
 
 
-def _print_summary(trace: Trace) -> None:
+def print_summary(trace: Trace, receiver: Receiver | None = None) -> None:
+    """Print what a trace amounts to; of a received power also with the bit error rate of a receiver."""
     from farlink.channels.describe import describe
 
-    lines = [("Title", trace.title), *describe(trace)]
+    lines = [("Title", trace.title), *describe(trace, receiver)]
     width = max(len(label) for label, _ in lines)
     data("".join(f"{label:<{width}}  {value}\n" for label, value in lines))

@@ -15,11 +15,13 @@ from farlink.channels.trace import Trace
 from farlink.errors import OutputError
 from farlink.extras import require
 from farlink.output import whole_file
-from farlink.plot import style
+from farlink.plot import power_trace, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from farlink.channels.receiver import Receiver
 
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
 
@@ -43,18 +45,20 @@ _FIGURE = {
 }
 
 
-def figure(trace: Trace) -> Figure:
+def figure(trace: Trace, receiver: Receiver | None = None) -> Figure:
     """Draw a trace.
 
     Parameters
     ----------
     trace
         Any trace.
+    receiver
+        Whose bit error rate is drawn of a received power.
 
     Returns
     -------
     Figure
-        A Matplotlib figure of three panels.
+        A Matplotlib figure of three panels; of seven for received power.
 
     Raises
     ------
@@ -64,7 +68,12 @@ def figure(trace: Trace) -> Figure:
     matplotlib = require("matplotlib", "a figure")
     module = require("matplotlib.figure", "a figure")
     with matplotlib.rc_context(_FIGURE):
-        drawn: Figure = module.Figure(figsize=(9.0, 6.0), layout="constrained")
+        is_power = trace.kind == "power"
+        drawn: Figure = module.Figure(figsize=power_trace.SIZE_IN if is_power else (9.0, 6.0), layout="constrained")
+        if is_power:
+            drawn.suptitle(trace.title, x=0.01, ha="left", fontsize=12, fontweight="bold")
+            power_trace.draw(drawn, trace, receiver)
+            return drawn
         grid = drawn.add_gridspec(2, 2, height_ratios=(1.25, 1))
         panels = (drawn.add_subplot(grid[0, :]), drawn.add_subplot(grid[1, 0]), drawn.add_subplot(grid[1, 1]))
         drawn.suptitle(trace.title, x=0.01, ha="left", fontsize=12, fontweight="bold")
@@ -72,7 +81,7 @@ def figure(trace: Trace) -> Figure:
     return drawn
 
 
-def save(trace: Trace, path: str | Path) -> Path:
+def save(trace: Trace, path: str | Path, receiver: Receiver | None = None) -> Path:
     """Draw a trace into a file; the file appears whole or not at all.
 
     Parameters
@@ -81,6 +90,8 @@ def save(trace: Trace, path: str | Path) -> Path:
         Any trace.
     path
         Its suffix decides: one of `SUFFIXES`. HTML stands for itself: the picture is in the page.
+    receiver
+        Whose bit error rate is drawn of a received power.
 
     Returns
     -------
@@ -95,25 +106,25 @@ def save(trace: Trace, path: str | Path) -> Path:
     path = Path(path)
     if path.suffix not in SUFFIXES:
         raise OutputError(f"{path}: no picture has the suffix {path.suffix or 'nothing'!r}", f"use {', '.join(SUFFIXES)}")
-    drawn = figure(trace)
+    drawn = figure(trace, receiver)
     matplotlib = require("matplotlib", "a figure")
     buffer = io.BytesIO()
     kind = "svg" if path.suffix == ".html" else path.suffix[1:]
     stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
     with matplotlib.rc_context(_FIGURE):
         drawn.savefig(buffer, format=kind, dpi=130, metadata=stamp)
-    data = _page(trace, buffer.getvalue().decode()).encode() if path.suffix == ".html" else buffer.getvalue()
+    data = _page(trace, buffer.getvalue().decode(), receiver).encode() if path.suffix == ".html" else buffer.getvalue()
     with whole_file(path) as temporary:
         temporary.write_bytes(data)
     return path
 
 
-def _page(trace: Trace, svg: str) -> str:
+def _page(trace: Trace, svg: str, receiver: Receiver | None) -> str:
     from html import escape
 
     from farlink.channels.describe import describe
 
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in describe(trace))
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in describe(trace, receiver))
     style = (
         "body{font:15px/1.5 system-ui,sans-serif;color:#222;max-width:960px;margin:2rem auto;padding:0 1rem}"
         "svg{width:100%;height:auto}table{border-collapse:collapse}"

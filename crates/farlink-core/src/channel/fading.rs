@@ -286,7 +286,8 @@ impl Channel for Unsteady {
 }
 
 fn time(position: Position, offset: u64) -> Time {
-    if position == u64::MAX { Time::NEVER } else { Time::from_ps(position - offset) }
+    // A run may begin where frames are being lost already: that stretch began before time zero.
+    if position == u64::MAX { Time::NEVER } else { Time::from_ps(position.saturating_sub(offset)) }
 }
 
 #[cfg(test)]

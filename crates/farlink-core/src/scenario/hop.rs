@@ -128,6 +128,12 @@ impl Direction<'_> {
         })
     }
 
+    /// A text that is the same for directions whose channels are, in runs that end after the same `duration`.
+    pub fn decides_channel(&self, duration: Option<Time>) -> String {
+        let keys = (self.channel, self.coding, self.rate, duration.map(Time::as_ps));
+        serde_json::to_string(&keys).expect("keys are text")
+    }
+
     fn site<'a>(&self, traces: &'a dyn TraceSource, duration: Option<Time>) -> Site<'a> {
         let rate = match self.rate {
             RateSetting::Constant(rate) => Some(*rate),

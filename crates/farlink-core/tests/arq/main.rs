@@ -2,6 +2,8 @@
 //! is told.
 
 mod behaviour;
+#[path = "../pair/content.rs"]
+mod content;
 mod length;
 mod network;
 mod refusals;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use farlink_core::correction::PacketCode;
-use farlink_core::payload::{Payload, Virtual};
 use farlink_core::protocol::Pairs;
 use farlink_core::protocol::arq::{ArqConfig, Flags, Frame, PlainFrame, Station};
 use farlink_core::{Damage, Endpoint, Event, Packet, PathId, Rx, Stream, Time};
+
+use crate::content::Content;
 
 /// What the network does to one frame.
 #[derive(Clone, Debug)]
@@ -18,35 +19,6 @@ pub(crate) enum Fault {
     Twice(u64, u64),
     /// Bits are flipped, counted from the end of the header, modulo what is behind it; of a bare header, from its start.
     Flip(Vec<u32>),
-}
-
-/// Payload that knows which stream it belongs to.
-pub(crate) trait Content: Payload {
-    fn of_stream(side: usize, start: usize, len: usize) -> Self;
-    /// Whether this is what stands there in the stream of `side`.
-    fn is_of_stream(&self, side: usize, start: usize) -> bool;
-}
-
-fn byte(side: usize, at: usize) -> u8 {
-    if side == 0 { (at % 251) as u8 } else { (at % 241) as u8 ^ 0x80 }
-}
-
-impl Content for Vec<u8> {
-    fn of_stream(side: usize, start: usize, len: usize) -> Self {
-        (start..start + len).map(|at| byte(side, at)).collect()
-    }
-    fn is_of_stream(&self, side: usize, start: usize) -> bool {
-        self.iter().enumerate().all(|(i, &found)| found == byte(side, start + i))
-    }
-}
-
-impl Content for Virtual {
-    fn of_stream(_side: usize, _start: usize, len: usize) -> Self {
-        Virtual(len as u32)
-    }
-    fn is_of_stream(&self, _side: usize, _start: usize) -> bool {
-        true
-    }
 }
 
 /// A frame that left a side.

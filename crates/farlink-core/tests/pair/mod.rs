@@ -1,11 +1,13 @@
 //! Two endpoints and the network between them, driven by hand in virtual time: no engine, no link, no channel.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub(crate) mod content;
 pub(crate) mod examples;
 pub(crate) mod operations;
 
 use std::collections::{BTreeMap, VecDeque};
 
+pub(crate) use content::Content;
 use farlink_core::payload::{Payload, Virtual};
 use farlink_core::protocol::ProtocolConfig;
 use farlink_core::protocol::parts::rto::RtoConfig;
@@ -26,36 +28,6 @@ pub(crate) enum Fault {
     Twice(u64, u64),
     /// It arrives in time with so many wrong bits in a row from a place that the first number chooses.
     Damage(u32, u32),
-}
-
-/// Payload that knows which stream it belongs to.
-pub(crate) trait Content: Payload {
-    fn of_stream(side: usize, start: usize, len: usize) -> Self;
-    /// Whether this is what stands there in the stream of `side`.
-    fn is_of_stream(&self, side: usize, start: usize) -> bool;
-}
-
-fn byte(side: usize, at: usize) -> u8 {
-    // Periods of 251 and 241 are prime to every segment size in use, so shifted data is found out.
-    if side == 0 { (at % 251) as u8 } else { (at % 241) as u8 ^ 0x80 }
-}
-
-impl Content for Vec<u8> {
-    fn of_stream(side: usize, start: usize, len: usize) -> Self {
-        (start..start + len).map(|at| byte(side, at)).collect()
-    }
-    fn is_of_stream(&self, side: usize, start: usize) -> bool {
-        self.iter().enumerate().all(|(i, &found)| found == byte(side, start + i))
-    }
-}
-
-impl Content for Virtual {
-    fn of_stream(_side: usize, _start: usize, len: usize) -> Self {
-        Virtual(len as u32)
-    }
-    fn is_of_stream(&self, _side: usize, _start: usize) -> bool {
-        true
-    }
 }
 
 /// A segment that left a side.

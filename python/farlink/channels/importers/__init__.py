@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Collection
 from typing import Protocol
 
-from farlink.channels.importers import csv_series, fjordlink, leoreplayer, mahimahi, rutgers
+from farlink.channels.importers import csv_power, csv_series, fjordlink, hdf5, leoreplayer, mahimahi, matlab, netcdf, rutgers
 from farlink.channels.importers.recording import Recording
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError
@@ -36,6 +36,10 @@ IMPORTERS: dict[str, Importer] = {
     module.NAME: module
     for module in (
         fjordlink,
+        matlab,
+        hdf5,
+        netcdf,
+        csv_power,
         csv_series,
         rutgers,
         leoreplayer,
@@ -66,13 +70,24 @@ def choose(recording: Recording, *, format: str | None = None, kinds: Collection
             near = difflib.get_close_matches(format, IMPORTERS, n=1)
             hint = f"did you mean {near[0]}? " if near else ""
             raise TraceError(f"there is no trace format {format!r}", f"{hint}formats: {', '.join(IMPORTERS)}")
-        return IMPORTERS[format]
+        return _hinted(IMPORTERS[format], recording)
     matches = [importer for importer in IMPORTERS.values() if importer.recognises(recording)]
     usable = [importer for importer in matches if kinds is None or set(kinds) & set(importer.KINDS)]
     if usable:
-        return usable[0]
+        return _hinted(usable[0], recording)
     if matches:
-        return matches[0]
+        return _hinted(matches[0], recording)
     if not recording.data.strip():
         raise TraceError(f"{recording.where}: the file is empty", "fetch or record it again")
     raise TraceError(f"{recording.where}: not a known format of traces", f"name one with --format: {', '.join(IMPORTERS)}")
+
+
+def _hinted(importer: Importer, recording: Recording) -> Importer:
+    given = recording.hints.given()
+    if given and "power" not in importer.KINDS:
+        known = ", ".join(name for name, one in IMPORTERS.items() if "power" in one.KINDS)
+        raise TraceError(
+            f"{recording.where}: {given[0]} is for received power, this is {importer.NAME}",
+            f"leave it out, or name one of: {known}",
+        )
+    return importer

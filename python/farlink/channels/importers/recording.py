@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import tarfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -16,6 +16,38 @@ from farlink.channels.trace import missing_remedy, read_bytes
 from farlink.errors import TraceError
 
 _TRUNCATED = "fetch it again; it may be truncated"
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What a user says of a recording of received power that the file does not say itself.
+
+    Attributes
+    ----------
+    unit
+        Unit of the power.
+    column
+        Name of the column, variable or data set that holds the power, or its number from 1.
+    time_column
+        That of the times.
+    sample_rate_hz
+        Sampling rate, in Hz, instead of times.
+    gaps
+        What becomes of missing samples: ``refuse``, ``hold`` or ``blocked``; None is ``refuse``.
+    separator
+        What stands between the cells of a text file.
+    """
+
+    unit: str | None = None
+    column: str | None = None
+    time_column: str | None = None
+    sample_rate_hz: float | None = None
+    gaps: str | None = None
+    separator: str | None = None
+
+    def given(self) -> list[str]:
+        """Names of the options that were given, as on the command line."""
+        return [f"--{key.name.replace('_', '-')}" for key in fields(self) if getattr(self, key.name) is not None]
 
 
 @dataclass(frozen=True)
@@ -30,11 +62,14 @@ class Recording:
         Its path, and its name within an archive, for messages.
     data
         Its contents, decompressed.
+    hints
+        What else is known of it.
     """
 
     name: str
     where: str
     data: bytes
+    hints: Hints = Hints()
 
     def text(self) -> str:
         """Contents as text.

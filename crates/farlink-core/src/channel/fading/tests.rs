@@ -127,6 +127,18 @@ fn frames_are_lost_where_the_receiver_loses_them() {
 }
 
 #[test]
+fn a_run_that_begins_in_a_blockage_loses_its_frames() {
+    let (strong, dark) = (receiver().power_w(1e-30), 0.0);
+    let power_w = vec![strong, dark, dark, dark, strong];
+    for rate in [Some(RATE), None] {
+        let prepared = prepare(r#", "offset_s": 2.5e-4"#, power(power_w.clone()), rate, None).unwrap();
+        let (_, lost) = play(&prepared, 5, 1, 1000, 1);
+        // Three dark samples of 62.2 frames, and up to two at each edge.
+        assert!((186..=194).contains(&lost), "{lost}");
+    }
+}
+
+#[test]
 fn power_is_scaled_to_the_long_term_error_rate() {
     let power_w: Vec<f64> = (0..200).map(|at| 1e-3 * (1.0 + 0.3 * f64::from(at % 10))).collect();
     let prepared = prepare(r#", "ber": 1e-5"#, power(power_w), Some(RATE), None).unwrap();

@@ -66,7 +66,16 @@ impl Window {
         //# been retransmitted [...] the value of ssthresh is held constant.
         if !self.is_corruption {
             if is_first_of_segment && !self.is_reduced_already() {
-                self.ssthresh = control.on_timeout(self, self.flight());
+                let ssthresh = control.on_timeout(self, self.flight());
+                //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
+                //# the value of ssthresh MUST be set to no more than the value given in equation (4)
+                //= https://www.rfc-editor.org/rfc/rfc5681#section-4.3
+                //# Loss in two successive windows of data, or the loss of a retransmission, should be taken as two indications
+                //# of congestion and, therefore, cwnd (and ssthresh) MUST be lowered twice in this case.
+                // Duplicates have made the window larger since the recovery began, and it is no measure of what the network
+                // holds: half of it may be more than the recovery left. A further loss never raises the threshold.
+                let is_further = self.phase == Phase::Recovery;
+                self.ssthresh = if is_further { least(self.ssthresh, ssthresh) } else { ssthresh };
             }
             self.has_reduced = true;
             self.cwnd = control.loss_window(self);
@@ -192,6 +201,26 @@ mod tests {
         window.on_timeout(&mut control, true);
         assert_eq!((window.cwnd, window.ssthresh, window.kept_ssthresh), (100.0, 1000.0, None));
         assert!(!window.heeds_mark(101), "reduced already");
+    }
+
+    /// Whatever the duplicates of a recovery let out, a timeout that ends it is one more loss.
+    #[test]
+    fn a_timeout_during_recovery_never_raises_the_threshold() {
+        let (mut window, mut control) = under_way(CongestionControl::Reno);
+        lose(&mut window, &mut control);
+        assert_eq!(window.ssthresh, 1000.0);
+        // Sixty duplicates, each of which let a segment out, as in the recovery of Reno and NewReno.
+        (window.nxt, window.max) = (6001, 6001);
+        window.cwnd += 6000.0;
+        window.on_timeout(&mut control, true);
+        assert_eq!((window.cwnd, window.ssthresh, window.phase), (100.0, 1000.0, Phase::Loss));
+        // What is under way counts again once the recovery is over, and where it is little, in a recovery as well.
+        (window.phase, window.nxt) = (Phase::Open, 3001);
+        window.on_timeout(&mut control, true);
+        assert_eq!(window.ssthresh, 1500.0);
+        (window.phase, window.nxt) = (Phase::Recovery, 801);
+        window.on_timeout(&mut control, true);
+        assert_eq!(window.ssthresh, 400.0);
     }
 
     /// A segment lost again, as RACK finds it, is another loss by bit errors.

@@ -1,0 +1,159 @@
+"""``synthetic:NAME?key=value&...``: a synthetic trace by name, wherever a trace file may stand."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+
+from farlink.channels.synthesis.generate import Synthesis, settle
+from farlink.channels.trace import KINDS, Trace, read, read_bytes, write
+from farlink.errors import OutputError, TraceError
+from farlink.folders import cache_folder
+
+PREFIX = "synthetic:"
+
+# Part of the cache's key: raise it when the same parameters give another trace.
+VERSION = 1
+
+
+def is_synthetic(text: str | Path) -> bool:
+    """Whether a name of a trace asks for a synthetic one.
+
+    Parameters
+    ----------
+    text
+        What stands where a file may.
+
+    Examples
+    --------
+    >>> is_synthetic("synthetic:kiodo?seed=7")
+    True
+    """
+    return str(text).startswith(PREFIX)
+
+
+def parse(text: str | Path) -> Synthesis:
+    """Settle what a text asks for.
+
+    Parameters
+    ----------
+    text
+        ``synthetic:NAME`` or ``synthetic:NAME?key=value&key=value``; keys are ``duration_s``, ``seed`` and the parameters.
+
+    Raises
+    ------
+    TraceError
+        If the name is unknown, or a key or value not allowed.
+
+    Examples
+    --------
+    >>> wanted = parse("synthetic:kiodo?seed=7&duration_s=50")
+    >>> wanted.name, wanted.seed, wanted.duration_s
+    ('kiodo', 7, 50.0)
+    """
+    name, _, query = str(text).removeprefix(PREFIX).partition("?")
+    return settled(name, dict(_pair(item) for item in query.split("&") if item))
+
+
+def settled(name: str, given: dict[str, str]) -> Synthesis:
+    """Settle a preset with keys and values as texts.
+
+    Parameters
+    ----------
+    name
+        The preset.
+    given
+        ``duration_s``, ``seed`` and parameters.
+
+    Raises
+    ------
+    TraceError
+        If the name is unknown, or a key or value not allowed.
+    """
+    rest = dict(given)
+    duration_s, seed = rest.pop("duration_s", None), rest.pop("seed", "1")
+    try:
+        length = None if duration_s is None else float(duration_s)
+    except ValueError:
+        raise TraceError(f"duration_s: {duration_s!r} is not a number of seconds", "give for example duration_s=100") from None
+    try:
+        number = int(seed)
+    except ValueError:
+        raise TraceError(f"seed: {seed!r} is not a whole number", "give for example seed=1") from None
+    return settle(name, rest, duration_s=length, seed=number)
+
+
+def synthetic_trace(text: str | Path) -> Trace:
+    """The trace that a text asks for.
+
+    Parameters
+    ----------
+    text
+        See `parse`.
+    """
+    return read(synthetic_file(text))
+
+
+def synthetic_file(text: str | Path, *, kinds: Collection[str] | None = None) -> Path:
+    """The trace that a text asks for, as a file in the cache.
+
+    Parameters
+    ----------
+    text
+        See `parse`.
+    kinds
+        Kinds of trace that the caller can use.
+
+    Returns
+    -------
+    Path
+        File whose name is a hash of all parameters.
+
+    Raises
+    ------
+    TraceError
+        If the name is unknown, a key or value not allowed, or a trace of power no use.
+    OutputError
+        If the cache cannot be written.
+    """
+    wanted = parse(text)
+    if kinds is not None and "power" not in kinds:
+        raise TraceError(
+            f"{text}: a power trace, where {' or '.join(sorted(kinds))} is wanted", f"use it as {KINDS['power'].use}"
+        )
+    kept = cache_folder("traces") / f"synthetic-{_key(wanted)}.npz"
+    if kept.is_file():
+        try:
+            read(kept)
+        except TraceError:
+            kept.unlink(missing_ok=True)  # damaged
+        else:
+            return kept
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"cannot create {kept.parent}: {error.strerror}", "set XDG_CACHE_HOME to a directory you may write to"
+        ) from error
+    return write(wanted.power(), kept)
+
+
+def _key(wanted: Synthesis) -> str:
+    digest = hashlib.sha256()
+    described = [VERSION, np.__version__, wanted.name, wanted.seed, wanted.duration_s, wanted.values]
+    digest.update(json.dumps(described, sort_keys=True).encode())
+    if wanted.values["elements"]:
+        digest.update(read_bytes(Path(str(wanted.values["elements"]))))
+    return digest.hexdigest()[:40]
+
+
+def _pair(item: str) -> tuple[str, str]:
+    key, equals, value = item.partition("=")
+    if not equals or not key:
+        raise TraceError(f"{item!r} is not key=value", "write synthetic:NAME?key=value&key=value")
+    return unquote(key), unquote(value)

@@ -1,0 +1,74 @@
+"""`farlink trace receivers`: receivers of light, and the power that they need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from farlink.cli.messages import data, note, user_errors
+from farlink.cli.power_options import numbers
+
+if TYPE_CHECKING:
+    from farlink.channels.receiver import Receiver
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+farlink trace receivers
+
+farlink trace receivers frm5w621 2e-9,0.8 --ber 1e-3,1e-9 --plot sensitivity.png
+"""
+
+
+def receivers(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME...", help="By name, or P_0 in W, xi_0 and perhaps its rate: 1.35e-9,0.8,622e6.", show_default="all"
+        ),
+    ] = None,
+    ber: Annotated[str, typer.Option(metavar="BER,...", help="Bit error rates at which to tell the power.")] = "1e-3,1e-6,1e-9",
+    plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="Picture to write: .png, .svg or .pdf.")] = None,
+) -> None:
+    """Receivers that can be named, their parameters, and the received power that they need for a bit error rate."""
+    with user_errors():
+        from farlink.channels import receiver as known
+        from farlink.errors import OutputError
+        from farlink.extras import require
+        from farlink.output import check_writable, whole_file
+
+        rates = numbers("--ber", ber, "1e-3,1e-6")
+        if plot is not None:
+            require("matplotlib", "a figure")
+            if plot.suffix not in (".png", ".svg", ".pdf"):
+                raise OutputError(f"{plot}: no picture has the suffix {plot.suffix!r}", "use .png, .svg or .pdf")
+            check_writable(plot)
+        chosen = [known.Receiver.parse(name) for name in names] if names else known.receivers()
+        data(_table(chosen, rates))
+        if plot is not None:
+            from farlink.plot.sensitivity import sensitivity
+
+            figure = sensitivity(chosen)
+            with whole_file(plot) as temporary:
+                figure.savefig(temporary, format=plot.suffix.removeprefix("."), dpi=150)
+            note(f"Picture written to {plot}")
+
+
+def _table(chosen: list[Receiver], rates: list[float]) -> str:
+    from farlink.units import show
+
+    width = max(8, *(len(receiver.name) for receiver in chosen))
+    heads = "  ".join(f"{f'at {rate:.0e}'.replace('e-0', 'e-'):>10}" for rate in rates)
+    lines = [f"{'receiver':<{width}}  {'P_0, nW':>8}  {'xi_0':>5}  {'rate':>9}  {'wavelength':>10}  {heads}  source"]
+    for receiver in chosen:
+        rate = "–" if receiver.rate_bps is None else show(receiver.rate_bps, "rate_bps")
+        wavelength = "–" if receiver.wavelength_m is None else f"{receiver.wavelength_m * 1e9:.0f} nm"
+        powers = "  ".join(f"{receiver.sensitivity_dbm(one):>6.2f} dBm" for one in rates)
+        power_nw = receiver.characteristic_power_w * 1e9
+        lines.append(
+            f"{receiver.name:<{width}}  {power_nw:>8.4g}  {receiver.form_factor:>5.3g}  {rate:>9}  "
+            f"{wavelength:>10}  {powers}  {receiver.source or '–'}"
+        )
+    return "\n".join(lines) + "\n"

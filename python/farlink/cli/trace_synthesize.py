@@ -1,0 +1,114 @@
+"""`farlink trace synthesize`: received power of a free-space optical link that nobody measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from farlink.cli.messages import data, note, user_errors
+from farlink.cli.progress import progress_bar
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+farlink trace synthesize --list
+
+farlink trace synthesize kiodo -o kiodo.npz --delay kiodo-delay.npz
+
+farlink trace synthesize fasolt -o fasolt.npz --duration-s 60 --seed 7 --set alpha=3 --set tau_s=0.01
+"""
+
+
+def synthesize(
+    preset: Annotated[
+        str | None, typer.Argument(metavar="PRESET", help="What it stands for; --list names them.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="OUT", help="Trace to write, .npz or .parquet.")
+    ] = None,
+    duration_s: Annotated[
+        float | None,
+        typer.Option("--duration-s", metavar="S", help="How long, in seconds.", show_default="100; all of a whole pass"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 1,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override a parameter; repeat as needed. PRESET --list shows them."),
+    ] = None,
+    delay: Annotated[
+        Path | None,
+        typer.Option("--delay", metavar="FILE", help="Write the propagation delay of the pass too, .npz or .parquet."),
+    ] = None,
+    is_list: Annotated[bool, typer.Option("--list", help="List the presets, or the parameters of PRESET, and stop.")] = False,
+) -> None:
+    """Draw the received power of a free-space optical link, labelled as synthetic, for a fading channel."""
+    with user_errors():
+        from farlink.channels.synthesis.summary import summary_lines
+        from farlink.channels.synthesis.text import settled
+        from farlink.channels.trace import write
+        from farlink.errors import OutputError
+        from farlink.output import check_writable
+
+        if is_list or preset is None:
+            if preset is None and not is_list:
+                raise OutputError("no preset is given", "name one; farlink trace synthesize --list shows them")
+            data(_presets() if preset is None else _parameters(preset))
+            return
+        if output is None:
+            raise OutputError("no file is given", f"say where to write: -o {preset}.npz")
+        for target in (output, delay):
+            if target is None:
+                continue
+            if target.suffix not in (".npz", ".parquet"):
+                raise OutputError(f"{target}: no trace has the suffix {target.suffix!r}", "use .npz or .parquet")
+            check_writable(target)
+        if delay is not None and delay.resolve() == output.resolve():
+            raise OutputError(f"{delay} is the trace of power too", "give the delay another name")
+        given = {"seed": str(seed), **dict(_setting(text) for text in settings or [])}
+        if duration_s is not None:
+            given["duration_s"] = str(duration_s)
+        wanted = settled(preset, given)
+        delays = None if delay is None else wanted.delay()
+        with progress_bar(wanted.title, "steps") as progress:
+            trace = wanted.power(progress)
+        lines = summary_lines(wanted, trace)
+        width = max(len(label) for label, _ in lines)
+        data("".join(f"{label:<{width}}  {value}\n" for label, value in lines))
+        write(trace, output)
+        note(f"Trace written to {output}")
+        if delay is not None and delays is not None:
+            write(delays, delay)
+            note(f"Delay written to {delay}")
+
+
+def _setting(text: str) -> tuple[str, str]:
+    from farlink.errors import TraceError
+
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise TraceError(f"--set {text}: not KEY=VALUE", "write for example --set tau_s=0.005")
+    return key.strip(), value.strip()
+
+
+def _presets() -> str:
+    from farlink.channels.synthesis.presets import PRESETS
+
+    width = max(map(len, PRESETS))
+    return "".join(f"{name:<{width}}  {preset.title}\n" for name, preset in PRESETS.items())
+
+
+def _parameters(name: str) -> str:
+    from farlink.channels.synthesis.parameters import PARAMETERS, with_overrides
+    from farlink.channels.synthesis.presets import preset
+
+    found = preset(name)
+    values = with_overrides(found.values, {})
+    shown = {key: f"{value:g}" if isinstance(value, float) else str(value) or "(none)" for key, value in values.items()}
+    widths = max(map(len, shown)), max(map(len, shown.values()))
+    head = f"{name}: {found.title}\n" + (f"{found.notes}\n" if found.notes else "")
+    return head + "".join(
+        f"{'*' if key in found.values else ' '} {key:<{widths[0]}}  {shown[key]:<{widths[1]}}  {known.meaning}; {known.rule}\n"
+        for key, known in PARAMETERS.items()
+    )
