@@ -131,7 +131,8 @@ class ModernCell:
                     "segment_bytes": path.wire_bytes - HEADER_BYTES,
                     "header_bytes": HEADER_BYTES,
                     "initial_window_segments": 10,
-                    "initial_ssthresh_segments": path.product_segments,
+                    # BBR has none.
+                    **({} if self.control == "bbr" else {"initial_ssthresh_segments": path.product_segments}),
                     "max_window_segments": WINDOW_SEGMENTS,
                     "delayed_ack": False,
                     "rto": {"initial_s": 3.0, "minimum_s": 1.0, "maximum_s": 60.0, "granularity_s": 0.001},

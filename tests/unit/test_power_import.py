@@ -231,7 +231,7 @@ REFUSED = [
     ("p.csv", "power_dbm\n1\n2\n9999\n", {"sample_rate_hz": 1.0}, "power_dbm is 9999 dBm at sample 2", "unit"),
     ("p.csv", "power_w\n1\n2\n\nnan\n5\n", SAID, "2 samples missing in 1 gap, the first of 2 at sample 2", "--gaps"),
     ("p.csv", "time_s,power_w\n0,1\n\n2,5\n", {}, "line 3: 1 fields instead of 2", "complete"),
-    ("p.csv", "power_w\n1\n2\nnan\n5\n", SAID, "1 samples missing in 1 gap, the first of 1 at sample 2", "--gaps hold"),
+    ("p.csv", "power_w\n1\n2\nnan\n5\n", SAID, "1 sample missing in 1 gap, the first of 1 at sample 2", "--gaps hold"),
     (
         "p.csv",
         "time_s,power_w\n0,1\n1,2\n2,3\n7,4\n8,5\n",

@@ -1,8 +1,9 @@
 //! What a user should know of a scenario that can be run but hardly means what it says, and what cannot be run for that.
 
 use farlink_core::Time;
-use farlink_core::protocol::LongestTimeout;
-use farlink_core::scenario::{Scenario, ScenarioError};
+use farlink_core::protocol::tcp::CongestionControl;
+use farlink_core::protocol::{LongestTimeout, TransportConfig};
+use farlink_core::scenario::{Flow, Scenario, ScenarioError, TrafficKind};
 
 use crate::engine::{HopSetup, Setup};
 
@@ -14,7 +15,8 @@ pub(crate) fn notes(study: &[(&Scenario, &Setup)]) -> Vec<String> {
     let mut all = Vec::new();
     for (scenario, setup) in study {
         let channels = setup.forward.iter().chain(&setup.back).flat_map(|hop| hop.channel.notes());
-        for note in timeouts_below_the_round_trip(scenario, setup).into_iter().chain(channels) {
+        let of_rates = rates_above_the_bottleneck(scenario, setup);
+        for note in timeouts_below_the_round_trip(scenario, setup).into_iter().chain(of_rates).chain(channels) {
             if !all.contains(&note) {
                 all.push(note);
             }
@@ -72,6 +74,42 @@ fn timeouts(scenario: &Scenario) -> impl Iterator<Item = (&String, LongestTimeou
 
 fn least_round_trip(setup: &Setup) -> Time {
     propagation(&setup.forward) + propagation(&setup.back)
+}
+
+/// A fixed rate that the path cannot carry.
+fn rates_above_the_bottleneck(scenario: &Scenario, setup: &Setup) -> Vec<String> {
+    let rates = setup.forward.iter().map(|hop| hop.rate.constant().map_or(f64::INFINITY, |rate| rate.get()));
+    let bottleneck_bps = rates.fold(f64::INFINITY, f64::min);
+    let note = |(name, flow): (&String, &Flow)| {
+        let (key, each_bps, consequence) = fixed_rate(scenario, name, flow)?;
+        let count = flow.count.get();
+        let flows = if count > 1.0 { format!(", {count} times,") } else { String::new() };
+        (each_bps * count > bottleneck_bps).then(|| {
+            format!("{key} = {each_bps} bit/s{flows} is above the {bottleneck_bps} bit/s that the path carries: {consequence}")
+        })
+    };
+    scenario.flow.iter().filter_map(note).collect()
+}
+
+/// The rate at which a flow sends whatever happens: its key, bit/s, and what comes of more than the path carries.
+fn fixed_rate(scenario: &Scenario, name: &str, flow: &Flow) -> Option<(String, f64, &'static str)> {
+    let of_transport = |rate_bps: f64| {
+        // With a window without bound, the receiver may hold nearly all that it has behind the first gap.
+        let consequence = "its queue drops the rest, and most of what arrives may wait behind a gap until the end; give a \
+                           lower rate, or a max_window_segments of a few times what the path holds";
+        (format!("transport.{}.rate_bps", flow.transport), rate_bps, consequence)
+    };
+    match (scenario.transport.get(&flow.transport)?, &flow.traffic) {
+        (TransportConfig::Stp(stp), _) => stp.rate_bps.map(|rate| of_transport(rate.get())),
+        (TransportConfig::ScpsTp(scps), _) if scps.congestion_control == CongestionControl::None => {
+            scps.rate_bps.map(|rate| of_transport(rate.get()))
+        }
+        (TransportConfig::Udp(_), TrafficKind::Cbr(cbr)) => {
+            let consequence = "what exceeds it is dropped, or waits ever longer where the queue has no limit";
+            Some((format!("flow.{name}.traffic.rate_bps"), cbr.rate_bps.get(), consequence))
+        }
+        _ => None,
+    }
 }
 
 /// The delays of a direction; of those that vary, nothing is known for sure.

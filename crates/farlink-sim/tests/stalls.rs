@@ -195,3 +195,31 @@ fn timers_of_all_transports_are_remarked_on() {
         }
     }
 }
+
+#[test]
+fn a_fixed_rate_above_the_bottleneck_is_remarked_on() {
+    let notes = |transport: Value, count: u64| {
+        let traffic = if transport["kind"] == "udp" {
+            json!({ "kind": "cbr", "rate_bps": 2e6, "payload_bytes": 1000 })
+        } else {
+            json!({ "kind": "bulk" })
+        };
+        let flow = json!({ "one": { "transport": "fixed", "count": count, "traffic": traffic } });
+        run(&scenario(&[("transport", json!({ "fixed": transport })), ("flow", flow)]), 1).notes
+    };
+    let stp = |rate: f64| json!({ "kind": "stp", "congestion": "rate", "rate_bps": rate });
+    let scps = |control: &str| json!({ "kind": "scps-tp", "congestion_control": control, "rate_bps": 2e6 });
+    let words = "= 2000000 bit/s is above the 1000000 bit/s that the path carries";
+    for (transport, key) in [
+        (stp(2e6), "transport.fixed.rate_bps"),
+        (scps("none"), "transport.fixed.rate_bps"),
+        (json!({ "kind": "udp" }), "flow.one.traffic.rate_bps"),
+    ] {
+        let notes = notes(transport, 1);
+        assert!(matches!(&notes[..], [note] if note.starts_with(&format!("{key} {words}"))), "{notes:?}");
+    }
+    assert!(notes(stp(6e5), 2)[0].starts_with("transport.fixed.rate_bps = 600000 bit/s, 2 times, is above"));
+    for quiet in [notes(stp(1e6), 1), notes(stp(5e5), 2), notes(scps("reno"), 1)] {
+        assert_eq!(quiet, [] as [String; 0]);
+    }
+}

@@ -110,7 +110,8 @@ def _power(found: dict[str, float]) -> list[tuple[str, str]]:
         lines.append(("Correlation time, 1/e", f"{1e3 * found['correlation_time_s']:.3g} ms"))
     if found["blockages"]:
         longest = f"longest {found['longest_blockage_s']:.3g} s"
-        lines.append(("Blocked", f"{_percent(found['time_blocked'])} in {found['blockages']:.0f} blockages, {longest}"))
+        blockages = f"{found['blockages']:.0f} blockage{'s' if found['blockages'] != 1 else ''}"
+        lines.append(("Blocked", f"{_percent(found['time_blocked'])} in {blockages}, {longest}"))
     if "ber" in found:
         lines.append(
             ("Long-term bit error rate", f"{found['ber']:.4g}" + (", blockages left out" if found["blockages"] else ""))
