@@ -120,8 +120,10 @@ def test_simulated_cells_follow_the_setting(setting, usual):
     other = short(setting)
 
     for cell, (mean, half_width) in usual.items():
-        assert other[cell][0] != mean, cell
         assert other[cell][1] != half_width, cell
+        # What a selective repeat with blocks enough delivers does not depend on the distance.
+        if setting is not FARTHER or cell[:2] != ("Testbed", "sr"):
+            assert other[cell][0] != mean, cell
 
 
 def test_simulated_cells_follow_the_seed(usual):

@@ -72,3 +72,7 @@ SR_TIMERS = (
     by_name("conservative", "twice RFC 6298"),
 )
 """For selective repeat: the fourth column."""
+
+TCP_TIMER = beta(4.75)
+SR_TIMER = beta(1.3)
+"""Those that come nearest over independent errors; everything else is simulated with them."""
