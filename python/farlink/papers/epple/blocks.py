@@ -66,8 +66,8 @@ def _reached(setting: Setting, far: Mapping[str, Column]) -> list[Check]:
                 "packet",
                 ours,
                 number(ours, row.sr_theory, relative=_REACHED),
-                f"“in these runs the theoretical values could be reached”: agrees within {_REACHED:.0%} of the value in brackets; "
-                "a repetition that waits for a round trip and more holds the window's end, and the start-up counts",
+                f"“in these runs the theoretical values could be reached”: agrees within {_REACHED:.0%} of the value in "
+                "brackets; a repetition that waits for a round trip and more holds the window's end, and the start-up counts",
             )
         )
     return checks

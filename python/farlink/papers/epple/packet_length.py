@@ -198,8 +198,8 @@ def _on_the_curve(item: str, setting: Setting, points: Points) -> Iterator[Check
             at_least=0.97,
             at_most=1.03,
             rule="agrees within 3 % of the equation",
-            cause="in go-back-N a loss costs whole packets, as none is broken off when a timer expires: felt where a round trip "
-            "holds less than one or two",
+            cause="in go-back-N a loss costs whole packets, as none is broken off when a timer expires: felt where a round "
+            "trip holds less than one or two",
         )
 
 
@@ -232,8 +232,8 @@ def _over_length(item: str, name: str, protocol: str, setting: Setting, points: 
     return Drawing(
         item,
         f"{name}: goodput against packet length",
-        f"Lines: equation {_EQUATIONS[protocol]}; points: the engine at a bit error rate of {setting.ber:g}, 95 % intervals. The "
-        "paper's curves are not published as numbers, nor are their bit error rates.",
+        f"Lines: equation {_EQUATIONS[protocol]}; points: the engine at a bit error rate of {setting.ber:g}, 95 % intervals. "
+        "The paper's curves are not published as numbers, nor are their bit error rates.",
         draw,
     )
 
