@@ -124,8 +124,8 @@ def _bound(setting: Setting, found: Mapping[str, list[float]]) -> list[Check]:
                 Estimate(least),
                 Verdict.AGREES if least <= setting.ber else Verdict.DIFFERS,
                 "a packet is lost with at most the sum of its bits' error probabilities, so a loss p needs a mean of at least "
-                f"p / (8 (l + l')), with any fading; the {STAND_IN} {place} needs {ours.mean:.1e}. What was scaled to 1e-6 cannot "
-                "have been the mean of the short-term bit error rates; that of their logarithm would fit",
+                f"p / (8 (l + l')), with any fading; the {STAND_IN} {place} needs {ours.mean:.1e}. What was scaled to 1e-6 "
+                "cannot have been the mean of the short-term bit error rates; that of their logarithm would fit",
             )
         )
     return checks
