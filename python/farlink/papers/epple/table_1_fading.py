@@ -47,6 +47,22 @@ def table_1_fading(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[
 
 def table_1_scaled(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[list[Check], list[Drawing]]:
     """The four rows, scaled until as many packets are lost as the printed back channel implies."""
+    cells, found = scaled_cells(bench, setting)
+
+    def scaled(place: str) -> str:
+        return (
+            f"scaled until {printed_loss(place, _SCALED_BY_BYTES):.1%} of the packets of {_SCALED_BY_BYTES} bytes are lost, as "
+            f"the printed back channel implies: a long-term bit error rate of {interval(found[place]).mean:.1e} on this preset"
+            + (", without blockages" if place == "ATENAA" else "")
+        )
+
+    caption = "scaled until as many packets of 1000 bytes are lost as the printed back channel implies"
+    checks = [*_bound(setting, found), *_checks("table-1-scaled", setting, cells, scaled)]
+    return checks, [_drawing("table-1-scaled", cells, caption)]
+
+
+def scaled_cells(bench: Workbench, setting: Setting) -> tuple[Cells, dict[str, list[float]]]:
+    """The cells scaled by loss, and the long-term bit error rate of each trace."""
     light = fadings()
     # The preset is blocked for longer than all that was lost in the measurement.
     light["ATENAA"] = Fading("ATENAA", changes={"clear_mean_s": 0})
@@ -60,18 +76,7 @@ def table_1_scaled(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[
             for index, text in enumerate(fading.texts(bench, setting, count)):
                 found[place].append(ber_for_loss(trace(text), packet_bytes, loss))
                 tell(index + 1, count)
-    cells = fading_cells(bench, setting, light, bers=found)
-
-    def scaled(place: str) -> str:
-        return (
-            f"scaled until {printed_loss(place, _SCALED_BY_BYTES):.1%} of the packets of {_SCALED_BY_BYTES} bytes are lost, as "
-            f"the printed back channel implies: a long-term bit error rate of {interval(found[place]).mean:.1e} on this preset"
-            + (", without blockages" if place == "ATENAA" else "")
-        )
-
-    caption = "scaled until as many packets of 1000 bytes are lost as the printed back channel implies"
-    checks = [*_bound(setting, found), *_checks("table-1-scaled", setting, cells, scaled)]
-    return checks, [_drawing("table-1-scaled", cells, caption)]
+    return fading_cells(bench, setting, light, bers=found), found
 
 
 def printed_loss(place: str, payload_bytes: int, protocol: str = "tcp") -> float:

@@ -12,7 +12,7 @@ from farlink.papers.epple.printed import PLACES
 from farlink.papers.epple.scenarios import transport
 from farlink.papers.epple.setting import PAPER_SETTING, Setting
 from farlink.papers.epple.timers import AGGRESSIVE, TCP_TIMER
-from farlink.papers.estimate import Estimate
+from farlink.papers.estimate import Estimate, ratio
 from farlink.papers.item import Drawing, Workbench
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TIMERS = {"aggressive": AGGRESSIVE, "conservative": TCP_TIMER}
 PASSES = {"rising": "rising pass", "falling": "reversed pass"}
 _PAYLOAD_BYTES = 1000
-_SECONDS = 15.0
+_SECONDS = 12.0
 
 Variant = tuple[str, bool]
 
@@ -33,6 +33,25 @@ def timestamps(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[list
         for direction in PASSES if place == "KIODO" else ("rising",):
             found[place, direction] = _variants(bench, setting, Fading(place, direction, _SECONDS))
     checks = [check for direction in PASSES for check in _pass(direction, found["KIODO", direction])]
+    rising, falling = (_over(found["KIODO", one], ("aggressive", True), ("aggressive", False)) for one in PASSES)
+    checks += [
+        claimed(
+            "timestamps",
+            f"KIODO, reversed pass ({STAND_IN}), aggressive timer: goodput with timestamps over that without",
+            "an improvement if the timestamps are used could only be seen if also an aggressive calculation had been used",
+            falling,
+            at_least=1.0,
+            rule=f"agrees if the ratio lies above 1 with its interval; {_words()}",
+        ),
+        claimed(
+            "timestamps",
+            f"KIODO ({STAND_IN}), aggressive timer: that ratio on the reversed pass over that on the rising one",
+            "the biggest improvement had been expected on the descending edge of the satellite pass",
+            ratio(falling, rising),
+            at_least=1.0,
+            rule=f"agrees if it lies above 1 with its interval; {_words()}",
+        ),
+    ]
     for (place, direction), variants in found.items():
         cell = f"{place}{f', {PASSES[direction]}' if place == 'KIODO' else ''} ({STAND_IN}), conservative timer"
         checks.append(
@@ -50,8 +69,8 @@ def timestamps(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[list
 
 
 _NO_SAMPLES = (
-    "without timestamps go-back-N has no samples but those before its first loss, as all that follows is sent again (Karn's rule): "
-    "with a timer that came too late or too early at first, timestamps set it right"
+    "without timestamps go-back-N has no samples but those before its first loss, as all that follows is sent again (Karn's "
+    "rule): with a timer that came too late or too early at first, timestamps set it right"
 )
 
 
@@ -72,16 +91,6 @@ def _pass(direction: str, variants: dict[Variant, Outcomes]) -> list[Check]:
     cell = f"KIODO, {PASSES[direction]} ({STAND_IN})"
     early = {timer: interval(variants[timer, False].timeouts) for timer in TIMERS}
     checks = [
-        claimed(
-            "timestamps",
-            f"{cell}, aggressive timer: goodput with timestamps over that without",
-            "an improvement in goodput if the timestamps are used could only be seen if also an aggressive calculation algorithm for "
-            "RTT had been used",
-            _over(variants, ("aggressive", True), ("aggressive", False)),
-            at_least=1.0,
-            rule=f"agrees if the ratio lies above 1 with its interval; {_words()}",
-            cause="the timer that was set before the first loss stays; on the rising pass the round trip falls below it",
-        ),
         claimed(
             "timestamps",
             f"{cell}, without timestamps: timeouts with the conservative timer over those with the aggressive one",
@@ -105,8 +114,8 @@ def _pass(direction: str, variants: dict[Variant, Outcomes]) -> list[Check]:
                 _over(variants, ("conservative", False), (timer, stamped)),
                 at_least=1.0,
                 rule=f"best: agrees if the ratio lies above 1 with its interval; {_words()}",
-                cause="a timer just above the round trip wastes least with go-back-N, as long as it knows the round trip: without "
-                "congestion control and queues there is no jitter that it must allow for",
+                cause="a timer just above the round trip wastes least with go-back-N, as long as it knows the round trip: there "
+                "is no jitter that it must allow for",
             )
         )
     return checks
@@ -127,10 +136,11 @@ def _drawing(found: dict[tuple[str, str], dict[Variant, Outcomes]]) -> Drawing:
 
         figure, (axes,) = new_figure()
         for look, variant in enumerate(product(TIMERS, (False, True))):
-            ours = [interval(variants[variant].goodput) for variants in found.values()]
+            there = [place for place, variants in enumerate(found.values()) if variant in variants]
+            ours = [interval(variants[variant].goodput) for variants in found.values() if variant in variants]
             timer, stamped = variant
             axes.errorbar(
-                [place + 0.12 * (look - 1.5) for place in range(len(ours))],
+                [place + 0.12 * (look - 1.5) for place in there],
                 [one.mean for one in ours],
                 yerr=[one.half_width for one in ours],
                 linestyle="none", marker=MARKERS[look], color=COLOURS[look], capsize=3,
