@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from farlink.models import arq
 from farlink.papers.check import Check, Verdict, claimed, number
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Blocks in an acknowledgement; None: as many as there are.
-KINDS: dict[str, dict[str, object]] = {
+KINDS: dict[str, dict[str, Any]] = {
     "unlimited": {"blocks": None},
     "sixteen": {"blocks": 16},
     "eight": {"blocks": 8},

@@ -191,7 +191,8 @@ def clear(power: Trace) -> NDArray[np.bool_]:
     """Where nothing blocks the light."""
     if "blocked" not in power.arrays:
         return np.ones(power["power_w"].size, dtype=np.bool_)
-    return power["blocked"] == 0
+    free: NDArray[np.bool_] = power["blocked"] == 0
+    return free
 
 
 def short_term_ber(power: Trace, ber: float) -> NDArray[np.float64]:
@@ -218,11 +219,18 @@ def ber_for_loss(power: Trace, packet_bytes: float, loss: float) -> float:
     loss
         Share of packets; more than is blocked.
     """
-    low, high = math.log(1e-9), math.log(0.1)
-    for _ in range(30):
+    p0, form = RECEIVER["characteristic_power_w"], RECEIVER["form_factor"]
+    power_w, free = power["power_w"], clear(power)
+
+    def scaled(gain: float) -> NDArray[np.float64]:
+        return _core.receiver_ber(gain * power_w, p0, form)
+
+    # Between a thousandth and a thousand times the characteristic power.
+    low, high = (math.log(factor * p0 / power_w.mean()) for factor in (1e-3, 1e3))
+    for _ in range(40):
         middle = (low + high) / 2
-        if mean_loss(short_term_ber(power, math.exp(middle)), packet_bytes) < loss:
+        if mean_loss(scaled(math.exp(middle)), packet_bytes) > loss:
             low = middle
         else:
             high = middle
-    return math.exp((low + high) / 2)
+    return float(scaled(math.exp((low + high) / 2))[free].mean())

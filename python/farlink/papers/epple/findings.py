@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from farlink.papers.check import Check, Verdict, claim, claimed
 from farlink.papers.epple.fading import STAND_IN
@@ -161,7 +162,7 @@ def _scalings(bench: Workbench, setting: Setting) -> Iterator[tuple[str, Cells]]
 def _awgn(bench: Workbench, setting: Setting, place: str, protocol: str) -> Column:
     duration_s, runs = _AWGN[place]
     # Nothing but goodput is asked for.
-    keys = {"window_round_trips": 1.2} if protocol == "tcp" and place == "KIODO" else {}
+    keys: dict[str, Any] = {"window_round_trips": 1.2} if protocol == "tcp" and place == "KIODO" else {}
     timer = TIMERS[protocol]
     return columns(bench, setting, place, protocol, [timer], duration_s=duration_s, runs=runs, use="beside fading", **keys)[0]
 

@@ -114,8 +114,8 @@ def _pass(direction: str, variants: dict[Variant, Outcomes]) -> list[Check]:
                 _over(variants, ("conservative", False), (timer, stamped)),
                 at_least=1.0,
                 rule=f"best: agrees if the ratio lies above 1 with its interval; {_words()}",
-                cause="a timer just above the round trip wastes least with go-back-N, as long as it knows the round trip: there "
-                "is no jitter that it must allow for",
+                cause="a timer just above the round trip wastes least with go-back-N, as long as it knows the round trip: "
+                "there is no jitter that it must allow for",
             )
         )
     return checks
