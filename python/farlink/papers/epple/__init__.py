@@ -68,7 +68,7 @@ PAPER = Paper(
         "decide whether a packet is lost; the text has 500 m, 1400 m and, in equation (5), the header's bits too.",
         "Simulated packets are lost by any wrong bit, header included, and not found at all where the short-term BER exceeds "
         "0.1.",
-        "KIODO with fading is a pass: 610 km high, from 5 degrees of elevation up, for 20 s and less (the paper's is 100 s "
+        "KIODO with fading is a pass: 610 km high, from 5 degrees of elevation up, for 12 s and less (the paper's is 100 s "
         "long), "
         "the reversed pass down to 5 degrees; AWGN KIODO is 2500 km all the time.",
         "“TCP” is RFC 793 without congestion control and without fast retransmit: after a timeout all goes out again, and the "

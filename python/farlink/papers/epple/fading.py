@@ -29,7 +29,6 @@ RECEIVER = next(one for one in _core.receivers() if one["name"] == "frm5w621")
 
 _ALTITUDE_M = 610e3
 _LOWEST_DEG = 5.0
-_SECONDS = 20.0
 _TRACES = 5
 
 
@@ -51,7 +50,7 @@ class Fading:
 
     place: str
     direction: str = "rising"
-    duration_s: float = _SECONDS
+    duration_s: float = 12.0
     changes: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def texts(self, bench: Workbench, setting: Setting, count: int) -> list[str]:
@@ -66,7 +65,7 @@ class Fading:
 
     def highest_deg(self, setting: Setting) -> float:
         """Elevation at the end of a rising run: where the reversed one begins."""
-        elevation_deg, _ = _core.circular_pass(np.array([self.duration_s]), _altitude_m(setting), 90.0, _LOWEST_DEG, True)
+        elevation_deg, _ = _core.circular_pass(np.array([float(self.duration_s)]), _altitude_m(setting), 90.0, _LOWEST_DEG, True)
         # A hundredth of a degree higher, so that the falling run ends above 5 degrees.
         return math.ceil(100 * float(elevation_deg[0])) / 100
 

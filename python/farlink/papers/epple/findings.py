@@ -31,7 +31,7 @@ Outcome = tuple[list[Check], list[Drawing]]
 
 def long_term_ber(bench: Workbench, setting: Setting = PAPER_SETTING) -> Outcome:
     """The same long-term bit error rate, with and without fading."""
-    cells = fading_cells(bench, setting, fadings())
+    cells = fading_cells(bench, setting, fadings(bench))
     checks = []
     for place in PLACES:
         for protocol, name in PROTOCOLS.items():
@@ -115,7 +115,7 @@ def go_back_n(bench: Workbench, setting: Setting = PAPER_SETTING) -> Outcome:
 def back_channel(bench: Workbench, setting: Setting = PAPER_SETTING) -> Outcome:
     """The rules of 10 and 20 %."""
     checks = [*_rules(setting)]
-    cells = fading_cells(bench, setting, fadings())
+    cells = fading_cells(bench, setting, fadings(bench))
     for protocol, name in PROTOCOLS.items():
         for printed, payload in setting.payloads_bytes.items():
             most = max((interval(cells[place, protocol, printed].back) for place in PLACES), key=lambda one: one.mean)
@@ -155,7 +155,7 @@ def _rules(setting: Setting) -> Iterator[Check]:
 
 
 def _scalings(bench: Workbench, setting: Setting) -> Iterator[tuple[str, Cells]]:
-    yield f"long-term BER {setting.ber:g}", fading_cells(bench, setting, fadings())
+    yield f"long-term BER {setting.ber:g}", fading_cells(bench, setting, fadings(bench))
     yield "scaled by loss", scaled_cells(bench, setting)[0]
 
 

@@ -45,7 +45,7 @@ class Effort:
 _EFFORT = {
     ("Testbed", "tcp"): Effort(0.1, 2, 0.5, 4),
     ("Testbed", "sr"): Effort(0.1, 2, 0.5, 4),
-    ("KIODO", "tcp"): Effort(20, 4, 20, 16),
+    ("KIODO", "tcp"): Effort(12, 4, 12, 20),
     ("KIODO", "sr"): Effort(3, 2, 10, 8),
 }
 

@@ -9,6 +9,7 @@ says, and one scaled until packets of 1000 bytes are lost as often as the printe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from farlink.papers.check import Check, Verdict, number
@@ -28,19 +29,21 @@ TIMERS = {"tcp": TCP_TIMER, "sr": SR_TIMER}
 # What a stand-in may be off by.
 _TOLERANCE = {"goodput": 0.1, "back channel": 0.05}
 _TRACES = 5
+_SECONDS = 12.0
+_LEAST_S = 2.0
 _SCALED_BY_BYTES = 1000
 
 Cells = dict[tuple[str, str, int], Outcomes]
 
 
-def fadings() -> dict[str, Fading]:
+def fadings(bench: Workbench) -> dict[str, Fading]:
     """The light at each place."""
-    return {place: Fading(place) for place in PLACES}
+    return {place: Fading(place, duration_s=max(_LEAST_S, bench.share(_SECONDS))) for place in PLACES}
 
 
 def table_1_fading(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[list[Check], list[Drawing]]:
     """The four rows at a long-term bit error rate of 1e-6."""
-    cells = fading_cells(bench, setting, fadings())
+    cells = fading_cells(bench, setting, fadings(bench))
     scaled = f"scaled to a long-term bit error rate of {setting.ber:g}, blockages cut for that and there in the run"
     return _checks("table-1-fading", setting, cells, lambda _place: scaled), [_drawing("table-1-fading", cells, scaled)]
 
@@ -63,9 +66,9 @@ def table_1_scaled(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[
 
 def scaled_cells(bench: Workbench, setting: Setting) -> tuple[Cells, dict[str, list[float]]]:
     """The cells scaled by loss, and the long-term bit error rate of each trace."""
-    light = fadings()
+    light = fadings(bench)
     # The preset is blocked for longer than all that was lost in the measurement.
-    light["ATENAA"] = Fading("ATENAA", changes={"clear_mean_s": 0})
+    light["ATENAA"] = replace(light["ATENAA"], changes={"clear_mean_s": 0})
     count = bench.repetitions(_TRACES)
     found: dict[str, list[float]] = {}
     for place, fading in light.items():

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 TIMERS = {"aggressive": AGGRESSIVE, "conservative": TCP_TIMER}
 PASSES = {"rising": "rising pass", "falling": "reversed pass"}
 _PAYLOAD_BYTES = 1000
-_SECONDS = 12.0
+_SECONDS = 10.0
+_LEAST_S = 2.0
 
 Variant = tuple[str, bool]
 
@@ -31,7 +32,7 @@ def timestamps(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[list
     found: dict[tuple[str, str], dict[Variant, Outcomes]] = {}
     for place in PLACES:
         for direction in PASSES if place == "KIODO" else ("rising",):
-            found[place, direction] = _variants(bench, setting, Fading(place, direction, _SECONDS))
+            found[place, direction] = _variants(bench, setting, Fading(place, direction, max(_LEAST_S, bench.share(_SECONDS))))
     checks = [check for direction in PASSES for check in _pass(direction, found["KIODO", direction])]
     rising, falling = (_over(found["KIODO", one], ("aggressive", True), ("aggressive", False)) for one in PASSES)
     checks += [
