@@ -68,7 +68,7 @@ PAPER = Paper(
         "decide whether a packet is lost; the text has 500 m, 1400 m and, in equation (5), the header's bits too.",
         "Simulated packets are lost by any wrong bit, header included, and not found at all where the short-term BER exceeds "
         "0.1.",
-        "KIODO with fading is a pass: 610 km high, from 5 degrees of elevation up, for 12 s and less (the paper's is 100 s "
+        "KIODO with fading is a pass: 610 km high, from 5 degrees of elevation up, for 10 s and less (the paper's is 100 s "
         "long), "
         "the reversed pass down to 5 degrees; AWGN KIODO is 2500 km all the time.",
         "“TCP” is RFC 793 without congestion control and without fast retransmit: after a timeout all goes out again, and the "
@@ -77,7 +77,8 @@ PAPER = Paper(
         "“TCP with selective repeat” has a header of 60 bytes with room for four blocks; when they are in use, the receiver "
         "drops what would need another. Every packet that arrives is acknowledged, kept or not.",
         "Neither the timer nor the window is printed. The load of the back channel shows that the senders never pause, so "
-        "windows hold more than a timeout; the timers are searched, and named beside each column.",
+        "windows hold more than a timeout; the timers are searched, and named beside each column. Over fading, TCP's is chosen "
+        "at each place among three, with and without back-off.",
         "The time of acknowledgements on the wire counts; the clock ticks in microseconds.",
     ),
 )

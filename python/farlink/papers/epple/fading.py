@@ -7,6 +7,7 @@ fade together, as in the paper.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -65,7 +66,9 @@ class Fading:
 
     def highest_deg(self, setting: Setting) -> float:
         """Elevation at the end of a rising run: where the reversed one begins."""
-        elevation_deg, _ = _core.circular_pass(np.array([float(self.duration_s)]), _altitude_m(setting), 90.0, _LOWEST_DEG, True)
+        elevation_deg, _ = _core.circular_pass(
+            np.array([float(self.duration_s)]), _altitude_m(setting), 90.0, _LOWEST_DEG, True
+        )
         # A hundredth of a degree higher, so that the falling run ends above 5 degrees.
         return math.ceil(100 * float(elevation_deg[0])) / 100
 
@@ -95,7 +98,7 @@ class Outcomes:
     goodput, loss, timeouts
         As a result has them.
     back
-        Load of the back channel.
+        Load of the back channel: an acknowledgement for each packet that arrives intact.
     """
 
     goodput: list[float]
@@ -162,22 +165,22 @@ def over_fading(
         "grid": {TRANSPORT: list(tables)},
         "grid_zip": [zipped],
     }
-    name = f"{fading.place}-{use}".lower().replace(" ", "-").replace(",", "")
+    name = re.sub(r"[^a-z0-9.]+", "-", f"{fading.place} {use}".lower())
     rows = bench.run(name, data, runs=1).rows
     found = {name: Outcomes([], [], [], []) for name in tables}
-    columns = (TRANSPORT, "flow", "goodput_fraction", "loss_fraction", "timeouts", "back_channel_fraction", "sent_bytes")
-    for name, flow, goodput, loss, timeouts, back, sent in zip(*(rows[key] for key in columns), strict=True):
+    columns = (TRANSPORT, "flow", "goodput_fraction", "loss_fraction", "timeouts", "sent_bytes")
+    for name, flow, goodput, loss, timeouts, sent in zip(*(rows[key] for key in columns), strict=True):
         if flow == "all":
             continue
         one, table = found[name], tables[name]
         one.goodput.append(goodput)
         one.loss.append(loss)
         one.timeouts.append(timeouts)
-        if table.get("mode") == "selective-repeat":
-            packet_bytes = table["segment_bytes"] + HEADER_BYTES["sr"] + (10 if table.get("timestamps") else 0)
-            packets = sent / packet_bytes * (1 - loss)
-            back = packets * 8 * REPORT_BYTES["sr"] / fading.duration_s / setting.rate_bps
-        one.back.append(back)
+        # What arrives damaged is not answered, unlike in the engine, which answers it if its header is intact.
+        protocol = "sr" if table["mode"] == "selective-repeat" else "tcp"
+        packet_bytes = table["segment_bytes"] + HEADER_BYTES[protocol] + (10 if table.get("timestamps") else 0)
+        packets = sent / packet_bytes * (1 - loss)
+        one.back.append(packets * 8 * REPORT_BYTES[protocol] / fading.duration_s / setting.rate_bps)
     return found
 
 

@@ -169,12 +169,7 @@ def columns(
         Column(
             timer,
             {printed: estimate(found[names[index, printed]]["goodput_fraction"]) for printed in setting.payloads_bytes},
-            {
-                printed: arrivals[names[index, printed]]
-                if protocol == "sr"
-                else estimate(found[names[index, printed]]["back_channel_fraction"])
-                for printed in setting.payloads_bytes
-            },
+            {printed: arrivals[names[index, printed]] for printed in setting.payloads_bytes},
         )
         for index, timer in enumerate(timers)
     ]
@@ -256,7 +251,7 @@ def _back(setting: Setting, printed: Sequence[Row], protocol: str, column: Colum
             column.back[row.payload_bytes],
             number(column.back[row.payload_bytes], row.back(protocol), relative=_BACK_TOLERANCE),
             f"{PROTOCOLS[protocol]}: agrees within {_BACK_TOLERANCE:.0%}; an acknowledgement of {REPORT_BYTES[protocol]} bytes "
-            "for each packet that arrives, kept or not" + (", counted at the receiver" if protocol == "sr" else ""),
+            "for each packet that arrives, kept or not, counted at the receiver",
         )
         for row in printed
     ]

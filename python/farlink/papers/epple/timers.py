@@ -73,6 +73,9 @@ SR_TIMERS = (
 )
 """For selective repeat: the fourth column."""
 
+FADING_TIMERS = (beta(4.75), beta(2.0, None), beta(4.75, None))
+"""For go-back-N over fading: with back-off, a fade that outlasts the timer is felt long after it."""
+
 TCP_TIMER = beta(4.75)
 SR_TIMER = beta(1.3)
 """Those that come nearest over independent errors; everything else is simulated with them."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TIMERS = {"aggressive": AGGRESSIVE, "conservative": TCP_TIMER}
 PASSES = {"rising": "rising pass", "falling": "reversed pass"}
 _PAYLOAD_BYTES = 1000
-_SECONDS = 10.0
+_SECONDS = 8.0
 _LEAST_S = 2.0
 
 Variant = tuple[str, bool]
