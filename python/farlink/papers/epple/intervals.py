@@ -17,8 +17,9 @@ def interval(values: Sequence[float]) -> Estimate:
 
     Examples
     --------
-    >>> interval([1.0, 2.0, 3.0])
-    Estimate(mean=2.0, half_width=2.484338255607469)
+    >>> found = interval([1.0, 2.0, 3.0])
+    >>> found.mean, round(found.half_width, 3)
+    (2.0, 2.484)
     """
     count = len(values)
     if count < 2:
