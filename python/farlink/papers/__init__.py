@@ -14,6 +14,7 @@ __all__ = ["PAPERS", "PaperError", "chosen_items", "load", "ready_items"]
 # Key of a paper -> module that holds it, as `PAPER`.
 PAPERS = {
     "brodbekier": "farlink.papers.brodbekier",
+    "epple": "farlink.papers.epple",
 }
 
 

@@ -153,8 +153,8 @@ class Workbench:
     scenarios: dict[str, Scenario] = field(default_factory=dict)
     _results: dict[str, Result] = field(default_factory=dict)
 
-    def run(self, name: str, scenario: Mapping[str, Any]) -> Result:
-        """Run a scenario, once, and remember it under `name`.
+    def run(self, name: str, scenario: Mapping[str, Any], *, runs: int | None = None) -> Result:
+        """Run a scenario, once, and remember it under `name`; with `runs`, so many times whatever the user asks for.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class Workbench:
             If Ctrl-C stopped it.
         """
         settings = {**scenario, "seed": self.seed}
-        settings["runs"] = self.runs or (_QUICK_RUNS if self.quick else scenario["runs"])
+        settings["runs"] = runs or self.runs or (_QUICK_RUNS if self.quick else scenario["runs"])
         prepared = from_data(settings)
         key = prepared.to_json()
         if key not in self._results:
@@ -189,6 +189,10 @@ class Workbench:
         if is_interrupted:
             raise Interrupted
         return trace
+
+    def repetitions(self, usual: int) -> int:
+        """How many independent repetitions to make of what `usual` are usually made of."""
+        return self.runs or (min(usual, _QUICK_RUNS) if self.quick else usual)
 
     def share(self, amount: float) -> float:
         """The part of `amount` that is worth simulating: all of it, unless in a hurry."""
