@@ -47,9 +47,9 @@ fn rtos() -> impl Strategy<Value = RtoConfig> {
 
 /// Lengths that follow losses within the seconds that a network is bad.
 fn lengths() -> impl Strategy<Value = Option<AdaptiveLength>> {
-    let rules = [LengthRule::Optimal, LengthRule::Power, LengthRule::TwoLengths];
+    let rules = vec![LengthRule::Optimal, LengthRule::Power, LengthRule::TwoLengths];
     let memory = prop_oneof![Just(0.05), Just(1.0)];
-    proptest::option::of((prop::sample::select(&rules[..]), memory).prop_map(|(rule, memory_s)| AdaptiveLength {
+    proptest::option::of((prop::sample::select(rules), memory).prop_map(|(rule, memory_s)| AdaptiveLength {
         rule,
         memory_s: PositiveSeconds::new(memory_s).unwrap(),
         ..AdaptiveLength::default()

@@ -124,7 +124,7 @@ impl Length {
             Rule::Power { scale, exponent } => scale * self.header_bits * libm::pow(best / self.header_bits, exponent),
         };
         // Infinite without errors; the cast stops at the largest number.
-        self.current_bytes = ((bits / 8.0) as u32).clamp(self.min_bytes, self.max_bytes);
+        self.current_bytes = (libm::round(bits / 8.0) as u32).clamp(self.min_bytes, self.max_bytes);
     }
 }
 
