@@ -84,7 +84,7 @@ def test_bends_turn_around_a_length():
     for keys in bends({"rule": "power"}).values():
         if keys["exponent"] == 0.5:
             turn = HEADER_BYTES * keys["scale"] ** 2
-            assert min(abs(turn / length - 1) for length in (400, 1000, 2500)) < 0.01
+            assert min(abs(turn / length - 1) for length in (250, 400, 1000)) < 0.01
 
 
 def test_a_hurried_user_gets_checks_and_a_figure():

@@ -18,17 +18,17 @@ fn fades() -> Trace {
     Trace::Power { power_w, blocked: Vec::new(), duration_s: 0.2 }
 }
 
-/// A quarter of a second over 15 km, with clear acknowledgements.
+/// A quarter of a second over 300 m, with clear acknowledgements.
 fn flow(mode: &str, segment_bytes: u32, length: &Value) -> FlowResult {
     let mut scenario = json!({
         "duration_s": 0.25,
         "link": {
-            "rate_bps": RATE_BPS, "delay_s": 5e-5,
+            "rate_bps": RATE_BPS, "delay_s": 1e-6,
             "channel": { "kind": "fading", "file": "fades" }, "return": { "channel": { "kind": "none" } },
         },
         "transport": { "arq": {
             "kind": "arq", "mode": mode, "segment_bytes": segment_bytes, "window_frames": 2000, "rate_bps": 621e6,
-            "nak": true, "rto": { "initial_s": 1e-3, "minimum_s": 1e-6, "granularity_s": 1e-6, "backoff_limit": 1 },
+            "nak": true, "rto": { "initial_s": 2e-4, "minimum_s": 1e-6, "granularity_s": 1e-6, "backoff_limit": 1 },
         } },
         "flow": { "bulk": { "transport": "arq", "traffic": { "kind": "bulk" } } },
     });

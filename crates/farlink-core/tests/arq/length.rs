@@ -40,7 +40,7 @@ fn frames(network: &Network<Vec<u8>>) -> Vec<(Time, u32, u32)> {
 }
 
 #[test]
-fn a_genie_s_word_is_the_length_of_the_next_new_frame_and_of_no_old_one() {
+fn a_genie_s_word_is_the_length_of_the_next_frame_and_with_selective_repeat_of_no_old_one() {
     for mode in MODES {
         // The first frame is lost, and comes again when the link is bad.
         let mut network: Network<Vec<u8>> = Network::new(&config(mode, genie()), &[Fault::Lose]);
@@ -54,11 +54,42 @@ fn a_genie_s_word_is_the_length_of_the_next_new_frame_and_of_no_old_one() {
         let before = if mode == Mode::StopAndWait { 1 } else { 2 };
         assert!(frames[..before].iter().all(|frame| frame.2 == 1000), "{mode:?}");
         let repeated: Vec<_> = frames[before..].iter().filter(|frame| frame.1 < 1000 * before as u32).collect();
-        assert!(!repeated.is_empty() && repeated.iter().all(|frame| frame.2 == 1000), "{mode:?}: {repeated:?}");
+        let is_kept = mode == Mode::SelectiveRepeat;
+        let bytes = if is_kept { 1000 } else { 148 };
+        assert!(!repeated.is_empty() && repeated.iter().all(|frame| frame.2 == bytes), "{mode:?}: {repeated:?}");
+        assert!(is_kept || repeated[0].1 == 0 && repeated[1].1 == 148, "{mode:?}: {repeated:?}");
         // Equation (11) for l' = 20 bytes: 148 bytes, but for the last frame.
         let new: Vec<u32> =
             frames.iter().filter(|frame| frame.1 >= 1000 * before as u32).map(|frame| frame.2).collect();
         assert!(new.len() > 50 && new[..new.len() - 1].iter().all(|&bytes| bytes == 148), "{mode:?}: {new:?}");
+    }
+}
+
+/// The receiver has the first frame as it was cut first, the sender does not know, and cuts it again.
+#[test]
+fn what_is_cut_again_overlaps_what_has_arrived_and_arrives_once() {
+    for mode in [Mode::StopAndWait, Mode::GoBackN] {
+        for lost_acks in 1..5 {
+            let mut network: Network<Vec<u8>> = Network::new(&config(mode, genie()), &[]);
+            network.write_all(0, 5_000, 5_000);
+            network.is_cut[1] = true; // acknowledgements are lost
+            network.pump(0);
+            let mut ber = 1e-5;
+            for timeout in 1..=lost_acks {
+                network.run_until(Time::from_millis(100 * timeout - 1));
+                network.ends[0].handle_link(network.now, LinkHint::Ber(PathId::ONLY, ber));
+                ber *= 3.0;
+            }
+            network.run_until(Time::from_millis(100 * lost_acks));
+            network.is_cut[1] = false;
+            network.ends[0].handle_link(network.now, LinkHint::Ber(PathId::ONLY, 1e-7));
+            network.run_until(LONG);
+            assert_eq!(network.position[1], 5_000, "{mode:?}, {lost_acks}");
+            assert!(
+                frames(&network).iter().any(|frame| frame.1 > 0 && frame.1 < 1000),
+                "{mode:?}: nothing was cut again"
+            );
+        }
     }
 }
 

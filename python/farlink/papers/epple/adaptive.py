@@ -29,7 +29,7 @@ SHORTEST_BYTES, LONGEST_BYTES = 100, 8000
 LENGTHS_BYTES = (100, 190, 350, 650, 1200, 2300, 4300, 8000)
 BERS = (1e-6, 1e-5, 1e-4)
 TRACES = 10
-SECONDS = 5.0
+SECONDS = 2.5
 _MODES = {"tcp": "go-back-n", "sr": "selective-repeat"}
 # Later than an acknowledgement can come: what is lost is asked for.
 _TIMEOUT_ROUND_TRIPS = 1.3
@@ -130,7 +130,7 @@ def transport(
     longest_bytes
         User data in a packet, or in the longest one.
     adaptive
-        Keys of ``adaptive_length``, if the length varies.
+        Keys of ``adaptive_length``, if the length varies; a ``segment_bytes`` among them is the longest length instead.
 
     Returns
     -------
@@ -138,6 +138,8 @@ def transport(
         Table of the transport. What is missing is asked for at once, so that the timer, which must wait for the longest
         packet, decides little; each packet is acknowledged by itself with selective repeat: "unlimited blocks".
     """
+    adaptive = None if adaptive is None else dict(adaptive)
+    longest_bytes = int((adaptive or {}).pop("segment_bytes", longest_bytes))
     shortest_bytes = longest_bytes if adaptive is None else SHORTEST_BYTES
     packet_s, shortest_s = (8 * (data + HEADER_BYTES) / setting.rate_bps for data in (longest_bytes, shortest_bytes))
     round_trip_s = setting.rtt_s(place) + packet_s + 8 * HEADER_BYTES / setting.rate_bps

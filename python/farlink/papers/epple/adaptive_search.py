@@ -22,11 +22,12 @@ from farlink.papers.epple.setting import PAPER_SETTING, Setting
 from farlink.papers.item import Workbench
 
 TRAINING_TRACES = 5
-_SECONDS = 1.0
+_SECONDS = 0.5
 _BERS = (1e-6, 1e-5, 1e-4)
 # A trace that is blocked throughout says nothing.
 _NOTHING = 1e-6
-_TURNS_BYTES = (400, 1000, 2500)
+_EXPONENTS = (0.25, 0.5, 0.75)
+_TURNS_BYTES = (250, 400, 1000)
 
 Keys = Mapping[str, Any]
 
@@ -55,7 +56,7 @@ def worth(
     bench
         Where to run.
     points
-        Keys of ``adaptive_length``, by names.
+        Keys of ``adaptive_length``, and ``segment_bytes``, by names.
     places, bers
         Channels and long-term bit error rates.
     setting
@@ -106,12 +107,10 @@ def grid(base: Keys, **values: tuple[float, ...]) -> dict[str, Keys]:
 
 def bends(base: Keys) -> dict[str, Keys]:
     """Points of the power rule: exponents that turn the length of equation (11) around a length, and factors on it."""
-    points = [
-        (exponent, (turn / HEADER_BYTES) ** (1 - exponent)) for exponent in (0.25, 0.5, 0.75, 1.25) for turn in _TURNS_BYTES
-    ]
-    points += [(1.0, scale) for scale in (0.5, 0.7, 1.0, 1.4)]
+    points = [(exponent, (turn / HEADER_BYTES) ** (1 - exponent)) for exponent in _EXPONENTS for turn in _TURNS_BYTES]
+    points += [(1.0, scale) for scale in (0.7, 1.0, 1.4)]
     return {
-        f"bend-{place}": {**base, "exponent": exponent, "scale": round(scale, 3)}
+        f"bend-{place}": {**base, "exponent": exponent, "scale": round(scale, 2)}
         for place, (exponent, scale) in enumerate(points)
     }
 
@@ -124,13 +123,8 @@ def search(bench: Workbench) -> Iterator[tuple[str, dict[str, Keys], dict[str, d
     tuple
         What was searched, its points and their worth.
     """
-    points = bends({"estimate": "genie", "rule": "power"})
-    yield "genie, power", points, worth(bench, points)
-
-    points = grid({"rule": "two-lengths"}, memory_s=(1e-4, 1e-3, 5e-3, 20e-3), min_bytes=(190.0, 350.0, 650.0))
-    yield "estimate, two lengths", points, worth(bench, points)
-
-    points = grid({"rule": "optimal"}, memory_s=(0.3e-3, 1e-3, 3e-3, 10e-3, 30e-3), prior_losses=(0.001, 0.01, 0.1))
+    memories = {"memory_s": (0.1e-3, 0.3e-3, 1e-3, 3e-3), "prior_losses": (0.001, 0.01)}
+    points = grid({"rule": "optimal"}, **memories)
     found = worth(bench, points)
     yield "estimate, equation (11)", points, found
 
@@ -140,8 +134,15 @@ def search(bench: Workbench) -> Iterator[tuple[str, dict[str, Keys], dict[str, d
     yield "estimate, power", points, found
 
     bend = {key: points[best(found)][key] for key in ("exponent", "scale")}
-    points = grid({"rule": "power", **bend}, memory_s=(0.3e-3, 1e-3, 3e-3, 10e-3, 30e-3), prior_losses=(0.001, 0.01, 0.1))
+    points = grid({"rule": "power", **bend}, **memories)
     yield "estimate, power, memory again", points, worth(bench, points)
+
+    lengths = {"min_bytes": (190.0, 350.0), "segment_bytes": (650.0, 1200.0, 2300.0)}
+    points = grid({"rule": "two-lengths"}, memory_s=(0.3e-3, 1e-3, 3e-3), **lengths)
+    yield "estimate, two lengths", points, worth(bench, points)
+
+    points = bends({"estimate": "genie", "rule": "power"})
+    yield "genie, power", points, worth(bench, points)
 
 
 def main() -> None:

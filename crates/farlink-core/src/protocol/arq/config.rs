@@ -253,6 +253,12 @@ impl ArqConfig {
         self.adaptive_length.map(|config| Length::new(&config, header, self.segment_bytes.whole()))
     }
 
+    /// Whether frames that go out again are cut again. With selective repeat the receiver may hold those that follow, by their
+    /// numbers; what is given up keeps its place.
+    pub(super) fn cuts_again(&self) -> bool {
+        self.adaptive_length.is_some() && self.mode != Mode::SelectiveRepeat && self.max_transmissions.is_none()
+    }
+
     /// Blocks that fit into TCP's options.
     fn compatible_blocks(&self) -> u64 {
         (OPTION_BYTES - self.timestamps_bytes() - 2) / 8

@@ -61,6 +61,8 @@ pub(super) struct Sender<D> {
     segment_bytes: usize,
     /// Chooses the length of new frames, if it varies.
     pub(super) length: Option<Length>,
+    /// Frames that go out again are cut again: without blocks, the receiver holds none of those that follow.
+    cuts_again: bool,
     max_losses: u32,
     max_timeouts: u32,
     /// Bytes of first parity and of each increment, and how many of these there are.
@@ -81,6 +83,8 @@ pub(super) struct Sender<D> {
     slots: VecDeque<Slot>,
     /// Number of the first slot.
     una: u64,
+    /// Where the frames before it end, as they were sent last: the receiver has all before.
+    acknowledged_end: u64,
     unacknowledged: u64,
     /// Go-back-N: the next frame to be sent again; behind the last if none.
     cursor: u64,
@@ -127,6 +131,7 @@ impl<D: Payload> Sender<D> {
             span: config.span(),
             segment_bytes: usize::try_from(config.segment_bytes.whole()).unwrap_or(usize::MAX),
             length: config.length(),
+            cuts_again: config.cuts_again(),
             max_losses: whole(config.max_transmissions),
             max_timeouts: whole(config.give_up_after_timeouts),
             parity: config.incremental.map(|parts| {
@@ -144,6 +149,7 @@ impl<D: Payload> Sender<D> {
             is_writable: false,
             slots: VecDeque::new(),
             una: 0,
+            acknowledged_end: 0,
             unacknowledged: 0,
             cursor: 0,
             repeats: VecDeque::new(),
@@ -187,8 +193,7 @@ impl<D: Payload> Sender<D> {
 
     /// Bytes sent and not acknowledged, and the offset of the first of them.
     pub(super) fn in_flight(&self) -> (u64, u64) {
-        let first = self.slots.front().map_or(self.cut_end, |slot| slot.start);
-        (self.cut_end - first, first)
+        (self.cut_end - self.acknowledged_end, self.acknowledged_end)
     }
 
     #[inline]
@@ -222,8 +227,12 @@ impl<D: Payload> Sender<D> {
             return None;
         }
         let number = if self.cursor < self.next() {
+            let number = self.cursor;
             self.cursor += 1;
-            self.cursor - 1
+            if self.cuts_again {
+                self.cut_again(now, number);
+            }
+            number
         } else if let Some(number) = self.repeats.pop_front() {
             self.drop_stale_repeats();
             number
@@ -266,6 +275,31 @@ impl<D: Payload> Sender<D> {
         if !self.was_asked && !self.is_closing && self.written_end - self.cut_end < LOW_WATER_BYTES {
             self.was_asked = true;
             self.is_writable = true;
+        }
+    }
+
+    /// Cuts a frame that goes out again to the length of the moment, with what those before it have left.
+    ///
+    /// It never ends behind where it ended before, so that it begins nowhere behind the data that the receiver has: a receiver
+    /// that took an earlier copy of a frame before it knows the beginning of this one, and no byte is missing in between.
+    fn cut_again(&mut self, now: Time, number: u64) {
+        let index = (number - self.una) as usize;
+        let before = index.checked_sub(1).and_then(|before| self.slots.get(before));
+        let start = before.map_or(self.acknowledged_end, |slot| slot.start + u64::from(slot.len));
+        let (Some(length), Some(slot)) = (&mut self.length, self.slots.get_mut(index)) else { return };
+        let end = slot.start + u64::from(slot.len);
+        if start < end {
+            let bytes = (end - start).min(u64::from(length.next_bytes(now))) as usize;
+            let offset = (start - self.buffer_start) as usize;
+            slot.start = start;
+            slot.len = self.buffer.slice(offset, bytes).len() as u32;
+            // The end of the stream, if this was it, comes later now.
+            self.has_fin &= slot.kind != Kind::Fin;
+            slot.kind = Kind::Data;
+        }
+        let end = slot.start + u64::from(slot.len);
+        if index + 1 == self.slots.len() {
+            self.cut_end = end;
         }
     }
 
@@ -498,14 +532,14 @@ impl<D: Payload> Sender<D> {
     /// Lets go of what was acknowledged.
     #[inline]
     fn advance(&mut self) {
-        while self.slots.front().is_some_and(|slot| slot.state == State::Acknowledged) {
+        while let Some(slot) = self.slots.front().filter(|slot| slot.state == State::Acknowledged) {
+            self.acknowledged_end = slot.start + u64::from(slot.len);
             self.slots.pop_front();
             self.una += 1;
         }
         self.cursor = self.cursor.max(self.una);
-        let kept_from = self.slots.front().map_or(self.cut_end, |slot| slot.start);
-        self.buffer.advance((kept_from - self.buffer_start) as usize);
-        self.buffer_start = kept_from;
+        self.buffer.advance((self.acknowledged_end - self.buffer_start) as usize);
+        self.buffer_start = self.acknowledged_end;
         self.reported.remove_before(self.una);
         self.drop_stale_transmissions();
         self.drop_stale_repeats();

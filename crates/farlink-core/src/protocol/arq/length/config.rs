@@ -35,7 +35,8 @@ pub enum LengthRule {
 }
 
 /// The data in new frames follows the bit error rate, between `min_bytes` and `segment_bytes`; the header in the rule is
-/// `header_bytes` and timestamps. A frame that is repeated keeps its length. B. Epple, "Performance optimization of free-space
+/// `header_bytes` and timestamps. With selective repeat and with
+/// `max_transmissions`, a frame that is repeated keeps its length; otherwise it is cut again, never longer. B. Epple, "Performance optimization of free-space
 /// optical communication protocols based on results from FSO demonstrations", section 3.3.3.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -5,8 +5,11 @@
 //! from acknowledgements ([`Estimator`]) is a round trip old by nature, whatever its memory; the genie, who is told the
 //! error rate of its link by the link, shows what that costs.
 //!
-//! Only new frames are cut to the length of the moment. A frame keeps the length that it was cut to when it is repeated: its
-//! number stands for its data, at the receiver and in acknowledgements that are under way.
+//! Frames are cut to the length of the moment when they are sent first. With selective repeat, a frame keeps its length when it
+//! is repeated: its number stands for its data, and the receiver may hold those that follow. In go-back-N and stop-and-wait
+//! nothing gets past a frame that is too long for the moment, so there frames are cut again, never longer; the receiver
+//! drops the beginning that it has, as their place in the stream says. That takes that none is given up
+//! (`max_transmissions`): what is given up has a place and a length.
 
 mod config;
 mod estimator;
