@@ -29,21 +29,25 @@ SHORTEST_BYTES, LONGEST_BYTES = 100, 8000
 LENGTHS_BYTES = (100, 190, 350, 650, 1200, 2300, 4300, 8000)
 BERS = (1e-6, 1e-5, 1e-4)
 TRACES = 10
-SECONDS = 2.5
+SECONDS = 2.0
 _MODES = {"tcp": "go-back-n", "sr": "selective-repeat"}
 # Later than an acknowledgement can come: what is lost is asked for.
 _TIMEOUT_ROUND_TRIPS = 1.3
+# With selective repeat, a frame that is too long for a fade holds the window until the fade is over.
+_FADE_S = 0.05
 # Times are whole picoseconds: at the same rate, rounding would let a queue grow that timers feel.
 _SLOWER = 1e-6
 
+_MEMORY: dict[str, Any] = {"memory_s": 1e-3, "prior_losses": 1e-3}
+
 RULES: dict[str, dict[str, Any]] = {
     "genie, equation (11)": {"estimate": "genie", "rule": "optimal"},
-    "genie, power": {"estimate": "genie", "rule": "power"},
-    "estimate, equation (11)": {"rule": "optimal"},
-    "estimate, power": {"rule": "power"},
-    "estimate, two lengths": {"rule": "two-lengths"},
+    "genie, power": {"estimate": "genie", "rule": "power", "exponent": 0.5, "scale": 4.47},
+    "estimate, equation (11)": {"estimate": "acknowledged", "rule": "optimal", **_MEMORY},
+    "estimate, power": {"estimate": "acknowledged", "rule": "power", "exponent": 0.5, "scale": 4.47, **_MEMORY},
+    "estimate, two lengths": {"rule": "two-lengths", "memory_s": 1e-3, "min_bytes": 350, "segment_bytes": 1200},
 }
-"""Keys of `adaptive_length`; what is not named is farlink's default, which a search found: see `adaptive_search`."""
+"""Keys of ``adaptive_length`` (and a longest length of its own); what they are set to, a search found: `adaptive_search`."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,7 @@ def transport(
     shortest_bytes = longest_bytes if adaptive is None else SHORTEST_BYTES
     packet_s, shortest_s = (8 * (data + HEADER_BYTES) / setting.rate_bps for data in (longest_bytes, shortest_bytes))
     round_trip_s = setting.rtt_s(place) + packet_s + 8 * HEADER_BYTES / setting.rate_bps
+    window_s = WINDOW_ROUND_TRIPS * round_trip_s + (_FADE_S if protocol == "sr" else 0.0)
     table: dict[str, Any] = {
         "kind": "arq",
         "mode": _MODES[protocol],
@@ -151,7 +156,7 @@ def transport(
         "ack": "per-packet" if protocol == "sr" else "cumulative",
         "nak": True,
         "rate_bps": setting.rate_bps * (1 - _SLOWER),
-        "window_frames": math.ceil(WINDOW_ROUND_TRIPS * round_trip_s / shortest_s) + 1,
+        "window_frames": math.ceil(window_s / shortest_s) + 1,
         "rto": {"algorithm": "fixed", "initial_s": _TIMEOUT_ROUND_TRIPS * round_trip_s},
     }
     return table if adaptive is None else table | {"adaptive_length": {"min_bytes": SHORTEST_BYTES, **adaptive}}

@@ -137,8 +137,8 @@ def search(bench: Workbench) -> Iterator[tuple[str, dict[str, Keys], dict[str, d
     points = grid({"rule": "power", **bend}, **memories)
     yield "estimate, power, memory again", points, worth(bench, points)
 
-    lengths = {"min_bytes": (190.0, 350.0), "segment_bytes": (650.0, 1200.0, 2300.0)}
-    points = grid({"rule": "two-lengths"}, memory_s=(0.3e-3, 1e-3, 3e-3), **lengths)
+    lengths = {"min_bytes": (190.0, 350.0), "segment_bytes": (1200.0, 2300.0)}
+    points = grid({"rule": "two-lengths"}, memory_s=(0.3e-3, 1e-3), **lengths)
     yield "estimate, two lengths", points, worth(bench, points)
 
     points = bends({"estimate": "genie", "rule": "power"})

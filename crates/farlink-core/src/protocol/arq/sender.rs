@@ -90,6 +90,8 @@ pub(super) struct Sender<D> {
     cursor: u64,
     /// Selective repeat: frames to be sent again, in the order in which they were lost.
     repeats: VecDeque<u64>,
+    /// Those of them that are too long for the moment, where the length varies: others go first.
+    held_back: VecDeque<u64>,
     /// Selective repeat: transmissions in order, to find the one that times out next.
     transmissions: VecDeque<(u64, Time)>,
     /// Frames known from blocks, so that each is looked at once.
@@ -153,6 +155,7 @@ impl<D: Payload> Sender<D> {
             unacknowledged: 0,
             cursor: 0,
             repeats: VecDeque::new(),
+            held_back: VecDeque::new(),
             transmissions: VecDeque::new(),
             reported: Ranges::default(),
             backed_off: None,
@@ -213,9 +216,12 @@ impl<D: Payload> Sender<D> {
     /// Whether a frame may go out, if nothing holds it back.
     #[inline]
     pub(super) fn wants_to_send(&self) -> bool {
-        if self.cursor < self.next() || !self.repeats.is_empty() {
-            return true;
-        }
+        self.cursor < self.next() || !self.repeats.is_empty() || !self.held_back.is_empty() || self.has_room()
+    }
+
+    /// Whether a new frame may go out.
+    #[inline]
+    fn has_room(&self) -> bool {
         let has_more = self.cut_end < self.written_end || (self.is_closing && !self.has_fin);
         has_more && self.unacknowledged < self.window && (self.slots.len() as u64) < self.span
     }
@@ -233,14 +239,44 @@ impl<D: Payload> Sender<D> {
                 self.cut_again(now, number);
             }
             number
-        } else if let Some(number) = self.repeats.pop_front() {
+        } else if let Some(number) = self.next_repeat(now) {
             self.drop_stale_repeats();
             number
-        } else {
+        } else if self.has_room() {
             self.open_slot(now);
             self.next() - 1
+        } else {
+            return None;
         };
         Some(self.send(now, number))
+    }
+
+    /// The frame that is to be sent again next: before new ones, but for those that would be lost again.
+    #[inline]
+    fn next_repeat(&mut self, now: Time) -> Option<u64> {
+        if self.length.is_none() {
+            return self.repeats.pop_front();
+        }
+        if let Some(&number) = self.held_back.front()
+            && !self.is_too_long(now, number)
+        {
+            return self.held_back.pop_front();
+        }
+        while let Some(number) = self.repeats.pop_front() {
+            if self.state(number) != Some(State::Waiting) {
+                continue; // acknowledged meanwhile
+            }
+            if !self.is_too_long(now, number) {
+                return Some(number);
+            }
+            self.held_back.push_back(number);
+        }
+        if self.has_room() { None } else { self.held_back.pop_front() }
+    }
+
+    fn is_too_long(&mut self, now: Time, number: u64) -> bool {
+        let bytes = self.slot(number).map_or(0, |slot| slot.len);
+        self.length.as_mut().is_some_and(|length| length.is_too_long(now, bytes))
     }
 
     /// Cuts the next frame from what was written.
@@ -455,6 +491,11 @@ impl<D: Payload> Sender<D> {
             && self.state(number) != Some(State::Waiting)
         {
             self.repeats.pop_front();
+        }
+        while let Some(&number) = self.held_back.front()
+            && self.state(number) != Some(State::Waiting)
+        {
+            self.held_back.pop_front();
         }
     }
 

@@ -6,7 +6,8 @@
 //! error rate of its link by the link, shows what that costs.
 //!
 //! Frames are cut to the length of the moment when they are sent first. With selective repeat, a frame keeps its length when it
-//! is repeated: its number stands for its data, and the receiver may hold those that follow. In go-back-N and stop-and-wait
+//! is repeated: its number stands for its data, and the receiver may hold those that follow. While it is too long to get
+//! through, others go first. In go-back-N and stop-and-wait
 //! nothing gets past a frame that is too long for the moment, so there frames are cut again, never longer; the receiver
 //! drops the beginning that it has, as their place in the stream says. That takes that none is given up
 //! (`max_transmissions`): what is given up has a place and a length.
@@ -118,6 +119,13 @@ impl Length {
             Source::Genie => {}
         }
         self.current_bytes
+    }
+
+    /// Whether a frame with so much data would rather be lost than not, by the error rate that the length of the moment is the
+    /// best one for: that of equation (11), h = l' / (l (l + l')), and h L > 1.
+    pub(super) fn is_too_long(&mut self, now: Time, bytes: u32) -> bool {
+        let best_bits = f64::from(self.next_bytes(now)) * 8.0;
+        f64::from(bytes) * 8.0 * hazard_of(best_bits, self.header_bits) > 1.0
     }
 
     fn follow(&mut self, hazard: f64) {
