@@ -48,7 +48,7 @@ def test_the_best_fixed_length_has_the_highest_mean(found):
 def test_every_rule_is_a_transport_that_the_engine_takes(protocol, rule):
     table = transport(PAPER_SETTING, "FASOLT", protocol, 8000, RULES[rule])
 
-    assert table["adaptive_length"]["min_bytes"] == SHORTEST_BYTES
+    assert table["adaptive_length"]["min_bytes"] >= SHORTEST_BYTES
     # The window holds the round trips of the shortest frames, for a timer that waits for the longest.
     assert table["window_frames"] * 8 * (SHORTEST_BYTES + HEADER_BYTES) / PAPER_SETTING.rate_bps > table["rto"]["initial_s"]
     from_data(

@@ -95,7 +95,7 @@ fn what_is_cut_again_overlaps_what_has_arrived_and_arrives_once() {
 
 #[test]
 fn only_a_genie_listens_to_the_link() {
-    for length in [AdaptiveLength::default(), AdaptiveLength { rule: LengthRule::TwoLengths, ..genie_not() }] {
+    for length in [genie_not(), AdaptiveLength { rule: LengthRule::TwoLengths, ..genie_not() }] {
         let mut network: Network<Vec<u8>> = Network::new(&config(Mode::GoBackN, length), &[]);
         assert!(!network.ends[0].wants_hints());
         network.ends[0].handle_link(Time::ZERO, LinkHint::Ber(PathId::ONLY, 0.3));

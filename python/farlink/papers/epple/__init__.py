@@ -57,7 +57,7 @@ PAPER = Paper(
         Item(
             "adaptive-length",
             "Open question: a packet length that follows the short-term BER, on synthetic traces",
-            400,
+            150,
             adaptive_length,
         ),
     ),

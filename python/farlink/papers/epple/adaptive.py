@@ -180,13 +180,15 @@ def _checks(place: str, protocol: str, ber: float, found: Gains) -> list[Check]:
             found.of(name),
             at_least=0.0,
             rule=rule,
-            cause=_CAUSES["genie" if name.startswith("genie") else "estimate"],
+            cause=_CAUSES["go-back-n" if protocol == "tcp" else "genie" if name.startswith("genie") else "estimate"],
         )
         for name in RULES
     ]
 
 
 _CAUSES = {
+    "go-back-n": "a loss costs a round trip whatever the length, and over short links the timer, which must allow for the "
+    "longest packet, costs more than the length gains",
     "genie": "the error rate hardly varies where it matters, or one length is nearly best for all of it",
     "estimate": "what is acknowledged tells of the error rate a round trip ago, and of rare errors only once they are over",
 }

@@ -35,9 +35,12 @@ pub enum LengthRule {
 }
 
 /// The data in new frames follows the bit error rate, between `min_bytes` and `segment_bytes`; the header in the rule is
-/// `header_bytes` and timestamps. With selective repeat and with
-/// `max_transmissions`, a frame that is repeated keeps its length; otherwise it is cut again, never longer. B. Epple, "Performance optimization of free-space
-/// optical communication protocols based on results from FSO demonstrations", section 3.3.3.
+/// `header_bytes` and timestamps. With selective repeat, a frame that is repeated keeps its length, and others go before it while
+/// it is too long to get through; otherwise it is cut again, never longer, unless `max_transmissions` is given.
+///
+/// A retransmission timer must allow for the longest frame, or it expires on long frames that follow short ones. B. Epple,
+/// "Performance optimization of free-space optical communication protocols based on results from FSO demonstrations",
+/// section 3.3.3.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdaptiveLength {
@@ -45,14 +48,14 @@ pub struct AdaptiveLength {
     pub estimate: Estimate,
     /// How the length follows from it.
     pub rule: LengthRule,
-    /// Data of the shortest full frame; `segment_bytes` is that of the longest, and of the first.
+    /// Data of the shortest full frame; `segment_bytes` is that of the longest.
     pub min_bytes: Count,
     /// Frames count less with age: after so long, 1/e of what they did.
     pub memory_s: PositiveSeconds,
     /// So many losses are assumed beforehand, at the bit error rate for which `segment_bytes` is best: no loss in memory is not
     /// a bit error rate of zero.
     pub prior_losses: Factor,
-    /// Factor of the rule "power".
+    /// Factor of the rule "power"; what it and the exponent are unless set, a search over synthetic fading found.
     pub scale: Factor,
     /// Exponent of the rule "power"; with 1 and a scale of 1, it is the rule "optimal".
     pub exponent: Factor,
@@ -66,9 +69,9 @@ impl Default for AdaptiveLength {
             rule: LengthRule::default(),
             min_bytes: Count::new(100.0).expect("a constant within its range"),
             memory_s: PositiveSeconds::new(0.001).expect("a constant within its range"),
-            prior_losses: factor(0.1),
-            scale: factor(1.0),
-            exponent: factor(1.0),
+            prior_losses: factor(0.001),
+            scale: factor(4.47),
+            exponent: factor(0.5),
         }
     }
 }
