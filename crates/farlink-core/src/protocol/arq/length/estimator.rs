@@ -113,7 +113,7 @@ mod tests {
         let bits = 8000.0 + HEADER_BITS;
         let mut now = from;
         for _ in 0..frames {
-            now = now + Time::from_secs_f64(bits / 1e8);
+            now += Time::from_secs_f64(bits / 1e8);
             if rng.chance(1.0 - libm::exp(bits * libm::log1p(-ber))) {
                 estimator.add_lost(now, bits);
             } else {

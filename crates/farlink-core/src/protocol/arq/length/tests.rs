@@ -102,7 +102,7 @@ proptest! {
         let mut length = Length::new(&serde_json::from_value(config).unwrap(), 20, u64::from(max_bytes));
         let mut now = Time::ZERO;
         for (event, passed_us, share) in events {
-            now = now + Time::from_ps(passed_us * 1_000_000);
+            now += Time::from_ps(passed_us * 1_000_000);
             match event {
                 0 => length.on_lost(now, (share * f64::from(max_bytes)) as u32),
                 1 => length.on_acknowledged(now, 3, (share * 1e6) as u64),
