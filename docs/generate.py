@@ -77,6 +77,12 @@ SECTIONS = (
         "transport.NAME.incremental",
         "Table `[transport.NAME.incremental]` of an ARQ transport.",
     ),
+    (
+        "Length of frames that follows the bit error rate",
+        "AdaptiveLength",
+        "transport.NAME.adaptive_length",
+        "Table `[transport.NAME.adaptive_length]` of an ARQ transport. [How the rules compare](../design/adaptive-length.md).",
+    ),
     ("A flow", "Flow", "flow.NAME", "Table `[flow.NAME]`."),
     ("Traffic", "TrafficKind", "flow.NAME.traffic", "Table `traffic` of a flow."),
     ("One transfer", "Transfer", "flow.NAME.traffic.list[]", 'An entry of the list of `kind = "transfers"`.'),

@@ -84,6 +84,31 @@ fn idle_keys() -> Vec<(Value, &'static str, Value)> {
             json!({ "congestion_control": "vegas" }),
         ),
         (arq(json!({ "mode": "go-back-n", "compatible": true })), "compatible", json!({ "mode": "selective-repeat" })),
+        (
+            arq(json!({ "adaptive_length": { "estimate": "genie", "memory_s": 0.1 } })),
+            "adaptive_length.memory_s",
+            json!({ "adaptive_length": { "estimate": "acknowledged" } }),
+        ),
+        (
+            arq(json!({ "adaptive_length": { "estimate": "genie", "prior_losses": 1 } })),
+            "adaptive_length.prior_losses",
+            json!({ "adaptive_length": { "estimate": "acknowledged" } }),
+        ),
+        (
+            arq(json!({ "adaptive_length": { "rule": "two-lengths", "prior_losses": 1 } })),
+            "adaptive_length.prior_losses",
+            json!({ "adaptive_length": { "rule": "power" } }),
+        ),
+        (
+            arq(json!({ "adaptive_length": { "rule": "optimal", "scale": 2 } })),
+            "adaptive_length.scale",
+            json!({ "adaptive_length": { "rule": "power" } }),
+        ),
+        (
+            arq(json!({ "adaptive_length": { "rule": "two-lengths", "exponent": 2 } })),
+            "adaptive_length.exponent",
+            json!({ "adaptive_length": { "rule": "power" } }),
+        ),
         (arq(json!({ "ack": "per-packet", "compatible": true })), "compatible", json!({ "ack": "cumulative" })),
     ]
 }

@@ -4,13 +4,16 @@
 mod behaviour;
 #[path = "../pair/content.rs"]
 mod content;
+mod length;
 mod network;
 mod refusals;
 
 use farlink_core::protocol::ProtocolConfig;
-use farlink_core::protocol::arq::{Acknowledgement, ArqConfig, Incremental, Mode, TimerSide};
+use farlink_core::protocol::arq::{
+    Acknowledgement, AdaptiveLength, ArqConfig, Incremental, LengthRule, Mode, TimerSide,
+};
 use farlink_core::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
-use farlink_core::units::{BitRate, Count, Seconds, Whole};
+use farlink_core::units::{BitRate, Count, PositiveSeconds, Seconds, Whole};
 use farlink_core::{Time, Virtual};
 use network::{Fault, LONG, Network, transfer};
 use proptest::prelude::*;
@@ -42,6 +45,17 @@ fn rtos() -> impl Strategy<Value = RtoConfig> {
     )
 }
 
+/// Lengths that follow losses within the seconds that a network is bad.
+fn lengths() -> impl Strategy<Value = Option<AdaptiveLength>> {
+    let rules = vec![LengthRule::Optimal, LengthRule::Power, LengthRule::TwoLengths];
+    let memory = prop_oneof![Just(0.05), Just(1.0)];
+    proptest::option::of((prop::sample::select(rules), memory).prop_map(|(rule, memory_s)| AdaptiveLength {
+        rule,
+        memory_s: PositiveSeconds::new(memory_s).unwrap(),
+        ..AdaptiveLength::default()
+    }))
+}
+
 /// Every option, and windows down to one frame; all of it fit to run.
 pub(crate) fn configs() -> impl Strategy<Value = ArqConfig> {
     let flags = any::<[bool; 5]>();
@@ -49,8 +63,9 @@ pub(crate) fn configs() -> impl Strategy<Value = ArqConfig> {
     let wait = proptest::option::of(prop_oneof![Just(0.0), Just(0.03), Just(0.5)]);
     let rate = proptest::option::of(prop_oneof![Just(2e4), Just(1e6)]);
     let incremental = proptest::option::of((0_u64..3, 1_u64..5, 1_u64..4));
-    (prop::sample::select(&MODES[..]), flags, windows, rtos(), (wait, rate), incremental, 1_u64..60).prop_map(
-        |(mode, flags, (window, more, blocks), rto, (wait, rate), incremental, segment_bytes)| {
+    let sizes = (1_u64..60, 1_u64..60, lengths());
+    (prop::sample::select(&MODES[..]), flags, windows, rtos(), (wait, rate), incremental, sizes).prop_map(
+        |(mode, flags, (window, more, blocks), rto, (wait, rate), incremental, (segment_bytes, min_bytes, length))| {
             let [is_single, timestamps, nak, at_receiver, compatible] = flags;
             let is_selective = mode == Mode::SelectiveRepeat;
             let ack = if is_single { Acknowledgement::PerPacket } else { Acknowledgement::Cumulative };
@@ -76,6 +91,9 @@ pub(crate) fn configs() -> impl Strategy<Value = ArqConfig> {
                 nak,
                 timer: if nak && at_receiver && !is_single { TimerSide::Receiver } else { TimerSide::Sender },
                 incremental: incremental.filter(|_| nak),
+                adaptive_length: length
+                    .filter(|_| incremental.is_none() || !nak)
+                    .map(|length| AdaptiveLength { min_bytes: count(min_bytes.min(segment_bytes)), ..length }),
                 rto,
                 ..ArqConfig::default()
             };

@@ -56,7 +56,8 @@ pub(crate) struct Network<D> {
     /// More frames than this take no end: [`PER_FRAME`] for each that is written and each that meets a fault. Who makes a side
     /// wait allows for what is sent meanwhile.
     pub(crate) most_sent: usize,
-    segment_bytes: usize,
+    /// Data of a full frame, at least.
+    shortest_bytes: usize,
     /// Ask for timeouts that are not due, again and again.
     pub(crate) is_impatient: bool,
 }
@@ -79,7 +80,8 @@ impl<D: Content> Network<D> {
             is_reader_asleep: [false; 2],
             log: Vec::new(),
             most_sent: PER_FRAME * (faults.len() + MOST_WINDOW),
-            segment_bytes: config.segment_bytes.whole() as usize,
+            shortest_bytes: config.adaptive_length.map_or(config.segment_bytes, |length| length.min_bytes).whole()
+                as usize,
             is_impatient: false,
         }
     }
@@ -89,7 +91,7 @@ impl<D: Content> Network<D> {
         let mut at = 0;
         while at < bytes {
             let len = piece.min(bytes - at);
-            self.most_sent += PER_FRAME * len.div_ceil(self.segment_bytes);
+            self.most_sent += PER_FRAME * len.div_ceil(self.shortest_bytes);
             assert_eq!(self.ends[side].write(self.now, &mut D::of_stream(side, at, len)), len);
             at += len;
         }

@@ -55,6 +55,19 @@ fn contradictions_are_refused_with_the_rule() {
         (json!({ "ack_bytes": 70_000 }), "ack_bytes", "make a header of 70000 bytes"),
         (json!({ "sack_blocks": 8_191 }), "header_bytes", "make a header of"),
         (json!({ "correction": { "symbols": 200 } }), "correction.symbols", "1 to 127"),
+        (json!({ "adaptive_length": { "min_bytes": 1001 } }), "adaptive_length.min_bytes", "above segment_bytes, 1000"),
+        (
+            json!({ "segment_bytes": 65_530, "adaptive_length": { "min_bytes": 10 } }),
+            "segment_bytes",
+            "make a packet of 65550 bytes",
+        ),
+        (
+            json!({ "adaptive_length": { "rule": "two-lengths", "estimate": "genie" } }),
+            "adaptive_length.rule",
+            "waits for losses",
+        ),
+        (json!({ "adaptive_length": {}, "correction": { "bits": 1 } }), "adaptive_length", "correction mends some"),
+        (json!({ "adaptive_length": {}, "incremental": {}, "nak": true }), "adaptive_length", "incremental mends some"),
         (json!({ "rto": { "minimum_s": 70 } }), "rto.minimum_s", "above maximum_s"),
     ];
     for (table, path, why) in cases {
@@ -77,10 +90,18 @@ fn what_just_fits_is_taken() {
         json!({ "compatible": true, "timestamps": true, "sack_blocks": 3 }),
         json!({ "nak": true, "timer": "receiver" }),
         json!({ "segment_bytes": 65_515 }),
+        json!({ "adaptive_length": { "min_bytes": 1000 } }),
+        json!({ "adaptive_length": { "estimate": "genie", "rule": "optimal" } }),
     ];
     for table in cases {
         let config: ArqConfig = serde_json::from_value(table.clone()).unwrap();
         assert!(config.check().is_ok(), "{table}: {}", config.check().unwrap_err());
     }
     assert!(serde_json::from_value::<ArqConfig>(json!({ "window_frames": 0 })).is_err(), "no window at all");
+    for table in
+        [json!({ "memory_s": 0 }), json!({ "prior_losses": 0 }), json!({ "scale": 0 }), json!({ "min_bytes": 0 })]
+    {
+        let config = json!({ "adaptive_length": table });
+        assert!(serde_json::from_value::<ArqConfig>(config.clone()).is_err(), "{config}: nothing cannot be meant");
+    }
 }

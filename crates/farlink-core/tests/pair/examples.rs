@@ -63,7 +63,7 @@ fn tcp() -> Vec<Value> {
     versions.chain(controls).chain(options).chain(recovery).collect()
 }
 
-/// Each mode with each kind of acknowledgement, timer and hybrid; but for short numbers, which take a frame that a network has
+/// Each mode with each kind of acknowledgement, timer, hybrid and length; but for short numbers, which take a frame that a network has
 /// kept for longer than they need to come round for another one.
 fn arq() -> Vec<Value> {
     let modes = ["stop-and-wait", "go-back-n", "selective-repeat"];
@@ -74,6 +74,7 @@ fn arq() -> Vec<Value> {
         json!({ "nak": true, "timer": "receiver" }),
         json!({ "correction": { "symbols": 2 }, "rate_bps": 1e5 }),
         json!({ "nak": true, "incremental": { "first_parity_bytes": 4, "parity_bytes": 8, "increments": 3 } }),
+        json!({ "adaptive_length": { "min_bytes": 20, "memory_s": 0.2 } }),
     ];
     let with_mode = |mode: &str, options: &Value| {
         let mut keys = options.clone();
@@ -86,7 +87,13 @@ fn arq() -> Vec<Value> {
         json!({ "sack_blocks": 0, "nak": true, "timer": "receiver" }),
         json!({ "compatible": true, "timestamps": true }),
     ];
-    every.chain(blocks).collect()
+    let lengths = [
+        json!({ "estimate": "genie", "rule": "optimal", "min_bytes": 7 }),
+        json!({ "rule": "optimal", "min_bytes": 1, "memory_s": 3, "prior_losses": 1 }),
+        json!({ "rule": "two-lengths", "min_bytes": 33, "memory_s": 0.5 }),
+    ]
+    .map(|table| json!({ "nak": true, "adaptive_length": table }));
+    every.chain(blocks).chain(lengths).collect()
 }
 
 fn limited_arq() -> Vec<Value> {

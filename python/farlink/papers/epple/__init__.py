@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from farlink.papers.epple.adaptive import adaptive_length
 from farlink.papers.epple.blocks import blocks
 from farlink.papers.epple.bounds import awgn_bound, design_goal
 from farlink.papers.epple.figure_1 import figure_1
@@ -53,6 +54,12 @@ PAPER = Paper(
         Item("back-channel", "Finding: a back channel of 10 % for TCP, of 20 % for selective repeat", 1, back_channel),
         Item("awgn-bound", "Finding: AWGN bounds the performance, on synthetic traces", 20, awgn_bound),
         Item("design-goal", "Finding: a long-term BER below 1e-5 as the design goal, on synthetic traces", 40, design_goal),
+        Item(
+            "adaptive-length",
+            "Open question: a packet length that follows the short-term BER, on synthetic traces",
+            400,
+            adaptive_length,
+        ),
     ),
     setting=(
         "The measured traces are not published. What is computed over fading uses synthetic traces (`farlink trace "

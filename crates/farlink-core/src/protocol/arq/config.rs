@@ -11,6 +11,7 @@ use crate::scenario::ScenarioError;
 use crate::units::{BitRate, Count, Seconds, Whole};
 
 use super::frame::Blocks;
+use super::length::{AdaptiveLength, Length};
 use super::station::Station;
 
 /// Bytes that TCP has for options (RFC 9293, section 3.1).
@@ -134,6 +135,9 @@ pub struct ArqConfig {
     /// Repetitions carry parity instead of data (hybrid ARQ of the second kind); not unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incremental: Option<Incremental>,
+    /// The length of new frames follows the bit error rate; all full frames have `segment_bytes` unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive_length: Option<AdaptiveLength>,
     /// The retransmission timer.
     pub rto: RtoConfig,
 }
@@ -160,6 +164,7 @@ impl Default for ArqConfig {
             give_up_after_timeouts: None,
             correction: None,
             incremental: None,
+            adaptive_length: None,
             rto: RtoConfig::default(),
         }
     }
@@ -172,6 +177,7 @@ impl crate::protocol::ProtocolConfig for ArqConfig {
         self.check_acknowledgements()?;
         self.check_hybrid()?;
         self.check_sizes()?;
+        self.check_length()?;
         self.rto.check().map_err(|error| error.within("rto"))
     }
 
@@ -179,7 +185,8 @@ impl crate::protocol::ProtocolConfig for ArqConfig {
         let what = "acknowledgements list no blocks, which alone it would bound";
         let needs = "mode = \"selective-repeat\" and ack = \"cumulative\"";
         let rto = self.rto.idle().into_iter().map(|idle| idle.within("rto"));
-        Idle::when(!self.has_blocks(), "compatible", what, needs).into_iter().chain(rto).collect()
+        let length = self.adaptive_length.iter().flat_map(AdaptiveLength::idle);
+        Idle::when(!self.has_blocks(), "compatible", what, needs).into_iter().chain(rto).chain(length).collect()
     }
 
     fn correction(&self) -> Option<Correction> {
@@ -238,6 +245,18 @@ impl ArqConfig {
 
     pub(super) fn timestamps_bytes(&self) -> u64 {
         if self.timestamps { TIMESTAMPS_BYTES } else { 0 }
+    }
+
+    /// What chooses the length of frames, if it varies.
+    pub(super) fn length(&self) -> Option<Length> {
+        let header = self.header_bytes.whole() + self.timestamps_bytes();
+        self.adaptive_length.map(|config| Length::new(&config, header, self.segment_bytes.whole()))
+    }
+
+    /// Whether frames that go out again are cut again. With selective repeat the receiver may hold those that follow, by their
+    /// numbers; what is given up keeps its place.
+    pub(super) fn cuts_again(&self) -> bool {
+        self.adaptive_length.is_some() && self.mode != Mode::SelectiveRepeat && self.max_transmissions.is_none()
     }
 
     /// Blocks that fit into TCP's options.
@@ -375,6 +394,21 @@ impl ArqConfig {
         if codeword > 2.0 * 65_535.0 {
             let what = format!("the code has {codeword} bytes with all its parity, and a codeword at most 131,070");
             return Err(ScenarioError::new("incremental.parity_bytes", what, "give less parity, or shorter frames"));
+        }
+        Ok(())
+    }
+
+    fn check_length(&self) -> Result<(), ScenarioError> {
+        let Some(length) = &self.adaptive_length else { return Ok(()) };
+        length.check(self.segment_bytes).map_err(|error| error.within("adaptive_length"))?;
+        let code = if self.incremental.is_some() { "incremental" } else { "correction" };
+        if self.incremental.is_some() || self.correction.is_some() {
+            let what = format!("its rules hold where any wrong bit loses the frame, and {code} mends some");
+            return Err(ScenarioError::new(
+                "adaptive_length",
+                what,
+                format!("leave one out: adaptive_length or {code}"),
+            ));
         }
         Ok(())
     }

@@ -173,6 +173,13 @@ impl<D: Payload> Receiver<D> {
             self.repeat_ack(now, echo);
             return;
         }
+        // A frame that was cut again may begin with what is there already; one from before it was, behind what is missing.
+        let known = (self.ready_end as u32).wrapping_sub(frame.position);
+        let is_cut_again = is_next && known != 0;
+        if is_cut_again && known > u32::MAX / 2 {
+            self.repeat_ack(now, echo);
+            return;
+        }
         let has_naks = self.has_naks;
         let slot = self.slot(number);
         if slot.is_held {
@@ -186,6 +193,10 @@ impl<D: Payload> Receiver<D> {
                 self.ask(now, Missing { first: number, count: 1, is_held });
             }
             return;
+        }
+        if is_cut_again {
+            let known = (known as usize).min(slot.data.len());
+            slot.data.split_to(known);
         }
         let (times_asked, asked, bytes) = (slot.times_asked, slot.asked, slot.data.len() as u64);
         self.timeouts_in_a_row = 0;

@@ -10,6 +10,7 @@ use crate::units::{Count, Whole};
 
 use super::config::{ArqConfig, Mode, TimerSide};
 use super::frame::{Blocks, Flags, Frame};
+use super::length::Length;
 use super::number::Numbers;
 use super::ranges::Ranges;
 
@@ -58,6 +59,10 @@ pub(super) struct Sender<D> {
     window: u64,
     span: u64,
     segment_bytes: usize,
+    /// Chooses the length of new frames, if it varies.
+    pub(super) length: Option<Length>,
+    /// Frames that go out again are cut again: without blocks, the receiver holds none of those that follow.
+    cuts_again: bool,
     max_losses: u32,
     max_timeouts: u32,
     /// Bytes of first parity and of each increment, and how many of these there are.
@@ -78,11 +83,15 @@ pub(super) struct Sender<D> {
     slots: VecDeque<Slot>,
     /// Number of the first slot.
     una: u64,
+    /// Where the frames before it end, as they were sent last: the receiver has all before.
+    acknowledged_end: u64,
     unacknowledged: u64,
     /// Go-back-N: the next frame to be sent again; behind the last if none.
     cursor: u64,
     /// Selective repeat: frames to be sent again, in the order in which they were lost.
     repeats: VecDeque<u64>,
+    /// Those of them that are too long for the moment, where the length varies: others go first.
+    held_back: VecDeque<u64>,
     /// Selective repeat: transmissions in order, to find the one that times out next.
     transmissions: VecDeque<(u64, Time)>,
     /// Frames known from blocks, so that each is looked at once.
@@ -123,6 +132,8 @@ impl<D: Payload> Sender<D> {
             window: config.window(),
             span: config.span(),
             segment_bytes: usize::try_from(config.segment_bytes.whole()).unwrap_or(usize::MAX),
+            length: config.length(),
+            cuts_again: config.cuts_again(),
             max_losses: whole(config.max_transmissions),
             max_timeouts: whole(config.give_up_after_timeouts),
             parity: config.incremental.map(|parts| {
@@ -140,9 +151,11 @@ impl<D: Payload> Sender<D> {
             is_writable: false,
             slots: VecDeque::new(),
             una: 0,
+            acknowledged_end: 0,
             unacknowledged: 0,
             cursor: 0,
             repeats: VecDeque::new(),
+            held_back: VecDeque::new(),
             transmissions: VecDeque::new(),
             reported: Ranges::default(),
             backed_off: None,
@@ -183,8 +196,7 @@ impl<D: Payload> Sender<D> {
 
     /// Bytes sent and not acknowledged, and the offset of the first of them.
     pub(super) fn in_flight(&self) -> (u64, u64) {
-        let first = self.slots.front().map_or(self.cut_end, |slot| slot.start);
-        (self.cut_end - first, first)
+        (self.cut_end - self.acknowledged_end, self.acknowledged_end)
     }
 
     #[inline]
@@ -204,9 +216,12 @@ impl<D: Payload> Sender<D> {
     /// Whether a frame may go out, if nothing holds it back.
     #[inline]
     pub(super) fn wants_to_send(&self) -> bool {
-        if self.cursor < self.next() || !self.repeats.is_empty() {
-            return true;
-        }
+        self.cursor < self.next() || !self.repeats.is_empty() || !self.held_back.is_empty() || self.has_room()
+    }
+
+    /// Whether a new frame may go out.
+    #[inline]
+    fn has_room(&self) -> bool {
         let has_more = self.cut_end < self.written_end || (self.is_closing && !self.has_fin);
         has_more && self.unacknowledged < self.window && (self.slots.len() as u64) < self.span
     }
@@ -218,16 +233,50 @@ impl<D: Payload> Sender<D> {
             return None;
         }
         let number = if self.cursor < self.next() {
+            let number = self.cursor;
             self.cursor += 1;
-            self.cursor - 1
-        } else if let Some(number) = self.repeats.pop_front() {
+            if self.cuts_again {
+                self.cut_again(now, number);
+            }
+            number
+        } else if let Some(number) = self.next_repeat(now) {
             self.drop_stale_repeats();
             number
-        } else {
+        } else if self.has_room() {
             self.open_slot(now);
             self.next() - 1
+        } else {
+            return None;
         };
         Some(self.send(now, number))
+    }
+
+    /// The frame that is to be sent again next: before new ones, but for those that would be lost again.
+    #[inline]
+    fn next_repeat(&mut self, now: Time) -> Option<u64> {
+        if self.length.is_none() {
+            return self.repeats.pop_front();
+        }
+        if let Some(&number) = self.held_back.front()
+            && !self.is_too_long(now, number)
+        {
+            return self.held_back.pop_front();
+        }
+        while let Some(number) = self.repeats.pop_front() {
+            if self.state(number) != Some(State::Waiting) {
+                continue; // acknowledged meanwhile
+            }
+            if !self.is_too_long(now, number) {
+                return Some(number);
+            }
+            self.held_back.push_back(number);
+        }
+        if self.has_room() { None } else { self.held_back.pop_front() }
+    }
+
+    fn is_too_long(&mut self, now: Time, number: u64) -> bool {
+        let bytes = self.slot(number).map_or(0, |slot| slot.len);
+        self.length.as_mut().is_some_and(|length| length.is_too_long(now, bytes))
     }
 
     /// Cuts the next frame from what was written.
@@ -240,7 +289,8 @@ impl<D: Payload> Sender<D> {
         } else {
             // A frame ends where a chunk ends, so that it can be cut again in the same way.
             let offset = (self.cut_end - self.buffer_start) as usize;
-            (Kind::Data, self.buffer.slice(offset, self.segment_bytes).len() as u32)
+            let bytes = self.length.as_mut().map_or(self.segment_bytes, |length| length.next_bytes(now) as usize);
+            (Kind::Data, self.buffer.slice(offset, bytes).len() as u32)
         };
         let start = self.cut_end;
         self.slots.push_back(Slot {
@@ -261,6 +311,31 @@ impl<D: Payload> Sender<D> {
         if !self.was_asked && !self.is_closing && self.written_end - self.cut_end < LOW_WATER_BYTES {
             self.was_asked = true;
             self.is_writable = true;
+        }
+    }
+
+    /// Cuts a frame that goes out again to the length of the moment, with what those before it have left.
+    ///
+    /// It never ends behind where it ended before, so that it begins nowhere behind the data that the receiver has: a receiver
+    /// that took an earlier copy of a frame before it knows the beginning of this one, and no byte is missing in between.
+    fn cut_again(&mut self, now: Time, number: u64) {
+        let index = (number - self.una) as usize;
+        let before = index.checked_sub(1).and_then(|before| self.slots.get(before));
+        let start = before.map_or(self.acknowledged_end, |slot| slot.start + u64::from(slot.len));
+        let (Some(length), Some(slot)) = (&mut self.length, self.slots.get_mut(index)) else { return };
+        let end = slot.start + u64::from(slot.len);
+        if start < end {
+            let bytes = (end - start).min(u64::from(length.next_bytes(now))) as usize;
+            let offset = (start - self.buffer_start) as usize;
+            slot.start = start;
+            slot.len = self.buffer.slice(offset, bytes).len() as u32;
+            // The end of the stream, if this was it, comes later now.
+            self.has_fin &= slot.kind != Kind::Fin;
+            slot.kind = Kind::Data;
+        }
+        let end = slot.start + u64::from(slot.len);
+        if index + 1 == self.slots.len() {
+            self.cut_end = end;
         }
     }
 
@@ -343,7 +418,7 @@ impl<D: Payload> Sender<D> {
         }
         if self.mode != Mode::SelectiveRepeat {
             let sent = self.slots.front().map_or(now, |slot| slot.sent);
-            self.lose(self.una, false);
+            self.lose(now, self.una, false);
             self.note_timeout(now, sent);
             return;
         }
@@ -353,7 +428,7 @@ impl<D: Payload> Sender<D> {
         {
             self.transmissions.pop_front();
             if self.is_current(number, sent) {
-                self.lose(number, false);
+                self.lose(now, number, false);
                 self.note_timeout(now, sent);
             }
         }
@@ -371,11 +446,12 @@ impl<D: Payload> Sender<D> {
     }
 
     /// A frame is taken for lost: it goes out again, in go-back-N with all that follow.
-    fn lose(&mut self, number: u64, wants_parity: bool) {
+    fn lose(&mut self, now: Time, number: u64, wants_parity: bool) {
         let max_losses = self.max_losses;
         let Some(slot) = self.slot(number) else { return };
         slot.losses = slot.losses.saturating_add(1);
         slot.wants_parity = wants_parity;
+        let lost_bytes = (slot.kind == Kind::Data).then_some(slot.len);
         let mut given_up = 0;
         if slot.kind == Kind::Data && slot.losses >= max_losses {
             slot.kind = Kind::Skip;
@@ -383,6 +459,9 @@ impl<D: Payload> Sender<D> {
         }
         slot.state = State::Waiting;
         self.given_up_bytes += given_up;
+        if let (Some(length), Some(bytes)) = (&mut self.length, lost_bytes) {
+            length.on_lost(now, bytes);
+        }
         if self.mode == Mode::SelectiveRepeat {
             self.repeats.push_back(number);
         } else {
@@ -413,6 +492,11 @@ impl<D: Payload> Sender<D> {
         {
             self.repeats.pop_front();
         }
+        while let Some(&number) = self.held_back.front()
+            && self.state(number) != Some(State::Waiting)
+        {
+            self.held_back.pop_front();
+        }
     }
 
     /// An acknowledgement arrived.
@@ -435,6 +519,9 @@ impl<D: Payload> Sender<D> {
         if news.frames == 0 {
             return;
         }
+        if let Some(length) = &mut self.length {
+            length.on_acknowledged(now, news.frames, news.bytes);
+        }
         self.advance();
         self.timeouts_in_a_row = 0;
         self.last_heard = now;
@@ -454,6 +541,7 @@ impl<D: Payload> Sender<D> {
         slot.state = State::Acknowledged;
         self.unacknowledged -= 1;
         news.frames += 1;
+        news.bytes += if slot.kind == Kind::Data { u64::from(slot.len) } else { 0 };
         //= https://www.rfc-editor.org/rfc/rfc6298#section-3
         //# RTT samples MUST NOT be made using segments that were retransmitted (and thus for which it is ambiguous whether
         //# the reply was for the first instance of the packet or a later instance).
@@ -485,14 +573,14 @@ impl<D: Payload> Sender<D> {
     /// Lets go of what was acknowledged.
     #[inline]
     fn advance(&mut self) {
-        while self.slots.front().is_some_and(|slot| slot.state == State::Acknowledged) {
+        while let Some(slot) = self.slots.front().filter(|slot| slot.state == State::Acknowledged) {
+            self.acknowledged_end = slot.start + u64::from(slot.len);
             self.slots.pop_front();
             self.una += 1;
         }
         self.cursor = self.cursor.max(self.una);
-        let kept_from = self.slots.front().map_or(self.cut_end, |slot| slot.start);
-        self.buffer.advance((kept_from - self.buffer_start) as usize);
-        self.buffer_start = kept_from;
+        self.buffer.advance((self.acknowledged_end - self.buffer_start) as usize);
+        self.buffer_start = self.acknowledged_end;
         self.reported.remove_before(self.una);
         self.drop_stale_transmissions();
         self.drop_stale_repeats();
@@ -513,7 +601,7 @@ impl<D: Payload> Sender<D> {
             if slot.state != State::UnderWay || is_answered {
                 continue;
             }
-            self.lose(number, is_held);
+            self.lose(now, number, is_held);
             self.asked_again += 1;
             if self.mode != Mode::SelectiveRepeat {
                 return; // all that follow go out again with it
@@ -528,6 +616,8 @@ impl<D: Payload> Sender<D> {
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
     frames: u64,
+    /// Data in them.
+    bytes: u64,
     /// When the latest of them was sent that was sent once.
     sent: Option<Time>,
 }

@@ -1,7 +1,7 @@
 //! One side of an ARQ connection: ties the sending and the receiving half together behind [`Endpoint`].
 
 use crate::correction::Correction;
-use crate::endpoint::{Counters, Endpoint, Integrity, PathId, Probe, Rx, Stream, Transmit};
+use crate::endpoint::{Counters, Endpoint, Integrity, LinkHint, PathId, Probe, Rx, Stream, Transmit};
 use crate::event::{Abort, Event};
 use crate::express::Express;
 use crate::payload::{Payload, Virtual};
@@ -10,6 +10,7 @@ use crate::time::Time;
 
 use super::config::ArqConfig;
 use super::frame::{Blocks, Flags, Frame, PlainFrame};
+use super::length::Length;
 use super::receiver::Receiver;
 use super::sender::{Heard, Sender};
 
@@ -187,6 +188,16 @@ impl<D: Payload> Endpoint for Station<D> {
             self.receiver.handle_frame(now, frame, integrity);
         } else if flags.has(Flags::ENQUIRY) {
             self.receiver.handle_enquiry(now, frame.number);
+        }
+    }
+
+    fn wants_hints(&self) -> bool {
+        self.sender.length.as_ref().is_some_and(Length::wants_hints)
+    }
+
+    fn handle_link(&mut self, _now: Time, hint: LinkHint) {
+        if let (LinkHint::Ber(_, ber), Some(length)) = (hint, &mut self.sender.length) {
+            length.hear(ber);
         }
     }
 

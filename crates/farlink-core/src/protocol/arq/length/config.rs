@@ -1,0 +1,122 @@
+//! What a scenario says about the length of frames.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::Idle;
+use crate::scenario::ScenarioError;
+use crate::units::{Count, Factor, PositiveSeconds};
+
+/// Where the bit error rate is known from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Estimate {
+    /// Estimated from frames that were acknowledged and frames that were lost, so from what the channel did a round trip ago. A
+    /// lost acknowledgement counts as a lost frame if the frame is sent again for it.
+    #[default]
+    Acknowledged,
+    /// The true short-term bit error rate of the link that the sender sends into, as it sends: what a real sender could at most
+    /// know. Where a link has no bit error rate to tell (none but `coding` and the channel `fading` have), frames keep
+    /// `segment_bytes`.
+    Genie,
+}
+
+/// How the length follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LengthRule {
+    /// The length with the largest goodput if errors were independent at the estimated rate: equation (11) of Epple.
+    Optimal,
+    /// That of equation (11), l, bent around the header's length l': `scale` x l' x (l / l')^`exponent`.
+    #[default]
+    Power,
+    /// `min_bytes` until `memory_s` has passed without a loss, else `segment_bytes`.
+    TwoLengths,
+}
+
+/// The data in new frames follows the bit error rate, between `min_bytes` and `segment_bytes`; the header in the rule is
+/// `header_bytes` and timestamps. With selective repeat, a frame that is repeated keeps its length, and others go before it while
+/// it is too long to get through; otherwise it is cut again, never longer, unless `max_transmissions` is given.
+///
+/// A retransmission timer must allow for the longest frame, or it expires on long frames that follow short ones. B. Epple,
+/// "Performance optimization of free-space optical communication protocols based on results from FSO demonstrations",
+/// section 3.3.3.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AdaptiveLength {
+    /// Where the bit error rate is known from.
+    pub estimate: Estimate,
+    /// How the length follows from it.
+    pub rule: LengthRule,
+    /// Data of the shortest full frame; `segment_bytes` is that of the longest.
+    pub min_bytes: Count,
+    /// Frames count less with age: after so long, 1/e of what they did.
+    pub memory_s: PositiveSeconds,
+    /// So many losses are assumed beforehand, at the bit error rate for which `segment_bytes` is best: no loss in memory is not
+    /// a bit error rate of zero.
+    pub prior_losses: Factor,
+    /// Factor of the rule "power"; what it and the exponent are unless set, a search over synthetic fading found.
+    pub scale: Factor,
+    /// Exponent of the rule "power"; with 1 and a scale of 1, it is the rule "optimal".
+    pub exponent: Factor,
+}
+
+impl Default for AdaptiveLength {
+    fn default() -> Self {
+        let factor = |value| Factor::new(value).expect("a constant within its range");
+        AdaptiveLength {
+            estimate: Estimate::default(),
+            rule: LengthRule::default(),
+            min_bytes: Count::new(100.0).expect("a constant within its range"),
+            memory_s: PositiveSeconds::new(0.001).expect("a constant within its range"),
+            prior_losses: factor(0.001),
+            scale: factor(4.47),
+            exponent: factor(0.5),
+        }
+    }
+}
+
+impl AdaptiveLength {
+    /// Checks it beside the longest frame; paths are relative to its table.
+    pub(in crate::protocol::arq) fn check(&self, segment_bytes: Count) -> Result<(), ScenarioError> {
+        if self.min_bytes > segment_bytes {
+            let what = format!(
+                "{} is above segment_bytes, {}, which is the longest frame's data",
+                self.min_bytes.get(),
+                segment_bytes.get()
+            );
+            return Err(ScenarioError::new("min_bytes", what, "give at most segment_bytes, or longer segments"));
+        }
+        if self.rule == LengthRule::TwoLengths && self.estimate == Estimate::Genie {
+            let what = "\"two-lengths\" waits for losses, and a genie's bit error rate is not one";
+            let remedy = "choose rule = \"optimal\" or \"power\", or estimate = \"acknowledged\"";
+            return Err(ScenarioError::new("rule", what, remedy));
+        }
+        Ok(())
+    }
+
+    /// Keys of its table that have no effect.
+    pub(in crate::protocol::arq) fn idle(&self) -> Vec<Idle> {
+        let is_told = self.estimate == Estimate::Genie;
+        let has_two = self.rule == LengthRule::TwoLengths;
+        let told = "a genie estimates nothing";
+        let (prior, prior_needs) = if has_two {
+            ("\"two-lengths\" asks for no bit error rate", "rule = \"optimal\" or \"power\"")
+        } else {
+            (told, "estimate = \"acknowledged\"")
+        };
+        let unbent = "it belongs to the rule \"power\"";
+        let bent = "rule = \"power\"";
+        let power = self.rule == LengthRule::Power;
+        [
+            Idle::when(is_told, "memory_s", told, "estimate = \"acknowledged\""),
+            Idle::when(is_told || has_two, "prior_losses", prior, prior_needs),
+            Idle::when(!power, "scale", unbent, bent),
+            Idle::when(!power, "exponent", unbent, bent),
+        ]
+        .into_iter()
+        .flatten()
+        .map(|idle| idle.within("adaptive_length"))
+        .collect()
+    }
+}
