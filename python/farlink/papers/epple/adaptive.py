@@ -15,7 +15,6 @@ from farlink.papers.check import Check, claimed
 from farlink.papers.epple.fading import STAND_IN, Fading, over_fading
 from farlink.papers.epple.intervals import paired
 from farlink.papers.epple.printed import PLACES
-from farlink.papers.epple.scenarios import WINDOW_ROUND_TRIPS
 from farlink.papers.epple.setting import PAPER_SETTING, PROTOCOLS, Setting
 from farlink.papers.estimate import Estimate
 from farlink.papers.item import Drawing, Workbench
@@ -33,6 +32,8 @@ SECONDS = 2.0
 _MODES = {"tcp": "go-back-n", "sr": "selective-repeat"}
 # Later than an acknowledgement can come: what is lost is asked for.
 _TIMEOUT_ROUND_TRIPS = 1.3
+# A window for any timeout of so many round trips.
+_WINDOW_ROUND_TRIPS = 10.0
 # With selective repeat, a frame that is too long for a fade holds the window until the fade is over.
 _FADE_S = 0.05
 # Times are whole picoseconds: at the same rate, rounding would let a queue grow that timers feel.
@@ -147,7 +148,7 @@ def transport(
     shortest_bytes = longest_bytes if adaptive is None else SHORTEST_BYTES
     packet_s, shortest_s = (8 * (data + HEADER_BYTES) / setting.rate_bps for data in (longest_bytes, shortest_bytes))
     round_trip_s = setting.rtt_s(place) + packet_s + 8 * HEADER_BYTES / setting.rate_bps
-    window_s = WINDOW_ROUND_TRIPS * round_trip_s + (_FADE_S if protocol == "sr" else 0.0)
+    window_s = _WINDOW_ROUND_TRIPS * round_trip_s + (_FADE_S if protocol == "sr" else 0.0)
     table: dict[str, Any] = {
         "kind": "arq",
         "mode": _MODES[protocol],
