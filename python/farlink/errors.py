@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
@@ -51,14 +51,20 @@ class MissingExtraError(FarlinkError):
 
 
 @contextmanager
-def core_errors() -> Iterator[None]:
-    """Turn the extension's errors into `FarlinkError`, refusals into `ScenarioError`: the one place where they are mapped."""
+def core_errors(words: Callable[[str], str] = str) -> Iterator[None]:
+    """Turn the extension's errors into `FarlinkError`, refusals into `ScenarioError`: the one place where they are mapped.
+
+    Parameters
+    ----------
+    words
+        Changes the words of a refusal, such as the names of files.
+    """
     from farlink import _core
 
     try:
         yield
     except _core.ScenarioError as error:
-        raise ScenarioError(_one_line(error.message), _one_line(error.remedy)) from error
+        raise ScenarioError(_one_line(words(error.message)), _one_line(words(error.remedy))) from error
     except RuntimeError as error:
         raise FarlinkError(_one_line(str(error)), "give fewer threads, or try again later") from error
 

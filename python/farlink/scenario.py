@@ -55,6 +55,8 @@ class Scenario:
     source: str | None = None
     path: Path | None = None
     overrides: tuple[str, ...] = ()
+    # Trace files that the engine reads, and what the scenario calls them.
+    _called: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def title(self) -> str:
@@ -122,23 +124,34 @@ class Scenario:
         text: str = require("tomli_w", "writing TOML").dumps(self.data)
         return text
 
+    def in_its_words(self, text: str) -> str:
+        """A text of the engine with the trace files called as the scenario does, not as they lie in the cache."""
+        for path, name in self._called.items():
+            text = text.replace(path, name)
+        return text
+
     def _expanded(self) -> Table:
         from farlink import _core
 
-        with core_errors():
-            expanded: Table = json.loads(_core.expand(self.to_json()))
-        return expanded
+        with core_errors(self.in_its_words):
+            expanded = _core.expand(self.to_json())
+        for path, name in self._called.items():
+            expanded = expanded.replace(json.dumps(path, ensure_ascii=False), json.dumps(name, ensure_ascii=False))
+        scenario: Table = json.loads(expanded)
+        return scenario
 
     def _trace_file(self, key: str, name: str, kind: object) -> str:
         from farlink.channels import trace
 
         path = name if name.startswith("synthetic:") else find_data_file(name, base=self.base)
         try:
-            return str(trace.resolve(path, kinds=_TRACES.get(str(kind))))
+            found = str(trace.resolve(path, kinds=_TRACES.get(str(kind))))
         except TraceError as error:
             is_unset = "FARLINK_DATA" in name and not find_data_file("$FARLINK_DATA", base=self.base).is_dir()
             remedy = "set FARLINK_DATA to the directory of the measured data" if is_unset else error.remedy
             raise TraceError(f"{key}: {error.message}", remedy) from error
+        self._called[found] = name
+        return found
 
 
 def load(path: str | Path) -> Scenario:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,28 @@ def test_errors_survive_another_process():
 
     assert (type(error), error.message, error.remedy) == (TraceError, "what", "how")
     assert isinstance(error, FarlinkError)
+
+
+def test_traces_are_called_as_the_scenario_does(tmp_path, monkeypatch):
+    pytest.importorskip("scipy")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    names = ["synthetic:testbed?duration_s=1", "synthetic:fasolt?duration_s=1"]
+    link = {"rate_bps": 1e8, "delay_s": 1e-5, "channel": {"kind": "fading", "file": names[0], "ber": 1e-6}}
+    scenario = from_data(
+        {
+            "duration_s": 2,
+            "runs": 1,
+            "link": link,
+            "transport": {"t": {"kind": "arq", "rto": {"minimum_s": 1e-3}}},
+            "flow": {"f": {"transport": "t", "traffic": {"kind": "file", "bytes": 1e4}}},
+            "grid": {"link.channel.file": names},
+        }
+    )
+
+    result = farlink.run(scenario)
+
+    assert [point["link.channel.file"] for point in scenario.points()] == names
+    assert [row["link.channel.file"] for row in result.summary() if row["flow"] == "all"] == names
+    assert f"{names[1]} is 1 s long and a run is 2 s long: the recording starts over" in result.notes
+    with pytest.raises(ScenarioError, match=re.escape(names[0])):
+        farlink.run(scenario.with_overrides([f'link.channel.file="{names[0]}"', "link.channel.at_end=refuse"]))

@@ -18,7 +18,7 @@ def run(scenario: Scenario, *, threads: int | None = None, progress: Callable[[i
 
     check_threads(threads)
     points = scenario.points()
-    with core_errors():
+    with core_errors(scenario.in_its_words):
         output = _core.run(scenario.to_json(), threads, progress)
     return Result(
         scenario=scenario,
@@ -29,7 +29,7 @@ def run(scenario: Scenario, *, threads: int | None = None, progress: Callable[[i
         summary_columns=output["summary"],
         interrupted=output["interrupted"],
         approximations=scenario.approximations(),
-        notes=output["notes"],
+        notes=[scenario.in_its_words(note) for note in output["notes"]],
     )
 
 
@@ -44,7 +44,7 @@ def trace(
         raise ScenarioError(f"grid point {point} does not exist", f"the scenario has points 0 to {len(points) - 1}")
     if run < 0:
         raise ScenarioError(f"run {run} does not exist", "runs count from 0")
-    with core_errors():
+    with core_errors(scenario.in_its_words):
         output = _core.trace_run(_observing(scenario, quantities).to_json(), point, run, True, pcap)
     series = output["series"]
     return Series(
