@@ -15,7 +15,7 @@ const RATE_BPS: f64 = 622e6;
 fn fades() -> Trace {
     let receiver = ReceiverSetting::default().receiver();
     let power_w = (0..20).map(|n| receiver.power_w(if n % 2 == 0 { 1e-8 } else { 3e-4 })).collect();
-    Trace::Power { power_w, blocked: Vec::new(), duration_s: 0.2 }
+    Trace::Power { power_w, blocked: Vec::new(), is_relative: false, duration_s: 0.2 }
 }
 
 /// A quarter of a second over 300 m, with clear acknowledgements.
