@@ -9,10 +9,15 @@ use crate::time::Time;
 use crate::units::{Count, Whole};
 
 use super::config::{ArqConfig, Mode, TimerSide};
-use super::frame::{Blocks, Flags, Frame};
+use super::frame::{Flags, Frame};
 use super::length::Length;
 use super::number::Numbers;
 use super::ranges::Ranges;
+
+mod hearing;
+mod losses;
+
+pub(super) use hearing::Heard;
 
 /// What stands in a frame's place in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,15 +115,6 @@ pub(super) struct Sender<D> {
 
 /// More data than this waits unsent: no need to ask the application.
 const LOW_WATER_BYTES: u64 = 1 << 30;
-
-/// What an acknowledgement says.
-pub(super) struct Heard<'a> {
-    pub(super) number: u32,
-    pub(super) is_single: bool,
-    pub(super) blocks: &'a Blocks,
-    /// How long ago the frame was sent that it answers, if the peer echoed that.
-    pub(super) echoed: Option<Time>,
-}
 
 impl<D: Payload> Sender<D> {
     pub(super) fn new(config: &ArqConfig) -> Self {
@@ -251,34 +247,6 @@ impl<D: Payload> Sender<D> {
         Some(self.send(now, number))
     }
 
-    /// The frame that is to be sent again next: before new ones, but for those that would be lost again.
-    #[inline]
-    fn next_repeat(&mut self, now: Time) -> Option<u64> {
-        if self.length.is_none() {
-            return self.repeats.pop_front();
-        }
-        if let Some(&number) = self.held_back.front()
-            && !self.is_too_long(now, number)
-        {
-            return self.held_back.pop_front();
-        }
-        while let Some(number) = self.repeats.pop_front() {
-            if self.state(number) != Some(State::Waiting) {
-                continue; // acknowledged meanwhile
-            }
-            if !self.is_too_long(now, number) {
-                return Some(number);
-            }
-            self.held_back.push_back(number);
-        }
-        if self.has_room() { None } else { self.held_back.pop_front() }
-    }
-
-    fn is_too_long(&mut self, now: Time, number: u64) -> bool {
-        let bytes = self.slot(number).map_or(0, |slot| slot.len);
-        self.length.as_mut().is_some_and(|length| length.is_too_long(now, bytes))
-    }
-
     /// Cuts the next frame from what was written.
     #[inline]
     fn open_slot(&mut self, now: Time) {
@@ -391,233 +359,4 @@ impl<D: Payload> Sender<D> {
         self.last_heard = now;
         Some(Frame { flags: Flags::ENQUIRY, number: self.numbers.on_wire(self.next()), ..Frame::default() })
     }
-
-    /// When the timer expires.
-    #[inline]
-    pub(super) fn deadline(&self) -> Time {
-        let rto = self.rto.rto();
-        if self.timer_side == TimerSide::Receiver {
-            let is_silent = self.unacknowledged > 0 && !self.is_enquiry_due && !self.wants_to_send();
-            return if is_silent { self.last_heard + rto } else { Time::NEVER };
-        }
-        if self.mode == Mode::SelectiveRepeat {
-            return self.transmissions.front().map_or(Time::NEVER, |&(_, sent)| sent + rto);
-        }
-        let first = self.slots.front().filter(|_| self.cursor > self.una);
-        first.map_or(Time::NEVER, |slot| slot.sent + rto)
-    }
-
-    pub(super) fn handle_timeout(&mut self, now: Time) {
-        if now < self.deadline() {
-            return;
-        }
-        if self.timer_side == TimerSide::Receiver {
-            self.is_enquiry_due = true;
-            self.note_timeout(now, now);
-            return;
-        }
-        if self.mode != Mode::SelectiveRepeat {
-            let sent = self.slots.front().map_or(now, |slot| slot.sent);
-            self.lose(now, self.una, false);
-            self.note_timeout(now, sent);
-            return;
-        }
-        let rto = self.rto.rto();
-        while let Some(&(number, sent)) = self.transmissions.front()
-            && sent + rto <= now
-        {
-            self.transmissions.pop_front();
-            if self.is_current(number, sent) {
-                self.lose(now, number, false);
-                self.note_timeout(now, sent);
-            }
-        }
-        self.drop_stale_transmissions();
-    }
-
-    fn note_timeout(&mut self, now: Time, sent: Time) {
-        self.timeouts += 1;
-        // Frames that were lost together are one event: the timer is backed off once for all of them.
-        if self.backed_off.is_none_or(|at| sent >= at) {
-            self.timeouts_in_a_row += 1;
-            self.rto.back_off();
-            self.backed_off = Some(now);
-        }
-    }
-
-    /// A frame is taken for lost: it goes out again, in go-back-N with all that follow.
-    fn lose(&mut self, now: Time, number: u64, wants_parity: bool) {
-        let max_losses = self.max_losses;
-        let Some(slot) = self.slot(number) else { return };
-        slot.losses = slot.losses.saturating_add(1);
-        slot.wants_parity = wants_parity;
-        let lost_bytes = (slot.kind == Kind::Data).then_some(slot.len);
-        let mut given_up = 0;
-        if slot.kind == Kind::Data && slot.losses >= max_losses {
-            slot.kind = Kind::Skip;
-            given_up = u64::from(slot.len);
-        }
-        slot.state = State::Waiting;
-        self.given_up_bytes += given_up;
-        if let (Some(length), Some(bytes)) = (&mut self.length, lost_bytes) {
-            length.on_lost(now, bytes);
-        }
-        if self.mode == Mode::SelectiveRepeat {
-            self.repeats.push_back(number);
-        } else {
-            self.cursor = self.cursor.min(number);
-        }
-    }
-
-    /// Whether this was the latest transmission of a frame that is not acknowledged.
-    fn is_current(&self, number: u64, sent: Time) -> bool {
-        let index = number.checked_sub(self.una).and_then(|index| usize::try_from(index).ok());
-        let slot = index.and_then(|index| self.slots.get(index));
-        slot.is_some_and(|slot| slot.state == State::UnderWay && slot.sent == sent)
-    }
-
-    #[inline]
-    fn drop_stale_transmissions(&mut self) {
-        while let Some(&(number, sent)) = self.transmissions.front()
-            && !self.is_current(number, sent)
-        {
-            self.transmissions.pop_front();
-        }
-    }
-
-    #[inline]
-    fn drop_stale_repeats(&mut self) {
-        while let Some(&number) = self.repeats.front()
-            && self.state(number) != Some(State::Waiting)
-        {
-            self.repeats.pop_front();
-        }
-        while let Some(&number) = self.held_back.front()
-            && self.state(number) != Some(State::Waiting)
-        {
-            self.held_back.pop_front();
-        }
-    }
-
-    /// An acknowledgement arrived.
-    #[inline]
-    pub(super) fn handle_ack(&mut self, now: Time, heard: &Heard<'_>) {
-        let mut news = News::default();
-        let ahead = self.numbers.ahead(heard.number, self.una);
-        if heard.is_single {
-            if ahead < self.slots.len() as u64 {
-                self.mark(ahead as usize, &mut news);
-            }
-        } else if ahead <= self.slots.len() as u64 {
-            for index in 0..ahead as usize {
-                self.mark(index, &mut news);
-            }
-        }
-        if !heard.blocks.is_empty() {
-            self.mark_blocks(heard.blocks, &mut news);
-        }
-        if news.frames == 0 {
-            return;
-        }
-        if let Some(length) = &mut self.length {
-            length.on_acknowledged(now, news.frames, news.bytes);
-        }
-        self.advance();
-        self.timeouts_in_a_row = 0;
-        self.last_heard = now;
-        self.is_enquiry_due = false;
-        //= https://www.rfc-editor.org/rfc/rfc7323#section-4.1
-        //# A TSecr value received in a segment MAY be used to update the averaged RTT measurement only if the segment
-        //# advances the left edge of the send window, i.e., SND.UNA is increased.
-        // With blocks and single acknowledgements: only if it acknowledges something new.
-        if let Some(round_trip) = heard.echoed.or(news.sent.map(|sent| now.since(sent))) {
-            self.rto.sample(now, round_trip);
-        }
-    }
-
-    #[inline]
-    fn mark(&mut self, index: usize, news: &mut News) {
-        let Some(slot) = self.slots.get_mut(index).filter(|slot| slot.state != State::Acknowledged) else { return };
-        slot.state = State::Acknowledged;
-        self.unacknowledged -= 1;
-        news.frames += 1;
-        news.bytes += if slot.kind == Kind::Data { u64::from(slot.len) } else { 0 };
-        //= https://www.rfc-editor.org/rfc/rfc6298#section-3
-        //# RTT samples MUST NOT be made using segments that were retransmitted (and thus for which it is ambiguous whether
-        //# the reply was for the first instance of the packet or a later instance).
-        if slot.transmissions == 1 {
-            news.sent = news.sent.max(Some(slot.sent));
-        }
-    }
-
-    fn mark_blocks(&mut self, blocks: &Blocks, news: &mut News) {
-        let frames = self.slots.len() as u64;
-        for block in blocks.iter() {
-            let (left, right) = (self.numbers.ahead(block.left, self.una), self.numbers.ahead(block.right, self.una));
-            if left >= right || right > frames {
-                continue; // old, or never sent
-            }
-            let (left, right) = (self.una + left, self.una + right);
-            let mut number = self.reported.end_of_run(left);
-            if number >= right {
-                continue;
-            }
-            while number < right {
-                self.mark((number - self.una) as usize, news);
-                number = self.reported.end_of_run(number + 1);
-            }
-            self.reported.insert(left, right);
-        }
-    }
-
-    /// Lets go of what was acknowledged.
-    #[inline]
-    fn advance(&mut self) {
-        while let Some(slot) = self.slots.front().filter(|slot| slot.state == State::Acknowledged) {
-            self.acknowledged_end = slot.start + u64::from(slot.len);
-            self.slots.pop_front();
-            self.una += 1;
-        }
-        self.cursor = self.cursor.max(self.una);
-        self.buffer.advance((self.acknowledged_end - self.buffer_start) as usize);
-        self.buffer_start = self.acknowledged_end;
-        self.reported.remove_before(self.una);
-        self.drop_stale_transmissions();
-        self.drop_stale_repeats();
-    }
-
-    /// The receiver asks for frames.
-    pub(super) fn handle_nak(&mut self, now: Time, first: u32, count: u16, is_held: bool) {
-        let first = self.una + self.numbers.ahead(first, self.una);
-        let end = (first + u64::from(count)).min(self.next());
-        // A frame sent less than a round trip ago is not what the receiver had in mind.
-        let recent = self.rto.smoothed().map_or(Time::ZERO, |rtt| Time::from_ps(rtt.as_ps() / 8 * 7));
-        for number in first..end {
-            if self.mode != Mode::SelectiveRepeat && self.cursor <= number {
-                return; // on its way again
-            }
-            let Some(slot) = self.slot(number) else { return };
-            let is_answered = slot.transmissions > 1 && now.since(slot.sent) < recent;
-            if slot.state != State::UnderWay || is_answered {
-                continue;
-            }
-            self.lose(now, number, is_held);
-            self.asked_again += 1;
-            if self.mode != Mode::SelectiveRepeat {
-                return; // all that follow go out again with it
-            }
-        }
-        self.last_heard = now;
-        self.drop_stale_transmissions();
-    }
-}
-
-/// What an acknowledgement brought.
-#[derive(Clone, Copy, Debug, Default)]
-struct News {
-    frames: u64,
-    /// Data in them.
-    bytes: u64,
-    /// When the latest of them was sent that was sent once.
-    sent: Option<Time>,
 }

@@ -1,0 +1,115 @@
+//! What acknowledgements say, and what is let go of then.
+
+use crate::payload::Payload;
+use crate::time::Time;
+
+use super::super::frame::Blocks;
+use super::{Kind, Sender, State};
+
+/// What an acknowledgement says.
+pub(in crate::protocol::arq) struct Heard<'a> {
+    pub(in crate::protocol::arq) number: u32,
+    pub(in crate::protocol::arq) is_single: bool,
+    pub(in crate::protocol::arq) blocks: &'a Blocks,
+    /// How long ago the frame was sent that it answers, if the peer echoed that.
+    pub(in crate::protocol::arq) echoed: Option<Time>,
+}
+
+/// What an acknowledgement brought.
+#[derive(Clone, Copy, Debug, Default)]
+struct News {
+    frames: u64,
+    /// Data in them.
+    bytes: u64,
+    /// When the latest of them was sent that was sent once.
+    sent: Option<Time>,
+}
+
+impl<D: Payload> Sender<D> {
+    /// An acknowledgement arrived.
+    #[inline]
+    pub(in crate::protocol::arq) fn handle_ack(&mut self, now: Time, heard: &Heard<'_>) {
+        let mut news = News::default();
+        let ahead = self.numbers.ahead(heard.number, self.una);
+        if heard.is_single {
+            if ahead < self.slots.len() as u64 {
+                self.mark(ahead as usize, &mut news);
+            }
+        } else if ahead <= self.slots.len() as u64 {
+            for index in 0..ahead as usize {
+                self.mark(index, &mut news);
+            }
+        }
+        if !heard.blocks.is_empty() {
+            self.mark_blocks(heard.blocks, &mut news);
+        }
+        if news.frames == 0 {
+            return;
+        }
+        if let Some(length) = &mut self.length {
+            length.on_acknowledged(now, news.frames, news.bytes);
+        }
+        self.advance();
+        self.timeouts_in_a_row = 0;
+        self.last_heard = now;
+        self.is_enquiry_due = false;
+        //= https://www.rfc-editor.org/rfc/rfc7323#section-4.1
+        //# A TSecr value received in a segment MAY be used to update the averaged RTT measurement only if the segment
+        //# advances the left edge of the send window, i.e., SND.UNA is increased.
+        // With blocks and single acknowledgements: only if it acknowledges something new.
+        if let Some(round_trip) = heard.echoed.or(news.sent.map(|sent| now.since(sent))) {
+            self.rto.sample(now, round_trip);
+        }
+    }
+
+    #[inline]
+    fn mark(&mut self, index: usize, news: &mut News) {
+        let Some(slot) = self.slots.get_mut(index).filter(|slot| slot.state != State::Acknowledged) else { return };
+        slot.state = State::Acknowledged;
+        self.unacknowledged -= 1;
+        news.frames += 1;
+        news.bytes += if slot.kind == Kind::Data { u64::from(slot.len) } else { 0 };
+        //= https://www.rfc-editor.org/rfc/rfc6298#section-3
+        //# RTT samples MUST NOT be made using segments that were retransmitted (and thus for which it is ambiguous whether
+        //# the reply was for the first instance of the packet or a later instance).
+        if slot.transmissions == 1 {
+            news.sent = news.sent.max(Some(slot.sent));
+        }
+    }
+
+    fn mark_blocks(&mut self, blocks: &Blocks, news: &mut News) {
+        let frames = self.slots.len() as u64;
+        for block in blocks.iter() {
+            let (left, right) = (self.numbers.ahead(block.left, self.una), self.numbers.ahead(block.right, self.una));
+            if left >= right || right > frames {
+                continue; // old, or never sent
+            }
+            let (left, right) = (self.una + left, self.una + right);
+            let mut number = self.reported.end_of_run(left);
+            if number >= right {
+                continue;
+            }
+            while number < right {
+                self.mark((number - self.una) as usize, news);
+                number = self.reported.end_of_run(number + 1);
+            }
+            self.reported.insert(left, right);
+        }
+    }
+
+    /// Lets go of what was acknowledged.
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        while let Some(slot) = self.slots.front().filter(|slot| slot.state == State::Acknowledged) {
+            self.acknowledged_end = slot.start + u64::from(slot.len);
+            self.slots.pop_front();
+            self.una += 1;
+        }
+        self.cursor = self.cursor.max(self.una);
+        self.buffer.advance((self.acknowledged_end - self.buffer_start) as usize);
+        self.buffer_start = self.acknowledged_end;
+        self.reported.remove_before(self.una);
+        self.drop_stale_transmissions();
+        self.drop_stale_repeats();
+    }
+}
