@@ -84,7 +84,7 @@ $(STAMPS)/wheel.built: $(SOURCES) | $(STAMPS)/venv
 	@touch $@
 
 $(STAMPS)/run: $(STAMPS)/wheel.built
-	@$(PIP) install "$(WHEEL)[plot,parquet]"
+	@$(PIP) install "$(WHEEL)[plot,parquet,optics]"
 	@touch $@
 
 $(STAMPS)/test: $(STAMPS)/wheel.built
