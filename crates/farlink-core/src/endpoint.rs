@@ -145,6 +145,12 @@ pub trait Packet: Clone {
     /// Position of its payload in the sender's stream (32 bits, wrapping), if it carries stream data.
     fn stream_position(&self) -> Option<u32>;
 
+    /// Whether its payload is delivered by itself, and not as part of a stream.
+    #[inline(always)]
+    fn is_datagram(&self) -> bool {
+        false
+    }
+
     /// What the receiver makes of the damaged packet; `None` if the header is lost, and with it the packet.
     ///
     /// Agrees with the wire codec: decoding the encoded bytes with the same bits flipped gives the same answer.

@@ -29,4 +29,8 @@ pub enum Abort {
     Reset,
     /// Too many retransmissions of the same segment went unanswered.
     TooManyRetries,
+    /// Nothing was heard from the peer for too long.
+    NoAnswer,
+    /// The peer has begun anew and knows nothing of the connection.
+    PeerRestarted,
 }

@@ -176,6 +176,8 @@ fn words(why: Abort) -> &'static str {
     match why {
         Abort::Reset => "the peer reset the connection",
         Abort::TooManyRetries => "too many retransmissions went unanswered",
+        Abort::NoAnswer => "the peer did not answer for too long",
+        Abort::PeerRestarted => "the peer began anew",
         _ => "the connection was aborted",
     }
 }

@@ -1,5 +1,6 @@
 //! Transport protocols, each a sans-IO state machine. A protocol is one module and one line in `protocols`.
 
+pub mod aerotp;
 pub mod arq;
 mod idle;
 pub mod parts;
@@ -94,6 +95,7 @@ crate::registry::registry! {
         ScpsTp = "scps-tp" => scps::ScpsConfig,
         Udp = "udp" => udp::UdpConfig,
         Arq = "arq" => arq::ArqConfig,
+        Aerotp = "aerotp" => aerotp::AerotpConfig,
     }
 }
 

@@ -95,6 +95,11 @@ impl<D: Payload> Packet for Datagram<D> {
         None
     }
 
+    #[inline(always)]
+    fn is_datagram(&self) -> bool {
+        true
+    }
+
     /// The checksum covers header and payload: damage that no code mends loses the datagram.
     fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
         damage.all_or_nothing(self.wire_bytes())

@@ -17,6 +17,7 @@
 //! every exchange of two 16-bit words; `inspect`, and so the simulator, counts those as lost too. `docs/design/wire-codec.md`
 //! has the argument.
 
+pub mod aerotp;
 pub mod arq;
 pub mod ipv4;
 pub mod stp;

@@ -44,6 +44,7 @@ fn of_kind(kind: &str) -> Vec<Example> {
         "scps-tp" => [keep(Guarantee::All, scps()), keep(Guarantee::InOrder, best_effort())].concat(),
         "udp" => keep(Guarantee::Datagrams, vec![json!({})]),
         "arq" => [keep(Guarantee::All, arq()), keep(Guarantee::InOrder, limited_arq())].concat(),
+        "aerotp" => keep(Guarantee::All, aerotp()),
         _ => panic!("{kind} has no example: add its modes here"),
     }
 }
@@ -111,6 +112,18 @@ fn stp() -> Vec<Value> {
     ]
 }
 
+/// The reliable modes of AeroTP, with each way to acknowledge and to send.
+fn aerotp() -> Vec<Value> {
+    vec![
+        json!({}),
+        json!({ "mode": "near-reliable", "acks_per_mack": 1 }),
+        json!({ "acks_per_mack": 12, "mack_timeout_s": 0.3 }),
+        json!({ "rate_bps": 1e5, "copies": 3 }),
+        json!({ "receive_buffer_bytes": 400 }),
+        json!({ "opens": "both", "keep_alive_s": 5 }),
+    ]
+}
+
 /// Each extension of SCPS-TP.
 fn scps() -> Vec<Value> {
     vec![
@@ -136,7 +149,8 @@ fn best_effort() -> Vec<Value> {
 }
 
 fn example(kind: &str, mode: Value, guarantee: Guarantee) -> Example {
-    let mut keys = json!({ "kind": kind, "segment_bytes": SEGMENT_BYTES });
+    let size = if kind == "aerotp" { ("packet_bytes", SEGMENT_BYTES + 48) } else { ("segment_bytes", SEGMENT_BYTES) };
+    let mut keys = json!({ "kind": kind, size.0: size.1 });
     if kind == "tcp" || kind == "scps-tp" {
         keys["max_window_segments"] = json!(20);
     }
@@ -161,6 +175,7 @@ macro_rules! with_config {
             farlink_core::protocol::TransportConfig::Udp($config) => $body,
             farlink_core::protocol::TransportConfig::Arq($config) => $body,
             farlink_core::protocol::TransportConfig::Stp($config) => $body,
+            farlink_core::protocol::TransportConfig::Aerotp($config) => $body,
         }
     };
 }

@@ -3,6 +3,7 @@
 //! A segment with all its options is three times as large as what a usual one needs, and copying it was the largest
 //! single cost of a packet.
 
+use farlink_core::protocol::aerotp;
 use farlink_core::protocol::arq::{Blocks, Frame, PlainFrame};
 use farlink_core::protocol::stp::{Pdu, PlainPdu, Report};
 use farlink_core::protocol::tcp::{Flags, PlainSegment, SackBlocks, Segment, SnackReport, SynOptions, Timestamps};
@@ -16,8 +17,6 @@ pub(super) trait Carried: Load<Self> + Codec + 'static {
     type Common: Load<Self> + PlainPacket;
     /// What few packets have.
     type Rare: Clone;
-    /// Whether each packet with data is delivered by itself, and not as part of a stream.
-    const IS_DATAGRAM: bool = false;
 
     /// A packet that has nothing rare.
     fn plain(common: &Self::Common) -> Self;
@@ -134,7 +133,6 @@ impl Load<Segment<Virtual>> for PlainSegment {
 impl Carried for Datagram<Virtual> {
     type Common = Self;
     type Rare = ();
-    const IS_DATAGRAM: bool = true;
 
     #[inline(always)]
     fn plain(common: &Self) -> Self {
@@ -228,6 +226,48 @@ impl Load<Pdu<Virtual>> for PlainPdu {
         place.clock = self.clock;
         place.window = self.window;
         place.payload_bytes = self.payload_bytes;
+    }
+}
+
+/// What few AeroTP segments have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AerotpRare {
+    mack: Option<aerotp::Mack>,
+    repair: Option<aerotp::Repair>,
+}
+
+impl Carried for aerotp::Segment<Virtual> {
+    type Common = aerotp::PlainSegment;
+    type Rare = AerotpRare;
+
+    #[inline(always)]
+    fn plain(common: &aerotp::PlainSegment) -> Self {
+        aerotp::Segment::from(common)
+    }
+
+    #[inline(always)]
+    fn add(&mut self, rare: AerotpRare) {
+        (self.mack, self.repair) = (rare.mack, rare.repair);
+    }
+}
+
+impl Load<aerotp::Segment<Virtual>> for aerotp::Segment<Virtual> {
+    #[inline(always)]
+    fn write(&self, place: &mut aerotp::PlainSegment) {
+        *place = self.plain();
+    }
+
+    #[inline(always)]
+    fn rare(&self) -> Option<AerotpRare> {
+        let &aerotp::Segment { mack, repair, .. } = self;
+        (mack.is_some() || repair.is_some()).then_some(AerotpRare { mack, repair })
+    }
+}
+
+impl Load<aerotp::Segment<Virtual>> for aerotp::PlainSegment {
+    #[inline(always)]
+    fn write(&self, place: &mut aerotp::PlainSegment) {
+        *place = *self;
     }
 }
 

@@ -289,7 +289,7 @@ where
     #[inline(always)]
     pub(super) fn on_arrival<P: OnLink>(&mut self, now: Time, packet: &impl Load<P>, sent: Time) {
         let Some(position) = packet.stream_position() else {
-            if P::IS_DATAGRAM && packet.payload_bytes() > 0 {
+            if packet.is_datagram() && packet.payload_bytes() > 0 {
                 self.note_delay(now, sent);
                 self.arrival_delay.add(now.since(sent));
             }

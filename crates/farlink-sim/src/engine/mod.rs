@@ -32,6 +32,7 @@ pub use flow::FlowResult;
 pub use setup::{FlowSetup, HopSetup, Setup, TrafficSetup};
 pub use tracing::{NoTrace, Tracer};
 
+use farlink_core::protocol::aerotp;
 use farlink_core::protocol::arq::{Frame, Station};
 use farlink_core::protocol::stp;
 use farlink_core::protocol::tcp::{Connection, Segment};
@@ -214,6 +215,7 @@ engine_protocols! {
     1 udp: End<Socket<Virtual>>, Datagram<Virtual>, [Udp],
     2 arq: End<Station<Virtual>>, Frame<Virtual>, [Arq],
     3 stp: End<stp::Connection<Virtual>>, stp::Pdu<Virtual>, [Stp],
+    4 aerotp: End<aerotp::Connection<Virtual>>, aerotp::Segment<Virtual>, [Aerotp],
 }
 
 /// Runs a scenario once; `None` if `is_stopped` said so before the end (it is asked from time to time).

@@ -1,0 +1,547 @@
+//! One side of an AeroTP connection: ties the states, the sending and the receiving half together behind [`Endpoint`].
+
+use farlink_fec::awgn::split_mix64;
+
+use crate::endpoint::{Counters, Endpoint, Integrity, LinkHint, PathId, Probe, Rx, Stream, Transmit};
+use crate::event::{Abort, Event};
+use crate::express::Express;
+use crate::payload::{Payload, Virtual};
+use crate::protocol::parts::pacer::Pacer;
+use crate::time::Time;
+
+use super::clock::{instant, span, stamp, ticks};
+use super::config::AerotpConfig;
+use super::lifecycle::{Lifecycle, State};
+use super::mode::Mode;
+use super::receiving::{Incoming, Receiving};
+use super::segment::{CRC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, Segment};
+use super::sending::{Heard, Outgoing, Sending};
+
+/// One side of an AeroTP connection.
+#[derive(Clone, Debug)]
+pub struct Connection<D> {
+    config: AerotpConfig,
+    mode: Mode,
+    lifecycle: Lifecycle,
+    /// It awaits another peer when a connection is over.
+    is_listener: bool,
+    sending: Sending<D>,
+    receiving: Receiving<D>,
+    pacer: Pacer,
+    /// Tells this connection from those that this side had before.
+    tag: u16,
+    /// The number of the first byte of the own stream.
+    initial: u32,
+    peer: Option<Peer>,
+    /// The latest timestamp of a peer that is gone: what it sent until then is of the past.
+    past: Option<u32>,
+    reset: Option<Reset>,
+    /// When something was heard or sent last.
+    last_sign: Time,
+    is_question_due: bool,
+    news: News,
+    dropped: Dropped,
+}
+
+/// The peer as this connection knows it.
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    tag: u16,
+    /// The number of the first byte of its stream.
+    initial: u32,
+    /// Its latest timestamp.
+    latest: u32,
+}
+
+/// An answer to a segment of no connection.
+#[derive(Clone, Copy, Debug)]
+struct Reset {
+    tag: u16,
+    sequence: u32,
+    timestamp: u32,
+}
+
+/// What the application has yet to be told, and what it was told.
+#[derive(Clone, Copy, Debug, Default)]
+struct News {
+    has_told_connected: bool,
+    has_told_finished: bool,
+    has_told_closed: bool,
+    aborted: Option<Abort>,
+    has_told_aborted: bool,
+    /// An earlier connection of a listener ended so.
+    earlier: Option<Abort>,
+}
+
+/// Segments that were dropped, by why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Header fine, payload damaged beyond what its code mends.
+    pub damaged: u64,
+    /// Of no connection, or of one that is past.
+    pub stray: u64,
+    /// Acknowledgements of what was never sent, or that echo what was never sent.
+    pub forged: u64,
+    /// Data outside the window, or beyond the end of its stream.
+    pub outside: u64,
+}
+
+impl<D: Payload> Connection<D> {
+    /// A side that opens the connection with its first data.
+    pub(super) fn connecting(config: &AerotpConfig, seed: u64) -> Self {
+        let mut side = Self::new(config, seed);
+        side.lifecycle.connect();
+        side
+    }
+
+    /// A side that waits for a peer.
+    pub(super) fn listening(config: &AerotpConfig, seed: u64) -> Self {
+        let mut side = Self::new(config, seed);
+        side.lifecycle.listen();
+        side.is_listener = true;
+        side
+    }
+
+    fn new(config: &AerotpConfig, seed: u64) -> Self {
+        let random = split_mix64(seed);
+        Connection {
+            config: config.clone(),
+            mode: config.mode,
+            lifecycle: Lifecycle::default(),
+            is_listener: false,
+            sending: Sending::new(config),
+            receiving: Receiving::new(config),
+            pacer: Pacer::new(config.rate_bps),
+            tag: random as u16,
+            initial: (random >> 16) as u32,
+            peer: None,
+            past: None,
+            reset: None,
+            last_sign: Time::ZERO,
+            is_question_due: false,
+            news: News::default(),
+            dropped: Dropped::default(),
+        }
+    }
+
+    /// Its state (`docs/aerotp.md`, section 4).
+    pub fn state(&self) -> State {
+        self.lifecycle.state()
+    }
+
+    /// What it dropped so far.
+    pub fn dropped(&self) -> Dropped {
+        self.dropped
+    }
+
+    /// Whether it still answers and is answered.
+    fn is_alive(&self) -> bool {
+        self.news.aborted.is_none()
+    }
+
+    /// Whether there is a connection that is not over.
+    #[inline]
+    fn may_send(&self) -> bool {
+        self.lifecycle.is_open() && !self.lifecycle.is_over()
+    }
+
+    /// Starts over as a listener that never heard of the peer; what comes from it is of the past. `[C12]`
+    fn listen_again(&mut self) {
+        let past = self.peer.map(|peer| peer.latest).or(self.past);
+        let seed = (u64::from(self.tag) << 32) | u64::from(self.initial);
+        let (dropped, news) = (self.dropped, self.news);
+        *self = Self::listening(&self.config, seed);
+        self.past = past;
+        self.dropped = dropped;
+        let is_unfinished = !news.has_told_closed && news.has_told_connected;
+        self.news.earlier = is_unfinished.then_some(Abort::PeerRestarted);
+    }
+
+    /// Whether a segment of an unknown tag is newer than all that its sender sent before.
+    fn is_newer(&self, timestamp: u32) -> bool {
+        let latest = self.peer.map(|peer| peer.latest).or(self.past);
+        latest.is_none_or(|latest| timestamp.wrapping_sub(latest) as i32 > 0)
+    }
+
+    /// Whether a segment belongs to this connection, once it has opened it where it may.
+    fn admit(&mut self, segment: &Segment<D>) -> bool {
+        if let Some(peer) = self.peer.as_mut().filter(|peer| peer.tag == segment.tag) {
+            if segment.timestamp.wrapping_sub(peer.latest) as i32 > 0 {
+                peer.latest = segment.timestamp;
+            }
+            if segment.flags.has(Flags::ASYN) {
+                self.lifecycle.on_asyn();
+            } else {
+                self.lifecycle.on_known();
+            }
+            return true;
+        }
+        if !self.is_newer(segment.timestamp) {
+            return false;
+        }
+        if self.peer.is_some() {
+            // The peer has begun anew and knows nothing of this connection.
+            if self.is_listener && segment.flags.has(Flags::ASYN) {
+                self.listen_again();
+            } else {
+                if self.may_send() {
+                    self.abort(Abort::PeerRestarted);
+                    self.reset = Some(Reset::of(segment));
+                }
+                return false;
+            }
+        }
+        let opens = segment.flags.has(Flags::ASYN) && self.lifecycle.on_asyn();
+        let answers = segment.flags.has(Flags::MACK) && self.lifecycle.state() == State::AsynSent;
+        if !opens && !(answers && self.is_plausible(segment)) {
+            if !segment.flags.has(Flags::MACK) {
+                self.reset = Some(Reset::of(segment));
+            }
+            return false;
+        }
+        if opens && self.is_listener {
+            // Both streams of a connection begin at the number that who opened it chose.
+            self.initial = segment.opening;
+        }
+        let initial = if opens { segment.opening } else { self.initial };
+        self.peer = Some(Peer { tag: segment.tag, initial, latest: segment.timestamp });
+        true
+    }
+
+    /// Whether an acknowledgement is of something that was sent.
+    fn is_plausible(&self, segment: &Segment<D>) -> bool {
+        let (first, next) = self.sending.limits();
+        let ack = first.wrapping_add_signed(i64::from(segment.sequence.wrapping_sub(self.number(first)) as i32));
+        (first..=next).contains(&ack)
+    }
+
+    /// The number of a position in the own stream.
+    fn number(&self, position: u64) -> u32 {
+        self.initial.wrapping_add(position as u32)
+    }
+
+    fn on_mack(&mut self, now: Time, segment: &Segment<D>, mack: &Mack) {
+        match self.hear(now, segment, mack) {
+            Some(heard) => {
+                self.sending.on_mack(now, &heard);
+                self.lifecycle.on_mack(self.sending.is_done());
+            }
+            None => self.dropped.forged += 1,
+        }
+    }
+
+    /// What an acknowledgement says, if it speaks of what was sent. `[A6]`
+    fn hear(&self, now: Time, segment: &Segment<D>, mack: &Mack) -> Option<Heard> {
+        let (first, next) = self.sending.limits();
+        let base = self.number(first);
+        let position = |number: u32| {
+            let ahead = i64::from(number.wrapping_sub(base) as i32);
+            first.checked_add_signed(ahead).filter(|&position| position <= next)
+        };
+        let ack = position(segment.sequence)?;
+        let echo = instant(now, mack.echo)?;
+        let mut heard = Heard {
+            ack: ack.max(first),
+            echo,
+            round_trip: span((ticks(now) - echo).checked_sub(u64::from(mack.held))?),
+            window_end: ack + u64::from(mack.window),
+            blocks: [(0, 0); MOST_EDGES / 2],
+            block_count: 0,
+            is_from_start: mack.is_from_start,
+            is_to_end: mack.is_to_end,
+        };
+        let mut last = ack;
+        for (start, end) in mack.edges.blocks() {
+            let (start, end) = (position(start)?, position(end)?);
+            if start < last || end <= start {
+                return None;
+            }
+            last = end;
+            heard.blocks[heard.block_count] = (start, end);
+            heard.block_count += 1;
+        }
+        Some(heard)
+    }
+
+    fn on_data(&mut self, now: Time, segment: &Segment<D>, peer: Peer) {
+        let base = self.receiving.next_position();
+        let ahead = segment.sequence.wrapping_sub(peer.initial.wrapping_add(base as u32)) as i32;
+        let Some(position) = base.checked_add_signed(i64::from(ahead)) else {
+            self.dropped.outside += 1;
+            return;
+        };
+        let incoming = Incoming {
+            position,
+            payload: segment.payload.clone(),
+            is_end: segment.flags.has(Flags::AFIN),
+            repair: segment.repair,
+            timestamp: segment.timestamp,
+        };
+        if !self.receiving.on_segment(now, incoming) {
+            self.dropped.outside += 1;
+        }
+        if self.receiving.is_complete() {
+            self.lifecycle.on_peer_ended();
+        }
+    }
+
+    fn abort(&mut self, why: Abort) {
+        if self.is_alive() {
+            self.news.aborted = Some(why);
+            self.lifecycle.end();
+        }
+    }
+
+    /// The peer knows nothing of this connection. `[C11]`
+    fn on_reset(&mut self, now: Time, segment: &Segment<D>) {
+        let is_mine = segment.tag == self.tag && instant(now, segment.timestamp).is_some() && self.may_send();
+        let (first, next) = self.sending.limits();
+        let ahead = segment.sequence.wrapping_sub(self.number(first)) as i32;
+        let is_recent = first.checked_add_signed(i64::from(ahead)).is_some_and(|position| position <= next);
+        if !is_mine || !is_recent {
+            self.dropped.stray += 1;
+        } else if self.lifecycle.is_peer_ended() && self.sending.is_all_acknowledged() {
+            // All that is missing is the acknowledgement of the end, and who would send it is gone.
+            self.lifecycle.on_mack(true);
+        } else {
+            self.abort(Abort::Reset);
+        }
+    }
+
+    /// The next segment, but for its headers.
+    fn next_segment(&mut self, now: Time) -> Option<Segment<D>> {
+        if let Some(Reset { tag, sequence, timestamp }) = self.reset.take() {
+            return Some(Segment { tag, sequence, timestamp, flags: Flags::RESET, ..Segment::default() });
+        }
+        if !self.is_alive() {
+            return None;
+        }
+        if let Some(peer) = self.peer
+            && let Some((ack, mack)) =
+                self.receiving.next_mack(now, |position| peer.initial.wrapping_add(position as u32))
+        {
+            let sequence = peer.initial.wrapping_add(ack as u32);
+            return Some(Segment { sequence, flags: Flags::MACK, mack: Some(mack), ..self.blank(now) });
+        }
+        if !self.may_send() || self.pacer.is_holding(now) {
+            return None;
+        }
+        let most = self.most_bytes();
+        if let Some(Outgoing { position, payload, is_end, repair }) = self.sending.next(now, most) {
+            let mut flags = Flags::default();
+            if is_end {
+                flags = flags.with(Flags::AFIN);
+                self.lifecycle.on_end_sent();
+            }
+            if repair.is_some() {
+                flags = flags.with(Flags::REPAIR);
+            }
+            let sequence = self.number(position);
+            return Some(Segment { sequence, flags, repair, payload, ..self.blank(now) });
+        }
+        if std::mem::take(&mut self.is_question_due) {
+            let sequence = self.number(self.sending.limits().1);
+            return Some(Segment { sequence, ..self.blank(now) });
+        }
+        None
+    }
+
+    /// A segment of this connection without content.
+    fn blank(&self, now: Time) -> Segment<D> {
+        Segment { tag: self.tag, mode: self.mode, timestamp: stamp(now), ..Segment::default() }
+    }
+
+    /// Payload of the next segment, at most.
+    fn most_bytes(&self) -> u32 {
+        let opening = if self.lifecycle.is_opening() { u32::from(OPENING_BYTES) } else { 0 };
+        let overhead = self.config.header_bytes.whole() as u32 + opening + CRC_BYTES;
+        (self.config.packet_bytes.whole() as u32).saturating_sub(overhead)
+    }
+
+    /// Fills in what depends on all the rest.
+    fn finish(&self, segment: &mut Segment<D>) {
+        segment.header_bytes = self.config.header_bytes.whole() as u16;
+        if self.lifecycle.is_opening() && !segment.flags.has(Flags::RESET) {
+            segment.flags = segment.flags.with(Flags::ASYN);
+            segment.opening = self.initial;
+            segment.header_bytes += OPENING_BYTES;
+        }
+        if segment.mack.is_some() || !segment.payload.is_empty() {
+            segment.flags = segment.flags.with(Flags::CRC);
+        }
+    }
+
+    /// When the connection is given up, or the peer asked whether it is there.
+    fn patience(&self) -> Time {
+        let awaited = self.sending.awaits_since();
+        let give_up = if awaited == Time::NEVER { Time::NEVER } else { awaited + self.config.give_up_after_s.time() };
+        give_up.min(self.keep_alive_at())
+    }
+
+    fn keep_alive_at(&self) -> Time {
+        match self.config.keep_alive_s {
+            Some(idle) if self.lifecycle.is_open() && !self.lifecycle.is_over() => self.last_sign + idle.time(),
+            _ => Time::NEVER,
+        }
+    }
+}
+
+impl Reset {
+    fn of<D>(segment: &Segment<D>) -> Self {
+        Reset { tag: segment.tag, sequence: segment.sequence, timestamp: segment.timestamp }
+    }
+}
+
+impl<D: Payload> Endpoint for Connection<D> {
+    type Packet = Segment<D>;
+
+    fn handle_packet(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
+        if !matches!(rx.integrity, Integrity::Intact | Integrity::Mended { .. }) {
+            self.dropped.damaged += 1;
+            return;
+        }
+        if segment.flags.has(Flags::RESET) {
+            self.on_reset(now, segment);
+            return;
+        }
+        if !self.is_alive() || !self.admit(segment) {
+            self.dropped.stray += 1;
+            return;
+        }
+        self.last_sign = now;
+        if let Some(mack) = &segment.mack {
+            self.on_mack(now, segment, mack);
+        } else if let Some(peer) = self.peer {
+            self.on_data(now, segment, peer);
+        }
+    }
+
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
+    fn handle_link(&mut self, now: Time, hint: LinkHint) {
+        match hint {
+            LinkHint::Up(_) => self.sending.on_link(now, true),
+            LinkHint::Down(_) => self.sending.on_link(now, false),
+            _ => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        if !self.is_alive() {
+            return;
+        }
+        self.receiving.on_timeout(now);
+        if !self.may_send() {
+            return;
+        }
+        if now >= self.sending.deadline() {
+            self.sending.on_timeout(now);
+        }
+        let awaited = self.sending.awaits_since();
+        if awaited != Time::NEVER && now >= awaited + self.config.give_up_after_s.time() {
+            self.abort(Abort::NoAnswer);
+        } else if now >= self.keep_alive_at() {
+            self.last_sign = now;
+            self.is_question_due = true;
+        }
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Time, _path: PathId) -> Option<Transmit<Segment<D>>> {
+        let mut segment = self.next_segment(now)?;
+        self.finish(&mut segment);
+        if self.pacer.is_on() && segment.mack.is_none() {
+            self.pacer.on_sent(now, crate::endpoint::Packet::wire_bytes(&segment));
+        }
+        self.last_sign = now;
+        Some(Transmit::plain(segment))
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        if let Some(earlier) = self.news.earlier.take() {
+            return Some(Event::Aborted(earlier));
+        }
+        if !self.news.has_told_connected && self.lifecycle.has_peer() {
+            self.news.has_told_connected = true;
+            return Some(Event::Connected);
+        }
+        if !self.news.has_told_finished && self.receiving.is_read() {
+            self.news.has_told_finished = true;
+            return Some(Event::Finished);
+        }
+        if let Some(why) = self.news.aborted {
+            return (!std::mem::replace(&mut self.news.has_told_aborted, true)).then_some(Event::Aborted(why));
+        }
+        if self.sending.take_writable() {
+            return Some(Event::Writable);
+        }
+        if !self.news.has_told_closed && self.lifecycle.is_over() && self.receiving.is_read() {
+            self.news.has_told_closed = true;
+            return Some(Event::Closed);
+        }
+        None
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Option<Time> {
+        if !self.is_alive() {
+            return None;
+        }
+        let mut next = self.receiving.deadline();
+        if self.may_send() {
+            next = next.min(self.sending.deadline()).min(self.patience());
+            let ready = self.sending.ready_at();
+            if ready != Time::NEVER {
+                next = next.min(ready.max(self.pacer.next()));
+            }
+        }
+        (next != Time::NEVER).then_some(next)
+    }
+
+    fn counters(&self) -> Counters {
+        let account = self.sending.account();
+        Counters {
+            timeouts: account.timeouts,
+            fast_retransmits: account.overtaken,
+            peak_reorder_bytes: self.receiving.peak_bytes(),
+            peak_send_buffer_bytes: account.peak_bytes,
+        }
+    }
+
+    fn probe(&self) -> Probe {
+        let account = self.sending.account();
+        Probe {
+            rtt: account.latest_round_trip,
+            in_flight_bytes: Some(account.in_flight_bytes),
+            acknowledged_bytes: Some(self.sending.limits().0),
+            pacing_bps: self.pacer.bytes_per_s().map(|rate| rate * 8.0),
+            ..Probe::default()
+        }
+    }
+}
+
+impl<D: Payload> Stream<D> for Connection<D> {
+    fn write(&mut self, now: Time, data: &mut D) -> usize {
+        if self.is_alive() { self.sending.write(now, data) } else { 0 }
+    }
+
+    fn read(&mut self) -> Option<D> {
+        self.receiving.read()
+    }
+
+    fn close(&mut self, _now: Time) {
+        self.sending.close();
+    }
+}
+
+impl Express for Connection<Virtual> {
+    type Plain = PlainSegment;
+
+    #[inline]
+    fn handle_plain(&mut self, now: Time, plain: &PlainSegment) -> bool {
+        self.handle_packet(now, &Segment::from(plain), Rx::default());
+        true
+    }
+}

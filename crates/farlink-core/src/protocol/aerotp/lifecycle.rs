@@ -1,0 +1,176 @@
+//! The states of a connection and what moves it from one to the next (Pathapati, figure 4; `docs/aerotp.md`, section 4).
+//!
+//! No clock and no data: who owns it says what happened. So a model checker can walk through all of it.
+
+/// The state of one side of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum State {
+    /// There is no connection.
+    #[default]
+    Closed,
+    /// Waits for a peer.
+    Listen,
+    /// Has sent ASYN, and perhaps data; has heard nothing yet.
+    AsynSent,
+    /// Both sides know of each other, and neither stream has ended.
+    Established,
+    /// The own stream has ended.
+    AfinSent,
+    /// The peer's stream has ended, and all of it is here.
+    AfinRcvd,
+}
+
+/// One side's view of the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Lifecycle {
+    is_open: bool,
+    is_listening: bool,
+    /// The peer has shown that it knows of this connection.
+    is_known_to_peer: bool,
+    /// The peer's ASYN, or data that stands for it, is here.
+    has_peer: bool,
+    is_end_sent: bool,
+    is_end_acknowledged: bool,
+    is_peer_ended: bool,
+}
+
+impl Lifecycle {
+    /// APP_CONNECT.
+    pub fn connect(&mut self) {
+        *self = Lifecycle { is_open: true, ..Lifecycle::default() };
+    }
+
+    /// APP_LISTEN.
+    pub fn listen(&mut self) {
+        *self = Lifecycle { is_listening: true, ..Lifecycle::default() };
+    }
+
+    /// ASYN_RX. Returns whether it opened the peer's stream, or had before. `[C4]`
+    pub fn on_asyn(&mut self) -> bool {
+        if self.is_listening {
+            *self = Lifecycle { is_open: true, has_peer: true, ..Lifecycle::default() };
+        } else if self.is_open {
+            self.has_peer = true;
+        }
+        self.is_open
+    }
+
+    /// MACK_RX or ASYNACK_RX: the peer knows of this connection, and may have acknowledged the end of the stream. `[C5]`
+    pub fn on_mack(&mut self, acknowledges_end: bool) {
+        if self.is_open {
+            self.is_known_to_peer = true;
+            self.has_peer = true;
+            self.is_end_acknowledged |= acknowledges_end && self.is_end_sent;
+        }
+    }
+
+    /// The peer sent something that shows that it has heard from this side.
+    pub fn on_known(&mut self) {
+        self.is_known_to_peer |= self.is_open;
+    }
+
+    /// AFIN goes out.
+    pub fn on_end_sent(&mut self) {
+        self.is_end_sent |= self.is_open;
+    }
+
+    /// AFIN_RX, and nothing before it is missing. `[C9]`
+    pub fn on_peer_ended(&mut self) {
+        self.is_peer_ended |= self.is_open;
+    }
+
+    /// The connection is over, however it ended.
+    pub fn end(&mut self) {
+        *self = Lifecycle::default();
+    }
+
+    /// The state of the specification.
+    pub fn state(&self) -> State {
+        match self {
+            Lifecycle { is_listening: true, .. } => State::Listen,
+            Lifecycle { is_open: false, .. } => State::Closed,
+            Lifecycle { is_peer_ended: true, .. } => State::AfinRcvd,
+            Lifecycle { has_peer: false, is_known_to_peer: false, .. } => State::AsynSent,
+            Lifecycle { is_end_sent: true, .. } => State::AfinSent,
+            _ => State::Established,
+        }
+    }
+
+    /// Whether segments still carry ASYN: nobody has answered them. `[C2]`
+    #[inline]
+    pub fn is_opening(&self) -> bool {
+        self.is_open && !self.is_known_to_peer
+    }
+
+    /// Whether there is a connection.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Whether a peer is awaited.
+    pub fn is_listening(&self) -> bool {
+        self.is_listening
+    }
+
+    /// Whether the peer has been heard of.
+    pub fn has_peer(&self) -> bool {
+        self.has_peer
+    }
+
+    /// Whether the peer's stream has ended and is here.
+    pub fn is_peer_ended(&self) -> bool {
+        self.is_peer_ended
+    }
+
+    /// Whether both streams have ended, and both sides know. `[C10]`
+    pub fn is_over(&self) -> bool {
+        self.is_end_acknowledged && self.is_peer_ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_mack_establishes() {
+        let mut side = Lifecycle::default();
+        side.connect();
+        assert_eq!((side.state(), side.is_opening()), (State::AsynSent, true));
+        side.on_mack(false);
+        assert_eq!((side.state(), side.is_opening()), (State::Established, false));
+    }
+
+    #[test]
+    fn two_sides_that_open_at_once_meet() {
+        let mut side = Lifecycle::default();
+        side.connect();
+        assert!(side.on_asyn());
+        assert_eq!(side.state(), State::Established);
+        assert!(side.is_opening(), "the peer may not have heard");
+    }
+
+    #[test]
+    fn it_is_over_when_both_ends_are_known() {
+        let mut side = Lifecycle::default();
+        side.listen();
+        assert!(side.on_asyn());
+        side.on_peer_ended();
+        assert_eq!((side.state(), side.is_over()), (State::AfinRcvd, false));
+        side.on_mack(true);
+        assert!(!side.is_over(), "what was not sent is not acknowledged");
+        side.on_end_sent();
+        side.on_mack(true);
+        assert!(side.is_over());
+    }
+
+    #[test]
+    fn nothing_opens_what_is_closed() {
+        let mut side = Lifecycle::default();
+        assert!(!side.on_asyn());
+        side.on_mack(true);
+        side.on_peer_ended();
+        assert_eq!(side, Lifecycle::default());
+    }
+}

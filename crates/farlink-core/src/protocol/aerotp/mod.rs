@@ -1,0 +1,28 @@
+//! AeroTP, the transport protocol of airborne telemetry (Pathapati et al.), complete as `docs/aerotp.md` specifies it.
+//!
+//! A connection opens with its first data and closes without a handshake that data would wait for. How data is protected is the
+//! mode's: [`Sending`](sending::Sending) and [`Receiving`](receiving::Receiving) have one variant for each family of modes.
+//!
+//! One idea per file: the typed [`Segment`], the [`Fec`] in a packet, what a mode is ([`Mode`]), the states of a connection
+//! ([`Lifecycle`](lifecycle::Lifecycle)), the [`Connection`] that ties all together, and a folder for each family of modes.
+//!
+//! Normative sentences have numbers in the specification; code cites them as `[C3]`.
+
+mod clock;
+mod config;
+mod connection;
+mod fec;
+mod lifecycle;
+mod mode;
+mod receiving;
+mod reliable;
+mod round_trip;
+mod segment;
+mod sending;
+
+pub use config::{AerotpConfig, Opens};
+pub use connection::{Connection, Dropped};
+pub use fec::Fec;
+pub use lifecycle::{Lifecycle, State};
+pub use mode::Mode;
+pub use segment::{Edges, Flags, Mack, PlainSegment, Repair, Segment};

@@ -1,0 +1,83 @@
+//! What receives a stream: one variant for each family of modes, all with the same face towards the connection.
+
+use crate::payload::Payload;
+use crate::time::Time;
+
+use super::config::AerotpConfig;
+use super::reliable;
+use super::segment::{Mack, Repair};
+
+/// A segment's data, in positions of the stream.
+#[derive(Clone, Debug)]
+pub(super) struct Incoming<D> {
+    pub(super) position: u64,
+    pub(super) payload: D,
+    pub(super) is_end: bool,
+    pub(super) repair: Option<Repair>,
+    pub(super) timestamp: u32,
+}
+
+/// Receives a stream.
+#[derive(Clone, Debug)]
+pub(super) enum Receiving<D> {
+    Reliable(reliable::Receiver<D>),
+}
+
+macro_rules! each {
+    ($self:expr, $receiver:ident => $call:expr) => {
+        match $self {
+            Receiving::Reliable($receiver) => $call,
+        }
+    };
+}
+
+impl<D: Payload> Receiving<D> {
+    pub(super) fn new(config: &AerotpConfig) -> Self {
+        Receiving::Reliable(reliable::Receiver::new(config))
+    }
+
+    /// A segment with data, the end, or a question has arrived whole. Whether it fits what came before.
+    pub(super) fn on_segment(&mut self, now: Time, incoming: Incoming<D>) -> bool {
+        each!(self, receiver => receiver.on_segment(now, incoming))
+    }
+
+    pub(super) fn on_timeout(&mut self, now: Time) {
+        each!(self, receiver => receiver.on_timeout(now));
+    }
+
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        each!(self, receiver => receiver.deadline())
+    }
+
+    /// The acknowledgement that is due, if one is: its ACK number 0 as a position, and the rest, whose edges a function puts
+    /// into numbers.
+    #[inline]
+    pub(super) fn next_mack(&mut self, now: Time, number: impl Fn(u64) -> u32) -> Option<(u64, Mack)> {
+        each!(self, receiver => receiver.next_mack(now, number))
+    }
+
+    pub(super) fn read(&mut self) -> Option<D> {
+        each!(self, receiver => receiver.read())
+    }
+
+    /// The position that everything before has arrived up to.
+    #[inline]
+    pub(super) fn next_position(&self) -> u64 {
+        each!(self, receiver => receiver.next_position())
+    }
+
+    /// Whether the stream's end and all before it is here.
+    pub(super) fn is_complete(&self) -> bool {
+        each!(self, receiver => receiver.is_complete())
+    }
+
+    /// Whether all of it was read as well.
+    pub(super) fn is_read(&self) -> bool {
+        each!(self, receiver => receiver.is_read())
+    }
+
+    pub(super) fn peak_bytes(&self) -> u64 {
+        each!(self, receiver => receiver.peak_bytes())
+    }
+}

@@ -1,0 +1,299 @@
+//! What was sent and is not acknowledged.
+
+use std::collections::VecDeque;
+
+use crate::payload::Payload;
+
+/// A piece of the stream that goes out as one segment.
+#[derive(Clone, Debug)]
+pub(super) struct Piece<D> {
+    pub(super) start: u64,
+    pub(super) payload: D,
+    /// The stream ends behind it.
+    pub(super) is_end: bool,
+    state: State,
+    /// When it was sent last, in ticks.
+    sent: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Waiting,
+    Lost,
+    Acknowledged,
+}
+
+impl<D: Payload> Piece<D> {
+    /// Behind its last number; the end of the stream takes one.
+    pub(super) fn end(&self) -> u64 {
+        self.start + self.payload.len() as u64 + u64::from(self.is_end)
+    }
+}
+
+/// A transmission: it counts if the piece was not sent again since.
+#[derive(Clone, Copy, Debug)]
+struct Transmission {
+    sent: u64,
+    start: u64,
+}
+
+/// Pieces by position, and by when they were sent last.
+#[derive(Clone, Debug)]
+pub(super) struct Flight<D> {
+    /// Without gaps, from the first one that is not acknowledged.
+    pieces: VecDeque<Piece<D>>,
+    /// The first one always counts.
+    by_time: VecDeque<Transmission>,
+    /// So many of them are older than what the peer has echoed: a timeout alone can still find them lost.
+    judged: usize,
+    /// In the order in which they were found; the first one always counts.
+    lost: VecDeque<u64>,
+    pub(super) bytes: u64,
+}
+
+impl<D> Default for Flight<D> {
+    fn default() -> Self {
+        let (pieces, by_time, lost) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        Flight { pieces, by_time, judged: 0, lost, bytes: 0 }
+    }
+}
+
+impl<D: Payload> Flight<D> {
+    /// A new piece behind all others is sent.
+    pub(super) fn push(&mut self, start: u64, payload: D, is_end: bool, now: u64) {
+        self.bytes += payload.len() as u64;
+        self.pieces.push_back(Piece { start, payload, is_end, state: State::Waiting, sent: now });
+        self.by_time.push_back(Transmission { sent: now, start });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    pub(super) fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// The first piece, acknowledged or not.
+    pub(super) fn front(&self) -> Option<&Piece<D>> {
+        self.pieces.front()
+    }
+
+    /// When the piece was sent that has waited longest, in ticks.
+    #[inline]
+    pub(super) fn oldest(&self) -> Option<u64> {
+        self.by_time.front().map(|transmission| transmission.sent)
+    }
+
+    /// A piece that was lost is sent again: the first one found.
+    pub(super) fn resend(&mut self, now: u64) -> Option<(u64, D, bool)> {
+        let start = self.lost.pop_front()?;
+        let again = self.send_again(start, now);
+        self.tidy();
+        again
+    }
+
+    /// A copy of a piece goes out, if it is still of use.
+    pub(super) fn copy(&mut self, start: u64, now: u64) -> Option<(u64, D, bool)> {
+        self.get(start).filter(|piece| piece.state == State::Waiting)?;
+        let copy = self.send_again(start, now);
+        self.tidy();
+        copy
+    }
+
+    /// Whether a copy of a piece would be of use.
+    pub(super) fn is_waiting(&self, start: u64) -> bool {
+        self.get(start).is_some_and(|piece| piece.state == State::Waiting)
+    }
+
+    /// Cuts the piece that is to be sent again next, so that its first part has so many bytes at most.
+    pub(super) fn cut_lost(&mut self, most_bytes: usize) {
+        let Some(index) = self.lost.front().and_then(|&start| self.index(start)) else { return };
+        let piece = &mut self.pieces[index];
+        if piece.payload.len() <= most_bytes {
+            return;
+        }
+        let first = piece.payload.split_to(most_bytes);
+        let mut rest = piece.clone();
+        rest.start += most_bytes as u64;
+        piece.payload = first;
+        piece.is_end = false;
+        self.lost.insert(1, rest.start);
+        self.pieces.insert(index + 1, rest);
+    }
+
+    fn send_again(&mut self, start: u64, now: u64) -> Option<(u64, D, bool)> {
+        let index = self.index(start)?;
+        let piece = &mut self.pieces[index];
+        (piece.state, piece.sent) = (State::Waiting, now);
+        self.by_time.push_back(Transmission { sent: now, start });
+        Some((piece.start, piece.payload.clone(), piece.is_end))
+    }
+
+    /// Everything before `ack` has arrived.
+    pub(super) fn acknowledge_up_to(&mut self, ack: u64) {
+        while let Some(piece) = self.pieces.front()
+            && (piece.end() <= ack || piece.state == State::Acknowledged)
+        {
+            if piece.state != State::Acknowledged {
+                self.bytes -= piece.payload.len() as u64;
+            }
+            self.pieces.pop_front();
+        }
+    }
+
+    /// A block has arrived. Whether something of it had been taken for lost and was not sent again: it was overtaken.
+    pub(super) fn acknowledge(&mut self, start: u64, end: u64) -> bool {
+        let from = self.pieces.partition_point(|piece| piece.start < start);
+        let mut was_overtaken = false;
+        for piece in self.pieces.range_mut(from..) {
+            if piece.end() > end {
+                break;
+            }
+            if piece.state != State::Acknowledged {
+                was_overtaken |= piece.state == State::Lost;
+                piece.state = State::Acknowledged;
+                self.bytes -= piece.payload.len() as u64;
+            }
+        }
+        was_overtaken
+    }
+
+    /// What was sent before an instant has arrived, or it is lost, as far as the peer says so: of `described` everything that
+    /// is not acknowledged by now. Returns how many pieces are lost.
+    pub(super) fn judge(&mut self, before: u64, described: (u64, u64)) -> u64 {
+        let mut found = 0;
+        while let Some(&Transmission { sent, start }) = self.by_time.get(self.judged)
+            && sent < before
+        {
+            self.judged += 1;
+            if (described.0..described.1).contains(&start) {
+                found += u64::from(self.lose(start, sent));
+            }
+        }
+        found
+    }
+
+    /// What was sent before an instant and is still not answered is lost. Returns how many pieces are.
+    pub(super) fn expire(&mut self, before: u64) -> u64 {
+        let mut found = 0;
+        while let Some(&Transmission { sent, start }) = self.by_time.front()
+            && sent < before
+        {
+            self.pop_oldest();
+            found += u64::from(self.lose(start, sent));
+        }
+        self.tidy();
+        found
+    }
+
+    /// The transmission that has waited longest is lost. Whether there is one.
+    pub(super) fn expire_oldest(&mut self) -> bool {
+        let Some(&Transmission { sent, start }) = self.by_time.front() else { return false };
+        self.pop_oldest();
+        let is_lost = self.lose(start, sent);
+        self.tidy();
+        is_lost
+    }
+
+    /// Drops what no longer counts at the front of both queues.
+    pub(super) fn tidy(&mut self) {
+        while let Some(&Transmission { sent, start }) = self.by_time.front()
+            && !self.get(start).is_some_and(|piece| piece.state == State::Waiting && piece.sent == sent)
+        {
+            self.pop_oldest();
+        }
+        while let Some(&start) = self.lost.front()
+            && !self.get(start).is_some_and(|piece| piece.state == State::Lost)
+        {
+            self.lost.pop_front();
+        }
+    }
+
+    fn pop_oldest(&mut self) {
+        self.by_time.pop_front();
+        self.judged = self.judged.saturating_sub(1);
+    }
+
+    /// A transmission is lost, unless the piece was sent again since or has arrived.
+    fn lose(&mut self, start: u64, sent: u64) -> bool {
+        let Some(index) = self.index(start) else { return false };
+        let piece = &mut self.pieces[index];
+        let is_lost = piece.state == State::Waiting && piece.sent == sent;
+        if is_lost {
+            piece.state = State::Lost;
+            self.lost.push_back(start);
+        }
+        is_lost
+    }
+
+    fn get(&self, start: u64) -> Option<&Piece<D>> {
+        self.index(start).map(|index| &self.pieces[index])
+    }
+
+    fn index(&self, start: u64) -> Option<usize> {
+        self.pieces.binary_search_by_key(&start, |piece| piece.start).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Virtual;
+
+    fn three() -> Flight<Virtual> {
+        let mut flight = Flight::default();
+        for n in 0..3 {
+            flight.push(100 * n, Virtual(100), n == 2, n);
+        }
+        flight
+    }
+
+    #[test]
+    fn what_later_segments_overtook_is_lost() {
+        let mut flight = three();
+        assert!(!flight.acknowledge(200, 301));
+        assert_eq!(flight.judge(2, (0, 301)), 2);
+        assert_eq!(flight.resend(9), Some((0, Virtual(100), false)));
+        assert_eq!(flight.resend(9), Some((100, Virtual(100), false)));
+        assert_eq!((flight.resend(9), flight.bytes), (None, 200));
+        flight.acknowledge_up_to(200);
+        assert!(flight.is_empty(), "with what was acknowledged before");
+        assert_eq!(flight.bytes, 0);
+    }
+
+    #[test]
+    fn of_what_the_peer_does_not_describe_nothing_is_known() {
+        let mut flight = three();
+        assert_eq!(flight.judge(2, (100, 200)), 1);
+        assert_eq!(flight.judge(2, (0, 300)), 0, "that judgement is made");
+        assert_eq!(flight.oldest(), Some(0));
+        assert_eq!(flight.expire(2), 1, "a timeout finds the other");
+        assert_eq!(flight.expire(3), 1);
+        assert_eq!(flight.expire(100), 0);
+    }
+
+    #[test]
+    fn a_piece_that_was_lost_can_be_cut() {
+        let mut flight = three();
+        assert_eq!(flight.expire(100), 3);
+        flight.cut_lost(60);
+        assert_eq!(flight.resend(9), Some((0, Virtual(60), false)));
+        flight.cut_lost(60);
+        assert_eq!(flight.resend(9), Some((60, Virtual(40), false)));
+        flight.acknowledge(100, 200);
+        flight.tidy();
+        flight.cut_lost(30);
+        assert_eq!(flight.resend(9), Some((200, Virtual(30), false)));
+        assert_eq!(flight.resend(9), Some((230, Virtual(70), true)), "the end stays at the end");
+    }
+
+    #[test]
+    fn what_arrives_after_all_was_overtaken() {
+        let mut flight = three();
+        assert_eq!(flight.judge(1, (0, 300)), 1);
+        assert!(flight.acknowledge(0, 100));
+        flight.tidy();
+        assert_eq!(flight.resend(5), None);
+    }
+}

@@ -1,0 +1,8 @@
+//! The reliable modes: selective repeat with acknowledgements of many segments at a time (`docs/aerotp.md`, section 5).
+
+mod flight;
+mod receiver;
+mod sender;
+
+pub(super) use receiver::Receiver;
+pub(super) use sender::Sender;

@@ -1,0 +1,202 @@
+//! Puts a reliable stream in order and says what has arrived.
+
+use crate::payload::Payload;
+use crate::protocol::parts::reorder::Reorder;
+use crate::time::Time;
+
+use super::super::clock::ticks;
+use super::super::config::AerotpConfig;
+use super::super::receiving::Incoming;
+use super::super::segment::{MOST_EDGES, Mack};
+
+/// The receiving half of a reliable stream.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Receiver<D> {
+    data: Reorder<D>,
+    /// Where the stream ends, once that is known.
+    end: Option<u64>,
+    buffer_bytes: u64,
+    /// The latest timestamp that has arrived, and when it did.
+    echo: Option<(u32, Time)>,
+    /// Where the latest segment stood.
+    latest: u64,
+    pace: Pace,
+    /// Segments that no acknowledgement has told of.
+    untold: u64,
+    deadline: Time,
+    is_due: bool,
+    /// The last acknowledgement goes out again so many times while nothing else happens.
+    repeats: u32,
+    /// Room that the last acknowledgement told of.
+    told_window_end: u64,
+}
+
+/// How many segments an acknowledgement waits for.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    given: Option<u64>,
+    timeout: Time,
+    /// Mean time between segments, ps; none before the second one.
+    gap: f64,
+    latest: Time,
+}
+
+/// An acknowledgement that may be the last for some time goes out so many times, so that its loss costs no round trip.
+const REPEATS: u32 = 2;
+/// Without a number given, an acknowledgement tells of so many segments at most.
+const MOST_ACKS: f64 = 64.0;
+
+impl Pace {
+    fn on_segment(&mut self, now: Time) {
+        let gap = now.since(self.latest).as_ps() as f64;
+        if self.latest > Time::ZERO {
+            self.gap = if self.gap == 0.0 { gap } else { self.gap + (gap - self.gap) / 16.0 };
+        }
+        self.latest = now;
+    }
+
+    /// Segments that arrive within the bounding timer; two if that is not known. `[R5]`
+    fn wanted(&self) -> u64 {
+        self.given.unwrap_or_else(|| {
+            if self.gap == 0.0 { 2 } else { (self.timeout.as_ps() as f64 / self.gap).clamp(1.0, MOST_ACKS) as u64 }
+        })
+    }
+}
+
+impl<D: Payload> Receiver<D> {
+    pub(in super::super) fn new(config: &AerotpConfig) -> Self {
+        let buffer_bytes = config.receive_buffer_bytes.whole();
+        Receiver {
+            data: Reorder::default(),
+            end: None,
+            buffer_bytes,
+            echo: None,
+            latest: 0,
+            pace: Pace {
+                given: config.acks_per_mack.map(|acks| acks.whole()),
+                timeout: config.mack_timeout_s.time(),
+                gap: 0.0,
+                latest: Time::ZERO,
+            },
+            untold: 0,
+            deadline: Time::NEVER,
+            is_due: false,
+            repeats: 0,
+            told_window_end: buffer_bytes,
+        }
+    }
+
+    pub(in super::super) fn on_segment(&mut self, now: Time, incoming: Incoming<D>) -> bool {
+        let Incoming { position, payload, is_end, repair: _, timestamp } = incoming;
+        let end = position + payload.len() as u64;
+        let is_beyond_end = self.end.is_some_and(|known| end > known || (is_end && end != known));
+        let is_end_before_data = is_end && self.data.early_end().max(self.data.next) > end;
+        if end > self.window_end() || is_beyond_end || is_end_before_data {
+            return false;
+        }
+        if is_end {
+            self.end = Some(end);
+        }
+        let is_question = payload.is_empty() && !is_end;
+        if self.echo.is_none_or(|(latest, _)| timestamp.wrapping_sub(latest) as i32 > 0) {
+            self.echo = Some((timestamp, now));
+        }
+        self.latest = position;
+        let is_known = end <= self.data.next;
+        if !is_known && !payload.is_empty() {
+            self.data.put(position, payload);
+        }
+        self.pace.on_segment(now);
+        self.untold += 1;
+        // What has been here before says that the peer does not know.
+        if is_question || is_end || self.is_complete() || self.untold >= self.pace.wanted() {
+            self.is_due = true;
+        } else if self.deadline == Time::NEVER || self.untold == 1 {
+            self.deadline = now + self.pace.timeout;
+        }
+        self.repeats = if self.data.has_gaps() || self.end.is_some() { REPEATS } else { 0 };
+        true
+    }
+
+    pub(in super::super) fn on_timeout(&mut self, now: Time) {
+        if now >= self.deadline {
+            self.deadline = Time::NEVER;
+            self.is_due = true;
+            if self.untold == 0 {
+                self.repeats = self.repeats.saturating_sub(1);
+            }
+        }
+    }
+
+    #[inline]
+    pub(in super::super) fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// Behind the last byte that there is room for.
+    fn window_end(&self) -> u64 {
+        self.data.next + self.buffer_bytes.saturating_sub(self.data.unread_bytes)
+    }
+
+    pub(in super::super) fn next_mack(&mut self, now: Time, number: impl Fn(u64) -> u32) -> Option<(u64, Mack)> {
+        if !self.is_due {
+            return None;
+        }
+        let (echo, arrived) = self.echo?;
+        (self.is_due, self.untold) = (false, 0);
+        self.deadline = if self.repeats > 0 { now + self.pace.timeout } else { Time::NEVER };
+        let ack = self.acknowledged();
+        let window_end = self.window_end();
+        self.told_window_end = window_end;
+        let held = u32::try_from(ticks(now) - ticks(arrived)).unwrap_or(u32::MAX);
+        let window = u32::try_from(window_end.saturating_sub(ack)).unwrap_or(u32::MAX);
+        let mut mack = Mack { echo, held, window, ..Mack::default() };
+        self.describe(&mut mack, number);
+        Some((ack, mack))
+    }
+
+    /// Lists blocks around what arrived last: those before tell again what a lost acknowledgement told.
+    fn describe(&self, mack: &mut Mack, number: impl Fn(u64) -> u32) {
+        let around = self.data.blocks_around::<{ MOST_EDGES / 2 }>(self.latest);
+        mack.is_from_start = around.is_first;
+        mack.is_to_end = around.is_last;
+        for &(start, end) in around.blocks() {
+            let behind = if self.end == Some(end) { end + 1 } else { end };
+            mack.edges.push(number(start), number(behind));
+        }
+    }
+
+    /// The position that everything before has arrived up to; the end of the stream takes one.
+    fn acknowledged(&self) -> u64 {
+        self.data.next + u64::from(self.is_complete())
+    }
+
+    pub(in super::super) fn read(&mut self) -> Option<D> {
+        let data = self.data.read()?;
+        // Who could send nothing for lack of room must hear of it.
+        let grown = self.window_end().saturating_sub(self.told_window_end);
+        let was_small = self.told_window_end.saturating_sub(self.data.next) < self.buffer_bytes / 4;
+        if was_small && grown >= self.buffer_bytes / 2 && self.echo.is_some() {
+            self.is_due = true;
+            self.repeats = REPEATS;
+        }
+        Some(data)
+    }
+
+    #[inline]
+    pub(in super::super) fn next_position(&self) -> u64 {
+        self.data.next
+    }
+
+    pub(in super::super) fn is_complete(&self) -> bool {
+        self.end == Some(self.data.next)
+    }
+
+    pub(in super::super) fn is_read(&self) -> bool {
+        self.is_complete() && self.data.unread_bytes == 0
+    }
+
+    pub(in super::super) fn peak_bytes(&self) -> u64 {
+        self.data.peak_early_bytes
+    }
+}

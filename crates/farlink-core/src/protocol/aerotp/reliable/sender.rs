@@ -1,0 +1,325 @@
+//! Sends what was written until all of it is acknowledged.
+
+use std::collections::VecDeque;
+
+use crate::payload::Payload;
+use crate::protocol::parts::chunks::Chunks;
+use crate::time::Time;
+
+use super::super::clock::{span, ticks};
+use super::super::config::AerotpConfig;
+use super::super::round_trip::RoundTrip;
+use super::super::sending::{Account, Heard, Outgoing};
+use super::flight::Flight;
+
+/// The sending half of a reliable stream.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Sender<D> {
+    unsent: Chunks<D>,
+    unsent_bytes: u64,
+    /// What may be written ahead of what was sent.
+    room_bytes: u64,
+    is_closing: bool,
+    is_end_sent: bool,
+    flight: Flight<D>,
+    /// First position not acknowledged, and first one not sent.
+    first: u64,
+    next: u64,
+    /// Up to where the peer has room.
+    window_end: u64,
+    round_trip: RoundTrip,
+    /// Until the round trip is known: when the first segment goes out again, and after how long the time after that.
+    opening: Opening,
+    /// When something was heard last; when something was first sent.
+    heard: Time,
+    /// While the peer is silent, nothing goes out before.
+    probe: Time,
+    /// While the peer has no room, it is asked again then: what said that there is room may be lost.
+    ask: Time,
+    copies: Copies,
+    /// Segments were seen to overtake each other: so long they may.
+    reordering: u64,
+    latest_echo: u64,
+    is_link_down: bool,
+    /// Nothing has been heard for so long that what goes out is to find out whether anything gets through.
+    is_silent: bool,
+    is_full: bool,
+    pub(in super::super) account: Account,
+}
+
+/// Repetition before the round trip is known.
+#[derive(Clone, Copy, Debug)]
+struct Opening {
+    at: Time,
+    wait: Time,
+    longest: Time,
+}
+
+/// Further copies of what was sent.
+#[derive(Clone, Debug)]
+struct Copies {
+    /// How many of each.
+    extra: u64,
+    /// In the order in which they are due.
+    waiting: VecDeque<Copy>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Copy {
+    due: Time,
+    start: u64,
+    left: u64,
+}
+
+/// Silence for so many timeouts means that nothing gets through: what goes out then is to find out whether it does again.
+const SILENT_TIMEOUTS: u64 = 3;
+/// While the peer is silent, so many segments go out in each timeout.
+const PROBES_PER_TIMEOUT: u64 = 8;
+/// Repetitions before the first answer are at most so many times as far apart as the first two.
+const LONGEST_OPENING: u64 = 8;
+
+impl<D: Payload> Sender<D> {
+    pub(in super::super) fn new(config: &AerotpConfig) -> Self {
+        let wait = config.initial_rto_s.time();
+        Sender {
+            unsent: Chunks::default(),
+            unsent_bytes: 0,
+            room_bytes: u64::from(u32::MAX),
+            is_closing: false,
+            is_end_sent: false,
+            flight: Flight::default(),
+            first: 0,
+            next: 0,
+            window_end: config.receive_buffer_bytes.whole(),
+            round_trip: RoundTrip::new(config.mack_timeout_s.time()),
+            opening: Opening { at: Time::NEVER, wait, longest: wait.times(LONGEST_OPENING) },
+            heard: Time::ZERO,
+            probe: Time::ZERO,
+            ask: Time::ZERO,
+            copies: Copies { extra: config.copies.whole() - 1, waiting: VecDeque::new() },
+            reordering: 0,
+            latest_echo: 0,
+            is_link_down: false,
+            is_silent: false,
+            is_full: false,
+            account: Account::default(),
+        }
+    }
+
+    pub(in super::super) fn write(&mut self, _now: Time, data: &mut D) -> usize {
+        if self.is_closing || data.is_empty() {
+            return 0;
+        }
+        let room = self.room_bytes.saturating_sub(self.unsent_bytes);
+        let n = (data.len() as u64).min(room) as usize;
+        self.is_full |= n < data.len();
+        if n > 0 {
+            self.unsent.push(data.split_to(n));
+            self.unsent_bytes += n as u64;
+        }
+        n
+    }
+
+    pub(in super::super) fn close(&mut self) {
+        self.is_closing = true;
+    }
+
+    #[inline]
+    pub(in super::super) fn next(&mut self, now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
+        if self.ready_at() > now {
+            return None;
+        }
+        if self.flight.is_empty() {
+            self.heard = self.heard.max(now); // the wait for an answer begins now
+            self.opening.at = if self.round_trip.smoothed().is_none() { now + self.opening.wait } else { Time::NEVER };
+        }
+        if self.is_blocked() {
+            self.ask = now + self.patience();
+            return Some(Outgoing { position: self.next, payload: D::default(), is_end: false, repair: None });
+        }
+        let stamp = ticks(now);
+        if let Some(copy) = self.due_copy(now) {
+            return Some(copy);
+        }
+        self.flight.cut_lost(most_bytes as usize);
+        let (position, payload, is_end) = match self.flight.resend(stamp) {
+            Some(again) => again,
+            None => self.new_piece(stamp, most_bytes)?,
+        };
+        if let Some(timeout) = self.round_trip.timeout() {
+            self.probe = now + Time::from_ps(timeout.as_ps() / PROBES_PER_TIMEOUT);
+        }
+        if self.copies.extra > 0 {
+            self.copies.waiting.push_back(Copy { due: now + self.spacing(), start: position, left: self.copies.extra });
+        }
+        self.account.in_flight_bytes = self.flight.bytes;
+        self.account.peak_bytes = self.account.peak_bytes.max(self.next - self.first);
+        Some(Outgoing { position, payload, is_end, repair: None })
+    }
+
+    /// The next data that was never sent, or the end.
+    fn new_piece(&mut self, stamp: u64, most_bytes: u32) -> Option<(u64, D, bool)> {
+        let room = self.window_end.saturating_sub(self.next).min(u64::from(most_bytes));
+        let payload = self.unsent.slice(0, self.unsent_bytes.min(room) as usize);
+        let n = payload.len() as u64;
+        let is_end = self.is_closing && n == self.unsent_bytes && !self.is_end_sent;
+        if n == 0 && !is_end {
+            return None;
+        }
+        let position = self.next;
+        self.unsent.advance(n as usize);
+        self.unsent_bytes -= n;
+        self.next += n + u64::from(is_end);
+        self.is_end_sent |= is_end;
+        self.flight.push(position, payload.clone(), is_end, stamp);
+        Some((position, payload, is_end))
+    }
+
+    /// The copy that is due, if one is and is still of use.
+    fn due_copy(&mut self, now: Time) -> Option<Outgoing<D>> {
+        while let Some(&Copy { due, start, left }) = self.copies.waiting.front()
+            && due <= now
+        {
+            self.copies.waiting.pop_front();
+            let Some((position, payload, is_end)) = self.flight.copy(start, ticks(now)) else { continue };
+            if left > 1 {
+                self.copies.waiting.push_back(Copy { due: now + self.spacing(), start, left: left - 1 });
+            }
+            return Some(Outgoing { position, payload, is_end, repair: None });
+        }
+        None
+    }
+
+    /// Between copies: what hits one should not hit the next.
+    fn spacing(&self) -> Time {
+        let most = Time::from_millis(250);
+        self.round_trip
+            .smoothed()
+            .map_or(Time::from_millis(20), |smoothed| most.min(Time::from_ps(smoothed.as_ps() / 16)))
+    }
+
+    pub(in super::super) fn on_mack(&mut self, now: Time, heard: &Heard) {
+        self.heard = now;
+        self.is_silent = false;
+        self.opening.at = Time::NEVER;
+        if heard.echo >= self.latest_echo {
+            if heard.echo > self.latest_echo || self.round_trip.smoothed().is_none() {
+                self.round_trip.sample(heard.round_trip);
+                self.account.latest_round_trip = Some(heard.round_trip);
+            }
+            self.latest_echo = heard.echo;
+        }
+        self.window_end = self.window_end.max(heard.window_end);
+        if heard.ack > self.first {
+            self.first = heard.ack;
+            self.flight.acknowledge_up_to(heard.ack);
+        }
+        let mut was_overtaken = false;
+        for &(start, end) in heard.blocks() {
+            was_overtaken |= self.flight.acknowledge(start, end);
+        }
+        if was_overtaken {
+            self.reordering = ticks(self.round_trip.least) / 4;
+        }
+        self.flight.acknowledge_up_to(self.first);
+        self.first = self.flight.front().map_or(self.next, |piece| piece.start.max(self.first));
+        let before = heard.echo.saturating_sub(self.reordering);
+        self.account.overtaken += self.flight.judge(before, heard.described());
+        self.flight.tidy();
+        self.account.in_flight_bytes = self.flight.bytes;
+        if self.is_blocked() {
+            self.ask = self.ask.max(now + self.patience());
+        }
+    }
+
+    /// Whether there is data that the peer has no room for, and nothing under way whose answer could say more.
+    fn is_blocked(&self) -> bool {
+        self.unsent_bytes > 0 && self.next >= self.window_end && self.flight.is_empty()
+    }
+
+    /// How long to wait for an answer.
+    fn patience(&self) -> Time {
+        self.round_trip.timeout().unwrap_or(self.opening.wait)
+    }
+
+    pub(in super::super) fn on_timeout(&mut self, now: Time) {
+        match self.round_trip.timeout() {
+            Some(timeout) => {
+                let before = ticks(now).saturating_sub(ticks(timeout));
+                self.account.timeouts += self.flight.expire(before);
+                let is_waiting = !self.flight.is_empty();
+                self.is_silent = is_waiting && now.since(self.heard) > timeout.times(SILENT_TIMEOUTS);
+            }
+            None if now >= self.opening.at => {
+                // Nothing has ever been answered: only the beginning goes out again, further and further apart.
+                self.account.timeouts += u64::from(self.flight.expire_oldest());
+                self.opening.wait = self.opening.wait.times(2).min(self.opening.longest);
+                self.opening.at = now + self.opening.wait;
+            }
+            None => {}
+        }
+        self.account.in_flight_bytes = self.flight.bytes;
+    }
+
+    pub(in super::super) fn on_link(&mut self, now: Time, is_up: bool) {
+        self.is_link_down = !is_up;
+        if is_up {
+            // What the outage may have swallowed has waited long enough.
+            self.probe = now;
+            self.is_silent = false;
+        }
+    }
+
+    #[inline]
+    pub(in super::super) fn deadline(&self) -> Time {
+        if self.is_link_down {
+            return Time::NEVER;
+        }
+        let overdue = match (self.round_trip.timeout(), self.flight.oldest()) {
+            (Some(timeout), Some(sent)) => span(sent + ticks(timeout) + 1),
+            _ => Time::NEVER,
+        };
+        overdue.min(self.opening.at)
+    }
+
+    #[inline]
+    pub(in super::super) fn ready_at(&self) -> Time {
+        if self.is_link_down {
+            return Time::NEVER;
+        }
+        let copy = self.copies.waiting.front().map_or(Time::NEVER, |copy| copy.due);
+        if self.is_silent {
+            return if self.flight.has_lost() { copy.min(self.probe) } else { copy };
+        }
+        if self.is_blocked() {
+            return self.ask;
+        }
+        let has_new = self.unsent_bytes > 0 && self.next < self.window_end;
+        let has_end = self.is_closing && self.unsent_bytes == 0 && !self.is_end_sent;
+        if self.flight.has_lost() || has_new || has_end { Time::ZERO } else { copy }
+    }
+
+    pub(in super::super) fn awaits_since(&self) -> Time {
+        if self.flight.is_empty() && !self.is_blocked() { Time::NEVER } else { self.heard }
+    }
+
+    #[inline]
+    pub(in super::super) fn limits(&self) -> (u64, u64) {
+        (self.first, self.next)
+    }
+
+    pub(in super::super) fn is_all_acknowledged(&self) -> bool {
+        let is_end = self.flight.front().is_none_or(|piece| piece.is_end && piece.payload.is_empty());
+        self.is_closing && self.unsent_bytes == 0 && is_end
+    }
+
+    pub(in super::super) fn is_done(&self) -> bool {
+        self.is_end_sent && self.flight.is_empty()
+    }
+
+    pub(in super::super) fn take_writable(&mut self) -> bool {
+        let is_writable = self.is_full && self.unsent_bytes < self.room_bytes;
+        self.is_full &= !is_writable;
+        is_writable
+    }
+}

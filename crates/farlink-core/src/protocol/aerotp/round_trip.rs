@@ -1,0 +1,65 @@
+//! The round-trip time and how long to wait for an answer.
+
+use crate::time::Time;
+
+/// Smoothed round-trip time and its variation (RFC 6298, section 2, without back-off). `[R8]`
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RoundTrip {
+    /// Seconds; no sample yet while it is zero.
+    smoothed: f64,
+    variation: f64,
+    pub(super) least: Time,
+    pub(super) latest: Option<Time>,
+    /// What is added for the time that the peer holds acknowledgements back.
+    margin: Time,
+}
+
+impl RoundTrip {
+    pub(super) fn new(margin: Time) -> Self {
+        RoundTrip { smoothed: 0.0, variation: 0.0, least: Time::NEVER, latest: None, margin }
+    }
+
+    /// A round trip took so long.
+    pub(super) fn sample(&mut self, round_trip: Time) {
+        self.latest = Some(round_trip);
+        self.least = self.least.min(round_trip);
+        let sample = round_trip.as_secs_f64();
+        if self.smoothed == 0.0 {
+            (self.smoothed, self.variation) = (sample, sample / 4.0);
+        } else {
+            self.variation += ((self.smoothed - sample).abs() - self.variation) / 4.0;
+            self.smoothed += (sample - self.smoothed) / 8.0;
+        }
+    }
+
+    /// The smoothed round-trip time, once there is one.
+    pub(super) fn smoothed(&self) -> Option<Time> {
+        (self.smoothed > 0.0).then(|| Time::from_secs_f64(self.smoothed))
+    }
+
+    /// After this an answer is overdue.
+    pub(super) fn timeout(&self) -> Option<Time> {
+        let variation = (4.0 * self.variation).max(self.smoothed * LEAST_VARIATION).max(LEAST_MARGIN_S);
+        self.smoothed().map(|smoothed| smoothed + Time::from_secs_f64(variation) + self.margin)
+    }
+}
+
+/// The timeout exceeds the round trip by this share at least, and by so many seconds: one packet more in a queue is no loss.
+const LEAST_VARIATION: f64 = 0.005;
+const LEAST_MARGIN_S: f64 = 0.001;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_steady_round_trip_leaves_a_small_margin() {
+        let mut round_trip = RoundTrip::new(Time::from_millis(50));
+        assert_eq!(round_trip.timeout(), None);
+        for _ in 0..50 {
+            round_trip.sample(Time::from_secs(20));
+        }
+        assert_eq!(round_trip.timeout(), Some(Time::from_millis(20_150)));
+        assert_eq!(round_trip.least, Time::from_secs(20));
+    }
+}

@@ -1,0 +1,156 @@
+//! What sends a stream: one variant for each family of modes, all with the same face towards the connection.
+
+use crate::payload::Payload;
+use crate::time::Time;
+
+use super::config::AerotpConfig;
+use super::reliable;
+use super::segment::{MOST_EDGES, Repair};
+
+/// Something to be sent. The connection makes a segment of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outgoing<D> {
+    /// Where its first byte stands in the stream.
+    pub(super) position: u64,
+    pub(super) payload: D,
+    /// The stream ends behind it.
+    pub(super) is_end: bool,
+    /// It is a repair symbol instead of data.
+    pub(super) repair: Option<Repair>,
+}
+
+/// What a MACK said, in positions of the stream; checked against what was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heard {
+    /// Everything before has arrived.
+    pub(super) ack: u64,
+    /// When the segment was sent that it echoes, in ticks.
+    pub(super) echo: u64,
+    /// The round trip that this makes, without the time for which the receiver held it.
+    pub(super) round_trip: Time,
+    /// Up to where may be sent.
+    pub(super) window_end: u64,
+    pub(super) blocks: [(u64, u64); MOST_EDGES / 2],
+    pub(super) block_count: usize,
+    pub(super) is_from_start: bool,
+    pub(super) is_to_end: bool,
+}
+
+impl Heard {
+    /// What has arrived beyond `ack`, in ascending order.
+    pub(super) fn blocks(&self) -> &[(u64, u64)] {
+        &self.blocks[..self.block_count]
+    }
+
+    /// The part of the stream beyond `ack` of which it says everything: what is in no block there has not arrived.
+    pub(super) fn described(&self) -> (u64, u64) {
+        let first = self.blocks().first().map_or(u64::MAX, |block| block.0);
+        let last = self.blocks().last().map_or(self.ack, |block| block.1);
+        let start = if self.is_from_start { self.ack } else { first };
+        (start, if self.is_to_end { u64::MAX } else { last })
+    }
+}
+
+/// Sends a stream.
+#[derive(Clone, Debug)]
+pub(super) enum Sending<D> {
+    Reliable(reliable::Sender<D>),
+}
+
+/// The same call for each variant.
+macro_rules! each {
+    ($self:expr, $sender:ident => $call:expr) => {
+        match $self {
+            Sending::Reliable($sender) => $call,
+        }
+    };
+}
+
+impl<D: Payload> Sending<D> {
+    pub(super) fn new(config: &AerotpConfig) -> Self {
+        Sending::Reliable(reliable::Sender::new(config))
+    }
+
+    /// Takes data; how much of it.
+    pub(super) fn write(&mut self, now: Time, data: &mut D) -> usize {
+        each!(self, sender => sender.write(now, data))
+    }
+
+    /// Nothing more will be written.
+    pub(super) fn close(&mut self) {
+        each!(self, sender => sender.close());
+    }
+
+    /// The next thing to send, of at most so many bytes of payload; when it goes out, it is sent.
+    #[inline]
+    pub(super) fn next(&mut self, now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
+        each!(self, sender => sender.next(now, most_bytes))
+    }
+
+    pub(super) fn on_mack(&mut self, now: Time, heard: &Heard) {
+        each!(self, sender => sender.on_mack(now, heard));
+    }
+
+    pub(super) fn on_timeout(&mut self, now: Time) {
+        each!(self, sender => sender.on_timeout(now));
+    }
+
+    /// The link carries something again, or nothing.
+    pub(super) fn on_link(&mut self, now: Time, is_up: bool) {
+        each!(self, sender => sender.on_link(now, is_up));
+    }
+
+    /// When [`on_timeout`](Self::on_timeout) is due, but for the pacer.
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        each!(self, sender => sender.deadline())
+    }
+
+    /// From when on [`next`](Self::next) gives something; never if it does not.
+    #[inline]
+    pub(super) fn ready_at(&self) -> Time {
+        each!(self, sender => sender.ready_at())
+    }
+
+    /// Since when an answer is awaited; never if none is.
+    pub(super) fn awaits_since(&self) -> Time {
+        each!(self, sender => sender.awaits_since())
+    }
+
+    /// First position that is not acknowledged, and the one behind everything that was sent, the end included.
+    #[inline]
+    pub(super) fn limits(&self) -> (u64, u64) {
+        each!(self, sender => sender.limits())
+    }
+
+    /// Whether all data was written, sent and acknowledged; perhaps not its end.
+    pub(super) fn is_all_acknowledged(&self) -> bool {
+        each!(self, sender => sender.is_all_acknowledged())
+    }
+
+    /// Whether the end was acknowledged as well.
+    pub(super) fn is_done(&self) -> bool {
+        each!(self, sender => sender.is_done())
+    }
+
+    /// Whether there is room again that somebody waits for; tells once.
+    pub(super) fn take_writable(&mut self) -> bool {
+        each!(self, sender => sender.take_writable())
+    }
+
+    pub(super) fn account(&self) -> &Account {
+        each!(self, sender => &sender.account)
+    }
+}
+
+/// What a sender counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Account {
+    /// Segments whose answer was overdue.
+    pub(super) timeouts: u64,
+    /// Segments that later ones overtook.
+    pub(super) overtaken: u64,
+    pub(super) peak_bytes: u64,
+    pub(super) in_flight_bytes: u64,
+    pub(super) latest_round_trip: Option<Time>,
+}
