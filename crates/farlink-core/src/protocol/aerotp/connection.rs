@@ -253,7 +253,7 @@ impl<D: Payload> Connection<D> {
         let mut last = ack;
         for (start, end) in mack.edges.blocks() {
             let (start, end) = (position(start)?, position(end)?);
-            if start < last || end <= start {
+            if start < last || end < start {
                 return None;
             }
             last = end;

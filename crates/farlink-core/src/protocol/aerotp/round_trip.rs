@@ -2,7 +2,10 @@
 
 use crate::time::Time;
 
-/// Smoothed round-trip time and its variation (RFC 6298, section 2, without back-off). `[R8]`
+/// How long answers take and how that varies (RFC 6298, section 2, without back-off). `[R8]`
+///
+/// An acknowledgement of many segments answers the first of them later than the last, and one that was lost leaves all that it
+/// would have told to the next: so it is the wait of the first that counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundTrip {
     /// Seconds; no sample yet while it is zero.
@@ -19,11 +22,15 @@ impl RoundTrip {
         RoundTrip { smoothed: 0.0, variation: 0.0, least: Time::NEVER, latest: None, margin }
     }
 
-    /// A round trip took so long.
+    /// A round trip took so long, without the time for which the peer held its answer back.
     pub(super) fn sample(&mut self, round_trip: Time) {
         self.latest = Some(round_trip);
         self.least = self.least.min(round_trip);
-        let sample = round_trip.as_secs_f64();
+    }
+
+    /// Of what an acknowledgement tells of, the first was sent so long ago.
+    pub(super) fn answered_after(&mut self, time: Time) {
+        let sample = time.as_secs_f64();
         if self.smoothed == 0.0 {
             (self.smoothed, self.variation) = (sample, sample / 4.0);
         } else {
@@ -32,7 +39,7 @@ impl RoundTrip {
         }
     }
 
-    /// The smoothed round-trip time, once there is one.
+    /// How long an answer usually takes, once one has come.
     pub(super) fn smoothed(&self) -> Option<Time> {
         (self.smoothed > 0.0).then(|| Time::from_secs_f64(self.smoothed))
     }
@@ -57,9 +64,10 @@ mod tests {
         let mut round_trip = RoundTrip::new(Time::from_millis(50));
         assert_eq!(round_trip.timeout(), None);
         for _ in 0..50 {
-            round_trip.sample(Time::from_secs(20));
+            round_trip.sample(Time::from_secs(19));
+            round_trip.answered_after(Time::from_secs(20));
         }
         assert_eq!(round_trip.timeout(), Some(Time::from_millis(20_150)));
-        assert_eq!(round_trip.least, Time::from_secs(20));
+        assert_eq!(round_trip.least, Time::from_secs(19));
     }
 }

@@ -14,7 +14,7 @@ pub(super) const OPENING_BYTES: u16 = 4;
 /// What a MACK has before its list.
 const MACK_FIXED_BYTES: u32 = 16;
 /// Edges that a MACK lists, at most.
-pub(super) const MOST_EDGES: usize = 32;
+pub(super) const MOST_EDGES: usize = 64;
 
 /// The flags of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

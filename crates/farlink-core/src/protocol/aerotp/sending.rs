@@ -42,12 +42,16 @@ impl Heard {
         &self.blocks[..self.block_count]
     }
 
-    /// The part of the stream beyond `ack` of which it says everything: what is in no block there has not arrived.
-    pub(super) fn described(&self) -> (u64, u64) {
-        let first = self.blocks().first().map_or(u64::MAX, |block| block.0);
-        let last = self.blocks().last().map_or(self.ack, |block| block.1);
-        let start = if self.is_from_start { self.ack } else { first };
-        (start, if self.is_to_end { u64::MAX } else { last })
+    /// Whether it says of a position beyond `ack` if it has arrived: it does between blocks, unless an empty block stands
+    /// there.
+    pub(super) fn describes(&self, position: u64) -> bool {
+        let at = self.blocks().partition_point(|block| block.1 <= position);
+        let is_before_known = self.blocks().get(at).map_or(self.is_to_end, |block| block.0 < block.1);
+        let is_behind_known = match at.checked_sub(1) {
+            Some(before) => self.blocks()[before].0 < self.blocks()[before].1,
+            None => self.is_from_start,
+        };
+        is_before_known && is_behind_known
     }
 }
 

@@ -18,23 +18,6 @@ pub(in crate::protocol) struct Reorder<D> {
     pub(in crate::protocol) peak_early_bytes: u64,
 }
 
-/// Blocks out of order that follow each other.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::protocol) struct Neighbours<const N: usize> {
-    blocks: [(u64, u64); N],
-    count: usize,
-    /// There is none before them, none behind them.
-    pub(in crate::protocol) is_first: bool,
-    pub(in crate::protocol) is_last: bool,
-}
-
-impl<const N: usize> Neighbours<N> {
-    /// Where each begins and ends, in ascending order.
-    pub(in crate::protocol) fn blocks(&self) -> &[(u64, u64)] {
-        &self.blocks[..self.count]
-    }
-}
-
 impl<D: Payload> Reorder<D> {
     /// Takes a piece that ends behind `next`; `true` if it was put aside, since something before it is missing.
     pub(in crate::protocol) fn put(&mut self, start: u64, mut payload: D) -> bool {
@@ -139,37 +122,10 @@ impl<D: Payload> Reorder<D> {
         Some((left, right))
     }
 
-    /// Up to `N` contiguous blocks in a row, the one around `offset` among them and as many before it as there are.
-    pub(in crate::protocol) fn blocks_around<const N: usize>(&self, offset: u64) -> Neighbours<N> {
-        let end_of = |(start, data): &(u64, D)| start + data.len() as u64;
-        let mut neighbours = Neighbours { blocks: [(0, 0); N], count: 0, is_first: true, is_last: true };
-        let Some(last) = self.early.len().checked_sub(1) else { return neighbours };
-        let mut from = self.early.partition_point(|chunk| end_of(chunk) <= offset).min(last);
-        let mut before = 1;
-        while from > 0 {
-            let is_same = end_of(&self.early[from - 1]) == self.early[from].0;
-            if !is_same && before == N {
-                break;
-            }
-            before += usize::from(!is_same);
-            from -= 1;
-        }
-        neighbours.is_first = from == 0;
-        for chunk in &self.early[from..] {
-            let (start, end) = (chunk.0, end_of(chunk));
-            if let Some((_, behind)) = neighbours.blocks[..neighbours.count].last_mut()
-                && *behind == start
-            {
-                *behind = end;
-            } else if let Some(place) = neighbours.blocks.get_mut(neighbours.count) {
-                *place = (start, end);
-                neighbours.count += 1;
-            } else {
-                neighbours.is_last = false;
-                break;
-            }
-        }
-        neighbours
+    /// Where the first piece behind `offset` begins.
+    pub(in crate::protocol) fn start_behind(&self, offset: u64) -> Option<u64> {
+        let at = self.early.partition_point(|chunk| chunk.0 < offset);
+        self.early.get(at).map(|chunk| chunk.0)
     }
 
     /// What is put aside, piece by piece; pieces that adjoin may come as one.

@@ -30,6 +30,41 @@ impl<D: Payload> Piece<D> {
     }
 }
 
+/// What an acknowledgement brought.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct News {
+    /// Something had been taken for lost and was not sent again: others overtook it.
+    pub(super) was_overtaken: bool,
+    /// When the piece was sent that had waited longest, in ticks.
+    pub(super) oldest: Option<u64>,
+    /// Bytes that were not known to have arrived.
+    pub(super) bytes: u64,
+}
+
+impl News {
+    /// A piece has arrived.
+    fn add<D: Payload>(&mut self, piece: &mut Piece<D>, in_flight: &mut u64) {
+        if piece.state == State::Acknowledged {
+            return;
+        }
+        let bytes = piece.payload.len() as u64;
+        *in_flight -= bytes;
+        self.bytes += bytes;
+        self.was_overtaken |= piece.state == State::Lost;
+        self.oldest = Some(self.oldest.map_or(piece.sent, |oldest| oldest.min(piece.sent)));
+        piece.state = State::Acknowledged;
+    }
+
+    /// Together with what else it brought.
+    pub(super) fn and(self, other: News) -> News {
+        News {
+            was_overtaken: self.was_overtaken || other.was_overtaken,
+            oldest: self.oldest.into_iter().chain(other.oldest).min(),
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
 /// A transmission: it counts if the piece was not sent again since.
 #[derive(Clone, Copy, Debug)]
 struct Transmission {
@@ -131,43 +166,46 @@ impl<D: Payload> Flight<D> {
     }
 
     /// Everything before `ack` has arrived.
-    pub(super) fn acknowledge_up_to(&mut self, ack: u64) {
-        while let Some(piece) = self.pieces.front()
-            && (piece.end() <= ack || piece.state == State::Acknowledged)
+    pub(super) fn acknowledge_up_to(&mut self, ack: u64) -> News {
+        let mut news = News::default();
+        while let Some(piece) = self.pieces.front_mut()
+            && piece.end() <= ack
         {
-            if piece.state != State::Acknowledged {
-                self.bytes -= piece.payload.len() as u64;
-            }
+            news.add(piece, &mut self.bytes);
             self.pieces.pop_front();
         }
+        news
     }
 
-    /// A block has arrived. Whether something of it had been taken for lost and was not sent again: it was overtaken.
-    pub(super) fn acknowledge(&mut self, start: u64, end: u64) -> bool {
+    /// A block has arrived.
+    pub(super) fn acknowledge(&mut self, start: u64, end: u64) -> News {
         let from = self.pieces.partition_point(|piece| piece.start < start);
-        let mut was_overtaken = false;
+        let mut news = News::default();
         for piece in self.pieces.range_mut(from..) {
             if piece.end() > end {
                 break;
             }
-            if piece.state != State::Acknowledged {
-                was_overtaken |= piece.state == State::Lost;
-                piece.state = State::Acknowledged;
-                self.bytes -= piece.payload.len() as u64;
-            }
+            news.add(piece, &mut self.bytes);
         }
-        was_overtaken
+        news
     }
 
-    /// What was sent before an instant has arrived, or it is lost, as far as the peer says so: of `described` everything that
-    /// is not acknowledged by now. Returns how many pieces are lost.
-    pub(super) fn judge(&mut self, before: u64, described: (u64, u64)) -> u64 {
+    /// Drops pieces that are acknowledged, up to the first one that is not.
+    pub(super) fn drop_acknowledged(&mut self) {
+        while self.pieces.front().is_some_and(|piece| piece.state == State::Acknowledged) {
+            self.pieces.pop_front();
+        }
+    }
+
+    /// What was sent before an instant has arrived, or it is lost, as far as the peer describes where it stands. Returns how
+    /// many pieces are lost.
+    pub(super) fn judge(&mut self, before: u64, is_described: impl Fn(u64) -> bool) -> u64 {
         let mut found = 0;
         while let Some(&Transmission { sent, start }) = self.by_time.get(self.judged)
             && sent < before
         {
             self.judged += 1;
-            if (described.0..described.1).contains(&start) {
+            if is_described(start) {
                 found += u64::from(self.lose(start, sent));
             }
         }
@@ -252,12 +290,13 @@ mod tests {
     #[test]
     fn what_later_segments_overtook_is_lost() {
         let mut flight = three();
-        assert!(!flight.acknowledge(200, 301));
-        assert_eq!(flight.judge(2, (0, 301)), 2);
+        assert!(!flight.acknowledge(200, 301).was_overtaken);
+        assert_eq!(flight.judge(2, |_| true), 2);
         assert_eq!(flight.resend(9), Some((0, Virtual(100), false)));
         assert_eq!(flight.resend(9), Some((100, Virtual(100), false)));
         assert_eq!((flight.resend(9), flight.bytes), (None, 200));
         flight.acknowledge_up_to(200);
+        flight.drop_acknowledged();
         assert!(flight.is_empty(), "with what was acknowledged before");
         assert_eq!(flight.bytes, 0);
     }
@@ -265,8 +304,8 @@ mod tests {
     #[test]
     fn of_what_the_peer_does_not_describe_nothing_is_known() {
         let mut flight = three();
-        assert_eq!(flight.judge(2, (100, 200)), 1);
-        assert_eq!(flight.judge(2, (0, 300)), 0, "that judgement is made");
+        assert_eq!(flight.judge(2, |start| start == 100), 1);
+        assert_eq!(flight.judge(2, |_| true), 0, "that judgement is made");
         assert_eq!(flight.oldest(), Some(0));
         assert_eq!(flight.expire(2), 1, "a timeout finds the other");
         assert_eq!(flight.expire(3), 1);
@@ -291,8 +330,8 @@ mod tests {
     #[test]
     fn what_arrives_after_all_was_overtaken() {
         let mut flight = three();
-        assert_eq!(flight.judge(1, (0, 300)), 1);
-        assert!(flight.acknowledge(0, 100));
+        assert_eq!(flight.judge(1, |_| true), 1);
+        assert!(flight.acknowledge(0, 100).was_overtaken);
         flight.tidy();
         assert_eq!(flight.resend(5), None);
     }

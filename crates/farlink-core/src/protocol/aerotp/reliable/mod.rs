@@ -2,6 +2,7 @@
 
 mod flight;
 mod receiver;
+mod report;
 mod sender;
 
 pub(super) use receiver::Receiver;

@@ -7,7 +7,8 @@ use crate::time::Time;
 use super::super::clock::ticks;
 use super::super::config::AerotpConfig;
 use super::super::receiving::Incoming;
-use super::super::segment::{MOST_EDGES, Mack};
+use super::super::segment::Mack;
+use super::report::Report;
 
 /// The receiving half of a reliable stream.
 #[derive(Clone, Debug)]
@@ -18,8 +19,8 @@ pub(in super::super) struct Receiver<D> {
     buffer_bytes: u64,
     /// The latest timestamp that has arrived, and when it did.
     echo: Option<(u32, Time)>,
-    /// Where the latest segment stood.
-    latest: u64,
+    /// What arrived out of order of late.
+    report: Report,
     pace: Pace,
     /// Segments that no acknowledgement has told of.
     untold: u64,
@@ -71,7 +72,7 @@ impl<D: Payload> Receiver<D> {
             end: None,
             buffer_bytes,
             echo: None,
-            latest: 0,
+            report: Report::default(),
             pace: Pace {
                 given: config.acks_per_mack.map(|acks| acks.whole()),
                 timeout: config.mack_timeout_s.time(),
@@ -101,15 +102,18 @@ impl<D: Payload> Receiver<D> {
         if self.echo.is_none_or(|(latest, _)| timestamp.wrapping_sub(latest) as i32 > 0) {
             self.echo = Some((timestamp, now));
         }
-        self.latest = position;
         let is_known = end <= self.data.next;
         if !is_known && !payload.is_empty() {
             self.data.put(position, payload);
         }
+        if position > self.data.next {
+            self.report.add(position);
+        }
         self.pace.on_segment(now);
         self.untold += 1;
         // What has been here before says that the peer does not know.
-        if is_question || is_end || self.is_complete() || self.untold >= self.pace.wanted() {
+        let is_enough = self.untold >= self.pace.wanted() || self.report.is_pressing();
+        if is_question || is_end || self.is_complete() || is_enough {
             self.is_due = true;
         } else if self.deadline == Time::NEVER || self.untold == 1 {
             self.deadline = now + self.pace.timeout;
@@ -151,19 +155,8 @@ impl<D: Payload> Receiver<D> {
         let held = u32::try_from(ticks(now) - ticks(arrived)).unwrap_or(u32::MAX);
         let window = u32::try_from(window_end.saturating_sub(ack)).unwrap_or(u32::MAX);
         let mut mack = Mack { echo, held, window, ..Mack::default() };
-        self.describe(&mut mack, number);
+        self.report.write(&self.data, self.end, &mut mack, number);
         Some((ack, mack))
-    }
-
-    /// Lists blocks around what arrived last: those before tell again what a lost acknowledgement told.
-    fn describe(&self, mack: &mut Mack, number: impl Fn(u64) -> u32) {
-        let around = self.data.blocks_around::<{ MOST_EDGES / 2 }>(self.latest);
-        mack.is_from_start = around.is_first;
-        mack.is_to_end = around.is_last;
-        for &(start, end) in around.blocks() {
-            let behind = if self.end == Some(end) { end + 1 } else { end };
-            mack.edges.push(number(start), number(behind));
-        }
     }
 
     /// The position that everything before has arrived up to; the end of the stream takes one.

@@ -71,6 +71,8 @@ struct Copy {
     left: u64,
 }
 
+/// What may be written ahead of what was sent.
+const ROOM_BYTES: u64 = 1 << 30;
 /// Silence for so many timeouts means that nothing gets through: what goes out then is to find out whether it does again.
 const SILENT_TIMEOUTS: u64 = 3;
 /// While the peer is silent, so many segments go out in each timeout.
@@ -84,7 +86,7 @@ impl<D: Payload> Sender<D> {
         Sender {
             unsent: Chunks::default(),
             unsent_bytes: 0,
-            room_bytes: u64::from(u32::MAX),
+            room_bytes: ROOM_BYTES,
             is_closing: false,
             is_end_sent: false,
             flight: Flight::default(),
@@ -210,21 +212,21 @@ impl<D: Payload> Sender<D> {
             self.latest_echo = heard.echo;
         }
         self.window_end = self.window_end.max(heard.window_end);
-        if heard.ack > self.first {
-            self.first = heard.ack;
-            self.flight.acknowledge_up_to(heard.ack);
-        }
-        let mut was_overtaken = false;
+        self.first = self.first.max(heard.ack);
+        let mut news = self.flight.acknowledge_up_to(heard.ack);
         for &(start, end) in heard.blocks() {
-            was_overtaken |= self.flight.acknowledge(start, end);
+            news = news.and(self.flight.acknowledge(start, end));
         }
-        if was_overtaken {
+        if news.was_overtaken {
             self.reordering = ticks(self.round_trip.least) / 4;
         }
-        self.flight.acknowledge_up_to(self.first);
+        if let Some(sent) = news.oldest {
+            self.round_trip.answered_after(span(ticks(now).saturating_sub(sent)));
+        }
+        self.flight.drop_acknowledged();
         self.first = self.flight.front().map_or(self.next, |piece| piece.start.max(self.first));
         let before = heard.echo.saturating_sub(self.reordering);
-        self.account.overtaken += self.flight.judge(before, heard.described());
+        self.account.overtaken += self.flight.judge(before, |position| heard.describes(position));
         self.flight.tidy();
         self.account.in_flight_bytes = self.flight.bytes;
         if self.is_blocked() {
@@ -318,7 +320,7 @@ impl<D: Payload> Sender<D> {
     }
 
     pub(in super::super) fn take_writable(&mut self) -> bool {
-        let is_writable = self.is_full && self.unsent_bytes < self.room_bytes;
+        let is_writable = self.is_full && self.unsent_bytes <= self.room_bytes / 2;
         self.is_full &= !is_writable;
         is_writable
     }
