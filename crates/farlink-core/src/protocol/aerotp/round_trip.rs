@@ -30,7 +30,7 @@ impl RoundTrip {
 
     /// Of what an acknowledgement tells of, the first was sent so long ago.
     pub(super) fn answered_after(&mut self, time: Time) {
-        let sample = time.as_secs_f64();
+        let sample = time.as_secs_f64().max(LEAST_S); // none is zero: that means that there was none
         if self.smoothed == 0.0 {
             (self.smoothed, self.variation) = (sample, sample / 4.0);
         } else {
@@ -54,6 +54,8 @@ impl RoundTrip {
 /// The timeout exceeds the round trip by this share at least, and by so many seconds: one packet more in a queue is no loss.
 const LEAST_VARIATION: f64 = 0.005;
 const LEAST_MARGIN_S: f64 = 0.001;
+/// The resolution of timestamps.
+const LEAST_S: f64 = 1e-6;
 
 #[cfg(test)]
 mod tests {

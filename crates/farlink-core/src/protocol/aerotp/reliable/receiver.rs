@@ -92,13 +92,13 @@ impl<D: Payload> Receiver<D> {
         let end = position + payload.len() as u64;
         let is_beyond_end = self.end.is_some_and(|known| end > known || (is_end && end != known));
         let is_end_before_data = is_end && self.data.early_end().max(self.data.next) > end;
-        if end > self.window_end() || is_beyond_end || is_end_before_data {
+        let is_question = payload.is_empty() && !is_end;
+        if !is_question && (end > self.window_end() || is_beyond_end || is_end_before_data) {
             return false;
         }
         if is_end {
             self.end = Some(end);
         }
-        let is_question = payload.is_empty() && !is_end;
         if self.echo.is_none_or(|(latest, _)| timestamp.wrapping_sub(latest) as i32 > 0) {
             self.echo = Some((timestamp, now));
         }

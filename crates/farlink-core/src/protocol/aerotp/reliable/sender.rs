@@ -222,6 +222,8 @@ impl<D: Payload> Sender<D> {
         }
         if let Some(sent) = news.oldest {
             self.round_trip.answered_after(span(ticks(now).saturating_sub(sent)));
+        } else if self.round_trip.smoothed().is_none() {
+            self.round_trip.answered_after(heard.round_trip);
         }
         self.flight.drop_acknowledged();
         self.first = self.flight.front().map_or(self.next, |piece| piece.start.max(self.first));
