@@ -31,6 +31,8 @@ pub enum Abort {
     TooManyRetries,
     /// Nothing was heard from the peer for too long.
     NoAnswer,
+    /// The streams had not ended on both sides within the time set for that.
+    NotClosed,
     /// The peer has begun anew and knows nothing of the connection.
     PeerRestarted,
 }

@@ -177,6 +177,7 @@ fn words(why: Abort) -> &'static str {
         Abort::Reset => "the peer reset the connection",
         Abort::TooManyRetries => "too many retransmissions went unanswered",
         Abort::NoAnswer => "the peer did not answer for too long",
+        Abort::NotClosed => "the connection was not closed in the time set for that",
         Abort::PeerRestarted => "the peer began anew",
         _ => "the connection was aborted",
     }

@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::payload::Payload;
 use crate::protocol::{LARGEST_PACKET, Pairs};
 use crate::scenario::ScenarioError;
+use crate::time::Time;
 use crate::units::{BitRate, Count, CountToMillion, PositiveSeconds};
 
+use super::clock::LONGEST_HELD;
 use super::connection::Connection;
 use super::mode::Mode;
 use super::segment::{CRC_BYTES, OPENING_BYTES};
@@ -15,7 +17,7 @@ use super::segment::{CRC_BYTES, OPENING_BYTES};
 /// Copies of a segment, at most.
 const MOST_COPIES: u64 = 16;
 /// Positions are told apart over half of their numbers.
-const LARGEST_BUFFER: u64 = 1 << 30;
+pub(super) const LARGEST_BUFFER: u64 = 1 << 30;
 
 /// Which side opens the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -52,8 +54,14 @@ pub struct AerotpConfig {
     pub initial_rto_s: PositiveSeconds,
     /// A connection is given up if nothing is heard from the peer for so long although something awaits its answer.
     pub give_up_after_s: PositiveSeconds,
-    /// When nothing was sent for so long, the peer is asked whether it is still there; never unless given.
+    /// When nothing was sent or heard for so long, the peer is asked whether it is still there; never unless given.
     pub keep_alive_s: Option<PositiveSeconds>,
+    /// A connection is given up if so long after the end of its own stream not both have ended; never unless given.
+    pub close_timeout_s: Option<PositiveSeconds>,
+    /// So long a connection that is over answers a peer that does not know that yet; `give_up_after_s` unless given.
+    pub listen_timeout_s: Option<PositiveSeconds>,
+    /// So much is taken of a peer before it has shown that it hears the answers; `receive_buffer_bytes` unless given.
+    pub half_open_bytes: Option<Count>,
     /// Which side opens the connection.
     pub opens: Opens,
 }
@@ -74,6 +82,9 @@ impl Default for AerotpConfig {
             initial_rto_s: seconds(1.0),
             give_up_after_s: seconds(3600.0),
             keep_alive_s: None,
+            close_timeout_s: None,
+            listen_timeout_s: None,
+            half_open_bytes: None,
             opens: Opens::default(),
         }
     }
@@ -94,6 +105,17 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
             let what =
                 format!("{} bytes hold no packet of {}", self.receive_buffer_bytes.get(), self.packet_bytes.get());
             return Err(ScenarioError::new("receive_buffer_bytes", what, "give at least packet_bytes"));
+        }
+        if let Some(half_open) = self.half_open_bytes
+            && !(self.packet_bytes.whole()..=self.receive_buffer_bytes.whole()).contains(&half_open.whole())
+        {
+            let what = format!("{} bytes are not between a packet and the receive buffer", half_open.get());
+            let remedy = "give at least packet_bytes and at most receive_buffer_bytes";
+            return Err(ScenarioError::new("half_open_bytes", what, remedy));
+        }
+        if self.mack_timeout_s.time() >= LONGEST_HELD {
+            let what = format!("{} s are longer than a MACK can say", self.mack_timeout_s.get());
+            return Err(ScenarioError::new("mack_timeout_s", what, "give less than 1073 s"));
         }
         Ok(())
     }
@@ -116,6 +138,15 @@ impl AerotpConfig {
     pub(super) fn payload_bytes(&self) -> u64 {
         let overhead = self.header_bytes.whole() + u64::from(OPENING_BYTES) + u64::from(CRC_BYTES);
         self.packet_bytes.whole().saturating_sub(overhead)
+    }
+
+    /// What is taken of a peer that is not known to hear.
+    pub(super) fn half_open(&self) -> u64 {
+        self.half_open_bytes.unwrap_or(self.receive_buffer_bytes).whole()
+    }
+
+    pub(super) fn listen_timeout(&self) -> Time {
+        self.listen_timeout_s.unwrap_or(self.give_up_after_s).time()
     }
 
     fn check_sizes(&self) -> Result<(), ScenarioError> {

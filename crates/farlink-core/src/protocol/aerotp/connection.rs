@@ -1,5 +1,8 @@
 //! One side of an AeroTP connection: ties the states, the sending and the receiving half together behind [`Endpoint`].
 
+#[cfg(test)]
+mod model;
+
 use farlink_fec::awgn::split_mix64;
 
 use crate::endpoint::{Counters, Endpoint, Integrity, LinkHint, PathId, Probe, Rx, Stream, Transmit};
@@ -10,9 +13,10 @@ use crate::protocol::parts::pacer::Pacer;
 use crate::time::Time;
 
 use super::clock::{instant, span, stamp, ticks};
-use super::config::AerotpConfig;
+use super::config::{AerotpConfig, LARGEST_BUFFER, Opens};
 use super::lifecycle::{Lifecycle, State};
 use super::mode::Mode;
+use super::peer::{Latest, Marks, Peer};
 use super::receiving::{Incoming, Receiving};
 use super::segment::{CRC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, Segment};
 use super::sending::{Heard, Outgoing, Sending};
@@ -34,23 +38,25 @@ pub struct Connection<D> {
     initial: u32,
     peer: Option<Peer>,
     /// The latest timestamp of a peer that is gone: what it sent until then is of the past.
-    past: Option<u32>,
+    past: Option<Latest>,
     reset: Option<Reset>,
+    /// When the first segment went out, and when the own stream had come so far, in ticks: no answer is to anything older.
+    first_sent: Option<u64>,
+    marks: Marks<u64>,
     /// When something was heard or sent last.
     last_sign: Time,
+    last_heard: Time,
     is_question_due: bool,
+    /// Since when a question is unanswered.
+    asked: Option<Time>,
+    /// When the end of the own stream went out first.
+    end_sent: Option<Time>,
+    is_link_down: bool,
     news: News,
     dropped: Dropped,
-}
-
-/// The peer as this connection knows it.
-#[derive(Clone, Copy, Debug)]
-struct Peer {
-    tag: u16,
-    /// The number of the first byte of its stream.
-    initial: u32,
-    /// Its latest timestamp.
-    latest: u32,
+    /// What the model checker takes away to see that it is needed.
+    #[cfg(test)]
+    without: Option<model::Without>,
 }
 
 /// An answer to a segment of no connection.
@@ -78,12 +84,14 @@ struct News {
 pub struct Dropped {
     /// Header fine, payload damaged beyond what its code mends.
     pub damaged: u64,
-    /// Of no connection, or of one that is past.
+    /// Of no connection, or of one that is past, or of a past round of the sequence numbers.
     pub stray: u64,
     /// Acknowledgements of what was never sent, or that echo what was never sent.
     pub forged: u64,
     /// Data outside the window, or beyond the end of its stream.
     pub outside: u64,
+    /// Flags and content that contradict each other.
+    pub malformed: u64,
 }
 
 impl<D: Payload> Connection<D> {
@@ -117,10 +125,18 @@ impl<D: Payload> Connection<D> {
             peer: None,
             past: None,
             reset: None,
+            first_sent: None,
+            marks: Marks::of_own_stream(),
             last_sign: Time::ZERO,
+            last_heard: Time::ZERO,
             is_question_due: false,
+            asked: None,
+            end_sent: None,
+            is_link_down: false,
             news: News::default(),
             dropped: Dropped::default(),
+            #[cfg(test)]
+            without: None,
         }
     }
 
@@ -145,74 +161,100 @@ impl<D: Payload> Connection<D> {
         self.lifecycle.is_open() && !self.lifecycle.is_over()
     }
 
-    /// Starts over as a listener that never heard of the peer; what comes from it is of the past. `[C12]`
+    /// Whether there is no connection, nor is one awaited: what comes is answered by a reset.
+    fn is_closed(&self) -> bool {
+        !self.is_alive() || self.lifecycle.state() == State::Closed
+    }
+
+    /// Starts over as a listener that never heard of the peer; what that has sent so far is of the past. `[C12]`
     fn listen_again(&mut self) {
         let past = self.peer.map(|peer| peer.latest).or(self.past);
         let seed = (u64::from(self.tag) << 32) | u64::from(self.initial);
-        let (dropped, news) = (self.dropped, self.news);
+        let (dropped, news, is_link_down) = (self.dropped, self.news, self.is_link_down);
+        #[cfg(test)]
+        let without = self.without;
         *self = Self::listening(&self.config, seed);
+        #[cfg(test)]
+        (self.without = without);
         self.past = past;
         self.dropped = dropped;
+        self.is_link_down = is_link_down;
         let is_unfinished = !news.has_told_closed && news.has_told_connected;
         self.news.earlier = is_unfinished.then_some(Abort::PeerRestarted);
     }
 
     /// Whether a segment of an unknown tag is newer than all that its sender sent before.
-    fn is_newer(&self, timestamp: u32) -> bool {
+    fn is_newer(&self, now: Time, timestamp: u32) -> bool {
         let latest = self.peer.map(|peer| peer.latest).or(self.past);
-        latest.is_none_or(|latest| timestamp.wrapping_sub(latest) as i32 > 0)
+        latest.is_none_or(|latest| latest.is_before(now, timestamp))
     }
 
     /// Whether a segment belongs to this connection, once it has opened it where it may.
-    fn admit(&mut self, segment: &Segment<D>) -> bool {
-        if let Some(peer) = self.peer.as_mut().filter(|peer| peer.tag == segment.tag) {
-            if segment.timestamp.wrapping_sub(peer.latest) as i32 > 0 {
-                peer.latest = segment.timestamp;
-            }
-            if segment.flags.has(Flags::ASYN) {
+    fn admit(&mut self, now: Time, segment: &Segment<D>) -> bool {
+        let is_asyn = segment.flags.has(Flags::ASYN);
+        #[cfg(test)]
+        if self.peer.is_some() && self.without == Some(model::Without::Tags) {
+            self.lifecycle.on_known();
+            return true;
+        }
+        if let Some(peer) = self.peer.as_mut().filter(|peer| peer.has_sent(segment)) {
+            peer.latest.hear(now, segment.timestamp);
+            if is_asyn {
                 self.lifecycle.on_asyn();
             } else {
                 self.lifecycle.on_known();
             }
             return true;
         }
-        if !self.is_newer(segment.timestamp) {
-            return false;
+        if !self.is_newer(now, segment.timestamp) {
+            return false; // of the past `[C11]`
         }
         if self.peer.is_some() {
-            // The peer has begun anew and knows nothing of this connection.
-            if self.is_listener && segment.flags.has(Flags::ASYN) {
-                self.listen_again();
-            } else {
-                if self.may_send() {
+            // Only who begins anew sends ASYN under another tag; who acknowledges does not begin.
+            if !is_asyn || segment.mack.is_some() || !self.is_listener {
+                if is_asyn && segment.mack.is_none() && self.may_send() {
                     self.abort(Abort::PeerRestarted);
-                    self.reset = Some(Reset::of(segment));
                 }
+                self.answer_with_reset(segment);
                 return false;
             }
+            self.listen_again();
         }
-        let opens = segment.flags.has(Flags::ASYN) && self.lifecycle.on_asyn();
-        let answers = segment.flags.has(Flags::MACK) && self.lifecycle.state() == State::AsynSent;
-        if !opens && !(answers && self.is_plausible(segment)) {
-            if !segment.flags.has(Flags::MACK) {
-                self.reset = Some(Reset::of(segment));
-            }
+        if !self.is_opened_by(now, segment) {
+            self.answer_with_reset(segment);
             return false;
         }
-        if opens && self.is_listener {
-            // Both streams of a connection begin at the number that who opened it chose.
-            self.initial = segment.opening;
+        if is_asyn {
+            self.lifecycle.on_asyn();
+            if self.is_listener {
+                // Both streams of a connection begin at the number that who opened it chose. `[C3]`
+                self.initial = segment.opening;
+            } else if segment.opening == self.initial {
+                self.lifecycle.on_known();
+            }
         }
-        let initial = if opens { segment.opening } else { self.initial };
-        self.peer = Some(Peer { tag: segment.tag, initial, latest: segment.timestamp });
+        let initial = if is_asyn { segment.opening } else { self.initial };
+        self.peer = Some(Peer::new(now, segment.tag, initial, segment.timestamp));
         true
     }
 
-    /// Whether an acknowledgement is of something that was sent.
-    fn is_plausible(&self, segment: &Segment<D>) -> bool {
-        let (first, next) = self.sending.limits();
-        let ack = first.wrapping_add_signed(i64::from(segment.sequence.wrapping_sub(self.number(first)) as i32));
-        (first..=next).contains(&ack)
+    /// Whether a segment of a side of which nothing is known opens the connection or answers its opening.
+    fn is_opened_by(&self, now: Time, segment: &Segment<D>) -> bool {
+        match &segment.mack {
+            // Any MACK establishes, if it is of something that was sent. `[C5]`
+            Some(mack) => self.lifecycle.state() == State::AsynSent && self.hear(now, segment, mack).is_some(),
+            None if !segment.flags.has(Flags::ASYN) => false,
+            None if self.is_listener => true,
+            // What does not begin at this side's number has not been opened by it: unless both open, it is of the past. `[C6]`
+            None => self.config.opens == Opens::Both || segment.opening == self.initial,
+        }
+    }
+
+    /// There is no such connection: who sent this is told, unless it only acknowledges. `[C13]`
+    fn answer_with_reset(&mut self, segment: &Segment<D>) {
+        if segment.mack.is_none() {
+            self.reset = Some(Reset::of(segment));
+        }
     }
 
     /// The number of a position in the own stream.
@@ -230,7 +272,7 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// What an acknowledgement says, if it speaks of what was sent. `[A6]`
+    /// What an acknowledgement says, if it speaks of what was sent, and echoes something that was. `[A8]`
     fn hear(&self, now: Time, segment: &Segment<D>, mack: &Mack) -> Option<Heard> {
         let (first, next) = self.sending.limits();
         let base = self.number(first);
@@ -239,12 +281,15 @@ impl<D: Payload> Connection<D> {
             first.checked_add_signed(ahead).filter(|&position| position <= next)
         };
         let ack = position(segment.sequence)?;
-        let echo = instant(now, mack.echo)?;
+        let echo = instant(now, mack.echo).filter(|&echo| self.first_sent.is_some_and(|first| echo >= first))?;
+        if self.marks.oldest().is_some_and(|mark| echo < mark) {
+            return None; // of a past round of the numbers `[R8]`
+        }
         let mut heard = Heard {
             ack: ack.max(first),
             echo,
             round_trip: span((ticks(now) - echo).checked_sub(u64::from(mack.held))?),
-            window_end: ack + u64::from(mack.window),
+            window_end: ack + u64::from(mack.window).min(LARGEST_BUFFER),
             blocks: [(0, 0); MOST_EDGES / 2],
             block_count: 0,
             is_from_start: mack.is_from_start,
@@ -263,26 +308,44 @@ impl<D: Payload> Connection<D> {
         Some(heard)
     }
 
-    fn on_data(&mut self, now: Time, segment: &Segment<D>, peer: Peer) {
+    fn on_data(&mut self, now: Time, segment: &Segment<D>) {
+        let Some(peer) = self.peer else { return };
+        if peer.is_of_past_round(now, segment.timestamp) {
+            self.dropped.stray += 1;
+            return;
+        }
         let base = self.receiving.next_position();
+        let is_end = segment.flags.has(Flags::AFIN);
+        let is_question = segment.payload.is_empty() && !is_end;
         let ahead = segment.sequence.wrapping_sub(peer.initial.wrapping_add(base as u32)) as i32;
-        let Some(position) = base.checked_add_signed(i64::from(ahead)) else {
+        // A question is about what has arrived; where it stands says nothing. `[C9]`
+        let position = if is_question { Some(base) } else { base.checked_add_signed(i64::from(ahead)) };
+        #[cfg(test)]
+        let position = match self.without {
+            Some(model::Without::DuplicateFilter) => position.map(|position| position.max(base)),
+            _ => position,
+        };
+        let Some(position) = position.filter(|position| position + segment.payload.len() as u64 <= self.most_unknown())
+        else {
             self.dropped.outside += 1;
             return;
         };
-        let incoming = Incoming {
-            position,
-            payload: segment.payload.clone(),
-            is_end: segment.flags.has(Flags::AFIN),
-            repair: segment.repair,
-            timestamp: segment.timestamp,
-        };
-        if !self.receiving.on_segment(now, incoming) {
+        let (payload, repair, timestamp) = (segment.payload.clone(), segment.repair, segment.timestamp);
+        if !self.receiving.on_segment(now, Incoming { position, payload, is_end, repair, timestamp }) {
             self.dropped.outside += 1;
+        }
+        if let Some(peer) = &mut self.peer {
+            peer.on_progress(self.receiving.next_position());
         }
         if self.receiving.is_complete() {
             self.lifecycle.on_peer_ended();
         }
+    }
+
+    /// How much is taken of a peer that has not shown that it hears this side: anybody can send in its name. `[B7]`
+    fn most_unknown(&self) -> u64 {
+        let is_half_open = self.is_listener && self.lifecycle.is_opening();
+        if is_half_open { self.config.half_open() } else { u64::MAX }
     }
 
     fn abort(&mut self, why: Abort) {
@@ -292,9 +355,10 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// The peer knows nothing of this connection. `[C11]`
+    /// The peer knows nothing of this connection. `[C14]`
     fn on_reset(&mut self, now: Time, segment: &Segment<D>) {
-        let is_mine = segment.tag == self.tag && instant(now, segment.timestamp).is_some() && self.may_send();
+        let sent = instant(now, segment.timestamp).zip(self.first_sent).is_some_and(|(sent, first)| sent >= first);
+        let is_mine = segment.tag == self.tag && sent && self.may_send();
         let (first, next) = self.sending.limits();
         let ahead = segment.sequence.wrapping_sub(self.number(first)) as i32;
         let is_recent = first.checked_add_signed(i64::from(ahead)).is_some_and(|position| position <= next);
@@ -303,6 +367,7 @@ impl<D: Payload> Connection<D> {
         } else if self.lifecycle.is_peer_ended() && self.sending.is_all_acknowledged() {
             // All that is missing is the acknowledgement of the end, and who would send it is gone.
             self.lifecycle.on_mack(true);
+            self.last_heard = now;
         } else {
             self.abort(Abort::Reset);
         }
@@ -321,6 +386,8 @@ impl<D: Payload> Connection<D> {
                 self.receiving.next_mack(now, |position| peer.initial.wrapping_add(position as u32))
         {
             let sequence = peer.initial.wrapping_add(ack as u32);
+            let most = self.most_unknown().saturating_sub(ack);
+            let mack = Mack { window: mack.window.min(u32::try_from(most).unwrap_or(u32::MAX)), ..mack };
             return Some(Segment { sequence, flags: Flags::MACK, mack: Some(mack), ..self.blank(now) });
         }
         if !self.may_send() || self.pacer.is_holding(now) {
@@ -332,6 +399,7 @@ impl<D: Payload> Connection<D> {
             if is_end {
                 flags = flags.with(Flags::AFIN);
                 self.lifecycle.on_end_sent();
+                self.end_sent = self.end_sent.or(Some(now));
             }
             if repair.is_some() {
                 flags = flags.with(Flags::REPAIR);
@@ -341,6 +409,7 @@ impl<D: Payload> Connection<D> {
         }
         if std::mem::take(&mut self.is_question_due) {
             let sequence = self.number(self.sending.limits().1);
+            self.asked = self.asked.or(Some(now));
             return Some(Segment { sequence, ..self.blank(now) });
         }
         None
@@ -371,17 +440,50 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// When the connection is given up, or the peer asked whether it is there.
-    fn patience(&self) -> Time {
-        let awaited = self.sending.awaits_since();
-        let give_up = if awaited == Time::NEVER { Time::NEVER } else { awaited + self.config.give_up_after_s.time() };
-        give_up.min(self.keep_alive_at())
+    /// When the sender finds out what is overdue; the end of the stream like all else. `[R5]`
+    #[inline]
+    fn sending_deadline(&self) -> Time {
+        #[cfg(test)]
+        if self.without == Some(model::Without::AfinTimer) && self.end_sent.is_some() {
+            return Time::NEVER;
+        }
+        self.sending.deadline()
     }
 
+    /// When the connection is given up unless something is heard. `[C16]`
+    fn give_up_at(&self) -> Time {
+        let asked = self.asked.unwrap_or(Time::NEVER);
+        let awaited = self.sending.awaits_since().min(asked);
+        if awaited == Time::NEVER { Time::NEVER } else { awaited + self.config.give_up_after_s.time() }
+    }
+
+    /// CLOSE_TO: when the connection is given up unless both streams have ended. `[C17]`
+    fn close_by(&self) -> Time {
+        match (self.end_sent, self.config.close_timeout_s) {
+            (Some(sent), Some(timeout)) => sent + timeout.time(),
+            _ => Time::NEVER,
+        }
+    }
+
+    /// When the peer is asked whether it is still there. `[C9]`
     fn keep_alive_at(&self) -> Time {
         match self.config.keep_alive_s {
-            Some(idle) if self.lifecycle.is_open() && !self.lifecycle.is_over() => self.last_sign + idle.time(),
+            Some(idle) if self.may_send() && !self.is_link_down => self.last_sign + idle.time(),
             _ => Time::NEVER,
+        }
+    }
+
+    /// LISTEN_TO: until when a connection that is over answers a peer that does not know that yet. `[C18]`
+    fn answers_until(&self) -> Time {
+        let is_done = self.lifecycle.is_over() && self.news.has_told_closed;
+        if is_done { self.last_heard + self.config.listen_timeout() } else { Time::NEVER }
+    }
+
+    fn leave(&mut self) {
+        if self.is_listener {
+            self.listen_again();
+        } else {
+            self.lifecycle.end();
         }
     }
 }
@@ -404,15 +506,23 @@ impl<D: Payload> Endpoint for Connection<D> {
             self.on_reset(now, segment);
             return;
         }
-        if !self.is_alive() || !self.admit(segment) {
+        if segment.is_malformed() {
+            self.dropped.malformed += 1;
+            return;
+        }
+        if self.is_closed() {
+            self.answer_with_reset(segment);
             self.dropped.stray += 1;
             return;
         }
-        self.last_sign = now;
-        if let Some(mack) = &segment.mack {
-            self.on_mack(now, segment, mack);
-        } else if let Some(peer) = self.peer {
-            self.on_data(now, segment, peer);
+        if !self.admit(now, segment) {
+            self.dropped.stray += 1;
+            return;
+        }
+        (self.last_sign, self.last_heard, self.asked) = (now, now, None);
+        match &segment.mack {
+            Some(mack) => self.on_mack(now, segment, mack),
+            None => self.on_data(now, segment),
         }
     }
 
@@ -422,10 +532,11 @@ impl<D: Payload> Endpoint for Connection<D> {
 
     fn handle_link(&mut self, now: Time, hint: LinkHint) {
         match hint {
-            LinkHint::Up(_) => self.sending.on_link(now, true),
-            LinkHint::Down(_) => self.sending.on_link(now, false),
-            _ => {}
+            LinkHint::Up(_) => self.is_link_down = false,
+            LinkHint::Down(_) => self.is_link_down = true,
+            _ => return,
         }
+        self.sending.on_link(now, !self.is_link_down);
     }
 
     fn handle_timeout(&mut self, now: Time) {
@@ -433,15 +544,19 @@ impl<D: Payload> Endpoint for Connection<D> {
             return;
         }
         self.receiving.on_timeout(now);
+        if now >= self.answers_until() {
+            self.leave();
+        }
         if !self.may_send() {
             return;
         }
-        if now >= self.sending.deadline() {
+        if now >= self.sending_deadline() {
             self.sending.on_timeout(now);
         }
-        let awaited = self.sending.awaits_since();
-        if awaited != Time::NEVER && now >= awaited + self.config.give_up_after_s.time() {
+        if now >= self.give_up_at() {
             self.abort(Abort::NoAnswer);
+        } else if now >= self.close_by() {
+            self.abort(Abort::NotClosed);
         } else if now >= self.keep_alive_at() {
             self.last_sign = now;
             self.is_question_due = true;
@@ -450,8 +565,13 @@ impl<D: Payload> Endpoint for Connection<D> {
 
     #[inline]
     fn poll_transmit(&mut self, now: Time, _path: PathId) -> Option<Transmit<Segment<D>>> {
+        if self.is_link_down {
+            return None; // what goes out now is lost `[C19]`
+        }
         let mut segment = self.next_segment(now)?;
         self.finish(&mut segment);
+        self.first_sent = self.first_sent.or(Some(ticks(now)));
+        self.marks.pass(self.sending.limits().1, ticks(now));
         if self.pacer.is_on() && segment.mack.is_none() {
             self.pacer.on_sent(now, crate::endpoint::Packet::wire_bytes(&segment));
         }
@@ -489,9 +609,10 @@ impl<D: Payload> Endpoint for Connection<D> {
         if !self.is_alive() {
             return None;
         }
-        let mut next = self.receiving.deadline();
+        let mut next = self.receiving.deadline().min(self.answers_until());
         if self.may_send() {
-            next = next.min(self.sending.deadline()).min(self.patience());
+            let patience = self.give_up_at().min(self.close_by()).min(self.keep_alive_at());
+            next = next.min(self.sending_deadline()).min(patience);
             let ready = self.sending.ready_at();
             if ready != Time::NEVER {
                 next = next.min(ready.max(self.pacer.next()));

@@ -14,6 +14,7 @@ mod connection;
 mod fec;
 mod lifecycle;
 mod mode;
+mod peer;
 mod receiving;
 mod reliable;
 mod round_trip;

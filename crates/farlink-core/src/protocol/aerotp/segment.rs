@@ -185,6 +185,14 @@ impl<D: Payload> Segment<D> {
         }
     }
 
+    /// Whether its flags contradict what it holds. `[B3]`
+    pub(super) fn is_malformed(&self) -> bool {
+        let is_mack = self.flags.has(Flags::MACK);
+        is_mack != self.mack.is_some()
+            || self.flags.has(Flags::REPAIR) != self.repair.is_some()
+            || (is_mack && (self.flags.has(Flags::AFIN.with(Flags::REPAIR)) || !self.payload.is_empty()))
+    }
+
     /// Bytes between header and trailer: the payload, or the list of a MACK.
     fn body_bytes(&self) -> u32 {
         self.payload.len() as u32 + self.mack.map_or(0, |mack| mack.body_bytes())

@@ -52,6 +52,12 @@ impl<D: Payload> Reorder<D> {
         !self.early.is_empty()
     }
 
+    /// Pieces that are kept out of order.
+    #[inline]
+    pub(in crate::protocol) fn piece_count(&self) -> usize {
+        self.early.len()
+    }
+
     /// Where the first block out of order begins.
     pub(in crate::protocol) fn early_start(&self) -> Option<u64> {
         self.early.first().map(|chunk| chunk.0)

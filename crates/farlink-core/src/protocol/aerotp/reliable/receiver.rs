@@ -4,8 +4,9 @@ use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
 use crate::time::Time;
 
-use super::super::clock::ticks;
+use super::super::clock::{LONGEST_HELD, ticks};
 use super::super::config::AerotpConfig;
+use super::super::peer::Latest;
 use super::super::receiving::Incoming;
 use super::super::segment::Mack;
 use super::report::Report;
@@ -44,6 +45,9 @@ struct Pace {
 
 /// An acknowledgement that may be the last for some time goes out so many times, so that its loss costs no round trip.
 const REPEATS: u32 = 2;
+/// Pieces out of order are at most so many, and one more for so many bytes of the buffer: about what their places take.
+const LEAST_PIECES: usize = 64;
+const BYTES_PER_PIECE: u64 = 64;
 /// Without a number given, an acknowledgement tells of so many segments at most.
 const MOST_ACKS: f64 = 64.0;
 
@@ -88,18 +92,21 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn on_segment(&mut self, now: Time, incoming: Incoming<D>) -> bool {
-        let Incoming { position, payload, is_end, repair: _, timestamp } = incoming;
+        let Incoming { position, payload, is_end, repair, timestamp } = incoming;
         let end = position + payload.len() as u64;
         let is_beyond_end = self.end.is_some_and(|known| end > known || (is_end && end != known));
         let is_end_before_data = is_end && self.data.early_end().max(self.data.next) > end;
         let is_question = payload.is_empty() && !is_end;
-        if !is_question && (end > self.window_end() || is_beyond_end || is_end_before_data) {
+        // A peer that sends many small pieces far apart would take far more memory than its bytes. `[B6]`
+        let is_one_too_many = position > self.data.next && self.data.piece_count() >= self.most_pieces();
+        let is_outside = end > self.window_end() || is_beyond_end || is_end_before_data || is_one_too_many;
+        if repair.is_some() || (is_outside && !is_question) {
             return false;
         }
         if is_end {
             self.end = Some(end);
         }
-        if self.echo.is_none_or(|(latest, _)| timestamp.wrapping_sub(latest) as i32 > 0) {
+        if self.echo.is_none_or(|(latest, at)| Latest::new(at, latest).is_before(now, timestamp)) {
             self.echo = Some((timestamp, now));
         }
         let is_known = end <= self.data.next;
@@ -137,6 +144,10 @@ impl<D: Payload> Receiver<D> {
         self.deadline
     }
 
+    fn most_pieces(&self) -> usize {
+        (self.buffer_bytes / BYTES_PER_PIECE) as usize + LEAST_PIECES
+    }
+
     /// Behind the last byte that there is room for.
     fn window_end(&self) -> u64 {
         self.data.next + self.buffer_bytes.saturating_sub(self.data.unread_bytes)
@@ -146,7 +157,8 @@ impl<D: Payload> Receiver<D> {
         if !self.is_due {
             return None;
         }
-        let (echo, arrived) = self.echo?;
+        // What was heard so long ago measures nothing; who has no room asks. `[A3]`
+        let (echo, arrived) = self.echo.filter(|&(_, arrived)| now.since(arrived) < LONGEST_HELD)?;
         (self.is_due, self.untold) = (false, 0);
         self.deadline = if self.repeats > 0 { now + self.pace.timeout } else { Time::NEVER };
         let ack = self.acknowledged();

@@ -1,0 +1,441 @@
+//! Model checking: real connections over a network that loses, repeats and reorders, and sides that crash.
+//!
+//! A state is both connections, what is under way, and what the applications have seen. From each state every packet under way
+//! may arrive, arrive and stay, or get lost; either side's next timer may fire, however early the rest happens; either side may
+//! crash and begin anew. Instants are left out when states are compared, so timers fire in any order and states that differ in
+//! nothing else count once; what is found wrong is a real run of the real code all the same.
+
+use std::hash::{Hash, Hasher};
+
+use stateright::{Checker, Model, Property};
+
+use super::*;
+use crate::protocol::ProtocolConfig;
+
+/// What is taken away to see that the checker finds it missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Without {
+    DuplicateFilter,
+    AfinTimer,
+    Tags,
+}
+
+/// How much may go wrong on a path through the states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Troubles {
+    losses: u8,
+    copies: u8,
+    crashes: u8,
+}
+
+#[derive(Clone, Debug)]
+struct Setting {
+    opens: Opens,
+    /// Bytes of each side's stream; each goes in a segment of its own while the connection opens.
+    bytes: [u8; 2],
+    troubles: Troubles,
+    /// Packets under way to each side.
+    most_under_way: usize,
+    keep_alive: bool,
+    without: Option<Without>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Action {
+    Deliver(usize),
+    Repeat(usize),
+    Lose(usize),
+    Timer(usize),
+    Crash(usize),
+}
+
+/// What an application has seen of its connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Seen {
+    is_connected: bool,
+    /// Which incarnation of the peer it reads from, and how much of that came.
+    from: Option<u8>,
+    bytes: u8,
+    is_closed: bool,
+    aborted: Option<u8>,
+}
+
+#[derive(Clone, Debug)]
+struct World {
+    now: Time,
+    ends: [Connection<Vec<u8>>; 2],
+    incarnations: [u8; 2],
+    /// In the order in which they were sent: to whom, and what.
+    under_way: Vec<(usize, Segment<Vec<u8>>)>,
+    seen: [Seen; 2],
+    /// How much of the stream of each side's present incarnation somebody has read.
+    read: [u8; 2],
+    left: Troubles,
+    wrong: Option<&'static str>,
+}
+
+/// Two bits of a byte say which incarnation wrote it, one which side, the rest where it stands.
+fn byte(side: usize, incarnation: u8, at: u8) -> u8 {
+    (side as u8) << 7 | incarnation << 4 | at
+}
+
+impl Setting {
+    fn config(&self) -> AerotpConfig {
+        let keep_alive = if self.keep_alive { serde_json::json!(5) } else { serde_json::Value::Null };
+        let config: AerotpConfig = serde_json::from_value(serde_json::json!({
+            "packet_bytes": 49, "acks_per_mack": 1, "opens": self.opens, "keep_alive_s": keep_alive, "give_up_after_s": 1e5,
+        }))
+        .expect("these are its keys");
+        config.check().expect("they fit together");
+        config
+    }
+
+    /// A side that begins, for the first time or anew. Its numbers go on where the last incarnation's stream ended: the worst
+    /// that can happen.
+    fn begin(&self, world: &mut World, side: usize) {
+        let config = self.config();
+        let listens = side == 1 && self.opens == Opens::Sender;
+        let mut end =
+            if listens { Connection::listening(&config, 0) } else { Connection::connecting(&config, 0) };
+        end.tag = 1 + u16::from(world.incarnations[side]) * 2 + side as u16;
+        end.initial = 7 + u32::from(world.incarnations[side]) * u32::from(self.bytes[side] + 1);
+        end.without = self.without;
+        world.ends[side] = end;
+        world.seen[side] = Seen::default();
+        self.write(world, side);
+    }
+
+    fn write(&self, world: &mut World, side: usize) {
+        world.read[side] = 0;
+        for at in 0..self.bytes[side] {
+            let taken = world.ends[side].write(world.now, &mut vec![byte(side, world.incarnations[side], at)]);
+            assert_eq!(taken, 1);
+        }
+        world.ends[side].close(world.now);
+    }
+
+    fn start(&self) -> World {
+        let config = self.config();
+        let end = Connection::connecting(&config, 0);
+        let mut world = World {
+            now: Time::from_secs(1000),
+            ends: [end.clone(), end],
+            incarnations: [0; 2],
+            under_way: Vec::new(),
+            seen: [Seen::default(); 2],
+            read: [0; 2],
+            left: self.troubles,
+            wrong: None,
+        };
+        for side in [0, 1] {
+            self.begin(&mut world, side);
+        }
+        self.pump(&mut world);
+        world
+    }
+
+    /// Both applications hear, read and send, as far as the network takes it.
+    fn pump(&self, world: &mut World) {
+        for side in [0, 1] {
+            while let Some(event) = world.ends[side].poll_event() {
+                self.tell(world, side, event);
+            }
+            while let Some(data) = world.ends[side].read() {
+                for byte in data {
+                    world.take(side, byte);
+                }
+            }
+            // What was read may have been the last that was missing.
+            while let Some(event) = world.ends[side].poll_event() {
+                self.tell(world, side, event);
+            }
+            while world.under_way.iter().filter(|(to, _)| *to != side).count() < self.most_under_way
+                && let Some(sent) = world.ends[side].poll_transmit(world.now, PathId::ONLY)
+            {
+                world.under_way.push((1 - side, sent.packet));
+            }
+        }
+    }
+
+    fn tell(&self, world: &mut World, side: usize, event: Event) {
+        let seen = &mut world.seen[side];
+        match event {
+            Event::Aborted(why) if why == Abort::PeerRestarted && world.ends[side].is_alive() => {
+                // A listener goes on with the next connection.
+                *seen = Seen { aborted: Some(0), ..Seen::default() };
+                world.incarnations[side] += 1;
+                self.write(world, side);
+            }
+            Event::Aborted(_) => seen.aborted = Some(1),
+            Event::Connected if seen.is_connected => {
+                *seen = Seen { is_connected: true, ..Seen::default() };
+                world.incarnations[side] += 1;
+                self.write(world, side);
+            }
+            Event::Connected => seen.is_connected = true,
+            Event::Closed => {
+                seen.is_closed = true;
+                if world.read[side] < self.bytes[side] {
+                    world.wrong = Some("closed although the peer has not read everything");
+                }
+                if world.seen[side].bytes < self.bytes[1 - side] {
+                    world.wrong = Some("closed although not everything was read");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Nothing goes wrong any more: packets take their time, timers fire in order. Whether both sides end, or have reported.
+    fn ends_well(&self, world: &World) -> bool {
+        let mut world = world.clone();
+        for _ in 0..300 {
+            if world.wrong.is_some() {
+                return false;
+            }
+            if world.is_over() {
+                return world.left.crashes < self.troubles.crashes || world.is_complete(self);
+            }
+            if !world.under_way.is_empty() {
+                world.now += Time::from_millis(10);
+                self.step(&mut world, &Action::Deliver(0));
+                continue;
+            }
+            let timers = [0, 1].map(|side| world.ends[side].poll_timeout().unwrap_or(Time::NEVER));
+            if timers == [Time::NEVER; 2] {
+                return false; // a deadlock
+            }
+            self.step(&mut world, &Action::Timer(usize::from(timers[1] < timers[0])));
+        }
+        false
+    }
+
+    fn step(&self, world: &mut World, action: &Action) {
+        match *action {
+            Action::Deliver(at) => {
+                let (to, packet) = world.under_way.remove(at);
+                world.ends[to].handle_packet(world.now, &packet, Rx::default());
+            }
+            Action::Repeat(at) => {
+                world.left.copies -= 1;
+                let (to, packet) = world.under_way[at].clone();
+                world.ends[to].handle_packet(world.now, &packet, Rx::default());
+            }
+            Action::Lose(at) => {
+                world.left.losses -= 1;
+                world.under_way.remove(at);
+            }
+            Action::Timer(side) => {
+                let due = world.ends[side].poll_timeout().unwrap_or(world.now);
+                world.now = world.now.max(due);
+                world.ends[side].handle_timeout(world.now);
+            }
+            Action::Crash(side) => {
+                world.left.crashes -= 1;
+                world.incarnations[side] += 1;
+                world.now += Time::from_millis(1);
+                self.begin(world, side);
+            }
+        }
+        self.pump(world);
+    }
+}
+
+impl World {
+    /// An application reads a byte: of one incarnation of the peer, each byte once and in order.
+    fn take(&mut self, side: usize, found: u8) {
+        let seen = &mut self.seen[side];
+        let incarnation = found >> 4 & 7;
+        if usize::from(found >> 7) != 1 - side {
+            self.wrong = Some("read what the peer did not write");
+        } else if seen.from.is_some_and(|from| from != incarnation) {
+            self.wrong = Some("read from two incarnations of the peer");
+        } else if found & 15 != seen.bytes {
+            self.wrong = Some("read twice, or out of order");
+        }
+        seen.from = Some(incarnation);
+        seen.bytes += 1;
+        if incarnation == self.incarnations[1 - side] {
+            self.read[1 - side] = self.read[1 - side].max(seen.bytes);
+        }
+    }
+
+    /// Nobody waits for anything: each side has closed, has reported, or listens.
+    fn is_over(&self) -> bool {
+        [0, 1].into_iter().all(|side| {
+            let has_reported = self.seen[side].is_closed || self.seen[side].aborted == Some(1);
+            has_reported || self.ends[side].state() == State::Listen
+        })
+    }
+
+    fn is_complete(&self, setting: &Setting) -> bool {
+        self.read == setting.bytes && self.seen.iter().all(|seen| seen.is_closed && seen.aborted.is_none())
+    }
+}
+
+/// As [`Hash`] has it.
+impl PartialEq for World {
+    fn eq(&self, other: &World) -> bool {
+        let hash = |world: &World| {
+            let mut hasher = std::hash::DefaultHasher::new();
+            world.hash(&mut hasher);
+            hasher.finish()
+        };
+        hash(self) == hash(other)
+    }
+}
+
+/// Two worlds are the same if they differ in instants only.
+impl Hash for World {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        (self.incarnations, self.seen, self.read, self.left, self.wrong).hash(hasher);
+        for end in &self.ends {
+            let Connection { lifecycle, sending, receiving, tag, initial, peer, past, reset, news, .. } = end;
+            (lifecycle, end.is_question_due, end.asked.is_some(), tag, initial).hash(hasher);
+            hash_without_instants(&format!("{sending:?}{receiving:?}{peer:?}{past:?}{reset:?}{news:?}"), hasher);
+        }
+        for (to, packet) in &self.under_way {
+            to.hash(hasher);
+            self.ends[*to].is_newer(self.now, packet.timestamp).hash(hasher);
+            hash_without_instants(&format!("{packet:?}"), hasher);
+        }
+    }
+}
+
+/// Instants have seven digits or more, numbers of the stream fewer; estimates are fractions.
+fn hash_without_instants<H: Hasher>(text: &str, hasher: &mut H) {
+    let counts = text.find("account: Account {").map_or(text.len(), |at| at);
+    let rest = text[counts..].find('}').map_or(text.len(), |at| counts + at);
+    for part in [&text[..counts], &text[rest..]] {
+        let mut digits = 0;
+        let mut value = 0_u32;
+        for byte in part.bytes() {
+            if byte.is_ascii_digit() || (byte == b'.' && digits > 0) {
+                digits += if byte == b'.' { 10 } else { 1 };
+                value = value.wrapping_mul(10).wrapping_add(u32::from(byte));
+                continue;
+            }
+            if digits > 0 {
+                hasher.write_u32(if digits < 7 { value } else { u32::MAX });
+                (digits, value) = (0, 0);
+            }
+            hasher.write_u8(byte);
+        }
+    }
+}
+
+impl Model for Setting {
+    type State = World;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<World> {
+        vec![self.start()]
+    }
+
+    fn actions(&self, world: &World, actions: &mut Vec<Action>) {
+        let packets = || 0..world.under_way.len();
+        actions.extend(packets().map(Action::Deliver));
+        if world.left.copies > 0 {
+            actions.extend(packets().map(Action::Repeat));
+        }
+        if world.left.losses > 0 {
+            actions.extend(packets().map(Action::Lose));
+        }
+        for side in [0, 1] {
+            if world.ends[side].poll_timeout().is_some() {
+                actions.push(Action::Timer(side));
+            }
+            if world.left.crashes > 0 {
+                actions.push(Action::Crash(side));
+            }
+        }
+    }
+
+    fn next_state(&self, world: &World, action: Action) -> Option<World> {
+        let mut next = world.clone();
+        self.step(&mut next, &action);
+        Some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("what is read was written, once and in order, by one peer", |_, world: &World| {
+                world.wrong.is_none()
+            }),
+            Property::always("once nothing is lost any more, both sides end or report", Setting::ends_well),
+            Property::sometimes("both sides close", |_, world: &World| world.seen.iter().all(|seen| seen.is_closed)),
+        ]
+    }
+}
+
+const CALM: Setting = Setting {
+    opens: Opens::Sender,
+    bytes: [2, 1],
+    troubles: Troubles { losses: 1, copies: 1, crashes: 0 },
+    most_under_way: 2,
+    keep_alive: false,
+    without: None,
+};
+
+/// Explores up to so many states; what was found wrong, and how many states there were.
+fn explore(name: &str, setting: Setting, most: usize) -> (usize, Vec<&'static str>) {
+    let checker = setting.checker().threads(2).target_state_count(most).spawn_bfs().join();
+    let found: Vec<_> = checker
+        .discoveries()
+        .into_iter()
+        .filter(|(property, _)| checker.discovery_classification(property).to_string() == "counterexample")
+        .map(|(property, path)| {
+            println!("{name}: not so: {property}: {:?}", path.into_actions());
+            property
+        })
+        .collect();
+    let states = checker.unique_state_count();
+    println!("{name}: {states} states, {} steps deep{}", checker.max_depth(), if states < most { ", all" } else { "" });
+    (states, found)
+}
+
+/// `make soak` goes further than `make test`.
+fn most_states() -> usize {
+    if std::env::var_os("PROPTEST_CASES").is_some() { 3_000_000 } else { 40_000 }
+}
+
+fn settings() -> [(&'static str, Setting); 5] {
+    let crash = Troubles { losses: 1, copies: 1, crashes: 1 };
+    [
+        ("one opens", CALM),
+        ("both open", Setting { opens: Opens::Both, ..CALM }),
+        ("one opens, either side may crash", Setting { troubles: crash, keep_alive: true, ..CALM }),
+        ("both open, either side may crash", Setting { opens: Opens::Both, troubles: crash, keep_alive: true, ..CALM }),
+        (
+            "both may crash",
+            Setting {
+                bytes: [1, 1],
+                troubles: Troubles { losses: 1, copies: 0, crashes: 2 },
+                keep_alive: true,
+                ..CALM
+            },
+        ),
+    ]
+}
+
+#[test]
+fn connections_end_and_deliver_in_order_whatever_the_network_does() {
+    for (name, setting) in settings() {
+        let (_, found) = explore(name, setting, most_states());
+        assert_eq!(found, [""; 0], "{name}");
+    }
+}
+
+/// A checker that finds nothing when something is missing would prove nothing.
+#[test]
+fn what_is_taken_away_is_missed() {
+    let crash = Troubles { losses: 0, copies: 0, crashes: 1 };
+    for (without, setting) in [
+        (Without::DuplicateFilter, CALM),
+        (Without::AfinTimer, CALM),
+        (Without::Tags, Setting { troubles: crash, keep_alive: true, ..CALM }),
+    ] {
+        let (_, found) = explore(&format!("without {without:?}"), Setting { without: Some(without), ..setting }, 100_000);
+        assert!(!found.is_empty(), "{without:?} is not needed");
+    }
+}

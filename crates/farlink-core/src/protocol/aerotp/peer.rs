@@ -1,0 +1,135 @@
+//! What a connection knows of its peer, and how it tells the peer's segments from those of the past.
+
+use crate::time::Time;
+
+use super::clock::HALF_ROUND;
+use super::segment::{Flags, Segment};
+
+/// The latest timestamp that was heard, and when that was.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Latest {
+    stamp: u32,
+    at: Time,
+}
+
+impl Latest {
+    pub(super) fn new(now: Time, stamp: u32) -> Self {
+        Latest { stamp, at: now }
+    }
+
+    /// Whether a segment that arrives now was sent after it. After half a round of the stamps everything was: nothing is
+    /// under way for so long. `[L8]`
+    pub(super) fn is_before(&self, now: Time, stamp: u32) -> bool {
+        self.is_stale(now) || stamp.wrapping_sub(self.stamp) as i32 > 0
+    }
+
+    /// Whether a segment that arrives now was sent before it.
+    fn is_behind(&self, now: Time, stamp: u32) -> bool {
+        !self.is_stale(now) && (stamp.wrapping_sub(self.stamp) as i32) < 0
+    }
+
+    fn is_stale(&self, now: Time) -> bool {
+        now.since(self.at) > HALF_ROUND
+    }
+
+    pub(super) fn hear(&mut self, now: Time, stamp: u32) {
+        if self.is_before(now, stamp) {
+            *self = Latest::new(now, stamp);
+        }
+    }
+}
+
+/// The peer as a connection knows it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer {
+    tag: u16,
+    /// The number of the first byte of its stream.
+    pub(super) initial: u32,
+    pub(super) latest: Latest,
+    /// When its stream had come so far: what is older than the first of them is of a past round of the numbers.
+    marks: Marks<Latest>,
+}
+
+impl Peer {
+    pub(super) fn new(now: Time, tag: u16, initial: u32, timestamp: u32) -> Self {
+        Peer { tag, initial, latest: Latest::new(now, timestamp), marks: Marks::new(DATA_STEP) }
+    }
+
+    /// Whether a segment is of the same connection: its tag says so, and where it opens also its beginning. `[C11]`
+    pub(super) fn has_sent<D>(&self, segment: &Segment<D>) -> bool {
+        segment.tag == self.tag && (!segment.flags.has(Flags::ASYN) || segment.opening == self.initial)
+    }
+
+    /// Whether a segment is so old that its number means something else by now. `[R8]`
+    pub(super) fn is_of_past_round(&self, now: Time, timestamp: u32) -> bool {
+        self.marks.oldest().is_some_and(|mark| mark.is_behind(now, timestamp))
+    }
+
+    /// Its stream has arrived so far.
+    pub(super) fn on_progress(&mut self, position: u64) {
+        self.marks.pass(position, self.latest);
+    }
+}
+
+/// What was noted when a stream passed the last two multiples of a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marks<T> {
+    step: u64,
+    next: u64,
+    noted: [Option<T>; 2],
+}
+
+/// Half of the largest window: what a window allows is sent within two steps.
+const DATA_STEP: u64 = 1 << 29;
+/// The largest window: acknowledgements may be of what was sent a window ago.
+const MACK_STEP: u64 = 1 << 30;
+
+impl<T: Copy> Marks<T> {
+    fn new(step: u64) -> Self {
+        Marks { step, next: step, noted: [None; 2] }
+    }
+
+    pub(super) fn of_own_stream() -> Self {
+        Self::new(MACK_STEP)
+    }
+
+    /// The stream is here now; several steps at once count as one each.
+    #[inline]
+    pub(super) fn pass(&mut self, position: u64, note: T) {
+        while position >= self.next {
+            self.noted = [self.noted[1], Some(note)];
+            self.next += self.step;
+        }
+    }
+
+    /// What was noted between one and two steps ago.
+    pub(super) fn oldest(&self) -> Option<T> {
+        self.noted[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_half_a_round_everything_is_newer() {
+        let latest = Latest::new(Time::from_secs(10), 1000);
+        let now = Time::from_secs(20);
+        assert!(latest.is_before(now, 1001) && !latest.is_before(now, 1000));
+        assert!(latest.is_behind(now, 999) && !latest.is_behind(now, 1000));
+        let late = Time::from_secs(10 + 2148);
+        assert!(latest.is_before(late, 999) && !latest.is_behind(late, 999));
+    }
+
+    #[test]
+    fn marks_are_one_to_two_steps_old() {
+        let mut marks = Marks::of_own_stream();
+        for gigabytes in 0..5 {
+            marks.pass(gigabytes << 30, gigabytes);
+        }
+        assert_eq!(marks.oldest(), Some(3));
+        marks.pass((5 << 30) - 1, 9);
+        assert_eq!(marks.oldest(), Some(3));
+    }
+}

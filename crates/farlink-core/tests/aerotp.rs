@@ -1,0 +1,524 @@
+//! Connections of AeroTP in the cases that `docs/aerotp.md` names one by one: the numbers are those of its sentences.
+
+mod pair;
+
+use farlink_core::payload::Virtual;
+use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Mack, Repair, Segment, State};
+use farlink_core::protocol::{Pairs, ProtocolConfig};
+use farlink_core::event::Abort;
+use farlink_core::{Endpoint, Event, LinkHint, PathId, Rx, Stream, Time};
+use pair::{ONE_WAY, Pair};
+use serde_json::{Value, json};
+
+type Net = Pair<Virtual, Connection<Virtual>>;
+
+/// Packets of 100 bytes of payload.
+fn config(keys: Value) -> AerotpConfig {
+    let mut all = json!({ "packet_bytes": 148 });
+    all.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+    let config: AerotpConfig = serde_json::from_value(all).unwrap();
+    config.check().unwrap();
+    config
+}
+
+fn net(keys: Value) -> Net {
+    Pair::of(Pairs::<Virtual>::pair(&config(keys), 7), &[])
+}
+
+fn restarted(keys: Value, seed: u64) -> [Connection<Virtual>; 2] {
+    Pairs::<Virtual>::pair(&config(keys), seed).into()
+}
+
+fn write(net: &mut Net, side: usize, bytes: u32) {
+    assert_eq!(net.ends[side].write(net.now, &mut Virtual(bytes)), bytes as usize);
+    net.pump(side);
+}
+
+fn close(net: &mut Net, side: usize) {
+    net.ends[side].close(net.now);
+    net.pump(side);
+}
+
+/// From now on, nothing arrives at a side.
+fn cut_off(net: &mut Net, side: usize) {
+    net.delay = Box::new(move |_, from, _| if from == side { ONE_WAY } else { Time::NEVER });
+}
+
+fn cut_all(net: &mut Net) {
+    net.delay = Box::new(|_, _, _| Time::NEVER);
+}
+
+fn restore(net: &mut Net) {
+    net.delay = Box::new(|_, _, _| ONE_WAY);
+}
+
+fn wait(net: &mut Net, seconds: f64) {
+    let end = net.now + Time::from_secs_f64(seconds);
+    net.run_until(end);
+    net.now = end;
+}
+
+fn packets(net: &Net, side: usize) -> Vec<Segment<Virtual>> {
+    net.log.iter().filter(|sent| sent.1 == side).map(|sent| sent.2).collect()
+}
+
+fn last_of(net: &Net, side: usize, is_wanted: impl Fn(&Segment<Virtual>) -> bool) -> Segment<Virtual> {
+    *packets(net, side).iter().rfind(|segment| is_wanted(segment)).expect("it was sent")
+}
+
+/// A connection over which something has gone both ways.
+fn established(keys: Value) -> Net {
+    let mut net = net(keys);
+    write(&mut net, 0, 1000);
+    wait(&mut net, 1.0);
+    write(&mut net, 1, 1000);
+    wait(&mut net, 1.0);
+    assert_eq!([0, 1].map(|side| net.ends[side].state()), [State::Established; 2]);
+    assert_eq!(net.received, [1000, 1000]);
+    net
+}
+
+/// `[C1]`, `[C2]`
+#[test]
+fn data_goes_with_the_asyn_and_right_behind_it() {
+    let mut net = net(json!({}));
+    assert_eq!([0, 1].map(|side| net.ends[side].state()), [State::AsynSent, State::Listen]);
+    write(&mut net, 0, 1000);
+    net.run_until(ONE_WAY);
+    assert_eq!(net.received[1], 1000, "half a round trip after the beginning");
+    let sent = packets(&net, 0);
+    assert!(sent.len() == 10 && sent.iter().all(|segment| segment.flags.has(Flags::ASYN)));
+}
+
+/// `[C4]`: until the peer is known to have heard, any segment opens.
+#[test]
+fn whichever_segment_arrives_first_opens() {
+    for lost in 0..10 {
+        let mut net = net(json!({}));
+        net.faults = (0..lost).map(|_| pair::Fault::Lose).collect();
+        net.write_all(0, 1000, 1000);
+        net.run_until(ONE_WAY);
+        assert_ne!(net.ends[1].state(), State::Listen, "{lost} lost");
+        net.write_all(1, 0, 1);
+        net.run_until(Time::from_secs(10_000));
+        net.assert_done([1000, 0]);
+    }
+}
+
+/// `[C7]`: both open at once; what one sends may be lost.
+#[test]
+fn two_sides_that_open_at_once_meet() {
+    for lost in [[false, false], [true, false], [false, true], [true, true]] {
+        let mut net = net(json!({ "opens": "both" }));
+        net.faults = lost.iter().map(|&is| if is { pair::Fault::Lose } else { pair::Fault::Delay(20) }).collect();
+        net.write_all(0, 100, 100);
+        net.write_all(1, 100, 100);
+        net.run_until(Time::from_secs(10_000));
+        net.assert_done([100, 100]);
+    }
+}
+
+/// `[C9]`, `[C16]`: nothing is under way, and the peer is gone.
+#[test]
+fn a_vanished_peer_is_noticed_by_who_asks() {
+    let mut net = established(json!({ "keep_alive_s": 5, "give_up_after_s": 60 }));
+    cut_off(&mut net, 0);
+    let sent = packets(&net, 0).len();
+    wait(&mut net, 50.0);
+    assert!((9..=10).contains(&(packets(&net, 0).len() - sent)), "a question every five seconds");
+    assert_eq!(net.ends[0].state(), State::Established);
+    wait(&mut net, 20.0);
+    assert!(net.events[0].contains(&Event::Aborted(Abort::NoAnswer)), "{:?}", net.events[0]);
+    assert_eq!((net.ends[0].state(), net.ends[0].poll_timeout()), (State::Closed, None));
+}
+
+/// `[C9]`: also behind the end of the own stream.
+#[test]
+fn a_peer_that_is_there_answers_questions() {
+    let mut net = established(json!({ "keep_alive_s": 5, "give_up_after_s": 60 }));
+    close(&mut net, 0);
+    wait(&mut net, 1000.0);
+    assert_eq!([0, 1].map(|side| net.ends[side].state()), [State::AfinSent, State::AfinRcvd]);
+    net.ends[1].close(net.now);
+    wait(&mut net, 10.0);
+    assert!(net.events.iter().all(|events| events.contains(&Event::Closed)));
+}
+
+/// `[C16]`
+#[test]
+fn a_peer_that_never_answers_is_reported() {
+    let mut net = net(json!({ "give_up_after_s": 100 }));
+    cut_all(&mut net);
+    write(&mut net, 0, 100);
+    wait(&mut net, 99.0);
+    assert_eq!(net.events[0], []);
+    let gaps: Vec<f64> = net.log.windows(2).map(|two| two[1].0.since(two[0].0).as_secs_f64()).collect();
+    assert!(gaps.iter().all(|&gap| gap < 8.1) && gaps.len() > 10, "at most eight times initial_rto_s apart: {gaps:?}");
+    wait(&mut net, 2.0);
+    assert_eq!(net.events[0], [Event::Aborted(Abort::NoAnswer)]);
+}
+
+/// `[C19]`
+#[test]
+fn nothing_goes_out_while_the_link_is_down() {
+    let mut net = established(json!({ "keep_alive_s": 5 }));
+    let tell = |net: &mut Net, hint| {
+        for side in [0, 1] {
+            net.ends[side].handle_link(net.now, hint);
+            net.pump(side);
+        }
+    };
+    tell(&mut net, LinkHint::Down(PathId::ONLY));
+    let sent = net.log.len();
+    write(&mut net, 0, 5000);
+    write(&mut net, 1, 5000);
+    wait(&mut net, 300.0);
+    assert_eq!(net.log.len(), sent);
+    tell(&mut net, LinkHint::Up(PathId::ONLY));
+    assert_eq!(net.log.iter().filter(|sent| sent.0 == net.now).count(), 98, "all of it goes out at once");
+    wait(&mut net, ONE_WAY.as_secs_f64());
+    assert_eq!(net.received, [6000, 6000]);
+}
+
+/// `[C20]`: without hints, a probe finds out.
+#[test]
+fn a_connection_goes_on_after_an_outage_of_minutes() {
+    for minutes in [1.0, 7.0, 50.0] {
+        let mut net = established(json!({ "give_up_after_s": 7200 }));
+        write(&mut net, 0, 50_000);
+        wait(&mut net, 0.005);
+        net.delay = Box::new(|_, _, _| Time::NEVER);
+        write(&mut net, 0, 50_000);
+        wait(&mut net, minutes * 60.0);
+        restore(&mut net);
+        let back = net.now;
+        while net.received[1] < 101_000 {
+            assert!(net.step(Time::NEVER));
+        }
+        let took = net.now.since(back).as_secs_f64();
+        // Round trip 0.04 s, held for up to 0.05 s: a timeout of 0.1 s, eight probes in each.
+        assert!(took < 0.2, "{took} s after {minutes} minutes");
+    }
+}
+
+/// `[L8]`: stamps come round after 71.6 minutes, and after half of that they say nothing of before and after.
+#[test]
+fn a_connection_that_was_idle_for_hours_goes_on() {
+    for seconds in [2000.0, 2200.0, 4000.0, 4400.0, 20_000.0] {
+        let mut net = established(json!({}));
+        wait(&mut net, seconds);
+        write(&mut net, 0, 1000);
+        wait(&mut net, 0.2);
+        assert_eq!(net.received[1], 2000);
+        assert_eq!(net.ends[0].probe().acknowledged_bytes, Some(2000), "after {seconds} s");
+        assert_eq!(net.ends[0].dropped().forged, 0);
+        assert!(net.ends[0].probe().rtt < Some(Time::from_secs(1)));
+    }
+}
+
+/// `[A3]`: what was held back for too long is not echoed.
+#[test]
+fn a_reader_that_slept_for_hours_lets_the_sender_go_on() {
+    for seconds in [600.0, 2000.0, 4500.0] {
+        let mut net = net(json!({ "receive_buffer_bytes": 400 }));
+        net.is_reader_asleep[1] = true;
+        write(&mut net, 0, 2000);
+        wait(&mut net, seconds);
+        net.is_reader_asleep[1] = false;
+        net.pump(1);
+        wait(&mut net, 5.0);
+        assert_eq!(net.received[1], 2000);
+        assert_eq!(net.ends[0].dropped().forged, 0);
+        assert!(net.ends[0].probe().rtt < Some(Time::from_secs(1)), "{:?}", net.ends[0].probe().rtt);
+    }
+}
+
+/// `[A8]`, `[C5]`: no state changes by an acknowledgement of what was never sent, or that echoes what never was.
+#[test]
+fn forged_acknowledgements_change_nothing() {
+    let mut net = net(json!({}));
+    wait(&mut net, 100.0);
+    cut_all(&mut net);
+    write(&mut net, 0, 1000);
+    let data = packets(&net, 0)[0];
+    let mack = Mack { echo: data.timestamp, window: 1000, is_from_start: true, is_to_end: true, ..Mack::default() };
+    let good = Segment { tag: 99, flags: Flags::MACK, mack: Some(mack), timestamp: 5, payload: Virtual(0), ..data };
+    let with = |change: fn(&mut Mack)| {
+        let mut mack = mack;
+        change(&mut mack);
+        Segment { mack: Some(mack), ..good }
+    };
+    let forged = [
+        Segment { sequence: data.sequence.wrapping_add(1001), ..good },
+        Segment { sequence: data.sequence.wrapping_sub(1), ..good },
+        with(|mack| mack.echo = mack.echo.wrapping_sub(1)),
+        with(|mack| mack.echo = mack.echo.wrapping_add(2_000_000)),
+        with(|mack| mack.held = 2_000_000),
+        with(|mack| assert!(mack.edges.push(0, 100))),
+    ];
+    wait(&mut net, 0.5);
+    let before = format!("{:?}", net.ends[0].state());
+    for segment in forged {
+        net.ends[0].handle_packet(net.now, &segment, Rx::default());
+        assert_eq!(format!("{:?}", net.ends[0].state()), before);
+    }
+    assert_eq!(net.ends[0].probe().acknowledged_bytes, Some(0));
+    // The right one establishes, and a second forged one of the peer is counted.
+    net.ends[0].handle_packet(net.now, &Segment { sequence: data.sequence.wrapping_add(100), ..good }, Rx::default());
+    assert_eq!(net.ends[0].state(), State::Established);
+    net.ends[0].handle_packet(net.now, &forged[0], Rx::default());
+    assert_eq!(net.ends[0].dropped().forged, 1);
+    assert_eq!(net.ends[0].probe().acknowledged_bytes, Some(100));
+}
+
+/// `[C14]`
+#[test]
+fn only_a_reset_of_what_was_sent_resets() {
+    let mut net = established(json!({}));
+    cut_all(&mut net);
+    write(&mut net, 0, 100);
+    let sent = last_of(&net, 0, |segment| segment.mack.is_none());
+    let reset = Segment { flags: Flags::RESET, payload: Virtual(0), ..sent };
+    let forged = [
+        Segment { tag: sent.tag.wrapping_add(1), ..reset },
+        Segment { sequence: sent.sequence.wrapping_add(500), ..reset },
+        Segment { timestamp: sent.timestamp.wrapping_add(1_000_000), ..reset },
+        Segment { timestamp: sent.timestamp.wrapping_sub(3_000_000), ..reset },
+    ];
+    for segment in forged {
+        net.ends[0].handle_packet(net.now, &segment, Rx::default());
+    }
+    assert_eq!((net.ends[0].state(), net.ends[0].dropped().stray), (State::Established, 4));
+    net.ends[0].handle_packet(net.now, &reset, Rx::default());
+    net.pump(0);
+    assert_eq!(net.events[0].last(), Some(&Event::Aborted(Abort::Reset)));
+}
+
+/// `[C13]`, `[C14]`: a listener that began anew knows nothing, and says so.
+#[test]
+fn a_restarted_listener_resets() {
+    let mut net = established(json!({}));
+    net.ends[1] = restarted(json!({}), 99).into_iter().nth(1).unwrap();
+    write(&mut net, 0, 100);
+    wait(&mut net, 1.0);
+    assert_eq!(net.events[0].last(), Some(&Event::Aborted(Abort::Reset)));
+    assert_eq!(net.ends[1].state(), State::Listen);
+}
+
+/// `[C12]`: who opened began anew; the listener reports the end of the first connection and serves the second.
+#[test]
+fn a_restarted_opener_is_served() {
+    let mut net = established(json!({}));
+    let old = packets(&net, 0)[0];
+    net.ends[0] = restarted(json!({}), 99).into_iter().next().unwrap();
+    (net.received, net.events) = ([0; 2], [vec![], vec![]]);
+    net.write_all(0, 500, 500);
+    wait(&mut net, 1.0);
+    assert_eq!(net.events[1][..2], [Event::Aborted(Abort::PeerRestarted), Event::Connected]);
+    // What the first one sent comes late: it is of the past. `[C11]`
+    assert!(old.flags.has(Flags::ASYN));
+    net.ends[1].handle_packet(net.now, &old, Rx::default());
+    net.pump(1);
+    assert_eq!(net.ends[1].dropped().stray, 1);
+    net.write_all(1, 0, 1);
+    wait(&mut net, 1.0);
+    assert_eq!(net.received, [0, 500]);
+    assert!(net.events.iter().all(|events| events.last() == Some(&Event::Closed)), "{:?}", net.events);
+}
+
+/// `[C6]`: what the listener had sent to the first one does not open the second.
+#[test]
+fn answers_to_an_earlier_opener_open_nothing() {
+    let mut net = net(json!({}));
+    write(&mut net, 0, 1000);
+    net.run_until(ONE_WAY);
+    write(&mut net, 1, 100);
+    let answers: Vec<_> = packets(&net, 1);
+    assert!(answers.len() >= 2 && answers.iter().all(|answer| answer.flags.has(Flags::ASYN)));
+    net.ends[0] = restarted(json!({}), 99).into_iter().next().unwrap();
+    write(&mut net, 0, 100);
+    for answer in answers {
+        net.ends[0].handle_packet(net.now, &answer, Rx::default());
+    }
+    assert_eq!((net.ends[0].state(), net.ends[0].read()), (State::AsynSent, None));
+}
+
+/// `[C13]`: a side that gave up tells who still sends.
+#[test]
+fn who_has_given_up_answers_with_resets() {
+    let mut net = established(json!({ "give_up_after_s": 10 }));
+    cut_all(&mut net);
+    write(&mut net, 0, 100);
+    wait(&mut net, 20.0);
+    assert_eq!(net.ends[0].state(), State::Closed);
+    restore(&mut net);
+    write(&mut net, 1, 100);
+    wait(&mut net, 1.0);
+    assert_eq!(net.events[1].last(), Some(&Event::Aborted(Abort::Reset)));
+}
+
+/// `[C17]`
+#[test]
+fn a_peer_that_does_not_close_is_given_up_after_the_close_timeout() {
+    let mut net = established(json!({ "close_timeout_s": 30 }));
+    close(&mut net, 0);
+    wait(&mut net, 29.0);
+    assert_eq!(net.ends[0].state(), State::AfinSent);
+    wait(&mut net, 2.0);
+    assert_eq!(net.events[0].last(), Some(&Event::Aborted(Abort::NotClosed)));
+}
+
+/// `[C18]`: the acknowledgement of the end is lost; as long as the listen timer runs, it is said again.
+#[test]
+fn a_listener_answers_for_a_while_and_listens_again() {
+    let mut net = established(json!({ "listen_timeout_s": 60 }));
+    close(&mut net, 1);
+    wait(&mut net, 1.0);
+    cut_off(&mut net, 0);
+    close(&mut net, 0);
+    wait(&mut net, 30.0);
+    assert_eq!([0, 1].map(|side| net.ends[side].state()), [State::AfinRcvd; 2]);
+    assert!(!net.events[0].contains(&Event::Closed) && net.events[1].contains(&Event::Closed));
+    restore(&mut net);
+    wait(&mut net, 10.0);
+    assert!(net.events[0].contains(&Event::Closed));
+    wait(&mut net, 70.0);
+    assert_eq!([0, 1].map(|side| net.ends[side].state()), [State::Closed, State::Listen]);
+    assert_eq!([0, 1].map(|side| net.ends[side].poll_timeout()), [None; 2]);
+}
+
+/// `[C15]`: all is there but the acknowledgement of the end, and the listener has forgotten.
+#[test]
+fn a_reset_stands_for_the_last_acknowledgement() {
+    let mut net = established(json!({ "listen_timeout_s": 5 }));
+    close(&mut net, 1);
+    wait(&mut net, 1.0);
+    cut_off(&mut net, 0);
+    close(&mut net, 0);
+    wait(&mut net, 0.03);
+    cut_all(&mut net);
+    wait(&mut net, 30.0);
+    assert_eq!(net.ends[1].state(), State::Listen);
+    restore(&mut net);
+    wait(&mut net, 5.0);
+    assert_eq!(net.events[0].last(), Some(&Event::Closed), "{:?}", net.events[0]);
+}
+
+/// `[B7]`: until a peer has shown that it hears, little of it is kept.
+#[test]
+fn a_half_open_peer_takes_little_memory() {
+    let mut net = net(json!({ "half_open_bytes": 300 }));
+    cut_off(&mut net, 0);
+    net.is_reader_asleep[1] = true;
+    write(&mut net, 0, 10_000);
+    assert_eq!(packets(&net, 0).len(), 3, "who opens knows");
+    let data = packets(&net, 0)[2];
+    wait(&mut net, 0.1);
+    let mack = last_of(&net, 1, |segment| segment.mack.is_some()).mack.unwrap();
+    assert_eq!(mack.window, 0);
+    let beyond = Segment { sequence: data.sequence.wrapping_add(100), ..data };
+    net.ends[1].handle_packet(net.now, &beyond, Rx::default());
+    assert_eq!(net.ends[1].dropped().outside, 1);
+    restore(&mut net);
+    wait(&mut net, 20.0);
+    net.is_reader_asleep[1] = false;
+    net.pump(1);
+    assert_eq!(net.received[1], 10_000);
+}
+
+/// `[B6]`
+#[test]
+fn many_small_pieces_take_no_more_memory_than_the_buffer() {
+    let mut ends = Pairs::<Vec<u8>>::pair(&config(json!({ "receive_buffer_bytes": 64_000 })), 7);
+    let first = ends.0.write(Time::ZERO, &mut vec![1; 50]);
+    let first = (first > 0).then(|| ends.0.poll_transmit(Time::ZERO, PathId::ONLY).unwrap().packet).unwrap();
+    for n in 1..30_000_u32 {
+        let segment = Segment { sequence: first.sequence.wrapping_add(2 * n), payload: vec![0], ..first.clone() };
+        ends.1.handle_packet(Time::ZERO, &segment, Rx::default());
+    }
+    assert_eq!(ends.1.counters().peak_reorder_bytes, 1064, "a byte each");
+    assert_eq!(ends.1.dropped().outside, 29_999 - 1064);
+    ends.1.handle_packet(Time::ZERO, &first, Rx::default());
+    assert_eq!(ends.1.read().map(|data| data.len()), Some(50), "what fills the gap is always taken");
+}
+
+/// `[B3]`, `[B4]`, `[B5]`
+#[test]
+fn what_contradicts_itself_is_dropped() {
+    let mut net = established(json!({}));
+    let data = Segment { sequence: 0, ..last_of(&net, 0, |segment| segment.payload.0 > 0) };
+    let mack = last_of(&net, 0, |segment| segment.mack.is_some());
+    let malformed = [
+        Segment { flags: data.flags.with(Flags::MACK), ..data },
+        Segment { flags: data.flags.with(Flags::REPAIR), ..data },
+        Segment { repair: Some(Repair::default()), ..data },
+        Segment { payload: Virtual(1), ..mack },
+        Segment { flags: mack.flags.with(Flags::AFIN), ..mack },
+        Segment { flags: Flags(mack.flags.0 & !Flags::MACK.0), ..mack },
+    ];
+    for segment in malformed {
+        net.ends[1].handle_packet(net.now, &segment, Rx::default());
+    }
+    assert_eq!(net.ends[1].dropped().malformed, 6);
+    // Repair symbols without a code, and data beyond the window.
+    let next = last_of(&net, 0, |segment| segment.payload.0 > 0).sequence.wrapping_add(100);
+    let repair = Segment {
+        sequence: next,
+        flags: data.flags.with(Flags::REPAIR),
+        repair: Some(Repair::default()),
+        ..data
+    };
+    net.ends[1].handle_packet(net.now, &repair, Rx::default());
+    let far = Segment { sequence: next.wrapping_add(20 << 20), ..data };
+    net.ends[1].handle_packet(net.now, &far, Rx::default());
+    assert_eq!(net.ends[1].dropped().outside, 2);
+    wait(&mut net, 1.0);
+    assert_eq!(net.received[1], 1000);
+}
+
+/// `[R7]`, `[R8]`: sequence numbers come round; what is left of an earlier round is known by its age.
+#[test]
+fn a_connection_of_more_than_four_gigabytes() {
+    let keys = json!({ "packet_bytes": 65_000, "receive_buffer_bytes": 1 << 26, "rate_bps": 1e11 });
+    let mut net = net(keys);
+    let mut left = 5_000_000_000_usize;
+    let mut old = None;
+    while net.received[1] < 5_000_000_000_usize {
+        left -= net.ends[0].write(net.now, &mut Virtual(left.min(1 << 28) as u32));
+        net.pump(0);
+        assert!(net.step(Time::NEVER));
+        if net.received[1] > 500_000_000 && old.is_none() {
+            old = Some((net.received[1], packets(&net, 0).into_iter().rfind(|sent| sent.payload.0 > 0).unwrap()));
+        }
+        if net.log.len() > 1000 {
+            net.log.clear();
+            net.codepoints.clear();
+        }
+        // A segment from a round ago stands where the next data will.
+        if let Some((at, segment)) = old
+            && net.received[1] >= at + (1 << 32) - 30_000_000
+            && net.received[1] < at + (1 << 32)
+        {
+            let before = (net.ends[1].dropped(), net.ends[1].counters().peak_reorder_bytes);
+            net.ends[1].handle_packet(net.now, &segment, Rx::default());
+            assert_eq!(net.ends[1].dropped().stray, before.0.stray + 1);
+            assert_eq!(net.ends[1].counters().peak_reorder_bytes, before.1);
+            old = Some((usize::MAX >> 1, segment));
+        }
+    }
+    assert_eq!(net.ends[1].dropped().stray, 1);
+    wait(&mut net, 1.0);
+    assert_eq!(net.ends[0].probe().acknowledged_bytes, Some(5_000_000_000));
+}
+
+#[test]
+fn limits_that_make_no_sense_are_refused() {
+    let refusal = |keys: Value| {
+        let mut all = json!({ "packet_bytes": 148 });
+        all.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+        serde_json::from_value::<AerotpConfig>(all).unwrap().check().unwrap_err().to_string()
+    };
+    assert!(refusal(json!({ "half_open_bytes": 100 })).contains("half_open_bytes"));
+    assert!(refusal(json!({ "half_open_bytes": 1e9 })).contains("give at least packet_bytes and at most"));
+    assert!(refusal(json!({ "mack_timeout_s": 2000 })).contains("give less than 1073 s"));
+}
