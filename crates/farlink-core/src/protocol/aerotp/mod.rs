@@ -14,6 +14,7 @@ mod connection;
 mod fec;
 mod lifecycle;
 mod mode;
+mod open_loop;
 mod receiving;
 mod reliable;
 mod round_trip;
@@ -21,7 +22,7 @@ mod segment;
 mod sending;
 
 pub use config::{AerotpConfig, Opens};
-pub use connection::{Connection, Dropped};
+pub use connection::{Connection, Dropped, SwitchError};
 pub use fec::Fec;
 pub use lifecycle::{Lifecycle, State};
 pub use mode::Mode;
