@@ -44,7 +44,12 @@ fn of_kind(kind: &str) -> Vec<Example> {
         "scps-tp" => [keep(Guarantee::All, scps()), keep(Guarantee::InOrder, best_effort())].concat(),
         "udp" => keep(Guarantee::Datagrams, vec![json!({})]),
         "arq" => [keep(Guarantee::All, arq()), keep(Guarantee::InOrder, limited_arq())].concat(),
-        "aerotp" => keep(Guarantee::All, aerotp()),
+        "aerotp" => [
+            keep(Guarantee::All, aerotp()),
+            keep(Guarantee::InOrder, aerotp_streams()),
+            keep(Guarantee::Datagrams, aerotp_datagrams()),
+        ]
+        .concat(),
         _ => panic!("{kind} has no example: add its modes here"),
     }
 }
@@ -122,6 +127,21 @@ fn aerotp() -> Vec<Value> {
         json!({ "receive_buffer_bytes": 400 }),
         json!({ "opens": "both", "keep_alive_s": 5 }),
     ]
+}
+
+/// The modes of AeroTP without acknowledgements that have a stream.
+fn aerotp_streams() -> Vec<Value> {
+    vec![
+        json!({ "mode": "unreliable" }),
+        json!({ "mode": "unreliable", "hold_time_s": 0.1, "opens": "both" }),
+        json!({ "mode": "unreliable", "deliver_damaged": true, "rate_bps": 1e5 }),
+        json!({ "mode": "quasi-reliable", "fec_words": 4 }),
+        json!({ "mode": "quasi-reliable", "fec_words": 16, "hold_time_s": 0.3, "rate_bps": 1e5 }),
+    ]
+}
+
+fn aerotp_datagrams() -> Vec<Value> {
+    vec![json!({ "mode": "datagram" }), json!({ "mode": "datagram", "rate_bps": 1e5 })]
 }
 
 /// Each extension of SCPS-TP.

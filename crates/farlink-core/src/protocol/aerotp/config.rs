@@ -4,15 +4,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::payload::Payload;
-use crate::protocol::{LARGEST_PACKET, Pairs};
+use crate::protocol::{Idle, LARGEST_PACKET, Pairs};
 use crate::scenario::ScenarioError;
 use crate::time::Time;
-use crate::units::{BitRate, Count, CountToMillion, PositiveSeconds};
+use crate::units::{BitRate, Count, CountToMillion, PositiveSeconds, Seconds, Whole};
 
 use super::clock::LONGEST_HELD;
 use super::connection::Connection;
+use super::fec::MOST_WORDS;
 use super::mode::Mode;
-use super::segment::{CRC_BYTES, OPENING_BYTES};
+use super::segment::{CRC_BYTES, FEC_BYTES, OPENING_BYTES};
 
 /// Copies of a segment, at most.
 const MOST_COPIES: u64 = 16;
@@ -50,6 +51,12 @@ pub struct AerotpConfig {
     pub copies: Count,
     /// What a receiver keeps, in order and out of order; as much may be under way.
     pub receive_buffer_bytes: Count,
+    /// Parity in each packet of the quasi-reliable mode, in 32-bit words, 0 to 256; inside `packet_bytes`.
+    pub fec_words: Whole,
+    /// Without acknowledgements: what arrives waits so long for what is missing before it; what does not come is skipped.
+    pub hold_time_s: Seconds,
+    /// Without acknowledgements: payload that is damaged beyond repair is delivered as it is, instead of lost.
+    pub deliver_damaged: bool,
     /// Until the round-trip time is known, the first segments are sent again after so long, then twice as long, ...
     pub initial_rto_s: PositiveSeconds,
     /// A connection is given up if nothing is heard from the peer for so long although something awaits its answer.
@@ -79,6 +86,9 @@ impl Default for AerotpConfig {
             mack_timeout_s: seconds(0.05),
             copies: count(1),
             receive_buffer_bytes: count(16 << 20),
+            fec_words: Whole::new(16.0).expect("a constant within its range"),
+            hold_time_s: Seconds::default(),
+            deliver_damaged: false,
             initial_rto_s: seconds(1.0),
             give_up_after_s: seconds(3600.0),
             keep_alive_s: None,
@@ -117,8 +127,49 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
             let what = format!("{} s are longer than a MACK can say", self.mack_timeout_s.get());
             return Err(ScenarioError::new("mack_timeout_s", what, "give less than 1073 s"));
         }
-        Ok(())
+        self.check_parity()
     }
+
+    fn idle(&self) -> Vec<Idle> {
+        let acknowledged = || "every byte is acknowledged and what is lost sent again";
+        let open_loop = || "nothing is acknowledged or sent again";
+        let datagrams = || "datagrams have no connection";
+        let is_reliable = self.mode.is_acknowledged();
+        let is_datagram = self.mode == Mode::Datagram;
+        let stream = "mode = \"quasi-reliable\" or \"unreliable\"";
+        let reliable = "mode = \"reliable\"";
+        [
+            Idle::when(
+                self.mode != Mode::QuasiReliable,
+                "fec_words",
+                "the mode has no parity",
+                "mode = \"quasi-reliable\"",
+            ),
+            Idle::when(is_reliable, "hold_time_s", acknowledged(), stream),
+            Idle::when(is_datagram, "hold_time_s", "datagrams have no order", stream),
+            Idle::when(is_reliable, "deliver_damaged", acknowledged(), "mode = \"unreliable\""),
+            Idle::when(!is_reliable, "acks_per_mack", open_loop(), reliable),
+            Idle::when(!is_reliable, "mack_timeout_s", open_loop(), reliable),
+            Idle::when(!is_reliable, "copies", open_loop(), reliable),
+            Idle::when(is_datagram, "initial_rto_s", datagrams(), reliable),
+            Idle::when(is_datagram, "give_up_after_s", datagrams(), reliable),
+            Idle::when(is_datagram, "keep_alive_s", datagrams(), reliable),
+            Idle::when(is_datagram, "opens", datagrams(), reliable),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// Without acknowledgements nothing but the rate holds a sender back.
+    fn is_bounded(&self) -> bool {
+        self.mode.is_acknowledged() || self.rate_bps.is_some()
+    }
+}
+
+/// What so many words of parity take of a packet.
+pub(super) fn parity_bytes(words: u16) -> u32 {
+    if words == 0 { 0 } else { u32::from(FEC_BYTES) + 4 * u32::from(words) }
 }
 
 impl<D: Payload> Pairs<D> for AerotpConfig {
@@ -147,6 +198,25 @@ impl AerotpConfig {
 
     pub(super) fn listen_timeout(&self) -> Time {
         self.listen_timeout_s.unwrap_or(self.give_up_after_s).time()
+    }
+
+    /// The most parity that leaves room for data.
+    pub(super) fn most_fec_words(&self) -> u16 {
+        let room = self.payload_bytes().saturating_sub(u64::from(FEC_BYTES) + 1) / 4;
+        room.min(u64::from(MOST_WORDS)) as u16
+    }
+
+    fn check_parity(&self) -> Result<(), ScenarioError> {
+        let (words, most) = (self.fec_words.whole(), u64::from(self.most_fec_words()));
+        if words > u64::from(MOST_WORDS) {
+            let what = format!("{words} words of parity are more than the code has");
+            return Err(ScenarioError::new("fec_words", what, format!("give at most {MOST_WORDS}")));
+        }
+        if self.mode == Mode::QuasiReliable && words > most {
+            let what = format!("{words} words of parity leave no room for data in {} bytes", self.packet_bytes.get());
+            return Err(ScenarioError::new("fec_words", what, format!("give at most {most}, or longer packets")));
+        }
+        Ok(())
     }
 
     fn check_sizes(&self) -> Result<(), ScenarioError> {

@@ -13,12 +13,12 @@ use crate::protocol::parts::pacer::Pacer;
 use crate::time::Time;
 
 use super::clock::{instant, span, stamp, ticks};
-use super::config::{AerotpConfig, LARGEST_BUFFER, Opens};
+use super::config::{AerotpConfig, LARGEST_BUFFER, Opens, parity_bytes};
 use super::lifecycle::{Lifecycle, State};
 use super::mode::Mode;
 use super::peer::{Latest, Marks, Peer};
 use super::receiving::{Incoming, Receiving};
-use super::segment::{CRC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, Segment};
+use super::segment::{CRC_BYTES, FEC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, Segment};
 use super::sending::{Heard, Outgoing, Sending};
 
 /// One side of an AeroTP connection.
@@ -26,6 +26,8 @@ use super::sending::{Heard, Outgoing, Sending};
 pub struct Connection<D> {
     config: AerotpConfig,
     mode: Mode,
+    /// Parity in each segment with data, 32-bit words.
+    fec_words: u16,
     lifecycle: Lifecycle,
     /// It awaits another peer when a connection is over.
     is_listener: bool,
@@ -94,19 +96,47 @@ pub struct Dropped {
     pub malformed: u64,
 }
 
+/// What may not be changed while a connection lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SwitchError {
+    /// A mode with acknowledgements keeps what it sent, and datagrams have no stream: neither becomes anything else.
+    #[error("{from:?} cannot become {to:?}; only quasi-reliable and unreliable may be exchanged")]
+    Mode {
+        /// The mode of the connection.
+        from: Mode,
+        /// The mode that was asked for.
+        to: Mode,
+    },
+    /// Parity stands in the quasi-reliable mode only.
+    #[error("{0:?} has no parity; only quasi-reliable has")]
+    NoParity(Mode),
+    /// So much parity does not go into a packet.
+    #[error("{words} words of parity; allowed: 0 to {most}")]
+    TooMuchParity {
+        /// The words that were asked for.
+        words: u16,
+        /// The most that leave room for data.
+        most: u16,
+    },
+}
+
 impl<D: Payload> Connection<D> {
     /// A side that opens the connection with its first data.
     pub(super) fn connecting(config: &AerotpConfig, seed: u64) -> Self {
         let mut side = Self::new(config, seed);
-        side.lifecycle.connect();
+        if side.has_states() {
+            side.lifecycle.connect();
+        }
         side
     }
 
     /// A side that waits for a peer.
     pub(super) fn listening(config: &AerotpConfig, seed: u64) -> Self {
         let mut side = Self::new(config, seed);
-        side.lifecycle.listen();
-        side.is_listener = true;
+        side.is_listener = side.has_states();
+        if side.is_listener {
+            side.lifecycle.listen();
+        }
         side
     }
 
@@ -115,6 +145,7 @@ impl<D: Payload> Connection<D> {
         Connection {
             config: config.clone(),
             mode: config.mode,
+            fec_words: if config.mode == Mode::QuasiReliable { config.fec_words.whole() as u16 } else { 0 },
             lifecycle: Lifecycle::default(),
             is_listener: false,
             sending: Sending::new(config),
@@ -150,15 +181,70 @@ impl<D: Payload> Connection<D> {
         self.dropped
     }
 
+    /// The mode of what it sends.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Parity in each segment with data, 32-bit words.
+    pub fn fec_words(&self) -> u16 {
+        self.fec_words
+    }
+
+    /// Sends in another mode from the next segment on: quasi-reliable, with the parity of the configuration, instead of
+    /// unreliable, or the other way round. The peer needs not be told: each segment says what it is. `[U7]`
+    ///
+    /// # Errors
+    /// If either is another mode; nothing has changed then.
+    pub fn set_mode(&mut self, mode: Mode) -> Result<(), SwitchError> {
+        let is_stream = |mode| matches!(mode, Mode::QuasiReliable | Mode::Unreliable);
+        if mode == self.mode {
+            return Ok(());
+        }
+        if !is_stream(self.mode) || !is_stream(mode) {
+            return Err(SwitchError::Mode { from: self.mode, to: mode });
+        }
+        self.mode = mode;
+        self.fec_words = if mode == Mode::QuasiReliable { self.config.fec_words.whole() as u16 } else { 0 };
+        Ok(())
+    }
+
+    /// Sends so many 32-bit words of parity in each segment from the next one on. `[U7]`
+    ///
+    /// # Errors
+    /// If the mode has no parity, or so much of it leaves no room for data; nothing has changed then.
+    pub fn set_fec_words(&mut self, words: u16) -> Result<(), SwitchError> {
+        let most = self.config.most_fec_words();
+        if self.mode != Mode::QuasiReliable {
+            Err(SwitchError::NoParity(self.mode))
+        } else if words > most {
+            Err(SwitchError::TooMuchParity { words, most })
+        } else {
+            self.fec_words = words;
+            Ok(())
+        }
+    }
+
+    /// Whether there are connections at all: datagrams go by themselves.
+    #[inline]
+    fn has_states(&self) -> bool {
+        self.mode != Mode::Datagram
+    }
+
     /// Whether it still answers and is answered.
     fn is_alive(&self) -> bool {
         self.news.aborted.is_none()
     }
 
-    /// Whether there is a connection that is not over.
+    /// Whether there is a connection that is not over, or none is needed.
     #[inline]
     fn may_send(&self) -> bool {
-        self.lifecycle.is_open() && !self.lifecycle.is_over()
+        !self.has_states() || (self.lifecycle.is_open() && !self.lifecycle.is_over())
+    }
+
+    /// Whether nothing is left to be done, and all was read.
+    fn is_over(&self) -> bool {
+        if self.has_states() { self.lifecycle.is_over() && self.receiving.is_read() } else { self.sending.is_done() }
     }
 
     /// Whether there is no connection, nor is one awaited: what comes is answered by a reset.
@@ -331,7 +417,8 @@ impl<D: Payload> Connection<D> {
             return;
         };
         let (payload, repair, timestamp) = (segment.payload.clone(), segment.repair, segment.timestamp);
-        if !self.receiving.on_segment(now, Incoming { position, payload, is_end, repair, timestamp }) {
+        let is_opening = segment.flags.has(Flags::ASYN);
+        if !self.receiving.on_segment(now, Incoming { position, payload, is_end, repair, timestamp, is_opening }) {
             self.dropped.outside += 1;
         }
         if let Some(peer) = &mut self.peer {
@@ -346,6 +433,21 @@ impl<D: Payload> Connection<D> {
     fn most_unknown(&self) -> u64 {
         let is_half_open = self.is_listener && self.lifecycle.is_opening();
         if is_half_open { self.config.half_open() } else { u64::MAX }
+    }
+
+    /// A message by itself. `[D1]`
+    fn on_datagram(&mut self, now: Time, segment: &Segment<D>) {
+        let incoming = Incoming {
+            position: 0,
+            payload: segment.payload.clone(),
+            is_end: false,
+            repair: None,
+            timestamp: segment.timestamp,
+            is_opening: false,
+        };
+        if !self.receiving.on_segment(now, incoming) {
+            self.dropped.outside += 1;
+        }
     }
 
     fn abort(&mut self, why: Abort) {
@@ -423,7 +525,7 @@ impl<D: Payload> Connection<D> {
     /// Payload of the next segment, at most.
     fn most_bytes(&self) -> u32 {
         let opening = if self.lifecycle.is_opening() { u32::from(OPENING_BYTES) } else { 0 };
-        let overhead = self.config.header_bytes.whole() as u32 + opening + CRC_BYTES;
+        let overhead = self.config.header_bytes.whole() as u32 + opening + parity_bytes(self.fec_words) + CRC_BYTES;
         (self.config.packet_bytes.whole() as u32).saturating_sub(overhead)
     }
 
@@ -437,6 +539,11 @@ impl<D: Payload> Connection<D> {
         }
         if segment.mack.is_some() || !segment.payload.is_empty() {
             segment.flags = segment.flags.with(Flags::CRC);
+        }
+        if self.fec_words > 0 && !segment.payload.is_empty() {
+            segment.flags = segment.flags.with(Flags::FEC);
+            segment.fec_words = self.fec_words;
+            segment.header_bytes += FEC_BYTES;
         }
     }
 
@@ -499,7 +606,18 @@ impl<D: Payload> Endpoint for Connection<D> {
 
     fn handle_packet(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
         if !matches!(rx.integrity, Integrity::Intact | Integrity::Mended { .. }) {
-            self.dropped.damaged += 1;
+            let is_data = segment.mack.is_none() && segment.repair.is_none();
+            if !(self.config.deliver_damaged && is_data && !self.mode.is_acknowledged()) {
+                self.dropped.damaged += 1;
+                return;
+            }
+        }
+        if (segment.mode == Mode::Datagram) == self.has_states() {
+            self.dropped.stray += 1;
+            return;
+        }
+        if !self.has_states() {
+            self.on_datagram(now, segment);
             return;
         }
         if segment.flags.has(Flags::RESET) {
@@ -587,6 +705,12 @@ impl<D: Payload> Endpoint for Connection<D> {
             self.news.has_told_connected = true;
             return Some(Event::Connected);
         }
+        if let Some(bytes) = self.receiving.take_skipped() {
+            if self.receiving.is_complete() {
+                self.lifecycle.on_peer_ended();
+            }
+            return Some(Event::Skipped(bytes));
+        }
         if !self.news.has_told_finished && self.receiving.is_read() {
             self.news.has_told_finished = true;
             return Some(Event::Finished);
@@ -597,7 +721,7 @@ impl<D: Payload> Endpoint for Connection<D> {
         if self.sending.take_writable() {
             return Some(Event::Writable);
         }
-        if !self.news.has_told_closed && self.lifecycle.is_over() && self.receiving.is_read() {
+        if !self.news.has_told_closed && self.is_over() {
             self.news.has_told_closed = true;
             return Some(Event::Closed);
         }

@@ -14,6 +14,7 @@ mod connection;
 mod fec;
 mod lifecycle;
 mod mode;
+mod open_loop;
 mod peer;
 mod receiving;
 mod reliable;
@@ -22,7 +23,7 @@ mod segment;
 mod sending;
 
 pub use config::{AerotpConfig, Opens};
-pub use connection::{Connection, Dropped};
+pub use connection::{Connection, Dropped, SwitchError};
 pub use fec::Fec;
 pub use lifecycle::{Lifecycle, State};
 pub use mode::Mode;

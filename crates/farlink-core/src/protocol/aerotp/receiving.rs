@@ -4,6 +4,8 @@ use crate::payload::Payload;
 use crate::time::Time;
 
 use super::config::AerotpConfig;
+use super::mode::Mode;
+use super::open_loop;
 use super::reliable;
 use super::segment::{Mack, Repair};
 
@@ -15,25 +17,35 @@ pub(super) struct Incoming<D> {
     pub(super) is_end: bool,
     pub(super) repair: Option<Repair>,
     pub(super) timestamp: u32,
+    /// Its sender does not know yet that it was heard.
+    pub(super) is_opening: bool,
 }
 
 /// Receives a stream.
 #[derive(Clone, Debug)]
 pub(super) enum Receiving<D> {
     Reliable(reliable::Receiver<D>),
+    OpenLoop(open_loop::Receiver<D>),
+    Datagrams(open_loop::Inbox<D>),
 }
 
 macro_rules! each {
     ($self:expr, $receiver:ident => $call:expr) => {
         match $self {
             Receiving::Reliable($receiver) => $call,
+            Receiving::OpenLoop($receiver) => $call,
+            Receiving::Datagrams($receiver) => $call,
         }
     };
 }
 
 impl<D: Payload> Receiving<D> {
     pub(super) fn new(config: &AerotpConfig) -> Self {
-        Receiving::Reliable(reliable::Receiver::new(config))
+        match config.mode {
+            Mode::Reliable | Mode::NearReliable => Receiving::Reliable(reliable::Receiver::new(config)),
+            Mode::QuasiReliable | Mode::Unreliable => Receiving::OpenLoop(open_loop::Receiver::new(config)),
+            Mode::Datagram => Receiving::Datagrams(open_loop::Inbox::new(config)),
+        }
     }
 
     /// A segment with data, the end, or a question has arrived whole. Whether it fits what came before.
@@ -54,11 +66,23 @@ impl<D: Payload> Receiving<D> {
     /// into numbers.
     #[inline]
     pub(super) fn next_mack(&mut self, now: Time, number: impl Fn(u64) -> u32) -> Option<(u64, Mack)> {
-        each!(self, receiver => receiver.next_mack(now, number))
+        match self {
+            Receiving::Reliable(receiver) => receiver.next_mack(now, number),
+            Receiving::OpenLoop(receiver) => receiver.next_mack(now),
+            Receiving::Datagrams(_) => None,
+        }
     }
 
     pub(super) fn read(&mut self) -> Option<D> {
         each!(self, receiver => receiver.read())
+    }
+
+    /// So many bytes are skipped now: what was next will not come.
+    pub(super) fn take_skipped(&mut self) -> Option<u64> {
+        match self {
+            Receiving::OpenLoop(receiver) => receiver.take_skipped(),
+            Receiving::Reliable(_) | Receiving::Datagrams(_) => None,
+        }
     }
 
     /// The position that everything before has arrived up to.

@@ -4,6 +4,8 @@ use crate::payload::Payload;
 use crate::time::Time;
 
 use super::config::AerotpConfig;
+use super::mode::Mode;
+use super::open_loop;
 use super::reliable;
 use super::segment::{MOST_EDGES, Repair};
 
@@ -59,6 +61,8 @@ impl Heard {
 #[derive(Clone, Debug)]
 pub(super) enum Sending<D> {
     Reliable(reliable::Sender<D>),
+    OpenLoop(open_loop::Sender<D>),
+    Datagrams(open_loop::Outbox<D>),
 }
 
 /// The same call for each variant.
@@ -66,13 +70,19 @@ macro_rules! each {
     ($self:expr, $sender:ident => $call:expr) => {
         match $self {
             Sending::Reliable($sender) => $call,
+            Sending::OpenLoop($sender) => $call,
+            Sending::Datagrams($sender) => $call,
         }
     };
 }
 
 impl<D: Payload> Sending<D> {
     pub(super) fn new(config: &AerotpConfig) -> Self {
-        Sending::Reliable(reliable::Sender::new(config))
+        match config.mode {
+            Mode::Reliable | Mode::NearReliable => Sending::Reliable(reliable::Sender::new(config)),
+            Mode::QuasiReliable | Mode::Unreliable => Sending::OpenLoop(open_loop::Sender::new(config)),
+            Mode::Datagram => Sending::Datagrams(open_loop::Outbox::default()),
+        }
     }
 
     /// Takes data; how much of it.

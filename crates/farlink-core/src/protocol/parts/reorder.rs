@@ -58,6 +58,12 @@ impl<D: Payload> Reorder<D> {
         self.early.len()
     }
 
+    /// Everything that waits here: for its turn, or to be read.
+    #[inline]
+    pub(in crate::protocol) fn held_bytes(&self) -> u64 {
+        self.unread_bytes + self.early_bytes
+    }
+
     /// Where the first block out of order begins.
     pub(in crate::protocol) fn early_start(&self) -> Option<u64> {
         self.early.first().map(|chunk| chunk.0)

@@ -95,8 +95,7 @@ impl Setting {
     fn begin(&self, world: &mut World, side: usize) {
         let config = self.config();
         let listens = side == 1 && self.opens == Opens::Sender;
-        let mut end =
-            if listens { Connection::listening(&config, 0) } else { Connection::connecting(&config, 0) };
+        let mut end = if listens { Connection::listening(&config, 0) } else { Connection::connecting(&config, 0) };
         end.tag = 1 + u16::from(world.incarnations[side]) * 2 + side as u16;
         end.initial = 7 + u32::from(world.incarnations[side]) * u32::from(self.bytes[side] + 1);
         end.without = self.without;
@@ -435,7 +434,8 @@ fn what_is_taken_away_is_missed() {
         (Without::AfinTimer, CALM),
         (Without::Tags, Setting { troubles: crash, keep_alive: true, ..CALM }),
     ] {
-        let (_, found) = explore(&format!("without {without:?}"), Setting { without: Some(without), ..setting }, 100_000);
+        let (_, found) =
+            explore(&format!("without {without:?}"), Setting { without: Some(without), ..setting }, 100_000);
         assert!(!found.is_empty(), "{without:?} is not needed");
     }
 }

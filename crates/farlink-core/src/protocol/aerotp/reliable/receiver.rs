@@ -92,7 +92,7 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn on_segment(&mut self, now: Time, incoming: Incoming<D>) -> bool {
-        let Incoming { position, payload, is_end, repair, timestamp } = incoming;
+        let Incoming { position, payload, is_end, repair, timestamp, .. } = incoming;
         let end = position + payload.len() as u64;
         let is_beyond_end = self.end.is_some_and(|known| end > known || (is_end && end != known));
         let is_end_before_data = is_end && self.data.early_end().max(self.data.next) > end;

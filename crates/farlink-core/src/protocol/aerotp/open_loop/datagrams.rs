@@ -1,0 +1,146 @@
+//! Messages by themselves, without a connection: what the datagram mode sends and receives.
+
+use std::collections::VecDeque;
+
+use crate::payload::Payload;
+use crate::time::Time;
+
+use super::super::config::AerotpConfig;
+use super::super::receiving::Incoming;
+use super::super::sending::{Account, Heard, Outgoing};
+
+/// Messages to be sent.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Outbox<D> {
+    messages: VecDeque<D>,
+    /// Bytes of all that were sent.
+    sent: u64,
+    is_closing: bool,
+    is_link_down: bool,
+    pub(in super::super) account: Account,
+}
+
+impl<D: Payload> Outbox<D> {
+    pub(in super::super) fn write(&mut self, _now: Time, data: &mut D) -> usize {
+        let n = data.len();
+        if n == 0 || self.is_closing {
+            return 0;
+        }
+        self.messages.push_back(std::mem::take(data));
+        n
+    }
+
+    pub(in super::super) fn close(&mut self) {
+        self.is_closing = true;
+    }
+
+    /// The next message; what is too long for a packet goes out in several. `[D2]`
+    #[inline]
+    pub(in super::super) fn next(&mut self, _now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
+        if self.is_link_down {
+            return None;
+        }
+        let message = self.messages.front_mut()?;
+        let payload = message.split_to(message.len().min(most_bytes as usize));
+        if message.is_empty() {
+            self.messages.pop_front();
+        }
+        let position = self.sent;
+        self.sent += payload.len() as u64;
+        Some(Outgoing { position, payload, is_end: false, repair: None })
+    }
+
+    pub(in super::super) fn on_link(&mut self, _now: Time, is_up: bool) {
+        self.is_link_down = !is_up;
+    }
+
+    #[inline]
+    pub(in super::super) fn ready_at(&self) -> Time {
+        if self.messages.is_empty() || self.is_link_down { Time::NEVER } else { Time::ZERO }
+    }
+
+    pub(in super::super) fn limits(&self) -> (u64, u64) {
+        (0, self.sent)
+    }
+
+    pub(in super::super) fn is_done(&self) -> bool {
+        self.is_closing && self.messages.is_empty()
+    }
+
+    pub(in super::super) fn is_all_acknowledged(&self) -> bool {
+        self.is_done()
+    }
+
+    pub(in super::super) fn on_mack(&mut self, _now: Time, _heard: &Heard) {}
+
+    pub(in super::super) fn on_timeout(&mut self, _now: Time) {}
+
+    pub(in super::super) fn deadline(&self) -> Time {
+        Time::NEVER
+    }
+
+    pub(in super::super) fn awaits_since(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// All that is written is taken.
+    pub(in super::super) fn take_writable(&mut self) -> bool {
+        false
+    }
+}
+
+/// Messages that have arrived.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Inbox<D> {
+    messages: VecDeque<D>,
+    bytes: u64,
+    most_bytes: u64,
+}
+
+impl<D: Payload> Inbox<D> {
+    pub(in super::super) fn new(config: &AerotpConfig) -> Self {
+        Inbox { messages: VecDeque::new(), bytes: 0, most_bytes: config.receive_buffer_bytes.whole() }
+    }
+
+    /// A message has arrived. Whether there was room for it.
+    pub(in super::super) fn on_segment(&mut self, _now: Time, incoming: Incoming<D>) -> bool {
+        let payload = incoming.payload;
+        let bytes = self.bytes + payload.len() as u64;
+        if payload.is_empty() || bytes > self.most_bytes {
+            return false;
+        }
+        self.bytes = bytes;
+        self.messages.push_back(payload);
+        true
+    }
+
+    pub(in super::super) fn read(&mut self) -> Option<D> {
+        let message = self.messages.pop_front()?;
+        self.bytes -= message.len() as u64;
+        Some(message)
+    }
+
+    pub(in super::super) fn on_timeout(&mut self, _now: Time) {}
+
+    pub(in super::super) fn deadline(&self) -> Time {
+        Time::NEVER
+    }
+
+    pub(in super::super) fn next_position(&self) -> u64 {
+        0
+    }
+
+    /// There is no end to datagrams.
+    pub(in super::super) fn is_complete(&self) -> bool {
+        false
+    }
+
+    pub(in super::super) fn is_read(&self) -> bool {
+        false
+    }
+
+    /// Nothing waits for anything else.
+    pub(in super::super) fn peak_bytes(&self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,12 @@
+//! The modes without acknowledgements: a stream in which what is lost is skipped, and datagrams (`docs/aerotp.md`, section 6).
+//!
+//! Nothing is sent again but the end of a stream, which is repeated until it is acknowledged: so both sides end surely.
+
+mod datagrams;
+mod receiver;
+mod repeat;
+mod sender;
+
+pub(super) use datagrams::{Inbox, Outbox};
+pub(super) use receiver::Receiver;
+pub(super) use sender::Sender;

@@ -1,0 +1,167 @@
+//! Puts a stream in order, and skips what does not come.
+
+use std::collections::VecDeque;
+
+use crate::payload::Payload;
+use crate::protocol::parts::reorder::Reorder;
+use crate::time::Time;
+
+use super::super::clock::ticks;
+use super::super::config::AerotpConfig;
+use super::super::receiving::Incoming;
+use super::super::segment::Mack;
+use super::repeat::Repeat;
+
+/// The receiving half of a stream without acknowledgements.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Receiver<D> {
+    data: Reorder<D>,
+    /// Where the stream ends, once that is known.
+    end: Option<u64>,
+    buffer_bytes: u64,
+    /// What comes later waits so long for what is missing before it. `[U3]`
+    hold: Time,
+    /// Positions up to which something is missing, and when it is given up; in the order of arrival.
+    gaps: VecDeque<(u64, Time)>,
+    /// What is missing before is given up.
+    given_up: u64,
+    /// The latest timestamp that has arrived, and when it did.
+    echo: Option<(u32, Time)>,
+    /// An answer is due: to the end, or to who asks.
+    is_due: bool,
+    /// Who opens is answered now and then until it has heard.
+    opening: Repeat,
+}
+
+impl<D: Payload> Receiver<D> {
+    pub(in super::super) fn new(config: &AerotpConfig) -> Self {
+        Receiver {
+            data: Reorder::default(),
+            end: None,
+            buffer_bytes: config.receive_buffer_bytes.whole(),
+            hold: config.hold_time_s.time(),
+            gaps: VecDeque::new(),
+            given_up: 0,
+            echo: None,
+            is_due: false,
+            opening: Repeat::new(config.initial_rto_s.time()),
+        }
+    }
+
+    pub(in super::super) fn on_segment(&mut self, now: Time, incoming: Incoming<D>) -> bool {
+        let Incoming { position, payload, is_end, timestamp, is_opening, .. } = incoming;
+        let end = position + payload.len() as u64;
+        let is_beyond_end = self.end.is_some_and(|known| end > known || (is_end && end != known));
+        let is_end_before_data = is_end && self.data.early_end().max(self.data.next) > end;
+        if is_beyond_end || is_end_before_data {
+            return false;
+        }
+        if self.echo.is_none_or(|(latest, _)| timestamp.wrapping_sub(latest) as i32 > 0) {
+            self.echo = Some((timestamp, now));
+        }
+        if is_opening && now >= self.opening.at {
+            self.opening.on_said(now);
+            self.is_due = true;
+        }
+        let is_question = payload.is_empty() && !is_end;
+        self.is_due |= is_end || is_question;
+        if is_end {
+            self.end = Some(end);
+        }
+        let has_room = self.data.held_bytes() + payload.len() as u64 <= self.buffer_bytes;
+        if has_room && end > self.data.next && !payload.is_empty() {
+            if position == self.data.next && !self.data.has_gaps() {
+                self.data.deliver(payload);
+            } else {
+                self.data.put(position, payload);
+            }
+        }
+        if self.data.next < position {
+            self.await_missing(now, position);
+        }
+        if is_end && self.data.next < end {
+            self.await_missing(now, end);
+        }
+        has_room
+    }
+
+    /// Something before a position is missing.
+    fn await_missing(&mut self, now: Time, position: u64) {
+        if self.hold == Time::ZERO {
+            self.given_up = self.given_up.max(position);
+        } else {
+            self.forget_filled();
+            self.gaps.push_back((position, now + self.hold));
+        }
+    }
+
+    /// Drops what nothing is missing before any more, or was given up.
+    fn forget_filled(&mut self) {
+        let settled = self.data.next.max(self.given_up);
+        while self.gaps.front().is_some_and(|gap| gap.0 <= settled) {
+            self.gaps.pop_front();
+        }
+    }
+
+    pub(in super::super) fn on_timeout(&mut self, now: Time) {
+        self.forget_filled();
+        while let Some(&(position, due)) = self.gaps.front()
+            && due <= now
+        {
+            self.given_up = self.given_up.max(position);
+            self.gaps.pop_front();
+        }
+    }
+
+    #[inline]
+    pub(in super::super) fn deadline(&self) -> Time {
+        self.gaps.front().map_or(Time::NEVER, |gap| gap.1)
+    }
+
+    /// What is given up next, once everything before it was read: so many bytes, which are skipped now.
+    pub(in super::super) fn take_skipped(&mut self) -> Option<u64> {
+        let next = self.data.next;
+        if self.given_up <= next || self.data.unread_bytes > 0 {
+            return None;
+        }
+        let target = self.data.early_start().or(self.end).filter(|&target| target <= self.given_up)?;
+        self.data.skip_to(target);
+        self.forget_filled();
+        Some(target - next)
+    }
+
+    /// Says up to where nothing is waited for any more, which is all that an acknowledgement means here. `[U5]`
+    pub(in super::super) fn next_mack(&mut self, now: Time) -> Option<(u64, Mack)> {
+        if !self.is_due {
+            return None;
+        }
+        let (echo, arrived) = self.echo?;
+        self.is_due = false;
+        let held = u32::try_from(ticks(now) - ticks(arrived)).unwrap_or(u32::MAX);
+        let window = u32::try_from(self.buffer_bytes).unwrap_or(u32::MAX);
+        let ack = self.end.map_or(self.data.early_end().max(self.data.next), |end| end + 1);
+        Some((ack, Mack { echo, held, window, ..Mack::default() }))
+    }
+
+    #[inline]
+    pub(in super::super) fn read(&mut self) -> Option<D> {
+        self.data.read()
+    }
+
+    #[inline]
+    pub(in super::super) fn next_position(&self) -> u64 {
+        self.data.next
+    }
+
+    pub(in super::super) fn is_complete(&self) -> bool {
+        self.end == Some(self.data.next)
+    }
+
+    pub(in super::super) fn is_read(&self) -> bool {
+        self.is_complete() && self.data.unread_bytes == 0
+    }
+
+    pub(in super::super) fn peak_bytes(&self) -> u64 {
+        self.data.peak_early_bytes
+    }
+}

@@ -1,0 +1,145 @@
+//! Sends a stream once, and its end until that is acknowledged.
+
+use crate::payload::Payload;
+use crate::protocol::parts::chunks::Chunks;
+use crate::time::Time;
+
+use super::super::config::AerotpConfig;
+use super::super::sending::{Account, Heard, Outgoing};
+use super::repeat::Repeat;
+
+/// A peer that is this far behind is told apart from one that is ahead.
+const MOST_BEHIND: u64 = 1 << 30;
+/// What may wait to be sent.
+const ROOM_BYTES: u64 = u32::MAX as u64;
+
+/// The sending half of a stream without acknowledgements.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Sender<D> {
+    unsent: Chunks<D>,
+    unsent_bytes: u64,
+    /// Behind everything that was sent, the end included.
+    next: u64,
+    is_closing: bool,
+    /// When the end was first sent.
+    ended: Option<Time>,
+    /// When it goes out again.
+    repeat: Repeat,
+    is_end_acknowledged: bool,
+    is_link_down: bool,
+    is_full: bool,
+    pub(in super::super) account: Account,
+}
+
+impl<D: Payload> Sender<D> {
+    pub(in super::super) fn new(config: &AerotpConfig) -> Self {
+        Sender {
+            unsent: Chunks::default(),
+            unsent_bytes: 0,
+            next: 0,
+            is_closing: false,
+            ended: None,
+            repeat: Repeat::new(config.initial_rto_s.time()),
+            is_end_acknowledged: false,
+            is_link_down: false,
+            is_full: false,
+            account: Account::default(),
+        }
+    }
+
+    pub(in super::super) fn write(&mut self, _now: Time, data: &mut D) -> usize {
+        if self.is_closing || data.is_empty() {
+            return 0;
+        }
+        let n = (data.len() as u64).min(ROOM_BYTES - self.unsent_bytes) as usize;
+        self.is_full |= n < data.len();
+        if n > 0 {
+            self.unsent.push(data.split_to(n));
+            self.unsent_bytes += n as u64;
+        }
+        n
+    }
+
+    pub(in super::super) fn close(&mut self) {
+        self.is_closing = true;
+    }
+
+    #[inline]
+    pub(in super::super) fn next(&mut self, now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
+        if self.ready_at() > now {
+            return None;
+        }
+        if self.ended.is_some() {
+            self.repeat.on_said(now);
+            let position = self.next - 1;
+            return Some(Outgoing { position, payload: D::default(), is_end: true, repair: None });
+        }
+        let n = self.unsent_bytes.min(u64::from(most_bytes));
+        let payload = self.unsent.slice(0, n as usize);
+        let n = payload.len() as u64;
+        self.unsent.advance(n as usize);
+        self.unsent_bytes -= n;
+        let is_end = self.is_closing && self.unsent_bytes == 0;
+        let position = self.next;
+        self.next += n + u64::from(is_end);
+        if is_end {
+            self.ended = Some(now);
+            self.repeat.on_said(now);
+        }
+        Some(Outgoing { position, payload, is_end, repair: None })
+    }
+
+    pub(in super::super) fn on_mack(&mut self, _now: Time, heard: &Heard) {
+        self.is_end_acknowledged |= self.ended.is_some() && heard.ack == self.next;
+        self.account.latest_round_trip = Some(heard.round_trip);
+    }
+
+    pub(in super::super) fn on_timeout(&mut self, _now: Time) {}
+
+    /// What goes into a link that is known to be down is lost for sure: it waits.
+    pub(in super::super) fn on_link(&mut self, _now: Time, is_up: bool) {
+        self.is_link_down = !is_up;
+    }
+
+    #[inline]
+    pub(in super::super) fn deadline(&self) -> Time {
+        Time::NEVER
+    }
+
+    #[inline]
+    pub(in super::super) fn ready_at(&self) -> Time {
+        if self.is_link_down {
+            Time::NEVER
+        } else if self.unsent_bytes > 0 {
+            Time::ZERO
+        } else if self.is_closing && !self.is_end_acknowledged {
+            self.repeat.at
+        } else {
+            Time::NEVER
+        }
+    }
+
+    pub(in super::super) fn awaits_since(&self) -> Time {
+        self.ended.filter(|_| !self.is_end_acknowledged).unwrap_or(Time::NEVER)
+    }
+
+    #[inline]
+    pub(in super::super) fn limits(&self) -> (u64, u64) {
+        (self.next.saturating_sub(MOST_BEHIND), self.next)
+    }
+
+    /// Nobody acknowledges data here: what was sent is done with.
+    pub(in super::super) fn is_all_acknowledged(&self) -> bool {
+        self.is_closing && self.unsent_bytes == 0
+    }
+
+    pub(in super::super) fn is_done(&self) -> bool {
+        self.is_end_acknowledged
+    }
+
+    pub(in super::super) fn take_writable(&mut self) -> bool {
+        let is_writable = self.is_full && self.unsent_bytes < ROOM_BYTES / 2;
+        self.is_full &= !is_writable;
+        is_writable
+    }
+}
