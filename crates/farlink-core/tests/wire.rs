@@ -1,17 +1,20 @@
 //! Properties of the wire codec: round trips, agreement with [`Packet::inspect`] on damage, and calm in the face of noise.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::net::SocketAddrV4;
 
 use farlink_core::PacketCode;
 use farlink_core::endpoint::{Damage, Ecn, Integrity, Packet};
 use farlink_core::payload::Virtual;
+use farlink_core::protocol::aerotp::{self, Mack, Mode, Repair};
 use farlink_core::protocol::arq::{self, Blocks, Frame};
 use farlink_core::protocol::stp::{Kind, Pdu, Range, Report};
 use farlink_core::protocol::tcp::{
     Flags, MOST_SNACK_BYTES, SackBlock, SackBlocks, ScpsCapabilities, Segment, SnackReport, SynOptions, Timestamps,
 };
 use farlink_core::protocol::udp::Datagram;
+use farlink_core::wire::aerotp::{decode_segment, encode_segment};
 use farlink_core::wire::{Codec, Decoded, Envelope, WirePayload};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -143,6 +146,67 @@ fn pdus() -> impl Strategy<Value = Pdu<Vec<u8>>> {
     })
 }
 
+/// Any AeroTP segment whose flags are those of its fields, and whose `header_bytes` are those that its headers have on the wire.
+fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>>> {
+    use aerotp::Flags;
+    let mack = (any::<[u32; 3]>(), any::<[u16; 2]>(), any::<[bool; 2]>(), vec(any::<(u32, u32)>(), 0..=16)).prop_map(
+        |([echo, held, window], [marked, damaged], [is_from_start, is_to_end], blocks)| {
+            let held = held & 0x3fff_ffff;
+            let mut mack =
+                Mack { echo, held, window, marked, damaged, is_from_start, is_to_end, ..Mack::default() };
+            blocks.into_iter().for_each(|(start, end)| assert!(mack.edges.push(start, end)));
+            mack
+        },
+    );
+    let repair = any::<(u32, u32, u16, u16, u32)>().prop_map(|(start, bytes, symbol_bytes, symbols, index)| Repair {
+        start,
+        bytes,
+        symbol_bytes,
+        symbols,
+        index,
+    });
+    let fields = (any::<[u32; 3]>(), any::<u16>(), proptest::sample::select(&Mode::ALL[..]), 0_u8..8, any::<u8>());
+    let fec_words = prop_oneof![3 => Just(0), 1 => 1_u16..=256];
+    let bodies = prop_oneof![vec(any::<u8>(), 0..200), vec(any::<u8>(), 1000..1500)];
+    let optional = (proptest::option::of(mack), proptest::option::of(repair));
+    (fields, fec_words, optional, bodies).prop_map(
+        |(([sequence, timestamp, opening], tag, mode, class, flags), fec_words, (mack, repair), payload)| {
+            // Those that no other field says.
+            let free = Flags::ASYN.with(Flags::AFIN).with(Flags::RESET).with(Flags::CRC);
+            let mut flags = Flags(flags & free.0);
+            let is_opening = flags.has(Flags::ASYN);
+            let optional = [
+                (mack.is_some(), Flags::MACK, 0),
+                (repair.is_some(), Flags::REPAIR, 16),
+                (fec_words > 0, Flags::FEC.with(Flags::CRC), 4),
+                (class > 0, Flags::EXTENDED, 4),
+                (is_opening, Flags::ASYN, 4),
+            ];
+            let mut header_bytes = 40;
+            for (_, flag, bytes) in optional.into_iter().filter(|(is_there, _, _)| *is_there) {
+                flags = flags.with(flag);
+                header_bytes += bytes;
+            }
+            let opening = if is_opening { opening } else { 0 };
+            let payload = if mack.is_some() { Vec::new() } else { payload };
+            aerotp::Segment {
+                tag,
+                mode,
+                class,
+                flags,
+                header_bytes,
+                fec_words,
+                sequence,
+                timestamp,
+                opening,
+                mack,
+                repair,
+                payload,
+            }
+        },
+    )
+}
+
 /// Where a burst of damage begins, and which bits of its window are wrong.
 fn bursts() -> impl Strategy<Value = (Index, u32)> {
     (any::<Index>(), 1_u32..1 << CERTAIN_WINDOW_BITS)
@@ -185,6 +249,27 @@ fn check_burst<P: Codec>(packet: &P, envelope: &Envelope, burst: (Index, u32)) -
         other => other,
     });
     prop_assert_eq!(decoded_integrity::<P>(bytes, &wrong_bits), inspected, "{:?}", wrong_bits);
+    Ok(())
+}
+
+/// Behind the header any bits may be wrong.
+fn check_scattered(segment: &aerotp::Segment<Vec<u8>>, places: &[Index]) -> Result<(), TestCaseError> {
+    let mut bytes = encoded(segment, &Envelope::simulated(0));
+    let header_bits = usize::from(segment.header_bytes) * 8;
+    let behind = bytes.len() * 8 - header_bits;
+    prop_assume!(behind > 0);
+    let wrong_bits: BTreeSet<u32> = places.iter().map(|place| (header_bits + place.index(behind)) as u32).collect();
+    let wrong_bits: Vec<u32> = wrong_bits.into_iter().collect();
+    let inspected = segment.inspect(&Damage { bits: &wrong_bits, code: PacketCode::None });
+    for &bit in &wrong_bits {
+        bytes[bit as usize / 8] ^= 0x80 >> (bit % 8);
+    }
+    let decoded = aerotp::Segment::<Vec<u8>>::decode(&bytes).expect("the header is right");
+    prop_assert_eq!(Some(decoded.integrity), inspected, "{:?}", wrong_bits);
+    let is_right = !matches!(decoded.integrity, Integrity::PayloadDamaged);
+    if is_right && segment.flags.has(aerotp::Flags::CRC) {
+        prop_assert_eq!(&decoded.packet, segment, "what is right is as it was sent");
+    }
     Ok(())
 }
 
@@ -264,6 +349,88 @@ proptest! {
     }
 
     #[test]
+    fn aerotp_segments_survive_the_round_trip(segment in aerotp_segments(), envelope in envelopes()) {
+        check_round_trip(segment, envelope)?;
+    }
+
+    #[test]
+    fn aerotp_lengths_stand_for_zeros(mut segment in aerotp_segments(), envelope in envelopes()) {
+        segment.payload.fill(0);
+        let whole = encoded(&segment, &envelope);
+        let lengths = aerotp::Segment {
+            mack: segment.mack,
+            repair: segment.repair,
+            payload: Virtual::from_wire(&segment.payload),
+            ..aerotp::Segment::from(&segment.plain())
+        };
+        prop_assert_eq!(&encoded(&lengths, &envelope), &whole);
+        let mut headers = Vec::new();
+        lengths.encode_headers(&envelope, &mut headers);
+        prop_assert_eq!(&headers, &whole[..headers.len()]);
+        let is_whole = headers.len() == whole.len();
+        prop_assert!(is_whole || segment.mack.is_none() && headers.len() == usize::from(segment.header_bytes));
+    }
+
+    #[test]
+    fn a_burst_does_the_same_to_an_aerotp_segment_on_the_wire_and_in_the_simulator(
+        segment in aerotp_segments(), envelope in envelopes(), burst in bursts(),
+    ) {
+        check_burst(&segment, &envelope, burst)?;
+    }
+
+    /// With parity as well: what the simulator counts, the decoder finds.
+    #[test]
+    fn scattered_errors_do_the_same_to_an_aerotp_segment_on_the_wire_and_in_the_simulator(
+        segment in aerotp_segments(), places in vec(any::<Index>(), 1..400), count in any::<Index>(),
+    ) {
+        check_scattered(&segment, &places[..=count.index(places.len())])?;
+    }
+
+    /// Random bytes seldom pass the check of the header; these do. What decodes encodes to what decodes to the same.
+    #[test]
+    fn no_aerotp_header_makes_decoding_panic(mut body in vec(any::<u8>(), 20..200), shape in any::<(u8, u8)>(), fits: bool) {
+        body[12] = 0x40 | shape.0 & 0x13;
+        body[13] = shape.1;
+        use aerotp::Flags;
+        let flags = Flags(shape.1);
+        let mut at = 16 + 4 * usize::from(flags.has(Flags::ASYN));
+        let words = if flags.has(Flags::FEC) && at + 4 < body.len() {
+            body[at] = 0;
+            body[at + 1] %= 20;
+            at += 4;
+            usize::from(body[at - 3])
+        } else {
+            0
+        };
+        at += if flags.has(Flags::REPAIR) { 16 } else { 0 };
+        if flags.has(Flags::EXTENDED) && at < body.len() {
+            body[at] = 1 + body[at] % 3;
+            at += 4 * usize::from(body[at]);
+        }
+        let at = at + 2;
+        prop_assume!(at + 2 <= body.len());
+        let trailer = 4 * words + 4 * usize::from(flags.has(Flags::CRC));
+        if fits {
+            let length = (body.len() - at - 2).saturating_sub(trailer) as u16;
+            body[14..16].copy_from_slice(&length.to_be_bytes());
+        }
+        let check = farlink_fec::crc::crc_16_ibm_3740(&body[..at]).to_be_bytes();
+        body[at..at + 2].copy_from_slice(&check);
+        if let Ok(arrived) = decode_segment::<Vec<u8>>(&body) {
+            let mut again = Vec::new();
+            encode_segment(&arrived.segment, &arrived.outside, &mut again).expect("it was no longer than this");
+            let again = decode_segment::<Vec<u8>>(&again).expect("what was written can be read").segment;
+            let normal = |segment: aerotp::Segment<Vec<u8>>| {
+                let aerotp::Segment { header_bytes: _, flags, .. } = segment;
+                // Extended fields that are not known are not written again.
+                let flags = Flags(flags.0 & !Flags::EXTENDED.0);
+                aerotp::Segment { header_bytes: 0, flags, ..segment }
+            };
+            prop_assert_eq!(normal(again), normal(arrived.segment));
+        }
+    }
+
+    #[test]
     fn lengths_stand_for_zeros(mut segment in segments(), envelope in envelopes()) {
         segment.payload.fill(0);
         check_headers(&without_content(&segment), &segment, &envelope)?;
@@ -291,6 +458,8 @@ proptest! {
         let _ = Datagram::<Virtual>::decode(&bytes);
         let _ = Frame::<Vec<u8>>::decode(&bytes);
         let _ = Pdu::<Virtual>::decode(&bytes);
+        let _ = aerotp::Segment::<Vec<u8>>::decode(&bytes);
+        let _ = decode_segment::<Virtual>(&bytes);
     }
 
     /// As below, for STP: what decodes encodes to the same bytes again.

@@ -1,0 +1,207 @@
+//! The header with its optional fields.
+
+use farlink_fec::crc::crc_16_ibm_3740;
+
+use crate::endpoint::Ecn;
+use crate::payload::Payload;
+use crate::protocol::aerotp::{Flags, Mode, Repair, Segment};
+
+use super::{Outside, Refusal};
+
+/// What the layout has for its versions.
+const VERSION: u8 = 1;
+const SEALED: u8 = 0x20;
+/// Before the optional fields, and the tag and the check behind them.
+const FIXED_BYTES: usize = 16;
+const END_BYTES: usize = 4;
+/// Words of parity, at most.
+const MOST_WORDS: u16 = 256;
+const MOST_CLASS: u8 = 7;
+
+/// Types of extended fields.
+mod extended {
+    /// One byte, without length.
+    pub(super) const PADDING: u8 = 0;
+    /// Class of service (1).
+    pub(super) const CLASS: u8 = 1;
+    /// Who does not know a type with this bit drops the segment; others are skipped.
+    pub(super) const MUST_BE_KNOWN: u8 = 0x80;
+}
+
+/// The flags of a segment, with those that its fields imply. Parity is of no use to who cannot tell whether it helped, so the
+/// check goes with it.
+pub(super) fn flags<D>(segment: &Segment<D>) -> Flags {
+    let has_fec = segment.fec_words > 0;
+    let implied = [
+        (segment.mack.is_some(), Flags::MACK),
+        (segment.repair.is_some(), Flags::REPAIR),
+        (has_fec, Flags::FEC.with(Flags::CRC)),
+        (segment.class > 0, Flags::EXTENDED),
+    ];
+    let bare = Flags(segment.flags.0 & !(Flags::MACK.0 | Flags::REPAIR.0 | Flags::FEC.0 | Flags::EXTENDED.0));
+    implied.into_iter().filter(|(is_set, _)| *is_set).fold(bare, |flags, (_, flag)| flags.with(flag))
+}
+
+/// Length of the header.
+pub(super) fn bytes<D>(segment: &Segment<D>) -> usize {
+    let flags = flags(segment);
+    let optional = [(Flags::ASYN, 4), (Flags::FEC, 4), (Flags::REPAIR, 16), (Flags::EXTENDED, 4)];
+    let optional: usize = optional.into_iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, bytes)| bytes).sum();
+    FIXED_BYTES + optional + END_BYTES
+}
+
+/// Length of the payload, or of the list of a MACK.
+pub(super) fn body_bytes<D: Payload>(segment: &Segment<D>) -> usize {
+    segment.mack.map_or_else(|| segment.payload.len(), |mack| mack.body_bytes() as usize)
+}
+
+pub(super) fn append<D: Payload>(segment: &Segment<D>, outside: &Outside, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend(outside.source.to_be_bytes());
+    out.extend(outside.destination.to_be_bytes());
+    out.extend(segment.sequence.to_be_bytes());
+    out.extend(segment.timestamp.to_be_bytes());
+    let flags = flags(segment);
+    out.extend([VERSION << 6 | segment.mode.number() << 2 | ecn_number(outside.ecn), flags.0]);
+    out.extend(u16::try_from(body_bytes(segment)).unwrap_or(0).to_be_bytes());
+    if flags.has(Flags::ASYN) {
+        out.extend(segment.opening.to_be_bytes());
+    }
+    if flags.has(Flags::FEC) {
+        out.extend(segment.fec_words.to_be_bytes());
+        out.extend([0, 0]);
+    }
+    if let Some(Repair { start, bytes, symbol_bytes, symbols, index }) = segment.repair {
+        out.extend(start.to_be_bytes());
+        out.extend(bytes.to_be_bytes());
+        out.extend(symbol_bytes.to_be_bytes());
+        out.extend(symbols.to_be_bytes());
+        out.extend(index.to_be_bytes());
+    }
+    if flags.has(Flags::EXTENDED) {
+        out.extend([1, extended::CLASS, 1, segment.class]);
+    }
+    out.extend(segment.tag.to_be_bytes());
+    let check = crc_16_ibm_3740(&out[start..]);
+    out.extend(check.to_be_bytes());
+}
+
+/// The segment without what stands behind the header; what else the header says; bytes of the payload; and what stands
+/// behind the header.
+pub(super) fn read<D: Payload>(bytes: &[u8]) -> Result<(Segment<D>, Outside, usize, &[u8]), Refusal> {
+    let mut fields = Fields(bytes);
+    let mut outside = Outside { source: fields.short()?, destination: fields.short()?, ecn: Ecn::NotCapable };
+    let mut segment = Segment { sequence: fields.word()?, timestamp: fields.word()?, ..Segment::default() };
+    let kind = fields.byte()?;
+    // What another version checks, and where, nobody knows; what is sealed has an inner header.
+    if kind >> 6 != VERSION {
+        return Err(Refusal::Version);
+    }
+    if kind & SEALED != 0 {
+        return Err(Refusal::Sealed);
+    }
+    segment.flags = Flags(fields.byte()?);
+    let body_bytes = usize::from(fields.short()?);
+    if segment.flags.has(Flags::ASYN) {
+        segment.opening = fields.word()?;
+    }
+    if segment.flags.has(Flags::FEC) {
+        segment.fec_words = fields.short()?;
+        fields.short()?;
+    }
+    if segment.flags.has(Flags::REPAIR) {
+        segment.repair = Some(Repair {
+            start: fields.word()?,
+            bytes: fields.word()?,
+            symbol_bytes: fields.short()?,
+            symbols: fields.short()?,
+            index: fields.word()?,
+        });
+    }
+    let more = if segment.flags.has(Flags::EXTENDED) { fields.extended()? } else { &[] };
+    segment.tag = fields.short()?;
+    let checked = bytes.len() - fields.0.len();
+    if crc_16_ibm_3740(&bytes[..checked]) != fields.short()? {
+        return Err(Refusal::Check);
+    }
+    // From here on, everything is as it was sent.
+    segment.header_bytes = (checked + 2) as u16;
+    segment.mode = Mode::from_number(kind >> 2 & 7).ok_or(Refusal::Field)?;
+    outside.ecn = ecn_of(kind & 3);
+    // Flags say which fields there are, and nothing else: the fields are what counts.
+    let has_fec = segment.flags.has(Flags::FEC);
+    if segment.fec_words > MOST_WORDS || (has_fec && segment.fec_words == 0) {
+        return Err(Refusal::Field);
+    }
+    read_extended(&mut segment, more)?;
+    Ok((segment, outside, body_bytes, fields.0))
+}
+
+fn read_extended<D>(segment: &mut Segment<D>, mut bytes: &[u8]) -> Result<(), Refusal> {
+    while let Some((&kind, rest)) = bytes.split_first() {
+        if kind == extended::PADDING {
+            bytes = rest;
+            continue;
+        }
+        let (&length, rest) = rest.split_first().ok_or(Refusal::Field)?;
+        let (value, rest) = rest.split_at_checked(usize::from(length)).ok_or(Refusal::Field)?;
+        bytes = rest;
+        match (kind, value) {
+            (extended::CLASS, &[class]) if class <= MOST_CLASS => segment.class = class,
+            (extended::CLASS, _) => return Err(Refusal::Field),
+            _ if kind & extended::MUST_BE_KNOWN != 0 => return Err(Refusal::UnknownField),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The two bits of RFC 3168, section 5.
+fn ecn_number(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotCapable => 0b00,
+        Ecn::Capable1 => 0b01,
+        Ecn::Capable0 => 0b10,
+        Ecn::Congestion => 0b11,
+    }
+}
+
+fn ecn_of(number: u8) -> Ecn {
+    match number & 0b11 {
+        0b00 => Ecn::NotCapable,
+        0b01 => Ecn::Capable1,
+        0b10 => Ecn::Capable0,
+        _ => Ecn::Congestion,
+    }
+}
+
+/// Reads fields from the front.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], Refusal> {
+        let (field, rest) = self.0.split_first_chunk::<N>().ok_or(Refusal::Length)?;
+        self.0 = rest;
+        Ok(*field)
+    }
+
+    fn byte(&mut self) -> Result<u8, Refusal> {
+        self.take().map(u8::from_be_bytes)
+    }
+
+    fn short(&mut self) -> Result<u16, Refusal> {
+        self.take().map(u16::from_be_bytes)
+    }
+
+    fn word(&mut self) -> Result<u32, Refusal> {
+        self.take().map(u32::from_be_bytes)
+    }
+
+    /// The extended fields, which begin with the number of their words.
+    fn extended(&mut self) -> Result<&'a [u8], Refusal> {
+        let words = usize::from(*self.0.first().ok_or(Refusal::Length)?);
+        let (all, rest) = self.0.split_at_checked(4 * words).ok_or(Refusal::Length)?;
+        self.0 = rest;
+        all.get(1..).ok_or(Refusal::Field)
+    }
+}

@@ -1,0 +1,230 @@
+//! AeroTP segments on the wire, as `docs/aerotp.md` lays them out: inside IPv4 as protocol 254, or as the payload of a UDP
+//! datagram.
+//!
+//! All numbers are big-endian. The header:
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0-3 | source port, destination port |
+//! | 4-7 | sequence number; of a MACK, ACK number 0 |
+//! | 8-11 | timestamp, microseconds |
+//! | 12 | version (2 bits, 1), sealed (1 bit, 0), mode (3 bits), ECN (2 bits) |
+//! | 13 | [`Flags`](crate::protocol::aerotp::Flags) |
+//! | 14-15 | bytes of the payload; of a MACK, of its list |
+//! | then | optional fields, below |
+//! | then | tag (2), CRC-16 over everything before it (2) |
+//!
+//! Optional fields, each if its flag is set, in this order:
+//!
+//! | flag | fields |
+//! |---|---|
+//! | ASYN | opening (4) |
+//! | FEC | words of parity (2), reserved (2) |
+//! | REPAIR | start (4), bytes (4), symbol bytes (2), symbols (2), index (4) |
+//! | EXTENDED | 32-bit words of all this (1), then type (1), length (1), value, and so on; type 0 is one byte of padding |
+//!
+//! Behind the header: the payload, or the list of a MACK; the parity, over payload and check; the payload's check, a CRC-32.
+//! A MACK's list: echo (4); from-start (1 bit), to-end (1 bit), microseconds held (30 bits); window (4); marked (2), damaged
+//! (2); edges (4 each).
+//!
+//! The code in the packet is really computed here ([`parity`]), where the simulator counts wrong bytes.
+//!
+//! [RFC 3692](https://www.rfc-editor.org/rfc/rfc3692) and the registry of IANA give number 254 to experiments.
+
+mod header;
+mod list;
+mod parity;
+
+use std::net::SocketAddrV4;
+
+use etherparse::IpNumber;
+use farlink_fec::crc::crc_32_iso_hdlc;
+
+use crate::endpoint::{Ecn, Integrity};
+use crate::payload::Payload;
+use crate::protocol::aerotp::{Fec, Flags, Segment};
+
+use super::{Codec, Decoded, Envelope, TooLong, WirePayload, ipv4};
+
+/// Use for experimentation and testing.
+const PROTOCOL: IpNumber = IpNumber(254);
+const CHECK_BYTES: usize = 4;
+
+/// What the header says besides the [`Segment`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outside {
+    /// Port of the sender.
+    pub source: u16,
+    /// Port of the receiver.
+    pub destination: u16,
+    /// Congestion mark.
+    pub ecn: Ecn,
+}
+
+impl Outside {
+    fn of(envelope: &Envelope) -> Self {
+        Outside { source: envelope.source.port(), destination: envelope.destination.port(), ecn: envelope.ecn }
+    }
+}
+
+/// A segment that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived<D> {
+    /// The segment; its `header_bytes` are those of AeroTP alone.
+    pub segment: Segment<D>,
+    /// What else its header said.
+    pub outside: Outside,
+    /// In which state it is.
+    pub integrity: Integrity,
+}
+
+/// Why bytes are no segment that can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Its length is not what its header says, or too short for one.
+    Length,
+    /// Of another version of AeroTP.
+    Version,
+    /// Sealed: only who has the key can read it.
+    Sealed,
+    /// The check of the header fails.
+    Check,
+    /// A number in its header means nothing.
+    Field,
+    /// It has an optional field that is unknown and says that it must not be skipped.
+    UnknownField,
+}
+
+impl Refusal {
+    /// All of them.
+    pub const ALL: [Refusal; 6] = [
+        Refusal::Length,
+        Refusal::Version,
+        Refusal::Sealed,
+        Refusal::Check,
+        Refusal::Field,
+        Refusal::UnknownField,
+    ];
+}
+
+/// Appends a segment, as it goes into a UDP datagram.
+///
+/// # Errors
+/// If it is longer than IPv4 allows; `out` is then as it was.
+pub fn encode_segment<D: WirePayload>(
+    segment: &Segment<D>,
+    outside: &Outside,
+    out: &mut Vec<u8>,
+) -> Result<(), TooLong> {
+    let bytes = wire_bytes(segment) + usize::from(ipv4::HEADER_BYTES);
+    if bytes > ipv4::MAX_BYTES {
+        return Err(TooLong { bytes });
+    }
+    append(segment, outside, out);
+    Ok(())
+}
+
+/// Reads a segment that is all of `bytes`. Never panics.
+///
+/// # Errors
+/// What is wrong with it; who receives such bytes counts and drops them. A segment whose header is right and the rest is not
+/// is no error but [`Integrity::PayloadDamaged`].
+pub fn decode_segment<D: WirePayload>(bytes: &[u8]) -> Result<Arrived<D>, Refusal> {
+    let (mut segment, outside, body_bytes, behind) = header::read::<D>(bytes)?;
+    let has_check = segment.flags.has(Flags::CRC);
+    let fec = Fec {
+        payload_bytes: body_bytes as u32,
+        parity_bytes: u32::from(segment.fec_words) * 4,
+        check_bytes: if has_check { CHECK_BYTES as u32 } else { 0 },
+    };
+    let expected = body_bytes + (fec.parity_bytes + fec.check_bytes) as usize;
+    if behind.len() != expected {
+        return Err(Refusal::Length);
+    }
+    if segment.fec_words > 0 && !has_check {
+        return Err(Refusal::Field);
+    }
+    let mended = parity::mend(&fec, behind);
+    let content = mended.content(behind);
+    let (body, check) = (&content[..body_bytes], &content[expected - fec.check_bytes as usize..]);
+    let integrity = match mended.integrity() {
+        // What the decoder took for right, or made right, may be another codeword: the check knows.
+        Some(integrity) if !has_check || crc_32_iso_hdlc(body).to_be_bytes() == check => integrity,
+        _ => Integrity::PayloadDamaged,
+    };
+    if segment.flags.has(Flags::MACK) {
+        segment.mack = Some(list::read(body).ok_or(Refusal::Field)?);
+    } else {
+        segment.payload = D::from_wire(body);
+    }
+    Ok(Arrived { segment, outside, integrity })
+}
+
+/// Reading sets [`Segment::header_bytes`] to the length of the headers that were there, IPv4's 20 bytes included.
+///
+/// What is no simulated payload is written with the headers: a MACK is there as a whole, with its list and its check.
+impl<D: WirePayload> Codec for Segment<D> {
+    fn encode_headers(&self, envelope: &Envelope, out: &mut Vec<u8>) {
+        ipv4::append_header(envelope, PROTOCOL, wire_bytes(self), out);
+        let outside = Outside::of(envelope);
+        if self.mack.is_some() {
+            append(self, &outside, out);
+        } else {
+            header::append(self, &outside, out);
+        }
+    }
+
+    fn encode(&self, envelope: &Envelope, out: &mut Vec<u8>) -> Result<(), TooLong> {
+        let body = wire_bytes(self);
+        let bytes = body + usize::from(ipv4::HEADER_BYTES);
+        if bytes > ipv4::MAX_BYTES {
+            return Err(TooLong { bytes });
+        }
+        ipv4::append_header(envelope, PROTOCOL, body, out);
+        append(self, &Outside::of(envelope), out);
+        Ok(())
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Decoded<Self>> {
+        let (network, body) = ipv4::parse(bytes, PROTOCOL)?;
+        let Arrived { segment, outside, integrity } = decode_segment::<D>(body).ok()?;
+        let header_bytes = segment.header_bytes + ipv4::HEADER_BYTES;
+        // Routers mark IPv4's header, gateways AeroTP's.
+        let ecn = if outside.ecn == Ecn::Congestion { outside.ecn } else { network.ecn };
+        let envelope = Envelope {
+            source: SocketAddrV4::new(*network.source.ip(), outside.source),
+            destination: SocketAddrV4::new(*network.destination.ip(), outside.destination),
+            ecn,
+        };
+        Some(Decoded { packet: Segment { header_bytes, ..segment }, envelope, integrity })
+    }
+}
+
+/// Bytes of a segment from its first port to its check.
+fn wire_bytes<D: Payload>(segment: &Segment<D>) -> usize {
+    let flags = header::flags(segment);
+    let check = if flags.has(Flags::CRC) { CHECK_BYTES } else { 0 };
+    header::bytes(segment) + header::body_bytes(segment) + 4 * usize::from(segment.fec_words) + check
+}
+
+fn append<D: WirePayload>(segment: &Segment<D>, outside: &Outside, out: &mut Vec<u8>) {
+    header::append(segment, outside, out);
+    let start = out.len();
+    match (&segment.mack, segment.payload.content()) {
+        (Some(mack), _) => list::append(mack, out),
+        (None, Some(content)) => out.extend_from_slice(content),
+        (None, None) => out.resize(start + segment.payload.len(), 0),
+    }
+    if header::flags(segment).has(Flags::CRC) {
+        let check = crc_32_iso_hdlc(&out[start..]).to_be_bytes();
+        if segment.fec_words > 0 {
+            let fec = Fec::new((out.len() - start) as u32, segment.fec_words);
+            parity::append(&fec, start, check, out);
+        }
+        out.extend(check);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! The code in a packet, computed: Reed-Solomon over the bytes behind the header, in the codewords of [`Fec`].
+
+use std::sync::OnceLock;
+
+use farlink_fec::reed_solomon::Code;
+
+use crate::endpoint::Integrity;
+use crate::protocol::aerotp::Fec;
+
+/// Symbols of a whole codeword; ours are shortened: zeros stand before them.
+const SYMBOLS: usize = 255;
+
+/// The code with so many parity symbols, 1 to 254. Its tables take up to a millisecond to make.
+fn code(parity: usize) -> &'static Code {
+    static CODES: [OnceLock<Code>; SYMBOLS] = [const { OnceLock::new() }; SYMBOLS];
+    CODES[parity].get_or_init(|| Code::conventional(SYMBOLS, SYMBOLS - parity).expect("1 to 254 symbols of parity"))
+}
+
+/// Where the symbols of a codeword are among the bytes behind the header.
+struct Codeword {
+    number: usize,
+    codewords: usize,
+    parity: usize,
+    payload_bytes: usize,
+    parity_bytes: usize,
+    data_bytes: usize,
+}
+
+impl Codeword {
+    fn all(fec: &Fec) -> impl Iterator<Item = Codeword> + use<> {
+        let (codewords, parity) = (fec.codewords() as usize, fec.parity_of_each() as usize);
+        let (payload_bytes, parity_bytes) = (fec.payload_bytes as usize, fec.parity_bytes as usize);
+        let data_bytes = payload_bytes + fec.check_bytes as usize;
+        let count = if parity == 0 { 0 } else { codewords };
+        (0..count).map(move |number| Codeword { number, codewords, parity, payload_bytes, parity_bytes, data_bytes })
+    }
+
+    /// Data symbols, fewer than a codeword has room for.
+    fn data(&self) -> usize {
+        (self.data_bytes - self.number.min(self.data_bytes)).div_ceil(self.codewords)
+    }
+
+    /// Zeros that stand before them.
+    fn shortened(&self) -> usize {
+        SYMBOLS - self.parity - self.data()
+    }
+
+    /// For each symbol behind the zeros, its byte behind the header.
+    fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        let data = (0..self.data()).map(|symbol| self.number + symbol * self.codewords);
+        // The check stands behind the parity.
+        let data = data.map(|byte| if byte < self.payload_bytes { byte } else { byte + self.parity_bytes });
+        data.chain((0..self.parity).map(|symbol| self.payload_bytes + self.number + symbol * self.codewords))
+    }
+}
+
+/// Appends the parity of the payload that begins at `start` in `out` and of its check, which is to stand behind it. `[F2]`
+pub(super) fn append(fec: &Fec, start: usize, check: [u8; 4], out: &mut Vec<u8>) {
+    let behind = out.len();
+    out.resize(behind + fec.parity_bytes as usize, 0);
+    out.extend(check);
+    for codeword in Codeword::all(fec) {
+        let mut symbols = [0; SYMBOLS];
+        let first = codeword.shortened();
+        for (symbol, place) in symbols[first..].iter_mut().zip(codeword.places()) {
+            *symbol = out[start + place];
+        }
+        let (data, parity) = symbols.split_at_mut(SYMBOLS - codeword.parity);
+        code(codeword.parity).encode(data, parity);
+        for (symbol, place) in parity.iter().zip(codeword.places().skip(codeword.data())) {
+            out[start + place] = *symbol;
+        }
+    }
+    out.truncate(out.len() - check.len());
+}
+
+/// What the code made of the bytes behind a header.
+pub(super) enum Mended {
+    /// They are as they were sent, as far as it can tell.
+    Right,
+    /// They are now.
+    Now {
+        bytes: Vec<u8>,
+        wrong_bits: u32,
+    },
+    /// It gave up.
+    Never,
+}
+
+impl Mended {
+    /// The bytes to use.
+    pub(super) fn content<'a>(&'a self, behind: &'a [u8]) -> &'a [u8] {
+        if let Mended::Now { bytes, .. } = self { bytes } else { behind }
+    }
+
+    pub(super) fn integrity(&self) -> Option<Integrity> {
+        match *self {
+            Mended::Right => Some(Integrity::Intact),
+            Mended::Now { wrong_bits, .. } => {
+                Some(Integrity::Mended { bits: u16::try_from(wrong_bits).unwrap_or(u16::MAX) })
+            }
+            Mended::Never => None,
+        }
+    }
+}
+
+/// Decodes all codewords. One that cannot be decoded makes all of it [`Never`](Mended::Never). `[F4]`
+pub(super) fn mend(fec: &Fec, behind: &[u8]) -> Mended {
+    if fec.parity_bytes == 0 {
+        return Mended::Right;
+    }
+    let mut bytes = None;
+    for codeword in Codeword::all(fec) {
+        let mut symbols = [0; SYMBOLS];
+        let first = codeword.shortened();
+        for (symbol, place) in symbols[first..].iter_mut().zip(codeword.places()) {
+            *symbol = behind[place];
+        }
+        // Most codewords are right, and computing their parity is much faster than decoding.
+        let mut again = [0; SYMBOLS];
+        let (data, parity) = symbols.split_at(SYMBOLS - codeword.parity);
+        let again = &mut again[..codeword.parity];
+        code(codeword.parity).encode(data, again);
+        if again == parity {
+            continue;
+        }
+        let is_decoded = code(codeword.parity).decode(&mut symbols, &[]).is_ok();
+        // The zeros before the word were never sent: to find an error there is to have failed.
+        if !is_decoded || symbols[..first].iter().any(|&symbol| symbol != 0) {
+            return Mended::Never;
+        }
+        let bytes = bytes.get_or_insert_with(|| behind.to_vec());
+        for (symbol, place) in symbols[first..].iter().zip(codeword.places()) {
+            bytes[place] = *symbol;
+        }
+    }
+    // Parity that does not divide evenly is zero, and in no codeword. [F3]
+    let from = (fec.payload_bytes + fec.parity_of_each() * fec.codewords()) as usize;
+    let to = (fec.payload_bytes + fec.parity_bytes) as usize;
+    if behind[from..to].iter().any(|&byte| byte != 0) {
+        bytes.get_or_insert_with(|| behind.to_vec())[from..to].fill(0);
+    }
+    match bytes {
+        None => Mended::Right,
+        Some(bytes) => {
+            let wrong_bits = bytes.iter().zip(behind).map(|(right, was)| (right ^ was).count_ones()).sum();
+            Mended::Now { bytes, wrong_bits }
+        }
+    }
+}
