@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::correction::Correction;
 use crate::payload::Payload;
+use crate::protocol::parts::length::{AdaptiveLength, Length};
 use crate::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
 use crate::protocol::{Idle, LARGEST_PACKET, LongestTimeout, Pairs};
 use crate::scenario::ScenarioError;
 use crate::units::{BitRate, Count, Seconds, Whole};
 
 use super::frame::Blocks;
-use super::length::{AdaptiveLength, Length};
 use super::station::Station;
 
 /// Bytes that TCP has for options (RFC 9293, section 3.1).

@@ -6,7 +6,7 @@
 //!
 //! One idea per file: [`Numbers`](number::Numbers) that wrap, [`Ranges`](ranges::Ranges) of frames, the
 //! [`Sender`](sender::Sender), the [`Receiver`](receiver::Receiver), what several damaged copies of a frame are worth together
-//! ([`Partial`](combine::Partial)), the [`Length`](length::Length) of frames where it varies, and the [`Station`] that is made of these.
+//! ([`Partial`](combine::Partial)), the [`Length`](crate::protocol::parts::length) of frames where it varies, and the [`Station`] that is made of these.
 //!
 //! Sources: M. Schwartz, Telecommunication Networks (1987), chapter 4; B. Epple, Performance optimization of free-space optical
 //! communication protocols, sections 3 and 4, for the limits of selective acknowledgements; D. Mandelbaum, An
@@ -16,14 +16,13 @@
 mod combine;
 mod config;
 mod frame;
-mod length;
 mod number;
 mod ranges;
 mod receiver;
 mod sender;
 mod station;
 
+pub use crate::protocol::parts::length::{AdaptiveLength, Estimate, LengthRule};
 pub use config::{Acknowledgement, ArqConfig, Incremental, Mode, TimerSide};
 pub use frame::{Block, Blocks, Flags, Frame, PlainFrame};
-pub use length::{AdaptiveLength, Estimate, LengthRule};
 pub use station::Station;

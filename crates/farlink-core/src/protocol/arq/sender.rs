@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use crate::payload::Payload;
 use crate::protocol::parts::chunks::Chunks;
+use crate::protocol::parts::length::Length;
 use crate::protocol::parts::rto::RetransmissionTimer;
 use crate::time::Time;
 use crate::units::{Count, Whole};
 
 use super::config::{ArqConfig, Mode, TimerSide};
 use super::frame::{Flags, Frame};
-use super::length::Length;
 use super::number::Numbers;
 use super::ranges::Ranges;
 

@@ -5,12 +5,12 @@ use crate::endpoint::{Counters, Endpoint, Integrity, LinkHint, PathId, Probe, Rx
 use crate::event::{Abort, Event};
 use crate::express::Express;
 use crate::payload::{Payload, Virtual};
+use crate::protocol::parts::length::Length;
 use crate::protocol::parts::pacer::Pacer;
 use crate::time::Time;
 
 use super::config::ArqConfig;
 use super::frame::{Blocks, Flags, Frame, PlainFrame};
-use super::length::Length;
 use super::receiver::Receiver;
 use super::sender::{Heard, Sender};
 

@@ -2,6 +2,7 @@
 
 pub(super) mod chunks;
 pub(super) mod events;
+pub mod length;
 pub(super) mod pacer;
 pub(super) mod reorder;
 pub mod rto;

@@ -24,7 +24,7 @@ use rule::{best_bits, hazard_of};
 
 /// Chooses the length of frames.
 #[derive(Clone, Debug)]
-pub(super) struct Length {
+pub(in crate::protocol) struct Length {
     source: Source,
     rule: Rule,
     header_bits: f64,
@@ -54,7 +54,7 @@ enum Rule {
 
 impl Length {
     /// For frames of at most `max_bytes` of data behind so many bytes of header.
-    pub(super) fn new(config: &AdaptiveLength, header_bytes: u64, max_bytes: u64) -> Self {
+    pub(in crate::protocol) fn new(config: &AdaptiveLength, header_bytes: u64, max_bytes: u64) -> Self {
         let whole = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         let header_bits = header_bytes as f64 * 8.0;
         let source = match (config.rule, config.estimate) {
@@ -75,12 +75,12 @@ impl Length {
     }
 
     /// Whether it is the link that says how many bits are wrong.
-    pub(super) fn wants_hints(&self) -> bool {
+    pub(in crate::protocol) fn wants_hints(&self) -> bool {
         matches!(self.source, Source::Genie)
     }
 
     /// The link's bit error rate is this from now on.
-    pub(super) fn hear(&mut self, ber: f64) {
+    pub(in crate::protocol) fn hear(&mut self, ber: f64) {
         if self.wants_hints() {
             self.follow(-libm::log1p(-ber.clamp(0.0, 1.0)));
         }
@@ -88,14 +88,14 @@ impl Length {
 
     /// So many frames, with so much data together, have arrived intact.
     #[inline]
-    pub(super) fn on_acknowledged(&mut self, now: Time, frames: u64, bytes: u64) {
+    pub(in crate::protocol) fn on_acknowledged(&mut self, now: Time, frames: u64, bytes: u64) {
         if let Source::Acknowledged(estimator) = &mut self.source {
             estimator.add_intact(now, bytes as f64 * 8.0 + frames as f64 * self.header_bits);
         }
     }
 
     /// A frame with so much data is taken for lost.
-    pub(super) fn on_lost(&mut self, now: Time, bytes: u32) {
+    pub(in crate::protocol) fn on_lost(&mut self, now: Time, bytes: u32) {
         match &mut self.source {
             Source::Acknowledged(estimator) => estimator.add_lost(now, f64::from(bytes) * 8.0 + self.header_bits),
             Source::LatestLoss { at, .. } => *at = Some(now),
@@ -105,7 +105,7 @@ impl Length {
 
     /// Data of the next new frame, in bytes.
     #[inline]
-    pub(super) fn next_bytes(&mut self, now: Time) -> u32 {
+    pub(in crate::protocol) fn next_bytes(&mut self, now: Time) -> u32 {
         match &mut self.source {
             Source::Acknowledged(estimator) => {
                 if let Some(hazard) = estimator.poll(now) {
@@ -123,7 +123,7 @@ impl Length {
 
     /// Whether a frame with so much data would rather be lost than not, by the error rate that the length of the moment is the
     /// best one for: that of equation (11), h = l' / (l (l + l')), and h L > 1.
-    pub(super) fn is_too_long(&mut self, now: Time, bytes: u32) -> bool {
+    pub(in crate::protocol) fn is_too_long(&mut self, now: Time, bytes: u32) -> bool {
         let best_bits = f64::from(self.next_bytes(now)) * 8.0;
         f64::from(bytes) * 8.0 * hazard_of(best_bits, self.header_bits) > 1.0
     }

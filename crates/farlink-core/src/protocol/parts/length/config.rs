@@ -78,7 +78,7 @@ impl Default for AdaptiveLength {
 
 impl AdaptiveLength {
     /// Checks it beside the longest frame; paths are relative to its table.
-    pub(in crate::protocol::arq) fn check(&self, segment_bytes: Count) -> Result<(), ScenarioError> {
+    pub(in crate::protocol) fn check(&self, segment_bytes: Count) -> Result<(), ScenarioError> {
         if self.min_bytes > segment_bytes {
             let what = format!(
                 "{} is above segment_bytes, {}, which is the longest frame's data",
@@ -96,7 +96,7 @@ impl AdaptiveLength {
     }
 
     /// Keys of its table that have no effect.
-    pub(in crate::protocol::arq) fn idle(&self) -> Vec<Idle> {
+    pub(in crate::protocol) fn idle(&self) -> Vec<Idle> {
         let is_told = self.estimate == Estimate::Genie;
         let has_two = self.rule == LengthRule::TwoLengths;
         let told = "a genie estimates nothing";
