@@ -230,8 +230,8 @@ struct SocketMembers : public TcpSocketBase
 EventId& RetransmissionTimer(TcpSocketBase& socket);
 template struct SocketTimer<SocketMembers::RETRANSMISSION_TIMER>;
 
-// For a socket's trace "CongState": the fast retransmission starts the timer anew, as RFC 6675, section 6, allows and Linux
-// does.
+// For a socket's trace "CongState": the fast retransmission starts the timer anew, as RFC 6675, section 6, allows and
+// Linux does.
 //
 // ns-3's runs on from the last new acknowledgement. The third duplicate may come a round trip after that, by limited
 // transmit; then it expires before the retransmission can be acknowledged, if it is less than two round trips.
