@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "ns3/internet-module.h"
 #include "ns3/tcp-bbr.h"
@@ -211,6 +212,75 @@ class Bbr : public TcpBbr
     }
 };
 
+// Lets a function be told which member of `TcpSocketBase` it may reach, as above.
+template <EventId TcpSocketBase::*member>
+struct SocketTimer
+{
+    friend EventId& RetransmissionTimer(TcpSocketBase& socket)
+    {
+        return socket.*member;
+    }
+};
+
+struct SocketMembers : public TcpSocketBase
+{
+    static constexpr EventId TcpSocketBase::*RETRANSMISSION_TIMER = &SocketMembers::m_retxEvent;
+};
+
+EventId& RetransmissionTimer(TcpSocketBase& socket);
+template struct SocketTimer<SocketMembers::RETRANSMISSION_TIMER>;
+
+// For a socket's trace "CongState": the fast retransmission starts the timer anew, as RFC 6675, section 6, allows and
+// Linux does.
+//
+// ns-3's runs on from the last new acknowledgement. The third duplicate may come a round trip after that, by limited
+// transmit; then it expires before the retransmission can be acknowledged, if it is less than two round trips.
+inline void
+StartTimerAnew(Ptr<TcpSocketBase> socket,
+               TcpSocketState::TcpCongState_t /* before */,
+               TcpSocketState::TcpCongState_t now)
+{
+    if (now == TcpSocketState::CA_RECOVERY)
+    {
+        // The segment that is sent next starts it.
+        RetransmissionTimer(*socket).Cancel();
+    }
+}
+
+// The window grows by the acknowledgement that ends the repair after a time-out, too (RFC 5681, section 3.1: by each).
+//
+// ns-3 counts of it only what lies beyond the repair, nothing as a rule: a single lost segment leaves a window of one.
+template <class Control>
+class GrowsOutOfLoss : public Control
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeIdOf<GrowsOutOfLoss, Control>();
+        return tid;
+    }
+
+    void CongestionStateSet(Ptr<TcpSocketState> tcb, const TcpSocketState::TcpCongState_t newState) override
+    {
+        m_endsLoss = tcb->m_congState == TcpSocketState::CA_LOSS && newState == TcpSocketState::CA_OPEN;
+        Control::CongestionStateSet(tcb, newState);
+    }
+
+    void IncreaseWindow(Ptr<TcpSocketState> tcb, uint32_t segmentsAcked) override
+    {
+        const uint32_t delivered = tcb->m_lastAckedSackedBytes / tcb->m_segmentSize;
+        Control::IncreaseWindow(tcb, std::exchange(m_endsLoss, false) ? delivered : segmentsAcked);
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<GrowsOutOfLoss>(this);
+    }
+
+  private:
+    bool m_endsLoss = false;
+};
+
 // The corrected congestion control that takes the place of `ns3::NAME`.
 inline TypeId
 Find(const std::string& name)
@@ -227,6 +297,17 @@ Find(const std::string& name)
         }
     }
     NS_FATAL_ERROR("no corrections are known for " << name);
+}
+
+// The same with the window after a time-out corrected as well, where that is known to need it.
+inline TypeId
+FindGrowingOutOfLoss(const std::string& name)
+{
+    if (name == "TcpNewReno")
+    {
+        return GrowsOutOfLoss<HalfOfFlight<TcpNewReno>>::GetTypeId();
+    }
+    return name == "TcpCubic" ? GrowsOutOfLoss<Cubic>::GetTypeId() : Find(name);
 }
 
 } // namespace corrections

@@ -1,4 +1,4 @@
-"""ns-3 as a second peer: builds `benches/ns3/dumbbell.cc` against the installed libraries and runs it for many seeds."""
+"""ns-3 as a second peer: builds the programs of `benches/ns3` against the installed libraries and runs them for many seeds."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def is_installed() -> bool:
     return shutil.which("g++") is not None and Path("/usr/include/ns3").is_dir()
 
 
-def build(folder: Path) -> Path:
-    """Compile the program into `folder` and return its path."""
-    program = folder / "ns3-dumbbell"
+def build(folder: Path, source: Path = SOURCE) -> Path:
+    """Compile a program into `folder` and return its path."""
+    program = folder / f"ns3-{source.stem}"
     libraries = [f"-lns3-{name}" for name in LIBRARIES]
-    subprocess.run(["g++", "-O2", "-std=c++17", "-o", program, SOURCE, *libraries], check=True)
+    subprocess.run(["g++", "-O2", "-std=c++17", "-o", program, source, *libraries], check=True)
     return program
 
 

@@ -1,7 +1,9 @@
 """Write the tables of `docs/validation/peers.md`: every cell on both sides.
 
-Usage:  python -m tests.peers.report [TABLE ...]    geo, deep, shared, excused, modern; all unless named (four minutes)
-        python -m tests.peers.report record         measures in ns-3 what the table `modern` lacks (all: a quarter of an hour)
+Usage:  python -m tests.peers.report [TABLE ...]        geo, deep, shared, excused, modern, telemetry, stock; all unless named
+                                                        (four minutes)
+        python -m tests.peers.report record             measures in ns-3 what the table `modern` lacks (a quarter of an hour)
+        python -m tests.peers.report telemetry-record   measures in ns-3 what `telemetry` and `stock` need (ten minutes)
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from tests.peers import modern, ns2, ns3
+from tests.peers import modern, ns2, ns3, telemetry
 from tests.peers.agreement import EXCUSED, agree
 from tests.peers.cells import DEEP_CELLS, GEO_CELLS, SHARED_CELLS, Cell
 from tests.peers.estimate import Estimate
@@ -116,6 +118,57 @@ def modern_table() -> str:
     return "\n".join(lines)
 
 
+def telemetry_table() -> str:
+    """Both sides at 1 MB, ns-3 corrected and as it is shipped; ns-3's figures are the recorded ones."""
+    from farlink.papers.pathapati import peers
+
+    def theirs(transport: str, ber: float, figure: str) -> Estimate:
+        peer = peers.ns3(transport, ber)
+        return Estimate(peer.figures[figure].mean, peer.figures[figure].half_width, peer.runs)
+
+    lines = [
+        "| transport | BER | figure | farlink | ns-3, corrected | difference | ns-3 as shipped |",
+        "|---|--:|---|--:|--:|--:|--:|",
+    ]
+    for name in ("newreno-corrected", "cubic-corrected", "bbr-corrected", "udp"):
+        shipped = name.removesuffix("-corrected")
+        figure_name, label = (
+            ("delivered_bytes", "delivered, bytes") if name == "udp" else ("completion_s", "time to the last byte, s")
+        )
+        for ber in telemetry.BERS:
+            cell = telemetry.TelemetryCell(name, ber)
+            ours = telemetry.farlink_figures(cell, telemetry.CLOSE_RUNS)[figure_name]
+            corrected = theirs(name, ber, figure_name)
+            mark = "" if agree(ours, corrected, telemetry.TOLERANCE) else " **differs**"
+            difference = f"{100 * (ours.mean / corrected.mean - 1):+.1f} %{mark}"
+            as_shipped = "the same" if name == "udp" else figure(theirs(shipped, ber, figure_name))
+            words = [shipped, f"{ber:.1e}" if ber else "0", label, figure(ours), figure(corrected), difference, as_shipped]
+            print(" ".join(words), file=sys.stderr)
+            lines.append(f"| {' | '.join(words)} |")
+    return "\n".join(lines)
+
+
+def stock_table() -> str:
+    """What becomes of ns-3's connections with its own timers and retries."""
+    from farlink.papers.pathapati import peers
+
+    lines = ["| segment, bytes | BER | given up | when, s | delivered until then, bytes |", "|--:|--:|--:|--:|--:|"]
+    for entry in peers.ns3_stock():
+        unfinished = sorted(amount for amount in entry.delivered_bytes if amount < entry.file_bytes)
+        when, amount = (
+            (f"{values[0]:,.0f} to {values[-1]:,.0f}" if values else "–") for values in (entry.given_up_at_s, unfinished)
+        )
+        ber = f"{entry.ber:.0e}" if entry.ber else "0"
+        lines.append(f"| {entry.segment_bytes} | {ber} | {entry.given_up} of {entry.runs} | {when} | {amount} |")
+    return "\n".join(lines)
+
+
+def record_telemetry() -> None:
+    """Measure in ns-3 all that is kept of the path of `pathapati`."""
+    with tempfile.TemporaryDirectory() as folder:
+        telemetry.record(telemetry.build(Path(folder)))
+
+
 def record_ns3() -> None:
     """Measure in ns-3 what is not on record and keep each result at once; as shipped, ten runs a cell show enough."""
     with tempfile.TemporaryDirectory() as folder:
@@ -135,14 +188,23 @@ def record_ns3() -> None:
             note(f"{cell.name}-shipped", shipped, partial(ns3.goodput, program, shipped, max_runs=10))
 
 
-TABLES = {"geo": geo_table, "deep": deep_table, "shared": shared_table, "excused": excused_table, "modern": modern_table}
+TABLES = {
+    "geo": geo_table,
+    "deep": deep_table,
+    "shared": shared_table,
+    "excused": excused_table,
+    "modern": modern_table,
+    "telemetry": telemetry_table,
+    "stock": stock_table,
+}
+RECORDS = {"record": record_ns3, "telemetry-record": record_telemetry}
 
 
 def main() -> None:
     """Replace the page's tables, or those that are named."""
     names = sys.argv[1:] or list(TABLES)
-    if names == ["record"]:
-        record_ns3()
+    if len(names) == 1 and names[0] in RECORDS:
+        RECORDS[names[0]]()
         return
     text = PAGE.read_text()
     for name in names:

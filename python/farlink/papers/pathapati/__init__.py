@@ -1,0 +1,1 @@
+"""Pathapati, Nguyen, Rohrer and Sterbenz: performance analysis of the AeroTP transport protocol."""
