@@ -13,6 +13,7 @@ use super::clock::LONGEST_HELD;
 use super::connection::Connection;
 use super::fec::MOST_WORDS;
 use super::mode::Mode;
+use super::rate::RateControl;
 use super::segment::{CRC_BYTES, FEC_BYTES, OPENING_BYTES};
 
 /// Copies of a segment, at most.
@@ -41,8 +42,13 @@ pub struct AerotpConfig {
     pub packet_bytes: Count,
     /// Headers on the wire: those below AeroTP and its own 20 bytes, before optional fields.
     pub header_bytes: Count,
-    /// Send no faster than this, headers included; unless given, all that the receiver's buffer takes goes out at once.
+    /// Send no faster than this, headers included.
     pub rate_bps: Option<BitRate>,
+    /// Where the rate is from; unless given, it is `rate_bps`, and if that is not given either, it is learnt where the peer
+    /// answers; where it does not, all goes out as it is written.
+    pub rate_control: Option<RateControl>,
+    /// Packets are ECN-capable, and the rate that is learnt falls when queues mark them.
+    pub ecn: bool,
     /// Segments that an acknowledgement (MACK) waits for; from the rate at which they arrive unless given.
     pub acks_per_mack: Option<CountToMillion>,
     /// So long an acknowledgement waits at most.
@@ -82,6 +88,8 @@ impl Default for AerotpConfig {
             packet_bytes: count(1500),
             header_bytes: count(40),
             rate_bps: None,
+            rate_control: None,
+            ecn: false,
             acks_per_mack: None,
             mack_timeout_s: seconds(0.05),
             copies: count(1),
@@ -103,6 +111,7 @@ impl Default for AerotpConfig {
 impl crate::protocol::ProtocolConfig for AerotpConfig {
     fn check(&self) -> Result<(), ScenarioError> {
         self.check_sizes()?;
+        self.check_rate()?;
         if self.copies.whole() > MOST_COPIES {
             let what = format!("{} copies of each segment are not sent", self.copies.get());
             return Err(ScenarioError::new("copies", what, format!("give at most {MOST_COPIES}")));
@@ -144,6 +153,12 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
                 "fec_words",
                 "the mode has no parity",
                 "mode = \"quasi-reliable\"",
+            ),
+            Idle::when(
+                !self.ecn_counts(),
+                "ecn",
+                "the rate does not follow congestion marks",
+                "rate_control = \"learnt\"",
             ),
             Idle::when(is_reliable, "hold_time_s", acknowledged(), stream),
             Idle::when(is_datagram, "hold_time_s", "datagrams have no order", stream),
@@ -198,6 +213,39 @@ impl AerotpConfig {
 
     pub(super) fn listen_timeout(&self) -> Time {
         self.listen_timeout_s.unwrap_or(self.give_up_after_s).time()
+    }
+
+    /// Whether congestion marks have an effect.
+    fn ecn_counts(&self) -> bool {
+        matches!(self.rate_control(), Some(RateControl::Learnt | RateControl::Friendly))
+    }
+
+    /// Where the rate is from, if there is one.
+    pub(super) fn rate_control(&self) -> Option<RateControl> {
+        let usual = if self.rate_bps.is_some() { RateControl::Fixed } else { RateControl::Learnt };
+        let is_learnable = self.mode.is_acknowledged();
+        self.rate_control
+            .or(Some(usual))
+            .filter(|&control| is_learnable || control == RateControl::Fixed)
+            .filter(|&control| control != RateControl::None)
+    }
+
+    fn check_rate(&self) -> Result<(), ScenarioError> {
+        match self.rate_control {
+            Some(RateControl::Fixed) if self.rate_bps.is_none() => {
+                let what = "\"fixed\" needs a rate, and rate_bps is not given";
+                Err(ScenarioError::new("rate_control", what, "give rate_bps = 5e6, or choose \"learnt\""))
+            }
+            Some(RateControl::None) if self.rate_bps.is_some() => {
+                let what = "\"none\" keeps to no rate, and rate_bps is given";
+                Err(ScenarioError::new("rate_control", what, "leave one of them out"))
+            }
+            Some(RateControl::Learnt | RateControl::Friendly) if !self.mode.is_acknowledged() => {
+                let what = "a rate is learnt from acknowledgements, and the mode has none";
+                Err(ScenarioError::new("rate_control", what, "give rate_bps alone, or choose mode = \"reliable\""))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The most parity that leaves room for data.

@@ -5,11 +5,10 @@ mod model;
 
 use farlink_fec::awgn::split_mix64;
 
-use crate::endpoint::{Counters, Endpoint, Integrity, LinkHint, PathId, Probe, Rx, Stream, Transmit};
+use crate::endpoint::{Counters, Ecn, Endpoint, Integrity, LinkHint, PathId, Probe, Rx, Stream, Transmit};
 use crate::event::{Abort, Event};
 use crate::express::Express;
 use crate::payload::{Payload, Virtual};
-use crate::protocol::parts::pacer::Pacer;
 use crate::time::Time;
 
 use super::clock::{instant, span, stamp, ticks};
@@ -17,6 +16,7 @@ use super::config::{AerotpConfig, LARGEST_BUFFER, Opens, parity_bytes};
 use super::lifecycle::{Lifecycle, State};
 use super::mode::Mode;
 use super::peer::{Latest, Marks, Peer};
+use super::rate::{Answer, Rate};
 use super::receiving::{Incoming, Receiving};
 use super::segment::{CRC_BYTES, FEC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, Segment};
 use super::sending::{Heard, Outgoing, Sending};
@@ -33,7 +33,10 @@ pub struct Connection<D> {
     is_listener: bool,
     sending: Sending<D>,
     receiving: Receiving<D>,
-    pacer: Pacer,
+    rate: Rate,
+    /// Segments that arrived with a congestion mark, and damaged; both wrap.
+    marked: u16,
+    damaged: u16,
     /// Tells this connection from those that this side had before.
     tag: u16,
     /// The number of the first byte of the own stream.
@@ -150,7 +153,9 @@ impl<D: Payload> Connection<D> {
             is_listener: false,
             sending: Sending::new(config),
             receiving: Receiving::new(config),
-            pacer: Pacer::new(config.rate_bps),
+            rate: Rate::new(config),
+            marked: 0,
+            damaged: 0,
             tag: random as u16,
             initial: (random >> 16) as u32,
             peer: None,
@@ -352,6 +357,9 @@ impl<D: Payload> Connection<D> {
         match self.hear(now, segment, mack) {
             Some(heard) => {
                 self.sending.on_mack(now, &heard);
+                let Heard { echo, round_trip, .. } = heard;
+                self.rate
+                    .on_answer(now, &Answer { echo, round_trip, held: span(mack.held.into()), marked: mack.marked });
                 self.lifecycle.on_mack(self.sending.is_done());
             }
             None => self.dropped.forged += 1,
@@ -489,10 +497,11 @@ impl<D: Payload> Connection<D> {
         {
             let sequence = peer.initial.wrapping_add(ack as u32);
             let most = self.most_unknown().saturating_sub(ack);
-            let mack = Mack { window: mack.window.min(u32::try_from(most).unwrap_or(u32::MAX)), ..mack };
+            let window = mack.window.min(u32::try_from(most).unwrap_or(u32::MAX));
+            let mack = Mack { window, marked: self.marked, damaged: self.damaged, ..mack };
             return Some(Segment { sequence, flags: Flags::MACK, mack: Some(mack), ..self.blank(now) });
         }
-        if !self.may_send() || self.pacer.is_holding(now) {
+        if !self.may_send() || self.rate.pacer.is_holding(now) {
             return None;
         }
         let most = self.most_bytes();
@@ -605,10 +614,12 @@ impl<D: Payload> Endpoint for Connection<D> {
     type Packet = Segment<D>;
 
     fn handle_packet(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
+        self.marked = self.marked.wrapping_add(u16::from(rx.ecn == Ecn::Congestion));
         if !matches!(rx.integrity, Integrity::Intact | Integrity::Mended { .. }) {
             let is_data = segment.mack.is_none() && segment.repair.is_none();
             if !(self.config.deliver_damaged && is_data && !self.mode.is_acknowledged()) {
                 self.dropped.damaged += 1;
+                self.damaged = self.damaged.wrapping_add(1);
                 return;
             }
         }
@@ -652,6 +663,7 @@ impl<D: Payload> Endpoint for Connection<D> {
         match hint {
             LinkHint::Up(_) => self.is_link_down = false,
             LinkHint::Down(_) => self.is_link_down = true,
+            LinkHint::Rate(_, rate) => return self.rate.on_hint(rate),
             _ => return,
         }
         self.sending.on_link(now, !self.is_link_down);
@@ -690,11 +702,12 @@ impl<D: Payload> Endpoint for Connection<D> {
         self.finish(&mut segment);
         self.first_sent = self.first_sent.or(Some(ticks(now)));
         self.marks.pass(self.sending.limits().1, ticks(now));
-        if self.pacer.is_on() && segment.mack.is_none() {
-            self.pacer.on_sent(now, crate::endpoint::Packet::wire_bytes(&segment));
+        if segment.mack.is_none() {
+            self.rate.on_sent(now, crate::endpoint::Packet::wire_bytes(&segment));
         }
         self.last_sign = now;
-        Some(Transmit::plain(segment))
+        let ecn = if self.config.ecn && segment.mack.is_none() { Ecn::Capable0 } else { Ecn::NotCapable };
+        Some(Transmit { ecn, ..Transmit::plain(segment) })
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -739,7 +752,7 @@ impl<D: Payload> Endpoint for Connection<D> {
             next = next.min(self.sending_deadline()).min(patience);
             let ready = self.sending.ready_at();
             if ready != Time::NEVER {
-                next = next.min(ready.max(self.pacer.next()));
+                next = next.min(ready.max(self.rate.pacer.next()));
             }
         }
         (next != Time::NEVER).then_some(next)
@@ -761,7 +774,7 @@ impl<D: Payload> Endpoint for Connection<D> {
             rtt: account.latest_round_trip,
             in_flight_bytes: Some(account.in_flight_bytes),
             acknowledged_bytes: Some(self.sending.limits().0),
-            pacing_bps: self.pacer.bytes_per_s().map(|rate| rate * 8.0),
+            pacing_bps: self.rate.pacer.bytes_per_s().map(|rate| rate * 8.0),
             ..Probe::default()
         }
     }

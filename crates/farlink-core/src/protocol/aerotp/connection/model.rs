@@ -84,6 +84,7 @@ impl Setting {
         let keep_alive = if self.keep_alive { serde_json::json!(5) } else { serde_json::Value::Null };
         let config: AerotpConfig = serde_json::from_value(serde_json::json!({
             "packet_bytes": 49, "acks_per_mack": 1, "opens": self.opens, "keep_alive_s": keep_alive, "give_up_after_s": 1e5,
+            "rate_control": "none",
         }))
         .expect("these are its keys");
         config.check().expect("they fit together");

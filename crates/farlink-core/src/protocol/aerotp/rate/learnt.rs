@@ -1,0 +1,227 @@
+//! A rate that follows the bottleneck.
+
+use crate::time::Time;
+use crate::units::BitRate;
+
+use super::super::clock::ticks;
+use super::super::config::AerotpConfig;
+use super::arrivals::{Arrivals, Speeds};
+use super::friendly::tcp_rate;
+use super::{Answer, RateControl};
+
+/// Looks every second round trip at what answers told, and sets the rate.
+#[derive(Clone, Debug)]
+pub(super) struct Learnt {
+    /// Bytes per second.
+    rate: f64,
+    /// No more than this, bytes per second.
+    most: f64,
+    most_hinted: f64,
+    packet_bytes: f64,
+    is_friendly: bool,
+    /// It doubles until the bottleneck shows.
+    is_starting: bool,
+    arrivals: Arrivals,
+    /// The latest that is known.
+    speeds: Option<Speeds>,
+    /// Periods in a row that found packets waiting, and the shortest round trip of the first of them.
+    waiting: (u32, Time),
+    least: LeastRoundTrip,
+    marked: u16,
+    period: Period,
+    /// Congestion events a segment, smoothed.
+    events: f64,
+}
+
+/// What was seen since the rate was set last.
+#[derive(Clone, Copy, Debug)]
+struct Period {
+    /// Only answers to what was sent since count, in ticks.
+    since: u64,
+    began: Time,
+    until: Time,
+    /// The shortest round trip: what a packet found waiting at least.
+    shortest: Time,
+    is_marked: bool,
+    sent_bytes: u64,
+}
+
+/// The shortest round trip of late: over as many periods as it takes to tell a longer path from a queue.
+#[derive(Clone, Copy, Debug)]
+struct LeastRoundTrip {
+    present: Time,
+    before: Time,
+    periods: u32,
+}
+
+/// Packets that go out at once at the beginning: how they spread tells how fast the link is.
+const FIRST_BURST: u32 = 16;
+/// Packets that tell how fast they arrive.
+const LEAST_PACKETS: f64 = 4.0;
+/// After so many periods the shortest round trip of those before is forgotten.
+const PERIODS_IN_MIND: u32 = 16;
+/// Arrivals that are so much slower than what was sent show the bottleneck.
+const SLOWER: f64 = 0.9;
+/// Growth in a period without congestion, at the beginning and later.
+const START_GROWTH: f64 = 2.0;
+const GROWTH: f64 = 1.05;
+/// What marks leave of the rate; what a long queue and a short one leave of the speed of the bottleneck, to drain.
+const MARKED: f64 = 0.8;
+const LONG_QUEUE: f64 = 0.9;
+const QUEUE: f64 = 0.95;
+/// So many periods in a row must find packets waiting before the path is taken to be longer.
+const LONGER_PATH_AFTER: u32 = 6;
+/// Weight of a period in the smoothed share of congestion events.
+const EVENT_WEIGHT: f64 = 0.1;
+
+impl Learnt {
+    pub(super) fn new(config: &AerotpConfig) -> Self {
+        let packet_bytes = config.packet_bytes.whole() as f64;
+        let most = config.rate_bps.map_or(f64::INFINITY, |rate| rate.get() / 8.0);
+        let start = f64::from(FIRST_BURST) * packet_bytes / config.initial_rto_s.get();
+        Learnt {
+            rate: start.min(most),
+            most,
+            most_hinted: f64::INFINITY,
+            packet_bytes,
+            is_friendly: config.rate_control == Some(RateControl::Friendly),
+            is_starting: true,
+            arrivals: Arrivals::default(),
+            speeds: None,
+            waiting: (0, Time::ZERO),
+            least: LeastRoundTrip { present: Time::NEVER, before: Time::NEVER, periods: 0 },
+            marked: 0,
+            period: Period::begin(Time::ZERO, Time::ZERO),
+            events: 0.0,
+        }
+    }
+
+    /// The rate on the wire.
+    #[inline]
+    pub(super) fn bytes_per_s(&self) -> f64 {
+        self.rate
+    }
+
+    pub(super) fn first_burst_bytes(&self) -> u32 {
+        FIRST_BURST * self.packet_bytes as u32
+    }
+
+    #[inline]
+    pub(super) fn on_sent(&mut self, now: Time, bytes: u32) {
+        self.arrivals.on_sent(now, bytes);
+        self.period.sent_bytes += u64::from(bytes);
+    }
+
+    /// The link that it sends into is so fast: those beyond may be slower. If it has become faster, the bottleneck may have.
+    pub(super) fn on_hint(&mut self, rate: BitRate) {
+        let hinted = rate.get() / 8.0;
+        self.is_starting |= hinted > self.most_hinted;
+        self.most_hinted = hinted;
+        self.rate = self.rate.min(hinted);
+    }
+
+    pub(super) fn on_answer(&mut self, now: Time, answer: &Answer) {
+        let round_trip = answer.round_trip;
+        self.least.add(round_trip);
+        let arrived = Time::from_ps(now.as_ps() - answer.held.as_ps().min(now.as_ps()));
+        let least_bytes = (LEAST_PACKETS * self.packet_bytes) as u64;
+        if let Some(speeds) = self.arrivals.on_answer(answer.echo, arrived, least_bytes) {
+            self.speeds = Some(speeds);
+        }
+        self.period.is_marked |= answer.marked != std::mem::replace(&mut self.marked, answer.marked);
+        if answer.echo < self.period.since {
+            return;
+        }
+        self.period.shortest = self.period.shortest.min(round_trip);
+        if now >= self.period.until {
+            self.set(now, round_trip);
+            self.least.next_period();
+            // The queue that the rate before has left drains in the first round trip, what the rate does shows in the second. A
+            // round trip that grows does not put it off.
+            let round_trips = if self.is_starting { 1 } else { 2 };
+            self.period = Period::begin(now, now + round_trip.times(round_trips));
+        }
+    }
+
+    /// A queue shrinks when less is sent than arrives. What waits just as long after some periods of that is not a queue: the
+    /// path has become longer.
+    fn watch_queue(&mut self, is_waiting: bool, shortest: Time) {
+        self.waiting.0 = if is_waiting { self.waiting.0 + 1 } else { 0 };
+        if self.waiting.0 == 1 {
+            self.waiting.1 = shortest;
+        }
+        if self.waiting.0 == LONGER_PATH_AFTER {
+            if shortest >= self.waiting.1 {
+                self.least = LeastRoundTrip { present: shortest, before: Time::NEVER, periods: 0 };
+            }
+            self.waiting.0 = 0;
+        }
+    }
+
+    /// Some round trips have passed since the rate was set.
+    fn set(&mut self, now: Time, round_trip: Time) {
+        let Period { began, shortest, is_marked, sent_bytes, .. } = self.period;
+        let queueing = shortest.since(self.least.get());
+        let tolerated = tolerated(self.least.get());
+        let is_waiting = queueing > tolerated;
+        let is_congested = is_marked || is_waiting;
+        self.watch_queue(is_waiting, shortest);
+        let took = now.since(began).as_secs_f64();
+        let is_used = sent_bytes as f64 > 0.75 * self.rate * took;
+        let shown = self.speeds.filter(|speeds| speeds.arrived < SLOWER * speeds.sent);
+        self.rate = if is_waiting {
+            // While packets wait for the bottleneck, they arrive at its speed.
+            let share = if queueing > tolerated.times(2) { LONG_QUEUE } else { QUEUE };
+            share * self.speeds.map_or(self.rate, |speeds| speeds.arrived.min(self.rate))
+        } else if is_marked {
+            self.rate * MARKED
+        } else if let Some(speeds) = shown.filter(|_| self.is_starting) {
+            QUEUE * speeds.arrived
+        } else if is_used {
+            self.rate * if self.is_starting { START_GROWTH } else { GROWTH }
+        } else {
+            self.rate
+        };
+        self.is_starting &= shown.is_none() && !is_congested;
+        let segments = (sent_bytes as f64 / self.packet_bytes).max(1.0);
+        self.events += EVENT_WEIGHT * (f64::from(u8::from(is_congested)) / segments - self.events);
+        if self.is_friendly && self.events > 0.0 {
+            let seconds = round_trip.as_secs_f64();
+            self.rate = self.rate.min(tcp_rate(self.packet_bytes, seconds, self.events));
+        }
+        let slowest = self.packet_bytes / round_trip.as_secs_f64().max(1e-6);
+        self.rate = self.rate.max(slowest).min(self.most).min(self.most_hinted);
+    }
+}
+
+/// A queue that takes so long is no congestion yet.
+fn tolerated(round_trip: Time) -> Time {
+    Time::from_ps(round_trip.as_ps() / 16).max(Time::from_millis(5)).min(Time::from_millis(100))
+}
+
+impl Period {
+    fn begin(now: Time, until: Time) -> Self {
+        let since = ticks(now);
+        Period { since, until, began: now, shortest: Time::NEVER, is_marked: false, sent_bytes: 0 }
+    }
+}
+
+impl LeastRoundTrip {
+    fn add(&mut self, round_trip: Time) {
+        self.present = self.present.min(round_trip);
+    }
+
+    fn get(&self) -> Time {
+        self.present.min(self.before)
+    }
+
+    fn next_period(&mut self) {
+        self.periods += 1;
+        if self.periods == PERIODS_IN_MIND {
+            (self.before, self.present, self.periods) = (self.present, Time::NEVER, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
