@@ -38,6 +38,7 @@ impl<D: Payload> Connection<D> {
             return;
         }
         match self.state {
+            State::Listen | State::SynSent => self.refuse(segment),
             State::SynReceived if segment.flags.has(Flags::ACK) => {
                 self.handle_acknowledgement(now, &Heard::of(segment));
                 if self.window.una > 0 {
@@ -51,6 +52,26 @@ impl<D: Payload> Connection<D> {
             }
             _ => {}
         }
+    }
+
+    /// A segment of a connection that this side knows nothing of: it was lost with an earlier life.
+    fn refuse(&mut self, segment: &Segment<D>) {
+        //= https://www.rfc-editor.org/rfc/rfc9293#section-3.10.7.2
+        //# Any acknowledgment is bad if it arrives on a connection still in the LISTEN state. An acceptable reset segment
+        //# should be formed for any arriving ACK-bearing segment.
+        //= https://www.rfc-editor.org/rfc/rfc9293#section-3.10.7.3
+        //# If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset
+        let is_own = self.state == State::SynSent && segment.ack == self.initial_seq.wrapping_add(1);
+        if segment.flags.has(Flags::ACK) && !is_own {
+            self.reset_due = Some(segment.ack);
+        }
+    }
+
+    /// A reset with the sequence number that the peer expects.
+    pub(super) fn reset(&self, seq: u32) -> Segment<D> {
+        //= https://www.rfc-editor.org/rfc/rfc9293#section-3.10.7.2
+        //# <SEQ=SEG.ACK><CTL=RST>
+        Segment { seq, flags: Flags::RST, header_bytes: self.sizes.ack_header_bytes, ..Segment::default() }
     }
 
     /// The connection is over, and the application is told why.
@@ -74,6 +95,9 @@ impl<D: Payload> Connection<D> {
                 self.window.end = 1;
                 self.state = State::SynReceived;
                 self.window.update(self.written_end);
+            }
+            State::SynSent if segment.flags.has(Flags::ACK) && segment.ack != self.initial_seq.wrapping_add(1) => {
+                self.refuse(segment);
             }
             State::SynSent if segment.flags.has(Flags::ACK) => {
                 self.agree(segment.syn.scps);
