@@ -254,6 +254,9 @@ impl<T: Tracer> Engine<'_, T> {
             restarts: false,
         };
         let port = self.add_flow(transport, seed, birth);
+        if chain.nodes[hop + 1].is_down {
+            self.joint(port).take_down(1);
+        }
         self.introduce(port, now);
         chain.connections.push(Connection::new(hop, port));
         chain.hops[hop].writing = Some(number);

@@ -39,6 +39,7 @@ impl<D: Payload> Connection<D> {
         }
         match self.state {
             State::Listen | State::SynSent => self.refuse(segment),
+            State::SynReceived if segment.flags.has(Flags::ACK) && !self.acknowledges_syn(segment) => self.refuse(segment),
             State::SynReceived if segment.flags.has(Flags::ACK) => {
                 self.handle_acknowledgement(now, &Heard::of(segment));
                 if self.window.una > 0 {
@@ -61,10 +62,16 @@ impl<D: Payload> Connection<D> {
         //# should be formed for any arriving ACK-bearing segment.
         //= https://www.rfc-editor.org/rfc/rfc9293#section-3.10.7.3
         //# If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset
-        let is_own = self.state == State::SynSent && segment.ack == self.initial_seq.wrapping_add(1);
+        //= https://www.rfc-editor.org/rfc/rfc9293#section-3.10.7.4
+        //# If the segment acknowledgment is not acceptable, form a reset segment
+        let is_own = self.state != State::Listen && self.acknowledges_syn(segment);
         if segment.flags.has(Flags::ACK) && !is_own {
             self.reset_due = Some(segment.ack);
         }
+    }
+
+    fn acknowledges_syn(&self, segment: &Segment<D>) -> bool {
+        segment.ack == self.initial_seq.wrapping_add(1)
     }
 
     /// A reset with the sequence number that the peer expects.
@@ -96,7 +103,7 @@ impl<D: Payload> Connection<D> {
                 self.state = State::SynReceived;
                 self.window.update(self.written_end);
             }
-            State::SynSent if segment.flags.has(Flags::ACK) && segment.ack != self.initial_seq.wrapping_add(1) => {
+            State::SynSent if segment.flags.has(Flags::ACK) && !self.acknowledges_syn(segment) => {
                 self.refuse(segment);
             }
             State::SynSent if segment.flags.has(Flags::ACK) => {
