@@ -68,8 +68,7 @@ pub(crate) fn check_timers(scenario: &Scenario, setup: &Setup) -> Result<(), Sce
 /// The timers of the transports in use, with their names.
 fn timeouts(scenario: &Scenario) -> impl Iterator<Item = (&String, LongestTimeout)> {
     let edge = scenario.gateway().and_then(|(_, _, gateway)| gateway.edge_transport.as_ref());
-    let is_used =
-        move |name: &String| edge == Some(name) || scenario.flow.values().any(|flow| flow.transport == *name);
+    let is_used = move |name: &String| edge == Some(name) || scenario.flow.values().any(|flow| flow.transport == *name);
     let used = scenario.transport.iter().filter(move |(name, _)| is_used(name));
     used.filter_map(|(name, transport)| Some((name, transport.as_dyn().longest_timeout()?)))
 }

@@ -235,12 +235,14 @@ fn resettable() -> impl Strategy<Value = Value> {
 
 fn hops() -> impl Strategy<Value = Value> {
     let hop = || {
-        (4.5..6.5_f64, 0.0..0.2_f64, channels(), channels(), 2_u64..40).prop_map(|(rate, delay_s, there, back, queue)| {
-            json!({
-                "rate_bps": 10_f64.powf(rate), "delay_s": delay_s, "channel": there, "queue_packets": queue,
-                "return": { "channel": back },
-            })
-        })
+        (4.5..6.5_f64, 0.0..0.2_f64, channels(), channels(), 2_u64..40).prop_map(
+            |(rate, delay_s, there, back, queue)| {
+                json!({
+                    "rate_bps": 10_f64.powf(rate), "delay_s": delay_s, "channel": there, "queue_packets": queue,
+                    "return": { "channel": back },
+                })
+            },
+        )
     };
     (hop(), hop(), hop()).prop_map(|(lan, space, ground)| json!({ "lan": lan, "space": space, "ground": ground }))
 }
@@ -269,6 +271,8 @@ fn chains() -> impl Strategy<Value = (Value, u64)> {
                 ("hop", hops),
                 ("transport", json!({ "own": own, "edge": edge })),
                 ("flow.file.traffic.bytes", bytes.into()),
+                // What nothing resets asks for ever, some of it a hundred times a second.
+                ("give_up_after_s", json!(1000)),
             ];
             (chain(&changes), bytes)
         },

@@ -89,7 +89,8 @@ fn path(scenario: &Scenario) -> Result<(), ScenarioError> {
         (Some(link), None) => {
             if link.gateway.is_some() {
                 let what = "a gateway joins two connections, and there is nothing before and behind the link";
-                let remedy = "give path = [\"lan\", \"space\", \"ground\"] with a table each, and gateway = true in [hop.space]";
+                let remedy =
+                    "give path = [\"lan\", \"space\", \"ground\"] with a table each, and gateway = true in [hop.space]";
                 return Err(ScenarioError::new("link.gateway", what, remedy));
             }
             return link.check().map_err(|error| error.within("link"));

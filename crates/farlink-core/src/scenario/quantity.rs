@@ -68,12 +68,7 @@ pub const QUANTITIES: &[Quantity] = &[
          as a connection behind it gave up",
         "",
     ),
-    quantity(
-        "peak_custody_bytes",
-        "bytes",
-        "most data of one flow that one gateway held; the warm-up counts",
-        "",
-    ),
+    quantity("peak_custody_bytes", "bytes", "most data of one flow that one gateway held; the warm-up counts", ""),
     quantity(
         "back_channel_fraction",
         "",

@@ -39,7 +39,9 @@ impl<D: Payload> Connection<D> {
         }
         match self.state {
             State::Listen | State::SynSent => self.refuse(segment),
-            State::SynReceived if segment.flags.has(Flags::ACK) && !self.acknowledges_syn(segment) => self.refuse(segment),
+            State::SynReceived if segment.flags.has(Flags::ACK) && !self.acknowledges_syn(segment) => {
+                self.refuse(segment)
+            }
             State::SynReceived if segment.flags.has(Flags::ACK) => {
                 self.handle_acknowledgement(now, &Heard::of(segment));
                 if self.window.una > 0 {

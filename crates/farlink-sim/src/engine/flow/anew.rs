@@ -56,7 +56,14 @@ where
     }
 
     /// The application at side 0 begins anew.
-    pub(in super::super) fn begin_source(&mut self, source: Source, now: Time, flow: u32, kind: u8, timers: &mut Timers) {
+    pub(in super::super) fn begin_source(
+        &mut self,
+        source: Source,
+        now: Time,
+        flow: u32,
+        kind: u8,
+        timers: &mut Timers,
+    ) {
         self.source = source;
         self.source_due = now;
         timers.push(now, Alarm { event: Kind::Source, kind, side: 0, flow });
