@@ -98,7 +98,9 @@ proptest! {
             ("flow.bulk.restart", restart(side, at_s)),
         ]);
         prop_assert!(!run.was_given_up);
-        prop_assert_eq!((flow.delivered_bytes, flow.undelivered_bytes), (bytes, 0));
+        prop_assert_eq!(flow.delivered_bytes + flow.undelivered_bytes, bytes);
+        // A receiver that forgets what it had acknowledged to the last byte: nobody learns of it.
+        prop_assert!(flow.undelivered_bytes == 0 || (side == "receiver" && flow.discarded_bytes >= bytes), "{:?}", flow);
         let payload = flow.sent_bytes - flow.overhead_bytes;
         prop_assert!(flow.delivered_bytes + flow.discarded_bytes + flow.retransmitted_bytes <= payload);
     }

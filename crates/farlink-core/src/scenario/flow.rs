@@ -23,7 +23,7 @@ pub struct Flow {
     /// It starts at a random instant within this span after `start_s`, drawn anew for each of `count` and each run.
     #[serde(default)]
     pub start_spread_s: Seconds,
-    /// Whether gateways on its path split it. Datagrams (`kind = "udp"`) always pass them as they pass a router.
+    /// Whether gateways on its path split it; yes unless given. Datagrams (`kind = "udp"`) always pass them as they pass a router.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub split: bool,
     /// One of its two ends goes down with all its state and starts anew; never unless given.
