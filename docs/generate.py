@@ -46,6 +46,13 @@ SECTIONS = (
     ("The stopping rule", "Precision", "precision", "Table `precision`, instead of `runs`."),
     ("A hop", "Hop", "link", "Table `[link]`, a path of one hop, or `[hop.NAME]` for each name of `path`."),
     ("The way back", "Return", "link.return", "Table `[link.return]` or `[hop.NAME.return]`."),
+    (
+        "Gateways at the ends of a hop",
+        "Gateway",
+        "hop.NAME.gateway",
+        "Table `[hop.NAME.gateway]` of a hop that is neither the first nor the last of `path`; `gateway = true` takes all defaults. "
+        "[What they promise](../design/gateways.md).",
+    ),
     ("A rate that varies", "RateKind", "link.rate_bps", "Instead of a number for `rate_bps`, forward or back."),
     ("A delay that varies", "DelayKind", "link.delay_s", "Instead of a number for `delay_s`, forward or back."),
     ("A channel", "ChannelKind", "link.channel", "Table `channel` of a hop or of its way back. A frame is a packet on a link."),
@@ -84,6 +91,12 @@ SECTIONS = (
         "Table `[transport.NAME.adaptive_length]` of an ARQ transport. [How the rules compare](../design/adaptive-length.md).",
     ),
     ("A flow", "Flow", "flow.NAME", "Table `[flow.NAME]`."),
+    (
+        "A restart",
+        "Restart",
+        "flow.NAME.restart",
+        "Table `restart` of a flow, or `crash` of gateways. [What comes of it](../design/gateways.md).",
+    ),
     ("Traffic", "TrafficKind", "flow.NAME.traffic", "Table `traffic` of a flow."),
     ("One transfer", "Transfer", "flow.NAME.traffic.list[]", 'An entry of the list of `kind = "transfers"`.'),
 )

@@ -3,7 +3,7 @@
 mod pair;
 
 use farlink_core::protocol::tcp::variant::Variant;
-use farlink_core::protocol::tcp::{CongestionControl, Flags, SackBlock, Segment, TcpConfig, Timestamps};
+use farlink_core::protocol::tcp::{CongestionControl, Connection, Flags, SackBlock, Segment, TcpConfig, Timestamps};
 use farlink_core::{Endpoint, Event, PathId, Rx, Stream, Time, Virtual};
 use pair::{Content, Pair, configs, count, faults, small};
 use proptest::prelude::*;
@@ -644,4 +644,56 @@ fn only_the_right_reset_is_believed_and_then_nothing_more_is_sent() {
             pair.assert_done([20_000, 0]);
         }
     }
+}
+
+/// A side that has lost its memory answers what it does not know with a reset that the peer believes (RFC 9293, section
+/// 3.10.7), and a new connection begins. Segments that carry no acknowledgement, and resets, are not answered.
+#[test]
+fn a_peer_that_restarted_resets_what_it_does_not_know() {
+    let config = TcpConfig { handshake: true, ..small(Variant::Sack) };
+    let packets = |end: &mut Connection<Virtual>, now: Time| -> Vec<Segment<Virtual>> {
+        std::iter::from_fn(|| end.poll_transmit(now, PathId::ONLY)).map(|sent| sent.packet).collect()
+    };
+    for restarted in [0, 1] {
+        let (client, server) = Connection::<Virtual>::pair(&config, 0x0123_4567_89ab_cdef);
+        let mut ends = [client, server];
+        let exchange = |ends: &mut [Connection<Virtual>; 2], now: Time| loop {
+            let there = packets(&mut ends[0], now);
+            there.iter().for_each(|segment| ends[1].handle_packet(now, segment, Rx::default()));
+            let back = packets(&mut ends[1], now);
+            back.iter().for_each(|segment| ends[0].handle_packet(now, segment, Rx::default()));
+            if there.is_empty() && back.is_empty() {
+                break;
+            }
+        };
+        exchange(&mut ends, Time::ZERO);
+        ends[0].write(Time::ZERO, &mut Virtual(100));
+        exchange(&mut ends, Time::ZERO);
+
+        let (client, server) = Connection::<Virtual>::pair(&config, 0xfedc_ba98_7654_3210);
+        ends[restarted] = if restarted == 0 { client } else { server };
+        ends[0].write(Time::ZERO, &mut Virtual(100));
+        exchange(&mut ends, Time::ZERO);
+        let events: Vec<Event> = std::iter::from_fn(|| ends[1 - restarted].poll_event()).collect();
+        assert!(events.contains(&Event::Aborted(farlink_core::event::Abort::Reset)), "{restarted}: {events:?}");
+
+        // The other side forgets the connection, too, and a new one is established.
+        let (client, server) = Connection::<Virtual>::pair(&config, 0x1111_2222_3333_4444);
+        ends[1 - restarted] = if restarted == 0 { server } else { client };
+        let now = ends[0].poll_timeout().unwrap_or(Time::ZERO);
+        ends[0].handle_timeout(now);
+        exchange(&mut ends, now);
+        let events: Vec<Event> = std::iter::from_fn(|| ends[1].poll_event()).collect();
+        assert!(events.contains(&Event::Connected), "{restarted}: {events:?}");
+    }
+
+    let (_, mut listening) = Connection::<Virtual>::pair(&config, 1);
+    for flags in [Flags::FIN, Flags::RST, Flags::RST.with(Flags::ACK)] {
+        listening.handle_packet(Time::ZERO, &Segment { ack: 7, flags, ..Segment::default() }, Rx::default());
+        assert_eq!(packets(&mut listening, Time::ZERO), [], "{flags:?}");
+    }
+    let unknown = Segment { ack: 7, flags: Flags::ACK, ..Segment::default() };
+    listening.handle_packet(Time::ZERO, &unknown, Rx::default());
+    let answers = packets(&mut listening, Time::ZERO);
+    assert_eq!(answers.iter().map(|answer| (answer.seq, answer.flags)).collect::<Vec<_>>(), [(7, Flags::RST)]);
 }

@@ -27,9 +27,9 @@ pub(crate) fn notes(study: &[(&Scenario, &Setup)]) -> Vec<String> {
 
 /// Timers that always expire before the acknowledgement can be there.
 fn timeouts_below_the_round_trip(scenario: &Scenario, setup: &Setup) -> Vec<String> {
-    let round_trip = least_round_trip(setup);
     let note = |(name, longest): (&String, LongestTimeout)| {
         let LongestTimeout { key, value, ever, otherwise, .. } = longest;
+        let round_trip = least_round_trip(scenario, setup, name);
         (ever <= round_trip).then(|| {
             let back_off =
                 if ever == value { String::new() } else { format!(" ({} s with back-off)", ever.as_secs_f64()) };
@@ -48,9 +48,9 @@ fn timeouts_below_the_round_trip(scenario: &Scenario, setup: &Setup) -> Vec<Stri
 /// # Errors
 /// The first such timer.
 pub(crate) fn check_timers(scenario: &Scenario, setup: &Setup) -> Result<(), ScenarioError> {
-    let round_trip = least_round_trip(setup);
     for (name, longest) in timeouts(scenario) {
         let LongestTimeout { unanswered, .. } = longest;
+        let round_trip = least_round_trip(scenario, setup, name);
         if unanswered.times(MOST_TIMEOUTS) < round_trip {
             let what = format!(
                 "until something is answered the timer waits {:e} s at most, back-off included, and would expire more than \
@@ -67,13 +67,32 @@ pub(crate) fn check_timers(scenario: &Scenario, setup: &Setup) -> Result<(), Sce
 
 /// The timers of the transports in use, with their names.
 fn timeouts(scenario: &Scenario) -> impl Iterator<Item = (&String, LongestTimeout)> {
-    let is_used = |name: &String| scenario.flow.values().any(|flow| flow.transport == *name);
+    let edge = scenario.gateway().and_then(|(_, _, gateway)| gateway.edge_transport.as_ref());
+    let is_used = move |name: &String| edge == Some(name) || scenario.flow.values().any(|flow| flow.transport == *name);
     let used = scenario.transport.iter().filter(move |(name, _)| is_used(name));
     used.filter_map(|(name, transport)| Some((name, transport.as_dyn().longest_timeout()?)))
 }
 
-fn least_round_trip(setup: &Setup) -> Time {
-    propagation(&setup.forward) + propagation(&setup.back)
+/// The shortest way that a transport is used on, there and back: the whole path, or the hops that gateways leave it.
+fn least_round_trip(scenario: &Scenario, setup: &Setup, transport: &str) -> Time {
+    let hops = setup.forward.len();
+    let round_trip = |range: std::ops::Range<usize>| {
+        let back = hops - range.end..hops - range.start;
+        propagation(&setup.forward[range]) + propagation(&setup.back[back])
+    };
+    let mut least = Time::NEVER;
+    for flow in scenario.flow.values().filter(|flow| flow.transport == transport) {
+        least = least.min(match scenario.gateway() {
+            Some((at, ..)) if scenario.is_split(flow) => round_trip(at..at + 1),
+            _ => round_trip(0..hops),
+        });
+    }
+    match scenario.gateway() {
+        Some((at, _, gateway)) if gateway.edge_transport.as_deref() == Some(transport) => {
+            least.min(round_trip(0..at)).min(round_trip(at + 1..hops))
+        }
+        _ => least,
+    }
 }
 
 /// A fixed rate that the path cannot carry.

@@ -5,7 +5,7 @@ use farlink_core::scenario::{Expanded, ScenarioError};
 use farlink_core::wire::Codec;
 use farlink_core::{Ecn, Time};
 
-use crate::engine::{FlowResult, RunResult, Setup, Tracer, simulate};
+use crate::engine::{FlowResult, RunResult, Setup, Tracer, UNTRACED, simulate};
 use crate::error_events::Sources;
 use crate::pcap::{Direction, PcapWriter};
 use crate::resolve::resolve;
@@ -103,6 +103,9 @@ impl Observer {
 
 impl Tracer for Observer {
     fn packet<P: Codec + 'static>(&mut self, now: Time, direction: usize, flow: u32, packet: &P, ecn: Ecn) {
+        if flow == UNTRACED {
+            return;
+        }
         if direction == 1
             && let Some(position) = packet.stream_position()
         {
@@ -128,7 +131,7 @@ impl Tracer for Observer {
     }
 
     fn probe(&mut self, now: Time, flow: u32, probe: impl FnOnce() -> Probe) {
-        if self.wanted.is_empty() {
+        if self.wanted.is_empty() || flow == UNTRACED {
             return;
         }
         let probe = probe();

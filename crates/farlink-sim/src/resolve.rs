@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farlink_core::Time;
-use farlink_core::channel::Prepared;
+use farlink_core::channel::{ChannelKind, Prepared, Site};
+use farlink_core::link::QueueLimit;
+use farlink_core::link::setting::{DelaySetting, RateSetting};
 use farlink_core::scenario::traffic::Arrivals;
-use farlink_core::scenario::{Direction, Flow, Ordering, Scenario, ScenarioError, TrafficKind};
+use farlink_core::scenario::{Direction, Flow, Gateway, Ordering, Restart, Scenario, ScenarioError, Side, TrafficKind};
 use farlink_core::trace::TraceSource;
+use farlink_core::units::{BitRate, Seconds};
 
-use crate::engine::{FlowSetup, HopSetup, Setup, TrafficSetup};
+use crate::engine::{FlowSetup, GatewaySetup, HopSetup, RestartSetup, Setup, TrafficSetup};
 use crate::notes::check_timers;
 
 /// Resolves one grid point.
@@ -48,6 +51,7 @@ pub(crate) fn resolve_with(
         warmup: scenario.measure.warmup_s.time(),
         forward,
         back,
+        gateway: scenario.gateway().map(|gateway| resolve_gateway(gateway, scenario, traces)).transpose()?,
         flows,
     };
     check_timers(scenario, &setup)?;
@@ -90,6 +94,51 @@ fn resolve_direction(
     })
 }
 
+fn resolve_gateway(
+    (hop, name, gateway): (usize, &str, &Gateway),
+    scenario: &Scenario,
+    traces: &dyn TraceSource,
+) -> Result<GatewaySetup, ScenarioError> {
+    let spool = gateway.write_time().map(|write| spool(name, write, traces)).transpose()?;
+    Ok(GatewaySetup {
+        hop,
+        edge: gateway.edge(scenario),
+        buffer_bytes: gateway.buffer_bytes.whole(),
+        spool,
+        crash: gateway.crash.map(resolve_restart),
+    })
+}
+
+/// A disk as a link: whatever comes is on it after the same time.
+fn spool(hop: &str, write: Seconds, traces: &dyn TraceSource) -> Result<HopSetup, ScenarioError> {
+    let refused = |error| ScenarioError::from_trace(&format!("hop.{hop}.gateway"), &error);
+    let rate = RateSetting::Constant(BitRate::new(SPOOL_BPS).expect("a constant within its range"));
+    let channel = ChannelKind::default()
+        .prepare(&Site { traces, rate: None, duration: None })
+        .map_err(|error| ScenarioError::from_channel(&format!("hop.{hop}.gateway"), &error))?;
+    Ok(HopSetup {
+        name: format!("{hop}.spool"),
+        rate: rate.prepare(traces).map_err(refused)?,
+        delay: DelaySetting::Constant(write).prepare(traces).map_err(refused)?,
+        limit: QueueLimit::Unlimited,
+        mark_from: QueueLimit::Unlimited,
+        overtakes: false,
+        channel,
+    })
+}
+
+/// The fastest rate that a link may have: a write takes a time, whatever its length.
+const SPOOL_BPS: f64 = 1e13;
+
+fn resolve_restart(restart: Restart) -> RestartSetup {
+    let side = match restart.side {
+        Side::Sender => 0,
+        Side::Receiver => 1,
+    };
+    let down = restart.at_s.time();
+    RestartSetup { side, down, up: down + restart.down_for_s.time() }
+}
+
 fn resolve_flow(name: &str, flow: &Flow, scenario: &Scenario) -> Result<FlowSetup, ScenarioError> {
     let transport = scenario.transport_of(flow);
     let traffic = match &flow.traffic {
@@ -126,6 +175,8 @@ fn resolve_flow(name: &str, flow: &Flow, scenario: &Scenario) -> Result<FlowSetu
         count: flow.count.whole(),
         start: flow.start_s.time(),
         start_spread: flow.start_spread_s.time(),
+        is_split: scenario.is_split(flow),
+        restart: flow.restart.map(resolve_restart),
         traffic,
     })
 }

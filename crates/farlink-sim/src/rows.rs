@@ -117,6 +117,9 @@ fn row(
         "overhead_bytes" => sum(|flow| flow.overhead_bytes) + retransmitted,
         "retransmitted_bytes" => retransmitted,
         "skipped_bytes" => sum(|flow| flow.skipped_bytes),
+        "discarded_bytes" => sum(|flow| flow.discarded_bytes),
+        "lost_in_custody_bytes" => sum(|flow| flow.lost_in_custody_bytes),
+        "peak_custody_bytes" => most(|flow| flow.peak_custody_bytes),
         "back_channel_fraction" => ratio(sum(|flow| flow.return_bytes) * 8.0, answered_s) / path.return_bps,
         "arrival_delay_mean_s" => arrival_delay.mean().unwrap_or(f64::NAN),
         "delay_mean_s" => delay.mean().unwrap_or(f64::NAN),
@@ -163,7 +166,12 @@ fn why_stalled(spec: &FlowSetup, flows: &[&FlowResult], run: &RunResult) -> Stri
     let unfinished: Vec<_> = flows.iter().filter(|flow| flow.is_finite && flow.finished.is_none()).collect();
     let Some(since) = unfinished.iter().map(|flow| flow.last_progress).min() else { return String::new() };
     let left: u64 = unfinished.iter().map(|flow| flow.undelivered_bytes).sum();
-    let what = format!("{left} bytes of {} transfers were not delivered", unfinished.len());
+    let lost: u64 = unfinished.iter().map(|flow| flow.lost_in_custody_bytes).sum();
+    let mut what = format!("{left} bytes of {} transfers were not delivered", unfinished.len());
+    if lost > 0 {
+        what = if left > 0 { what + ", and " } else { String::new() };
+        what += &format!("{lost} bytes were lost in the custody of a gateway");
+    }
     match unfinished.iter().map(|flow| flow.aborted).min_by_key(|aborted| aborted.map_or(Time::NEVER, |(at, _)| at)) {
         Some(Some((at, why))) => {
             format!("stalled since {} s, given up at {} s: {}; {what}", seconds(since), seconds(at), words(why))

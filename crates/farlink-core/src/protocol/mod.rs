@@ -51,6 +51,11 @@ pub trait ProtocolConfig {
         None
     }
 
+    /// Whether each write is a datagram by itself, and there is no stream that a gateway could pass on.
+    fn carries_datagrams(&self) -> bool {
+        false
+    }
+
     /// Whether a window or a rate bounds what it sends, so that it may have more to send than a path carries.
     fn is_bounded(&self) -> bool {
         true

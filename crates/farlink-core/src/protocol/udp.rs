@@ -48,6 +48,10 @@ impl crate::protocol::ProtocolConfig for UdpConfig {
     fn is_bounded(&self) -> bool {
         false
     }
+
+    fn carries_datagrams(&self) -> bool {
+        true
+    }
 }
 
 impl<D: Payload> crate::protocol::Pairs<D> for UdpConfig {

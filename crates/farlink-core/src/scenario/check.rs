@@ -2,7 +2,8 @@
 
 use super::error::{ScenarioError, suggest};
 use super::flow::Flow;
-use super::{Scenario, WholePath};
+use super::gateway::Gateway;
+use super::{Scenario, TrafficKind, WholePath};
 
 /// Names that result tables use for something else.
 const ALL_FLOWS: &str = "all";
@@ -85,7 +86,15 @@ fn path(scenario: &Scenario) -> Result<(), ScenarioError> {
         (Some(_), None) if !scenario.hop.is_empty() => {
             return Err(ScenarioError::new("hop", "link and hops are both given", FORMS));
         }
-        (Some(link), None) => return link.check().map_err(|error| error.within("link")),
+        (Some(link), None) => {
+            if link.gateway.is_some() {
+                let what = "a gateway joins two connections, and there is nothing before and behind the link";
+                let remedy =
+                    "give path = [\"lan\", \"space\", \"ground\"] with a table each, and gateway = true in [hop.space]";
+                return Err(ScenarioError::new("link.gateway", what, remedy));
+            }
+            return link.check().map_err(|error| error.within("link"));
+        }
         (None, Some(_)) => {}
     }
     let path = scenario.path.as_deref().unwrap_or_default();
@@ -104,6 +113,30 @@ fn path(scenario: &Scenario) -> Result<(), ScenarioError> {
         }
         hop.check().map_err(|error| error.within(&format!("hop.{name}")))?;
     }
+    gateways(scenario, path)
+}
+
+fn gateways(scenario: &Scenario, path: &[String]) -> Result<(), ScenarioError> {
+    let mut found: Option<&str> = None;
+    for (at, name) in path.iter().enumerate() {
+        let Some(gateway) = scenario.hop.get(name).and_then(|hop| hop.gateway.as_ref()) else { continue };
+        let here = format!("hop.{name}.gateway");
+        if let Some(other) = found.replace(name) {
+            let what = format!("hop.{other} has gateways already, and one hop of a path has them");
+            return Err(ScenarioError::new(here, what, "remove one of them"));
+        }
+        let missing = match at {
+            0 => Some("before"),
+            _ if at + 1 == path.len() => Some("behind"),
+            _ => None,
+        };
+        if let Some(missing) = missing {
+            let what = format!("a gateway joins two connections, and there is no hop {missing} {name:?}");
+            let remedy = format!("add one {missing} it to path; rate_bps = 1e10 and delay_s = 0 make it a short cable");
+            return Err(ScenarioError::new(here, what, remedy));
+        }
+        gateway.check(scenario).map_err(|error| error.within(&here))?;
+    }
     Ok(())
 }
 
@@ -114,7 +147,29 @@ fn flow(scenario: &Scenario, name: &str, flow: &Flow) -> Result<(), ScenarioErro
         let remedy = suggest(&flow.transport, "transports", scenario.transport.keys().map(String::as_str));
         return Err(ScenarioError::new(format!("{here}.transport"), what, remedy));
     }
-    flow.check().map_err(|error| error.within(&here))
+    flow.check().map_err(|error| error.within(&here))?;
+    restart(scenario, flow).map_err(|error| error.within(&format!("{here}.restart")))
+}
+
+/// A restart has to meet a connection of the flow's own.
+fn restart(scenario: &Scenario, flow: &Flow) -> Result<(), ScenarioError> {
+    let Some(restart) = flow.restart else { return Ok(()) };
+    restart.check(scenario.duration_s)?;
+    if let (Some((_, hop, _)), true) = (scenario.gateway(), scenario.is_split(flow)) {
+        let what = "gateways on the path split the flow, and its ends are no longer those of one connection";
+        let remedy = format!("give hop.{hop}.gateway.crash instead, or split = false");
+        return Err(ScenarioError::new("", what, remedy));
+    }
+    if matches!(flow.traffic, TrafficKind::Transfers(_)) {
+        let what = "each transfer is a connection of its own, and most are not open at that moment";
+        return Err(ScenarioError::new("", what, "give traffic of kind file, bulk or cbr"));
+    }
+    let latest_start = flow.start_s.get() + flow.start_spread_s.get();
+    if restart.at_s.get() < latest_start {
+        let what = format!("{} s may be before the flow starts", restart.at_s.get());
+        return Err(ScenarioError::new("at_s", what, format!("give {latest_start} or more")));
+    }
+    Ok(())
 }
 
 fn time(scenario: &Scenario) -> Result<(), ScenarioError> {
@@ -152,6 +207,20 @@ fn time(scenario: &Scenario) -> Result<(), ScenarioError> {
 }
 
 impl Scenario {
+    /// The hop with gateways at its ends, if there is one: its place in the path, its name, and their keys.
+    pub fn gateway(&self) -> Option<(usize, &str, &Gateway)> {
+        let mut hops = self.hops().into_iter().enumerate();
+        hops.find_map(|(at, (name, hop))| Some((at, name, hop.gateway.as_ref()?)))
+    }
+
+    /// Whether gateways split a flow, if there are any.
+    ///
+    /// # Panics
+    /// If its transport does not exist; a scenario from [`expand`](super::expand) has it.
+    pub fn is_split(&self, flow: &Flow) -> bool {
+        flow.split && !self.transport_of(flow).as_dyn().carries_datagrams()
+    }
+
     /// The hops from sender to receiver, with their names. `[link]` is a path of one hop named `link`.
     ///
     /// A scenario from [`expand`](super::expand) has at least one.

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::ScenarioError;
+use super::restart::Restart;
 use super::traffic::TrafficKind;
 use crate::units::{CountToMillion, Seconds};
 
@@ -22,12 +23,27 @@ pub struct Flow {
     /// It starts at a random instant within this span after `start_s`, drawn anew for each of `count` and each run.
     #[serde(default)]
     pub start_spread_s: Seconds,
+    /// Whether gateways on its path split it; yes unless given. Datagrams (`kind = "udp"`) always pass them as they pass a router.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub split: bool,
+    /// One of its two ends goes down with all its state and starts anew; never unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Restart>,
     /// What it sends.
     pub traffic: TrafficKind,
 }
 
 fn one() -> CountToMillion {
     CountToMillion::new(1.0).expect("a constant within its range")
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands in a reference")]
+fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 impl Flow {

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::ScenarioError;
+use super::gateway::{Gateway, SwitchOrTable, switch_or_table};
 use crate::channel::{ChannelConfig, ChannelError, ChannelKind, Prepared, Site, chain};
 use crate::coding::Coding;
 use crate::link::QueueLimit;
@@ -44,6 +45,10 @@ pub struct Hop {
     /// Modulation and coding on the way forward; none unless given. Its errors come on top of those of `channel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coding: Option<Coding>,
+    /// Gateways at both ends, which split the flows over it: `true`, or a table of their keys; none unless given.
+    #[serde(default, deserialize_with = "switch_or_table", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "SwitchOrTable")]
+    pub gateway: Option<Gateway>,
     /// The way back, where it differs: same rate, delay and queue unless given, and no errors.
     #[serde(default, rename = "return")]
     pub back: Return,

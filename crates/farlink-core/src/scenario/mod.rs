@@ -9,6 +9,7 @@ mod engine;
 mod error;
 mod expand;
 mod flow;
+mod gateway;
 mod grid;
 mod hop;
 mod idle;
@@ -16,6 +17,7 @@ mod measure;
 mod precision;
 pub mod quantity;
 pub(crate) mod read;
+mod restart;
 mod schema;
 pub mod traffic;
 
@@ -31,10 +33,12 @@ pub use error::ScenarioError;
 pub(crate) use error::suggest;
 pub use expand::{Expanded, MAX_POINTS, Point, expand};
 pub use flow::Flow;
+pub use gateway::{Custody, Gateway};
 pub use grid::Grid;
 pub use hop::{Direction, Hop, Ordering, Return};
 pub use measure::{Measure, SeriesQuantity};
 pub use precision::Precision;
+pub use restart::{Restart, Side};
 pub use schema::schema;
 pub use traffic::TrafficKind;
 

@@ -55,6 +55,21 @@ pub const QUANTITIES: &[Quantity] = &[
         "",
     ),
     quantity(
+        "discarded_bytes",
+        "bytes",
+        "application data delivered to a transfer that began anew later (`restart`): in `delivered_bytes` counts what was \
+         delivered since",
+        "",
+    ),
+    quantity(
+        "lost_in_custody_bytes",
+        "bytes",
+        "application data that a gateway acknowledged to the source and that nobody holds any more: lost in a crash, or dropped \
+         as a connection behind it gave up",
+        "",
+    ),
+    quantity("peak_custody_bytes", "bytes", "most data of one flow that one gateway held; the warm-up counts", ""),
+    quantity(
         "back_channel_fraction",
         "",
         "what the receiver sent on the first hop back, from the flow's start or the end of the warm-up, whichever is later, to \

@@ -9,7 +9,7 @@ use farlink_core::express::Plain;
 use farlink_core::{Express, Integrity, LinkHint, PathId, Stream, Time, Train, Transmit, Virtual};
 
 use super::flow::Flow;
-use super::path::{LegEnd, OnLink, Path};
+use super::path::{OnLink, Path};
 use super::timers::Timers;
 use super::tracing::Tracer;
 
@@ -42,10 +42,15 @@ impl<T: Tracer> World<'_, T> {
         now: Time,
         until: Time,
     ) -> Time {
-        match self.path.end(link) {
-            LegEnd::Link => self.path.forward::<P>(link, link + 1, now, index, &mut flow.counts, &mut self.timers),
-            LegEnd::Server => return self.enter::<1, P, E>(flow, index, trains, link, now, until),
-            LegEnd::Client => return self.enter::<0, P, E>(flow, index, trains, link, now, until),
+        if link == flow.route.last[1] {
+            return self.enter::<1, P, E>(flow, index, trains, link, now, until);
+        }
+        if link == flow.route.last[0] {
+            return self.enter::<0, P, E>(flow, index, trains, link, now, until);
+        }
+        match flow.route.next(link) {
+            Some(next) => self.path.forward::<P>(link, next, now, index, &mut flow.counts, &mut self.timers),
+            None => self.path.discard::<P>(link),
         }
         now
     }
@@ -110,7 +115,7 @@ impl<T: Tracer> World<'_, T> {
         if SIDE == 1 {
             flow.on_train(train, count);
         }
-        let link = self.path.first_link::<SIDE>();
+        let link = flow.route.first[SIDE];
         for sent in trains.iter() {
             if SIDE == 0 {
                 flow.on_transmit_train(sent);
@@ -128,7 +133,7 @@ impl<T: Tracer> World<'_, T> {
         if SIDE == 1 {
             flow.read(now);
         }
-        let link = self.path.first_link::<SIDE>();
+        let link = flow.route.first[SIDE];
         loop {
             match flow.ends[SIDE].poll_plain(now) {
                 Plain::Send(plain) => {
@@ -155,7 +160,7 @@ impl<T: Tracer> World<'_, T> {
         if SIDE == 1 {
             flow.read(now);
         }
-        let link = self.path.first_link::<SIDE>();
+        let link = flow.route.first[SIDE];
         loop {
             while let Some(transmit) = flow.ends[SIDE].poll_transmit(now, PathId::ONLY) {
                 if SIDE == 0 {

@@ -1,13 +1,21 @@
 //! Flows: two endpoints, a traffic source, and what is measured of them.
 
+mod anew;
+mod relayed;
+mod result;
+
+pub use result::FlowResult;
+
 use farlink_core::endpoint::Counters;
 use farlink_core::event::Abort;
 use farlink_core::{Event, Express, Packet, Payload, PlainPacket, Stream, Time, Train, Virtual};
 
 use super::carried::Load;
-use super::delays::{DelaySum, Delays, Histogram, Shared};
+use super::delays::{Delays, Shared};
 use super::fifo::Fifo;
 use super::path::OnLink;
+use super::relay::Relay;
+use super::route::Route;
 use super::timers::{Alarm, Kind, Timers};
 
 /// All flows of one protocol.
@@ -32,10 +40,22 @@ pub(super) enum Source {
     File { left: u64 },
     /// Writes at a constant rate.
     Cbr { interval: Time, payload_bytes: u32, left: u64 },
+    /// Passes on what another connection brings.
+    Relay,
+}
+
+impl Source {
+    /// Bytes that it is to carry; `None` if it has no end.
+    pub(super) fn asked_bytes(&self) -> Option<u64> {
+        match *self {
+            Source::Bulk | Source::Relay => None,
+            Source::File { left } | Source::Cbr { left, .. } => (left != u64::MAX).then_some(left),
+        }
+    }
 }
 
 /// Amount that a bulk source writes at a time: large enough to be rare, small enough that it joins what is left.
-const BULK_WRITE_BYTES: u32 = 1 << 31;
+pub(super) const BULK_WRITE_BYTES: u32 = 1 << 31;
 
 /// Which flow it is, and what it does.
 pub(super) struct Birth {
@@ -46,6 +66,11 @@ pub(super) struct Birth {
     pub(super) number: u64,
     pub(super) start: Time,
     pub(super) source: Source,
+    pub(super) route: Route,
+    /// If it is a part of what gateways split.
+    pub(super) relay: Option<Box<Relay>>,
+    /// An end of it goes down in the run, and the applications begin anew.
+    pub(super) restarts: bool,
 }
 
 /// A first transmission that is not yet delivered.
@@ -68,6 +93,7 @@ pub(super) struct Counts {
     mended_packets: u64,
     marked_packets: u64,
     skipped_bytes: u64,
+    discarded_bytes: u64,
     pub(super) return_bytes: u64,
     delivered_bytes: u64,
     delivered_packets: u64,
@@ -99,16 +125,22 @@ pub(super) struct Flow<E> {
     /// When the entry in the heap that counts is due, per side.
     pub(super) armed: [Time; 2],
     pub(super) counts: Counts,
+    pub(super) route: Route,
+    pub(super) relay: Option<Box<Relay>>,
     /// Position behind the last byte sent for the first time, once there is one.
     sent_end: Option<u32>,
+    /// Where the sender's stream begins.
+    begin: u32,
     /// Bytes that were read, and the position that this makes.
     delivered_position: u32,
     pending: Fifo<Pending>,
     delay: Delays,
     arrival_delay: Delays,
     source: Source,
+    /// When the source is to write next.
+    source_due: Time,
     has_ended: bool,
-    start: Time,
+    pub(super) start: Time,
     finished: Option<Time>,
     /// When the source last began or wrote.
     last_write: Time,
@@ -123,6 +155,11 @@ pub(super) struct Flow<E> {
     counted_before: Counters,
     /// Bytes of a file that are not yet delivered; `None` if the flow is endless.
     undelivered: Option<u64>,
+    restarts: bool,
+    /// Sides whose connection was reset by a peer that had gone down.
+    was_reset: [bool; 2],
+    /// What endpoints that are gone had counted.
+    former: Counters,
 }
 
 impl<E: Stream<Virtual> + Express> Population<E>
@@ -134,25 +171,28 @@ where
         &mut self,
         kind: u8,
         (client, server): (E, E),
-        Birth { id, spec, number, start, source }: Birth,
+        Birth { id, spec, number, start, source, route, relay, restarts }: Birth,
         timers: &mut Timers,
     ) {
         let flow = self.flows.len() as u32;
-        timers.push(start, Alarm { event: Kind::Source, kind, side: 0, flow });
-        let undelivered = match source {
-            Source::Bulk => None,
-            Source::File { left } | Source::Cbr { left, .. } => (left != u64::MAX).then_some(left),
-        };
+        if relay.is_none() {
+            timers.push(start, Alarm { event: Kind::Source, kind, side: 0, flow });
+        }
+        let undelivered = source.asked_bytes();
         self.flows.push(Flow {
             ends: [client, server],
             armed: [Time::NEVER; 2],
             counts: Counts::default(),
+            route,
+            relay,
             sent_end: None,
+            begin: 0,
             delivered_position: 0,
             pending: Fifo::default(),
             delay: Delays::default(),
             arrival_delay: Delays::default(),
             source,
+            source_due: start,
             has_ended: false,
             start,
             finished: None,
@@ -164,6 +204,9 @@ where
             number,
             counted_before: Counters::default(),
             undelivered,
+            restarts,
+            was_reset: [false; 2],
+            former: Counters::default(),
         });
     }
 }
@@ -176,8 +219,11 @@ where
         self.delay.keep_histogram(histogram);
     }
 
-    /// The source's alarm: it starts, or writes again.
-    pub(super) fn on_source(&mut self, now: Time, flow: u32, kind: u8, timers: &mut Timers) {
+    /// The source's alarm: it starts, or writes again; `false` if the application was lost meanwhile.
+    pub(super) fn on_source(&mut self, now: Time, flow: u32, kind: u8, timers: &mut Timers) -> bool {
+        if self.source_due != now || !self.route.is_up(0) {
+            return false;
+        }
         self.last_write = now;
         match &mut self.source {
             Source::Bulk => {
@@ -198,12 +244,15 @@ where
                     *left -= u64::from(n);
                 }
                 if *left > 0 {
-                    timers.push(now + *interval, Alarm { event: Kind::Source, kind, side: 0, flow });
+                    self.source_due = now + *interval;
+                    timers.push(self.source_due, Alarm { event: Kind::Source, kind, side: 0, flow });
                 } else {
                     self.ends[0].close(now);
                 }
             }
+            Source::Relay => {}
         }
+        true
     }
 
     /// The transport takes more; `true` if more was written.
@@ -220,7 +269,7 @@ where
         self.counts.sent_payload_bytes += u64::from(payload);
         let Some(position) = packet.stream_position() else { return };
         let sent_end = *self.sent_end.get_or_insert_with(|| {
-            self.delivered_position = position;
+            (self.begin, self.delivered_position) = (position, position);
             position
         });
         let end = position.wrapping_add(payload);
@@ -328,6 +377,9 @@ where
     /// The receiving application reads everything there is.
     #[inline]
     pub(super) fn read(&mut self, now: Time) {
+        if self.relay.is_some() {
+            return self.read_for_relay(now);
+        }
         let mut bytes = 0;
         while let Some(data) = self.ends[1].read() {
             bytes += data.len() as u64;
@@ -346,7 +398,7 @@ where
 
     /// The transport has given up so many bytes; what it held back behind them can be read.
     #[cold]
-    fn on_skipped(&mut self, now: Time, bytes: u64) {
+    pub(super) fn on_skipped(&mut self, now: Time, bytes: u64) {
         self.counts.skipped_bytes += bytes;
         self.move_on(now, bytes, false);
         self.read(now);
@@ -379,7 +431,14 @@ where
 
     /// The application acts on an event; `true` if the endpoint may have more to send now.
     pub(super) fn on_event(&mut self, side: usize, event: Event, now: Time, open_flows: &mut u64) -> bool {
+        if self.relay.is_some() {
+            return self.on_event_for_relay(side, event, now);
+        }
         match event {
+            Event::Aborted(Abort::Reset) if self.restarts && !self.has_ended => {
+                self.was_reset[side] = true;
+                false
+            }
             Event::Writable if side == 0 => self.on_writable(now),
             Event::Skipped(bytes) if side == 1 => {
                 self.on_skipped(now, bytes);
@@ -422,96 +481,6 @@ where
         self.delay.clear();
         self.arrival_delay.clear();
         self.counted_before = self.ends[0].counters();
+        self.former = Counters::default();
     }
-
-    pub(super) fn result(self, end: Time, warmup: Time) -> FlowResult {
-        let [client, server] = [self.ends[0].counters(), self.ends[1].counters()];
-        let counts = self.counts;
-        let (delay, histogram) = self.delay.finish();
-        FlowResult {
-            spec: self.spec,
-            number: self.number,
-            start: self.start,
-            measured: self.finished.unwrap_or(end).since(self.start.max(warmup)),
-            is_finite: self.undelivered.is_some(),
-            finished: self.finished,
-            undelivered_bytes: self.undelivered.unwrap_or(0),
-            delivered_bytes: counts.delivered_bytes,
-            delivered_packets: counts.delivered_packets,
-            skipped_bytes: counts.skipped_bytes,
-            last_progress: self.last_progress,
-            aborted: self.aborted,
-            sent_packets: counts.sent_packets,
-            sent_bytes: counts.sent_bytes,
-            overhead_bytes: counts.sent_bytes - counts.sent_payload_bytes,
-            retransmitted_bytes: counts.retransmitted_bytes,
-            lost_packets: counts.lost_packets,
-            mended_packets: counts.mended_packets,
-            marked_packets: counts.marked_packets,
-            return_bytes: counts.return_bytes,
-            timeouts: client.timeouts - self.counted_before.timeouts,
-            peak_reorder_bytes: server.peak_reorder_bytes,
-            peak_send_buffer_bytes: client.peak_send_buffer_bytes,
-            delay,
-            arrival_delay: self.arrival_delay.finish().0,
-            histogram,
-        }
-    }
-}
-
-/// What one flow achieved in one run.
-#[derive(Clone, Debug)]
-pub struct FlowResult {
-    /// Index of its [`super::FlowSetup`].
-    pub spec: usize,
-    /// Which of the flows of that name.
-    pub number: u64,
-    /// When it started.
-    pub start: Time,
-    /// For how long it was measured.
-    pub measured: Time,
-    /// Whether it had an end to reach.
-    pub is_finite: bool,
-    /// When the last byte was delivered.
-    pub finished: Option<Time>,
-    /// What was left of it.
-    pub undelivered_bytes: u64,
-    /// Payload delivered in order.
-    pub delivered_bytes: u64,
-    /// First transmissions that were delivered.
-    pub delivered_packets: u64,
-    /// Payload that the transport gave up.
-    pub skipped_bytes: u64,
-    /// When the last byte was delivered or given up; when the flow started if none was.
-    pub last_progress: Time,
-    /// When and why the sender gave the connection up, if it did.
-    pub aborted: Option<(Time, Abort)>,
-    /// Packets sent.
-    pub sent_packets: u64,
-    /// Wire bytes sent.
-    pub sent_bytes: u64,
-    /// Headers and control packets among them.
-    pub overhead_bytes: u64,
-    /// Payload sent again.
-    pub retransmitted_bytes: u64,
-    /// Packets lost or dropped on the forward path.
-    pub lost_packets: u64,
-    /// Packets on the forward path that had wrong bits and were mended.
-    pub mended_packets: u64,
-    /// Packets that a queue on the forward path marked with congestion.
-    pub marked_packets: u64,
-    /// Wire bytes on the way back.
-    pub return_bytes: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Largest reorder buffer.
-    pub peak_reorder_bytes: u64,
-    /// Largest amount sent and not acknowledged.
-    pub peak_send_buffer_bytes: u64,
-    /// First transmission to in-order delivery.
-    pub delay: DelaySum,
-    /// First transmission to first arrival.
-    pub arrival_delay: DelaySum,
-    /// Distribution of the in-order delay, if it was kept.
-    pub histogram: Option<Histogram>,
 }

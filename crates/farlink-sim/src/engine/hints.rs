@@ -1,8 +1,9 @@
 //! What endpoints hear of their links.
 //!
 //! An endpoint knows the link that it sends into, its local interface, and no other: what happens further on, and what the
-//! way back is like, it must infer, as in a real host. So the first forward link speaks to the senders (side 0) and the
-//! first link of the way back to the receivers (side 1). If nobody listens, nothing is asked and no alarm is set.
+//! way back is like, it must infer, as in a real host. So the first forward link speaks to the senders (station 0) and the
+//! first link of the way back to the receivers (station 1); where gateways split a flow, their endpoints stand at stations
+//! of their own. If nobody listens, nothing is asked and no alarm is set.
 //!
 //! Of the link that it receives from, the last of the other direction, it hears one thing: that a frame came in that was of
 //! no use ([`LinkHint::Corrupted`]).
@@ -11,6 +12,7 @@ use farlink_core::link::LinkState;
 use farlink_core::{Endpoint, LinkHint, PathId, Time};
 
 use super::path::Path;
+use super::route::Route;
 use super::timers::{Alarm, Kind, Timers};
 
 /// An endpoint that wants hints.
@@ -18,61 +20,121 @@ use super::timers::{Alarm, Kind, Timers};
 pub(super) struct Listener {
     pub(super) kind: u8,
     pub(super) flow: u32,
-    /// When its flow starts: before, it is told but not asked to act.
-    pub(super) start: Time,
+    pub(super) side: u8,
 }
 
-/// Who listens, per side, and what was told there.
-#[derive(Debug, Default)]
+/// Where endpoints send into the same link, and receive from the same.
+#[derive(Debug)]
+struct Station {
+    out: usize,
+    heard: usize,
+    listeners: Vec<Listener>,
+    told: Option<LinkState>,
+}
+
+/// Who listens where, and what was told there.
+#[derive(Debug)]
 pub(super) struct Hints {
-    listeners: [Vec<Listener>; 2],
-    told: [Option<LinkState>; 2],
+    stations: Vec<Station>,
 }
 
 impl Hints {
-    /// Notes which ends of a flow listen.
-    pub(super) fn add<E: Endpoint>(&mut self, kind: u8, ends: &(E, E), flow: usize, start: Time) {
-        for (side, end) in [&ends.0, &ends.1].into_iter().enumerate() {
-            if end.wants_hints() {
-                self.listeners[side].push(Listener { kind, flow: flow as u32, start });
-            }
-        }
+    /// Of a path of so many hops; nobody listens.
+    pub(super) fn new(hops: usize) -> Self {
+        let whole = Route::over(hops, 0, hops - 1, None);
+        let station = |side| Station::new(whole.first[side], whole.heard(side));
+        Hints { stations: vec![station(0), station(1)] }
     }
 
-    /// Those who listen on one side.
-    pub(super) fn listeners(&self, side: usize) -> &[Listener] {
-        &self.listeners[side]
+    /// Notes which ends of a flow listen, and returns the stations at which they do.
+    pub(super) fn add<E: Endpoint>(
+        &mut self,
+        kind: u8,
+        ends: &(E, E),
+        flow: usize,
+        route: &Route,
+    ) -> [Option<usize>; 2] {
+        let mut at = [None; 2];
+        for (side, end) in [&ends.0, &ends.1].into_iter().enumerate() {
+            if end.wants_hints() {
+                let station = self.station(route.first[side], route.heard(side));
+                let listener = Listener { kind, flow: flow as u32, side: side as u8 };
+                self.stations[station].listeners.push(listener);
+                at[side] = Some(station);
+            }
+        }
+        at
+    }
+
+    /// The number of a station; a new one if need be.
+    pub(super) fn station(&mut self, out: usize, heard: usize) -> usize {
+        let known = self.stations.iter().position(|station| station.out == out && station.heard == heard);
+        known.unwrap_or_else(|| {
+            self.stations.push(Station::new(out, heard));
+            self.stations.len() - 1
+        })
+    }
+
+    /// How many stations there are.
+    pub(super) fn stations(&self) -> usize {
+        self.stations.len()
+    }
+
+    /// The link from which a station receives.
+    pub(super) fn heard(&self, station: usize) -> usize {
+        self.stations[station].heard
+    }
+
+    /// Those who listen at a station.
+    pub(super) fn listeners(&self, station: usize) -> &[Listener] {
+        &self.stations[station].listeners
     }
 
     /// What to tell them now, in this order; sets the alarm of the next change. Nothing if nobody listens.
     pub(super) fn news(
         &mut self,
-        side: usize,
+        station: usize,
         now: Time,
         path: &mut Path,
         timers: &mut Timers,
     ) -> [Option<LinkHint>; 4] {
-        if self.listeners[side].is_empty() {
+        let Station { out, listeners, told, .. } = &mut self.stations[station];
+        if listeners.is_empty() {
             return [None; 4];
         }
-        let link = path.local_link(side);
+        let link = path.link(*out);
         let state = link.state(now);
         let next = link.next_change(now);
         if next < Time::NEVER {
-            timers.push(next, Alarm { event: Kind::Link, kind: 0, side: side as u8, flow: 0 });
+            timers.push(next, Alarm { event: Kind::Link, kind: 0, side: station as u8, flow: 0 });
         }
-        // At the start, nothing is taken for granted but that the link is up.
-        let told = self.told[side].replace(state);
-        let was_up = told.is_none_or(|told| told.up);
-        let same_rate = told.is_some_and(|told| told.rate == state.rate);
-        let only = PathId::ONLY;
-        [
-            (was_up && !state.up).then_some(LinkHint::Down(only)),
-            (!same_rate).then_some(LinkHint::Rate(only, state.rate)),
-            state.ber.filter(|_| told.is_none_or(|told| told.ber != state.ber)).map(|ber| LinkHint::Ber(only, ber)),
-            (!was_up && state.up).then_some(LinkHint::Up(only)),
-        ]
+        let before = told.replace(state);
+        changes(before, state)
     }
+
+    /// What to tell one who begins to listen at a station where others were told before.
+    pub(super) fn introduction(&self, station: usize) -> [Option<LinkHint>; 4] {
+        self.stations[station].told.map_or([None; 4], |state| changes(None, state))
+    }
+}
+
+impl Station {
+    fn new(out: usize, heard: usize) -> Self {
+        Station { out, heard, listeners: Vec::new(), told: None }
+    }
+}
+
+/// What has changed. At the start, nothing is taken for granted but that the link is up.
+fn changes(told: Option<LinkState>, state: LinkState) -> [Option<LinkHint>; 4] {
+    let was_up = told.is_none_or(|told| told.up);
+    let same_rate = told.is_some_and(|told| told.rate == state.rate);
+    let only = PathId::ONLY;
+    [
+        (was_up && !state.up).then_some(LinkHint::Down(only)),
+        (!same_rate).then_some(LinkHint::Rate(only, state.rate)),
+        state.ber.filter(|_| told.is_none_or(|told| told.ber != state.ber)).map(|ber| LinkHint::Ber(only, ber)),
+        (!was_up && state.up).then_some(LinkHint::Up(only)),
+    ]
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@
 //! keeps one ring of what is under way, and the engine takes the earliest head. Timers are lazy: one armed entry per
 //! endpoint in a heap, moved only when it fires or must fire sooner.
 
+mod account;
 mod carried;
+mod chain;
 mod delays;
 mod drive;
 #[cfg(test)]
@@ -13,7 +15,12 @@ mod fifo;
 mod flow;
 mod hints;
 mod path;
+mod relay;
+mod restart;
+mod route;
 mod setup;
+mod spans;
+mod split;
 mod timers;
 mod tracing;
 
@@ -29,7 +36,8 @@ mod ear {
 
 pub use delays::{DelaySum, Histogram};
 pub use flow::FlowResult;
-pub use setup::{FlowSetup, HopSetup, Setup, TrafficSetup};
+pub use setup::{FlowSetup, GatewaySetup, HopSetup, RestartSetup, Setup, TrafficSetup};
+pub(crate) use split::UNTRACED;
 pub use tracing::{NoTrace, Tracer};
 
 use farlink_core::protocol::aerotp;
@@ -38,15 +46,19 @@ use farlink_core::protocol::stp;
 use farlink_core::protocol::tcp::{Connection, Segment};
 use farlink_core::protocol::udp::{Datagram, Socket};
 use farlink_core::protocol::{Pairs, TransportConfig};
-use farlink_core::{Endpoint, LinkHint, PathId, Rng, Time, Virtual};
+use farlink_core::{Endpoint, Event, LinkHint, PathId, Rng, Time, Virtual};
 
+use chain::Port;
 use delays::Shared;
 use drive::World;
 use ear::End;
-use flow::{Birth, Flow, Population};
+use flow::{Birth, Flow, Population, Source};
 use hints::{Hints, Listener};
 use path::{OnLink, Path};
-use timers::{Alarm, Timers};
+use relay::{Joint, Moved};
+use route::Route;
+use split::Chains;
+use timers::{Alarm, CHAINS, Timers};
 
 /// What a run gives.
 pub struct RunResult {
@@ -79,6 +91,13 @@ macro_rules! engine_protocols {
             has_given_up: bool,
             seed: u64,
             run: u64,
+            chains: Chains,
+            /// What came out of a connection and what it told: filled and emptied at once.
+            moved: Vec<Moved>,
+            mail: Vec<(usize, Event)>,
+            /// An end of some flow goes down.
+            has_restarts: bool,
+            restart_seeds: Rng,
             $($population: Population<$endpoint>,)+
         }
 
@@ -100,22 +119,101 @@ macro_rules! engine_protocols {
 
         impl<'a, T: Tracer> Engine<'a, T> {
             fn new(setup: &'a Setup, world: World<'a, T>, seed: u64, run: u64) -> Self {
-                let (hints, now) = (Hints::default(), Time::ZERO);
-                let has_given_up = false;
-                Engine { setup, world, hints, now, has_given_up, seed, run, $($population: Population::default(),)+ }
+                Engine {
+                    setup,
+                    hints: Hints::new(world.path.hops()),
+                    world,
+                    now: Time::ZERO,
+                    has_given_up: false,
+                    seed,
+                    run,
+                    chains: Chains::new(),
+                    moved: Vec::new(),
+                    mail: Vec::new(),
+                    has_restarts: setup.flows.iter().any(|flow| flow.restart.is_some()),
+                    restart_seeds: Rng::for_component(seed, run, "restarts"),
+                    $($population: Population::default(),)+
+                }
             }
 
-            fn add_flow(&mut self, transport: &TransportConfig, endpoint_seed: u64, birth: Birth) {
+            /// Adds a flow to the population of its protocol.
+            fn add_flow(&mut self, transport: &TransportConfig, endpoint_seed: u64, birth: Birth) -> Port {
                 match transport {
                     $($(TransportConfig::$transport(config) => {
                         let ends = ear::attach(Pairs::<Virtual>::pair(config, endpoint_seed));
                         let index = self.$population.flows.len();
-                        self.hints.add($index, &ends, index, birth.start);
+                        self.hints.add($index, &ends, index, &birth.route);
                         self.world.path.protect($index, index, transport.as_dyn().correction());
                         self.$population.add($index, ends, birth, &mut self.world.timers);
+                        Port { kind: $index, flow: index as u32 }
                     })+)+
                 }
-                self.world.open_flows += 1;
+            }
+
+            /// Another endpoint takes the place of one that is gone.
+            fn replace(&mut self, port: Port, side: usize, transport: &TransportConfig, endpoint_seed: u64, now: Time) {
+                match transport {
+                    $($(TransportConfig::$transport(config) => {
+                        let (client, server) = ear::attach(Pairs::<Virtual>::pair(config, endpoint_seed));
+                        let end = if side == 0 { client } else { server };
+                        let flow = &mut self.$population.flows[port.flow as usize];
+                        flow.replace(side, end);
+                        if flow.ends[side].wants_hints() {
+                            let station = self.hints.station(flow.route.first[side], flow.route.heard(side));
+                            for hint in self.hints.introduction(station).into_iter().flatten() {
+                                flow.ends[side].handle_link(now, hint);
+                            }
+                        }
+                    })+)+
+                }
+            }
+
+            /// A flow as relays see it.
+            fn joint(&mut self, port: Port) -> &mut dyn Joint {
+                match port.kind {
+                    $($index => &mut self.$population.flows[port.flow as usize],)+
+                    _ => unreachable!("a flow of an undeclared protocol"),
+                }
+            }
+
+            /// Lets one side of a flow act, if it is up.
+            fn pump(&mut self, port: Port, side: usize, now: Time) {
+                match port.kind {
+                    $($index => {
+                        let flow = &mut self.$population.flows[port.flow as usize];
+                        match side {
+                            _ if !flow.route.is_up(side) => {}
+                            0 => self.world.pump_seldom::<0, _, _>(flow, port.flow, now),
+                            _ => self.world.pump_seldom::<1, _, _>(flow, port.flow, now),
+                        }
+                    })+
+                    _ => unreachable!("a flow of an undeclared protocol"),
+                }
+            }
+
+            /// The application at side 0 begins anew.
+            fn begin_source(&mut self, port: Port, source: Source, now: Time) {
+                match port.kind {
+                    $($index => {
+                        let flow = &mut self.$population.flows[port.flow as usize];
+                        flow.begin_source(source, now, port.flow, $index, &mut self.world.timers);
+                    })+
+                    _ => unreachable!("a flow of an undeclared protocol"),
+                }
+            }
+
+            /// Where the ends of a flow stand, if they want hints.
+            fn stations_of(&mut self, port: Port) -> [Option<usize>; 2] {
+                match port.kind {
+                    $($index => {
+                        let flow = &self.$population.flows[port.flow as usize];
+                        [0, 1].map(|side| {
+                            let station = || self.hints.station(flow.route.first[side], flow.route.heard(side));
+                            flow.ends[side].wants_hints().then(station)
+                        })
+                    })+
+                    _ => unreachable!("a flow of an undeclared protocol"),
+                }
             }
 
             /// The packet at the head of a link's ring has arrived, and what follows it closely by `until`; returns when
@@ -151,8 +249,9 @@ macro_rules! engine_protocols {
                         }
                         (timers::Kind::Source, $index) => {
                             let flow = &mut self.$population.flows[alarm.flow as usize];
-                            flow.on_source(at, alarm.flow, $index, &mut self.world.timers);
-                            self.world.pump_seldom::<0, _, _>(flow, alarm.flow, at);
+                            if flow.on_source(at, alarm.flow, $index, &mut self.world.timers) {
+                                self.world.pump_seldom::<0, _, _>(flow, alarm.flow, at);
+                            }
                         }
                     )+
                     _ => unreachable!("an alarm of an undeclared protocol"),
@@ -160,22 +259,31 @@ macro_rules! engine_protocols {
             }
 
             fn keep_histograms(&mut self) {
-                let flows = 0 $(+ self.$population.flows.len())+;
+                let flows = self.chains.len() $(+ self.$population.flows.len())+;
                 let of_spec: Vec<Shared> = self.setup.flows.iter().map(|_| Shared::default()).collect();
                 $(for flow in &mut self.$population.flows {
                     let is_shared = flows > delays::MOST_HISTOGRAMS;
                     flow.keep_histogram(if is_shared { Shared::clone(&of_spec[flow.spec]) } else { Shared::default() });
                 })+
+                for chain in self.chains.iter_mut().flatten() {
+                    let is_shared = flows > delays::MOST_HISTOGRAMS;
+                    let own = if is_shared { Shared::clone(&of_spec[chain.spec]) } else { Shared::default() };
+                    chain.account.keep_histogram(own);
+                }
             }
 
             /// Gives an endpoint a hint and lets it act.
-            fn tell(&mut self, side: usize, listener: Listener, at: Time, hint: LinkHint) {
-                let Listener { kind, flow: index, start } = listener;
+            fn tell(&mut self, listener: Listener, at: Time, hint: LinkHint) {
+                let Listener { kind, flow: index, side } = listener;
+                let side = usize::from(side);
                 match kind {
                     $($index => {
                         let flow = &mut self.$population.flows[index as usize];
+                        if !flow.route.is_up(side) {
+                            return;
+                        }
                         flow.ends[side].handle_link(at, hint);
-                        if start >= at {
+                        if flow.start >= at {
                             // It will act when its source starts.
                         } else if side == 0 {
                             self.world.pump_seldom::<0, _, _>(flow, index, at);
@@ -185,24 +293,37 @@ macro_rules! engine_protocols {
                     })+
                     _ => unreachable!("a listener of an undeclared protocol"),
                 }
+                self.look_at(Port { kind, flow: index }, at);
             }
 
             /// When something was written or delivered last.
             fn last_sign_of_life(&self) -> Time {
                 let mut last = Time::ZERO;
                 $(last = self.$population.flows.iter().map(Flow::last_sign_of_life).fold(last, Time::max);)+
-                last
+                let of_chains = self.chains.iter().flatten().map(|chain| chain.account.last_sign_of_life());
+                of_chains.fold(last, Time::max)
             }
 
             fn begin_measurement(&mut self) {
                 $(self.$population.flows.iter_mut().for_each(Flow::begin_measurement);)+
+                self.chains.iter_mut().flatten().for_each(|chain| chain.begin_measurement());
                 self.world.path.begin_measurement();
             }
 
             fn results(self) -> Vec<FlowResult> {
-                let end = self.now;
+                let (end, warmup) = (self.now, self.setup.warmup);
                 let mut all = Vec::new();
-                $(all.extend(self.$population.flows.into_iter().map(|flow| flow.result(end, self.setup.warmup)));)+
+                let mut parts: Vec<Vec<FlowResult>> = self.chains.iter().map(|_| Vec::new()).collect();
+                $(for flow in self.$population.flows {
+                    match flow.relay.as_ref().map(|relay| relay.chain as usize) {
+                        None => all.push(flow.result(end, warmup)),
+                        // Of the connections of a chain, those over the gateways' hop count.
+                        Some(chain) if flow.id != UNTRACED => parts[chain].push(flow.result(end, warmup)),
+                        Some(_) => {}
+                    }
+                })+
+                let chains = self.chains.into_iter().flatten().zip(parts);
+                all.extend(chains.map(|(chain, parts)| chain.result(&parts, end, warmup)));
                 all.sort_by_key(|result: &FlowResult| (result.spec, result.number));
                 all
             }
@@ -229,19 +350,16 @@ pub fn simulate<T: Tracer>(
     let world = World { path: Path::new(setup, seed, run), timers: Timers::default(), tracer, open_flows: 0, steps: 0 };
     let mut engine = Engine::new(setup, world, seed, run);
     engine.add_flows();
-    for side in [0, 1] {
-        if !engine.hints.listeners(side).is_empty() {
-            engine.world.path.listen(side);
-        }
+    for station in 0..engine.hints.stations() {
+        engine.attend(station, Time::ZERO);
     }
-    engine.spread_news(0, Time::ZERO);
-    engine.spread_news(1, Time::ZERO);
     if !engine.execute(is_stopped) {
         return None;
     }
     let (end, was_given_up) = (engine.now, engine.has_given_up);
     let return_bytes = engine.world.path.return_bytes();
     let peak_queue_bytes = engine.world.path.peak_queue_bytes();
+    engine.settle_chains(end);
     Some(RunResult { flows: engine.results(), end, was_given_up, return_bytes, peak_queue_bytes })
 }
 
@@ -249,43 +367,90 @@ impl<T: Tracer> Engine<'_, T> {
     fn add_flows(&mut self) {
         let setup = self.setup;
         let mut id = 0;
+        let hops = self.world.path.hops();
+        let mut restarting = Vec::new();
         for (spec_index, spec) in setup.flows.iter().enumerate() {
             let mut rng = Rng::for_component(self.seed, self.run, &format!("flow.{}", spec.name));
             for (number, start, source) in spec.instances(setup.duration, &mut rng) {
                 let endpoint_seed = rng.below(u64::MAX);
-                self.add_flow(&spec.transport, endpoint_seed, Birth { id, spec: spec_index, number, start, source });
+                if let Some(gateway) = setup.gateway.as_ref().filter(|_| spec.is_split) {
+                    self.add_chain(gateway, (id, spec_index, number), start, source, endpoint_seed);
+                } else {
+                    let (route, restarts) = (Route::over(hops, 0, hops - 1, None), spec.restart.is_some());
+                    let birth = Birth { id, spec: spec_index, number, start, source, route, relay: None, restarts };
+                    let port = self.add_flow(&spec.transport, endpoint_seed, birth);
+                    self.world.open_flows += 1;
+                    if restarts {
+                        restarting.push((port, spec_index));
+                    }
+                }
                 id += 1;
             }
         }
+        self.plan_restarts(&restarting);
         self.keep_histograms();
     }
 
-    /// The link on one side may have changed; returns when the latest event was.
+    /// Something happened to a flow: others may have to do with it.
+    #[inline]
+    fn look_at(&mut self, port: Port, now: Time) {
+        if !self.chains.is_empty() {
+            self.look_at_chain(port, now);
+        }
+        if self.has_restarts {
+            self.look_at_reset(port, now);
+        }
+    }
+
+    /// The ends of a flow that was added during the run hear of their links.
+    fn introduce(&mut self, port: Port, now: Time) {
+        for (side, station) in self.stations_of(port).into_iter().enumerate() {
+            let Some(station) = station else { continue };
+            if self.hints.listeners(station).len() == 1 {
+                self.attend(station, now);
+            } else {
+                let listener = Listener { kind: port.kind, flow: port.flow, side: side as u8 };
+                for hint in self.hints.introduction(station).into_iter().flatten() {
+                    self.tell(listener, now, hint);
+                }
+            }
+        }
+    }
+
+    /// Those who listen at a station begin to.
+    fn attend(&mut self, station: usize, now: Time) {
+        if !self.hints.listeners(station).is_empty() {
+            self.world.path.listen(self.hints.heard(station), station as u8);
+        }
+        self.spread_news(station, now);
+    }
+
+    /// The link at a station may have changed; returns when the latest event was.
     #[cold]
-    fn on_link(&mut self, side: usize, at: Time, arrival: Time) -> Time {
+    fn on_link(&mut self, station: usize, at: Time, arrival: Time) -> Time {
         // Links may change for ever. Nothing depends on a hint: without end or anything else to come, the run is over.
         let is_at_rest = arrival == Time::NEVER && self.world.timers.has_only_links();
         if self.setup.duration == Time::NEVER && is_at_rest {
             return self.now;
         }
-        self.spread_news(side, at);
+        self.spread_news(station, at);
         at
     }
 
-    /// A frame that is of no use has come in at one side: all who listen there are told.
+    /// A frame that is of no use has come in at a station: all who listen there are told.
     #[cold]
-    fn on_corrupted(&mut self, side: usize, at: Time) {
-        for index in 0..self.hints.listeners(side).len() {
-            self.tell(side, self.hints.listeners(side)[index], at, LinkHint::Corrupted(PathId::ONLY));
+    fn on_corrupted(&mut self, station: usize, at: Time) {
+        for index in 0..self.hints.listeners(station).len() {
+            self.tell(self.hints.listeners(station)[index], at, LinkHint::Corrupted(PathId::ONLY));
         }
     }
 
-    /// Tells those who listen on one side what has changed.
-    fn spread_news(&mut self, side: usize, at: Time) {
-        let news = self.hints.news(side, at, &mut self.world.path, &mut self.world.timers);
+    /// Tells those who listen at a station what has changed.
+    fn spread_news(&mut self, station: usize, at: Time) {
+        let news = self.hints.news(station, at, &mut self.world.path, &mut self.world.timers);
         for hint in news.into_iter().flatten() {
-            for index in 0..self.hints.listeners(side).len() {
-                self.tell(side, self.hints.listeners(side)[index], at, hint);
+            for index in 0..self.hints.listeners(station).len() {
+                self.tell(self.hints.listeners(station)[index], at, hint);
             }
         }
     }
@@ -297,6 +462,15 @@ impl<T: Tracer> Engine<'_, T> {
         self.last_sign_of_life().max(last_write) + self.setup.give_up_after
     }
 
+    /// The packet at the head of a link's ring has arrived, and somebody else may have to do with what comes of it: no other
+    /// comes with it. Returns when it did.
+    fn arrive_one(&mut self, link: usize, now: Time) -> Time {
+        let (flow, kind) = self.world.path.head(link);
+        self.arrive(link, now, now);
+        self.look_at(Port { kind, flow }, now);
+        now
+    }
+
     /// Runs to the end; `false` if it was stopped before.
     fn execute(&mut self, is_stopped: &dyn Fn() -> bool) -> bool {
         let mut warmup = if self.setup.warmup > Time::ZERO { self.setup.warmup } else { Time::NEVER };
@@ -304,6 +478,7 @@ impl<T: Tracer> Engine<'_, T> {
         // Beyond this nothing happens without a look at whether anything still comes of it.
         let mut limit = end.min(self.setup.give_up_after);
         let mut next_look = STEPS_BETWEEN_LOOKS;
+        let has_others = self.has_restarts || !self.chains.is_empty();
         loop {
             self.world.steps += 1;
             if self.world.steps >= next_look {
@@ -335,7 +510,11 @@ impl<T: Tracer> Engine<'_, T> {
             }
             // Packets first: an acknowledgement that arrives as the timer expires still counts.
             let last = if arrival <= alarm {
-                self.arrive(link, next, alarm.min(limit).min(before(warmup)))
+                if has_others {
+                    self.arrive_one(link, next)
+                } else {
+                    self.arrive(link, next, alarm.min(limit).min(before(warmup)))
+                }
             } else {
                 let alarm = self.world.timers.pop();
                 match alarm.event {
@@ -344,8 +523,19 @@ impl<T: Tracer> Engine<'_, T> {
                         self.on_corrupted(usize::from(alarm.side), next);
                         self.now // nothing depends on a hint: the run lasts no longer for it
                     }
+                    timers::Kind::Source if alarm.kind == CHAINS => {
+                        self.on_chain_source(alarm.flow, next);
+                        next
+                    }
                     timers::Kind::Endpoint | timers::Kind::Source => {
                         self.fire(alarm, next);
+                        if has_others {
+                            self.look_at(Port { kind: alarm.kind, flow: alarm.flow }, next);
+                        }
+                        next
+                    }
+                    timers::Kind::Down | timers::Kind::Up => {
+                        self.on_restart(alarm, next);
                         next
                     }
                 }

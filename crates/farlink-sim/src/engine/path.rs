@@ -10,7 +10,7 @@ use farlink_core::{Packet, PacketCode, PlainPacket, Rng, Rx, Time, Train};
 use super::carried::{Beside, Carried, Load};
 use super::fifo::Fifo;
 use super::flow::Counts;
-use super::setup::Setup;
+use super::setup::{HopSetup, Setup};
 use super::timers::{Alarm, Kind, Timers};
 use super::{KINDS, Rings};
 
@@ -120,21 +120,21 @@ struct Leg {
     last_arrival: Time,
     under_way: UnderWay,
     overtakes: bool,
-    end: LegEnd,
 }
 
-/// Where a link leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LegEnd {
-    /// To the sender's endpoint.
-    Client,
-    /// To the receiver's endpoint.
-    Server,
-    /// Into the next link.
-    Link,
+impl Leg {
+    fn new(hop: &HopSetup, direction: &str, seed: u64, run: u64) -> Self {
+        let rng = Rng::for_component(seed, run, &format!("hop.{}.{direction}", hop.name));
+        Leg {
+            link: hop.start(rng, &Rng::for_component(seed, run, &format!("hop.{}", hop.name))),
+            last_arrival: Time::ZERO,
+            under_way: UnderWay::default(),
+            overtakes: hop.overtakes,
+        }
+    }
 }
 
-/// Forward links first, in order; then the links of the way back, in order.
+/// Forward links first, in order; then the links of the way back, in order; then the spools of gateways.
 pub(super) struct Path {
     /// Arrival of each link's head; never if nothing is under way. Beside the links, as it is read at every event.
     heads: Vec<Time>,
@@ -143,53 +143,41 @@ pub(super) struct Path {
     return_bytes: u64,
     /// The codes around the packets of each protocol's flows; none at all if no flow has one.
     codes: [Vec<PacketCode>; KINDS],
-    /// Per side: whether somebody there wants to hear of frames that are damaged beyond use.
-    has_listeners: [bool; 2],
+    /// Per link: the station at its end, if somebody there wants to hear of frames that are damaged beyond use.
+    ears: Vec<Option<u8>>,
 }
 
 impl Path {
     pub(super) fn new(setup: &Setup, seed: u64, run: u64) -> Self {
         let mut legs = Vec::new();
-        let sides = [("forward", &setup.forward, LegEnd::Server), ("return", &setup.back, LegEnd::Client)];
-        for (direction, side, end) in sides {
-            for (index, hop) in side.iter().enumerate() {
-                let rng = Rng::for_component(seed, run, &format!("hop.{}.{direction}", hop.name));
-                legs.push(Leg {
-                    link: hop.start(rng, &Rng::for_component(seed, run, &format!("hop.{}", hop.name))),
-                    last_arrival: Time::ZERO,
-                    under_way: UnderWay::default(),
-                    overtakes: hop.overtakes,
-                    end: if index + 1 == side.len() { end } else { LegEnd::Link },
-                });
-            }
+        for (direction, side) in [("forward", &setup.forward), ("return", &setup.back)] {
+            legs.extend(side.iter().map(|hop| Leg::new(hop, direction, seed, run)));
+        }
+        if let Some(spool) = setup.gateway.as_ref().and_then(|gateway| gateway.spool.as_ref()) {
+            legs.extend(["sender", "receiver"].map(|side| Leg::new(spool, side, seed, run)));
         }
         Path {
+            ears: vec![None; legs.len()],
             heads: vec![Time::NEVER; legs.len()],
             legs,
             hops: setup.forward.len(),
             return_bytes: 0,
             codes: Default::default(),
-            has_listeners: [false; 2],
         }
     }
 
-    /// Somebody on this side wants to hear of frames that are damaged beyond use.
-    pub(super) fn listen(&mut self, side: usize) {
-        self.has_listeners[side] = true;
+    /// Somebody at the end of a link, in the station of that number, wants to hear of frames that are damaged beyond use.
+    pub(super) fn listen(&mut self, link: usize, station: u8) {
+        self.ears[link] = Some(station);
     }
 
     /// Sets an alarm for the frame that would have arrived at the end of a link and is of no use, if somebody listens there.
     #[cold]
     fn note_corrupted(&self, link: usize, arrival: Time, timers: &mut Timers) {
         let leg = &self.legs[link];
-        let side = match leg.end {
-            LegEnd::Client => 0,
-            LegEnd::Server => 1,
-            LegEnd::Link => return,
-        };
-        if self.has_listeners[side] {
+        if let Some(station) = self.ears[link] {
             let at = if leg.overtakes { arrival } else { arrival.max(leg.last_arrival) };
-            timers.push(at, Alarm { event: Kind::Corrupted, kind: 0, side: side as u8, flow: 0 });
+            timers.push(at, Alarm { event: Kind::Corrupted, kind: 0, side: station, flow: 0 });
         }
     }
 
@@ -227,22 +215,14 @@ impl Path {
         (head.flow, head.kind)
     }
 
-    /// Where a link leads.
-    #[inline(always)]
-    pub(super) fn end(&self, link: usize) -> LegEnd {
-        self.legs[link].end
+    /// How many hops there are.
+    pub(super) fn hops(&self) -> usize {
+        self.hops
     }
 
-    /// The first link on the way out of a side.
-    #[inline(always)]
-    pub(super) fn first_link<const SIDE: usize>(&self) -> usize {
-        if SIDE == 0 { 0 } else { self.hops }
-    }
-
-    /// The link that one side's endpoints send into.
-    pub(super) fn local_link(&mut self, side: usize) -> &mut Link {
-        let first = if side == 0 { self.first_link::<0>() } else { self.first_link::<1>() };
-        &mut self.legs[first].link
+    /// One of the links.
+    pub(super) fn link(&mut self, link: usize) -> &mut Link {
+        &mut self.legs[link].link
     }
 
     /// Takes the packet at a link's head off the link.
@@ -266,6 +246,12 @@ impl Path {
         }
         self.skip::<P>(link, 1);
         arrived
+    }
+
+    /// The packet at a link's head reaches an endpoint that is down.
+    #[cold]
+    pub(super) fn discard<P: OnLink>(&mut self, link: usize) {
+        self.take::<P>(link);
     }
 
     /// Takes so many packets of the train at a link's head off the link; a single packet is a train of one.
@@ -313,7 +299,8 @@ impl Path {
         if in_flight.has_beside { None } else { Some((in_flight.common, in_flight.sent)) }
     }
 
-    /// A packet enters the path; `false` if the queue was full and dropped it.
+    /// A packet enters the path by a first link of a flow's way, forward or back; `false` if the queue was full and dropped
+    /// it.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "a packet and what the engine knows of it")]
     pub(super) fn send<P: OnLink>(
@@ -326,7 +313,7 @@ impl Path {
         counts: &mut Counts,
         timers: &mut Timers,
     ) -> bool {
-        if link == self.hops {
+        if link >= self.hops {
             self.return_bytes += u64::from(packet.wire_bytes());
             counts.return_bytes += u64::from(packet.wire_bytes());
         }
@@ -353,7 +340,7 @@ impl Path {
                 rest.skip(1);
                 continue;
             }
-            if link == self.hops {
+            if link >= self.hops {
                 self.return_bytes += u64::from(count) * u64::from(wire_bytes);
                 counts.return_bytes += u64::from(count) * u64::from(wire_bytes);
             }

@@ -23,6 +23,8 @@ pub struct Setup {
     pub forward: Vec<HopSetup>,
     /// Links from server to client, in the order a packet meets them.
     pub back: Vec<HopSetup>,
+    /// Gateways at the ends of one of them.
+    pub gateway: Option<GatewaySetup>,
     /// Flows by name.
     pub flows: Vec<FlowSetup>,
 }
@@ -53,6 +55,32 @@ impl HopSetup {
     }
 }
 
+/// Gateways at both ends of a hop.
+#[derive(Clone, Debug)]
+pub struct GatewaySetup {
+    /// Which hop of the path.
+    pub hop: usize,
+    /// The transport before and behind it.
+    pub edge: TransportConfig,
+    /// What a gateway holds of a flow before it stops reading, bytes.
+    pub buffer_bytes: u64,
+    /// The disk of each, as a link that packets pass before they are acknowledged; none if they are kept in memory.
+    pub spool: Option<HopSetup>,
+    /// One of them goes down.
+    pub crash: Option<RestartSetup>,
+}
+
+/// Something goes down and comes back.
+#[derive(Clone, Copy, Debug)]
+pub struct RestartSetup {
+    /// The side of the sender, 0, or of the receiver, 1.
+    pub side: usize,
+    /// When it goes down.
+    pub down: Time,
+    /// When it is there again.
+    pub up: Time,
+}
+
 /// The flows of one name.
 #[derive(Clone, Debug)]
 pub struct FlowSetup {
@@ -68,6 +96,10 @@ pub struct FlowSetup {
     pub start: Time,
     /// Each starts at a random instant within this span after `start`.
     pub start_spread: Time,
+    /// Whether gateways split them, if there are any.
+    pub is_split: bool,
+    /// One end of each goes down.
+    pub restart: Option<RestartSetup>,
     /// What they carry.
     pub traffic: TrafficSetup,
 }
@@ -117,6 +149,20 @@ impl FlowSetup {
         matches!(self.traffic, TrafficSetup::List(_) | TrafficSetup::Poisson { .. })
     }
 
+    /// What the application does from its beginning; none if there are several connections that each do something else.
+    pub(super) fn source(&self) -> Option<Source> {
+        match &self.traffic {
+            TrafficSetup::Bulk => Some(Source::Bulk),
+            TrafficSetup::File { bytes } => Some(Source::File { left: *bytes }),
+            TrafficSetup::Cbr { interval, payload_bytes, limit_bytes } => Some(Source::Cbr {
+                interval: *interval,
+                payload_bytes: *payload_bytes,
+                left: limit_bytes.unwrap_or(u64::MAX),
+            }),
+            TrafficSetup::List(_) | TrafficSetup::Poisson { .. } => None,
+        }
+    }
+
     /// Every connection of this name in one run: its number, start and source.
     pub(super) fn instances(&self, end: Time, rng: &mut Rng) -> Vec<(u64, Time, Source)> {
         let mut all = Vec::new();
@@ -124,16 +170,9 @@ impl FlowSetup {
             let start = self.start + Time::from_secs_f64(self.start_spread.as_secs_f64() * rng.uniform());
             let mut add = |at: Time, source| all.push((all.len() as u64, at, source));
             match &self.traffic {
-                TrafficSetup::Bulk => add(start, Source::Bulk),
-                TrafficSetup::File { bytes } => add(start, Source::File { left: *bytes }),
-                TrafficSetup::Cbr { interval, payload_bytes, limit_bytes } => add(
-                    start,
-                    Source::Cbr {
-                        interval: *interval,
-                        payload_bytes: *payload_bytes,
-                        left: limit_bytes.unwrap_or(u64::MAX),
-                    },
-                ),
+                TrafficSetup::Bulk | TrafficSetup::File { .. } | TrafficSetup::Cbr { .. } => {
+                    self.source().into_iter().for_each(|source| add(start, source));
+                }
                 TrafficSetup::List(files) => {
                     for &(at, bytes) in files {
                         add(start + at, Source::File { left: bytes });

@@ -16,7 +16,14 @@ pub(super) enum Kind {
     Endpoint,
     /// A traffic source: its start or its next write.
     Source,
+    /// An endpoint, or a gateway, goes down.
+    Down,
+    /// It is there again.
+    Up,
 }
+
+/// Stands for all that gateways split, where a protocol's number stands otherwise.
+pub(super) const CHAINS: u8 = u8::MAX;
 
 /// Whom an alarm wakes. The order of the fields breaks ties, so that runs are reproducible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -67,6 +67,8 @@ pub struct Connection<D> {
     pub(super) is_closing: bool,
     pub(super) has_peer_fin: bool,
     pub(super) events: EventSet,
+    /// Sequence number of a reset that is to answer a segment of a connection that does not exist here.
+    pub(super) reset_due: Option<u32>,
     pub(super) sizes: Sizes,
     /// The peer's latest timestamp value, to echo (TS.Recent of RFC 7323).
     pub(super) timestamp_recent: u32,
@@ -161,6 +163,7 @@ impl<D: Payload> Connection<D> {
             is_closing: false,
             has_peer_fin: false,
             events: if config.handshake { EventSet::default() } else { EventSet::CONNECTED },
+            reset_due: None,
             sizes: Sizes {
                 data_header_bytes,
                 ack_header_bytes,
@@ -336,7 +339,7 @@ impl<D: Payload> Endpoint for Connection<D> {
                 let flags = Flags::ACK.with(self.stamp().flags);
                 (self.segment(now, self.window.max, flags, header_bytes, D::default()), Ecn::NotCapable)
             }
-            None => return None,
+            None => return self.reset_due.take().map(|seq| Transmit::plain(self.reset(seq))),
         };
         self.rx.on_ack_sent();
         Some(Transmit { packet, class: Class::default(), ecn, token: 0 })

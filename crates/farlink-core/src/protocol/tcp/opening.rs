@@ -38,6 +38,10 @@ impl<D: Payload> Connection<D> {
             return;
         }
         match self.state {
+            State::Listen | State::SynSent => self.refuse(segment),
+            State::SynReceived if segment.flags.has(Flags::ACK) && !self.acknowledges_syn(segment) => {
+                self.refuse(segment)
+            }
             State::SynReceived if segment.flags.has(Flags::ACK) => {
                 self.handle_acknowledgement(now, &Heard::of(segment));
                 if self.window.una > 0 {
@@ -51,6 +55,32 @@ impl<D: Payload> Connection<D> {
             }
             _ => {}
         }
+    }
+
+    /// A segment of a connection that this side knows nothing of: it was lost with an earlier life.
+    fn refuse(&mut self, segment: &Segment<D>) {
+        //= https://www.rfc-editor.org/rfc/rfc9293#section-3.10.7.2
+        //# Any acknowledgment is bad if it arrives on a connection still in the LISTEN state. An acceptable reset segment
+        //# should be formed for any arriving ACK-bearing segment.
+        //= https://www.rfc-editor.org/rfc/rfc9293#section-3.10.7.3
+        //# If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset
+        //= https://www.rfc-editor.org/rfc/rfc9293#section-3.10.7.4
+        //# If the segment acknowledgment is not acceptable, form a reset segment
+        let is_own = self.state != State::Listen && self.acknowledges_syn(segment);
+        if segment.flags.has(Flags::ACK) && !is_own {
+            self.reset_due = Some(segment.ack);
+        }
+    }
+
+    fn acknowledges_syn(&self, segment: &Segment<D>) -> bool {
+        segment.ack == self.initial_seq.wrapping_add(1)
+    }
+
+    /// A reset with the sequence number that the peer expects.
+    pub(super) fn reset(&self, seq: u32) -> Segment<D> {
+        //= https://www.rfc-editor.org/rfc/rfc9293#section-3.10.7.2
+        //# <SEQ=SEG.ACK><CTL=RST>
+        Segment { seq, flags: Flags::RST, header_bytes: self.sizes.ack_header_bytes, ..Segment::default() }
     }
 
     /// The connection is over, and the application is told why.
@@ -74,6 +104,9 @@ impl<D: Payload> Connection<D> {
                 self.window.end = 1;
                 self.state = State::SynReceived;
                 self.window.update(self.written_end);
+            }
+            State::SynSent if segment.flags.has(Flags::ACK) && !self.acknowledges_syn(segment) => {
+                self.refuse(segment);
             }
             State::SynSent if segment.flags.has(Flags::ACK) => {
                 self.agree(segment.syn.scps);

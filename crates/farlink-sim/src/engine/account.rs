@@ -1,0 +1,178 @@
+//! What is measured from source to sink of a flow that gateways split.
+
+use farlink_core::Time;
+use farlink_core::event::Abort;
+
+use super::delays::{DelaySum, Delays, Histogram, Shared};
+use super::fifo::Fifo;
+use super::spans::{Span, covered};
+
+/// A first transmission by the source that has not reached the sink.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending {
+    /// Behind its last byte.
+    end: u64,
+    sent: Time,
+}
+
+/// The account of a flow from source to sink.
+#[derive(Debug)]
+pub(super) struct Account {
+    asked: Option<u64>,
+    pending: Fifo<Pending>,
+    sent_end: u64,
+    /// Everything below is delivered, skipped or lost.
+    position: u64,
+    /// Skipped by a connection, above `position`.
+    skipped: Vec<Span>,
+    delay: Delays,
+    delivered_bytes: u64,
+    delivered_packets: u64,
+    skipped_bytes: u64,
+    lost_bytes: u64,
+    /// Lost before the measurement began.
+    lost_before: u64,
+    finished: Option<Time>,
+    last_progress: Time,
+    pub(super) last_write: Time,
+    /// When and why a connection gave up.
+    pub(super) aborted: Option<(Time, Abort)>,
+}
+
+/// The account when all is over.
+#[derive(Debug)]
+pub(super) struct Closed {
+    pub(super) asked: Option<u64>,
+    pub(super) finished: Option<Time>,
+    pub(super) last_progress: Time,
+    pub(super) aborted: Option<(Time, Abort)>,
+    pub(super) delivered_bytes: u64,
+    pub(super) delivered_packets: u64,
+    pub(super) skipped_bytes: u64,
+    pub(super) lost_bytes: u64,
+    pub(super) undelivered_bytes: u64,
+    pub(super) delay: DelaySum,
+    pub(super) histogram: Option<Histogram>,
+}
+
+impl Account {
+    pub(super) fn new(asked: Option<u64>, start: Time) -> Self {
+        Account {
+            asked,
+            pending: Fifo::default(),
+            sent_end: 0,
+            position: 0,
+            skipped: Vec::new(),
+            delay: Delays::default(),
+            delivered_bytes: 0,
+            delivered_packets: 0,
+            skipped_bytes: 0,
+            lost_bytes: 0,
+            lost_before: 0,
+            finished: None,
+            last_progress: start,
+            last_write: start,
+            aborted: None,
+        }
+    }
+
+    pub(super) fn keep_histogram(&mut self, histogram: Shared) {
+        self.delay.keep_histogram(histogram);
+    }
+
+    /// Everything below is delivered, skipped or lost.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// What connections have skipped above the position.
+    pub(super) fn skipped(&self) -> impl Iterator<Item = Span> + '_ {
+        self.skipped.iter().copied()
+    }
+
+    /// The source has sent what is below `end`; what it sends again over another connection is known already.
+    pub(super) fn on_sent(&mut self, end: u64, at: Time) {
+        if end > self.sent_end {
+            self.sent_end = end;
+            *self.pending.push_slot() = Pending { end, sent: at };
+        }
+    }
+
+    /// A connection has skipped bytes: they will not reach the sink.
+    pub(super) fn on_skipped(&mut self, span: Span) {
+        self.skipped.push(span);
+    }
+
+    /// The sink has read bytes that it did not know.
+    pub(super) fn deliver(&mut self, span: Span, now: Time) {
+        self.pass_over(span.from);
+        self.delivered_bytes += span.len();
+        self.last_progress = now;
+        self.position = span.to;
+        while let Some(&Pending { end, sent }) = self.pending.front().filter(|pending| pending.end <= span.to) {
+            self.pending.drop_front();
+            debug_assert!(end > span.from || sent <= now, "sent before it is delivered");
+            self.delay.add(now.since(sent));
+            self.delivered_packets += 1;
+        }
+        self.note_finished(now);
+    }
+
+    /// The sink has got the end of the stream, which stands at `end`.
+    pub(super) fn on_end(&mut self, end: u64, now: Time) {
+        self.pass_over(end);
+        self.note_finished(now);
+    }
+
+    /// What is missing below `to` was skipped or lost.
+    fn pass_over(&mut self, to: u64) {
+        if to <= self.position {
+            return;
+        }
+        let skipped = covered(self.position, to, self.skipped.iter().copied());
+        self.skipped_bytes += skipped;
+        self.lost_bytes += to - self.position - skipped;
+        self.position = to;
+        self.skipped.retain(|span| span.to > to);
+        while self.pending.front().is_some_and(|pending| pending.end <= to) {
+            self.pending.drop_front();
+        }
+    }
+
+    /// A file with a hole in it that nobody asked for is no file.
+    fn note_finished(&mut self, now: Time) {
+        let is_whole = self.lost_bytes + self.lost_before == 0;
+        if self.asked == Some(self.position) && is_whole && self.finished.is_none() {
+            self.finished = Some(now);
+        }
+    }
+
+    pub(super) fn last_sign_of_life(&self) -> Time {
+        self.last_write.max(self.last_progress)
+    }
+
+    /// The warm-up is over: counts start anew.
+    pub(super) fn begin_measurement(&mut self) {
+        self.lost_before += std::mem::take(&mut self.lost_bytes);
+        (self.delivered_bytes, self.delivered_packets, self.skipped_bytes) = (0, 0, 0);
+        self.delay.clear();
+    }
+
+    /// The end; `lost` are bytes that were lost and left no trace at the sink.
+    pub(super) fn finish(self, lost: u64) -> Closed {
+        let (delay, histogram) = self.delay.finish();
+        Closed {
+            asked: self.asked,
+            finished: self.finished,
+            last_progress: self.last_progress,
+            aborted: self.aborted,
+            delivered_bytes: self.delivered_bytes,
+            delivered_packets: self.delivered_packets,
+            skipped_bytes: self.skipped_bytes,
+            lost_bytes: self.lost_bytes + lost,
+            undelivered_bytes: self.asked.map_or(0, |asked| asked - self.position - lost),
+            delay,
+            histogram,
+        }
+    }
+}

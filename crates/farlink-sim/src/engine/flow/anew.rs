@@ -1,0 +1,71 @@
+//! An endpoint that goes down during a run, and the one that takes its place.
+
+use farlink_core::{Stream, Time, Virtual};
+
+use super::super::fifo::Fifo;
+use super::super::path::OnLink;
+use super::super::timers::{Alarm, Kind, Timers};
+use super::{Flow, Source};
+
+impl<E: Stream<Virtual>> Flow<E>
+where
+    E::Packet: OnLink,
+{
+    /// An endpoint goes down, and its timer with it.
+    pub(in super::super) fn take_down(&mut self, side: usize) {
+        self.route.take_down(side);
+        self.armed[side] = Time::NEVER;
+    }
+
+    /// Another endpoint takes the place of one that is gone.
+    pub(in super::super) fn replace(&mut self, side: usize, end: E) {
+        let gone = std::mem::replace(&mut self.ends[side], end).counters();
+        let former = &mut self.former;
+        if side == 0 {
+            former.timeouts += gone.timeouts - self.counted_before.timeouts;
+            self.counted_before.timeouts = 0;
+        }
+        former.peak_reorder_bytes = former.peak_reorder_bytes.max(gone.peak_reorder_bytes);
+        former.peak_send_buffer_bytes = former.peak_send_buffer_bytes.max(gone.peak_send_buffer_bytes);
+        self.armed[side] = Time::NEVER;
+        self.route.bring_up(side);
+    }
+
+    /// The side whose connection was reset by a peer that had gone down, once.
+    pub(in super::super) fn take_reset(&mut self) -> Option<usize> {
+        let side = self.was_reset.iter().position(|&was_reset| was_reset)?;
+        self.was_reset[side] = false;
+        Some(side)
+    }
+
+    /// Whether the sender is done with the connection, or has given it up.
+    pub(in super::super) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// The application at one side begins anew, and so does the transfer: what was delivered is of no use.
+    pub(in super::super) fn begin_anew(&mut self, side: usize, asked_bytes: Option<u64>) {
+        self.counts.discarded_bytes += std::mem::take(&mut self.counts.delivered_bytes);
+        self.undelivered = asked_bytes;
+        self.finished = None;
+        self.delivered_position = self.begin;
+        if side == 0 {
+            self.sent_end = None;
+            self.pending = Fifo::default();
+        }
+    }
+
+    /// The application at side 0 begins anew.
+    pub(in super::super) fn begin_source(
+        &mut self,
+        source: Source,
+        now: Time,
+        flow: u32,
+        kind: u8,
+        timers: &mut Timers,
+    ) {
+        self.source = source;
+        self.source_due = now;
+        timers.push(now, Alarm { event: Kind::Source, kind, side: 0, flow });
+    }
+}

@@ -1,0 +1,66 @@
+//! A connection of a chain: relays read and write at its ends.
+
+use farlink_core::{Event, Payload, Stream, Time, Virtual};
+
+use super::super::path::OnLink;
+use super::Flow;
+
+impl<E: Stream<Virtual>> Flow<E>
+where
+    E::Packet: OnLink,
+{
+    /// The relay at side 1 reads as long as it has room.
+    #[inline(never)]
+    pub(super) fn read_for_relay(&mut self, now: Time) {
+        loop {
+            let Some(relay) = &mut self.relay else { return };
+            if relay.room == 0 {
+                relay.is_drained = false;
+                return;
+            }
+            let Some(data) = self.ends[1].read() else {
+                relay.is_drained = true;
+                return;
+            };
+            let bytes = data.len() as u64;
+            relay.on_read(bytes);
+            self.on_read(now, bytes);
+        }
+    }
+
+    /// Events wait for the relay; `true` if the endpoint may have more to send now.
+    #[inline(never)]
+    pub(super) fn on_event_for_relay(&mut self, side: usize, event: Event, now: Time) -> bool {
+        let Some(relay) = &mut self.relay else { return false };
+        match event {
+            Event::Skipped(bytes) if side == 1 => {
+                relay.on_skipped(bytes);
+                self.on_skipped(now, bytes);
+                true
+            }
+            Event::Finished if side == 1 => {
+                relay.mail.push((side, event));
+                self.ends[1].close(now);
+                true
+            }
+            _ => {
+                relay.mail.push((side, event));
+                false
+            }
+        }
+    }
+
+    /// Calls `each` with the bytes and the instant of what was sent for the first time since the last call.
+    pub(in super::super) fn new_transmissions(&mut self, mut each: impl FnMut(u64, Time)) {
+        let (Some(relay), Some(end)) = (&mut self.relay, self.sent_end) else { return };
+        // Nothing can have been delivered before the first call: that is where the stream begins.
+        let mut known = relay.sent_end.replace(end).unwrap_or(self.delivered_position);
+        let first = self.pending.partition_point(|pending| pending.end.wrapping_sub(known) as i32 <= 0);
+        for index in first..self.pending.len() {
+            if let Some(pending) = self.pending.get(index) {
+                each(u64::from(pending.end.wrapping_sub(known)), pending.sent);
+                known = pending.end;
+            }
+        }
+    }
+}

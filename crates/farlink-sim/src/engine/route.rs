@@ -1,0 +1,88 @@
+//! Which links the packets of two endpoints take.
+
+/// No link leads to an endpoint that is down.
+const NOWHERE: usize = usize::MAX;
+
+/// The links between two endpoints, and which of them end there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Route {
+    /// The first link on the way out of each side.
+    pub(super) first: [usize; 2],
+    /// The link that ends at each side's endpoint; none while that is down.
+    pub(super) last: [usize; 2],
+    /// The same while it is up.
+    ends: [usize; 2],
+    /// Where the links end, and packets wait to be written to disk: in a link of its own.
+    spool: Option<(usize, usize)>,
+}
+
+impl Route {
+    /// Over the hops from `from` to `to` (included) of a path of `hops`, whose links are numbered forward and then back;
+    /// behind the last one, through `spool`.
+    pub(super) fn over(hops: usize, from: usize, to: usize, spool: Option<usize>) -> Self {
+        let back = |hop: usize| 2 * hops - 1 - hop;
+        let ends = [back(from), spool.unwrap_or(to)];
+        Route { first: [from, back(to)], last: ends, ends, spool: spool.map(|spool| (to, spool)) }
+    }
+
+    /// The link behind another one; none if there stands an endpoint that is down.
+    #[inline]
+    pub(super) fn next(&self, link: usize) -> Option<usize> {
+        match self.spool {
+            _ if self.ends.contains(&link) => None,
+            Some((behind, spool)) if behind == link => Some(spool),
+            _ => Some(link + 1),
+        }
+    }
+
+    /// The link whose far end each side watches.
+    pub(super) fn heard(&self, side: usize) -> usize {
+        match self.spool {
+            Some((behind, _)) if side == 1 => behind,
+            _ => self.ends[side],
+        }
+    }
+
+    /// Whether a side's endpoint is up.
+    #[inline]
+    pub(super) fn is_up(&self, side: usize) -> bool {
+        self.last[side] != NOWHERE
+    }
+
+    /// A side's endpoint goes down: what arrives there vanishes.
+    pub(super) fn take_down(&mut self, side: usize) {
+        self.last[side] = NOWHERE;
+    }
+
+    /// A side's endpoint is there.
+    pub(super) fn bring_up(&mut self, side: usize) {
+        self.last[side] = self.ends[side];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three hops: links 0, 1, 2 forward, 3, 4, 5 back, 6 a spool.
+    #[test]
+    fn a_route_leads_from_end_to_end_and_back() {
+        let whole = Route::over(3, 0, 2, None);
+        assert_eq!((whole.first, whole.last), ([0, 3], [5, 2]));
+        assert_eq!([0, 1, 3, 4].map(|link| whole.next(link)), [Some(1), Some(2), Some(4), Some(5)]);
+
+        let middle = Route::over(3, 1, 1, Some(6));
+        assert_eq!((middle.first, middle.last), ([1, 4], [4, 6]));
+        assert_eq!((middle.next(1), middle.heard(0), middle.heard(1)), (Some(6), 4, 1));
+    }
+
+    #[test]
+    fn nothing_leads_to_an_endpoint_that_is_down() {
+        let mut route = Route::over(2, 0, 1, None);
+        route.take_down(1);
+        assert!(!route.is_up(1) && route.is_up(0));
+        assert_eq!((route.next(0), route.next(1)), (Some(1), None));
+        route.bring_up(1);
+        assert_eq!(route.last, [3, 1]);
+    }
+}

@@ -1,0 +1,382 @@
+//! Flows that gateways split: what is read at the end of one connection is written into the next.
+//!
+//! After each event of one of its connections a chain is looked at, and what came of the event is handed on from node to node
+//! until nothing moves any more. All of that happens at the instant of the event.
+
+use farlink_core::event::Abort;
+use farlink_core::protocol::TransportConfig;
+use farlink_core::{Event, Time};
+
+use super::chain::{Chain, Connection, Port};
+use super::flow::{BULK_WRITE_BYTES, Birth, Source};
+use super::relay::{Moved, Relay};
+use super::route::Route;
+use super::setup::{FlowSetup, GatewaySetup, Setup};
+use super::timers::{Alarm, CHAINS, Kind};
+use super::{Engine, Tracer};
+
+/// Connections whose packets no trace shows.
+pub(crate) const UNTRACED: u32 = u32::MAX;
+
+/// Rooms of chains: one is empty while the chain in it is looked at.
+pub(super) type Chains = Vec<Option<Box<Chain>>>;
+
+impl<T: Tracer> Engine<'_, T> {
+    /// Adds a flow that gateways split, in place of one connection over the whole path.
+    pub(super) fn add_chain(
+        &mut self,
+        gateway: &GatewaySetup,
+        (id, spec, number): (u32, usize, u64),
+        start: Time,
+        source: Source,
+        seed: u64,
+    ) {
+        let (hops, at) = (self.world.path.hops(), gateway.hop);
+        let spool = |side| gateway.spool.as_ref().map(|_| 2 * hops + side);
+        let routes = vec![
+            (Route::over(hops, 0, at - 1, spool(0)), false),
+            (Route::over(hops, at, at, spool(1)), true),
+            (Route::over(hops, at + 1, hops - 1, None), false),
+        ];
+        let flow = self.chains.len() as u32;
+        self.world.timers.push(start, Alarm { event: Kind::Source, kind: CHAINS, side: 0, flow });
+        let chain = Chain::new(flow, (id, spec, number), start, source, routes, seed);
+        self.chains.push(Some(Box::new(chain)));
+        self.world.open_flows += 1;
+    }
+
+    /// The source of a chain starts, or writes again.
+    pub(super) fn on_chain_source(&mut self, flow: u32, now: Time) {
+        self.with_chain(flow, |engine, chain| {
+            if chain.has_ended {
+                return;
+            }
+            if let Some(next) = chain.on_source(now) {
+                engine.world.timers.push(next, Alarm { event: Kind::Source, kind: CHAINS, side: 0, flow });
+            }
+            engine.hand_on(chain, now);
+        });
+    }
+
+    /// Something happened to a connection: if it is part of a chain, what came of it is handed on.
+    pub(super) fn look_at_chain(&mut self, port: Port, now: Time) {
+        if let Some(chain) = self.joint(port).relay().map(|relay| relay.chain) {
+            self.with_chain(chain, |engine, chain| engine.hand_on(chain, now));
+        }
+    }
+
+    fn with_chain(&mut self, number: u32, act: impl FnOnce(&mut Self, &mut Chain)) {
+        // A hint for one of its connections may come while it is looked at: that is seen before the look is over.
+        if let Some(mut chain) = self.chains[number as usize].take() {
+            act(self, &mut chain);
+            self.chains[number as usize] = Some(chain);
+        }
+    }
+
+    /// Hands on until nothing moves.
+    fn hand_on(&mut self, chain: &mut Chain, now: Time) {
+        loop {
+            let mut has_moved = false;
+            for hop in 0..chain.hops.len() {
+                has_moved |= self.listen(chain, hop, now);
+                has_moved |= self.write_on(chain, hop, now);
+                has_moved |= self.read_on(chain, hop, now);
+            }
+            if chain.has_ended || !has_moved {
+                break;
+            }
+        }
+        chain.note_peak();
+        if !chain.has_ended && chain.is_complete() {
+            chain.has_ended = true;
+            self.world.open_flows -= 1;
+        }
+    }
+
+    /// Takes notice of what happened to a hop's connections.
+    fn listen(&mut self, chain: &mut Chain, hop: usize, now: Time) -> bool {
+        let mut has_moved = false;
+        for connection in [chain.hops[hop].reading, chain.hops[hop].writing].into_iter().flatten() {
+            has_moved |= self.open_mail(chain, connection, now);
+            has_moved |= self.absorb(chain, connection, now);
+            if chain.hops[hop].writing == Some(connection) {
+                let joint = self.joint(chain.connections[connection].port);
+                let acknowledged = joint.acknowledged();
+                joint.new_transmissions(&mut |bytes, at| chain.on_sent(connection, bytes, at));
+                has_moved |= chain.on_acknowledged(connection, acknowledged);
+            }
+        }
+        has_moved
+    }
+
+    /// Takes the events of a connection.
+    fn open_mail(&mut self, chain: &mut Chain, connection: usize, now: Time) -> bool {
+        let port = chain.connections[connection].port;
+        let mut mail = std::mem::take(&mut self.mail);
+        if let Some(relay) = self.joint(port).relay() {
+            std::mem::swap(&mut relay.mail, &mut mail);
+        }
+        let has_mail = !mail.is_empty();
+        for (side, event) in mail.drain(..) {
+            let it = &mut chain.connections[connection];
+            match (side, event) {
+                (0, Event::Writable) => it.is_writable = true,
+                (0, Event::Closed) => it.has_closed = true,
+                (0, Event::Aborted(why)) => it.aborted = Some(why),
+                (1, Event::Connected) => self.accept(chain, connection, now),
+                (1, Event::Finished) => it.is_finished = true,
+                _ => {}
+            }
+        }
+        self.mail = mail;
+        has_mail
+    }
+
+    /// The next node hears of a new connection: the one before it is over, once all that it brought is read.
+    fn accept(&mut self, chain: &mut Chain, connection: usize, now: Time) {
+        let hop = chain.connections[connection].hop;
+        chain.nodes[hop + 1].is_called = true;
+        let before = chain.hops[hop].reading.replace(connection);
+        if let Some(before) = before.filter(|&before| before != connection) {
+            self.drain(chain, before, now);
+            self.retire(chain, before);
+        }
+    }
+
+    /// The node behind a connection takes what came out of it.
+    fn absorb(&mut self, chain: &mut Chain, connection: usize, now: Time) -> bool {
+        let port = chain.connections[connection].port;
+        let mut moved = std::mem::take(&mut self.moved);
+        let mut is_drained = false;
+        if let Some(relay) = self.joint(port).relay() {
+            std::mem::swap(&mut relay.moved, &mut moved);
+            is_drained = relay.is_drained;
+        }
+        let has_moved = !moved.is_empty();
+        for step in moved.drain(..) {
+            match step {
+                Moved::Read(bytes) => chain.on_read(connection, bytes, now),
+                Moved::Skipped(bytes) => chain.on_skipped(connection, bytes),
+            }
+        }
+        self.moved = moved;
+        let Connection { hop, is_finished, .. } = chain.connections[connection];
+        let is_end = is_finished && is_drained && !chain.nodes[hop + 1].is_ending && !chain.nodes[hop + 1].is_down;
+        if is_end {
+            chain.on_end(hop + 1, now);
+        }
+        has_moved || is_end
+    }
+
+    /// A hop's first node writes what waits.
+    fn write_on(&mut self, chain: &mut Chain, hop: usize, now: Time) -> bool {
+        if chain.nodes[hop].is_down || chain.has_ended {
+            return false;
+        }
+        if let Some(connection) = chain.hops[hop].writing {
+            match chain.connections[connection].aborted {
+                None => {}
+                Some(Abort::Reset) => {
+                    self.drain(chain, connection, now);
+                    self.retire(chain, connection);
+                    chain.lose_connection(hop);
+                    return true;
+                }
+                Some(why) => {
+                    self.give_up(chain, now, why);
+                    return true;
+                }
+            }
+        }
+        let node = &chain.nodes[hop];
+        let is_wanted = node.is_called || node.is_ending || !node.waiting.is_empty();
+        let connection = match chain.hops[hop].writing {
+            Some(connection) => connection,
+            None if is_wanted => self.connect(chain, hop, now),
+            None => return false,
+        };
+        if hop == 0 {
+            chain.replenish(connection);
+        }
+        let port = chain.connections[connection].port;
+        let mut has_acted = false;
+        while !chain.nodes[hop].waiting.is_empty() && !chain.connections[connection].is_closing {
+            let bytes = chain.nodes[hop].waiting.bytes().min(u64::from(BULK_WRITE_BYTES));
+            let written = self.joint(port).write(now, bytes as u32);
+            if written == 0 {
+                break;
+            }
+            chain.on_written(connection, written);
+            has_acted = true;
+        }
+        let it = &mut chain.connections[connection];
+        if chain.nodes[hop].is_ending && chain.nodes[hop].waiting.is_empty() && !it.is_closing {
+            it.is_closing = true;
+            self.joint(port).close(now);
+            has_acted = true;
+        }
+        if has_acted {
+            self.pump(port, 0, now);
+        }
+        has_acted
+    }
+
+    /// A hop's last node reads what it has room for now.
+    fn read_on(&mut self, chain: &mut Chain, hop: usize, now: Time) -> bool {
+        let (Some(connection), false) = (chain.hops[hop].reading, chain.nodes[hop + 1].is_down) else { return false };
+        let room = chain.room(hop + 1, self.buffer_bytes());
+        let port = chain.connections[connection].port;
+        let Some(relay) = self.joint(port).relay() else { return false };
+        relay.room = room;
+        if room == 0 || relay.is_drained {
+            return false;
+        }
+        self.pump(port, 1, now);
+        true
+    }
+
+    /// Opens a connection over a hop.
+    fn connect(&mut self, chain: &mut Chain, hop: usize, now: Time) -> usize {
+        let spec = &self.setup.flows[chain.spec];
+        let transport = transport(self.setup, spec, chain.hops[hop].is_own);
+        let is_first = chain.hops[hop].is_own && chain.connections.iter().all(|other| other.hop != hop);
+        let seed = if is_first { chain.first_seed } else { chain.seeds.below(u64::MAX) };
+        let number = chain.connections.len();
+        let relay = Relay { chain: chain.number_in_run, ..Relay::default() };
+        let birth = Birth {
+            id: if chain.hops[hop].is_own { chain.id } else { UNTRACED },
+            spec: chain.spec,
+            number: chain.number,
+            start: now,
+            source: Source::Relay,
+            route: chain.hops[hop].route,
+            relay: Some(Box::new(relay)),
+            restarts: false,
+        };
+        let port = self.add_flow(transport, seed, birth);
+        if chain.nodes[hop + 1].is_down {
+            self.joint(port).take_down(1);
+        }
+        self.introduce(port, now);
+        chain.connections.push(Connection::new(hop, port));
+        chain.hops[hop].writing = Some(number);
+        self.pump(port, 0, now);
+        number
+    }
+
+    /// The node behind a connection takes all that can be read from it, room or not.
+    fn drain(&mut self, chain: &mut Chain, connection: usize, now: Time) {
+        let joint = self.joint(chain.connections[connection].port);
+        if !joint.is_up(1) {
+            return;
+        }
+        if let Some(relay) = joint.relay() {
+            relay.room = u64::MAX;
+        }
+        joint.read(now);
+        self.absorb(chain, connection, now);
+    }
+
+    /// A connection is over at both ends.
+    fn retire(&mut self, chain: &mut Chain, connection: usize) {
+        let it = &mut chain.connections[connection];
+        it.on_the_way.clear();
+        let joint = self.joint(it.port);
+        joint.take_down(0);
+        joint.take_down(1);
+        let hop = &mut chain.hops[it.hop];
+        hop.reading = hop.reading.filter(|&reading| reading != connection);
+    }
+
+    /// A connection gave up, and so do the others.
+    fn give_up(&mut self, chain: &mut Chain, now: Time, why: Abort) {
+        chain.give_up(now, why);
+        for connection in 0..chain.connections.len() {
+            self.retire(chain, connection);
+        }
+        chain.has_ended = true;
+        self.world.open_flows -= 1;
+    }
+
+    /// What can be read at the end of the run is in the gateways' hands.
+    pub(super) fn settle_chains(&mut self, now: Time) {
+        for number in 0..self.chains.len() as u32 {
+            self.with_chain(number, |engine, chain| {
+                for hop in 0..chain.hops.len() {
+                    if let Some(connection) = chain.hops[hop].reading {
+                        engine.drain(chain, connection, now);
+                    }
+                }
+            });
+        }
+    }
+
+    /// The gateway on one side goes down.
+    pub(super) fn on_gateway_down(&mut self, side: usize, now: Time) {
+        let has_disk = self.setup.gateway.as_ref().is_some_and(|gateway| gateway.spool.is_some());
+        for number in 0..self.chains.len() as u32 {
+            self.with_chain(number, |engine, chain| {
+                if chain.has_ended {
+                    return;
+                }
+                let node = node_at(chain, side);
+                let (before, behind) = (&chain.hops[node - 1], &chain.hops[node]);
+                let (arriving, leaving) = ([before.reading, before.writing], [behind.reading, behind.writing]);
+                for connection in arriving.into_iter().flatten() {
+                    // Acknowledged already, or about to be.
+                    engine.drain(chain, connection, now);
+                    engine.joint(chain.connections[connection].port).take_down(1);
+                }
+                for connection in leaving.into_iter().flatten() {
+                    engine.joint(chain.connections[connection].port).take_down(0);
+                }
+                chain.lose_connection(node);
+                chain.nodes[node].crash(has_disk);
+            });
+        }
+    }
+
+    /// It is there again: new endpoints stand where connections ended.
+    pub(super) fn on_gateway_up(&mut self, side: usize, now: Time) {
+        for number in 0..self.chains.len() as u32 {
+            self.with_chain(number, |engine, chain| {
+                if chain.has_ended {
+                    return;
+                }
+                let node = node_at(chain, side);
+                chain.nodes[node].is_down = false;
+                let before = &chain.hops[node - 1];
+                let (reading, writing, is_own) = (before.reading, before.writing, before.is_own);
+                if let Some(old) = reading.filter(|_| reading != writing) {
+                    engine.retire(chain, old);
+                }
+                if let Some(connection) = writing {
+                    let transport = transport(engine.setup, &engine.setup.flows[chain.spec], is_own);
+                    let it = &mut chain.connections[connection];
+                    it.is_finished = false;
+                    let port = it.port;
+                    engine.replace(port, 1, transport, chain.seeds.below(u64::MAX), now);
+                    if let Some(relay) = engine.joint(port).relay() {
+                        (relay.room, relay.is_drained) = (0, false);
+                        relay.mail.clear();
+                    }
+                }
+                engine.hand_on(chain, now);
+            });
+        }
+    }
+
+    fn buffer_bytes(&self) -> u64 {
+        self.setup.gateway.as_ref().map_or(u64::MAX, |gateway| gateway.buffer_bytes)
+    }
+}
+
+/// The gateway on the sender's side stands behind the first hop, the other one before the last.
+fn node_at(chain: &Chain, side: usize) -> usize {
+    if side == 0 { 1 } else { chain.hops.len() - 1 }
+}
+
+/// What runs on a hop of a chain.
+fn transport<'a>(setup: &'a Setup, spec: &'a FlowSetup, is_own: bool) -> &'a TransportConfig {
+    setup.gateway.as_ref().filter(|_| !is_own).map_or(&spec.transport, |gateway| &gateway.edge)
+}
