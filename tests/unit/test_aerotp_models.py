@@ -215,7 +215,7 @@ def test_residuals_are_those_of_random_bits(words):
 
 @given(st.integers(0, 256), st.integers(600, 1500), st.integers(20, 60))
 def test_a_trailer_fits_the_packet(words, packet, header):
-    room = packet - header - 4 * words
+    room = packet - header - 4 - 4 * words
     if room < 1:
         with pytest.raises(ValueError, match="no room"):
             Trailer.of(words, packet_bytes=packet, header_bytes=header)
@@ -223,7 +223,7 @@ def test_a_trailer_fits_the_packet(words, packet, header):
     trailer = Trailer.of(words, packet_bytes=packet, header_bytes=header)
 
     assert trailer.payload_bytes == room
-    assert sum(trailer.lengths) == trailer.payload_bytes + trailer.blocks * trailer.parity_bytes
+    assert sum(trailer.lengths) == trailer.payload_bytes + 4 + trailer.blocks * trailer.parity_bytes
     assert sum(trailer.lengths) <= packet - header
     assert max(trailer.lengths) <= 255
     assert 0 <= 4 * words - trailer.blocks * trailer.parity_bytes < trailer.blocks

@@ -1,8 +1,9 @@
 r"""Codes within packets and across them: what of a channel's bit errors is left.
 
-A packet carries `words` 32-bit words of Reed-Solomon parity for its payload, as the trailer of AeroTP's figure 1. Payload and
-parity are cut into as many interleaved blocks of up to 255 bytes as they need; each block has the same whole number of parity
-bytes, and mends half as many wrong bytes. The header is not protected: a wrong bit in it loses the packet.
+A packet carries `words` 32-bit words of Reed-Solomon parity for its payload and the check behind it, as the trailer of AeroTP's
+figure 1. Payload, check and parity are cut into as many interleaved blocks of up to 255 bytes as they need; each block has the
+same whole number of parity bytes, and mends half as many wrong bytes. The header is not protected: a wrong bit in it loses the
+packet.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from farlink.models.ranges import at_least, within_0_and_1
 Floats = NDArray[np.float64]
 
 MOST_WORDS = 256
+CHECK_BYTES = 4
 _BLOCK_BYTES = 255
 _WORD_BYTES = 4
 
@@ -34,6 +36,8 @@ class Trailer:
         32-bit words of parity.
     payload_bytes
         User data.
+    check_bytes
+        Checksum of the payload, as well protected.
     blocks
         Interleaved Reed-Solomon blocks over GF(256).
     parity_bytes
@@ -44,17 +48,18 @@ class Trailer:
     Examples
     --------
     >>> Trailer.of(96, packet_bytes=1500, header_bytes=40)
-    Trailer(words=96, payload_bytes=1076, blocks=6, parity_bytes=64, header_bytes=40)
+    Trailer(words=96, payload_bytes=1072, check_bytes=4, blocks=6, parity_bytes=64, header_bytes=40)
     """
 
     words: int
     payload_bytes: int
+    check_bytes: int
     blocks: int
     parity_bytes: int
     header_bytes: int
 
     @classmethod
-    def of(cls, words: int, *, packet_bytes: int, header_bytes: int) -> Trailer:
+    def of(cls, words: int, *, packet_bytes: int, header_bytes: int, check_bytes: int = CHECK_BYTES) -> Trailer:
         """The trailer of a full packet.
 
         Parameters
@@ -64,7 +69,9 @@ class Trailer:
         packet_bytes
             The whole packet.
         header_bytes
-            Everything that is neither payload nor parity, in bytes.
+            Headers with their optional fields, in bytes.
+        check_bytes
+            Checksum of the payload, in bytes.
 
         Raises
         ------
@@ -73,11 +80,11 @@ class Trailer:
         """
         if not 0 <= words <= MOST_WORDS:
             raise ValueError(f"words must be from 0 to {MOST_WORDS}, not {words}")
-        payload = packet_bytes - header_bytes - _WORD_BYTES * words
+        payload = packet_bytes - header_bytes - check_bytes - _WORD_BYTES * words
         if payload < 1:
             raise ValueError(f"{words} words of parity leave no room for payload in {packet_bytes} bytes")
-        blocks = math.ceil((payload + _WORD_BYTES * words) / _BLOCK_BYTES)
-        return cls(words, payload, blocks, _WORD_BYTES * words // blocks, header_bytes)
+        blocks = math.ceil((packet_bytes - header_bytes) / _BLOCK_BYTES)
+        return cls(words, payload, check_bytes, blocks, _WORD_BYTES * words // blocks, header_bytes)
 
     @property
     def mends(self) -> int:
@@ -86,8 +93,8 @@ class Trailer:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """Bytes of each block: interleaving deals the payload out evenly."""
-        short, longer = divmod(self.payload_bytes, self.blocks)
+        """Bytes of each block: interleaving deals payload and check out evenly."""
+        short, longer = divmod(self.payload_bytes + self.check_bytes, self.blocks)
         return tuple(short + (block < longer) + self.parity_bytes for block in range(self.blocks))
 
 
@@ -115,7 +122,8 @@ def payload_loss(ber: ArrayLike, trailer: Trailer) -> Floats:
 
     Notes
     -----
-    Padding of the trailer is not read, so that its bits do not count. Without words, every wrong bit of the payload counts.
+    Padding of the trailer is not read, so that its bits do not count. Without words, every wrong bit of
+    payload and check counts.
 
     Examples
     --------
@@ -124,7 +132,7 @@ def payload_loss(ber: ArrayLike, trailer: Trailer) -> Floats:
     """
     wrong_byte = packet_loss(ber, packet_bytes=1)
     if trailer.mends == 0:
-        return packet_loss(ber, packet_bytes=trailer.payload_bytes)
+        return packet_loss(ber, packet_bytes=trailer.payload_bytes + trailer.check_bytes)
     log_good = np.zeros_like(wrong_byte)
     for length in set(trailer.lengths):
         # At least so many wrong bytes: those "arrive" that are wrong.
@@ -219,7 +227,7 @@ def least_words(ber: float, *, residual: float, packet_bytes: int, header_bytes:
     [6, 12, 15]
     """
     within_0_and_1(residual=residual)
-    most = min(MOST_WORDS, (packet_bytes - header_bytes - 1) // _WORD_BYTES)
+    most = min(MOST_WORDS, (packet_bytes - header_bytes - CHECK_BYTES - 1) // _WORD_BYTES)
     for words in range(most + 1):
         if payload_loss(ber, Trailer.of(words, packet_bytes=packet_bytes, header_bytes=header_bytes)) <= residual:
             return words
