@@ -167,8 +167,8 @@ def _aims(found: Mapping[str, Transfer]) -> list[Check]:
             found["copies-1"].rounds,
             at_least=_SINGLE - _SINGLE_WITHIN,
             at_most=_SINGLE + _SINGLE_WITHIN,
-            rule=f"agrees from {_SINGLE - _SINGLE_WITHIN:g} to {_SINGLE + _SINGLE_WITHIN:g}; the bound is the mean for the worst "
-            f"of {packets} packets; in round trips from start to end, half of one less",
+            rule=f"agrees from {_SINGLE - _SINGLE_WITHIN:g} to {_SINGLE + _SINGLE_WITHIN:g}; the bound is the mean for the "
+            f"worst of {packets} packets; in round trips from start to end, half of one less",
         ),
         claimed(
             ITEM,
