@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from farlink.models.bounds import completion_bound_s
 from farlink.papers.check import Check, claimed
@@ -11,6 +12,9 @@ from farlink.papers.estimate import Curve, Estimate
 from farlink.papers.item import Drawing, Workbench
 from farlink.papers.pathapati.measures import as_points
 from farlink.papers.pathapati.path import PACKET_BYTES, RATE_BPS, reliable, trailer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ITEM = "bulk"
 DELAYS_S = (0.05, 0.5, 10.0)
@@ -38,14 +42,14 @@ def shares(bench: Workbench, delay_s: float, losses: tuple[float, ...] = LOSSES,
     warmup_s = _FAR_WARMUP_S if delay_s > 1 else 0.0
     scenario = _link(f"bulk transfer over {delay_s:g} s", delay_s, losses, {"kind": "bulk"})
     scenario |= {"duration_s": duration_s, "measure": {"warmup_s": warmup_s}}
-    result = bench.run(f"{ITEM}-{delay_s:g}-s", scenario, runs=RUNS)
+    result = bench.run(f"{ITEM}-{delay_s:g}-s", scenario, runs=bench.repetitions(RUNS))
     return _relative(result.summary(), "goodput_bps", lambda loss, bps: bps / (RATE_BPS * (1 - loss) * PAYLOAD_SHARE))
 
 
 def file_shares(bench: Workbench, delay_s: float, losses: tuple[float, ...] = LOSSES) -> Curve:
     """Bound of any scheme on the time for a long file over the time taken, against the loss."""
     scenario = _link(f"a file over {delay_s:g} s", delay_s, losses, {"kind": "file", "bytes": _FILE_BYTES})
-    result = bench.run(f"{ITEM}-file-{delay_s:g}-s", scenario, runs=RUNS)
+    result = bench.run(f"{ITEM}-file-{delay_s:g}-s", scenario, runs=bench.repetitions(RUNS))
 
     def of_bound(loss: float, time_s: float) -> float:
         bound = completion_bound_s(
@@ -107,7 +111,7 @@ def _link(title: str, delay_s: float, losses: tuple[float, ...], traffic: dict[s
     }
 
 
-def _relative(entries: list[dict[str, Any]], quantity: str, share: Any) -> Curve:
+def _relative(entries: list[dict[str, Any]], quantity: str, share: Callable[[float, float], float]) -> Curve:
     curve = []
     for entry in entries:
         if entry["flow"] == "all":
@@ -118,7 +122,7 @@ def _relative(entries: list[dict[str, Any]], quantity: str, share: Any) -> Curve
 
 
 def _drawing(curves: dict[float, Curve]) -> Drawing:
-    def draw() -> Any:
+    def draw() -> Figure:
         from farlink.plot.curves import Line
         from farlink.plot.lines import lines
 
