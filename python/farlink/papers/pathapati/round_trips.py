@@ -76,11 +76,11 @@ def schemes() -> dict[str, dict[str, Any]]:
 
 
 def transfers(
-    bench: Workbench, transports: Mapping[str, Mapping[str, Any]], *, file_bytes: int = FILE_BYTES
+    bench: Workbench, transports: Mapping[str, Mapping[str, Any]], *, file_bytes: int = FILE_BYTES, name: str = ITEM
 ) -> dict[str, Transfer]:
-    """Send a file with each transport at a bit error rate of 1e-4, both ways."""
+    """Send a file with each transport at a bit error rate of 1e-4, both ways; its scenario has that name."""
     result = bench.run(
-        f"{ITEM}-{file_bytes // 1_000_000}-MB",
+        f"{name}-{file_bytes // 1_000_000}-MB",
         {
             "title": f"Pathapati, a file of {file_bytes / 1e6:g} MB at a bit error rate of 1e-4",
             "runs": _RUNS,
@@ -92,8 +92,8 @@ def transfers(
     )
     entries = {entry[TRANSPORT]: entry for entry in result.summary() if entry["flow"] == "all"}
     return {
-        name: Transfer(estimate(entries[name]["transfer_time_mean_s"]), estimate(entries[name]["sent_bytes"]))
-        for name in transports
+        key: Transfer(estimate(entries[key]["transfer_time_mean_s"]), estimate(entries[key]["sent_bytes"]))
+        for key in transports
     }
 
 
