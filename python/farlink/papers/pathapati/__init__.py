@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from farlink.papers.item import Item, Paper
 from farlink.papers.pathapati.acknowledgements import acknowledgements
+from farlink.papers.pathapati.beside_ns3 import beside_ns3
 from farlink.papers.pathapati.bulk import bulk
 
 _NOT_YET = "this version has no quasi-reliable and no coded AeroTP"
@@ -20,6 +21,7 @@ PAPER = Paper(
         Item(
             "round-trips", "Beyond the paper: round trips and bytes for a file at BER 1e-4, beside bounds", 30, None, _NOT_YET
         ),
+        Item("ns-3", "Section IV.G: ns-3's TCP and UDP on the same path, as measured, beside AeroTP", 10, beside_ns3),
         Item("bulk", "Beyond the paper: bulk transfer over losses up to 30 %, beside bounds", 120, bulk),
     ),
     setting=(
