@@ -6,22 +6,24 @@ from farlink.papers.item import Item, Paper
 from farlink.papers.pathapati.acknowledgements import acknowledgements
 from farlink.papers.pathapati.beside_ns3 import beside_ns3
 from farlink.papers.pathapati.bulk import bulk
+from farlink.papers.pathapati.comparison import figures_13_16
+from farlink.papers.pathapati.fec import figures_5_8, figures_9_12
 
-_NOT_YET = "this version has no quasi-reliable and no coded AeroTP"
+_NOT_YET = "the engine has no codes across packets of AeroTP"
 
 PAPER = Paper(
     key="pathapati",
     title="Performance Analysis of the AeroTP Transport Protocol for Highly-Dynamic Airborne Telemetry Networks",
     authors="Kamakshi Sirisha Pathapati, Truc Anh N. Nguyen, Justin P. Rohrer, James P. G. Sterbenz",
     items=(
-        Item("figures-5-8", "Quasi-reliable mode against bit error rate, by strength of the code", 20, None, _NOT_YET),
-        Item("figures-9-12", "Quasi-reliable mode against strength of the code", 1, None, _NOT_YET),
-        Item("figures-13-16", "AeroTP reliable and quasi-reliable, UDP and TCP against bit error rate", 60, None, _NOT_YET),
-        Item("acknowledgements", "Section IV.E: acknowledgements aggregated into one packet", 20, acknowledgements),
-        Item(
-            "round-trips", "Beyond the paper: round trips and bytes for a file at BER 1e-4, beside bounds", 30, None, _NOT_YET
-        ),
+        Item("figures-5-8", "Quasi-reliable mode against bit error rate, by strength of the code", 20, figures_5_8),
+        Item("figures-9-12", "Quasi-reliable mode against strength of the code", 1, figures_9_12),
+        Item("erasure-codes", "Section II.B: quasi-reliable mode with erasure codes across packets", 5, None, _NOT_YET),
+        Item("figures-13-16", "AeroTP reliable and quasi-reliable, UDP and TCP against bit error rate", 60, figures_13_16),
+        Item("acknowledgements", "Section IV.E: acknowledgements aggregated into one packet", 30, acknowledgements),
+        Item("round-trips", "Beyond the paper: round trips and bytes at BER 1e-4, beside bounds", 30, None, _NOT_YET),
         Item("ns-3", "Section IV.G: ns-3's TCP and UDP on the same path, as measured, beside AeroTP", 10, beside_ns3),
+        Item("gateways", "Section II.B: TCP to the gateways, AeroTP between them", 20, None, _NOT_YET),
         Item("bulk", "Beyond the paper: bulk transfer over losses up to 30 %, beside bounds", 120, bulk),
     ),
     setting=(

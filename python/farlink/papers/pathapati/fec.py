@@ -42,9 +42,6 @@ if TYPE_CHECKING:
 STRENGTHS = (0, 4, 8, 16, 32, 64, 96, 128, 256)
 VERY_HIGH = (128, 256)
 CORRECTING = (96, 128, 256)
-# 96 words, and repair packets: for every 32 packets so many more.
-REPAIR_PACKETS = 8
-WITH_ERASURE = "fec-96-erasure"
 
 # "Virtually no decrease", "all errors", "not affected", as numbers.
 _VIRTUALLY = 0.01
@@ -63,9 +60,8 @@ def name_of(words: int) -> str:
 
 
 def fec_curves(bench: Workbench) -> Curves:
-    """All measures of all strengths, and of 96 words with erasure codes."""
+    """All measures of all strengths."""
     transports = {name_of(words): quasi_reliable(words) for words in STRENGTHS}
-    transports[WITH_ERASURE] = quasi_reliable(96, repair=REPAIR_PACKETS)
     result = bench.run("fec-strengths", scenario("quasi-reliable mode, strengths of the code", transports))
     return measured(result, transports, GOODPUT, DELAY, DELIVERED, OVERHEAD)
 
@@ -224,17 +220,6 @@ def _all_corrected(curves: Curves, figure: str) -> list[Check]:
                 "power of their bits",
             ),
         ]
-    if figure == "figure 11":
-        checks.append(
-            claimed(
-                item,
-                f"{figure}, 96 words and {REPAIR_PACKETS} repair packets for every 32: delivered at BER 1e-4, of 1 MB",
-                "open-loop error recovery mechanisms such as FEC and erasure coding",
-                value(curves, WITH_ERASURE, DELIVERED, WORST_BER),
-                at_least=_ALL,
-                rule=f"all errors: agrees from {_ALL:.1%} of the data up; the code across packets mends lost headers",
-            )
-        )
     return checks
 
 
