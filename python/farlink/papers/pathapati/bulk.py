@@ -34,7 +34,7 @@ PAYLOAD_SHARE = PAYLOAD_BYTES / PACKET_BYTES
 def transport(delay_s: float) -> dict[str, Any]:
     """Reliable mode with room for ten bandwidth-delay products at the receiver, and for 16 MiB at least."""
     buffer_bytes = max(16 * 2**20, round(10 * RATE_BPS / 8 * 2 * delay_s))
-    return reliable(receive_buffer_bytes=buffer_bytes)
+    return reliable(receive_buffer_bytes=buffer_bytes, initial_rto_s=max(1.0, 4 * delay_s))
 
 
 def shares(bench: Workbench, delay_s: float, losses: tuple[float, ...] = LOSSES, duration_s: float = DURATION_S) -> Curve:

@@ -1,4 +1,4 @@
-"""Beyond the paper: round trips and bytes for a file at the highest bit error rate, beside the bounds of any scheme."""
+"""Beyond the paper: round trips for a file at the highest bit error rate, by copies, beside the bounds of any scheme."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from farlink.models import arq
 from farlink.models.aerotp import rounds_of_the_worst, selective_repeat_completion_s
-from farlink.models.bounds import completion_bound_s, least_bytes, least_rounds
+from farlink.models.bounds import completion_bound_s, least_bytes
 from farlink.papers.check import Check, claimed
 from farlink.papers.curves import estimate
 from farlink.papers.estimate import Estimate
@@ -37,9 +35,7 @@ ITEM = "round-trips"
 _RUNS = 100
 # What is aimed at for 1 MB.
 _SINGLE, _SINGLE_WITHIN = 20.0, 2.0
-_FEW = 8.0
-_CODED = 4.0
-_CODED_BYTES = 1.25
+FEW = 8.0
 COPIES = (1, 2, 3, 4)
 
 
@@ -69,12 +65,6 @@ class Transfer:
         return Estimate(self.sent_bytes.mean / least, self.sent_bytes.half_width / least)
 
 
-def schemes() -> dict[str, dict[str, Any]]:
-    """Ways of AeroTP to get a file across, by name."""
-    copied = {f"copies-{copies}": reliable(copies=copies) for copies in COPIES}
-    return {**copied, "adaptive-length": reliable(adaptive_length={}), "coded": reliable(coded={})}
-
-
 def transfers(
     bench: Workbench, transports: Mapping[str, Mapping[str, Any]], *, file_bytes: int = FILE_BYTES, name: str = ITEM
 ) -> dict[str, Transfer]:
@@ -97,38 +87,40 @@ def transfers(
     }
 
 
+def by_copies(bench: Workbench, file_bytes: int) -> dict[str, Transfer]:
+    """A file with each number of copies."""
+    return transfers(bench, {f"copies-{copies}": reliable(copies=copies) for copies in COPIES}, file_bytes=file_bytes)
+
+
 def round_trips(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
-    """1 MB and 10 MB, every scheme."""
-    checks = []
-    found = {}
-    for file_bytes in (FILE_BYTES, 10 * FILE_BYTES):
-        found[file_bytes] = transfers(bench, schemes(), file_bytes=file_bytes)
-        checks += _checks(file_bytes, found[file_bytes])
-    return checks, [_drawing(found[FILE_BYTES])]
+    """1 MB and 10 MB, by copies."""
+    found = by_copies(bench, FILE_BYTES)
+    checks = _aims(found)
+    checks += [_ideal(FILE_BYTES, copies, found[f"copies-{copies}"]) for copies in COPIES]
+    longer = by_copies(bench, 10 * FILE_BYTES)
+    checks += [_ideal(10 * FILE_BYTES, copies, longer[f"copies-{copies}"]) for copies in COPIES]
+    for file_bytes, transfers_of in ((FILE_BYTES, found), (10 * FILE_BYTES, longer)):
+        checks += [beside_any_scheme(ITEM, file_bytes, name, transfers_of[name]) for name in ("copies-1", "copies-4")]
+    return checks, [drawing(ITEM, "1 MB at a bit error rate of 1e-4: rounds by copies", found)]
 
 
-def _checks(file_bytes: int, found: Mapping[str, Transfer]) -> list[Check]:
-    checks = [_ideal(file_bytes, copies, found[f"copies-{copies}"]) for copies in COPIES]
-    if file_bytes == FILE_BYTES:
-        checks += _aims(found)
+def beside_any_scheme(item: str, file_bytes: int, name: str, transfer: Transfer) -> Check:
+    """A transfer's time beside what rate and delay allow any scheme."""
     bound_s = _any_scheme_s(file_bytes)
-    return checks + [
-        claimed(
-            ITEM,
-            f"{_size(file_bytes)}, {name.replace('-', ' ')}: time, s",
-            f"beyond the paper: any scheme {bound_s:.1f} s",
-            found[name].time_s,
-            at_least=bound_s,
-            rule="no scheme is faster than delay + file / (rate x (1 - p) x payload share): agrees from there up; "
-            f"p = {LOSS:.4f} of packets of 1500 bytes",
-        )
-        for name in ("copies-1", "copies-4", "coded")
-    ]
+    return claimed(
+        item,
+        f"{_size(file_bytes)}, {name.replace('-', ' ')}: time, s",
+        f"beyond the paper: any scheme {bound_s:.1f} s",
+        transfer.time_s,
+        at_least=bound_s,
+        rule="no scheme is faster than delay + file / (rate x (1 - p) x payload share): agrees from there up; "
+        f"p = {LOSS:.4f} of packets of 1500 bytes",
+    )
 
 
 def _ideal(file_bytes: int, copies: int, transfer: Transfer) -> Check:
     """A transfer beside ideal selective repeat, as if rounds overlapped without end and as if not at all."""
-    mean_rounds = float(rounds_of_the_worst(LOSS, packets=_packets(file_bytes), copies=copies))
+    mean_rounds = float(rounds_of_the_worst(LOSS, packets=packets_of(file_bytes), copies=copies))
     least_s = max(DELAY_S + RTT_S * (mean_rounds - 1), _any_scheme_s(file_bytes))
     most_s = float(
         selective_repeat_completion_s(
@@ -155,9 +147,8 @@ def _ideal(file_bytes: int, copies: int, transfer: Transfer) -> Check:
 
 def _aims(found: Mapping[str, Transfer]) -> list[Check]:
     """What is aimed at for 1 MB."""
-    packets = _packets(FILE_BYTES)
+    packets = packets_of(FILE_BYTES)
     single, four = (float(rounds_of_the_worst(LOSS, packets=packets, copies=copies)) for copies in (1, max(COPIES)))
-    known = least_rounds(_CODED_BYTES, packets=packets, loss_rate=LOSS)
     size = _size(FILE_BYTES)
     return [
         claimed(
@@ -173,34 +164,10 @@ def _aims(found: Mapping[str, Transfer]) -> list[Check]:
         claimed(
             ITEM,
             f"{size}, {max(COPIES)} copies: transmissions of what came last",
-            f"beyond the paper: at most {_FEW:g}; bound {four:.1f}",
+            f"beyond the paper: at most {FEW:g}; bound {four:.1f}",
             found[f"copies-{max(COPIES)}"].rounds,
-            at_most=_FEW,
-            rule=f"agrees up to {_FEW:g}; the bound is that of the worst packet, sent in {max(COPIES)} copies each time",
-        ),
-        claimed(
-            ITEM,
-            f"{size}, length of packets by the bit error rate: transmissions of what came last",
-            f"beyond the paper: at most {_FEW:g}; bound with the best length of all {_best_rounds():.1f}",
-            found["adaptive-length"].rounds,
-            at_most=_FEW,
-            rule=f"agrees up to {_FEW:g}; shorter packets are lost less often, and the length is learnt",
-        ),
-        claimed(
-            ITEM,
-            f"{size}, coded: transmissions of what came last",
-            f"beyond the paper: at most {_CODED:g}; any scheme that knows the loss {known}",
-            found["coded"].rounds,
-            at_most=_CODED,
-            rule=f"agrees up to {_CODED:g}; the loss is learnt, not known",
-        ),
-        claimed(
-            ITEM,
-            f"{size}, coded: bytes sent over file / (1 - p)",
-            f"beyond the paper: at most {_CODED_BYTES:g}; any scheme 1, without headers",
-            found["coded"].relative_bytes(FILE_BYTES, LOSS),
-            at_most=_CODED_BYTES,
-            rule=f"agrees up to {_CODED_BYTES:g}; p = {LOSS:.4f} of packets of 1500 bytes; headers, control packets count",
+            at_most=FEW,
+            rule=f"agrees up to {FEW:g}; the bound is that of the worst packet, sent in {max(COPIES)} copies each time",
         ),
     ]
 
@@ -223,15 +190,8 @@ def _any_scheme_s(file_bytes: int) -> float:
     )
 
 
-def _best_rounds() -> float:
-    """Fewest rounds of ideal selective repeat with single copies, over all lengths of packets."""
-    lengths = np.arange(1, _CUT.payload_bytes + 1)
-    header = PACKET_BYTES - _CUT.payload_bytes
-    loss = arq.packet_loss(WORST_BER, packet_bytes=lengths + header)
-    return float(np.min(rounds_of_the_worst(loss, packets=np.ceil(FILE_BYTES / lengths))))
-
-
-def _packets(file_bytes: int) -> int:
+def packets_of(file_bytes: int) -> int:
+    """Full packets of a file."""
     return math.ceil(file_bytes / _CUT.payload_bytes)
 
 
@@ -239,7 +199,9 @@ def _size(file_bytes: int) -> str:
     return f"{file_bytes / 1e6:g} MB"
 
 
-def _drawing(found: Mapping[str, Transfer]) -> Drawing:
+def drawing(item: str, heading: str, found: Mapping[str, Transfer]) -> Drawing:
+    """Rounds of each transfer, with the bound of its copies."""
+
     def draw() -> Figure:
         from farlink.plot.bars import Bar, bars
 
@@ -247,21 +209,15 @@ def _drawing(found: Mapping[str, Transfer]) -> Drawing:
             Bar(name.replace("-", " "), transfer.rounds.mean, transfer.rounds.half_width, _bound(name))
             for name, transfer in found.items()
         ]
-        return bars(
-            drawn, x_label="transmissions of what came last (a round trip between two)", bound_words="bound with so many copies"
-        )
+        x_label = "transmissions of what came last (a round trip between two)"
+        return bars(drawn, x_label=x_label, bound_words="worst packet of ideal selective repeat with so many copies")
 
-    return Drawing(
-        ITEM,
-        "1 MB at a bit error rate of 1e-4: rounds",
-        "Mean of the runs with 95 % intervals; marks: the mean number for the worst packet of ideal selective repeat with as "
-        "many copies.",
-        draw,
-    )
+    caption = "Mean of the runs with 95 % intervals; marks: the mean number of rounds for the worst packet."
+    return Drawing(item, heading, caption, draw)
 
 
 def _bound(name: str) -> float:
     if not name.startswith("copies-"):
         return math.nan
     copies = int(name.removeprefix("copies-"))
-    return float(rounds_of_the_worst(LOSS, packets=_packets(FILE_BYTES), copies=copies))
+    return float(rounds_of_the_worst(LOSS, packets=packets_of(FILE_BYTES), copies=copies))
