@@ -1,4 +1,7 @@
 """Closed-form models: NumPy in, NumPy out, microseconds. One file a family.
 
 - `arq`: goodput of the three classes of ARQ on a channel with independent errors
+- `aerotp`: rounds, delays and packet lengths of retransmission over long round trips
+- `bounds`: bytes, rounds and time of any scheme over a channel that loses packets
+- `packet_fec`: what Reed-Solomon parity in packets and erasure codes across them leave
 """

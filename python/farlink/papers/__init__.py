@@ -15,6 +15,7 @@ __all__ = ["PAPERS", "PaperError", "chosen_items", "load", "ready_items"]
 PAPERS = {
     "brodbekier": "farlink.papers.brodbekier",
     "epple": "farlink.papers.epple",
+    "pathapati": "farlink.papers.pathapati",
 }
 
 
