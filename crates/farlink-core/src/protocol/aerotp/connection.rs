@@ -16,7 +16,7 @@ use super::clock::{instant, span, stamp, ticks};
 use super::config::{AerotpConfig, LARGEST_BUFFER, Opens, parity_bytes};
 use super::lifecycle::{Lifecycle, State};
 use super::mode::Mode;
-use super::peer::{Latest, Marks, Peer};
+use super::peer::{Marks, Peer};
 use super::receiving::{Incoming, Receiving};
 use super::segment::{CRC_BYTES, FEC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, Segment};
 use super::sending::{Heard, Outgoing, Sending};
@@ -39,8 +39,8 @@ pub struct Connection<D> {
     /// The number of the first byte of the own stream.
     initial: u32,
     peer: Option<Peer>,
-    /// The latest timestamp of a peer that is gone: what it sent until then is of the past.
-    past: Option<Latest>,
+    /// A peer that is gone: what bears its tag, or is no newer than what it sent last, is of the past.
+    past: Option<Peer>,
     reset: Option<Reset>,
     /// When the first segment went out, and when the own stream had come so far, in ticks: no answer is to anything older.
     first_sent: Option<u64>,
@@ -254,7 +254,7 @@ impl<D: Payload> Connection<D> {
 
     /// Starts over as a listener that never heard of the peer; what that has sent so far is of the past. `[C12]`
     fn listen_again(&mut self) {
-        let past = self.peer.map(|peer| peer.latest).or(self.past);
+        let past = self.peer.or(self.past);
         let seed = (u64::from(self.tag) << 32) | u64::from(self.initial);
         let (dropped, news, is_link_down) = (self.dropped, self.news, self.is_link_down);
         #[cfg(test)]
@@ -271,8 +271,7 @@ impl<D: Payload> Connection<D> {
 
     /// Whether a segment of an unknown tag is newer than all that its sender sent before.
     fn is_newer(&self, now: Time, timestamp: u32) -> bool {
-        let latest = self.peer.map(|peer| peer.latest).or(self.past);
-        latest.is_none_or(|latest| latest.is_before(now, timestamp))
+        self.peer.or(self.past).is_none_or(|peer| peer.latest.is_before(now, timestamp))
     }
 
     /// Whether a segment belongs to this connection, once it has opened it where it may.
@@ -306,7 +305,8 @@ impl<D: Payload> Connection<D> {
             }
             self.listen_again();
         }
-        if !self.is_opened_by(now, segment) {
+        let is_of_past = self.past.is_some_and(|past| past.has_tag(segment.tag));
+        if is_of_past || !self.is_opened_by(now, segment) {
             self.answer_with_reset(segment);
             return false;
         }
