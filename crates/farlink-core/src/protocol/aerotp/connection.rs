@@ -34,7 +34,7 @@ pub struct Connection<D> {
     sending: Sending<D>,
     receiving: Receiving<D>,
     pacer: Pacer,
-    /// Tells this connection from those that this side had before.
+    /// Tells this connection from those that this side had before. `[L10]`
     tag: u16,
     /// The number of the first byte of the own stream.
     initial: u32,
@@ -315,8 +315,8 @@ impl<D: Payload> Connection<D> {
             if self.is_listener {
                 // Both streams of a connection begin at the number that who opened it chose. `[C3]`
                 self.initial = segment.opening;
-            } else if segment.opening == self.initial {
-                self.lifecycle.on_known();
+            } else if self.config.opens == Opens::Sender {
+                self.lifecycle.on_known(); // it took over this side's number
             }
         }
         let initial = if is_asyn { segment.opening } else { self.initial };
@@ -343,7 +343,7 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// The number of a position in the own stream.
+    /// The number of a position in the own stream. `[L9]`, `[R7]`
     fn number(&self, position: u64) -> u32 {
         self.initial.wrapping_add(position as u32)
     }
@@ -607,6 +607,7 @@ impl<D: Payload> Endpoint for Connection<D> {
     fn handle_packet(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
         if !matches!(rx.integrity, Integrity::Intact | Integrity::Mended { .. }) {
             let is_data = segment.mack.is_none() && segment.repair.is_none();
+            // `[B8]`
             if !(self.config.deliver_damaged && is_data && !self.mode.is_acknowledged()) {
                 self.dropped.damaged += 1;
                 return;
@@ -690,7 +691,8 @@ impl<D: Payload> Endpoint for Connection<D> {
         self.finish(&mut segment);
         self.first_sent = self.first_sent.or(Some(ticks(now)));
         self.marks.pass(self.sending.limits().1, ticks(now));
-        if self.pacer.is_on() && segment.mack.is_none() {
+        // Data takes its time at the rate; what only answers is neither held back nor counted. `[P1]`, `[P2]`
+        if self.pacer.is_on() && !segment.flags.has(Flags(Flags::MACK.0 | Flags::RESET.0)) {
             self.pacer.on_sent(now, crate::endpoint::Packet::wire_bytes(&segment));
         }
         self.last_sign = now;

@@ -403,7 +403,8 @@ fn explore(name: &str, setting: Setting, most: usize) -> (usize, Vec<&'static st
         })
         .collect();
     let states = checker.unique_state_count();
-    println!("{name}: {states} states, {} steps deep{}", checker.max_depth(), if states < most { ", all" } else { "" });
+    let bound = if checker.state_count() < most { ", all there are" } else { "" };
+    println!("{name}: {states} states, {} steps deep{bound}", checker.max_depth());
     (states, found)
 }
 
