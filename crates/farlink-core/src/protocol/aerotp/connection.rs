@@ -15,7 +15,7 @@ use super::clock::{instant, span, stamp, ticks};
 use super::config::{AerotpConfig, LARGEST_BUFFER, Opens, parity_bytes};
 use super::lifecycle::{Lifecycle, State};
 use super::mode::Mode;
-use super::peer::{Latest, Marks, Peer};
+use super::peer::{Marks, Peer};
 use super::rate::{Answer, Rate};
 use super::receiving::{Incoming, Receiving};
 use super::segment::{CRC_BYTES, FEC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, Segment};
@@ -37,13 +37,13 @@ pub struct Connection<D> {
     /// Segments that arrived with a congestion mark, and damaged; both wrap.
     marked: u16,
     damaged: u16,
-    /// Tells this connection from those that this side had before.
+    /// Tells this connection from those that this side had before. `[L10]`
     tag: u16,
     /// The number of the first byte of the own stream.
     initial: u32,
     peer: Option<Peer>,
-    /// The latest timestamp of a peer that is gone: what it sent until then is of the past.
-    past: Option<Latest>,
+    /// A peer that is gone: what bears its tag, or is no newer than what it sent last, is of the past.
+    past: Option<Peer>,
     reset: Option<Reset>,
     /// When the first segment went out, and when the own stream had come so far, in ticks: no answer is to anything older.
     first_sent: Option<u64>,
@@ -259,7 +259,7 @@ impl<D: Payload> Connection<D> {
 
     /// Starts over as a listener that never heard of the peer; what that has sent so far is of the past. `[C12]`
     fn listen_again(&mut self) {
-        let past = self.peer.map(|peer| peer.latest).or(self.past);
+        let past = self.peer.or(self.past);
         let seed = (u64::from(self.tag) << 32) | u64::from(self.initial);
         let (dropped, news, is_link_down) = (self.dropped, self.news, self.is_link_down);
         #[cfg(test)]
@@ -276,8 +276,7 @@ impl<D: Payload> Connection<D> {
 
     /// Whether a segment of an unknown tag is newer than all that its sender sent before.
     fn is_newer(&self, now: Time, timestamp: u32) -> bool {
-        let latest = self.peer.map(|peer| peer.latest).or(self.past);
-        latest.is_none_or(|latest| latest.is_before(now, timestamp))
+        self.peer.or(self.past).is_none_or(|peer| peer.latest.is_before(now, timestamp))
     }
 
     /// Whether a segment belongs to this connection, once it has opened it where it may.
@@ -311,7 +310,8 @@ impl<D: Payload> Connection<D> {
             }
             self.listen_again();
         }
-        if !self.is_opened_by(now, segment) {
+        let is_of_past = self.past.is_some_and(|past| past.has_tag(segment.tag));
+        if is_of_past || !self.is_opened_by(now, segment) {
             self.answer_with_reset(segment);
             return false;
         }
@@ -320,8 +320,8 @@ impl<D: Payload> Connection<D> {
             if self.is_listener {
                 // Both streams of a connection begin at the number that who opened it chose. `[C3]`
                 self.initial = segment.opening;
-            } else if segment.opening == self.initial {
-                self.lifecycle.on_known();
+            } else if self.config.opens == Opens::Sender {
+                self.lifecycle.on_known(); // it took over this side's number
             }
         }
         let initial = if is_asyn { segment.opening } else { self.initial };
@@ -348,7 +348,7 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// The number of a position in the own stream.
+    /// The number of a position in the own stream. `[L9]`, `[R7]`
     fn number(&self, position: u64) -> u32 {
         self.initial.wrapping_add(position as u32)
     }
@@ -617,6 +617,7 @@ impl<D: Payload> Endpoint for Connection<D> {
         self.marked = self.marked.wrapping_add(u16::from(rx.ecn == Ecn::Congestion));
         if !matches!(rx.integrity, Integrity::Intact | Integrity::Mended { .. }) {
             let is_data = segment.mack.is_none() && segment.repair.is_none();
+            // `[B8]`
             if !(self.config.deliver_damaged && is_data && !self.mode.is_acknowledged()) {
                 self.dropped.damaged += 1;
                 self.damaged = self.damaged.wrapping_add(1);
@@ -702,7 +703,8 @@ impl<D: Payload> Endpoint for Connection<D> {
         self.finish(&mut segment);
         self.first_sent = self.first_sent.or(Some(ticks(now)));
         self.marks.pass(self.sending.limits().1, ticks(now));
-        if segment.mack.is_none() {
+        // Data takes its time at the rate; what only answers is neither held back nor counted. `[P1]`, `[P2]`
+        if !segment.flags.has(Flags(Flags::MACK.0 | Flags::RESET.0)) {
             self.rate.on_sent(now, crate::endpoint::Packet::wire_bytes(&segment));
         }
         self.last_sign = now;

@@ -5,7 +5,7 @@ use super::segment::CRC_BYTES;
 /// Bytes of a codeword over GF(256), at most.
 const CODEWORD_BYTES: u32 = 255;
 
-/// Parity words of 32 bits, at most (Pathapati, section IV.F).
+/// Parity words of 32 bits, at most (Pathapati, section IV.F). `[F1]`
 pub(super) const MOST_WORDS: u16 = 256;
 
 /// How the code protects what stands behind a header: payload, parity and payload check, in this order.

@@ -35,7 +35,7 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// APP_CONNECT.
+    /// APP_CONNECT. `[C1]`
     pub fn connect(&mut self) {
         *self = Lifecycle { is_open: true, ..Lifecycle::default() };
     }
@@ -69,12 +69,12 @@ impl Lifecycle {
         self.is_known_to_peer |= self.is_open;
     }
 
-    /// AFIN goes out.
+    /// AFIN goes out. `[C8]`
     pub fn on_end_sent(&mut self) {
         self.is_end_sent |= self.is_open;
     }
 
-    /// AFIN_RX, and nothing before it is missing. `[C9]`
+    /// AFIN_RX, and nothing before it is missing. `[C21]`
     pub fn on_peer_ended(&mut self) {
         self.is_peer_ended |= self.is_open;
     }

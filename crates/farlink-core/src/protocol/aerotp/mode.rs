@@ -25,7 +25,7 @@ impl Mode {
     pub const ALL: [Mode; 5] =
         [Mode::Reliable, Mode::NearReliable, Mode::QuasiReliable, Mode::Unreliable, Mode::Datagram];
 
-    /// Its number on the wire, in three bits.
+    /// Its number on the wire, in three bits. `[L4]`
     pub const fn number(self) -> u8 {
         self as u8
     }

@@ -60,6 +60,10 @@ impl Peer {
         segment.tag == self.tag && (!segment.flags.has(Flags::ASYN) || segment.opening == self.initial)
     }
 
+    pub(super) fn has_tag(&self, tag: u16) -> bool {
+        tag == self.tag
+    }
+
     /// Whether a segment is so old that its number means something else by now. `[R8]`
     pub(super) fn is_of_past_round(&self, now: Time, timestamp: u32) -> bool {
         self.marks.oldest().is_some_and(|mark| mark.is_behind(now, timestamp))

@@ -2,7 +2,7 @@
 
 use crate::time::Time;
 
-/// How long answers take and how that varies (RFC 6298, section 2, without back-off). `[R8]`
+/// How long answers take and how that varies (RFC 6298, section 2, without back-off). `[R4]`
 ///
 /// An acknowledgement of many segments answers the first of them later than the last, and one that was lost leaves all that it
 /// would have told to the next: so it is the wait of the first that counts.

@@ -97,7 +97,7 @@ impl Edges {
     }
 }
 
-/// What a MACK says besides its sequence number, which acknowledges everything before it (ACK number 0 of figure 2).
+/// What a MACK says besides its sequence number, which acknowledges everything before it (ACK number 0 of figure 2). `[A2]`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mack {
     /// The latest timestamp among the segments that have arrived.

@@ -44,7 +44,7 @@ impl Heard {
         &self.blocks[..self.block_count]
     }
 
-    /// Whether it says of a position beyond `ack` if it has arrived: it does between blocks, unless an empty block stands
+    /// `[A9]` Whether it says of a position beyond `ack` if it has arrived: it does between blocks, unless an empty block stands
     /// there.
     pub(super) fn describes(&self, position: u64) -> bool {
         let at = self.blocks().partition_point(|block| block.1 <= position);

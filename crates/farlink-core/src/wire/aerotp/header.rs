@@ -24,7 +24,7 @@ mod extended {
     pub(super) const PADDING: u8 = 0;
     /// Class of service (1).
     pub(super) const CLASS: u8 = 1;
-    /// Who does not know a type with this bit drops the segment; others are skipped.
+    /// Who does not know a type with this bit drops the segment; others are skipped. `[L6]`
     pub(super) const MUST_BE_KNOWN: u8 = 0x80;
 }
 
@@ -93,7 +93,7 @@ pub(super) fn read<D: Payload>(bytes: &[u8]) -> Result<(Segment<D>, Outside, usi
     let mut outside = Outside { source: fields.short()?, destination: fields.short()?, ecn: Ecn::NotCapable };
     let mut segment = Segment { sequence: fields.word()?, timestamp: fields.word()?, ..Segment::default() };
     let kind = fields.byte()?;
-    // What another version checks, and where, nobody knows; what is sealed has an inner header.
+    // What another version checks, and where, nobody knows; what is sealed has an inner header. `[L2]`, `[L3]`
     if kind >> 6 != VERSION {
         return Err(Refusal::Version);
     }
@@ -124,11 +124,11 @@ pub(super) fn read<D: Payload>(bytes: &[u8]) -> Result<(Segment<D>, Outside, usi
     if crc_16_ibm_3740(&bytes[..checked]) != fields.short()? {
         return Err(Refusal::Check);
     }
-    // From here on, everything is as it was sent.
+    // From here on, everything is as it was sent. `[L11]`, `[B2]`
     segment.header_bytes = (checked + 2) as u16;
     segment.mode = Mode::from_number(kind >> 2 & 7).ok_or(Refusal::Field)?;
     outside.ecn = ecn_of(kind & 3);
-    // Flags say which fields there are, and nothing else: the fields are what counts.
+    // Flags say which fields there are, and nothing else: the fields are what counts. `[L5]`
     let has_fec = segment.flags.has(Flags::FEC);
     if segment.fec_words > MOST_WORDS || (has_fec && segment.fec_words == 0) {
         return Err(Refusal::Field);

@@ -1,7 +1,7 @@
 //! AeroTP segments on the wire, as `docs/aerotp.md` lays them out: inside IPv4 as protocol 254, or as the payload of a UDP
 //! datagram.
 //!
-//! All numbers are big-endian. The header:
+//! All numbers are big-endian. The header: `[L1]`
 //!
 //! | bytes | field |
 //! |---|---|
@@ -29,7 +29,7 @@
 //!
 //! The code in the packet is really computed here ([`parity`]), where the simulator counts wrong bytes.
 //!
-//! [RFC 3692](https://www.rfc-editor.org/rfc/rfc3692) and the registry of IANA give number 254 to experiments.
+//! [RFC 3692](https://www.rfc-editor.org/rfc/rfc3692) and the registry of IANA give number 254 to experiments. `[L13]`
 
 mod header;
 mod list;
@@ -82,7 +82,7 @@ pub struct Arrived<D> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Its length is not what its header says, or too short for one.
+    /// Its length is not what its header says, or too short for one. `[L7]`
     Length,
     /// Of another version of AeroTP.
     Version,
@@ -125,7 +125,7 @@ pub fn encode_segment<D: WirePayload>(
     Ok(())
 }
 
-/// Reads a segment that is all of `bytes`. Never panics.
+/// Reads a segment that is all of `bytes`. Never panics. `[B1]`
 ///
 /// # Errors
 /// What is wrong with it; who receives such bytes counts and drops them. A segment whose header is right and the rest is not
@@ -149,7 +149,7 @@ pub fn decode_segment<D: WirePayload>(bytes: &[u8]) -> Result<Arrived<D>, Refusa
     let content = mended.content(behind);
     let (body, check) = (&content[..body_bytes], &content[expected - fec.check_bytes as usize..]);
     let integrity = match mended.integrity() {
-        // What the decoder took for right, or made right, may be another codeword: the check knows.
+        // What the decoder took for right, or made right, may be another codeword: the check knows. `[L12]`
         Some(integrity) if !has_check || crc_32_iso_hdlc(body).to_be_bytes() == check => integrity,
         _ => Integrity::PayloadDamaged,
     };
@@ -190,7 +190,7 @@ impl<D: WirePayload> Codec for Segment<D> {
         let (network, body) = ipv4::parse(bytes, PROTOCOL)?;
         let Arrived { segment, outside, integrity } = decode_segment::<D>(body).ok()?;
         let header_bytes = segment.header_bytes + ipv4::HEADER_BYTES;
-        // Routers mark IPv4's header, gateways AeroTP's.
+        // Routers mark IPv4's header, gateways AeroTP's. `[L14]`
         let ecn = if outside.ecn == Ecn::Congestion { outside.ecn } else { network.ecn };
         let envelope = Envelope {
             source: SocketAddrV4::new(*network.source.ip(), outside.source),

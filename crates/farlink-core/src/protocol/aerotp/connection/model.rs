@@ -60,6 +60,9 @@ struct Seen {
     aborted: Option<u8>,
 }
 
+/// Longer than any timer that has to do with a round trip.
+const LONG: Time = Time::from_secs(600);
+
 #[derive(Clone, Debug)]
 struct World {
     now: Time,
@@ -188,26 +191,29 @@ impl Setting {
 
     /// Nothing goes wrong any more: packets take their time, timers fire in order. Whether both sides end, or have reported.
     fn ends_well(&self, world: &World) -> bool {
-        let mut world = world.clone();
+        self.end_of(world.clone()).is_ok()
+    }
+
+    fn end_of(&self, mut world: World) -> Result<(), String> {
         for _ in 0..300 {
-            if world.wrong.is_some() {
-                return false;
+            if let Some(wrong) = world.wrong {
+                return Err(wrong.into());
             }
             if world.is_over() {
-                return world.left.crashes < self.troubles.crashes || world.is_complete(self);
+                let is_well = world.left.crashes < self.troubles.crashes || world.is_complete(self);
+                return if is_well { Ok(()) } else { Err(format!("it ends with {:?}", world.seen)) };
             }
+            let timers = [0, 1].map(|side| world.ends[side].poll_timeout().unwrap_or(Time::NEVER));
             if !world.under_way.is_empty() {
                 world.now += Time::from_millis(10);
                 self.step(&mut world, &Action::Deliver(0));
-                continue;
+            } else if timers == [Time::NEVER; 2] {
+                return Err("a deadlock".into());
+            } else {
+                self.step(&mut world, &Action::Timer(usize::from(timers[1] < timers[0])));
             }
-            let timers = [0, 1].map(|side| world.ends[side].poll_timeout().unwrap_or(Time::NEVER));
-            if timers == [Time::NEVER; 2] {
-                return false; // a deadlock
-            }
-            self.step(&mut world, &Action::Timer(usize::from(timers[1] < timers[0])));
         }
-        false
+        Err(format!("it does not end: {:?}, {:?} under way", world.seen, world.under_way.len()))
     }
 
     fn step(&self, world: &mut World, action: &Action) {
@@ -258,6 +264,12 @@ impl World {
         if incarnation == self.incarnations[1 - side] {
             self.read[1 - side] = self.read[1 - side].max(seen.bytes);
         }
+    }
+
+    /// Timers fire in any order, but for those of hours: nothing is under way for so long, and no clock is so wrong.
+    fn may_fire(&self, side: usize, due: Time) -> bool {
+        let is_first = self.ends[1 - side].poll_timeout().is_none_or(|other| due <= other);
+        due.since(self.now) < LONG || (is_first && self.under_way.is_empty())
     }
 
     /// Nobody waits for anything: each side has closed, has reported, or listens.
@@ -342,7 +354,7 @@ impl Model for Setting {
             actions.extend(packets().map(Action::Lose));
         }
         for side in [0, 1] {
-            if world.ends[side].poll_timeout().is_some() {
+            if world.ends[side].poll_timeout().is_some_and(|due| world.may_fire(side, due)) {
                 actions.push(Action::Timer(side));
             }
             if world.left.crashes > 0 {
@@ -379,18 +391,21 @@ const CALM: Setting = Setting {
 
 /// Explores up to so many states; what was found wrong, and how many states there were.
 fn explore(name: &str, setting: Setting, most: usize) -> (usize, Vec<&'static str>) {
+    let model = setting.clone();
     let checker = setting.checker().threads(2).target_state_count(most).spawn_bfs().join();
     let found: Vec<_> = checker
         .discoveries()
         .into_iter()
         .filter(|(property, _)| checker.discovery_classification(property).to_string() == "counterexample")
         .map(|(property, path)| {
-            println!("{name}: not so: {property}: {:?}", path.into_actions());
+            let end = model.end_of(path.last_state().clone());
+            println!("{name}: not so: {property}: {:?}\n{end:?}", path.into_actions());
             property
         })
         .collect();
     let states = checker.unique_state_count();
-    println!("{name}: {states} states, {} steps deep{}", checker.max_depth(), if states < most { ", all" } else { "" });
+    let bound = if checker.state_count() < most { ", all there are" } else { "" };
+    println!("{name}: {states} states, {} steps deep{bound}", checker.max_depth());
     (states, found)
 }
 

@@ -8,11 +8,12 @@ use crate::time::Time;
 
 use super::super::clock::ticks;
 use super::super::config::AerotpConfig;
+use super::super::peer::Latest;
 use super::super::receiving::Incoming;
 use super::super::segment::Mack;
 use super::repeat::Repeat;
 
-/// The receiving half of a stream without acknowledgements.
+/// The receiving half of a stream without acknowledgements. `[U2]`
 #[derive(Clone, Debug)]
 pub(in super::super) struct Receiver<D> {
     data: Reorder<D>,
@@ -56,7 +57,7 @@ impl<D: Payload> Receiver<D> {
         if is_beyond_end || is_end_before_data {
             return false;
         }
-        if self.echo.is_none_or(|(latest, _)| timestamp.wrapping_sub(latest) as i32 > 0) {
+        if self.echo.is_none_or(|(latest, at)| Latest::new(at, latest).is_before(now, timestamp)) {
             self.echo = Some((timestamp, now));
         }
         if is_opening && now >= self.opening.at {

@@ -13,7 +13,7 @@ const MOST_BEHIND: u64 = 1 << 30;
 /// What may wait to be sent.
 const ROOM_BYTES: u64 = u32::MAX as u64;
 
-/// The sending half of a stream without acknowledgements.
+/// The sending half of a stream without acknowledgements. `[U1]`
 #[derive(Clone, Debug)]
 pub(in super::super) struct Sender<D> {
     unsent: Chunks<D>,

@@ -197,7 +197,7 @@ impl<D: Payload> Flight<D> {
         }
     }
 
-    /// What was sent before an instant has arrived, or it is lost, as far as the peer describes where it stands. Returns how
+    /// `[R3]` What was sent before an instant has arrived, or it is lost, as far as the peer describes where it stands. Returns how
     /// many pieces are lost.
     pub(super) fn judge(&mut self, before: u64, is_described: impl Fn(u64) -> bool) -> u64 {
         let mut found = 0;

@@ -11,7 +11,7 @@ use super::super::receiving::Incoming;
 use super::super::segment::Mack;
 use super::report::Report;
 
-/// The receiving half of a reliable stream.
+/// The receiving half of a reliable stream. `[R1]`
 #[derive(Clone, Debug)]
 pub(in super::super) struct Receiver<D> {
     data: Reorder<D>,
@@ -43,7 +43,7 @@ struct Pace {
     latest: Time,
 }
 
-/// An acknowledgement that may be the last for some time goes out so many times, so that its loss costs no round trip.
+/// An acknowledgement that may be the last for some time goes out so many times, so that its loss costs no round trip. `[A7]`
 const REPEATS: u32 = 2;
 /// Pieces out of order are at most so many, and one more for so many bytes of the buffer: about what their places take.
 const LEAST_PIECES: usize = 64;
@@ -60,7 +60,7 @@ impl Pace {
         self.latest = now;
     }
 
-    /// Segments that arrive within the bounding timer; two if that is not known. `[R5]`
+    /// Segments that arrive within the bounding timer; two if that is not known. `[A5]`
     fn wanted(&self) -> u64 {
         self.given.unwrap_or_else(|| {
             if self.gap == 0.0 { 2 } else { (self.timeout.as_ps() as f64 / self.gap).clamp(1.0, MOST_ACKS) as u64 }
@@ -118,7 +118,7 @@ impl<D: Payload> Receiver<D> {
         }
         self.pace.on_segment(now);
         self.untold += 1;
-        // What has been here before says that the peer does not know.
+        // Who asks, and who may be about to close, is not kept waiting. `[A6]`
         let is_enough = self.untold >= self.pace.wanted() || self.report.is_pressing();
         if is_question || is_end || self.is_complete() || is_enough {
             self.is_due = true;
@@ -171,7 +171,7 @@ impl<D: Payload> Receiver<D> {
         Some((ack, mack))
     }
 
-    /// The position that everything before has arrived up to; the end of the stream takes one.
+    /// The position that everything before has arrived up to; the end of the stream takes one. `[A1]`
     fn acknowledged(&self) -> u64 {
         self.data.next + u64::from(self.is_complete())
     }

@@ -12,7 +12,7 @@ use super::super::round_trip::RoundTrip;
 use super::super::sending::{Account, Heard, Outgoing};
 use super::flight::Flight;
 
-/// The sending half of a reliable stream.
+/// The sending half of a reliable stream. `[R2]`
 #[derive(Clone, Debug)]
 pub(in super::super) struct Sender<D> {
     unsent: Chunks<D>,
@@ -47,7 +47,7 @@ pub(in super::super) struct Sender<D> {
     pub(in super::super) account: Account,
 }
 
-/// Repetition before the round trip is known.
+/// Repetition before the round trip is known. `[R9]`
 #[derive(Clone, Copy, Debug)]
 struct Opening {
     at: Time,
@@ -55,7 +55,7 @@ struct Opening {
     longest: Time,
 }
 
-/// Further copies of what was sent.
+/// Further copies of what was sent. `[R10]`
 #[derive(Clone, Debug)]
 struct Copies {
     /// How many of each.
@@ -75,7 +75,7 @@ struct Copy {
 const ROOM_BYTES: u64 = 1 << 30;
 /// Silence for so many timeouts means that nothing gets through: what goes out then is to find out whether it does again.
 const SILENT_TIMEOUTS: u64 = 3;
-/// While the peer is silent, so many segments go out in each timeout.
+/// While the peer is silent, so many segments go out in each timeout. `[C20]`
 const PROBES_PER_TIMEOUT: u64 = 8;
 /// Repetitions before the first answer are at most so many times as far apart as the first two.
 const LONGEST_OPENING: u64 = 8;
@@ -236,7 +236,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// Whether there is data that the peer has no room for, and nothing under way whose answer could say more.
+    /// Whether there is data that the peer has no room for, and nothing under way whose answer could say more. `[R6]`
     fn is_blocked(&self) -> bool {
         self.unsent_bytes > 0 && self.next >= self.window_end && self.flight.is_empty()
     }

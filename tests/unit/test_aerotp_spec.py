@@ -1,0 +1,38 @@
+"""Each numbered sentence of the specification of AeroTP is cited by code or a test, and nothing else is."""
+
+from __future__ import annotations
+
+import re
+
+from tests.conftest import ROOT
+
+PAGE = ROOT / "docs" / "aerotp.md"
+CORE = ROOT / "crates" / "farlink-core"
+SOURCES = [*CORE.glob("src/protocol/aerotp/**/*.rs"), *CORE.glob("src/wire/aerotp/**/*.rs"), *CORE.glob("tests/aerotp*.rs")]
+
+
+def numbered() -> list[str]:
+    return re.findall(r"\*\*\[([A-Z]\d+)\]\*\*", PAGE.read_text(encoding="utf-8"))
+
+
+def cited() -> dict[str, list[str]]:
+    places: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for comment in re.findall(r"//.*", path.read_text(encoding="utf-8")):
+            for number in re.findall(r"`\[([A-Z]\d+)\]`", comment):
+                places.setdefault(number, []).append(path.name)
+    return places
+
+
+def test_numbers_are_given_once():
+    assert sorted(set(numbered())) == sorted(numbered())
+
+
+def test_every_number_that_is_cited_exists():
+    unknown = {number: places for number, places in cited().items() if number not in numbered()}
+
+    assert unknown == {}
+
+
+def test_every_sentence_is_cited():
+    assert [number for number in numbered() if number not in cited()] == []
