@@ -176,6 +176,10 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
         .collect()
     }
 
+    fn carries_datagrams(&self) -> bool {
+        self.mode == Mode::Datagram
+    }
+
     /// Without acknowledgements nothing but the rate holds a sender back.
     fn is_bounded(&self) -> bool {
         self.mode.is_acknowledged() || self.rate_bps.is_some()
