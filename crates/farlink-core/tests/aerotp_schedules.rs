@@ -24,8 +24,13 @@ fn schedules() -> u64 {
 /// Something that happens to the whole pair.
 #[derive(Clone, Copy, Debug)]
 enum Incident {
-    Outage { until: Time, is_told: bool },
-    Back { is_told: bool },
+    Outage {
+        until: Time,
+        is_told: bool,
+    },
+    Back {
+        is_told: bool,
+    },
     Restart(usize),
     /// A segment that was sent at any time before arrives.
     Old,
@@ -102,11 +107,13 @@ impl World {
         config.check().unwrap();
         let seed = if rng.chance(0.3) { wrapping[rng.below(8) as usize] } else { rng.below(u64::MAX) };
         let (active, passive) = Pairs::<Vec<u8>>::pair(&config, seed);
-        let calm = Time::from_millis(1 + rng.below(if rng.chance(0.2) { 900_000 } else { 5_000 }));
+        let most_ms = if rng.chance(0.2) { 900_000 } else { 5_000 };
+        let calm = Time::from_millis(1 + rng.below(most_ms));
+        let longest_delay = if rng.chance(0.5) { 20 } else { 400 };
         let trouble = Trouble {
             loss: rng.uniform() * 0.5,
             twice: rng.uniform() * 0.3,
-            longest_delay_ms: 1 + rng.below(if rng.chance(0.5) { 20 } else { 400 }),
+            longest_delay_ms: 1 + rng.below(longest_delay),
             calm,
         };
         let bytes = [rng.below(2_500) as usize, if rng.chance(0.5) { rng.below(1_500) as usize } else { 0 }];
@@ -134,7 +141,9 @@ impl World {
         let at = |world: &mut World| world.now + Time::from_millis(world.rng.below(span + 1));
         if self.rng.chance(0.3) {
             let from = at(self);
-            let until = from + Time::from_millis(1 + self.rng.below(600_000));
+            // Few of minutes: probes go out all the time.
+            let longest_ms = if self.rng.chance(0.02) { 300_000 } else { 4_000 };
+            let until = from + Time::from_millis(1 + self.rng.below(longest_ms));
             let is_told = self.rng.chance(0.5);
             self.trouble.calm = self.trouble.calm.max(until);
             self.add(from, Incident::Outage { until, is_told });
@@ -185,7 +194,9 @@ impl World {
     fn hear(&mut self, side: usize) {
         while let Some(event) = self.ends[side].poll_event() {
             match event {
-                Event::Aborted(Abort::PeerRestarted) if self.ends[side].state() != State::Closed => self.renew(side, true),
+                Event::Aborted(Abort::PeerRestarted) if self.ends[side].state() != State::Closed => {
+                    self.renew(side, true)
+                }
                 Event::Aborted(_) => self.apps[side].is_aborted = true,
                 Event::Connected if self.apps[side].is_connected => {
                     self.renew(side, false);
@@ -274,7 +285,10 @@ impl World {
         self.write(1);
         self.pump(0);
         self.pump(1);
+        let mut steps = 0;
         while !self.is_over() {
+            steps += 1;
+            assert!(steps < 200_000, "timers without end at {:?}", self.now);
             let timers = [0, 1].map(|side| self.ends[side].poll_timeout().unwrap_or(Time::NEVER));
             let packet = self.under_way.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);
             let incident = self.incidents.first_key_value().map_or(Time::NEVER, |(key, _)| key.0);

@@ -269,7 +269,10 @@ impl<D: Payload> Connection<D> {
         (self.without = without);
         self.past = past;
         self.dropped = dropped;
-        self.is_link_down = is_link_down;
+        if is_link_down {
+            self.is_link_down = true;
+            self.sending.on_link(Time::ZERO, false);
+        }
         let is_unfinished = !news.has_told_closed && news.has_told_connected;
         self.news.earlier = is_unfinished.then_some(Abort::PeerRestarted);
     }
