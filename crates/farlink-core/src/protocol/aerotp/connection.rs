@@ -416,9 +416,15 @@ impl<D: Payload> Connection<D> {
             self.dropped.outside += 1;
             return;
         };
-        let (payload, repair, timestamp) = (segment.payload.clone(), segment.repair, segment.timestamp);
-        let is_opening = segment.flags.has(Flags::ASYN);
-        if !self.receiving.on_segment(now, Incoming { position, payload, is_end, repair, timestamp, is_opening }) {
+        let incoming = Incoming {
+            position,
+            payload: segment.payload.clone(),
+            is_end,
+            repair: segment.repair,
+            timestamp: segment.timestamp,
+            is_opening: segment.flags.has(Flags::ASYN),
+        };
+        if !self.receiving.on_segment(now, incoming) {
             self.dropped.outside += 1;
         }
         if let Some(peer) = &mut self.peer {
@@ -427,12 +433,6 @@ impl<D: Payload> Connection<D> {
         if self.receiving.is_complete() {
             self.lifecycle.on_peer_ended();
         }
-    }
-
-    /// How much is taken of a peer that has not shown that it hears this side: anybody can send in its name. `[B7]`
-    fn most_unknown(&self) -> u64 {
-        let is_half_open = self.is_listener && self.lifecycle.is_opening();
-        if is_half_open { self.config.half_open() } else { u64::MAX }
     }
 
     /// A message by itself. `[D1]`
@@ -448,6 +448,13 @@ impl<D: Payload> Connection<D> {
         if !self.receiving.on_segment(now, incoming) {
             self.dropped.outside += 1;
         }
+    }
+
+    /// How much is taken of a peer that has not shown that it hears this side: anybody can send in its name. `[B7]`
+    fn most_unknown(&self) -> u64 {
+        let is_half_open = self.is_listener && self.lifecycle.is_opening();
+        // Without acknowledgements a stream goes on and on, and a bound is on what of it is kept.
+        if is_half_open && self.mode.is_acknowledged() { self.config.half_open() } else { u64::MAX }
     }
 
     fn abort(&mut self, why: Abort) {

@@ -218,6 +218,11 @@ impl<D: Payload> Packet for Segment<D> {
     }
 
     #[inline]
+    fn stream_start(&self) -> Option<u32> {
+        self.plain().stream_start()
+    }
+
+    #[inline]
     fn is_datagram(&self) -> bool {
         self.mode == Mode::Datagram
     }
@@ -313,6 +318,11 @@ impl Packet for PlainSegment {
             && self.mode != Mode::Datagram
             && !self.flags.has(Flags(Flags::MACK.0 | Flags::REPAIR.0 | Flags::RESET.0));
         is_stream.then_some(self.sequence)
+    }
+
+    #[inline]
+    fn stream_start(&self) -> Option<u32> {
+        self.flags.has(Flags::ASYN).then_some(self.opening)
     }
 
     #[inline]

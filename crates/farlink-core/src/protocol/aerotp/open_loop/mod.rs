@@ -6,6 +6,7 @@ mod datagrams;
 mod receiver;
 mod repeat;
 mod sender;
+mod strength;
 
 pub(super) use datagrams::{Inbox, Outbox};
 pub(super) use receiver::Receiver;

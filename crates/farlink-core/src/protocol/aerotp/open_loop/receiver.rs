@@ -12,6 +12,10 @@ use super::super::receiving::Incoming;
 use super::super::segment::Mack;
 use super::repeat::Repeat;
 
+/// Pieces out of order are at most so many, and one more for so many bytes of the buffer: about what their places take.
+const LEAST_PIECES: usize = 64;
+const BYTES_PER_PIECE: u64 = 64;
+
 /// The receiving half of a stream without acknowledgements.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Receiver<D> {
@@ -19,6 +23,8 @@ pub(in super::super) struct Receiver<D> {
     /// Where the stream ends, once that is known.
     end: Option<u64>,
     buffer_bytes: u64,
+    /// Room for a peer that is not known to hear. `[B7]`
+    half_open_bytes: u64,
     /// What comes later waits so long for what is missing before it. `[U3]`
     hold: Time,
     /// Positions up to which something is missing, and when it is given up; in the order of arrival.
@@ -39,6 +45,7 @@ impl<D: Payload> Receiver<D> {
             data: Reorder::default(),
             end: None,
             buffer_bytes: config.receive_buffer_bytes.whole(),
+            half_open_bytes: config.half_open(),
             hold: config.hold_time_s.time(),
             gaps: VecDeque::new(),
             given_up: 0,
@@ -68,7 +75,8 @@ impl<D: Payload> Receiver<D> {
         if is_end {
             self.end = Some(end);
         }
-        let has_room = self.data.held_bytes() + payload.len() as u64 <= self.buffer_bytes;
+        let most = if is_opening { self.half_open_bytes } else { self.buffer_bytes };
+        let has_room = self.data.held_bytes() + payload.len() as u64 <= most && !self.has_too_many_pieces();
         if has_room && end > self.data.next && !payload.is_empty() {
             if position == self.data.next && !self.data.has_gaps() {
                 self.data.deliver(payload);
@@ -83,6 +91,11 @@ impl<D: Payload> Receiver<D> {
             self.await_missing(now, end);
         }
         has_room
+    }
+
+    /// Many small pieces far apart would take far more memory than their bytes. `[B6]`
+    fn has_too_many_pieces(&self) -> bool {
+        self.data.piece_count() >= (self.buffer_bytes / BYTES_PER_PIECE) as usize + LEAST_PIECES
     }
 
     /// Something before a position is missing.
