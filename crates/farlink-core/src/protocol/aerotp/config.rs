@@ -13,6 +13,7 @@ use super::clock::LONGEST_HELD;
 use super::connection::Connection;
 use super::fec::MOST_WORDS;
 use super::mode::Mode;
+use super::open_loop::AdaptiveFec;
 use super::segment::{CRC_BYTES, FEC_BYTES, OPENING_BYTES};
 
 /// Copies of a segment, at most.
@@ -53,6 +54,11 @@ pub struct AerotpConfig {
     pub receive_buffer_bytes: Count,
     /// Parity in each packet of the quasi-reliable mode, in 32-bit words, 0 to 256; inside `packet_bytes`.
     pub fec_words: Whole,
+    /// Parity follows the bit error rate, from `fec_words` on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive_fec: Option<AdaptiveFec>,
+    /// What was written longer ago is not sent any more, and both sides are told; nothing is too old unless given.
+    pub deadline_s: Option<PositiveSeconds>,
     /// Without acknowledgements: what arrives waits so long for what is missing before it; what does not come is skipped.
     pub hold_time_s: Seconds,
     /// Without acknowledgements: payload that is damaged beyond repair is delivered as it is, instead of lost.
@@ -87,6 +93,8 @@ impl Default for AerotpConfig {
             copies: count(1),
             receive_buffer_bytes: count(16 << 20),
             fec_words: Whole::new(16.0).expect("a constant within its range"),
+            adaptive_fec: None,
+            deadline_s: None,
             hold_time_s: Seconds::default(),
             deliver_damaged: false,
             initial_rto_s: seconds(1.0),
@@ -145,6 +153,13 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
                 "the mode has no parity",
                 "mode = \"quasi-reliable\"",
             ),
+            Idle::when(
+                self.mode != Mode::QuasiReliable,
+                "adaptive_fec",
+                "the mode has no parity",
+                "mode = \"quasi-reliable\"",
+            ),
+            Idle::when(is_reliable, "deadline_s", acknowledged(), "mode = \"unreliable\""),
             Idle::when(is_reliable, "hold_time_s", acknowledged(), stream),
             Idle::when(is_datagram, "hold_time_s", "datagrams have no order", stream),
             Idle::when(is_reliable, "deliver_damaged", acknowledged(), "mode = \"unreliable\""),

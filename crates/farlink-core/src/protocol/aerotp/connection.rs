@@ -14,8 +14,10 @@ use crate::time::Time;
 
 use super::clock::{instant, span, stamp, ticks};
 use super::config::{AerotpConfig, LARGEST_BUFFER, Opens, parity_bytes};
+use super::fec::Fec;
 use super::lifecycle::{Lifecycle, State};
 use super::mode::Mode;
+use super::open_loop::Estimate;
 use super::peer::{Latest, Marks, Peer};
 use super::receiving::{Incoming, Receiving};
 use super::segment::{CRC_BYTES, FEC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, Segment};
@@ -28,6 +30,8 @@ pub struct Connection<D> {
     mode: Mode,
     /// Parity in each segment with data, 32-bit words.
     fec_words: u16,
+    /// What is known of the errors that it is against, if it follows them.
+    errors: Option<Estimate>,
     lifecycle: Lifecycle,
     /// It awaits another peer when a connection is over.
     is_listener: bool,
@@ -146,6 +150,7 @@ impl<D: Payload> Connection<D> {
             config: config.clone(),
             mode: config.mode,
             fec_words: if config.mode == Mode::QuasiReliable { config.fec_words.whole() as u16 } else { 0 },
+            errors: config.adaptive_fec.filter(|_| config.mode == Mode::QuasiReliable).map(|fec| Estimate::new(&fec)),
             lifecycle: Lifecycle::default(),
             is_listener: false,
             sending: Sending::new(config),
@@ -351,10 +356,31 @@ impl<D: Payload> Connection<D> {
     fn on_mack(&mut self, now: Time, segment: &Segment<D>, mack: &Mack) {
         match self.hear(now, segment, mack) {
             Some(heard) => {
+                self.adapt_to(&heard);
                 self.sending.on_mack(now, &heard);
                 self.lifecycle.on_mack(self.sending.is_done());
             }
             None => self.dropped.forged += 1,
+        }
+    }
+
+    /// A report of errors may ask for another strength.
+    fn adapt_to(&mut self, heard: &Heard) {
+        let fec = Fec::new(self.config.payload_bytes() as u32, self.fec_words);
+        if let Some(errors) = &mut self.errors
+            && errors.on_report(heard.ack, heard.window, heard.damaged, fec.mends_of_each() + 1)
+        {
+            self.adapt();
+        }
+    }
+
+    /// The parity that is enough by what is known of the errors. `[U8]`
+    fn adapt(&mut self) {
+        // Without its field and with no opening: what parity and payload have together.
+        let room = (self.config.payload_bytes() as u32).saturating_sub(u32::from(FEC_BYTES));
+        let words = self.errors.and_then(|errors| errors.words(room, self.config.most_fec_words()));
+        if let Some(words) = words.filter(|_| self.mode == Mode::QuasiReliable) {
+            self.fec_words = words;
         }
     }
 
@@ -380,6 +406,8 @@ impl<D: Payload> Connection<D> {
             block_count: 0,
             is_from_start: mack.is_from_start,
             is_to_end: mack.is_to_end,
+            window: mack.window,
+            damaged: mack.damaged,
         };
         let mut last = ack;
         for (start, end) in mack.edges.blocks() {
@@ -614,6 +642,9 @@ impl<D: Payload> Endpoint for Connection<D> {
     fn handle_packet(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
         if !matches!(rx.integrity, Integrity::Intact | Integrity::Mended { .. }) {
             let is_data = segment.mack.is_none() && segment.repair.is_none();
+            if is_data {
+                self.receiving.on_errors(None);
+            }
             if !(self.config.deliver_damaged && is_data && !self.mode.is_acknowledged()) {
                 self.dropped.damaged += 1;
                 return;
@@ -645,6 +676,9 @@ impl<D: Payload> Endpoint for Connection<D> {
             return;
         }
         (self.last_sign, self.last_heard, self.asked) = (now, now, None);
+        if let Integrity::Mended { bits } = rx.integrity {
+            self.receiving.on_errors(Some(bits));
+        }
         match &segment.mack {
             Some(mack) => self.on_mack(now, segment, mack),
             None => self.on_data(now, segment),
@@ -659,6 +693,13 @@ impl<D: Payload> Endpoint for Connection<D> {
         match hint {
             LinkHint::Up(_) => self.is_link_down = false,
             LinkHint::Down(_) => self.is_link_down = true,
+            LinkHint::Ber(_, ber) => {
+                if let Some(errors) = &mut self.errors {
+                    errors.on_hint(ber);
+                    self.adapt();
+                }
+                return;
+            }
             _ => return,
         }
         self.sending.on_link(now, !self.is_link_down);
@@ -724,6 +765,10 @@ impl<D: Payload> Endpoint for Connection<D> {
         }
         if let Some(why) = self.news.aborted {
             return (!std::mem::replace(&mut self.news.has_told_aborted, true)).then_some(Event::Aborted(why));
+        }
+        let expired = self.sending.take_expired();
+        if expired > 0 {
+            return Some(Event::Expired(expired));
         }
         if self.sending.take_writable() {
             return Some(Event::Writable);

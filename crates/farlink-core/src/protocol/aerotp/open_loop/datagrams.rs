@@ -12,7 +12,11 @@ use super::super::sending::{Account, Heard, Outgoing};
 /// Messages to be sent.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Outbox<D> {
-    messages: VecDeque<D>,
+    /// With when each was written.
+    messages: VecDeque<(D, Time)>,
+    deadline: Option<Time>,
+    /// Bytes that nobody was told of that they were too old.
+    expired: u64,
     /// Bytes of all that were sent.
     sent: u64,
     is_closing: bool,
@@ -21,12 +25,16 @@ pub(in super::super) struct Outbox<D> {
 }
 
 impl<D: Payload> Outbox<D> {
-    pub(in super::super) fn write(&mut self, _now: Time, data: &mut D) -> usize {
+    pub(in super::super) fn new(config: &AerotpConfig) -> Self {
+        Outbox { deadline: config.deadline_s.map(|deadline| deadline.time()), ..Outbox::default() }
+    }
+
+    pub(in super::super) fn write(&mut self, now: Time, data: &mut D) -> usize {
         let n = data.len();
         if n == 0 || self.is_closing {
             return 0;
         }
-        self.messages.push_back(std::mem::take(data));
+        self.messages.push_back((std::mem::take(data), now));
         n
     }
 
@@ -36,11 +44,12 @@ impl<D: Payload> Outbox<D> {
 
     /// The next message; what is too long for a packet goes out in several. `[D2]`
     #[inline]
-    pub(in super::super) fn next(&mut self, _now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
+    pub(in super::super) fn next(&mut self, now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
         if self.is_link_down {
             return None;
         }
-        let message = self.messages.front_mut()?;
+        self.on_timeout(now);
+        let (message, _) = self.messages.front_mut()?;
         let payload = message.split_to(message.len().min(most_bytes as usize));
         if message.is_empty() {
             self.messages.pop_front();
@@ -73,10 +82,25 @@ impl<D: Payload> Outbox<D> {
 
     pub(in super::super) fn on_mack(&mut self, _now: Time, _heard: &Heard) {}
 
-    pub(in super::super) fn on_timeout(&mut self, _now: Time) {}
+    /// Messages that are too old are dropped. `[V1]`
+    pub(in super::super) fn on_timeout(&mut self, now: Time) {
+        while self.deadline() <= now
+            && let Some((message, _)) = self.messages.pop_front()
+        {
+            self.expired += message.len() as u64;
+        }
+    }
 
+    #[inline]
     pub(in super::super) fn deadline(&self) -> Time {
-        Time::NEVER
+        match (self.deadline, self.messages.front()) {
+            (Some(deadline), Some((_, written))) => *written + deadline,
+            _ => Time::NEVER,
+        }
+    }
+
+    pub(in super::super) fn take_expired(&mut self) -> u64 {
+        std::mem::take(&mut self.expired)
     }
 
     pub(in super::super) fn awaits_since(&self) -> Time {

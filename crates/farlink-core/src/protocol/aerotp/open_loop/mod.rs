@@ -2,12 +2,15 @@
 //!
 //! Nothing is sent again but the end of a stream, which is repeated until it is acknowledged: so both sides end surely.
 
+mod adaptive;
 mod datagrams;
 mod receiver;
 mod repeat;
 mod sender;
 mod strength;
 
+pub use adaptive::AdaptiveFec;
+pub(super) use adaptive::Estimate;
 pub(super) use datagrams::{Inbox, Outbox};
 pub(super) use receiver::Receiver;
 pub(super) use sender::Sender;

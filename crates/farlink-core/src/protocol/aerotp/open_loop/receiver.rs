@@ -12,6 +12,13 @@ use super::super::receiving::Incoming;
 use super::super::segment::Mack;
 use super::repeat::Repeat;
 
+/// Reports of errors to a sender that adapts its code.
+#[derive(Clone, Copy, Debug)]
+struct Report {
+    every: Time,
+    next: Time,
+}
+
 /// Pieces out of order are at most so many, and one more for so many bytes of the buffer: about what their places take.
 const LEAST_PIECES: usize = 64;
 const BYTES_PER_PIECE: u64 = 64;
@@ -35,6 +42,10 @@ pub(in super::super) struct Receiver<D> {
     echo: Option<(u32, Time)>,
     /// An answer is due: to the end, or to who asks.
     is_due: bool,
+    /// Wrong bits that were mended so far, segments in which they could not be, and when both are reported next.
+    mended: u32,
+    damaged: u16,
+    report: Option<Report>,
     /// Who opens is answered now and then until it has heard.
     opening: Repeat,
 }
@@ -51,6 +62,9 @@ impl<D: Payload> Receiver<D> {
             given_up: 0,
             echo: None,
             is_due: false,
+            mended: 0,
+            damaged: 0,
+            report: config.adaptive_fec.map(|fec| Report { every: fec.report_every_s.time(), next: Time::ZERO }),
             opening: Repeat::new(config.initial_rto_s.time()),
         }
     }
@@ -68,6 +82,10 @@ impl<D: Payload> Receiver<D> {
         }
         if is_opening && now >= self.opening.at {
             self.opening.on_said(now);
+            self.is_due = true;
+        }
+        if let Some(report) = self.report.as_mut().filter(|report| now >= report.next) {
+            report.next = now + report.every;
             self.is_due = true;
         }
         let is_question = payload.is_empty() && !is_end;
@@ -91,6 +109,13 @@ impl<D: Payload> Receiver<D> {
             self.await_missing(now, end);
         }
         has_room
+    }
+
+    pub(in super::super) fn on_errors(&mut self, mended: Option<u16>) {
+        match mended {
+            Some(bits) => self.mended = self.mended.wrapping_add(u32::from(bits)),
+            None => self.damaged = self.damaged.wrapping_add(1),
+        }
     }
 
     /// Many small pieces far apart would take far more memory than their bytes. `[B6]`
@@ -143,7 +168,8 @@ impl<D: Payload> Receiver<D> {
         Some(target - next)
     }
 
-    /// Says up to where nothing is waited for any more, which is all that an acknowledgement means here. `[U5]`
+    /// Says up to where nothing is waited for any more, which is all that an acknowledgement means here; instead of room, it
+    /// tells of wrong bits that were mended. `[U5]`
     pub(in super::super) fn next_mack(&mut self, now: Time) -> Option<(u64, Mack)> {
         if !self.is_due {
             return None;
@@ -151,9 +177,8 @@ impl<D: Payload> Receiver<D> {
         let (echo, arrived) = self.echo?;
         self.is_due = false;
         let held = u32::try_from(ticks(now) - ticks(arrived)).unwrap_or(u32::MAX);
-        let window = u32::try_from(self.buffer_bytes).unwrap_or(u32::MAX);
         let ack = self.end.map_or(self.data.early_end().max(self.data.next), |end| end + 1);
-        Some((ack, Mack { echo, held, window, ..Mack::default() }))
+        Some((ack, Mack { echo, held, window: self.mended, damaged: self.damaged, ..Mack::default() }))
     }
 
     #[inline]

@@ -4,6 +4,7 @@ use crate::payload::Payload;
 use crate::protocol::parts::chunks::Chunks;
 use crate::time::Time;
 
+use super::super::ages::Ages;
 use super::super::config::AerotpConfig;
 use super::super::sending::{Account, Heard, Outgoing};
 use super::repeat::Repeat;
@@ -18,6 +19,9 @@ const ROOM_BYTES: u64 = u32::MAX as u64;
 pub(in super::super) struct Sender<D> {
     unsent: Chunks<D>,
     unsent_bytes: u64,
+    ages: Ages,
+    /// Bytes that nobody was told of that they were too old.
+    expired: u64,
     /// Behind everything that was sent, the end included.
     next: u64,
     is_closing: bool,
@@ -36,6 +40,8 @@ impl<D: Payload> Sender<D> {
         Sender {
             unsent: Chunks::default(),
             unsent_bytes: 0,
+            ages: Ages::new(config.deadline_s.map(|deadline| deadline.time())),
+            expired: 0,
             next: 0,
             is_closing: false,
             ended: None,
@@ -47,7 +53,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    pub(in super::super) fn write(&mut self, _now: Time, data: &mut D) -> usize {
+    pub(in super::super) fn write(&mut self, now: Time, data: &mut D) -> usize {
         if self.is_closing || data.is_empty() {
             return 0;
         }
@@ -56,6 +62,7 @@ impl<D: Payload> Sender<D> {
         if n > 0 {
             self.unsent.push(data.split_to(n));
             self.unsent_bytes += n as u64;
+            self.ages.on_written(now, self.next + self.unsent_bytes);
         }
         n
     }
@@ -64,8 +71,18 @@ impl<D: Payload> Sender<D> {
         self.is_closing = true;
     }
 
+    /// Drops what is too old: the stream goes on behind it, and the receiver skips it as if it were lost. `[V2]`
+    fn expire(&mut self, now: Time) {
+        let too_old = self.ages.expired(now).saturating_sub(self.next).min(self.unsent_bytes);
+        self.unsent.advance(too_old as usize);
+        self.unsent_bytes -= too_old;
+        self.next += too_old;
+        self.expired += too_old;
+    }
+
     #[inline]
     pub(in super::super) fn next(&mut self, now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
+        self.expire(now);
         if self.ready_at() > now {
             return None;
         }
@@ -82,6 +99,7 @@ impl<D: Payload> Sender<D> {
         let is_end = self.is_closing && self.unsent_bytes == 0;
         let position = self.next;
         self.next += n + u64::from(is_end);
+        self.ages.forget(self.next);
         if is_end {
             self.ended = Some(now);
             self.repeat.on_said(now);
@@ -94,7 +112,9 @@ impl<D: Payload> Sender<D> {
         self.account.latest_round_trip = Some(heard.round_trip);
     }
 
-    pub(in super::super) fn on_timeout(&mut self, _now: Time) {}
+    pub(in super::super) fn on_timeout(&mut self, now: Time) {
+        self.expire(now);
+    }
 
     /// What goes into a link that is known to be down is lost for sure: it waits.
     pub(in super::super) fn on_link(&mut self, _now: Time, is_up: bool) {
@@ -103,7 +123,7 @@ impl<D: Payload> Sender<D> {
 
     #[inline]
     pub(in super::super) fn deadline(&self) -> Time {
-        Time::NEVER
+        self.ages.next_due()
     }
 
     #[inline]
@@ -135,6 +155,10 @@ impl<D: Payload> Sender<D> {
 
     pub(in super::super) fn is_done(&self) -> bool {
         self.is_end_acknowledged
+    }
+
+    pub(in super::super) fn take_expired(&mut self) -> u64 {
+        std::mem::take(&mut self.expired)
     }
 
     pub(in super::super) fn take_writable(&mut self) -> bool {
