@@ -88,3 +88,92 @@ fn a_file_takes_its_time_on_the_link_and_no_more() {
     assert!(took_s >= least_s && took_s < 1.003 * least_s, "{took_s}, at least {least_s}");
     assert_eq!(flow.retransmitted_bytes, 0);
 }
+
+/// What one block of `source` and `repair` packets loses: mean and variance of its packets with data that stay lost.
+fn block_loss(source: u32, repair: u32, loss: f64) -> (f64, f64) {
+    let n = source + repair;
+    let (mut mean, mut square) = (0.0, 0.0);
+    let mut probability = (1.0 - loss).powi(n as i32);
+    for lost in 1..=n {
+        probability *= loss / (1.0 - loss) * f64::from(n - lost + 1) / f64::from(lost);
+        if lost > repair {
+            // Of those that are lost, so many are of data: hypergeometric.
+            let (share, lost, all) = (f64::from(source) / f64::from(n), f64::from(lost), f64::from(n));
+            let of_data = lost * share;
+            mean += probability * of_data;
+            square += probability * (of_data * of_data + of_data * (1.0 - share) * (all - lost) / (all - 1.0));
+        }
+    }
+    (mean, square - mean * mean)
+}
+
+/// Repair packets replace as many packets of their block as there are of them; what is lost beyond is skipped.
+#[test]
+fn repair_packets_leave_what_the_binomial_tail_says() {
+    for (source, repair, loss) in [(8_u32, 2_u32, 0.1), (32, 8, 0.2), (4, 1, 0.05)] {
+        let erasure = json!({ "source": source, "repair": repair, "timeout_s": 1 });
+        let mut scenario = scenario(json!({ "mode": "quasi-reliable", "fec_words": 0, "erasure": erasure.clone() }));
+        set(&mut scenario, "link.channel", json!({ "kind": "loss", "loss": loss }));
+        let flow = flow(&scenario, 1);
+        let lost = flow.skipped_bytes as f64 / 1e7;
+        let (mean, variance) = block_loss(source, repair, loss);
+        let expected = mean / f64::from(source);
+        let closed: farlink_core::protocol::aerotp::Erasure = serde_json::from_value(erasure).unwrap();
+        assert!(
+            (closed.residual_loss(loss) / expected - 1.0).abs() < 1e-9,
+            "{} and {expected}",
+            closed.residual_loss(loss)
+        );
+        let blocks = 1e7 / 1440.0 / f64::from(source);
+        let sigma = (variance / blocks).sqrt() / f64::from(source);
+        assert!((lost - expected).abs() < 4.0 * sigma, "{source}+{repair}: {lost}, expected {expected} +- {sigma}");
+        assert_eq!(flow.delivered_bytes + flow.skipped_bytes, 10_000_000);
+    }
+}
+
+/// Parity follows the errors: what remains lost behind intact headers is at most what is wanted, with no more parity than twice
+/// what a constant error rate would need.
+#[test]
+fn adaptive_parity_keeps_to_its_target() {
+    for ber in [1e-5, 1e-4, 3e-4] {
+        let mut scenario = scenario(json!({
+            "mode": "quasi-reliable", "fec_words": 64, "adaptive_fec": { "target_loss": 1e-3, "report_every_s": 0.2 },
+        }));
+        set(&mut scenario, "link.channel.ber", json!(ber));
+        let flow = flow(&scenario, 1);
+        let header = 1.0 - (1.0_f64 - ber).powi(8 * 44);
+        let packets = flow.sent_packets as f64;
+        let lost = flow.skipped_bytes as f64 / 1e7;
+        let sigma = ((header + 1e-3) / packets).sqrt();
+        assert!(lost < header + 1e-3 + 4.0 * sigma, "{lost} at {ber}, headers alone {header}");
+        let least =
+            (0..=256_u16).find(|&words| Fec::new(1452 - 4 * u32::from(words), words).residual_loss(ber) <= 1e-3);
+        let parity = 1.0 - 1e7 / packets / 1452.0;
+        let needed = f64::from(least.unwrap()) * 4.0 / 1452.0;
+        assert!(parity < 2.0 * needed + 0.01, "{parity} of each packet at {ber}, {needed} is needed");
+    }
+}
+
+/// What comes is in time, and nothing that is too old takes the place of what is not.
+#[test]
+fn a_deadline_bounds_the_delay() {
+    let run = |deadline: Value, mode: &str| {
+        let mut scenario = scenario(json!({ "mode": mode, "rate_bps": 1e5, "packet_bytes": 144 }));
+        set(&mut scenario, "link.channel.ber", json!(0.0));
+        set(&mut scenario, "transport.aero.deadline_s", deadline);
+        set(&mut scenario, "duration_s", json!(60));
+        set(&mut scenario, "flow.file.traffic", json!({ "kind": "cbr", "rate_bps": 1.5e5, "payload_bytes": 96 }));
+        flow(&scenario, 1)
+    };
+    for mode in ["unreliable", "datagram"] {
+        let timely = run(json!(0.5), mode);
+        let rate_bps = timely.delivered_bytes as f64 * 8.0 / 60.0;
+        // 96 bytes in packets of 140: the rate is used up.
+        assert!(rate_bps > 0.97 * 1e5 * 96.0 / 144.0 && rate_bps < 1e5, "{mode}: {rate_bps}");
+        let patient = run(Value::Null, mode);
+        assert!(patient.skipped_bytes == 0, "{mode}: nothing is too old");
+        if mode == "unreliable" {
+            assert!(timely.skipped_bytes > 0 && timely.retransmitted_bytes == 0);
+        }
+    }
+}

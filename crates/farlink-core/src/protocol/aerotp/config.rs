@@ -13,8 +13,8 @@ use super::clock::LONGEST_HELD;
 use super::connection::Connection;
 use super::fec::MOST_WORDS;
 use super::mode::Mode;
-use super::open_loop::AdaptiveFec;
-use super::segment::{CRC_BYTES, FEC_BYTES, OPENING_BYTES};
+use super::open_loop::{AdaptiveFec, Erasure};
+use super::segment::{CRC_BYTES, FEC_BYTES, OPENING_BYTES, REPAIR_BYTES};
 
 /// Copies of a segment, at most.
 const MOST_COPIES: u64 = 16;
@@ -57,6 +57,9 @@ pub struct AerotpConfig {
     /// Parity follows the bit error rate, from `fec_words` on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptive_fec: Option<AdaptiveFec>,
+    /// Repair packets for blocks of packets of the quasi-reliable mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub erasure: Option<Erasure>,
     /// What was written longer ago is not sent any more, and both sides are told; nothing is too old unless given.
     pub deadline_s: Option<PositiveSeconds>,
     /// Without acknowledgements: what arrives waits so long for what is missing before it; what does not come is skipped.
@@ -94,6 +97,7 @@ impl Default for AerotpConfig {
             receive_buffer_bytes: count(16 << 20),
             fec_words: Whole::new(16.0).expect("a constant within its range"),
             adaptive_fec: None,
+            erasure: None,
             deadline_s: None,
             hold_time_s: Seconds::default(),
             deliver_damaged: false,
@@ -135,6 +139,7 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
             let what = format!("{} s are longer than a MACK can say", self.mack_timeout_s.get());
             return Err(ScenarioError::new("mack_timeout_s", what, "give less than 1073 s"));
         }
+        self.erasure.map_or(Ok(()), |erasure| erasure.check())?;
         self.check_parity()
     }
 
@@ -157,6 +162,12 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
                 self.mode != Mode::QuasiReliable,
                 "adaptive_fec",
                 "the mode has no parity",
+                "mode = \"quasi-reliable\"",
+            ),
+            Idle::when(
+                self.mode != Mode::QuasiReliable,
+                "erasure",
+                "the mode has no codes",
                 "mode = \"quasi-reliable\"",
             ),
             Idle::when(is_reliable, "deadline_s", acknowledged(), "mode = \"unreliable\""),
@@ -217,7 +228,8 @@ impl AerotpConfig {
 
     /// The most parity that leaves room for data.
     pub(super) fn most_fec_words(&self) -> u16 {
-        let room = self.payload_bytes().saturating_sub(u64::from(FEC_BYTES) + 1) / 4;
+        let description = self.erasure.map_or(0, |_| u64::from(REPAIR_BYTES));
+        let room = self.payload_bytes().saturating_sub(u64::from(FEC_BYTES) + description + 1) / 4;
         room.min(u64::from(MOST_WORDS)) as u16
     }
 
@@ -226,6 +238,10 @@ impl AerotpConfig {
         if words > u64::from(MOST_WORDS) {
             let what = format!("{words} words of parity are more than the code has");
             return Err(ScenarioError::new("fec_words", what, format!("give at most {MOST_WORDS}")));
+        }
+        if self.erasure.is_some() && self.payload_bytes() <= u64::from(REPAIR_BYTES) {
+            let what = format!("{} bytes have no room for what describes a repair packet", self.packet_bytes.get());
+            return Err(ScenarioError::new("packet_bytes", what, "give longer packets"));
         }
         if self.mode == Mode::QuasiReliable && words > most {
             let what = format!("{words} words of parity leave no room for data in {} bytes", self.packet_bytes.get());

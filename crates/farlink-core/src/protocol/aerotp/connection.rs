@@ -20,7 +20,9 @@ use super::mode::Mode;
 use super::open_loop::Estimate;
 use super::peer::{Latest, Marks, Peer};
 use super::receiving::{Incoming, Receiving};
-use super::segment::{CRC_BYTES, FEC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, Segment};
+use super::segment::{
+    CRC_BYTES, FEC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, REPAIR_BYTES, Repair, Segment,
+};
 use super::sending::{Heard, Outgoing, Sending};
 
 /// One side of an AeroTP connection.
@@ -211,6 +213,7 @@ impl<D: Payload> Connection<D> {
         }
         self.mode = mode;
         self.fec_words = if mode == Mode::QuasiReliable { self.config.fec_words.whole() as u16 } else { 0 };
+        self.sending.set_coded(mode == Mode::QuasiReliable);
         Ok(())
     }
 
@@ -448,7 +451,7 @@ impl<D: Payload> Connection<D> {
             position,
             payload: segment.payload.clone(),
             is_end,
-            repair: segment.repair,
+            repair: segment.repair.map(|repair| Repair { start: repair.start.wrapping_sub(peer.initial), ..repair }),
             timestamp: segment.timestamp,
             is_opening: segment.flags.has(Flags::ASYN),
         };
@@ -542,6 +545,7 @@ impl<D: Payload> Connection<D> {
                 flags = flags.with(Flags::REPAIR);
             }
             let sequence = self.number(position);
+            let repair = repair.map(|repair| Repair { start: self.initial.wrapping_add(repair.start), ..repair });
             return Some(Segment { sequence, flags, repair, payload, ..self.blank(now) });
         }
         if std::mem::take(&mut self.is_question_due) {
@@ -574,6 +578,9 @@ impl<D: Payload> Connection<D> {
         }
         if segment.mack.is_some() || !segment.payload.is_empty() {
             segment.flags = segment.flags.with(Flags::CRC);
+        }
+        if segment.repair.is_some() {
+            segment.header_bytes += REPAIR_BYTES;
         }
         if self.fec_words > 0 && !segment.payload.is_empty() {
             segment.flags = segment.flags.with(Flags::FEC);

@@ -151,6 +151,13 @@ impl<D: Payload> Sending<D> {
         each!(self, sender => sender.is_done())
     }
 
+    /// Whether codes across packets are made, if there are any.
+    pub(super) fn set_coded(&mut self, is_coded: bool) {
+        if let Sending::OpenLoop(sender) = self {
+            sender.set_coded(is_coded);
+        }
+    }
+
     /// Bytes that were given up for their age since the last call.
     pub(super) fn take_expired(&mut self) -> u64 {
         match self {

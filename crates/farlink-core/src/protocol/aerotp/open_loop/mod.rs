@@ -4,6 +4,9 @@
 
 mod adaptive;
 mod datagrams;
+mod decoder;
+mod encoder;
+mod erasure;
 mod receiver;
 mod repeat;
 mod sender;
@@ -12,5 +15,6 @@ mod strength;
 pub use adaptive::AdaptiveFec;
 pub(super) use adaptive::Estimate;
 pub(super) use datagrams::{Inbox, Outbox};
+pub use erasure::Erasure;
 pub(super) use receiver::Receiver;
 pub(super) use sender::Sender;

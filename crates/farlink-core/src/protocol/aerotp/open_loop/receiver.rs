@@ -8,8 +8,10 @@ use crate::time::Time;
 
 use super::super::clock::ticks;
 use super::super::config::AerotpConfig;
+use super::super::mode::Mode;
 use super::super::receiving::Incoming;
-use super::super::segment::Mack;
+use super::super::segment::{Mack, Repair};
+use super::decoder::Decoder;
 use super::repeat::Repeat;
 
 /// Reports of errors to a sender that adapts its code.
@@ -42,6 +44,8 @@ pub(in super::super) struct Receiver<D> {
     echo: Option<(u32, Time)>,
     /// An answer is due: to the end, or to who asks.
     is_due: bool,
+    /// Recovers what is lost from repair symbols.
+    decoder: Option<Box<Decoder<D>>>,
     /// Wrong bits that were mended so far, segments in which they could not be, and when both are reported next.
     mended: u32,
     damaged: u16,
@@ -52,12 +56,17 @@ pub(in super::super) struct Receiver<D> {
 
 impl<D: Payload> Receiver<D> {
     pub(in super::super) fn new(config: &AerotpConfig) -> Self {
+        let erasure = config.erasure.filter(|_| config.mode == Mode::QuasiReliable);
+        // The block of what is missing closes within one timeout, and its repair symbols take no longer than it did. `[E4]`
+        let repair_time = erasure.map_or(Time::ZERO, |erasure| erasure.timeout_s.time().times(2));
+        let decoder = erasure.map(|erasure| Box::new(Decoder::new(&erasure, config.packet_bytes.whole())));
         Receiver {
             data: Reorder::default(),
             end: None,
             buffer_bytes: config.receive_buffer_bytes.whole(),
             half_open_bytes: config.half_open(),
-            hold: config.hold_time_s.time(),
+            hold: config.hold_time_s.time() + repair_time,
+            decoder,
             gaps: VecDeque::new(),
             given_up: 0,
             echo: None,
@@ -70,7 +79,10 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn on_segment(&mut self, now: Time, incoming: Incoming<D>) -> bool {
-        let Incoming { position, payload, is_end, timestamp, is_opening, .. } = incoming;
+        let Incoming { position, payload, is_end, repair, timestamp, is_opening } = incoming;
+        if let Some(repair) = repair {
+            return self.on_repair(repair, payload);
+        }
         let end = position + payload.len() as u64;
         let is_beyond_end = self.end.is_some_and(|known| end > known || (is_end && end != known));
         let is_end_before_data = is_end && self.data.early_end().max(self.data.next) > end;
@@ -96,11 +108,18 @@ impl<D: Payload> Receiver<D> {
         let most = if is_opening { self.half_open_bytes } else { self.buffer_bytes };
         let has_room = self.data.held_bytes() + payload.len() as u64 <= most && !self.has_too_many_pieces();
         if has_room && end > self.data.next && !payload.is_empty() {
+            let is_known = |decoder: &Decoder<D>| position > self.data.next && decoder.knows(position);
+            if let Some(decoder) = self.decoder.as_mut().filter(|decoder| !is_known(decoder)) {
+                decoder.on_data(position, &payload);
+            }
             if position == self.data.next && !self.data.has_gaps() {
                 self.data.deliver(payload);
             } else {
                 self.data.put(position, payload);
             }
+        }
+        if self.data.has_gaps() {
+            self.recover();
         }
         if self.data.next < position {
             self.await_missing(now, position);
@@ -121,6 +140,31 @@ impl<D: Payload> Receiver<D> {
     /// Many small pieces far apart would take far more memory than their bytes. `[B6]`
     fn has_too_many_pieces(&self) -> bool {
         self.data.piece_count() >= (self.buffer_bytes / BYTES_PER_PIECE) as usize + LEAST_PIECES
+    }
+
+    /// A repair symbol may complete its block. Whether it makes sense. `[E3]`
+    fn on_repair(&mut self, repair: Repair, payload: D) -> bool {
+        let ahead = repair.start.wrapping_sub(self.data.next as u32) as i32;
+        let (Some(decoder), Some(start)) = (&mut self.decoder, self.data.next.checked_add_signed(i64::from(ahead)))
+        else {
+            return false;
+        };
+        let is_sound = decoder.on_repair(start, repair, payload);
+        self.recover();
+        is_sound
+    }
+
+    /// Takes what can be recovered, where it is not known or given up.
+    fn recover(&mut self) {
+        let Some(decoder) = &mut self.decoder else { return };
+        let (data, end) = (&mut self.data, self.end);
+        decoder.recover(data.next, |position, payload| {
+            let behind = position + payload.len() as u64;
+            if behind > data.next && end.is_none_or(|end| behind <= end) {
+                data.put(position, payload);
+            }
+        });
+        self.forget_filled();
     }
 
     /// Something before a position is missing.

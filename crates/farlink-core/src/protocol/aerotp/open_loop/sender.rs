@@ -6,7 +6,9 @@ use crate::time::Time;
 
 use super::super::ages::Ages;
 use super::super::config::AerotpConfig;
+use super::super::mode::Mode;
 use super::super::sending::{Account, Heard, Outgoing};
+use super::encoder::Encoder;
 use super::repeat::Repeat;
 
 /// A peer that is this far behind is told apart from one that is ahead.
@@ -20,6 +22,8 @@ pub(in super::super) struct Sender<D> {
     unsent: Chunks<D>,
     unsent_bytes: u64,
     ages: Ages,
+    encoder: Option<Box<Encoder<D>>>,
+    is_coded: bool,
     /// Bytes that nobody was told of that they were too old.
     expired: u64,
     /// Behind everything that was sent, the end included.
@@ -41,6 +45,8 @@ impl<D: Payload> Sender<D> {
             unsent: Chunks::default(),
             unsent_bytes: 0,
             ages: Ages::new(config.deadline_s.map(|deadline| deadline.time())),
+            encoder: config.erasure.map(|erasure| Box::new(Encoder::new(&erasure))),
+            is_coded: config.mode == Mode::QuasiReliable,
             expired: 0,
             next: 0,
             is_closing: false,
@@ -91,12 +97,25 @@ impl<D: Payload> Sender<D> {
             let position = self.next - 1;
             return Some(Outgoing { position, payload: D::default(), is_end: true, repair: None });
         }
+        let most_bytes = match self.next_symbol(now, most_bytes) {
+            Some(most) => most,
+            None => match self.next_repair(now, most_bytes) {
+                Some(repair) => return Some(repair),
+                None => self.next_symbol(now, most_bytes)?, // none of them fits any more
+            },
+        };
         let n = self.unsent_bytes.min(u64::from(most_bytes));
         let payload = self.unsent.slice(0, n as usize);
         let n = payload.len() as u64;
         self.unsent.advance(n as usize);
         self.unsent_bytes -= n;
-        let is_end = self.is_closing && self.unsent_bytes == 0;
+        if let Some(encoder) = self.encoder.as_mut().filter(|_| self.is_coded) {
+            encoder.on_sent(&payload);
+        }
+        let is_end = self.is_closing && self.unsent_bytes == 0 && !self.has_coded();
+        if n == 0 && !is_end {
+            return None;
+        }
         let position = self.next;
         self.next += n + u64::from(is_end);
         self.ages.forget(self.next);
@@ -105,6 +124,35 @@ impl<D: Payload> Sender<D> {
             self.repeat.on_said(now);
         }
         Some(Outgoing { position, payload, is_end, repair: None })
+    }
+
+    /// How much data goes out next; none if a repair symbol does.
+    #[inline]
+    fn next_symbol(&mut self, now: Time, most_bytes: u32) -> Option<u32> {
+        let Some(encoder) = self.encoder.as_mut().filter(|_| self.is_coded) else { return Some(most_bytes) };
+        if encoder.deadline() <= now || (self.is_closing && self.unsent_bytes == 0) {
+            encoder.close();
+        }
+        if encoder.has_repairs() {
+            return None;
+        }
+        if self.unsent_bytes == 0 { Some(0) } else { Some(encoder.most_bytes(now, self.next, most_bytes)) }
+    }
+
+    fn next_repair(&mut self, now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
+        self.encoder.as_mut().and_then(|encoder| encoder.next(now, most_bytes))
+    }
+
+    /// Whether repair symbols are due or will be.
+    fn has_coded(&self) -> bool {
+        self.is_coded && self.encoder.as_ref().is_some_and(|encoder| encoder.has_repairs() || encoder.is_open())
+    }
+
+    pub(in super::super) fn set_coded(&mut self, is_coded: bool) {
+        if let Some(encoder) = self.encoder.as_mut().filter(|_| !is_coded) {
+            encoder.abandon();
+        }
+        self.is_coded = is_coded;
     }
 
     pub(in super::super) fn on_mack(&mut self, _now: Time, heard: &Heard) {
@@ -132,6 +180,9 @@ impl<D: Payload> Sender<D> {
             Time::NEVER
         } else if self.unsent_bytes > 0 {
             Time::ZERO
+        } else if self.has_coded() {
+            let is_due = self.is_closing || self.encoder.as_ref().is_none_or(|encoder| encoder.has_repairs());
+            if is_due { Time::ZERO } else { self.encoder.as_ref().map_or(Time::NEVER, |encoder| encoder.deadline()) }
         } else if self.is_closing && !self.is_end_acknowledged {
             self.repeat.at
         } else {
