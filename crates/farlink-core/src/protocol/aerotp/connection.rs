@@ -5,7 +5,7 @@ mod model;
 
 use farlink_fec::awgn::split_mix64;
 
-use crate::endpoint::{Counters, Endpoint, Integrity, LinkHint, PathId, Probe, Rx, Stream, Transmit};
+use crate::endpoint::{Class, Counters, Endpoint, Integrity, LinkHint, PathId, Probe, Rx, Stream, Transmit};
 use crate::event::{Abort, Event};
 use crate::express::Express;
 use crate::payload::{Payload, Virtual};
@@ -17,11 +17,12 @@ use super::config::{AerotpConfig, LARGEST_BUFFER, Opens, parity_bytes};
 use super::fec::Fec;
 use super::lifecycle::{Lifecycle, State};
 use super::mode::Mode;
-use super::open_loop::Estimate;
+use super::open_loop::{CLASSES, Estimate, Outbox, Service};
 use super::peer::{Latest, Marks, Peer};
 use super::receiving::{Incoming, Receiving};
 use super::segment::{
-    CRC_BYTES, FEC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, REPAIR_BYTES, Repair, Segment,
+    CLASS_BYTES, CRC_BYTES, FEC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, REPAIR_BYTES, Repair,
+    Segment,
 };
 use super::sending::{Heard, Outgoing, Sending};
 
@@ -116,6 +117,12 @@ pub enum SwitchError {
     /// Parity stands in the quasi-reliable mode only.
     #[error("{0:?} has no parity; only quasi-reliable has")]
     NoParity(Mode),
+    /// Messages have classes; a stream is of one.
+    #[error("{0:?} has no classes; only datagrams have")]
+    NoClasses(Mode),
+    /// There is no such class.
+    #[error("class {0}; allowed: 0 to 7")]
+    NoSuchClass(u8),
     /// So much parity does not go into a packet.
     #[error("{words} words of parity; allowed: 0 to {most}")]
     TooMuchParity {
@@ -230,6 +237,32 @@ impl<D: Payload> Connection<D> {
         } else {
             self.fec_words = words;
             Ok(())
+        }
+    }
+
+    /// How messages of a class are served from now on. Until something else is said, classes are served strictly by number,
+    /// with the deadline of the configuration. `[V4]`
+    ///
+    /// # Errors
+    /// If there are no classes, or not this one; nothing has changed then.
+    pub fn set_service(&mut self, class: u8, service: Service) -> Result<(), SwitchError> {
+        self.outbox(class)?.set_service(usize::from(class), service);
+        Ok(())
+    }
+
+    /// As [`write`](Stream::write), for messages of a class.
+    ///
+    /// # Errors
+    /// If there are no classes, or not this one; nothing is taken then.
+    pub fn write_class(&mut self, now: Time, class: u8, data: &mut D) -> Result<usize, SwitchError> {
+        Ok(self.outbox(class)?.write_class(now, usize::from(class), data))
+    }
+
+    fn outbox(&mut self, class: u8) -> Result<&mut Outbox<D>, SwitchError> {
+        match &mut self.sending {
+            Sending::Datagrams(_) if usize::from(class) >= CLASSES => Err(SwitchError::NoSuchClass(class)),
+            Sending::Datagrams(outbox) => Ok(outbox),
+            _ => Err(SwitchError::NoClasses(self.mode)),
         }
     }
 
@@ -546,7 +579,8 @@ impl<D: Payload> Connection<D> {
             }
             let sequence = self.number(position);
             let repair = repair.map(|repair| Repair { start: self.initial.wrapping_add(repair.start), ..repair });
-            return Some(Segment { sequence, flags, repair, payload, ..self.blank(now) });
+            let class = self.sending.class();
+            return Some(Segment { sequence, class, flags, repair, payload, ..self.blank(now) });
         }
         if std::mem::take(&mut self.is_question_due) {
             let sequence = self.number(self.sending.limits().1);
@@ -578,6 +612,10 @@ impl<D: Payload> Connection<D> {
         }
         if segment.mack.is_some() || !segment.payload.is_empty() {
             segment.flags = segment.flags.with(Flags::CRC);
+        }
+        if segment.class > 0 {
+            segment.flags = segment.flags.with(Flags::EXTENDED);
+            segment.header_bytes += CLASS_BYTES;
         }
         if segment.repair.is_some() {
             segment.header_bytes += REPAIR_BYTES;
@@ -749,7 +787,7 @@ impl<D: Payload> Endpoint for Connection<D> {
             self.pacer.on_sent(now, crate::endpoint::Packet::wire_bytes(&segment));
         }
         self.last_sign = now;
-        Some(Transmit::plain(segment))
+        Some(Transmit { class: Class(segment.class), ..Transmit::plain(segment) })
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -28,5 +28,5 @@ pub use connection::{Connection, Dropped, SwitchError};
 pub use fec::Fec;
 pub use lifecycle::{Lifecycle, State};
 pub use mode::Mode;
-pub use open_loop::{AdaptiveFec, Erasure};
+pub use open_loop::{AdaptiveFec, Erasure, Service};
 pub use segment::{Edges, Flags, Mack, PlainSegment, Repair, Segment};

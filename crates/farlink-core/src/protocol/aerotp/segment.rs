@@ -13,6 +13,8 @@ pub(super) const CRC_BYTES: u32 = 4;
 pub(super) const OPENING_BYTES: u16 = 4;
 /// Optional field of a segment with parity behind its payload.
 pub(super) const FEC_BYTES: u16 = 4;
+/// Optional field of a segment of another class than the first.
+pub(super) const CLASS_BYTES: u16 = 4;
 /// Optional field of a segment that describes a coded block.
 pub(super) const REPAIR_BYTES: u16 = 16;
 /// What a MACK has before its list.

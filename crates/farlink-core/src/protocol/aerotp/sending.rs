@@ -151,6 +151,12 @@ impl<D: Payload> Sending<D> {
         each!(self, sender => sender.is_done())
     }
 
+    /// The class of what [`next`](Self::next) gave last.
+    #[inline]
+    pub(super) fn class(&self) -> u8 {
+        if let Sending::Datagrams(outbox) = self { outbox.class() } else { 0 }
+    }
+
     /// Whether codes across packets are made, if there are any.
     pub(super) fn set_coded(&mut self, is_coded: bool) {
         if let Sending::OpenLoop(sender) = self {
