@@ -90,6 +90,18 @@ SECTIONS = (
         "transport.NAME.adaptive_length",
         "Table `[transport.NAME.adaptive_length]` of an ARQ transport. [How the rules compare](../design/adaptive-length.md).",
     ),
+    (
+        "Parity that follows the bit error rate",
+        "AdaptiveFec",
+        "transport.NAME.adaptive_fec",
+        'Table `[transport.NAME.adaptive_fec]` of an AeroTP transport of `mode = "quasi-reliable"`.',
+    ),
+    (
+        "Repair packets",
+        "Erasure",
+        "transport.NAME.erasure",
+        'Table `[transport.NAME.erasure]` of an AeroTP transport of `mode = "quasi-reliable"`.',
+    ),
     ("A flow", "Flow", "flow.NAME", "Table `[flow.NAME]`."),
     (
         "A restart",

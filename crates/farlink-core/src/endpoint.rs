@@ -145,6 +145,12 @@ pub trait Packet: Clone {
     /// Position of its payload in the sender's stream (32 bits, wrapping), if it carries stream data.
     fn stream_position(&self) -> Option<u32>;
 
+    /// Where the sender's stream begins, if the packet says so: data before its own may have been given up.
+    #[inline(always)]
+    fn stream_start(&self) -> Option<u32> {
+        None
+    }
+
     /// Whether its payload is delivered by itself, and not as part of a stream.
     #[inline(always)]
     fn is_datagram(&self) -> bool {

@@ -15,6 +15,8 @@ pub enum Event {
     /// So many bytes of the stream were given up and will not come: what is read next stands behind them. Until it is taken
     /// notice of, nothing behind them is read.
     Skipped(u64),
+    /// So many bytes were too old to be sent, or sent again, and were given up.
+    Expired(u64),
     /// Everything written was acknowledged and both sides have closed.
     Closed,
     /// The connection was given up.

@@ -18,6 +18,7 @@ fn idle_keys() -> Vec<(Value, &'static str, Value)> {
     let stp = |keys: Value| merged(json!({ "kind": "stp" }), &keys);
     let scps = |keys: Value| merged(json!({ "kind": "scps-tp" }), &keys);
     let arq = |keys: Value| merged(json!({ "kind": "arq" }), &keys);
+    let aerotp = |keys: Value| merged(json!({ "kind": "aerotp" }), &keys);
     let fixed = |key: &str, value: Value| json!({ "rto": { "algorithm": "fixed", key: value } });
     let rfc793 = |key: &str, value: Value| json!({ "rto": { "algorithm": "rfc793", key: value } });
     let rfc6298 = json!({ "rto": { "algorithm": "rfc6298" } });
@@ -110,6 +111,32 @@ fn idle_keys() -> Vec<(Value, &'static str, Value)> {
             json!({ "adaptive_length": { "rule": "power" } }),
         ),
         (arq(json!({ "ack": "per-packet", "compatible": true })), "compatible", json!({ "ack": "cumulative" })),
+        (aerotp(json!({ "fec_words": 8 })), "fec_words", json!({ "mode": "quasi-reliable" })),
+        (
+            aerotp(json!({ "mode": "unreliable", "adaptive_fec": {} })),
+            "adaptive_fec",
+            json!({ "mode": "quasi-reliable" }),
+        ),
+        (
+            aerotp(json!({ "mode": "unreliable", "erasure": { "source": 8, "repair": 2 } })),
+            "erasure",
+            json!({ "mode": "quasi-reliable" }),
+        ),
+        (aerotp(json!({ "deadline_s": 5 })), "deadline_s", json!({ "mode": "datagram" })),
+        (aerotp(json!({ "hold_time_s": 1 })), "hold_time_s", json!({ "mode": "unreliable" })),
+        (aerotp(json!({ "mode": "datagram", "hold_time_s": 1 })), "hold_time_s", json!({ "mode": "unreliable" })),
+        (aerotp(json!({ "deliver_damaged": true })), "deliver_damaged", json!({ "mode": "datagram" })),
+        (aerotp(json!({ "mode": "unreliable", "acks_per_mack": 4 })), "acks_per_mack", json!({ "mode": "reliable" })),
+        (aerotp(json!({ "mode": "unreliable", "mack_timeout_s": 1 })), "mack_timeout_s", json!({ "mode": "reliable" })),
+        (aerotp(json!({ "mode": "datagram", "copies": 2 })), "copies", json!({ "mode": "reliable" })),
+        (aerotp(json!({ "mode": "datagram", "initial_rto_s": 2 })), "initial_rto_s", json!({ "mode": "unreliable" })),
+        (
+            aerotp(json!({ "mode": "datagram", "give_up_after_s": 9 })),
+            "give_up_after_s",
+            json!({ "mode": "unreliable" }),
+        ),
+        (aerotp(json!({ "mode": "datagram", "keep_alive_s": 9 })), "keep_alive_s", json!({ "mode": "unreliable" })),
+        (aerotp(json!({ "mode": "datagram", "opens": "both" })), "opens", json!({ "mode": "unreliable" })),
     ]
 }
 

@@ -82,6 +82,10 @@ fn check_flow(setup: &Setup, flow: &FlowResult, has_warmup: bool) -> Result<(), 
             // Each datagram arrived, was lost, or is under way.
             prop_assert!(flow.delivered_packets + flow.lost_packets <= flow.sent_packets);
         }
+        TransportConfig::Aerotp(config) => {
+            prop_assert!(config.mode.is_acknowledged() || flow.retransmitted_bytes == 0);
+            prop_assert!(flow.peak_reorder_bytes <= config.receive_buffer_bytes.whole());
+        }
         TransportConfig::Arq(_) => {}    // `tests/arq.rs` knows its bounds
         TransportConfig::ScpsTp(_) => {} // as TCP's, but for what it gives up and repeats
         TransportConfig::Stp(config) => {

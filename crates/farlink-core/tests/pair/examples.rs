@@ -137,11 +137,21 @@ fn aerotp_streams() -> Vec<Value> {
         json!({ "mode": "unreliable", "deliver_damaged": true, "rate_bps": 1e5 }),
         json!({ "mode": "quasi-reliable", "fec_words": 4 }),
         json!({ "mode": "quasi-reliable", "fec_words": 16, "hold_time_s": 0.3, "rate_bps": 1e5 }),
+        json!({ "mode": "quasi-reliable", "fec_words": 0, "erasure": { "source": 6, "repair": 3 } }),
+        json!({
+            "mode": "quasi-reliable", "fec_words": 2, "adaptive_fec": { "report_every_s": 0.05 }, "rate_bps": 1e5,
+            "erasure": { "source": 4, "repair": 1, "timeout_s": 0.02 }, "hold_time_s": 0.2,
+        }),
+        json!({ "mode": "unreliable", "deadline_s": 0.05, "rate_bps": 1e5 }),
     ]
 }
 
 fn aerotp_datagrams() -> Vec<Value> {
-    vec![json!({ "mode": "datagram" }), json!({ "mode": "datagram", "rate_bps": 1e5 })]
+    vec![
+        json!({ "mode": "datagram" }),
+        json!({ "mode": "datagram", "rate_bps": 1e5 }),
+        json!({ "mode": "datagram", "rate_bps": 1e5, "deadline_s": 0.02 }),
+    ]
 }
 
 /// Each extension of SCPS-TP.

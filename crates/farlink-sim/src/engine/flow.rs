@@ -269,8 +269,9 @@ where
         self.counts.sent_payload_bytes += u64::from(payload);
         let Some(position) = packet.stream_position() else { return };
         let sent_end = *self.sent_end.get_or_insert_with(|| {
-            (self.begin, self.delivered_position) = (position, position);
-            position
+            let start = packet.stream_start().unwrap_or(position);
+            (self.begin, self.delivered_position) = (start, start);
+            start
         });
         let end = position.wrapping_add(payload);
         let new = end.wrapping_sub(sent_end) as i32;

@@ -18,7 +18,8 @@ pub(crate) fn scenarios() -> impl Strategy<Value = Value> {
             let mut flow = Map::new();
             for (i, (config, mut table)) in flows.into_iter().enumerate() {
                 // A transport without a rate of its own, or a datagram's, is not for endless data.
-                if config["kind"] == "udp" && table["traffic"]["kind"] == "bulk" {
+                let parsed: TransportConfig = serde_json::from_value(config.clone()).unwrap();
+                if !parsed.as_dyn().is_bounded() && table["traffic"]["kind"] == "bulk" {
                     table["traffic"] = json!({ "kind": "cbr", "rate_bps": 1e5, "payload_bytes": 700 });
                 }
                 table["transport"] = format!("t{i}").into();
@@ -123,7 +124,7 @@ pub(crate) fn transports() -> impl Strategy<Value = Value> {
         }
         tcp
     });
-    prop_oneof![4 => mortal, 2 => stp(), 2 => scps(), 1 => udp]
+    prop_oneof![4 => mortal, 2 => stp(), 2 => scps(), 1 => udp, 2 => aerotp()]
 }
 
 pub(crate) fn stp() -> impl Strategy<Value = Value> {
@@ -333,6 +334,34 @@ pub(crate) fn scps() -> impl Strategy<Value = Value> {
                 if let Some(value) = value {
                     config[key] = value;
                 }
+            }
+            without_idle_keys(config)
+        },
+    )
+}
+
+/// AeroTP in any mode.
+pub(crate) fn aerotp() -> impl Strategy<Value = Value> {
+    let mode = select(&["reliable", "near-reliable", "quasi-reliable", "unreliable", "datagram"][..]);
+    let rate = proptest::option::of(4.0..6.7_f64);
+    let sizes = (200_u64..1500, 1_u64..6, 0_u64..20, proptest::option::of(1_u64..40));
+    (mode, rate, sizes, any::<bool>(), 0.0..0.2_f64, 0.01..0.5_f64).prop_map(
+        |(mode, rate, (bytes, copies, words, acks), both, hold_s, timeout_s)| {
+            let mut config = json!({
+                "kind": "aerotp",
+                "mode": mode,
+                "packet_bytes": bytes,
+                "copies": 1 + copies / 4,
+                "mack_timeout_s": timeout_s,
+                "fec_words": words,
+                "hold_time_s": if both { hold_s } else { 0.0 },
+                "opens": if both { "both" } else { "sender" },
+            });
+            if let Some(exponent) = rate {
+                config["rate_bps"] = 10_f64.powf(exponent).into();
+            }
+            if let Some(acks) = acks {
+                config["acks_per_mack"] = acks.into();
             }
             without_idle_keys(config)
         },

@@ -13,8 +13,9 @@ use super::clock::LONGEST_HELD;
 use super::connection::Connection;
 use super::fec::MOST_WORDS;
 use super::mode::Mode;
+use super::open_loop::{AdaptiveFec, Erasure};
 use super::rate::RateControl;
-use super::segment::{CRC_BYTES, FEC_BYTES, OPENING_BYTES};
+use super::segment::{CRC_BYTES, FEC_BYTES, OPENING_BYTES, REPAIR_BYTES};
 
 /// Copies of a segment, at most.
 const MOST_COPIES: u64 = 16;
@@ -59,6 +60,14 @@ pub struct AerotpConfig {
     pub receive_buffer_bytes: Count,
     /// Parity in each packet of the quasi-reliable mode, in 32-bit words, 0 to 256; inside `packet_bytes`.
     pub fec_words: Whole,
+    /// Parity follows the bit error rate, from `fec_words` on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive_fec: Option<AdaptiveFec>,
+    /// Repair packets for blocks of packets of the quasi-reliable mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub erasure: Option<Erasure>,
+    /// What was written longer ago is not sent any more, and both sides are told; nothing is too old unless given.
+    pub deadline_s: Option<PositiveSeconds>,
     /// Without acknowledgements: what arrives waits so long for what is missing before it; what does not come is skipped.
     pub hold_time_s: Seconds,
     /// Without acknowledgements: payload that is damaged beyond repair is delivered as it is, instead of lost.
@@ -95,6 +104,9 @@ impl Default for AerotpConfig {
             copies: count(1),
             receive_buffer_bytes: count(16 << 20),
             fec_words: Whole::new(16.0).expect("a constant within its range"),
+            adaptive_fec: None,
+            erasure: None,
+            deadline_s: None,
             hold_time_s: Seconds::default(),
             deliver_damaged: false,
             initial_rto_s: seconds(1.0),
@@ -136,6 +148,7 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
             let what = format!("{} s are longer than a MACK can say", self.mack_timeout_s.get());
             return Err(ScenarioError::new("mack_timeout_s", what, "give less than 1073 s"));
         }
+        self.erasure.map_or(Ok(()), |erasure| erasure.check())?;
         self.check_parity()
     }
 
@@ -160,6 +173,19 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
                 "the rate does not follow congestion marks",
                 "rate_control = \"learnt\"",
             ),
+            Idle::when(
+                self.mode != Mode::QuasiReliable,
+                "adaptive_fec",
+                "the mode has no parity",
+                "mode = \"quasi-reliable\"",
+            ),
+            Idle::when(
+                self.mode != Mode::QuasiReliable,
+                "erasure",
+                "the mode has no codes",
+                "mode = \"quasi-reliable\"",
+            ),
+            Idle::when(is_reliable, "deadline_s", acknowledged(), "mode = \"unreliable\""),
             Idle::when(is_reliable, "hold_time_s", acknowledged(), stream),
             Idle::when(is_datagram, "hold_time_s", "datagrams have no order", stream),
             Idle::when(is_reliable, "deliver_damaged", acknowledged(), "mode = \"unreliable\""),
@@ -254,7 +280,8 @@ impl AerotpConfig {
 
     /// The most parity that leaves room for data.
     pub(super) fn most_fec_words(&self) -> u16 {
-        let room = self.payload_bytes().saturating_sub(u64::from(FEC_BYTES) + 1) / 4;
+        let description = self.erasure.map_or(0, |_| u64::from(REPAIR_BYTES));
+        let room = self.payload_bytes().saturating_sub(u64::from(FEC_BYTES) + description + 1) / 4;
         room.min(u64::from(MOST_WORDS)) as u16
     }
 
@@ -263,6 +290,10 @@ impl AerotpConfig {
         if words > u64::from(MOST_WORDS) {
             let what = format!("{words} words of parity are more than the code has");
             return Err(ScenarioError::new("fec_words", what, format!("give at most {MOST_WORDS}")));
+        }
+        if self.erasure.is_some() && self.payload_bytes() <= u64::from(REPAIR_BYTES) {
+            let what = format!("{} bytes have no room for what describes a repair packet", self.packet_bytes.get());
+            return Err(ScenarioError::new("packet_bytes", what, "give longer packets"));
         }
         if self.mode == Mode::QuasiReliable && words > most {
             let what = format!("{words} words of parity leave no room for data in {} bytes", self.packet_bytes.get());

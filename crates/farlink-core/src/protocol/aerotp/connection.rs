@@ -5,7 +5,7 @@ mod model;
 
 use farlink_fec::awgn::split_mix64;
 
-use crate::endpoint::{Counters, Ecn, Endpoint, Integrity, LinkHint, PathId, Probe, Rx, Stream, Transmit};
+use crate::endpoint::{Class, Counters, Ecn, Endpoint, Integrity, LinkHint, PathId, Probe, Rx, Stream, Transmit};
 use crate::event::{Abort, Event};
 use crate::express::Express;
 use crate::payload::{Payload, Virtual};
@@ -13,12 +13,17 @@ use crate::time::Time;
 
 use super::clock::{instant, span, stamp, ticks};
 use super::config::{AerotpConfig, LARGEST_BUFFER, Opens, parity_bytes};
+use super::fec::Fec;
 use super::lifecycle::{Lifecycle, State};
 use super::mode::Mode;
+use super::open_loop::{CLASSES, Estimate, Outbox, Service};
 use super::peer::{Marks, Peer};
 use super::rate::{Answer, Rate};
 use super::receiving::{Incoming, Receiving};
-use super::segment::{CRC_BYTES, FEC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, Segment};
+use super::segment::{
+    CLASS_BYTES, CRC_BYTES, FEC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, REPAIR_BYTES, Repair,
+    Segment,
+};
 use super::sending::{Heard, Outgoing, Sending};
 
 /// One side of an AeroTP connection.
@@ -28,6 +33,8 @@ pub struct Connection<D> {
     mode: Mode,
     /// Parity in each segment with data, 32-bit words.
     fec_words: u16,
+    /// What is known of the errors that it is against, if it follows them.
+    errors: Option<Estimate>,
     lifecycle: Lifecycle,
     /// It awaits another peer when a connection is over.
     is_listener: bool,
@@ -113,6 +120,12 @@ pub enum SwitchError {
     /// Parity stands in the quasi-reliable mode only.
     #[error("{0:?} has no parity; only quasi-reliable has")]
     NoParity(Mode),
+    /// Messages have classes; a stream is of one.
+    #[error("{0:?} has no classes; only datagrams have")]
+    NoClasses(Mode),
+    /// There is no such class.
+    #[error("class {0}; allowed: 0 to 7")]
+    NoSuchClass(u8),
     /// So much parity does not go into a packet.
     #[error("{words} words of parity; allowed: 0 to {most}")]
     TooMuchParity {
@@ -149,6 +162,7 @@ impl<D: Payload> Connection<D> {
             config: config.clone(),
             mode: config.mode,
             fec_words: if config.mode == Mode::QuasiReliable { config.fec_words.whole() as u16 } else { 0 },
+            errors: config.adaptive_fec.filter(|_| config.mode == Mode::QuasiReliable).map(|fec| Estimate::new(&fec)),
             lifecycle: Lifecycle::default(),
             is_listener: false,
             sending: Sending::new(config),
@@ -211,6 +225,7 @@ impl<D: Payload> Connection<D> {
         }
         self.mode = mode;
         self.fec_words = if mode == Mode::QuasiReliable { self.config.fec_words.whole() as u16 } else { 0 };
+        self.sending.set_coded(mode == Mode::QuasiReliable);
         Ok(())
     }
 
@@ -227,6 +242,32 @@ impl<D: Payload> Connection<D> {
         } else {
             self.fec_words = words;
             Ok(())
+        }
+    }
+
+    /// How messages of a class are served from now on. Until something else is said, classes are served strictly by number,
+    /// with the deadline of the configuration. `[V4]`
+    ///
+    /// # Errors
+    /// If there are no classes, or not this one; nothing has changed then.
+    pub fn set_service(&mut self, class: u8, service: Service) -> Result<(), SwitchError> {
+        self.outbox(class)?.set_service(usize::from(class), service);
+        Ok(())
+    }
+
+    /// As [`write`](Stream::write), for messages of a class.
+    ///
+    /// # Errors
+    /// If there are no classes, or not this one; nothing is taken then.
+    pub fn write_class(&mut self, now: Time, class: u8, data: &mut D) -> Result<usize, SwitchError> {
+        Ok(self.outbox(class)?.write_class(now, usize::from(class), data))
+    }
+
+    fn outbox(&mut self, class: u8) -> Result<&mut Outbox<D>, SwitchError> {
+        match &mut self.sending {
+            Sending::Datagrams(_) if usize::from(class) >= CLASSES => Err(SwitchError::NoSuchClass(class)),
+            Sending::Datagrams(outbox) => Ok(outbox),
+            _ => Err(SwitchError::NoClasses(self.mode)),
         }
     }
 
@@ -359,6 +400,7 @@ impl<D: Payload> Connection<D> {
     fn on_mack(&mut self, now: Time, segment: &Segment<D>, mack: &Mack) {
         match self.hear(now, segment, mack) {
             Some(heard) => {
+                self.adapt_to(&heard);
                 self.sending.on_mack(now, &heard);
                 let Heard { echo, round_trip, .. } = heard;
                 self.rate
@@ -366,6 +408,26 @@ impl<D: Payload> Connection<D> {
                 self.lifecycle.on_mack(self.sending.is_done());
             }
             None => self.dropped.forged += 1,
+        }
+    }
+
+    /// A report of errors may ask for another strength.
+    fn adapt_to(&mut self, heard: &Heard) {
+        let fec = Fec::new(self.config.payload_bytes() as u32, self.fec_words);
+        if let Some(errors) = &mut self.errors
+            && errors.on_report(heard.ack, heard.window, heard.damaged, fec.mends_of_each() + 1)
+        {
+            self.adapt();
+        }
+    }
+
+    /// The parity that is enough by what is known of the errors. `[U8]`
+    fn adapt(&mut self) {
+        // Without its field and with no opening: what parity and payload have together.
+        let room = (self.config.payload_bytes() as u32).saturating_sub(u32::from(FEC_BYTES));
+        let words = self.errors.and_then(|errors| errors.words(room, self.config.most_fec_words()));
+        if let Some(words) = words.filter(|_| self.mode == Mode::QuasiReliable) {
+            self.fec_words = words;
         }
     }
 
@@ -391,6 +453,8 @@ impl<D: Payload> Connection<D> {
             block_count: 0,
             is_from_start: mack.is_from_start,
             is_to_end: mack.is_to_end,
+            window: mack.window,
+            damaged: mack.damaged,
         };
         let mut last = ack;
         for (start, end) in mack.edges.blocks() {
@@ -427,9 +491,15 @@ impl<D: Payload> Connection<D> {
             self.dropped.outside += 1;
             return;
         };
-        let (payload, repair, timestamp) = (segment.payload.clone(), segment.repair, segment.timestamp);
-        let is_opening = segment.flags.has(Flags::ASYN);
-        if !self.receiving.on_segment(now, Incoming { position, payload, is_end, repair, timestamp, is_opening }) {
+        let incoming = Incoming {
+            position,
+            payload: segment.payload.clone(),
+            is_end,
+            repair: segment.repair.map(|repair| Repair { start: repair.start.wrapping_sub(peer.initial), ..repair }),
+            timestamp: segment.timestamp,
+            is_opening: segment.flags.has(Flags::ASYN),
+        };
+        if !self.receiving.on_segment(now, incoming) {
             self.dropped.outside += 1;
         }
         if let Some(peer) = &mut self.peer {
@@ -438,12 +508,6 @@ impl<D: Payload> Connection<D> {
         if self.receiving.is_complete() {
             self.lifecycle.on_peer_ended();
         }
-    }
-
-    /// How much is taken of a peer that has not shown that it hears this side: anybody can send in its name. `[B7]`
-    fn most_unknown(&self) -> u64 {
-        let is_half_open = self.is_listener && self.lifecycle.is_opening();
-        if is_half_open { self.config.half_open() } else { u64::MAX }
     }
 
     /// A message by itself. `[D1]`
@@ -459,6 +523,13 @@ impl<D: Payload> Connection<D> {
         if !self.receiving.on_segment(now, incoming) {
             self.dropped.outside += 1;
         }
+    }
+
+    /// How much is taken of a peer that has not shown that it hears this side: anybody can send in its name. `[B7]`
+    fn most_unknown(&self) -> u64 {
+        let is_half_open = self.is_listener && self.lifecycle.is_opening();
+        // Without acknowledgements a stream goes on and on, and a bound is on what of it is kept.
+        if is_half_open && self.mode.is_acknowledged() { self.config.half_open() } else { u64::MAX }
     }
 
     fn abort(&mut self, why: Abort) {
@@ -519,7 +590,9 @@ impl<D: Payload> Connection<D> {
                 flags = flags.with(Flags::REPAIR);
             }
             let sequence = self.number(position);
-            return Some(Segment { sequence, flags, repair, payload, ..self.blank(now) });
+            let repair = repair.map(|repair| Repair { start: self.initial.wrapping_add(repair.start), ..repair });
+            let class = self.sending.class();
+            return Some(Segment { sequence, class, flags, repair, payload, ..self.blank(now) });
         }
         if std::mem::take(&mut self.is_question_due) {
             let sequence = self.number(self.sending.limits().1);
@@ -551,6 +624,13 @@ impl<D: Payload> Connection<D> {
         }
         if segment.mack.is_some() || !segment.payload.is_empty() {
             segment.flags = segment.flags.with(Flags::CRC);
+        }
+        if segment.class > 0 {
+            segment.flags = segment.flags.with(Flags::EXTENDED);
+            segment.header_bytes += CLASS_BYTES;
+        }
+        if segment.repair.is_some() {
+            segment.header_bytes += REPAIR_BYTES;
         }
         if self.fec_words > 0 && !segment.payload.is_empty() {
             segment.flags = segment.flags.with(Flags::FEC);
@@ -620,6 +700,9 @@ impl<D: Payload> Endpoint for Connection<D> {
         self.marked = self.marked.wrapping_add(u16::from(rx.ecn == Ecn::Congestion));
         if !matches!(rx.integrity, Integrity::Intact | Integrity::Mended { .. }) {
             let is_data = segment.mack.is_none() && segment.repair.is_none();
+            if is_data {
+                self.receiving.on_errors(None);
+            }
             // `[B8]`
             if !(self.config.deliver_damaged && is_data && !self.mode.is_acknowledged()) {
                 self.dropped.damaged += 1;
@@ -653,6 +736,9 @@ impl<D: Payload> Endpoint for Connection<D> {
             return;
         }
         (self.last_sign, self.last_heard, self.asked) = (now, now, None);
+        if let Integrity::Mended { bits } = rx.integrity {
+            self.receiving.on_errors(Some(bits));
+        }
         match &segment.mack {
             Some(mack) => self.on_mack(now, segment, mack),
             None => self.on_data(now, segment),
@@ -668,6 +754,13 @@ impl<D: Payload> Endpoint for Connection<D> {
             LinkHint::Up(_) => self.is_link_down = false,
             LinkHint::Down(_) => self.is_link_down = true,
             LinkHint::Rate(_, rate) => return self.rate.on_hint(rate),
+            LinkHint::Ber(_, ber) => {
+                if let Some(errors) = &mut self.errors {
+                    errors.on_hint(ber);
+                    self.adapt();
+                }
+                return;
+            }
             _ => return,
         }
         self.sending.on_link(now, !self.is_link_down);
@@ -712,7 +805,7 @@ impl<D: Payload> Endpoint for Connection<D> {
         }
         self.last_sign = now;
         let ecn = if self.config.ecn && segment.mack.is_none() { Ecn::Capable0 } else { Ecn::NotCapable };
-        Some(Transmit { ecn, ..Transmit::plain(segment) })
+        Some(Transmit { ecn, class: Class(segment.class), ..Transmit::plain(segment) })
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -735,6 +828,10 @@ impl<D: Payload> Endpoint for Connection<D> {
         }
         if let Some(why) = self.news.aborted {
             return (!std::mem::replace(&mut self.news.has_told_aborted, true)).then_some(Event::Aborted(why));
+        }
+        let expired = self.sending.take_expired();
+        if expired > 0 {
+            return Some(Event::Expired(expired));
         }
         if self.sending.take_writable() {
             return Some(Event::Writable);

@@ -8,6 +8,7 @@
 //!
 //! Normative sentences have numbers in the specification; code cites them as `[C3]`.
 
+mod ages;
 mod clock;
 mod config;
 mod connection;
@@ -28,5 +29,6 @@ pub use connection::{Connection, Dropped, SwitchError};
 pub use fec::Fec;
 pub use lifecycle::{Lifecycle, State};
 pub use mode::Mode;
+pub use open_loop::{AdaptiveFec, Erasure, Service};
 pub use rate::RateControl;
 pub use segment::{Edges, Flags, Mack, PlainSegment, Repair, Segment};

@@ -53,6 +53,14 @@ impl<D: Payload> Receiving<D> {
         each!(self, receiver => receiver.on_segment(now, incoming))
     }
 
+    /// A segment with data has arrived with so many wrong bits that were mended; none if they could not be.
+    #[inline]
+    pub(super) fn on_errors(&mut self, mended: Option<u16>) {
+        if let Receiving::OpenLoop(receiver) = self {
+            receiver.on_errors(mended);
+        }
+    }
+
     pub(super) fn on_timeout(&mut self, now: Time) {
         each!(self, receiver => receiver.on_timeout(now));
     }

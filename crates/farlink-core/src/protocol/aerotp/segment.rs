@@ -13,6 +13,10 @@ pub(super) const CRC_BYTES: u32 = 4;
 pub(super) const OPENING_BYTES: u16 = 4;
 /// Optional field of a segment with parity behind its payload.
 pub(super) const FEC_BYTES: u16 = 4;
+/// Optional field of a segment of another class than the first.
+pub(super) const CLASS_BYTES: u16 = 4;
+/// Optional field of a segment that describes a coded block.
+pub(super) const REPAIR_BYTES: u16 = 16;
 /// What a MACK has before its list.
 const MACK_FIXED_BYTES: u32 = 16;
 /// Edges that a MACK lists, at most.
@@ -218,6 +222,11 @@ impl<D: Payload> Packet for Segment<D> {
     }
 
     #[inline]
+    fn stream_start(&self) -> Option<u32> {
+        self.plain().stream_start()
+    }
+
+    #[inline]
     fn is_datagram(&self) -> bool {
         self.mode == Mode::Datagram
     }
@@ -313,6 +322,11 @@ impl Packet for PlainSegment {
             && self.mode != Mode::Datagram
             && !self.flags.has(Flags(Flags::MACK.0 | Flags::REPAIR.0 | Flags::RESET.0));
         is_stream.then_some(self.sequence)
+    }
+
+    #[inline]
+    fn stream_start(&self) -> Option<u32> {
+        self.flags.has(Flags::ASYN).then_some(self.opening)
     }
 
     #[inline]

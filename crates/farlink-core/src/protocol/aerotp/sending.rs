@@ -36,6 +36,10 @@ pub(super) struct Heard {
     pub(super) block_count: usize,
     pub(super) is_from_start: bool,
     pub(super) is_to_end: bool,
+    /// What the MACK said of room, as it stood there: without acknowledgements, how many wrong bits were mended.
+    pub(super) window: u32,
+    /// Segments that arrived damaged so far.
+    pub(super) damaged: u16,
 }
 
 impl Heard {
@@ -81,7 +85,7 @@ impl<D: Payload> Sending<D> {
         match config.mode {
             Mode::Reliable | Mode::NearReliable => Sending::Reliable(reliable::Sender::new(config)),
             Mode::QuasiReliable | Mode::Unreliable => Sending::OpenLoop(open_loop::Sender::new(config)),
-            Mode::Datagram => Sending::Datagrams(open_loop::Outbox::default()),
+            Mode::Datagram => Sending::Datagrams(open_loop::Outbox::new(config)),
         }
     }
 
@@ -145,6 +149,28 @@ impl<D: Payload> Sending<D> {
     /// Whether the end was acknowledged as well.
     pub(super) fn is_done(&self) -> bool {
         each!(self, sender => sender.is_done())
+    }
+
+    /// The class of what [`next`](Self::next) gave last.
+    #[inline]
+    pub(super) fn class(&self) -> u8 {
+        if let Sending::Datagrams(outbox) = self { outbox.class() } else { 0 }
+    }
+
+    /// Whether codes across packets are made, if there are any.
+    pub(super) fn set_coded(&mut self, is_coded: bool) {
+        if let Sending::OpenLoop(sender) = self {
+            sender.set_coded(is_coded);
+        }
+    }
+
+    /// Bytes that were given up for their age since the last call.
+    pub(super) fn take_expired(&mut self) -> u64 {
+        match self {
+            Sending::Reliable(_) => 0,
+            Sending::OpenLoop(sender) => sender.take_expired(),
+            Sending::Datagrams(sender) => sender.take_expired(),
+        }
     }
 
     /// Whether there is room again that somebody waits for; tells once.

@@ -7,12 +7,16 @@ use crate::time::Time;
 
 use super::super::config::AerotpConfig;
 use super::super::receiving::Incoming;
+use super::super::segment::CLASS_BYTES;
 use super::super::sending::{Account, Heard, Outgoing};
+use super::classes::{Classes, Service};
 
 /// Messages to be sent.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(in super::super) struct Outbox<D> {
-    messages: VecDeque<D>,
+    messages: Classes<D>,
+    /// The class of what went out last.
+    class: usize,
     /// Bytes of all that were sent.
     sent: u64,
     is_closing: bool,
@@ -21,12 +25,36 @@ pub(in super::super) struct Outbox<D> {
 }
 
 impl<D: Payload> Outbox<D> {
-    pub(in super::super) fn write(&mut self, _now: Time, data: &mut D) -> usize {
+    pub(in super::super) fn new(config: &AerotpConfig) -> Self {
+        Outbox {
+            messages: Classes::new(config.deadline_s.map(|deadline| deadline.time())),
+            class: 0,
+            sent: 0,
+            is_closing: false,
+            is_link_down: false,
+            account: Account::default(),
+        }
+    }
+
+    pub(in super::super) fn write(&mut self, now: Time, data: &mut D) -> usize {
+        self.write_class(now, 0, data)
+    }
+
+    pub(in super::super) fn set_service(&mut self, class: usize, service: Service) {
+        self.messages.set_service(class, service);
+    }
+
+    /// The class of what went out last.
+    pub(in super::super) fn class(&self) -> u8 {
+        self.class as u8
+    }
+
+    pub(in super::super) fn write_class(&mut self, now: Time, class: usize, data: &mut D) -> usize {
         let n = data.len();
         if n == 0 || self.is_closing {
             return 0;
         }
-        self.messages.push_back(std::mem::take(data));
+        self.messages.push(now, class, std::mem::take(data));
         n
     }
 
@@ -36,15 +64,15 @@ impl<D: Payload> Outbox<D> {
 
     /// The next message; what is too long for a packet goes out in several. `[D2]`
     #[inline]
-    pub(in super::super) fn next(&mut self, _now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
+    pub(in super::super) fn next(&mut self, now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
         if self.is_link_down {
             return None;
         }
-        let message = self.messages.front_mut()?;
-        let payload = message.split_to(message.len().min(most_bytes as usize));
-        if message.is_empty() {
-            self.messages.pop_front();
-        }
+        // Any class but the first one is named in an optional field.
+        let most =
+            |class| if class == 0 { most_bytes } else { most_bytes.saturating_sub(u32::from(CLASS_BYTES)).max(1) };
+        let (class, payload) = self.messages.pop(now, most)?;
+        self.class = class;
         let position = self.sent;
         self.sent += payload.len() as u64;
         Some(Outgoing { position, payload, is_end: false, repair: None })
@@ -73,10 +101,18 @@ impl<D: Payload> Outbox<D> {
 
     pub(in super::super) fn on_mack(&mut self, _now: Time, _heard: &Heard) {}
 
-    pub(in super::super) fn on_timeout(&mut self, _now: Time) {}
+    /// Messages that are too old are dropped. `[V1]`
+    pub(in super::super) fn on_timeout(&mut self, now: Time) {
+        self.messages.expire(now);
+    }
 
+    #[inline]
     pub(in super::super) fn deadline(&self) -> Time {
-        Time::NEVER
+        self.messages.next_due()
+    }
+
+    pub(in super::super) fn take_expired(&mut self) -> u64 {
+        self.messages.take_expired()
     }
 
     pub(in super::super) fn awaits_since(&self) -> Time {

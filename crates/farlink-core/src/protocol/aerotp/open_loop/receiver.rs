@@ -8,10 +8,23 @@ use crate::time::Time;
 
 use super::super::clock::ticks;
 use super::super::config::AerotpConfig;
+use super::super::mode::Mode;
 use super::super::peer::Latest;
 use super::super::receiving::Incoming;
-use super::super::segment::Mack;
+use super::super::segment::{Mack, Repair};
+use super::decoder::Decoder;
 use super::repeat::Repeat;
+
+/// Reports of errors to a sender that adapts its code.
+#[derive(Clone, Copy, Debug)]
+struct Report {
+    every: Time,
+    next: Time,
+}
+
+/// Pieces out of order are at most so many, and one more for so many bytes of the buffer: about what their places take.
+const LEAST_PIECES: usize = 64;
+const BYTES_PER_PIECE: u64 = 64;
 
 /// The receiving half of a stream without acknowledgements. `[U2]`
 #[derive(Clone, Debug)]
@@ -20,6 +33,8 @@ pub(in super::super) struct Receiver<D> {
     /// Where the stream ends, once that is known.
     end: Option<u64>,
     buffer_bytes: u64,
+    /// Room for a peer that is not known to hear. `[B7]`
+    half_open_bytes: u64,
     /// What comes later waits so long for what is missing before it. `[U3]`
     hold: Time,
     /// Positions up to which something is missing, and when it is given up; in the order of arrival.
@@ -30,27 +45,45 @@ pub(in super::super) struct Receiver<D> {
     echo: Option<(u32, Time)>,
     /// An answer is due: to the end, or to who asks.
     is_due: bool,
+    /// Recovers what is lost from repair symbols.
+    decoder: Option<Box<Decoder<D>>>,
+    /// Wrong bits that were mended so far, segments in which they could not be, and when both are reported next.
+    mended: u32,
+    damaged: u16,
+    report: Option<Report>,
     /// Who opens is answered now and then until it has heard.
     opening: Repeat,
 }
 
 impl<D: Payload> Receiver<D> {
     pub(in super::super) fn new(config: &AerotpConfig) -> Self {
+        let erasure = config.erasure.filter(|_| config.mode == Mode::QuasiReliable);
+        // The block of what is missing closes within one timeout, and its repair symbols take no longer than it did. `[E4]`
+        let repair_time = erasure.map_or(Time::ZERO, |erasure| erasure.timeout_s.time().times(2));
+        let decoder = erasure.map(|erasure| Box::new(Decoder::new(&erasure, config.packet_bytes.whole())));
         Receiver {
             data: Reorder::default(),
             end: None,
             buffer_bytes: config.receive_buffer_bytes.whole(),
-            hold: config.hold_time_s.time(),
+            half_open_bytes: config.half_open(),
+            hold: config.hold_time_s.time() + repair_time,
+            decoder,
             gaps: VecDeque::new(),
             given_up: 0,
             echo: None,
             is_due: false,
+            mended: 0,
+            damaged: 0,
+            report: config.adaptive_fec.map(|fec| Report { every: fec.report_every_s.time(), next: Time::ZERO }),
             opening: Repeat::new(config.initial_rto_s.time()),
         }
     }
 
     pub(in super::super) fn on_segment(&mut self, now: Time, incoming: Incoming<D>) -> bool {
-        let Incoming { position, payload, is_end, timestamp, is_opening, .. } = incoming;
+        let Incoming { position, payload, is_end, repair, timestamp, is_opening } = incoming;
+        if let Some(repair) = repair {
+            return self.on_repair(repair, payload);
+        }
         let end = position + payload.len() as u64;
         let is_beyond_end = self.end.is_some_and(|known| end > known || (is_end && end != known));
         let is_end_before_data = is_end && self.data.early_end().max(self.data.next) > end;
@@ -64,18 +97,30 @@ impl<D: Payload> Receiver<D> {
             self.opening.on_said(now);
             self.is_due = true;
         }
+        if let Some(report) = self.report.as_mut().filter(|report| now >= report.next) {
+            report.next = now + report.every;
+            self.is_due = true;
+        }
         let is_question = payload.is_empty() && !is_end;
         self.is_due |= is_end || is_question;
         if is_end {
             self.end = Some(end);
         }
-        let has_room = self.data.held_bytes() + payload.len() as u64 <= self.buffer_bytes;
+        let most = if is_opening { self.half_open_bytes } else { self.buffer_bytes };
+        let has_room = self.data.held_bytes() + payload.len() as u64 <= most && !self.has_too_many_pieces();
         if has_room && end > self.data.next && !payload.is_empty() {
+            let is_known = |decoder: &Decoder<D>| position > self.data.next && decoder.knows(position);
+            if let Some(decoder) = self.decoder.as_mut().filter(|decoder| !is_known(decoder)) {
+                decoder.on_data(position, &payload);
+            }
             if position == self.data.next && !self.data.has_gaps() {
                 self.data.deliver(payload);
             } else {
                 self.data.put(position, payload);
             }
+        }
+        if self.data.has_gaps() {
+            self.recover();
         }
         if self.data.next < position {
             self.await_missing(now, position);
@@ -84,6 +129,43 @@ impl<D: Payload> Receiver<D> {
             self.await_missing(now, end);
         }
         has_room
+    }
+
+    pub(in super::super) fn on_errors(&mut self, mended: Option<u16>) {
+        match mended {
+            Some(bits) => self.mended = self.mended.wrapping_add(u32::from(bits)),
+            None => self.damaged = self.damaged.wrapping_add(1),
+        }
+    }
+
+    /// Many small pieces far apart would take far more memory than their bytes. `[B6]`
+    fn has_too_many_pieces(&self) -> bool {
+        self.data.piece_count() >= (self.buffer_bytes / BYTES_PER_PIECE) as usize + LEAST_PIECES
+    }
+
+    /// A repair symbol may complete its block. Whether it makes sense. `[E3]`
+    fn on_repair(&mut self, repair: Repair, payload: D) -> bool {
+        let ahead = repair.start.wrapping_sub(self.data.next as u32) as i32;
+        let (Some(decoder), Some(start)) = (&mut self.decoder, self.data.next.checked_add_signed(i64::from(ahead)))
+        else {
+            return false;
+        };
+        let is_sound = decoder.on_repair(start, repair, payload);
+        self.recover();
+        is_sound
+    }
+
+    /// Takes what can be recovered, where it is not known or given up.
+    fn recover(&mut self) {
+        let Some(decoder) = &mut self.decoder else { return };
+        let (data, end) = (&mut self.data, self.end);
+        decoder.recover(data.next, |position, payload| {
+            let behind = position + payload.len() as u64;
+            if behind > data.next && end.is_none_or(|end| behind <= end) {
+                data.put(position, payload);
+            }
+        });
+        self.forget_filled();
     }
 
     /// Something before a position is missing.
@@ -131,7 +213,8 @@ impl<D: Payload> Receiver<D> {
         Some(target - next)
     }
 
-    /// Says up to where nothing is waited for any more, which is all that an acknowledgement means here. `[U5]`
+    /// Says up to where nothing is waited for any more, which is all that an acknowledgement means here; instead of room, it
+    /// tells of wrong bits that were mended. `[U5]`
     pub(in super::super) fn next_mack(&mut self, now: Time) -> Option<(u64, Mack)> {
         if !self.is_due {
             return None;
@@ -139,9 +222,8 @@ impl<D: Payload> Receiver<D> {
         let (echo, arrived) = self.echo?;
         self.is_due = false;
         let held = u32::try_from(ticks(now) - ticks(arrived)).unwrap_or(u32::MAX);
-        let window = u32::try_from(self.buffer_bytes).unwrap_or(u32::MAX);
         let ack = self.end.map_or(self.data.early_end().max(self.data.next), |end| end + 1);
-        Some((ack, Mack { echo, held, window, ..Mack::default() }))
+        Some((ack, Mack { echo, held, window: self.mended, damaged: self.damaged, ..Mack::default() }))
     }
 
     #[inline]

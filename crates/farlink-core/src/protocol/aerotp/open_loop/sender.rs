@@ -4,8 +4,11 @@ use crate::payload::Payload;
 use crate::protocol::parts::chunks::Chunks;
 use crate::time::Time;
 
+use super::super::ages::Ages;
 use super::super::config::AerotpConfig;
+use super::super::mode::Mode;
 use super::super::sending::{Account, Heard, Outgoing};
+use super::encoder::Encoder;
 use super::repeat::Repeat;
 
 /// A peer that is this far behind is told apart from one that is ahead.
@@ -18,6 +21,11 @@ const ROOM_BYTES: u64 = u32::MAX as u64;
 pub(in super::super) struct Sender<D> {
     unsent: Chunks<D>,
     unsent_bytes: u64,
+    ages: Ages,
+    encoder: Option<Box<Encoder<D>>>,
+    is_coded: bool,
+    /// Bytes that nobody was told of that they were too old.
+    expired: u64,
     /// Behind everything that was sent, the end included.
     next: u64,
     is_closing: bool,
@@ -36,6 +44,10 @@ impl<D: Payload> Sender<D> {
         Sender {
             unsent: Chunks::default(),
             unsent_bytes: 0,
+            ages: Ages::new(config.deadline_s.map(|deadline| deadline.time())),
+            encoder: config.erasure.map(|erasure| Box::new(Encoder::new(&erasure))),
+            is_coded: config.mode == Mode::QuasiReliable,
+            expired: 0,
             next: 0,
             is_closing: false,
             ended: None,
@@ -47,7 +59,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    pub(in super::super) fn write(&mut self, _now: Time, data: &mut D) -> usize {
+    pub(in super::super) fn write(&mut self, now: Time, data: &mut D) -> usize {
         if self.is_closing || data.is_empty() {
             return 0;
         }
@@ -56,6 +68,7 @@ impl<D: Payload> Sender<D> {
         if n > 0 {
             self.unsent.push(data.split_to(n));
             self.unsent_bytes += n as u64;
+            self.ages.on_written(now, self.next + self.unsent_bytes);
         }
         n
     }
@@ -64,8 +77,18 @@ impl<D: Payload> Sender<D> {
         self.is_closing = true;
     }
 
+    /// Drops what is too old: the stream goes on behind it, and the receiver skips it as if it were lost. `[V2]`
+    fn expire(&mut self, now: Time) {
+        let too_old = self.ages.expired(now).saturating_sub(self.next).min(self.unsent_bytes);
+        self.unsent.advance(too_old as usize);
+        self.unsent_bytes -= too_old;
+        self.next += too_old;
+        self.expired += too_old;
+    }
+
     #[inline]
     pub(in super::super) fn next(&mut self, now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
+        self.expire(now);
         if self.ready_at() > now {
             return None;
         }
@@ -74,14 +97,28 @@ impl<D: Payload> Sender<D> {
             let position = self.next - 1;
             return Some(Outgoing { position, payload: D::default(), is_end: true, repair: None });
         }
+        let most_bytes = match self.next_symbol(now, most_bytes) {
+            Some(most) => most,
+            None => match self.next_repair(now, most_bytes) {
+                Some(repair) => return Some(repair),
+                None => self.next_symbol(now, most_bytes)?, // none of them fits any more
+            },
+        };
         let n = self.unsent_bytes.min(u64::from(most_bytes));
         let payload = self.unsent.slice(0, n as usize);
         let n = payload.len() as u64;
         self.unsent.advance(n as usize);
         self.unsent_bytes -= n;
-        let is_end = self.is_closing && self.unsent_bytes == 0;
+        if let Some(encoder) = self.encoder.as_mut().filter(|_| self.is_coded) {
+            encoder.on_sent(&payload);
+        }
+        let is_end = self.is_closing && self.unsent_bytes == 0 && !self.has_coded();
+        if n == 0 && !is_end {
+            return None;
+        }
         let position = self.next;
         self.next += n + u64::from(is_end);
+        self.ages.forget(self.next);
         if is_end {
             self.ended = Some(now);
             self.repeat.on_said(now);
@@ -89,12 +126,43 @@ impl<D: Payload> Sender<D> {
         Some(Outgoing { position, payload, is_end, repair: None })
     }
 
+    /// How much data goes out next; none if a repair symbol does.
+    #[inline]
+    fn next_symbol(&mut self, now: Time, most_bytes: u32) -> Option<u32> {
+        let Some(encoder) = self.encoder.as_mut().filter(|_| self.is_coded) else { return Some(most_bytes) };
+        if encoder.deadline() <= now || (self.is_closing && self.unsent_bytes == 0) {
+            encoder.close();
+        }
+        if encoder.has_repairs() {
+            return None;
+        }
+        if self.unsent_bytes == 0 { Some(0) } else { Some(encoder.most_bytes(now, self.next, most_bytes)) }
+    }
+
+    fn next_repair(&mut self, now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
+        self.encoder.as_mut().and_then(|encoder| encoder.next(now, most_bytes))
+    }
+
+    /// Whether repair symbols are due or will be.
+    fn has_coded(&self) -> bool {
+        self.is_coded && self.encoder.as_ref().is_some_and(|encoder| encoder.has_repairs() || encoder.is_open())
+    }
+
+    pub(in super::super) fn set_coded(&mut self, is_coded: bool) {
+        if let Some(encoder) = self.encoder.as_mut().filter(|_| !is_coded) {
+            encoder.abandon();
+        }
+        self.is_coded = is_coded;
+    }
+
     pub(in super::super) fn on_mack(&mut self, _now: Time, heard: &Heard) {
         self.is_end_acknowledged |= self.ended.is_some() && heard.ack == self.next;
         self.account.latest_round_trip = Some(heard.round_trip);
     }
 
-    pub(in super::super) fn on_timeout(&mut self, _now: Time) {}
+    pub(in super::super) fn on_timeout(&mut self, now: Time) {
+        self.expire(now);
+    }
 
     /// What goes into a link that is known to be down is lost for sure: it waits.
     pub(in super::super) fn on_link(&mut self, _now: Time, is_up: bool) {
@@ -103,7 +171,7 @@ impl<D: Payload> Sender<D> {
 
     #[inline]
     pub(in super::super) fn deadline(&self) -> Time {
-        Time::NEVER
+        self.ages.next_due()
     }
 
     #[inline]
@@ -112,6 +180,9 @@ impl<D: Payload> Sender<D> {
             Time::NEVER
         } else if self.unsent_bytes > 0 {
             Time::ZERO
+        } else if self.has_coded() {
+            let is_due = self.is_closing || self.encoder.as_ref().is_none_or(|encoder| encoder.has_repairs());
+            if is_due { Time::ZERO } else { self.encoder.as_ref().map_or(Time::NEVER, |encoder| encoder.deadline()) }
         } else if self.is_closing && !self.is_end_acknowledged {
             self.repeat.at
         } else {
@@ -135,6 +206,10 @@ impl<D: Payload> Sender<D> {
 
     pub(in super::super) fn is_done(&self) -> bool {
         self.is_end_acknowledged
+    }
+
+    pub(in super::super) fn take_expired(&mut self) -> u64 {
+        std::mem::take(&mut self.expired)
     }
 
     pub(in super::super) fn take_writable(&mut self) -> bool {

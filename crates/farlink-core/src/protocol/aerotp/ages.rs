@@ -1,0 +1,89 @@
+//! When data was written, and what is too old to be sent.
+
+use std::collections::VecDeque;
+
+use crate::time::Time;
+
+/// Positions of a stream by when they were written; without a deadline, nothing is kept.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ages {
+    deadline: Option<Time>,
+    /// Behind what was written at once, and when; both ascend.
+    written: VecDeque<(u64, Time)>,
+    /// Everything before is too old.
+    expired: u64,
+}
+
+impl Ages {
+    pub(super) fn new(deadline: Option<Time>) -> Self {
+        Ages { deadline, ..Ages::default() }
+    }
+
+    /// The stream was written up to a position.
+    #[inline]
+    pub(super) fn on_written(&mut self, now: Time, end: u64) {
+        if self.deadline.is_none() {
+            return;
+        }
+        match self.written.back_mut() {
+            Some((last, at)) if *at == now => *last = end,
+            _ => self.written.push_back((end, now)),
+        }
+    }
+
+    /// The position before which everything is too old. `[V1]`
+    #[inline]
+    pub(super) fn expired(&mut self, now: Time) -> u64 {
+        while self.next_due() <= now
+            && let Some((end, _)) = self.written.pop_front()
+        {
+            self.expired = end;
+        }
+        self.expired
+    }
+
+    /// What stands before a position is settled: its age is of no interest.
+    #[inline]
+    pub(super) fn forget(&mut self, before: u64) {
+        while self.written.front().is_some_and(|&(end, _)| end <= before) {
+            self.written.pop_front();
+        }
+    }
+
+    /// When something becomes too old next.
+    #[inline]
+    pub(super) fn next_due(&self) -> Time {
+        match (self.deadline, self.written.front()) {
+            (Some(deadline), Some(&(_, at))) => at + deadline,
+            _ => Time::NEVER,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_together_expires_together() {
+        let mut ages = Ages::new(Some(Time::from_secs(5)));
+        for (second, end) in [(0, 100), (0, 200), (2, 300)] {
+            ages.on_written(Time::from_secs(second), end);
+        }
+        assert_eq!(ages.next_due(), Time::from_secs(5));
+        assert_eq!([4, 5, 6, 7].map(|second| ages.expired(Time::from_secs(second))), [0, 200, 200, 300]);
+        assert_eq!(ages.next_due(), Time::NEVER);
+    }
+
+    #[test]
+    fn what_is_settled_is_forgotten() {
+        let mut ages = Ages::new(Some(Time::from_secs(5)));
+        ages.on_written(Time::ZERO, 100);
+        ages.on_written(Time::from_secs(1), 200);
+        ages.forget(150);
+        assert_eq!((ages.next_due(), ages.expired(Time::from_secs(5))), (Time::from_secs(6), 0));
+        let mut endless = Ages::default();
+        endless.on_written(Time::ZERO, 100);
+        assert_eq!((endless.next_due(), endless.written.len()), (Time::NEVER, 0));
+    }
+}

@@ -1,0 +1,241 @@
+//! Classes of service: which of several queues of messages is served next.
+
+use std::collections::VecDeque;
+
+use crate::payload::Payload;
+use crate::time::Time;
+
+/// Classes that a segment tells apart.
+pub(in super::super) const CLASSES: usize = 8;
+
+/// How a class is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Its share of what classes with higher priority leave, relative to the weights of others; without one, it goes before all
+    /// classes with weights and all of higher numbers.
+    pub weight: Option<u16>,
+    /// What was written longer ago is not sent.
+    pub deadline: Option<Time>,
+}
+
+/// Messages of several classes, each in the order in which they were written.
+///
+/// Classes without a weight are served strictly by number: none while a lower one has anything to send. Classes with weights
+/// share what those leave by deficit round robin (Shreedhar, Varghese, Efficient fair queueing using deficit round robin,
+/// SIGCOMM 1995), in bytes: the shares of two that always have something to send differ from their weights by a message
+/// each, whatever the lengths of messages. `[V4]`
+#[derive(Clone, Debug)]
+pub(super) struct Classes<D> {
+    queues: [Queue<D>; CLASSES],
+    /// The class with a weight whose turn it is.
+    turn: usize,
+    /// Whether its turn has been credited.
+    is_credited: bool,
+    waiting: usize,
+    /// Bytes that were dropped for their age, and nobody was told of.
+    expired: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Queue<D> {
+    service: Service,
+    /// With when each was written.
+    messages: VecDeque<(D, Time)>,
+    /// Bytes that it may send in its turn.
+    deficit: u64,
+}
+
+/// Bytes that a weight of one is worth in a turn.
+const QUANTUM: u64 = 64;
+
+impl<D: Payload> Classes<D> {
+    pub(super) fn new(deadline: Option<Time>) -> Self {
+        let queue = || Queue { service: Service { weight: None, deadline }, messages: VecDeque::new(), deficit: 0 };
+        let queues = std::array::from_fn(|_| queue());
+        Classes { queues, turn: 0, is_credited: false, waiting: 0, expired: 0 }
+    }
+
+    /// From now on; of what waits, too.
+    pub(super) fn set_service(&mut self, class: usize, service: Service) {
+        self.queues[class].service = service;
+        self.queues[class].deficit = 0;
+    }
+
+    pub(super) fn push(&mut self, now: Time, class: usize, message: D) {
+        self.queues[class].messages.push_back((message, now));
+        self.waiting += 1;
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+
+    /// The next message, or as much of it as `most_bytes` gives for its class, and the class.
+    pub(super) fn pop(&mut self, now: Time, most_bytes: impl Fn(usize) -> u32) -> Option<(usize, D)> {
+        self.expire(now);
+        if self.waiting == 0 {
+            return None;
+        }
+        let class = self.next_class(&most_bytes)?;
+        let queue = &mut self.queues[class];
+        let (message, _) = queue.messages.front_mut()?;
+        let piece = message.split_to(message.len().min(most_bytes(class) as usize));
+        queue.deficit = queue.deficit.saturating_sub(piece.len() as u64);
+        if message.is_empty() {
+            queue.messages.pop_front();
+            self.waiting -= 1;
+        }
+        Some((class, piece))
+    }
+
+    fn next_class(&mut self, most_bytes: &impl Fn(usize) -> u32) -> Option<usize> {
+        let strict = self.queues.iter().position(|queue| queue.service.weight.is_none() && !queue.messages.is_empty());
+        if strict.is_some() {
+            return strict;
+        }
+        // Some class with a weight has something to send: after as many turns as its next piece takes, it is found.
+        loop {
+            let class = self.turn;
+            let queue = &mut self.queues[class];
+            let next = queue.messages.front().map(|(message, _)| message.len().min(most_bytes(class) as usize) as u64);
+            match (queue.service.weight, next) {
+                (Some(weight), Some(bytes)) => {
+                    if !std::mem::replace(&mut self.is_credited, true) {
+                        queue.deficit += u64::from(weight.max(1)) * QUANTUM;
+                    }
+                    if bytes <= queue.deficit {
+                        return Some(class);
+                    }
+                }
+                // Who has nothing to send saves nothing up.
+                _ => queue.deficit = 0,
+            }
+            self.turn = (class + 1) % CLASSES;
+            self.is_credited = false;
+        }
+    }
+
+    /// Drops what is too old. `[V1]`
+    pub(super) fn expire(&mut self, now: Time) {
+        for queue in &mut self.queues {
+            while queue.due() <= now
+                && let Some((message, _)) = queue.messages.pop_front()
+            {
+                self.expired += message.len() as u64;
+                self.waiting -= 1;
+            }
+        }
+    }
+
+    /// When something is too old next.
+    #[inline]
+    pub(super) fn next_due(&self) -> Time {
+        if self.waiting == 0 {
+            return Time::NEVER;
+        }
+        self.queues.iter().map(Queue::due).min().unwrap_or(Time::NEVER)
+    }
+
+    pub(super) fn take_expired(&mut self) -> u64 {
+        std::mem::take(&mut self.expired)
+    }
+}
+
+impl<D> Queue<D> {
+    fn due(&self) -> Time {
+        match (self.service.deadline, self.messages.front()) {
+            (Some(deadline), Some((_, written))) => *written + deadline,
+            _ => Time::NEVER,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Virtual;
+    use proptest::prelude::*;
+
+    fn weighted(weight: u16) -> Service {
+        Service { weight: Some(weight), deadline: None }
+    }
+
+    #[test]
+    fn a_class_has_its_own_deadline() {
+        let mut classes = Classes::new(None);
+        classes.set_service(1, Service { weight: None, deadline: Some(Time::from_secs(2)) });
+        classes.push(Time::ZERO, 0, Virtual(10));
+        classes.push(Time::ZERO, 1, Virtual(20));
+        classes.push(Time::from_secs(1), 1, Virtual(30));
+        assert_eq!(classes.next_due(), Time::from_secs(2));
+        classes.expire(Time::from_secs(2));
+        assert_eq!((classes.take_expired(), classes.take_expired()), (20, 0));
+        let order: Vec<_> = std::iter::from_fn(|| classes.pop(Time::from_secs(2), |_| 1000)).collect();
+        assert_eq!(order, [(0, Virtual(10)), (1, Virtual(30))]);
+        assert!(classes.is_empty() && classes.next_due() == Time::NEVER);
+    }
+
+    proptest! {
+        /// No class is served while one before it has something to send, whatever is written when.
+        #[test]
+        fn strict_classes_go_by_number(steps in proptest::collection::vec((0_usize..CLASSES, 1_u32..3000, any::<bool>()), 1..200)) {
+            let mut classes = Classes::new(None);
+            let mut waiting = [0_u64; CLASSES];
+            for (class, bytes, is_served) in steps {
+                classes.push(Time::ZERO, class, Virtual(bytes));
+                waiting[class] += u64::from(bytes);
+                if is_served {
+                    let (served, piece) = classes.pop(Time::ZERO, |_| 1000).unwrap();
+                    prop_assert_eq!(waiting.iter().position(|&bytes| bytes > 0), Some(served));
+                    waiting[served] -= u64::from(piece.0);
+                }
+            }
+            while let Some((served, piece)) = classes.pop(Time::ZERO, |_| 1000) {
+                prop_assert_eq!(waiting.iter().position(|&bytes| bytes > 0), Some(served));
+                waiting[served] -= u64::from(piece.0);
+            }
+            prop_assert_eq!(waiting, [0; CLASSES]);
+        }
+
+        /// Two classes that always have something to send share by their weights, but for a turn and a packet of each.
+        #[test]
+        fn weighted_classes_share_by_weight(
+            weights in (1_u16..20, 1_u16..20), lengths in (1_u32..1400, 1_u32..1400), rounds in 100_u32..2000,
+        ) {
+            let mut classes = Classes::new(None);
+            classes.set_service(2, weighted(weights.0));
+            classes.set_service(5, weighted(weights.1));
+            let mut served = [0_u64; CLASSES];
+            for _ in 0..rounds {
+                for (class, bytes) in [(2, lengths.0), (5, lengths.1)] {
+                    if classes.queues[class].messages.len() < 2 {
+                        classes.push(Time::ZERO, class, Virtual(bytes));
+                    }
+                }
+                let (class, piece) = classes.pop(Time::ZERO, |_| 1400).unwrap();
+                served[class] += u64::from(piece.0);
+            }
+            // Turns that each had, by what it was served: they differ by one and by what a packet takes.
+            let turns = |class: usize, weight: u16| served[class] as f64 / (f64::from(weight) * QUANTUM as f64);
+            let packet = |bytes: u32, weight: u16| f64::from(bytes) / (f64::from(weight) * QUANTUM as f64);
+            let apart = (turns(2, weights.0) - turns(5, weights.1)).abs();
+            prop_assert!(apart <= 1.0 + packet(lengths.0, weights.0) + packet(lengths.1, weights.1), "{} turns apart", apart);
+        }
+
+        /// A strict class starves those with weights; they have all of what it leaves.
+        #[test]
+        fn weights_share_what_strict_classes_leave(messages in 1_u32..50) {
+            let mut classes = Classes::new(None);
+            classes.set_service(0, weighted(1));
+            for _ in 0..messages {
+                classes.push(Time::ZERO, 0, Virtual(500));
+                classes.push(Time::ZERO, 3, Virtual(500));
+            }
+            let order: Vec<usize> = std::iter::from_fn(|| classes.pop(Time::ZERO, |_| 1000)).map(|popped| popped.0).collect();
+            prop_assert!(order[..messages as usize].iter().all(|&class| class == 3));
+            prop_assert!(order[messages as usize..].iter().all(|&class| class == 0));
+            prop_assert_eq!(order.len() as u32, 2 * messages);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! AeroTP without acknowledgements in the engine: what is lost is what the closed forms say.
+
+mod common;
+
+use common::{once, set, setup};
+use farlink_core::protocol::aerotp::Fec;
+use farlink_sim::engine::FlowResult;
+use serde_json::{Value, json};
+
+const BER: f64 = 1e-4;
+
+/// Ten megabytes of full packets over a link of 5 Mb/s with independent bit errors.
+fn scenario(transport: Value) -> Value {
+    let mut scenario = json!({
+        "link": { "rate_bps": 5e6, "delay_s": 0.01, "channel": { "kind": "ber", "ber": BER }, "return": { "channel": { "kind": "none" } } },
+        "transport": { "aero": { "kind": "aerotp", "rate_bps": 5e6 } },
+        "flow": { "file": { "transport": "aero", "traffic": { "kind": "file", "bytes": 1e7 } } },
+    });
+    for (key, value) in transport.as_object().expect("a table") {
+        set(&mut scenario, &format!("transport.aero.{key}"), value.clone());
+    }
+    scenario
+}
+
+fn flow(scenario: &Value, seed: u64) -> FlowResult {
+    once(&setup(scenario), seed).flows.remove(0)
+}
+
+/// Probability that a segment is lost with its header, of so many bytes.
+fn header_loss(bytes: i32) -> f64 {
+    1.0 - (1.0 - BER).powi(8 * bytes)
+}
+
+/// Loss of data among `packets` packets of equal length is as likely as `expected`, within four standard deviations.
+fn assert_loss(flow: &FlowResult, expected: f64, packets: f64) {
+    let lost = flow.skipped_bytes as f64 / (flow.skipped_bytes + flow.delivered_bytes) as f64;
+    let sigma = (expected * (1.0 - expected) / packets).sqrt();
+    assert!((lost - expected).abs() < 4.0 * sigma, "{lost}, expected {expected} +- {sigma}");
+}
+
+/// What gets lost is the header, or more wrong bytes in a codeword than it mends.
+#[test]
+fn parity_leaves_what_the_closed_form_says() {
+    for words in [1_u16, 4, 8, 16] {
+        let payload = 1500 - 44 - 4 - 4 * u32::from(words);
+        let code = Fec::new(payload, words);
+        let expected = 1.0 - (1.0 - header_loss(44)) * (1.0 - code.residual_loss(BER));
+        let scenario = scenario(json!({ "mode": "quasi-reliable", "fec_words": words }));
+        assert_loss(&flow(&scenario, 1), expected, 1e7 / f64::from(payload));
+    }
+}
+
+#[test]
+fn without_parity_any_wrong_bit_loses_a_packet() {
+    let scenario = scenario(json!({ "mode": "unreliable" }));
+    assert_loss(&flow(&scenario, 1), header_loss(1500), 1e7 / 1456.0);
+}
+
+/// Damaged payload may be worth more than none: only headers are lost then.
+#[test]
+fn damaged_payload_is_delivered_where_that_is_wanted() {
+    let scenario = scenario(json!({ "mode": "unreliable", "deliver_damaged": true }));
+    assert_loss(&flow(&scenario, 1), header_loss(40), 1e7 / 1456.0);
+}
+
+/// A datagram is on its own: what arrives is what no error hit.
+#[test]
+fn datagrams_arrive_as_often_as_no_bit_is_wrong() {
+    let scenario = scenario(json!({ "mode": "datagram" }));
+    let flow = flow(&scenario, 1);
+    let (expected, packets) = (header_loss(1500), 1e7 / 1456.0);
+    let lost = 1.0 - flow.delivered_bytes as f64 / 1e7;
+    let sigma = (expected * (1.0 - expected) / packets).sqrt();
+    assert!((lost - expected).abs() < 4.0 * sigma, "{lost}, expected {expected} +- {sigma}");
+    assert_eq!((flow.sent_packets, flow.retransmitted_bytes, flow.skipped_bytes), (6869, 0, 0));
+}
+
+/// Nothing waits for anything: the file takes its transmission and one delay, and its end is known to both sides.
+#[test]
+fn a_file_takes_its_time_on_the_link_and_no_more() {
+    let mut scenario = scenario(json!({ "mode": "unreliable" }));
+    set(&mut scenario, "link.delay_s", json!(10.0));
+    set(&mut scenario, "link.channel.ber", json!(0.0));
+    let flow = flow(&scenario, 1);
+    // While the first answer is under way, 20 s, every segment tells where the stream begins, in 4 bytes.
+    let least_s = 10.0 + 1e7 * 1500.0 / 1456.0 * 8.0 / 5e6;
+    let took_s = flow.finished.expect("nothing is lost").as_secs_f64();
+    assert!(took_s >= least_s && took_s < 1.003 * least_s, "{took_s}, at least {least_s}");
+    assert_eq!(flow.retransmitted_bytes, 0);
+}
+
+/// What one block of `source` and `repair` packets loses: mean and variance of its packets with data that stay lost.
+fn block_loss(source: u32, repair: u32, loss: f64) -> (f64, f64) {
+    let n = source + repair;
+    let (mut mean, mut square) = (0.0, 0.0);
+    let mut probability = (1.0 - loss).powi(n as i32);
+    for lost in 1..=n {
+        probability *= loss / (1.0 - loss) * f64::from(n - lost + 1) / f64::from(lost);
+        if lost > repair {
+            // Of those that are lost, so many are of data: hypergeometric.
+            let (share, lost, all) = (f64::from(source) / f64::from(n), f64::from(lost), f64::from(n));
+            let of_data = lost * share;
+            mean += probability * of_data;
+            square += probability * (of_data * of_data + of_data * (1.0 - share) * (all - lost) / (all - 1.0));
+        }
+    }
+    (mean, square - mean * mean)
+}
+
+/// Repair packets replace as many packets of their block as there are of them; what is lost beyond is skipped.
+#[test]
+fn repair_packets_leave_what_the_binomial_tail_says() {
+    for (source, repair, loss) in [(8_u32, 2_u32, 0.1), (32, 8, 0.2), (4, 1, 0.05)] {
+        let erasure = json!({ "source": source, "repair": repair, "timeout_s": 1 });
+        let mut scenario = scenario(json!({ "mode": "quasi-reliable", "fec_words": 0, "erasure": erasure.clone() }));
+        set(&mut scenario, "link.channel", json!({ "kind": "loss", "loss": loss }));
+        let flow = flow(&scenario, 1);
+        let lost = flow.skipped_bytes as f64 / 1e7;
+        let (mean, variance) = block_loss(source, repair, loss);
+        let expected = mean / f64::from(source);
+        let closed: farlink_core::protocol::aerotp::Erasure = serde_json::from_value(erasure).unwrap();
+        assert!(
+            (closed.residual_loss(loss) / expected - 1.0).abs() < 1e-9,
+            "{} and {expected}",
+            closed.residual_loss(loss)
+        );
+        let blocks = 1e7 / 1440.0 / f64::from(source);
+        let sigma = (variance / blocks).sqrt() / f64::from(source);
+        assert!((lost - expected).abs() < 4.0 * sigma, "{source}+{repair}: {lost}, expected {expected} +- {sigma}");
+        assert_eq!(flow.delivered_bytes + flow.skipped_bytes, 10_000_000);
+    }
+}
+
+/// Parity follows the errors: what remains lost behind intact headers is at most what is wanted, with no more parity than twice
+/// what a constant error rate would need.
+#[test]
+fn adaptive_parity_keeps_to_its_target() {
+    for ber in [1e-5, 1e-4, 3e-4] {
+        let mut scenario = scenario(json!({
+            "mode": "quasi-reliable", "fec_words": 64, "adaptive_fec": { "target_loss": 1e-3, "report_every_s": 0.2 },
+        }));
+        set(&mut scenario, "link.channel.ber", json!(ber));
+        let flow = flow(&scenario, 1);
+        let header = 1.0 - (1.0_f64 - ber).powi(8 * 44);
+        let packets = flow.sent_packets as f64;
+        let lost = flow.skipped_bytes as f64 / 1e7;
+        let sigma = ((header + 1e-3) / packets).sqrt();
+        assert!(lost < header + 1e-3 + 4.0 * sigma, "{lost} at {ber}, headers alone {header}");
+        let least =
+            (0..=256_u16).find(|&words| Fec::new(1452 - 4 * u32::from(words), words).residual_loss(ber) <= 1e-3);
+        let parity = 1.0 - 1e7 / packets / 1452.0;
+        let needed = f64::from(least.unwrap()) * 4.0 / 1452.0;
+        assert!(parity < 2.0 * needed + 0.01, "{parity} of each packet at {ber}, {needed} is needed");
+    }
+}
+
+/// What comes is in time, and nothing that is too old takes the place of what is not.
+#[test]
+fn a_deadline_bounds_the_delay() {
+    let run = |deadline: Value, mode: &str| {
+        let mut scenario = scenario(json!({ "mode": mode, "rate_bps": 1e5, "packet_bytes": 144 }));
+        set(&mut scenario, "link.channel.ber", json!(0.0));
+        set(&mut scenario, "transport.aero.deadline_s", deadline);
+        set(&mut scenario, "duration_s", json!(60));
+        set(&mut scenario, "flow.file.traffic", json!({ "kind": "cbr", "rate_bps": 1.5e5, "payload_bytes": 96 }));
+        flow(&scenario, 1)
+    };
+    for mode in ["unreliable", "datagram"] {
+        let timely = run(json!(0.5), mode);
+        let rate_bps = timely.delivered_bytes as f64 * 8.0 / 60.0;
+        // 96 bytes in packets of 140: the rate is used up.
+        assert!(rate_bps > 0.97 * 1e5 * 96.0 / 144.0 && rate_bps < 1e5, "{mode}: {rate_bps}");
+        let patient = run(Value::Null, mode);
+        assert!(patient.skipped_bytes == 0, "{mode}: nothing is too old");
+        if mode == "unreliable" {
+            assert!(timely.skipped_bytes > 0 && timely.retransmitted_bytes == 0);
+        }
+    }
+}
