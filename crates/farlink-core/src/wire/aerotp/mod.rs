@@ -98,14 +98,8 @@ pub enum Refusal {
 
 impl Refusal {
     /// All of them.
-    pub const ALL: [Refusal; 6] = [
-        Refusal::Length,
-        Refusal::Version,
-        Refusal::Sealed,
-        Refusal::Check,
-        Refusal::Field,
-        Refusal::UnknownField,
-    ];
+    pub const ALL: [Refusal; 6] =
+        [Refusal::Length, Refusal::Version, Refusal::Sealed, Refusal::Check, Refusal::Field, Refusal::UnknownField];
 }
 
 /// Appends a segment, as it goes into a UDP datagram.
