@@ -79,12 +79,10 @@ fn measure<D: WirePayload>(window: f64, loss: f64, has_codec: bool, make: impl F
     let (mut forth, mut back): (Way<D>, Way<D>) = (way(1), way(2));
     let (mut now, mut written, mut read, mut segments) = (Time::from_secs(1), 0, 0, 0);
     let mut buffer = Vec::new();
-    // A window like this one is filled a hundred times at most.
-    let bytes = BYTES.min(window as usize * 100);
     let started = cpu_ns();
-    while read < bytes {
-        while written < bytes && written - read < 2 * window as usize {
-            let n = (1 << 16).min(bytes - written);
+    while read < BYTES {
+        while written < BYTES && written - read < 2 * window as usize {
+            let n = (1 << 16).min(BYTES - written);
             written += n;
             let mut data = make(n);
             while !data.is_empty() {
