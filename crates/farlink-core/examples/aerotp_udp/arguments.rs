@@ -17,7 +17,7 @@ Usage:
 
 Options:
   --drop P      lose this share of the datagrams that go out, on purpose (0 to 0.9)
-  --rate BPS    send no faster than this, bits per second (400e6)
+  --rate BPS    send no faster than this, bits per second (1e9)
   --buffer B    bytes that the receiver keeps, and that may be under way (1.2e5)
   --wait S      give up when the peer is silent for so long (10)
   -h, --help    this text
@@ -67,7 +67,7 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Option<Argume
     let mut places = Vec::new();
     let mut values = [
         ("--drop", 0.0, 0.0, 0.9),
-        ("--rate", 400e6, 1e4, 1e11),
+        ("--rate", 1e9, 1e4, 1e11),
         ("--buffer", 1.2e5, 1e4, 1e9),
         ("--wait", 10.0, 0.1, 1e5),
     ];
