@@ -1,5 +1,7 @@
 //! What a packet carries: real bytes on the wire, only a length in the engine.
 
+use bytes::Bytes;
+
 /// Application data as the protocols see it: something with a length that can be cut and joined.
 pub trait Payload: Clone + Default {
     /// Length in bytes.
@@ -10,6 +12,18 @@ pub trait Payload: Clone + Default {
     /// # Panics
     /// If `n` is larger than [`Payload::len`].
     fn split_to(&mut self, n: usize) -> Self;
+
+    /// A copy of `n` bytes from `offset` on.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    fn slice(&self, offset: usize, n: usize) -> Self {
+        let mut copy = self.clone();
+        if offset > 0 {
+            copy.split_to(offset);
+        }
+        copy.split_to(n)
+    }
 
     /// Appends `next` if that costs no copy; hands it back otherwise.
     ///
@@ -32,6 +46,31 @@ pub trait Payload: Clone + Default {
     /// # Panics
     /// If there is content and it has another length.
     fn with_content(len: usize, content: impl FnOnce() -> Vec<u8>) -> Self;
+}
+
+/// What sockets carry: copies share the bytes, and cutting costs nothing.
+impl Payload for Bytes {
+    fn len(&self) -> usize {
+        Bytes::len(self)
+    }
+
+    fn split_to(&mut self, n: usize) -> Self {
+        Bytes::split_to(self, n)
+    }
+
+    fn try_join(&mut self, next: Self) -> Result<(), Self> {
+        Err(next)
+    }
+
+    const HAS_CONTENT: bool = true;
+
+    fn as_bytes(&self) -> &[u8] {
+        self
+    }
+
+    fn with_content(len: usize, content: impl FnOnce() -> Vec<u8>) -> Self {
+        Vec::with_content(len, content).into()
+    }
 }
 
 /// A payload without content: what the simulator carries.
@@ -83,6 +122,11 @@ impl Payload for Vec<u8> {
         std::mem::replace(self, tail)
     }
 
+    /// Copies these bytes and no others.
+    fn slice(&self, offset: usize, n: usize) -> Self {
+        self[offset..offset + n].to_vec()
+    }
+
     fn try_join(&mut self, next: Self) -> Result<(), Self> {
         Err(next)
     }
@@ -111,6 +155,18 @@ mod tests {
 
         let mut bytes = b"abcdef".to_vec();
         assert_eq!((bytes.split_to(2), bytes), (b"ab".to_vec(), b"cdef".to_vec()));
+
+        let mut shared = Bytes::from_static(b"abcdef");
+        let first = Payload::split_to(&mut shared, 2);
+        assert_eq!((&first[..], &shared[..]), (&b"ab"[..], &b"cdef"[..]));
+        assert_eq!(shared.try_join(first.clone()), Err(first), "copies are not made unasked");
+    }
+
+    #[test]
+    fn slices_are_copies() {
+        assert_eq!(b"abcdef".to_vec().slice(1, 3), b"bcd");
+        assert_eq!(&Payload::slice(&Bytes::from_static(b"abcdef"), 1, 3)[..], b"bcd");
+        assert_eq!(Virtual(6).slice(1, 3), Virtual(3));
     }
 
     #[test]

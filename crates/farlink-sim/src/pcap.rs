@@ -85,7 +85,12 @@ impl PcapWriter {
         let mut headers = std::mem::take(&mut self.headers);
         headers.clear();
         packet.encode_headers(&envelope, &mut headers);
-        self.bytes(now, direction, headers.len() as u32 + packet.payload_bytes(), &headers);
+        // IPv4's length knows of what stands behind the payload as well; it is 0 where it cannot tell.
+        let whole = match headers[..] {
+            [_, _, high, low, ..] => u32::from(u16::from_be_bytes([high, low])),
+            _ => 0,
+        };
+        self.bytes(now, direction, whole.max(headers.len() as u32 + packet.payload_bytes()), &headers);
         self.headers = headers;
     }
 

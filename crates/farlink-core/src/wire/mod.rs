@@ -1,8 +1,8 @@
 //! Typed packets to bytes and back.
 //!
 //! The simulator never serialises: it carries typed packets and only their lengths. Sockets and captures need bytes, and
-//! this is where both meet. [`Codec`] is implemented by every packet that has a form on the wire: [`tcp`], [`udp`], [`arq`]
-//! and [`stp`], each inside the header of [`ipv4`].
+//! this is where both meet. [`Codec`] is implemented by every packet that has a form on the wire: [`tcp`], [`udp`], [`arq`],
+//! [`stp`] and [`aerotp`], each inside the header of [`ipv4`]; AeroTP has a form for UDP sockets as well.
 //!
 //! Two lengths must be told apart. [`Packet::wire_bytes`] is what the *scenario* says that a packet costs (`header_bytes`,
 //! often the constant 40); the encoded packet has the length of the headers as they *really* are, options included. They
@@ -11,8 +11,8 @@
 //! # Damage
 //!
 //! [`Codec::decode`] agrees with [`Packet::inspect`]: bytes in which bits were flipped decode to nothing, whether the bits
-//! lie in the IP header, the transport header or the payload; frames of [`arq`] check header and payload apart, and keep the
-//! header if only the payload was hit. The agreement is exact for damage that lies within 15
+//! lie in the IP header, the transport header or the payload; frames of [`arq`] and segments of [`aerotp`] check header and
+//! payload apart, and keep the header if only the payload was hit. The agreement is exact for damage that lies within 15
 //! consecutive bits. Beyond that the Internet checksum misses what cancels in its sum, about one pattern in 65,536 and
 //! every exchange of two 16-bit words; `inspect`, and so the simulator, counts those as lost too. `docs/design/wire-codec.md`
 //! has the argument.
@@ -26,6 +26,8 @@ pub mod udp;
 
 pub use ipv4::Envelope;
 
+use bytes::Bytes;
+
 use crate::endpoint::{Integrity, Packet};
 use crate::payload::{Payload, Virtual};
 
@@ -33,7 +35,7 @@ use crate::payload::{Payload, Virtual};
 pub trait Codec: Packet {
     /// Appends the packet's headers (IPv4 and transport) to `out`, with the lengths and checksums of the whole packet.
     ///
-    /// What a capture keeps of a packet whose payload is of no interest. A packet longer than IPv4 can say gets the
+    /// What a capture keeps of a packet whose payload is of no interest: all that is not payload or behind it. A packet longer than IPv4 can say gets the
     /// length 0, as captures of packets that a network card is yet to cut into segments have.
     fn encode_headers(&self, envelope: &Envelope, out: &mut Vec<u8>);
 
@@ -82,6 +84,16 @@ impl WirePayload for Vec<u8> {
 
     fn from_wire(bytes: &[u8]) -> Self {
         bytes.to_vec()
+    }
+}
+
+impl WirePayload for Bytes {
+    fn content(&self) -> Option<&[u8]> {
+        Some(self)
+    }
+
+    fn from_wire(bytes: &[u8]) -> Self {
+        Bytes::copy_from_slice(bytes)
     }
 }
 

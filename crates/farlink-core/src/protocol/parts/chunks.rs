@@ -73,12 +73,7 @@ impl<D: Payload> Chunks<D> {
                 None => return D::default(),
             }
         }
-        let mut copy = chunk.clone();
-        if offset > 0 {
-            copy.split_to(offset);
-        }
-        let n = n.min(copy.len());
-        copy.split_to(n)
+        chunk.slice(offset, n.min(chunk.len() - offset))
     }
 }
 

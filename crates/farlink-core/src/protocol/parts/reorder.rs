@@ -1,5 +1,7 @@
 //! Puts a stream in order that arrives in pieces, in any order, some of them twice.
 
+use std::collections::VecDeque;
+
 use crate::payload::Payload;
 
 use super::chunks::Chunks;
@@ -12,8 +14,9 @@ pub(in crate::protocol) struct Reorder<D> {
     /// In order, not yet read by the application.
     ready: Chunks<D>,
     pub(in crate::protocol) unread_bytes: u64,
-    /// Out of order: disjoint, ascending; adjacent ones joined where that is free.
-    early: Vec<(u64, D)>,
+    /// Out of order: disjoint, ascending; adjacent ones joined where that is free. On the wire that is one for each segment, and
+    /// they leave at the front.
+    early: VecDeque<(u64, D)>,
     early_bytes: u64,
     pub(in crate::protocol) peak_early_bytes: u64,
 }
@@ -66,18 +69,18 @@ impl<D: Payload> Reorder<D> {
 
     /// Where the first block out of order begins.
     pub(in crate::protocol) fn early_start(&self) -> Option<u64> {
-        self.early.first().map(|chunk| chunk.0)
+        self.early.front().map(|chunk| chunk.0)
     }
 
     /// Behind everything that has arrived out of order; 0 if nothing has.
     pub(in crate::protocol) fn early_end(&self) -> u64 {
-        self.early.last().map_or(0, |(start, data)| start + data.len() as u64)
+        self.early.back().map_or(0, |(start, data)| start + data.len() as u64)
     }
 
     /// The last piece out of order: where it begins and ends.
     #[inline]
     pub(in crate::protocol) fn last_early(&self) -> Option<(u64, u64)> {
-        self.early.last().map(|(start, data)| (*start, start + data.len() as u64))
+        self.early.back().map(|(start, data)| (*start, start + data.len() as u64))
     }
 
     /// Whether all that arrived out of order is one piece.
@@ -89,7 +92,7 @@ impl<D: Payload> Reorder<D> {
     /// Appends to the last piece out of order; `false` if that is not free, and nothing was done.
     pub(in crate::protocol) fn extend_early(&mut self, more: D) -> bool {
         let bytes = more.len() as u64;
-        let is_joined = self.early.last_mut().is_some_and(|(_, data)| data.try_join(more).is_ok());
+        let is_joined = self.early.back_mut().is_some_and(|(_, data)| data.try_join(more).is_ok());
         if is_joined {
             self.early_bytes += bytes;
             self.peak_early_bytes = self.peak_early_bytes.max(self.early_bytes);
@@ -119,13 +122,13 @@ impl<D: Payload> Reorder<D> {
         let at = self.early.partition_point(|chunk| end_of(chunk) <= offset);
         let chunk = self.early.get(at).filter(|chunk| chunk.0 <= offset)?;
         let (mut left, mut right) = (chunk.0, end_of(chunk));
-        for chunk in self.early[..at].iter().rev() {
+        for chunk in self.early.range(..at).rev() {
             if end_of(chunk) != left {
                 break;
             }
             left = chunk.0;
         }
-        for chunk in &self.early[at + 1..] {
+        for chunk in self.early.range(at + 1..) {
             if chunk.0 != right {
                 break;
             }
@@ -211,8 +214,9 @@ impl<D: Payload> Reorder<D> {
         if let Some(piece) = piece {
             self.early.insert(at, (start, piece));
         }
-        if self.early.get(index + 1).is_some_and(|behind| behind.0 == end) {
-            let (behind, data) = self.early.remove(index + 1);
+        if self.early.get(index + 1).is_some_and(|behind| behind.0 == end)
+            && let Some((behind, data)) = self.early.remove(index + 1)
+        {
             if let Err(data) = self.early[index].1.try_join(data) {
                 self.early.insert(index + 1, (behind, data));
             }

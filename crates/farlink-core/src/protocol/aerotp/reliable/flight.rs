@@ -14,6 +14,9 @@ pub(super) struct Piece<D> {
     state: State,
     /// When it was sent last, in ticks.
     sent: u64,
+    /// Everything from here up to there has arrived, if that is behind its end: what an acknowledgement that tells of it again
+    /// need not look at.
+    arrived_to: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +100,7 @@ impl<D: Payload> Flight<D> {
     /// A new piece behind all others is sent.
     pub(super) fn push(&mut self, start: u64, payload: D, is_end: bool, now: u64) {
         self.bytes += payload.len() as u64;
-        self.pieces.push_back(Piece { start, payload, is_end, state: State::Waiting, sent: now });
+        self.pieces.push_back(Piece { start, payload, is_end, state: State::Waiting, sent: now, arrived_to: 0 });
         self.by_time.push_back(Transmission { sent: now, start });
     }
 
@@ -181,11 +184,21 @@ impl<D: Payload> Flight<D> {
     pub(super) fn acknowledge(&mut self, start: u64, end: u64) -> News {
         let from = self.pieces.partition_point(|piece| piece.start < start);
         let mut news = News::default();
-        for piece in self.pieces.range_mut(from..) {
-            if piece.end() > end {
-                break;
-            }
+        let mut index = from;
+        let mut arrived_to = 0;
+        while let Some(piece) = self.pieces.get_mut(index)
+            && piece.end() <= end
+        {
             news.add(piece, &mut self.bytes);
+            arrived_to = piece.end().max(piece.arrived_to);
+            index = if piece.arrived_to > piece.end() {
+                self.pieces.partition_point(|piece| piece.start < arrived_to)
+            } else {
+                index + 1
+            };
+        }
+        if let Some(first) = self.pieces.get_mut(from).filter(|first| first.state == State::Acknowledged) {
+            first.arrived_to = first.arrived_to.max(arrived_to);
         }
         news
     }
@@ -325,6 +338,27 @@ mod tests {
         flight.cut_lost(30);
         assert_eq!(flight.resend(9), Some((200, Virtual(30), false)));
         assert_eq!(flight.resend(9), Some((230, Virtual(70), true)), "the end stays at the end");
+    }
+
+    #[test]
+    fn blocks_that_grow_at_both_ends_are_acknowledged_once() {
+        let mut flight = Flight::default();
+        for n in 0..20 {
+            flight.push(100 * n, Virtual(100), false, n);
+        }
+        for (start, end) in [(800, 1000), (800, 1200), (600, 1300), (800, 1400), (600, 1500), (1600, 1700), (600, 1800)]
+        {
+            flight.acknowledge(start, end);
+            let arrived = |piece: &&Piece<Virtual>| piece.state == State::Acknowledged;
+            let bytes = 100 * flight.pieces.iter().filter(arrived).count() as u64;
+            assert_eq!(flight.bytes, 2000 - bytes);
+            let is_all =
+                flight.pieces.iter().filter(|piece| piece.start >= start && piece.end() <= end).all(|p| arrived(&p));
+            assert!(is_all, "{start} to {end}");
+        }
+        assert_eq!(flight.bytes, 2000 - 1200);
+        flight.acknowledge_up_to(600);
+        assert_eq!((flight.bytes, flight.front().map(|piece| piece.start)), (200, Some(1800)));
     }
 
     #[test]

@@ -1,0 +1,119 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use farlink_core::protocol::aerotp::AerotpConfig;
+use farlink_core::units::{BitRate, Count, PositiveSeconds};
+
+use crate::Failure;
+
+pub(crate) const HELP: &str = "\
+Moves a file between two processes with AeroTP over UDP, on this machine.
+
+Usage:
+  aerotp_udp receive ADDRESS FILE [options]   wait at ADDRESS and write FILE
+  aerotp_udp send FILE ADDRESS [options]      send FILE to who waits at ADDRESS
+
+Options:
+  --drop P      lose this share of the datagrams that go out, on purpose (0 to 0.9)
+  --rate BPS    send no faster than this, bits per second (1e9)
+  --buffer B    bytes that the receiver keeps, and that may be under way (1.2e5)
+  --wait S      give up when the peer is silent for so long (10)
+  -h, --help    this text
+
+Example, in two windows:
+  aerotp_udp receive 127.0.0.1:4000 copy.bin
+  aerotp_udp send file.bin 127.0.0.1:4000 --drop 0.05
+";
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Send { file: PathBuf, to: SocketAddr },
+    Receive { at: SocketAddr, file: PathBuf },
+}
+
+#[derive(Debug)]
+pub(crate) struct Arguments {
+    pub(crate) command: Command,
+    /// Share of outgoing datagrams that are lost on purpose.
+    pub(crate) drop: f64,
+    rate: f64,
+    buffer: f64,
+    wait: f64,
+}
+
+impl Arguments {
+    pub(crate) fn config(&self) -> AerotpConfig {
+        let count = |n| Count::new(n).expect("checked");
+        let seconds = |s| PositiveSeconds::new(s).expect("checked");
+        AerotpConfig {
+            packet_bytes: count(1500.0),
+            // IPv4 and UDP, and AeroTP's own.
+            header_bytes: count(20.0 + 8.0 + 20.0),
+            rate_bps: Some(BitRate::new(self.rate).expect("checked")),
+            mack_timeout_s: seconds(0.002),
+            receive_buffer_bytes: count(self.buffer),
+            initial_rto_s: seconds(0.2),
+            give_up_after_s: seconds(self.wait),
+            ..AerotpConfig::default()
+        }
+    }
+}
+
+/// What the words say; `None` if they ask for help.
+pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Option<Arguments>, Failure> {
+    let mut places = Vec::new();
+    let mut values = [
+        ("--drop", 0.0, 0.0, 0.9),
+        ("--rate", 1e9, 1e4, 1e11),
+        ("--buffer", 1.2e5, 1e4, 1e9),
+        ("--wait", 10.0, 0.1, 1e5),
+    ];
+    let mut words = words.peekable();
+    if words.peek().is_none() {
+        return Ok(None);
+    }
+    while let Some(word) = words.next() {
+        if word == "-h" || word == "--help" {
+            return Ok(None);
+        }
+        if !word.starts_with("--") {
+            places.push(word);
+            continue;
+        }
+        let Some((name, value, least, most)) = values.iter_mut().find(|(name, ..)| *name == word) else {
+            return Err(Failure::new(format!("there is no option {word}"), "aerotp_udp --help lists them"));
+        };
+        let text = words.next().unwrap_or_default();
+        *value = text.parse().ok().filter(|value| (*least..=*most).contains(value)).ok_or_else(|| {
+            Failure::new(
+                format!("{name} {text} is no number from {least:e} to {most:e}"),
+                format!("as in {name} {value}"),
+            )
+        })?;
+    }
+    let places: Vec<&str> = places.iter().map(String::as_str).collect();
+    let command = match places[..] {
+        ["send", file, to] => Command::Send { file: file.into(), to: address(to)? },
+        ["receive", at, file] => Command::Receive { at: address(at)?, file: file.into() },
+        _ => {
+            let what = "what to do is not clear".to_owned();
+            return Err(Failure::new(what, "give `send FILE ADDRESS` or `receive ADDRESS FILE`"));
+        }
+    };
+    let [drop, rate, buffer, wait] = values.map(|(_, value, ..)| value);
+    Ok(Some(Arguments { command, drop, rate, buffer, wait }))
+}
+
+fn address(text: &str) -> Result<SocketAddr, Failure> {
+    let remedy = "give one of this machine, as 127.0.0.1:4000";
+    let address: SocketAddr =
+        text.parse().map_err(|_| Failure::new(format!("{text} is no address with a port"), remedy))?;
+    if !address.ip().is_loopback() || !address.is_ipv4() {
+        let what = format!("{address} is not on this machine's 127.0.0.0/8, and there is no security yet");
+        return Err(Failure::new(what, remedy));
+    }
+    Ok(address)
+}

@@ -1,0 +1,150 @@
+//! Moves a file between two processes with AeroTP over UDP, with the very state machine that the simulator runs.
+//!
+//! ```text
+//! aerotp_udp receive 127.0.0.1:4000 copy.bin
+//! aerotp_udp send file.bin 127.0.0.1:4000 --drop 0.05
+//! ```
+//!
+//! There is no security yet, so it talks to this machine only.
+
+mod arguments;
+mod driver;
+mod file;
+
+use std::io::IsTerminal;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use bytes::Bytes;
+use farlink_core::Stream;
+use farlink_core::endpoint::Probe;
+use farlink_core::protocol::Pairs;
+use farlink_core::protocol::aerotp::{AerotpConfig, Connection};
+
+use arguments::{Arguments, Command};
+use driver::{Application, Driver, Ended};
+use file::{Incoming, Outgoing};
+
+/// What went wrong, and what to do.
+#[derive(Debug)]
+struct Failure {
+    what: String,
+    remedy: String,
+}
+
+impl Failure {
+    fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Failure { what: what.into(), remedy: remedy.into() }
+    }
+}
+
+fn main() -> ExitCode {
+    let outcome = arguments::parse(std::env::args().skip(1)).and_then(|arguments| match arguments {
+        Some(arguments) => run(&arguments),
+        None => {
+            print!("{}", arguments::HELP);
+            Ok(Ended::Done)
+        }
+    });
+    match outcome {
+        Ok(Ended::Done) => ExitCode::SUCCESS,
+        Ok(Ended::Interrupted) => {
+            eprintln!("interrupted");
+            ExitCode::from(130)
+        }
+        Err(Failure { what, remedy }) => {
+            eprintln!("error: {what}");
+            eprintln!("hint: {remedy}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<Ended, Failure> {
+    let is_interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&is_interrupted))
+            .map_err(|error| Failure::new(format!("cannot watch for Ctrl-C: {error}"), "run it on Linux or macOS"))?;
+    }
+    match &arguments.command {
+        Command::Send { file, to } => {
+            let mut application = Outgoing::open(file)?;
+            let socket = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+            socket.connect(to).map_err(|error| unusable(*to, &error))?;
+            let (end, _) = pair(arguments);
+            transfer(arguments, socket, end, &mut application, &is_interrupted)
+        }
+        Command::Receive { at, file } => {
+            let mut application = Incoming::create(file)?;
+            let (_, end) = pair(arguments);
+            let ended = transfer(arguments, bind(*at)?, end, &mut application, &is_interrupted)?;
+            if matches!(ended, Ended::Done) {
+                application.keep()?;
+            }
+            Ok(ended)
+        }
+    }
+}
+
+/// Both ends that a configuration makes; each process uses one of them.
+fn pair(arguments: &Arguments) -> (Connection<Bytes>, Connection<Bytes>) {
+    let config: AerotpConfig = arguments.config();
+    // Tags and first numbers are to differ from those of the processes before.
+    let seed = u64::from(std::process::id()) << 32 | u64::from(driver::unix_micros() as u32);
+    Pairs::<Bytes>::pair(&config, seed)
+}
+
+fn bind(address: SocketAddr) -> Result<UdpSocket, Failure> {
+    UdpSocket::bind(address).map_err(|error| unusable(address, &error))
+}
+
+fn unusable(address: SocketAddr, error: &std::io::Error) -> Failure {
+    Failure::new(format!("cannot use {address}: {error}"), "choose another port, as in 127.0.0.1:4000")
+}
+
+fn transfer(
+    arguments: &Arguments,
+    socket: UdpSocket,
+    end: Connection<Bytes>,
+    application: &mut impl Application,
+    is_interrupted: &AtomicBool,
+) -> Result<Ended, Failure> {
+    let started = Instant::now();
+    let mut driver = Driver::new(socket, end, arguments.drop)?;
+    let is_terminal = std::io::stderr().is_terminal();
+    let ended = driver.run(application, is_interrupted, |bytes, of| {
+        if is_terminal {
+            let share = of.map_or(String::new(), |of| format!(" of {:.1}", of as f64 / 1e6));
+            eprint!("\r{:.1}{share} MB in {:.1} s ", bytes as f64 / 1e6, started.elapsed().as_secs_f64());
+        }
+    })?;
+    if is_terminal {
+        eprintln!();
+    }
+    if matches!(ended, Ended::Done) {
+        let (bytes, seconds) = (application.bytes(), driver.busy_s());
+        println!("{bytes} bytes in {seconds:.2} s, {:.0} Mb/s", bytes as f64 * 8.0 / 1e6 / seconds.max(1e-9));
+        println!("{}", driver.account);
+    }
+    Ok(ended)
+}
+
+/// The name of a file for messages.
+fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// What of the file has arrived there.
+fn acknowledged(end: &Connection<Bytes>) -> u64 {
+    let Probe { acknowledged_bytes, .. } = farlink_core::Endpoint::probe(end);
+    acknowledged_bytes.unwrap_or(0)
+}
+
+/// Writes all of `data`, which has been made to fit.
+fn write(end: &mut Connection<Bytes>, now: farlink_core::Time, mut data: Bytes) {
+    while !data.is_empty() && end.write(now, &mut data) > 0 {}
+}

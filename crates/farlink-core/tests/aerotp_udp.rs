@@ -1,0 +1,154 @@
+//! The example `aerotp_udp`: a file between two processes over real sockets.
+
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const BYTES: usize = 8 << 20;
+/// Far more than it takes.
+const LONGEST: Duration = Duration::from_secs(120);
+
+fn program() -> Command {
+    // Examples lie beside the folder of the tests.
+    let tests = std::env::current_exe().unwrap();
+    let example = tests.parent().and_then(Path::parent).unwrap().join("examples/aerotp_udp");
+    assert!(example.is_file(), "{} is missing: cargo build -p farlink-core --examples", example.display());
+    Command::new(example)
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A port of this machine that nobody uses now.
+fn address() -> String {
+    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+fn content(bytes: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
+fn start(arguments: &[&str], folder: &Path) -> Child {
+    let mut command = program();
+    command.args(arguments).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// What a process said, once it has ended by itself.
+fn finish(mut child: Child) -> Output {
+    let started = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if started.elapsed() > LONGEST {
+            child.kill().unwrap();
+            panic!("it does not end: {:?}", child.wait_with_output());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// The first number in front of a word.
+fn number(output: &Output, word: &str) -> u64 {
+    let text = text(&output.stdout);
+    let before = text.split(word).next().unwrap();
+    before.split(|c: char| !c.is_ascii_digit()).rfind(|digits| !digits.is_empty()).unwrap().parse().unwrap()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn transfer(name: &str, bytes: usize, options: &[&str]) -> (Output, Output) {
+    let folder = folder(name);
+    let file = content(bytes);
+    std::fs::write(folder.join("file"), &file).unwrap();
+    let address = address();
+    let receiver = start(&[&["receive", &address, "copy"], options].concat(), &folder);
+    let sender = start(&[&["send", "file", &address], options].concat(), &folder);
+    let (sender, receiver) = (finish(sender), finish(receiver));
+    assert!(sender.status.success() && receiver.status.success(), "{sender:?} {receiver:?}");
+    assert!(std::fs::read(folder.join("copy")).unwrap() == file, "the same bytes");
+    assert_eq!(names(&folder), ["copy", "file"], "nothing else is left");
+    (sender, receiver)
+}
+
+#[test]
+fn a_file_arrives_whole() {
+    let (sender, _) = transfer("udp-clean", BYTES, &[]);
+    assert_eq!(number(&sender, " of them dropped"), 0);
+}
+
+#[test]
+fn a_file_arrives_whole_although_datagrams_are_dropped() {
+    let (sender, receiver) = transfer("udp-drops", BYTES, &["--drop", "0.05"]);
+    let (sent, dropped) = (number(&sender, " datagrams"), number(&sender, " of them"));
+    assert!((0.03..0.07).contains(&(dropped as f64 / sent as f64)), "{dropped} of {sent}");
+    assert!(number(&receiver, " of them") > 0, "acknowledgements are dropped as well");
+    assert!(sent > BYTES as u64 / 1444 * 20 / 19, "what was lost was sent again");
+}
+
+#[test]
+fn an_empty_file_arrives() {
+    transfer("udp-empty", 0, &["--drop", "0.3"]);
+}
+
+#[test]
+fn a_receiver_that_is_stopped_leaves_nothing() {
+    let folder = folder("udp-stopped");
+    let receiver = start(&["receive", &address(), "copy"], &folder);
+    let started = Instant::now();
+    while names(&folder).is_empty() && started.elapsed() < LONGEST {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(names(&folder)[0].ends_with(".part"), "{:?}", names(&folder));
+    // Ctrl-C; the signal is caught before the file is made.
+    assert!(Command::new("kill").args(["-INT", &receiver.id().to_string()]).status().unwrap().success());
+    let output = finish(receiver);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(130), "interrupted\n"));
+    assert_eq!(names(&folder), Vec::<String>::new());
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_two_lines() {
+    let folder = folder("udp-refused");
+    std::fs::write(folder.join("file"), b"abc").unwrap();
+    let here = address();
+    for (arguments, wrong) in [
+        (&["send", "file", "192.0.2.1:4000"][..], "192.0.2.1:4000 is not on this machine"),
+        (&["receive", "0.0.0.0:4000", "copy"], "0.0.0.0:4000 is not on this machine"),
+        (&["send", "file", "localhost"], "localhost is no address with a port"),
+        (&["send", "nothing", &here], "cannot read nothing"),
+        (&["send", ".", &here], ". is no file"),
+        (&["receive", &here, "nowhere/copy"], "cannot write nowhere/"),
+        (&["receive", &here, "."], ". is no name for a file"),
+        (&["send", "file", &here, "--drop", "1"], "--drop 1 is no number from 0e0 to 9e-1"),
+        (&["send", "file", &here, "--speed", "1"], "there is no option --speed"),
+        (&["give", "file"], "what to do is not clear"),
+        (&["send", "file", &here, "--wait", "0.3"], "the transfer failed: NoAnswer"),
+    ] {
+        let output = finish(start(arguments, &folder));
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines.len() == 2 && lines[0].starts_with(&format!("error: {wrong}")), "{arguments:?}: {said}");
+        assert!(lines[1].starts_with("hint: "), "{arguments:?}: {said}");
+    }
+    assert_eq!(names(&folder), ["file"]);
+}
