@@ -20,6 +20,18 @@ pub trait Payload: Clone + Default {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Whether it is more than a length.
+    const HAS_CONTENT: bool;
+
+    /// Its bytes; none where it is a length only.
+    fn as_bytes(&self) -> &[u8];
+
+    /// So many bytes of this content, which nobody asks for where a length will do.
+    ///
+    /// # Panics
+    /// If there is content and it has another length.
+    fn with_content(len: usize, content: impl FnOnce() -> Vec<u8>) -> Self;
 }
 
 /// A payload without content: what the simulator carries.
@@ -49,6 +61,16 @@ impl Payload for Virtual {
             None => Err(next),
         }
     }
+
+    const HAS_CONTENT: bool = false;
+
+    fn as_bytes(&self) -> &[u8] {
+        &[]
+    }
+
+    fn with_content(len: usize, _content: impl FnOnce() -> Vec<u8>) -> Self {
+        Virtual(u32::try_from(len).expect("no payload is that long"))
+    }
 }
 
 impl Payload for Vec<u8> {
@@ -64,6 +86,18 @@ impl Payload for Vec<u8> {
     fn try_join(&mut self, next: Self) -> Result<(), Self> {
         Err(next)
     }
+
+    const HAS_CONTENT: bool = true;
+
+    fn as_bytes(&self) -> &[u8] {
+        self
+    }
+
+    fn with_content(len: usize, content: impl FnOnce() -> Vec<u8>) -> Self {
+        let content = content();
+        assert_eq!(content.len(), len, "content of another length");
+        content
+    }
 }
 
 #[cfg(test)]
@@ -77,6 +111,13 @@ mod tests {
 
         let mut bytes = b"abcdef".to_vec();
         assert_eq!((bytes.split_to(2), bytes), (b"ab".to_vec(), b"cdef".to_vec()));
+    }
+
+    #[test]
+    fn only_what_has_content_asks_for_it() {
+        assert_eq!(Virtual::with_content(3, || unreachable!()), Virtual(3));
+        assert_eq!(Vec::<u8>::with_content(3, || b"abc".to_vec()).as_bytes(), b"abc");
+        assert_eq!(Virtual(3).as_bytes(), b"");
     }
 
     #[test]

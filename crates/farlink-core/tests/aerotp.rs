@@ -2,10 +2,10 @@
 
 mod pair;
 
+use farlink_core::event::Abort;
 use farlink_core::payload::Virtual;
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Mack, Repair, Segment, State};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
-use farlink_core::event::Abort;
 use farlink_core::{Endpoint, Event, LinkHint, PathId, Rx, Stream, Time};
 use pair::{ONE_WAY, Pair};
 use serde_json::{Value, json};
@@ -462,12 +462,8 @@ fn what_contradicts_itself_is_dropped() {
     assert_eq!(net.ends[1].dropped().malformed, 6);
     // Repair symbols without a code, and data beyond the window.
     let next = last_of(&net, 0, |segment| segment.payload.0 > 0).sequence.wrapping_add(100);
-    let repair = Segment {
-        sequence: next,
-        flags: data.flags.with(Flags::REPAIR),
-        repair: Some(Repair::default()),
-        ..data
-    };
+    let repair =
+        Segment { sequence: next, flags: data.flags.with(Flags::REPAIR), repair: Some(Repair::default()), ..data };
     net.ends[1].handle_packet(net.now, &repair, Rx::default());
     let far = Segment { sequence: next.wrapping_add(20 << 20), ..data };
     net.ends[1].handle_packet(net.now, &far, Rx::default());

@@ -24,8 +24,13 @@ fn schedules() -> u64 {
 /// Something that happens to the whole pair.
 #[derive(Clone, Copy, Debug)]
 enum Incident {
-    Outage { until: Time, is_told: bool },
-    Back { is_told: bool },
+    Outage {
+        until: Time,
+        is_told: bool,
+    },
+    Back {
+        is_told: bool,
+    },
     Restart(usize),
     /// A segment that was sent at any time before arrives.
     Old,
@@ -185,7 +190,9 @@ impl World {
     fn hear(&mut self, side: usize) {
         while let Some(event) = self.ends[side].poll_event() {
             match event {
-                Event::Aborted(Abort::PeerRestarted) if self.ends[side].state() != State::Closed => self.renew(side, true),
+                Event::Aborted(Abort::PeerRestarted) if self.ends[side].state() != State::Closed => {
+                    self.renew(side, true)
+                }
                 Event::Aborted(_) => self.apps[side].is_aborted = true,
                 Event::Connected if self.apps[side].is_connected => {
                     self.renew(side, false);

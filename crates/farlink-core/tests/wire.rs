@@ -152,8 +152,7 @@ fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>>> {
     let mack = (any::<[u32; 3]>(), any::<[u16; 2]>(), any::<[bool; 2]>(), vec(any::<(u32, u32)>(), 0..=16)).prop_map(
         |([echo, held, window], [marked, damaged], [is_from_start, is_to_end], blocks)| {
             let held = held & 0x3fff_ffff;
-            let mut mack =
-                Mack { echo, held, window, marked, damaged, is_from_start, is_to_end, ..Mack::default() };
+            let mut mack = Mack { echo, held, window, marked, damaged, is_from_start, is_to_end, ..Mack::default() };
             blocks.into_iter().for_each(|(start, end)| assert!(mack.edges.push(start, end)));
             mack
         },

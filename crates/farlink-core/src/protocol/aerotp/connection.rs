@@ -18,7 +18,9 @@ use super::mode::Mode;
 use super::peer::{Marks, Peer};
 use super::rate::{Answer, Rate};
 use super::receiving::{Incoming, Receiving};
-use super::segment::{CRC_BYTES, FEC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, Segment};
+use super::segment::{
+    CRC_BYTES, FEC_BYTES, Flags, MOST_EDGES, Mack, OPENING_BYTES, PlainSegment, REPAIR_BYTES, Repair, Segment,
+};
 use super::sending::{Heard, Outgoing, Sending};
 
 /// One side of an AeroTP connection.
@@ -388,7 +390,19 @@ impl<D: Payload> Connection<D> {
             block_count: 0,
             is_from_start: mack.is_from_start,
             is_to_end: mack.is_to_end,
+            deficits: [(0, 0); MOST_EDGES / 2],
+            deficit_count: 0,
+            arrived: 0,
         };
+        if mack.counts_symbols {
+            let mut pairs = mack.edges.blocks();
+            heard.arrived = pairs.next()?.0;
+            for (start, missing) in pairs {
+                heard.deficits[heard.deficit_count] = (position(start)?, u64::from(missing));
+                heard.deficit_count += 1;
+            }
+            return Some(heard);
+        }
         let mut last = ack;
         for (start, end) in mack.edges.blocks() {
             let (start, end) = (position(start)?, position(end)?);
@@ -424,7 +438,8 @@ impl<D: Payload> Connection<D> {
             self.dropped.outside += 1;
             return;
         };
-        let (payload, repair, timestamp) = (segment.payload.clone(), segment.repair, segment.timestamp);
+        let repair = segment.repair.map(|repair| Repair { start: repair.start.wrapping_sub(peer.initial), ..repair });
+        let (payload, repair, timestamp) = (segment.payload.clone(), repair, segment.timestamp);
         let is_opening = segment.flags.has(Flags::ASYN);
         if !self.receiving.on_segment(now, Incoming { position, payload, is_end, repair, timestamp, is_opening }) {
             self.dropped.outside += 1;
@@ -515,6 +530,7 @@ impl<D: Payload> Connection<D> {
             if repair.is_some() {
                 flags = flags.with(Flags::REPAIR);
             }
+            let repair = repair.map(|repair| Repair { start: self.initial.wrapping_add(repair.start), ..repair });
             let sequence = self.number(position);
             return Some(Segment { sequence, flags, repair, payload, ..self.blank(now) });
         }
@@ -545,6 +561,9 @@ impl<D: Payload> Connection<D> {
             segment.flags = segment.flags.with(Flags::ASYN);
             segment.opening = self.initial;
             segment.header_bytes += OPENING_BYTES;
+        }
+        if segment.repair.is_some() {
+            segment.header_bytes += REPAIR_BYTES;
         }
         if segment.mack.is_some() || !segment.payload.is_empty() {
             segment.flags = segment.flags.with(Flags::CRC);
@@ -665,6 +684,7 @@ impl<D: Payload> Endpoint for Connection<D> {
             LinkHint::Up(_) => self.is_link_down = false,
             LinkHint::Down(_) => self.is_link_down = true,
             LinkHint::Rate(_, rate) => return self.rate.on_hint(rate),
+            LinkHint::Ber(_, ber) => return self.sending.on_ber(now, ber),
             _ => return,
         }
         self.sending.on_link(now, !self.is_link_down);

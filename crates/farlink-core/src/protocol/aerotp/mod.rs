@@ -9,6 +9,7 @@
 //! Normative sentences have numbers in the specification; code cites them as `[C3]`.
 
 mod clock;
+mod coded;
 mod config;
 mod connection;
 mod fec;
@@ -23,7 +24,8 @@ mod round_trip;
 mod segment;
 mod sending;
 
-pub use config::{AerotpConfig, Opens};
+pub use coded::Coded;
+pub use config::{AerotpConfig, Opens, PacketLength};
 pub use connection::{Connection, Dropped, SwitchError};
 pub use fec::Fec;
 pub use lifecycle::{Lifecycle, State};

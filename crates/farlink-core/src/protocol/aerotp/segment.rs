@@ -13,6 +13,8 @@ pub(super) const CRC_BYTES: u32 = 4;
 pub(super) const OPENING_BYTES: u16 = 4;
 /// Optional field of a segment with parity behind its payload.
 pub(super) const FEC_BYTES: u16 = 4;
+/// Optional field of a segment that describes a coded block.
+pub(super) const REPAIR_BYTES: u16 = 16;
 /// What a MACK has before its list.
 const MACK_FIXED_BYTES: u32 = 16;
 /// Edges that a MACK lists, at most.
@@ -116,6 +118,9 @@ pub struct Mack {
     pub is_from_start: bool,
     /// Nothing has arrived beyond the last block.
     pub is_to_end: bool,
+    /// The list does not have edges: its first pair is how many segments with data have arrived so far (wraps) and 0, each
+    /// further one the number where a coded block begins and how many symbols it still wants. `[R9]`
+    pub counts_symbols: bool,
 }
 
 impl Mack {
@@ -125,7 +130,8 @@ impl Mack {
     }
 }
 
-/// A repair symbol: which one, and of what.
+/// A symbol of a coded block: which one, and of what. Data that goes out as it is may have this too, with the number of its
+/// source symbol: so the receiver knows the block before the first repair symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repair {
     /// Where in the stream the first byte of what it repairs stands.
@@ -214,7 +220,10 @@ impl<D: Payload> Packet for Segment<D> {
 
     #[inline]
     fn stream_position(&self) -> Option<u32> {
-        self.plain().stream_position()
+        match &self.repair {
+            Some(repair) if repair.index < u32::from(repair.symbols) => Some(self.sequence),
+            _ => self.plain().stream_position(),
+        }
     }
 
     #[inline]

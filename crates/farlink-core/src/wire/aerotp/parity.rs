@@ -79,10 +79,7 @@ pub(super) enum Mended {
     /// They are as they were sent, as far as it can tell.
     Right,
     /// They are now.
-    Now {
-        bytes: Vec<u8>,
-        wrong_bits: u32,
-    },
+    Now { bytes: Vec<u8>, wrong_bits: u32 },
     /// It gave up.
     Never,
 }

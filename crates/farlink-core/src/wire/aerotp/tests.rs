@@ -186,7 +186,11 @@ fn parity_makes_multiples_of_the_generator() {
         let mut root = 1;
         for _ in 0..parity {
             for codeword in &codewords {
-                assert_eq!(codeword.iter().fold(0, |sum, &symbol| multiply(sum, root) ^ symbol), 0, "{payload} {words}");
+                assert_eq!(
+                    codeword.iter().fold(0, |sum, &symbol| multiply(sum, root) ^ symbol),
+                    0,
+                    "{payload} {words}"
+                );
             }
             root = multiply(root, 2);
         }
