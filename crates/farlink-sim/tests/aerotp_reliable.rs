@@ -116,14 +116,15 @@ fn bulk_data_loses_little_to_symbols_that_are_not_needed() {
         let flow = flows(&scenario(0.0, &json!({ "coded": {} }), &changes), 1).remove(0);
         let goodput = flow.delivered_bytes as f64 * 8.0 / flow.measured.as_secs_f64();
         let share = goodput / ((1.0 - loss) * 5e6 * 1456.0 / 1500.0);
-        assert!((0.97..1.001).contains(&share), "{share} at {delay_s} s and a loss of {loss}");
+        // In order, data comes a block at a time: one more or less of them is 0.013.
+        assert!((0.97..1.02).contains(&share), "{share} at {delay_s} s and a loss of {loss}");
     }
 }
 
 /// A link that is down for a while: what was under way is made good when it returns, and no sooner is anything sent in vain.
 #[test]
 fn an_outage_costs_its_time_and_a_round_trip() {
-    let transport = json!({ "coded": {} });
+    let transport = json!({ "coded": {}, "rate_bps": 1e6 });
     let slow = [("flow.file.traffic.bytes", json!(4e6)), ("link.delay_s", json!(0.5)), ("link.rate_bps", json!(1e6))];
     let (clear, _) = cost(&scenario(1e-6, &transport, &slow), 3);
     let mut interrupted = slow.to_vec();

@@ -38,8 +38,10 @@ pub(super) struct Outbound {
     pub(super) told: Option<u32>,
     /// Symbols to send before anything else is known.
     pub(super) owed: u32,
-    /// Something of it has been lost and made good before.
+    /// What it is owed was decided before.
     pub(super) is_again: bool,
+    /// What it is owed completes it with this probability.
+    pub(super) completion: f64,
     /// The data, where there is more than a length, until all of it went out and there is a code.
     content: Vec<u8>,
     encoder: Option<RaptorQEncoder>,
@@ -63,6 +65,7 @@ impl Outbound {
             told: None,
             owed: 0,
             is_again: false,
+            completion: 0.0,
             content: Vec::new(),
             encoder: None,
             next_repair: 0,

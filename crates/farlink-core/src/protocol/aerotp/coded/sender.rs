@@ -384,19 +384,21 @@ impl<D: Payload> Sender<D> {
         }
         let is_answered = block.in_flight + block.unreported == 0;
         let is_first = !std::mem::replace(&mut block.is_again, true);
-        let is_sure = is_idle || (is_answered && !is_first);
-        if is_first || is_answered || is_idle || block.owed > 0 {
-            let completion = match (is_sure, is_first) {
-                (false, _) => EVEN,
+        let decides = is_first || is_answered || is_idle;
+        if decides {
+            block.completion = match (is_first, is_idle) {
+                (true, false) => EVEN,
                 (true, true) => self.shape.completion,
-                (true, false) => 1.0 - (1.0 - self.shape.completion) / SURER_AGAIN,
+                (false, _) => 1.0 - (1.0 - self.shape.completion) / SURER_AGAIN,
             };
-            let all = needed(block.missing(), self.loss.of(bits as f64), completion);
+        }
+        if decides || block.owed > 0 {
+            let all = needed(block.missing(), self.loss.of(bits as f64), block.completion);
             let mut more = all.saturating_sub(block.in_flight + block.unreported);
             if is_untold {
                 more = more.min(MOST_UNTOLD.saturating_sub(block.in_flight));
             }
-            block.owed = if is_first || is_answered || is_idle { more } else { more.min(block.owed) };
+            block.owed = if decides { more } else { more.min(block.owed) };
         }
         self.owed += u64::from(block.owed);
     }
