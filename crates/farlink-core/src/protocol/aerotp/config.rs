@@ -177,7 +177,7 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
         }
         if self.mack_timeout_s.time() >= LONGEST_HELD {
             let what = format!("{} s are longer than a MACK can say", self.mack_timeout_s.get());
-            return Err(ScenarioError::new("mack_timeout_s", what, "give less than 1073 s"));
+            return Err(ScenarioError::new("mack_timeout_s", what, "give less than 536 s"));
         }
         self.check_parity()
     }

@@ -153,11 +153,6 @@ impl<D: Payload> Flight<D> {
         copy
     }
 
-    /// Whether a copy of a piece would be of use.
-    pub(super) fn is_waiting(&self, start: u64) -> bool {
-        self.get(start).is_some_and(|piece| piece.state == State::Waiting)
-    }
-
     /// Cuts the piece that is to be sent again next, so that its first part has so many bytes at most.
     pub(super) fn cut_lost(&mut self, most_bytes: usize) {
         let Some(index) = self.lost.front().and_then(|&start| self.index(start)) else { return };
