@@ -102,6 +102,18 @@ SECTIONS = (
         "transport.NAME.erasure",
         'Table `[transport.NAME.erasure]` of an AeroTP transport of `mode = "quasi-reliable"`.',
     ),
+    (
+        "Length of AeroTP packets that follows the bit error rate",
+        "PacketLength",
+        "transport.NAME.adaptive_length",
+        "Table `[transport.NAME.adaptive_length]` of an AeroTP transport.",
+    ),
+    (
+        "Repair symbols instead of repetition",
+        "Coded",
+        "transport.NAME.coded",
+        "Table `[transport.NAME.coded]` of an AeroTP transport. [How it works](../design/aerotp-coded.md).",
+    ),
     ("A flow", "Flow", "flow.NAME", "Table `[flow.NAME]`."),
     (
         "A restart",

@@ -17,6 +17,7 @@ fn idle_keys() -> Vec<(Value, &'static str, Value)> {
     let tcp = |keys: Value| merged(json!({ "kind": "tcp" }), &keys);
     let stp = |keys: Value| merged(json!({ "kind": "stp" }), &keys);
     let scps = |keys: Value| merged(json!({ "kind": "scps-tp" }), &keys);
+    let aerotp = |keys: Value| merged(json!({ "kind": "aerotp" }), &keys);
     let arq = |keys: Value| merged(json!({ "kind": "arq" }), &keys);
     let aerotp = |keys: Value| merged(json!({ "kind": "aerotp" }), &keys);
     let fixed = |key: &str, value: Value| json!({ "rto": { "algorithm": "fixed", key: value } });
@@ -92,6 +93,16 @@ fn idle_keys() -> Vec<(Value, &'static str, Value)> {
         ),
         (
             arq(json!({ "adaptive_length": { "estimate": "genie", "prior_losses": 1 } })),
+            "adaptive_length.prior_losses",
+            json!({ "adaptive_length": { "estimate": "acknowledged" } }),
+        ),
+        (
+            aerotp(json!({ "adaptive_length": { "estimate": "genie", "memory_s": 1 } })),
+            "adaptive_length.memory_s",
+            json!({ "adaptive_length": { "estimate": "acknowledged" } }),
+        ),
+        (
+            aerotp(json!({ "adaptive_length": { "estimate": "genie", "prior_losses": 1 } })),
             "adaptive_length.prior_losses",
             json!({ "adaptive_length": { "estimate": "acknowledged" } }),
         ),

@@ -149,10 +149,20 @@ fn pdus() -> impl Strategy<Value = Pdu<Vec<u8>>> {
 /// Any AeroTP segment whose flags are those of its fields, and whose `header_bytes` are those that its headers have on the wire.
 fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>>> {
     use aerotp::Flags;
-    let mack = (any::<[u32; 3]>(), any::<[u16; 2]>(), any::<[bool; 2]>(), vec(any::<(u32, u32)>(), 0..=16)).prop_map(
-        |([echo, held, window], [marked, damaged], [is_from_start, is_to_end], blocks)| {
-            let held = held & 0x3fff_ffff;
-            let mut mack = Mack { echo, held, window, marked, damaged, is_from_start, is_to_end, ..Mack::default() };
+    let mack = (any::<[u32; 3]>(), any::<[u16; 2]>(), any::<[bool; 3]>(), vec(any::<(u32, u32)>(), 0..=16)).prop_map(
+        |([echo, held, window], [marked, damaged], [is_from_start, is_to_end, counts_symbols], blocks)| {
+            let held = held & 0x1fff_ffff;
+            let mut mack = Mack {
+                echo,
+                held,
+                window,
+                marked,
+                damaged,
+                is_from_start,
+                is_to_end,
+                counts_symbols,
+                ..Mack::default()
+            };
             blocks.into_iter().for_each(|(start, end)| assert!(mack.edges.push(start, end)));
             mack
         },

@@ -126,6 +126,12 @@ fn aerotp() -> Vec<Value> {
         json!({ "rate_bps": 1e5, "copies": 3 }),
         json!({ "receive_buffer_bytes": 400 }),
         json!({ "opens": "both", "keep_alive_s": 5 }),
+        json!({ "coded": {} }),
+        json!({ "coded": { "block_symbols": 5, "completion": 0.6, "expected_loss": 0.3 }, "mode": "near-reliable", "rate_bps": 1e5 }),
+        json!({ "coded": { "expected_loss": 0 }, "opens": "both", "acks_per_mack": 3, "receive_buffer_bytes": 500 }),
+        json!({ "coded": {}, "adaptive_length": { "min_bytes": 20, "memory_s": 3 }, "rate_bps": 1e5 }),
+        json!({ "adaptive_length": { "min_bytes": 20, "memory_s": 0.2 } }),
+        json!({ "adaptive_length": { "min_bytes": 1, "estimate": "genie" }, "copies": 2, "rate_bps": 1e5 }),
     ]
 }
 

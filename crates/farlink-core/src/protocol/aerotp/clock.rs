@@ -7,8 +7,8 @@ const PS_PER_TICK: u64 = 1_000_000;
 /// Half of a round of the stamps, 35.8 minutes: no segment is under way for longer, and no round trip takes longer. `[L8]`
 pub(super) const HALF_ROUND: Time = Time::from_ps((u32::MAX / 2) as u64 * PS_PER_TICK);
 
-/// What a MACK can say about how long it was held back, 17.9 minutes: 30 bits. `[A3]`
-pub(super) const LONGEST_HELD: Time = Time::from_ps(((1 << 30) - 1) * PS_PER_TICK);
+/// What a MACK can say about how long it was held back, 8.9 minutes: 29 bits. `[A3]`
+pub(super) const LONGEST_HELD: Time = Time::from_ps(((1 << 29) - 1) * PS_PER_TICK);
 
 /// An instant as whole microseconds.
 #[inline]

@@ -4,12 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::payload::Payload;
+use crate::protocol::parts::length::{AdaptiveLength, Estimate, Length, LengthRule};
 use crate::protocol::{Idle, LARGEST_PACKET, Pairs};
 use crate::scenario::ScenarioError;
 use crate::time::Time;
-use crate::units::{BitRate, Count, CountToMillion, PositiveSeconds, Seconds, Whole};
+use crate::units::{BitRate, Count, CountToMillion, Factor, PositiveSeconds, Seconds, Whole};
 
 use super::clock::LONGEST_HELD;
+use super::coded::Coded;
 use super::connection::Connection;
 use super::fec::MOST_WORDS;
 use super::mode::Mode;
@@ -31,6 +33,40 @@ pub enum Opens {
     Sender,
     /// Both sides, at the same time.
     Both,
+}
+
+/// The data in a packet follows the bit error rate, between `min_bytes` and what `packet_bytes` holds: equation (11) of Epple,
+/// "Performance optimization of free-space optical communication protocols". What is sent again is cut again.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PacketLength {
+    /// Where the bit error rate is known from: from what was acknowledged and what was lost, or from the link, if it tells.
+    pub estimate: Estimate,
+    /// Data of the shortest full packet.
+    pub min_bytes: Count,
+    /// Packets count less with age: after so long, 1/e of what they did.
+    pub memory_s: PositiveSeconds,
+    /// So many losses are assumed beforehand, at the bit error rate for which the longest packet is best.
+    pub prior_losses: Factor,
+}
+
+impl Default for PacketLength {
+    fn default() -> Self {
+        PacketLength {
+            estimate: Estimate::default(),
+            min_bytes: Count::new(100.0).expect("a constant within its range"),
+            memory_s: PositiveSeconds::new(60.0).expect("a constant within its range"),
+            prior_losses: Factor::new(0.1).expect("a constant within its range"),
+        }
+    }
+}
+
+impl PacketLength {
+    fn rule(&self) -> AdaptiveLength {
+        let PacketLength { estimate, min_bytes, memory_s, prior_losses } = *self;
+        let rule = LengthRule::Optimal;
+        AdaptiveLength { estimate, rule, min_bytes, memory_s, prior_losses, ..AdaptiveLength::default() }
+    }
 }
 
 /// AeroTP: opens with its first data, paced, in five modes.
@@ -56,6 +92,10 @@ pub struct AerotpConfig {
     pub mack_timeout_s: PositiveSeconds,
     /// How often each segment is sent, copies included.
     pub copies: Count,
+    /// Repair instead of repetition, in the reliable modes; none unless given.
+    pub coded: Option<Coded>,
+    /// The data in a packet follows the bit error rate, in the reliable modes; all packets are full unless given.
+    pub adaptive_length: Option<PacketLength>,
     /// What a receiver keeps, in order and out of order; as much may be under way.
     pub receive_buffer_bytes: Count,
     /// Parity in each packet of the quasi-reliable mode, in 32-bit words, 0 to 256; inside `packet_bytes`.
@@ -102,6 +142,8 @@ impl Default for AerotpConfig {
             acks_per_mack: None,
             mack_timeout_s: seconds(0.05),
             copies: count(1),
+            coded: None,
+            adaptive_length: None,
             receive_buffer_bytes: count(16 << 20),
             fec_words: Whole::new(16.0).expect("a constant within its range"),
             adaptive_fec: None,
@@ -124,6 +166,7 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
     fn check(&self) -> Result<(), ScenarioError> {
         self.check_sizes()?;
         self.check_rate()?;
+        self.check_protection()?;
         if self.copies.whole() > MOST_COPIES {
             let what = format!("{} copies of each segment are not sent", self.copies.get());
             return Err(ScenarioError::new("copies", what, format!("give at most {MOST_COPIES}")));
@@ -146,7 +189,7 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
         }
         if self.mack_timeout_s.time() >= LONGEST_HELD {
             let what = format!("{} s are longer than a MACK can say", self.mack_timeout_s.get());
-            return Err(ScenarioError::new("mack_timeout_s", what, "give less than 1073 s"));
+            return Err(ScenarioError::new("mack_timeout_s", what, "give less than 536 s"));
         }
         self.erasure.map_or(Ok(()), |erasure| erasure.check())?;
         self.check_parity()
@@ -160,6 +203,10 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
         let is_datagram = self.mode == Mode::Datagram;
         let stream = "mode = \"quasi-reliable\" or \"unreliable\"";
         let reliable = "mode = \"reliable\"";
+        let is_told = self.adaptive_length.is_some_and(|length| length.estimate == Estimate::Genie);
+        let (why, needs) = ("a genie estimates nothing", "estimate = \"acknowledged\"");
+        let length = [Idle::when(is_told, "memory_s", why, needs), Idle::when(is_told, "prior_losses", why, needs)];
+        let length = length.into_iter().flatten().map(|idle| idle.within("adaptive_length"));
         [
             Idle::when(
                 self.mode != Mode::QuasiReliable,
@@ -199,6 +246,7 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
         ]
         .into_iter()
         .flatten()
+        .chain(length)
         .collect()
     }
 
@@ -234,6 +282,46 @@ impl AerotpConfig {
     pub(super) fn payload_bytes(&self) -> u64 {
         let overhead = self.header_bytes.whole() + u64::from(OPENING_BYTES) + u64::from(CRC_BYTES);
         self.packet_bytes.whole().saturating_sub(overhead)
+    }
+
+    /// Bytes of a full symbol of a coded block: what the smallest full segment holds beside its description.
+    pub(super) fn symbol_bytes(&self) -> u64 {
+        self.payload_bytes().saturating_sub(u64::from(REPAIR_BYTES))
+    }
+
+    /// What chooses the length of packets, if it varies.
+    pub(super) fn length(&self, overhead_bytes: u64, most_bytes: u64) -> Option<Length> {
+        self.adaptive_length.map(|length| Length::new(&length.rule(), overhead_bytes, most_bytes))
+    }
+
+    fn check_protection(&self) -> Result<(), ScenarioError> {
+        let given = [("coded", self.coded.is_some()), ("adaptive_length", self.adaptive_length.is_some())];
+        if let Some((key, _)) = given.into_iter().find(|given| given.1 && !self.mode.is_acknowledged()) {
+            let what = "it belongs to the reliable modes, whose receiver says what it wants";
+            return Err(ScenarioError::new(
+                key,
+                what,
+                "choose mode = \"reliable\" or \"near-reliable\", or leave it out",
+            ));
+        }
+        if let Some(length) = self.adaptive_length
+            && length.min_bytes.whole() > self.payload_bytes()
+        {
+            let what = format!("{} bytes of data fit into no packet", length.min_bytes.get());
+            let remedy = format!("give at most {}, or longer packets", self.payload_bytes());
+            return Err(ScenarioError::new("adaptive_length.min_bytes", what, remedy));
+        }
+        let Some(coded) = self.coded else { return Ok(()) };
+        coded.check().map_err(|error| error.within("coded"))?;
+        if self.copies.whole() > 1 {
+            let what = format!("{} copies: any repair symbol makes good what any other would", self.copies.get());
+            return Err(ScenarioError::new("copies", what, "leave out copies or coded"));
+        }
+        if self.symbol_bytes() == 0 {
+            let what = format!("{} leave no room for a symbol and what describes it", self.packet_bytes.get());
+            return Err(ScenarioError::new("packet_bytes", what, "give longer packets"));
+        }
+        Ok(())
     }
 
     /// What is taken of a peer that is not known to hear.

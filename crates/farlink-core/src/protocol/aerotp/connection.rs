@@ -455,7 +455,19 @@ impl<D: Payload> Connection<D> {
             is_to_end: mack.is_to_end,
             window: mack.window,
             damaged: mack.damaged,
+            deficits: [(0, 0); MOST_EDGES / 2],
+            deficit_count: 0,
+            arrived: 0,
         };
+        if mack.counts_symbols {
+            let mut pairs = mack.edges.blocks();
+            heard.arrived = pairs.next()?.0;
+            for (start, missing) in pairs {
+                heard.deficits[heard.deficit_count] = (position(start)?, u64::from(missing));
+                heard.deficit_count += 1;
+            }
+            return Some(heard);
+        }
         let mut last = ack;
         for (start, end) in mack.edges.blocks() {
             let (start, end) = (position(start)?, position(end)?);
@@ -622,6 +634,9 @@ impl<D: Payload> Connection<D> {
             segment.opening = self.initial;
             segment.header_bytes += OPENING_BYTES;
         }
+        if segment.repair.is_some() {
+            segment.header_bytes += REPAIR_BYTES;
+        }
         if segment.mack.is_some() || !segment.payload.is_empty() {
             segment.flags = segment.flags.with(Flags::CRC);
         }
@@ -759,7 +774,7 @@ impl<D: Payload> Endpoint for Connection<D> {
                     errors.on_hint(ber);
                     self.adapt();
                 }
-                return;
+                return self.sending.on_ber(now, ber);
             }
             _ => return,
         }

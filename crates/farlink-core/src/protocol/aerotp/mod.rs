@@ -10,6 +10,7 @@
 
 mod ages;
 mod clock;
+mod coded;
 mod config;
 mod connection;
 mod fec;
@@ -24,7 +25,8 @@ mod round_trip;
 mod segment;
 mod sending;
 
-pub use config::{AerotpConfig, Opens};
+pub use coded::Coded;
+pub use config::{AerotpConfig, Opens, PacketLength};
 pub use connection::{Connection, Dropped, SwitchError};
 pub use fec::Fec;
 pub use lifecycle::{Lifecycle, State};

@@ -3,6 +3,7 @@
 use crate::payload::Payload;
 use crate::time::Time;
 
+use super::coded;
 use super::config::AerotpConfig;
 use super::mode::Mode;
 use super::open_loop;
@@ -15,6 +16,7 @@ pub(super) struct Incoming<D> {
     pub(super) position: u64,
     pub(super) payload: D,
     pub(super) is_end: bool,
+    /// Its block begins at a position, as far as that fits.
     pub(super) repair: Option<Repair>,
     pub(super) timestamp: u32,
     /// Its sender does not know yet that it was heard.
@@ -27,6 +29,7 @@ pub(super) enum Receiving<D> {
     Reliable(reliable::Receiver<D>),
     OpenLoop(open_loop::Receiver<D>),
     Datagrams(open_loop::Inbox<D>),
+    Coded(Box<coded::Receiver<D>>),
 }
 
 macro_rules! each {
@@ -35,6 +38,7 @@ macro_rules! each {
             Receiving::Reliable($receiver) => $call,
             Receiving::OpenLoop($receiver) => $call,
             Receiving::Datagrams($receiver) => $call,
+            Receiving::Coded($receiver) => $call,
         }
     };
 }
@@ -42,6 +46,9 @@ macro_rules! each {
 impl<D: Payload> Receiving<D> {
     pub(super) fn new(config: &AerotpConfig) -> Self {
         match config.mode {
+            Mode::Reliable | Mode::NearReliable if config.coded.is_some() => {
+                Receiving::Coded(Box::new(coded::Receiver::new(config)))
+            }
             Mode::Reliable | Mode::NearReliable => Receiving::Reliable(reliable::Receiver::new(config)),
             Mode::QuasiReliable | Mode::Unreliable => Receiving::OpenLoop(open_loop::Receiver::new(config)),
             Mode::Datagram => Receiving::Datagrams(open_loop::Inbox::new(config)),
@@ -76,6 +83,7 @@ impl<D: Payload> Receiving<D> {
     pub(super) fn next_mack(&mut self, now: Time, number: impl Fn(u64) -> u32) -> Option<(u64, Mack)> {
         match self {
             Receiving::Reliable(receiver) => receiver.next_mack(now, number),
+            Receiving::Coded(receiver) => receiver.next_mack(now, number),
             Receiving::OpenLoop(receiver) => receiver.next_mack(now),
             Receiving::Datagrams(_) => None,
         }
@@ -89,7 +97,7 @@ impl<D: Payload> Receiving<D> {
     pub(super) fn take_skipped(&mut self) -> Option<u64> {
         match self {
             Receiving::OpenLoop(receiver) => receiver.take_skipped(),
-            Receiving::Reliable(_) | Receiving::Datagrams(_) => None,
+            Receiving::Reliable(_) | Receiving::Coded(_) | Receiving::Datagrams(_) => None,
         }
     }
 

@@ -120,6 +120,9 @@ pub struct Mack {
     pub is_from_start: bool,
     /// Nothing has arrived beyond the last block.
     pub is_to_end: bool,
+    /// The list does not have edges: its first pair is how many segments with data have arrived so far (wraps) and 0, each
+    /// further one the number where a coded block begins and how many symbols it still wants. `[R9]`
+    pub counts_symbols: bool,
 }
 
 impl Mack {
@@ -129,7 +132,8 @@ impl Mack {
     }
 }
 
-/// A repair symbol: which one, and of what.
+/// A symbol of a coded block: which one, and of what. Data that goes out as it is may have this too, with the number of its
+/// source symbol: so the receiver knows the block before the first repair symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repair {
     /// Where in the stream the first byte of what it repairs stands.
@@ -218,7 +222,10 @@ impl<D: Payload> Packet for Segment<D> {
 
     #[inline]
     fn stream_position(&self) -> Option<u32> {
-        self.plain().stream_position()
+        match &self.repair {
+            Some(repair) if repair.index < u32::from(repair.symbols) => Some(self.sequence),
+            _ => self.plain().stream_position(),
+        }
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 use crate::payload::Payload;
 use crate::time::Time;
 
+use super::coded;
 use super::config::AerotpConfig;
 use super::mode::Mode;
 use super::open_loop;
@@ -17,7 +18,8 @@ pub(super) struct Outgoing<D> {
     pub(super) payload: D,
     /// The stream ends behind it.
     pub(super) is_end: bool,
-    /// It is a repair symbol instead of data.
+    /// It is a repair symbol instead of data, or describes the coded block that its data is of; the block's beginning is a
+    /// position, as far as it fits.
     pub(super) repair: Option<Repair>,
 }
 
@@ -40,6 +42,11 @@ pub(super) struct Heard {
     pub(super) window: u32,
     /// Segments that arrived damaged so far.
     pub(super) damaged: u16,
+    /// Where coded blocks begin, and how many symbols each wants; none if it lists blocks that have arrived.
+    pub(super) deficits: [(u64, u64); MOST_EDGES / 2],
+    pub(super) deficit_count: usize,
+    /// With those, how many segments have arrived so far.
+    pub(super) arrived: u32,
 }
 
 impl Heard {
@@ -59,6 +66,11 @@ impl Heard {
         };
         is_before_known && is_behind_known
     }
+
+    /// Coded blocks that are known to the peer, and how many symbols each wants.
+    pub(super) fn deficits(&self) -> &[(u64, u64)] {
+        &self.deficits[..self.deficit_count]
+    }
 }
 
 /// Sends a stream.
@@ -67,6 +79,7 @@ pub(super) enum Sending<D> {
     Reliable(reliable::Sender<D>),
     OpenLoop(open_loop::Sender<D>),
     Datagrams(open_loop::Outbox<D>),
+    Coded(Box<coded::Sender<D>>),
 }
 
 /// The same call for each variant.
@@ -76,6 +89,7 @@ macro_rules! each {
             Sending::Reliable($sender) => $call,
             Sending::OpenLoop($sender) => $call,
             Sending::Datagrams($sender) => $call,
+            Sending::Coded($sender) => $call,
         }
     };
 }
@@ -83,6 +97,9 @@ macro_rules! each {
 impl<D: Payload> Sending<D> {
     pub(super) fn new(config: &AerotpConfig) -> Self {
         match config.mode {
+            Mode::Reliable | Mode::NearReliable if config.coded.is_some() => {
+                Sending::Coded(Box::new(coded::Sender::new(config)))
+            }
             Mode::Reliable | Mode::NearReliable => Sending::Reliable(reliable::Sender::new(config)),
             Mode::QuasiReliable | Mode::Unreliable => Sending::OpenLoop(open_loop::Sender::new(config)),
             Mode::Datagram => Sending::Datagrams(open_loop::Outbox::new(config)),
@@ -116,6 +133,15 @@ impl<D: Payload> Sending<D> {
     /// The link carries something again, or nothing.
     pub(super) fn on_link(&mut self, now: Time, is_up: bool) {
         each!(self, sender => sender.on_link(now, is_up));
+    }
+
+    /// The link's bit error rate is this from now on.
+    pub(super) fn on_ber(&mut self, now: Time, ber: f64) {
+        match self {
+            Sending::Reliable(sender) => sender.on_ber(now, ber),
+            Sending::Coded(sender) => sender.on_ber(now, ber),
+            Sending::OpenLoop(_) | Sending::Datagrams(_) => {}
+        }
     }
 
     /// When [`on_timeout`](Self::on_timeout) is due, but for the pacer.
@@ -167,7 +193,7 @@ impl<D: Payload> Sending<D> {
     /// Bytes that were given up for their age since the last call.
     pub(super) fn take_expired(&mut self) -> u64 {
         match self {
-            Sending::Reliable(_) => 0,
+            Sending::Reliable(_) | Sending::Coded(_) => 0,
             Sending::OpenLoop(sender) => sender.take_expired(),
             Sending::Datagrams(sender) => sender.take_expired(),
         }

@@ -4,15 +4,18 @@ use crate::protocol::aerotp::{Edges, Mack};
 
 const FROM_START: u32 = 1 << 31;
 const TO_END: u32 = 1 << 30;
-/// The longest time that a receiver says it held something, microseconds: 18 minutes.
-const MOST_HELD: u32 = TO_END - 1;
+/// The list counts what coded blocks want.
+const COUNTS: u32 = 1 << 29;
+/// The longest time that a receiver says it held something, microseconds: 9 minutes.
+const MOST_HELD: u32 = COUNTS - 1;
 
 pub(super) fn append(mack: &Mack, out: &mut Vec<u8>) {
-    let &Mack { echo, held, window, marked, damaged, is_from_start, is_to_end, .. } = mack;
+    let &Mack { echo, held, window, marked, damaged, is_from_start, is_to_end, counts_symbols, .. } = mack;
     let from_start = if is_from_start { FROM_START } else { 0 };
     let to_end = if is_to_end { TO_END } else { 0 };
+    let counts = if counts_symbols { COUNTS } else { 0 };
     out.extend(echo.to_be_bytes());
-    out.extend((from_start | to_end | held.min(MOST_HELD)).to_be_bytes());
+    out.extend((from_start | to_end | counts | held.min(MOST_HELD)).to_be_bytes());
     out.extend(window.to_be_bytes());
     out.extend(marked.to_be_bytes());
     out.extend(damaged.to_be_bytes());
@@ -46,5 +49,6 @@ pub(super) fn read(bytes: &[u8]) -> Option<Mack> {
         edges: list,
         is_from_start: held & FROM_START != 0,
         is_to_end: held & TO_END != 0,
+        counts_symbols: held & COUNTS != 0,
     })
 }

@@ -24,7 +24,7 @@
 //! | EXTENDED | 32-bit words of all this (1), then type (1), length (1), value, and so on; type 0 is one byte of padding |
 //!
 //! Behind the header: the payload, or the list of a MACK; the parity, over payload and check; the payload's check, a CRC-32.
-//! A MACK's list: echo (4); from-start (1 bit), to-end (1 bit), microseconds held (30 bits); window (4); marked (2), damaged
+//! A MACK's list: echo (4); from-start (1 bit), to-end (1 bit), counts symbols (1 bit), microseconds held (29 bits); window (4); marked (2), damaged
 //! (2); edges (4 each).
 //!
 //! The code in the packet is really computed here ([`parity`]), where the simulator counts wrong bytes.

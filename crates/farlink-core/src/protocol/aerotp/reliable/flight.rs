@@ -40,7 +40,8 @@ pub(super) struct News {
     pub(super) was_overtaken: bool,
     /// When the piece was sent that had waited longest, in ticks.
     pub(super) oldest: Option<u64>,
-    /// Bytes that were not known to have arrived.
+    /// Pieces that were not known to have arrived, and their bytes.
+    pub(super) pieces: u64,
     pub(super) bytes: u64,
 }
 
@@ -52,6 +53,7 @@ impl News {
         }
         let bytes = piece.payload.len() as u64;
         *in_flight -= bytes;
+        self.pieces += 1;
         self.bytes += bytes;
         self.was_overtaken |= piece.state == State::Lost;
         self.oldest = Some(self.oldest.map_or(piece.sent, |oldest| oldest.min(piece.sent)));
@@ -63,6 +65,7 @@ impl News {
         News {
             was_overtaken: self.was_overtaken || other.was_overtaken,
             oldest: self.oldest.into_iter().chain(other.oldest).min(),
+            pieces: self.pieces + other.pieces,
             bytes: self.bytes + other.bytes,
         }
     }
@@ -73,6 +76,20 @@ impl News {
 struct Transmission {
     sent: u64,
     start: u64,
+}
+
+/// How much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Amount {
+    pub(super) pieces: u64,
+    pub(super) bytes: u64,
+}
+
+impl Amount {
+    fn add(&mut self, bytes: usize) {
+        self.pieces += 1;
+        self.bytes += bytes as u64;
+    }
 }
 
 /// Pieces by position, and by when they were sent last.
@@ -137,11 +154,6 @@ impl<D: Payload> Flight<D> {
         let copy = self.send_again(start, now);
         self.tidy();
         copy
-    }
-
-    /// Whether a copy of a piece would be of use.
-    pub(super) fn is_waiting(&self, start: u64) -> bool {
-        self.get(start).is_some_and(|piece| piece.state == State::Waiting)
     }
 
     /// Cuts the piece that is to be sent again next, so that its first part has so many bytes at most.
@@ -210,39 +222,46 @@ impl<D: Payload> Flight<D> {
         }
     }
 
-    /// `[R3]` What was sent before an instant has arrived, or it is lost, as far as the peer describes where it stands. Returns how
-    /// many pieces are lost.
-    pub(super) fn judge(&mut self, before: u64, is_described: impl Fn(u64) -> bool) -> u64 {
-        let mut found = 0;
+    /// `[R3]` What was sent before an instant has arrived, or it is lost, as far as the peer describes where it stands. Returns what
+    /// is lost.
+    pub(super) fn judge(&mut self, before: u64, is_described: impl Fn(u64) -> bool) -> Amount {
+        let mut found = Amount::default();
         while let Some(&Transmission { sent, start }) = self.by_time.get(self.judged)
             && sent < before
         {
             self.judged += 1;
-            if is_described(start) {
-                found += u64::from(self.lose(start, sent));
+            if is_described(start)
+                && let Some(bytes) = self.lose(start, sent)
+            {
+                found.add(bytes);
             }
         }
         found
     }
 
-    /// What was sent before an instant and is still not answered is lost. Returns how many pieces are.
-    pub(super) fn expire(&mut self, before: u64) -> u64 {
-        let mut found = 0;
+    /// What was sent before an instant and is still not answered is lost. Returns how many pieces are, and how much of that
+    /// was sent no later than something that the peer has `echoed`: the link lost it, and no outage.
+    pub(super) fn expire(&mut self, before: u64, echoed: u64) -> (u64, Amount) {
+        let (mut found, mut overtaken) = (0, Amount::default());
         while let Some(&Transmission { sent, start }) = self.by_time.front()
             && sent < before
         {
             self.pop_oldest();
-            found += u64::from(self.lose(start, sent));
+            let Some(bytes) = self.lose(start, sent) else { continue };
+            found += 1;
+            if sent <= echoed {
+                overtaken.add(bytes);
+            }
         }
         self.tidy();
-        found
+        (found, overtaken)
     }
 
     /// The transmission that has waited longest is lost. Whether there is one.
     pub(super) fn expire_oldest(&mut self) -> bool {
         let Some(&Transmission { sent, start }) = self.by_time.front() else { return false };
         self.pop_oldest();
-        let is_lost = self.lose(start, sent);
+        let is_lost = self.lose(start, sent).is_some();
         self.tidy();
         is_lost
     }
@@ -266,16 +285,17 @@ impl<D: Payload> Flight<D> {
         self.judged = self.judged.saturating_sub(1);
     }
 
-    /// A transmission is lost, unless the piece was sent again since or has arrived.
-    fn lose(&mut self, start: u64, sent: u64) -> bool {
-        let Some(index) = self.index(start) else { return false };
+    /// A transmission is lost, unless the piece was sent again since or has arrived. Its bytes if it is.
+    fn lose(&mut self, start: u64, sent: u64) -> Option<usize> {
+        let index = self.index(start)?;
         let piece = &mut self.pieces[index];
         let is_lost = piece.state == State::Waiting && piece.sent == sent;
-        if is_lost {
-            piece.state = State::Lost;
-            self.lost.push_back(start);
+        if !is_lost {
+            return None;
         }
-        is_lost
+        piece.state = State::Lost;
+        self.lost.push_back(start);
+        Some(piece.payload.len())
     }
 
     fn get(&self, start: u64) -> Option<&Piece<D>> {
@@ -304,7 +324,7 @@ mod tests {
     fn what_later_segments_overtook_is_lost() {
         let mut flight = three();
         assert!(!flight.acknowledge(200, 301).was_overtaken);
-        assert_eq!(flight.judge(2, |_| true), 2);
+        assert_eq!(flight.judge(2, |_| true), Amount { pieces: 2, bytes: 200 });
         assert_eq!(flight.resend(9), Some((0, Virtual(100), false)));
         assert_eq!(flight.resend(9), Some((100, Virtual(100), false)));
         assert_eq!((flight.resend(9), flight.bytes), (None, 200));
@@ -317,18 +337,18 @@ mod tests {
     #[test]
     fn of_what_the_peer_does_not_describe_nothing_is_known() {
         let mut flight = three();
-        assert_eq!(flight.judge(2, |start| start == 100), 1);
-        assert_eq!(flight.judge(2, |_| true), 0, "that judgement is made");
+        assert_eq!(flight.judge(2, |start| start == 100).pieces, 1);
+        assert_eq!(flight.judge(2, |_| true).pieces, 0, "that judgement is made");
         assert_eq!(flight.oldest(), Some(0));
-        assert_eq!(flight.expire(2), 1, "a timeout finds the other");
-        assert_eq!(flight.expire(3), 1);
-        assert_eq!(flight.expire(100), 0);
+        assert_eq!(flight.expire(2, 0), (1, Amount { pieces: 1, bytes: 100 }), "a timeout finds the other");
+        assert_eq!(flight.expire(3, 1), (1, Amount::default()), "perhaps by an outage");
+        assert_eq!(flight.expire(100, 100).0, 0);
     }
 
     #[test]
     fn a_piece_that_was_lost_can_be_cut() {
         let mut flight = three();
-        assert_eq!(flight.expire(100), 3);
+        assert_eq!(flight.expire(100, 100).0, 3);
         flight.cut_lost(60);
         assert_eq!(flight.resend(9), Some((0, Virtual(60), false)));
         flight.cut_lost(60);
@@ -364,7 +384,7 @@ mod tests {
     #[test]
     fn what_arrives_after_all_was_overtaken() {
         let mut flight = three();
-        assert_eq!(flight.judge(1, |_| true), 1);
+        assert_eq!(flight.judge(1, |_| true).pieces, 1);
         assert!(flight.acknowledge(0, 100).was_overtaken);
         flight.tidy();
         assert_eq!(flight.resend(5), None);

@@ -5,5 +5,5 @@ mod receiver;
 mod report;
 mod sender;
 
-pub(super) use receiver::Receiver;
+pub(super) use receiver::{Pace, Receiver};
 pub(super) use sender::Sender;

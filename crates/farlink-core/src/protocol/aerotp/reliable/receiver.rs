@@ -35,9 +35,9 @@ pub(in super::super) struct Receiver<D> {
 
 /// How many segments an acknowledgement waits for.
 #[derive(Clone, Copy, Debug)]
-struct Pace {
+pub(in super::super) struct Pace {
     given: Option<u64>,
-    timeout: Time,
+    pub(in super::super) timeout: Time,
     /// Mean time between segments, ps; none before the second one.
     gap: f64,
     latest: Time,
@@ -52,7 +52,16 @@ const BYTES_PER_PIECE: u64 = 64;
 const MOST_ACKS: f64 = 64.0;
 
 impl Pace {
-    fn on_segment(&mut self, now: Time) {
+    pub(in super::super) fn new(config: &AerotpConfig) -> Self {
+        Pace {
+            given: config.acks_per_mack.map(|acks| acks.whole()),
+            timeout: config.mack_timeout_s.time(),
+            gap: 0.0,
+            latest: Time::ZERO,
+        }
+    }
+
+    pub(in super::super) fn on_segment(&mut self, now: Time) {
         let gap = now.since(self.latest).as_ps() as f64;
         if self.latest > Time::ZERO {
             self.gap = if self.gap == 0.0 { gap } else { self.gap + (gap - self.gap) / 16.0 };
@@ -61,7 +70,7 @@ impl Pace {
     }
 
     /// Segments that arrive within the bounding timer; two if that is not known. `[A5]`
-    fn wanted(&self) -> u64 {
+    pub(in super::super) fn wanted(&self) -> u64 {
         self.given.unwrap_or_else(|| {
             if self.gap == 0.0 { 2 } else { (self.timeout.as_ps() as f64 / self.gap).clamp(1.0, MOST_ACKS) as u64 }
         })
@@ -77,12 +86,7 @@ impl<D: Payload> Receiver<D> {
             buffer_bytes,
             echo: None,
             report: Report::default(),
-            pace: Pace {
-                given: config.acks_per_mack.map(|acks| acks.whole()),
-                timeout: config.mack_timeout_s.time(),
-                gap: 0.0,
-                latest: Time::ZERO,
-            },
+            pace: Pace::new(config),
             untold: 0,
             deadline: Time::NEVER,
             is_due: false,

@@ -4,13 +4,15 @@ use std::collections::VecDeque;
 
 use crate::payload::Payload;
 use crate::protocol::parts::chunks::Chunks;
+use crate::protocol::parts::length::Length;
 use crate::time::Time;
 
 use super::super::clock::{span, ticks};
 use super::super::config::AerotpConfig;
 use super::super::round_trip::RoundTrip;
+use super::super::segment::CRC_BYTES;
 use super::super::sending::{Account, Heard, Outgoing};
-use super::flight::Flight;
+use super::flight::{Amount, Flight};
 
 /// The sending half of a reliable stream. `[R2]`
 #[derive(Clone, Debug)]
@@ -37,6 +39,8 @@ pub(in super::super) struct Sender<D> {
     /// While the peer has no room, it is asked again then: what said that there is room may be lost.
     ask: Time,
     copies: Copies,
+    /// Chooses the length of packets, if it varies.
+    length: Option<Length>,
     /// Segments were seen to overtake each other: so long they may.
     reordering: u64,
     latest_echo: u64,
@@ -99,6 +103,7 @@ impl<D: Payload> Sender<D> {
             probe: Time::ZERO,
             ask: Time::ZERO,
             copies: Copies { extra: config.copies.whole() - 1, waiting: VecDeque::new() },
+            length: config.length(config.header_bytes.whole() + u64::from(CRC_BYTES), config.payload_bytes()),
             reordering: 0,
             latest_echo: 0,
             is_link_down: false,
@@ -143,6 +148,7 @@ impl<D: Payload> Sender<D> {
         if let Some(copy) = self.due_copy(now) {
             return Some(copy);
         }
+        let most_bytes = self.length.as_mut().map_or(most_bytes, |length| length.next_bytes(now).min(most_bytes));
         self.flight.cut_lost(most_bytes as usize);
         let (position, payload, is_end) = match self.flight.resend(stamp) {
             Some(again) => again,
@@ -228,7 +234,12 @@ impl<D: Payload> Sender<D> {
         self.flight.drop_acknowledged();
         self.first = self.flight.front().map_or(self.next, |piece| piece.start.max(self.first));
         let before = heard.echo.saturating_sub(self.reordering);
-        self.account.overtaken += self.flight.judge(before, |position| heard.describes(position));
+        let lost = self.flight.judge(before, |position| heard.describes(position));
+        self.account.overtaken += lost.pieces;
+        if let Some(length) = &mut self.length {
+            length.on_acknowledged(now, news.pieces, news.bytes);
+        }
+        self.shorten(now, lost);
         self.flight.tidy();
         self.account.in_flight_bytes = self.flight.bytes;
         if self.is_blocked() {
@@ -241,6 +252,14 @@ impl<D: Payload> Sender<D> {
         self.unsent_bytes > 0 && self.next >= self.window_end && self.flight.is_empty()
     }
 
+    /// So much was lost: the length of packets follows.
+    fn shorten(&mut self, now: Time, lost: Amount) {
+        let Some(length) = &mut self.length else { return };
+        for _ in 0..lost.pieces {
+            length.on_lost(now, (lost.bytes / lost.pieces) as u32);
+        }
+    }
+
     /// How long to wait for an answer.
     fn patience(&self) -> Time {
         self.round_trip.timeout().unwrap_or(self.opening.wait)
@@ -250,7 +269,9 @@ impl<D: Payload> Sender<D> {
         match self.round_trip.timeout() {
             Some(timeout) => {
                 let before = ticks(now).saturating_sub(ticks(timeout));
-                self.account.timeouts += self.flight.expire(before);
+                let (found, overtaken) = self.flight.expire(before, self.latest_echo);
+                self.account.timeouts += found;
+                self.shorten(now, overtaken);
                 let is_waiting = !self.flight.is_empty();
                 self.is_silent = is_waiting && now.since(self.heard) > timeout.times(SILENT_TIMEOUTS);
             }
@@ -271,6 +292,13 @@ impl<D: Payload> Sender<D> {
             // What the outage may have swallowed has waited long enough.
             self.probe = now;
             self.is_silent = false;
+        }
+    }
+
+    /// The link's bit error rate is this from now on.
+    pub(in super::super) fn on_ber(&mut self, _now: Time, ber: f64) {
+        if let Some(length) = &mut self.length {
+            length.hear(ber);
         }
     }
 

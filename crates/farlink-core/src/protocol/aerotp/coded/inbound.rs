@@ -1,0 +1,276 @@
+//! A block as its receiver has it.
+
+use farlink_fec::erasure::RaptorQ;
+
+use crate::payload::Payload;
+
+use super::super::segment::Repair;
+use super::MOST_SYMBOLS;
+
+/// Where a block lies and how it is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) start: u64,
+    pub(super) bytes: u64,
+    symbol_bytes: u64,
+    symbols: u32,
+}
+
+impl Place {
+    /// What a segment at a position says about its block, if that makes sense.
+    pub(super) fn of(position: u64, repair: &Repair) -> Option<Place> {
+        let start = position.checked_sub(u64::from((position as u32).wrapping_sub(repair.start)))?;
+        let (bytes, symbol_bytes) = (u64::from(repair.bytes), u64::from(repair.symbol_bytes));
+        let fits = bytes > 0
+            && symbol_bytes > 0
+            && bytes.div_ceil(symbol_bytes) == u64::from(repair.symbols)
+            && u64::from(repair.symbols) <= MOST_SYMBOLS
+            && repair.index < RaptorQ::ID_END
+            && position < start + bytes;
+        let place = Place { start, bytes, symbol_bytes, symbols: u32::from(repair.symbols) };
+        fits.then_some(place)
+    }
+
+    pub(super) fn end(&self) -> u64 {
+        self.start + self.bytes
+    }
+
+    /// Whether a segment with this is a repair symbol, and not data with a description.
+    pub(super) fn is_repair(&self, repair: &Repair) -> bool {
+        repair.index >= self.symbols
+    }
+
+    /// Whether so many bytes are a repair symbol of it.
+    pub(super) fn fits_repair(&self, bytes: usize) -> bool {
+        bytes as u64 == self.symbol_bytes
+    }
+}
+
+/// What has arrived of a block that is not complete.
+#[derive(Clone, Debug)]
+pub(super) struct Inbound<D> {
+    pub(super) place: Place,
+    /// Source symbols that are here, a bit each.
+    sources: Vec<u64>,
+    source_count: u32,
+    /// The source symbols themselves, where there is more than a length.
+    content: Vec<u8>,
+    /// Repair symbols and their numbers, ascending.
+    repairs: Vec<(u32, D)>,
+    /// How many acknowledgements still have to name it.
+    pub(super) tellings: u32,
+    /// Symbols that must be here before decoding is worth another try.
+    wanted: u32,
+}
+
+impl<D: Payload> Inbound<D> {
+    pub(super) fn new(place: Place) -> Self {
+        Inbound {
+            place,
+            sources: vec![0; (place.symbols as usize).div_ceil(64)],
+            source_count: 0,
+            content: if D::HAS_CONTENT { vec![0; (place.bytes) as usize] } else { Vec::new() },
+            repairs: Vec::new(),
+            tellings: 0,
+            wanted: place.symbols,
+        }
+    }
+
+    /// Data has arrived; the symbols that lie wholly in it count.
+    pub(super) fn add_source(&mut self, position: u64, payload: &D) {
+        let Place { start, bytes, symbol_bytes, .. } = self.place;
+        let from = position.max(start) - start;
+        let Some(to) = (position + payload.len() as u64).min(self.place.end()).checked_sub(start) else { return };
+        let skipped = start.saturating_sub(position);
+        if from >= to {
+            return;
+        }
+        if D::HAS_CONTENT {
+            let data = &payload.as_bytes()[skipped as usize..][..(to - from) as usize];
+            self.content[from as usize..to as usize].copy_from_slice(data);
+        }
+        let last = if to == bytes { u64::from(self.place.symbols) } else { to / symbol_bytes };
+        for index in from.div_ceil(symbol_bytes)..last {
+            let (word, bit) = ((index / 64) as usize, 1 << (index % 64));
+            self.source_count += u32::from(self.sources[word] & bit == 0);
+            self.sources[word] |= bit;
+        }
+    }
+
+    /// A repair symbol has arrived. Whether it is new.
+    pub(super) fn add_repair(&mut self, index: u32, payload: D) -> bool {
+        match self.repairs.binary_search_by_key(&index, |(index, _)| *index) {
+            Ok(_) => false,
+            Err(at) => {
+                self.repairs.insert(at, (index, payload));
+                true
+            }
+        }
+    }
+
+    /// Bytes of repair symbols kept.
+    pub(super) fn repair_bytes(&self) -> u64 {
+        self.repairs.len() as u64 * self.place.symbol_bytes
+    }
+
+    /// Symbols that are still missing, as far as can be told.
+    pub(super) fn missing(&self) -> u32 {
+        self.wanted.saturating_sub(self.source_count + self.repairs.len() as u32)
+    }
+
+    /// All data of the block, once the symbols suffice.
+    pub(super) fn decode(&mut self) -> Option<D> {
+        let Place { bytes, symbol_bytes, symbols, .. } = self.place;
+        let len = bytes as usize;
+        if self.source_count == symbols {
+            return Some(D::with_content(len, || std::mem::take(&mut self.content)));
+        }
+        if self.missing() > 0 {
+            return None;
+        }
+        let decoded = if D::HAS_CONTENT {
+            self.content.resize(symbols as usize * symbol_bytes as usize, 0);
+            self.solve(symbol_bytes as usize)
+        } else {
+            // Whether symbols suffice does not depend on what is in them.
+            self.solve(1)
+        };
+        match decoded {
+            Some(mut content) => Some(D::with_content(len, || {
+                content.truncate(len);
+                content
+            })),
+            None => {
+                self.wanted = self.source_count + self.repairs.len() as u32 + 1;
+                None
+            }
+        }
+    }
+
+    fn solve(&self, symbol_bytes: usize) -> Option<Vec<u8>> {
+        let code = RaptorQ::new(self.place.symbols as usize, symbol_bytes).ok()?;
+        let is_here = |&index: &u32| self.sources[(index / 64) as usize] >> (index % 64) & 1 == 1;
+        let sources = (0..self.place.symbols).filter(is_here).map(|index| {
+            let symbol: &[u8] =
+                if D::HAS_CONTENT { &self.content[index as usize * symbol_bytes..][..symbol_bytes] } else { &[0] };
+            (index, symbol)
+        });
+        let repairs =
+            self.repairs.iter().map(|(index, data)| (*index, if D::HAS_CONTENT { data.as_bytes() } else { &[0] }));
+        code.decode(sources.chain(repairs)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outbound::Outbound;
+    use super::*;
+    use crate::payload::Virtual;
+    use crate::rng::Rng;
+    use crate::time::Time;
+    use proptest::prelude::*;
+
+    fn noise(bytes: usize, seed: u64) -> Vec<u8> {
+        let mut rng = Rng::for_component(seed, 0, "noise");
+        (0..bytes).map(|_| rng.below(256) as u8).collect()
+    }
+
+    /// All source symbols of a block and as many repair symbols, with the place that they describe.
+    fn symbols<D: Payload>(data: &D, symbol_bytes: u32, start: u64) -> (Place, Vec<(u64, D, u32)>) {
+        let mut block = Outbound::new(start, symbol_bytes, MOST_SYMBOLS, Time::ZERO);
+        block.append(data);
+        block.is_closed = true;
+        let mut all = Vec::new();
+        while block.has_unsent() {
+            let (position, payload, _) = block.next_source::<D>();
+            all.push((position, payload, 0));
+        }
+        let mut place = None;
+        for _ in 0..all.len() + 8 {
+            let (payload, repair) = block.next_repair::<D>();
+            place = Place::of(start, &repair);
+            all.push((start, payload, repair.index));
+        }
+        (place.expect("a sender describes what is"), all)
+    }
+
+    fn receive<D: Payload>(place: Place, arrived: &[&(u64, D, u32)]) -> (usize, Option<D>) {
+        let mut block = Inbound::new(place);
+        for (n, (position, payload, index)) in arrived.iter().enumerate() {
+            if *index == 0 {
+                block.add_source(*position, payload);
+            } else {
+                block.add_repair(*index, payload.clone());
+            }
+            if let Some(data) = block.decode() {
+                return (n + 1, Some(data));
+            }
+            assert!(block.missing() > 0, "it wants more as long as it is not complete");
+        }
+        (arrived.len(), None)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
+        /// Any set of enough symbols, in any order, with content and without: the same set gives both.
+        #[test]
+        fn enough_symbols_of_any_kind_give_the_block(
+            bytes in 1..6000_usize, symbol_bytes in 1..200_u32, seed: u64, start in 0..u64::MAX / 4,
+        ) {
+            let symbol_bytes = symbol_bytes.max(bytes as u32 / 200);
+            let data = noise(bytes, seed);
+            let (place, real) = symbols(&data, symbol_bytes, start);
+            let (same, lengths) = symbols(&Virtual(bytes as u32), symbol_bytes, start);
+            prop_assert_eq!(place, same);
+            let mut rng = Rng::for_component(seed, 0, "order");
+            let mut order: Vec<usize> = (0..real.len()).collect();
+            for n in (1..order.len()).rev() {
+                order.swap(n, rng.below(n as u64 + 1) as usize);
+            }
+            let (count, decoded) = receive(place, &order.iter().map(|&n| &real[n]).collect::<Vec<_>>());
+            prop_assert_eq!(decoded, Some(data));
+            let k = real.len() / 2 - 4;
+            prop_assert!((k..=k + 4).contains(&count), "{} of {}", count, k);
+            let virtually = receive(place, &order.iter().map(|&n| &lengths[n]).collect::<Vec<_>>());
+            prop_assert_eq!(virtually, (count, Some(Virtual(bytes as u32))));
+        }
+
+        #[test]
+        fn symbols_count_once_and_pieces_of_them_not(cuts in proptest::collection::vec((0..1000_u64, 1..300_u64), 0..40)) {
+            let data = noise(1000, 1);
+            let (place, _) = symbols(&data, 64, 77);
+            let mut block = Inbound::<Vec<u8>>::new(place);
+            let mut whole = [false; 16];
+            for (from, len) in cuts {
+                let to = (from + len).min(1000);
+                block.add_source(77 + from, &data[from as usize..to as usize].to_vec());
+                for (n, symbol) in whole.iter_mut().enumerate() {
+                    *symbol |= from <= n as u64 * 64 && to >= ((n as u64 + 1) * 64).min(1000);
+                }
+            }
+            let count = whole.iter().filter(|symbol| **symbol).count() as u32;
+            prop_assert_eq!(block.missing(), 16 - count);
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_no_place() {
+        let good = Repair { start: 100, bytes: 1000, symbol_bytes: 64, symbols: 16, index: 20 };
+        let place = Place::of(100, &good).unwrap();
+        assert_eq!((place.end(), place.is_repair(&good), place.fits_repair(64)), (1100, true, true));
+        assert_eq!(Place::of((1 << 32) + 100, &good).unwrap().start, (1 << 32) + 100, "numbers wrap, positions do not");
+        assert_eq!(Place::of(1099, &good), Some(place));
+        assert_eq!(Place::of(1100, &good), None, "it is not within its block");
+        assert_eq!(Place::of(99, &good), None);
+        for bad in [
+            Repair { symbols: 15, ..good },
+            Repair { symbol_bytes: 0, ..good },
+            Repair { bytes: 0, symbols: 0, ..good },
+            Repair { bytes: 60_000, symbol_bytes: 1, symbols: 60_000, ..good },
+            Repair { index: 1 << 24, ..good },
+        ] {
+            assert_eq!(Place::of(100, &bad), None, "{bad:?}");
+        }
+    }
+}

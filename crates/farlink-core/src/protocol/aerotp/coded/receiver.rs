@@ -1,0 +1,310 @@
+//! Puts a coded stream in order and says how much each block wants.
+
+use crate::payload::Payload;
+use crate::protocol::parts::reorder::Reorder;
+use crate::time::Time;
+
+use super::super::clock::ticks;
+use super::super::config::AerotpConfig;
+use super::super::receiving::Incoming;
+use super::super::reliable::Pace;
+use super::super::segment::Mack;
+use super::inbound::{Inbound, Place};
+
+/// The receiving half of a coded stream.
+///
+/// It keeps `receive_buffer_bytes` of the stream at most, in order and out of order; of blocks that are not complete, as much
+/// again of data that may have been read already, and repair symbols for what is missing.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Receiver<D> {
+    data: Reorder<D>,
+    end: Option<u64>,
+    /// Blocks that were described and are not complete, ascending.
+    blocks: Vec<Inbound<D>>,
+    /// Data of no known block, in the order of arrival: the description may come later.
+    loose: Vec<(u64, D)>,
+    loose_bytes: u64,
+    /// Where blocks began that were completed lately.
+    done: [Option<u64>; MOST_DONE],
+    repair_bytes: u64,
+    peak_repair_bytes: u64,
+    buffer_bytes: u64,
+    /// The latest timestamp that has arrived, and when it did.
+    echo: Option<(u32, Time)>,
+    /// Segments with data that have arrived; wraps.
+    arrived: u32,
+    pace: Pace,
+    /// Segments that no acknowledgement has told of.
+    untold: u64,
+    deadline: Time,
+    is_due: bool,
+    repeats: u32,
+    told_window_end: u64,
+}
+
+/// An acknowledgement that may be the last for some time goes out so many times more.
+const REPEATS: u32 = 2;
+/// An acknowledgement names so many blocks at most: the first ones, those for which something has arrived, those that are
+/// complete.
+const MOST_WANTING: usize = 12;
+const MOST_FIRST: usize = 3;
+const MOST_DONE: usize = 3;
+/// After each arrival, so many acknowledgements name its block: all but one may be lost.
+const TELLINGS: u32 = 3;
+/// So many blocks are kept: a sender has no reason to have more of them under way.
+const MOST_BLOCKS: usize = 1024;
+
+impl<D: Payload> Receiver<D> {
+    pub(in super::super) fn new(config: &AerotpConfig) -> Self {
+        let buffer_bytes = config.receive_buffer_bytes.whole();
+        Receiver {
+            data: Reorder::default(),
+            end: None,
+            blocks: Vec::new(),
+            loose: Vec::new(),
+            loose_bytes: 0,
+            done: [None; MOST_DONE],
+            repair_bytes: 0,
+            peak_repair_bytes: 0,
+            buffer_bytes,
+            echo: None,
+            arrived: 0,
+            pace: Pace::new(config),
+            untold: 0,
+            deadline: Time::NEVER,
+            is_due: false,
+            repeats: 0,
+            told_window_end: buffer_bytes,
+        }
+    }
+
+    pub(in super::super) fn on_segment(&mut self, now: Time, incoming: Incoming<D>) -> bool {
+        let Incoming { position, payload, is_end, repair, timestamp, .. } = incoming;
+        let place = match &repair {
+            Some(repair) => match Place::of(position, repair) {
+                Some(place) => Some(place),
+                None => return false,
+            },
+            None => None,
+        };
+        let is_repair = matches!((&place, &repair), (Some(place), Some(repair)) if place.is_repair(repair));
+        let own_end = position + payload.len() as u64;
+        let end = if is_repair { place.map_or(own_end, |place| place.end()) } else { own_end };
+        if !self.is_within(end.max(place.map_or(0, |place| place.end())), is_end.then_some(end)) {
+            return false;
+        }
+        if let Some(place) = place
+            && (is_repair && (!place.fits_repair(payload.len()) || position != place.start) || !self.announce(place))
+        {
+            return false;
+        }
+        if is_end {
+            self.end = Some(end);
+        }
+        if self.echo.is_none_or(|(latest, _)| timestamp.wrapping_sub(latest) as i32 > 0) {
+            self.echo = Some((timestamp, now));
+        }
+        let is_question = payload.is_empty() && !is_end;
+        self.arrived = self.arrived.wrapping_add(u32::from(!payload.is_empty()));
+        let was_complete = self.is_complete();
+        let has_news = match (repair, payload.is_empty()) {
+            (_, true) => is_end,
+            (Some(repair), false) if is_repair => self.put_repair(position, repair.index, payload),
+            (_, false) => self.put_source(position, payload),
+        };
+        self.pace.on_segment(now);
+        self.untold += 1;
+        // A block that has become complete wants no more: who sends for it should hear of that.
+        if is_question || has_news || (self.is_complete() && !was_complete) || self.untold >= self.pace.wanted() {
+            self.is_due = true;
+        } else if self.deadline == Time::NEVER || self.untold == 1 {
+            self.deadline = now + self.pace.timeout;
+        }
+        let is_waiting = self.data.has_gaps() || !self.blocks.is_empty() || self.end.is_some();
+        self.repeats = if is_waiting { REPEATS } else { 0 };
+        true
+    }
+
+    /// Whether a segment that speaks of the stream up to `furthest`, and perhaps of its end, fits what is known.
+    fn is_within(&self, furthest: u64, end: Option<u64>) -> bool {
+        let is_beyond_end = self.end.is_some_and(|known| furthest > known || end.is_some_and(|end| end != known));
+        let described = self.blocks.last().map_or(0, |block| block.place.end());
+        let least_end = self.data.early_end().max(self.data.next).max(described);
+        furthest <= self.window_end() && !is_beyond_end && end.is_none_or(|end| end >= furthest.max(least_end))
+    }
+
+    /// A block is described. Whether that agrees with the others.
+    fn announce(&mut self, place: Place) -> bool {
+        if self.is_here(place.start, place.end()) {
+            return true;
+        }
+        let at = self.blocks.partition_point(|block| block.place.start < place.start);
+        if let Some(block) = self.blocks.get(at)
+            && block.place.start < place.end()
+        {
+            return block.place == place;
+        }
+        if at.checked_sub(1).is_some_and(|before| self.blocks[before].place.end() > place.start)
+            || self.blocks.len() == MOST_BLOCKS
+        {
+            return false;
+        }
+        let mut block = Inbound::new(place);
+        let next = self.data.next;
+        let mut kept_bytes = 0;
+        self.loose.retain(|(position, payload)| {
+            let end = position + payload.len() as u64;
+            block.add_source(*position, payload);
+            // What lies before a block that has begun in order belongs to none that wants it.
+            let is_loose = (*position < place.start && next < place.start) || end > place.end();
+            kept_bytes += if is_loose { payload.len() as u64 } else { 0 };
+            is_loose
+        });
+        self.loose_bytes = kept_bytes;
+        self.blocks.insert(at, block);
+        true
+    }
+
+    /// Whether this part of the stream has arrived.
+    fn is_here(&self, start: u64, end: u64) -> bool {
+        end <= self.data.next || self.data.block_around(start.max(self.data.next)).is_some_and(|block| block.1 >= end)
+    }
+
+    /// Data has arrived. Whether it completes a block.
+    fn put_source(&mut self, position: u64, payload: D) -> bool {
+        let end = position + payload.len() as u64;
+        if self.is_here(position, end) {
+            return false;
+        }
+        let at = self.blocks.partition_point(|block| block.place.end() <= position);
+        match self.blocks.get_mut(at).filter(|block| block.place.start < end) {
+            Some(block) => {
+                block.add_source(position, &payload);
+                block.tellings = TELLINGS;
+            }
+            None => {
+                self.loose_bytes += payload.len() as u64;
+                self.loose.push((position, payload.clone()));
+            }
+        }
+        self.data.put(position, payload);
+        self.forget_loose();
+        self.complete(at)
+    }
+
+    /// A repair symbol has arrived. Whether it completes its block.
+    fn put_repair(&mut self, start: u64, index: u32, payload: D) -> bool {
+        let Ok(at) = self.blocks.binary_search_by_key(&start, |block| block.place.start) else { return false };
+        let bytes = payload.len() as u64;
+        self.blocks[at].tellings = TELLINGS;
+        if self.blocks[at].add_repair(index, payload) {
+            self.repair_bytes += bytes;
+            self.peak_repair_bytes = self.peak_repair_bytes.max(self.repair_bytes);
+        }
+        self.complete(at)
+    }
+
+    /// Hands over a block that can be decoded by now. Whether there is one.
+    fn complete(&mut self, at: usize) -> bool {
+        let Some(block) = self.blocks.get_mut(at) else { return false };
+        let place = block.place;
+        let is_covered = place.end() <= self.data.next
+            || self.data.block_around(place.start.max(self.data.next)).is_some_and(|around| around.1 >= place.end());
+        if !is_covered {
+            match block.decode() {
+                Some(data) if place.end() > self.data.next => {
+                    self.data.put(place.start, data);
+                }
+                Some(_) => {}
+                None => return false,
+            }
+        }
+        self.repair_bytes -= self.blocks[at].repair_bytes();
+        self.blocks.remove(at);
+        self.done.rotate_right(1);
+        self.done[0] = Some(place.start);
+        true
+    }
+
+    /// Data that was read long ago is not kept for a description that may never come.
+    fn forget_loose(&mut self) {
+        while self.loose_bytes > self.buffer_bytes {
+            let (_, payload) = self.loose.remove(0);
+            self.loose_bytes -= payload.len() as u64;
+        }
+    }
+
+    pub(in super::super) fn on_timeout(&mut self, now: Time) {
+        if now >= self.deadline {
+            self.deadline = Time::NEVER;
+            self.is_due = true;
+            if self.untold == 0 {
+                self.repeats = self.repeats.saturating_sub(1);
+            }
+        }
+    }
+
+    #[inline]
+    pub(in super::super) fn deadline(&self) -> Time {
+        self.deadline
+    }
+
+    /// Behind the last byte that there is room for.
+    fn window_end(&self) -> u64 {
+        self.data.next + self.buffer_bytes.saturating_sub(self.data.unread_bytes)
+    }
+
+    pub(in super::super) fn next_mack(&mut self, now: Time, number: impl Fn(u64) -> u32) -> Option<(u64, Mack)> {
+        if !self.is_due {
+            return None;
+        }
+        let (echo, arrived) = self.echo?;
+        (self.is_due, self.untold) = (false, 0);
+        self.deadline = if self.repeats > 0 { now + self.pace.timeout } else { Time::NEVER };
+        let ack = self.data.next + u64::from(self.is_complete());
+        let window_end = self.window_end();
+        self.told_window_end = window_end;
+        let held = u32::try_from(ticks(now) - ticks(arrived)).unwrap_or(u32::MAX);
+        let window = u32::try_from(window_end.saturating_sub(ack)).unwrap_or(u32::MAX);
+        let mut mack = Mack { echo, held, window, counts_symbols: true, ..Mack::default() };
+        mack.edges.push(self.arrived, 0);
+        for start in self.done.into_iter().flatten().filter(|&start| start >= self.data.next) {
+            mack.edges.push(number(start), 0);
+        }
+        let is_told = |(index, block): &(usize, &mut Inbound<D>)| *index < MOST_FIRST || block.tellings > 0;
+        for (_, block) in self.blocks.iter_mut().enumerate().filter(is_told).take(MOST_WANTING) {
+            block.tellings = block.tellings.saturating_sub(1);
+            mack.edges.push(number(block.place.start), block.missing());
+        }
+        Some((ack, mack))
+    }
+
+    pub(in super::super) fn read(&mut self) -> Option<D> {
+        let data = self.data.read()?;
+        // Who could send nothing for lack of room must hear of it.
+        let grown = self.window_end().saturating_sub(self.told_window_end);
+        let was_small = self.told_window_end.saturating_sub(self.data.next) < self.buffer_bytes / 4;
+        if was_small && grown >= self.buffer_bytes / 2 && self.echo.is_some() {
+            self.is_due = true;
+            self.repeats = REPEATS;
+        }
+        Some(data)
+    }
+
+    #[inline]
+    pub(in super::super) fn next_position(&self) -> u64 {
+        self.data.next
+    }
+
+    pub(in super::super) fn is_complete(&self) -> bool {
+        self.end == Some(self.data.next)
+    }
+
+    pub(in super::super) fn is_read(&self) -> bool {
+        self.is_complete() && self.data.unread_bytes == 0
+    }
+
+    pub(in super::super) fn peak_bytes(&self) -> u64 {
+        self.data.peak_early_bytes + self.peak_repair_bytes
+    }
+}
