@@ -77,10 +77,10 @@ fn the_list_of_a_mack_is_the_one_of_the_table() {
 fn what_a_list_cannot_be_is_refused() {
     let list = |bytes: usize| Segment { payload: vec![0; bytes], ..Segment::default() };
     let as_mack = |bytes| altered(&list(bytes), |header| header[13] |= Flags::MACK.0);
-    for bytes in [0, 12, 17, 20, 16 + 33 * 4, 16 + 34 * 4] {
+    for bytes in [0, 12, 17, 20, 16 + 65 * 4, 16 + 66 * 4] {
         assert_eq!(refusal(&as_mack(bytes)), Refusal::Field, "{bytes} bytes");
     }
-    for bytes in [16, 24, 16 + 32 * 4] {
+    for bytes in [16, 24, 16 + 64 * 4] {
         assert!(decode_segment::<Bytes>(&as_mack(bytes)).unwrap().segment.mack.is_some(), "{bytes} bytes");
     }
 }
