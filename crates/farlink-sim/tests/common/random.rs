@@ -356,6 +356,8 @@ pub(crate) fn aerotp() -> impl Strategy<Value = Value> {
                 "fec_words": words,
                 "hold_time_s": if both { hold_s } else { 0.0 },
                 "opens": if both { "both" } else { "sender" },
+                // Without a rate, all of it goes out at once, and a link whose packets overtake looks at each.
+                "receive_buffer_bytes": 200_000,
             });
             if let Some(exponent) = rate {
                 config["rate_bps"] = 10_f64.powf(exponent).into();
