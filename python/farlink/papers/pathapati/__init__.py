@@ -39,8 +39,8 @@ PAPER = Paper(
         "bytes in interleaved blocks, headers are not. The paper names no code.",
         "The runs of the paper end after a time that is not printed: 22,000 s, after which TCP has delivered all at a bit "
         "error rate of 3.5e-5 and not above, as the text says; a mean delay of half of that is the top of figure 14's axis.",
-        "TCP has an initial RTO of 45 s, at least 30 s and at most 60 s, and never gives up: stock timers end the connection "
-        "before the first answer. AeroTP's reliable mode has the same initial RTO.",
+        "TCP has an initial RTO of 45 s, at least 30 s and at most 60 s, and never gives up: with stock timers ns-3 gives "
+        "connections up at high bit error rates. AeroTP's reliable mode has the same initial RTO.",
         "The quasi-reliable mode is not paced, so that the radio's queue shows; the reliable mode is paced at the radio's "
         "rate.",
         "Figures 13 to 16 mark the axis “PER” and sweep the bit error rate. Figures 5 to 8 have 255 words where the text has "
