@@ -8,6 +8,7 @@ from farlink.papers.pathapati.beside_ns3 import beside_ns3
 from farlink.papers.pathapati.bulk import bulk
 from farlink.papers.pathapati.comparison import figures_13_16
 from farlink.papers.pathapati.fec import figures_5_8, figures_9_12
+from farlink.papers.pathapati.gateways import gateways
 from farlink.papers.pathapati.round_trips import round_trips
 
 _NOT_YET = "the engine does not have it yet"
@@ -25,7 +26,7 @@ PAPER = Paper(
         Item("round-trips", "Beyond the paper: round trips for a file at BER 1e-4 by copies, beside bounds", 30, round_trips),
         Item("few-round-trips", "Beyond the paper: adaptive packet length and repair symbols", 20, None, _NOT_YET),
         Item("ns-3", "Section IV.G: ns-3's TCP and UDP on the same path, as measured, beside AeroTP", 10, beside_ns3),
-        Item("gateways", "Section II.B: TCP to the gateways, AeroTP between them", 20, None, _NOT_YET),
+        Item("gateways", "Section II.B: TCP to the gateways, AeroTP between them", 20, gateways),
         Item("bulk", "Beyond the paper: bulk transfer over losses up to 30 %, beside bounds", 120, bulk),
     ),
     setting=(
