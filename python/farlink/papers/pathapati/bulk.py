@@ -46,10 +46,14 @@ def shares(bench: Workbench, delay_s: float, losses: tuple[float, ...] = LOSSES,
     return _relative(result.summary(), "goodput_bps", lambda loss, bps: bps / (RATE_BPS * (1 - loss) * PAYLOAD_SHARE))
 
 
-def file_shares(bench: Workbench, delay_s: float, losses: tuple[float, ...] = LOSSES) -> Curve:
+def file_shares(
+    bench: Workbench, delay_s: float, losses: tuple[float, ...] = LOSSES, *, runs: int = RUNS, coded: bool = False
+) -> Curve:
     """Bound of any scheme on the time for a long file over the time taken, against the loss."""
     scenario = _link(f"a file over {delay_s:g} s", delay_s, losses, {"kind": "file", "bytes": _FILE_BYTES})
-    result = bench.run(f"{ITEM}-file-{delay_s:g}-s", scenario, runs=bench.repetitions(RUNS))
+    if coded:
+        scenario["transport"]["reliable"]["coded"] = {}
+    result = bench.run(f"{ITEM}-file-{delay_s:g}-s{'-coded' * coded}", scenario, runs=bench.repetitions(runs))
 
     def of_bound(loss: float, time_s: float) -> float:
         bound = completion_bound_s(

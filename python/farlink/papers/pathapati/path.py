@@ -90,10 +90,10 @@ def message_bytes(transport: Mapping[str, Any]) -> int:
 
 
 # Optional fields beside the header of 40 bytes: until an answer comes, which is after all of the data, every packet opens the
-# connection; how strong the parity is; which group the packet is of.
+# connection; how strong the parity is; of a repair packet, what it is of, for which packets of data leave room.
 _OPENING_BYTES = 4
 _FEC_OPTION_BYTES = 4
-_ERASURE_OPTION_BYTES = 8
+_ERASURE_OPTION_BYTES = 16
 
 
 def trailer(words: int = 0, *, erasure: bool = False) -> Trailer:
