@@ -378,6 +378,7 @@ mod tests {
         }
         assert_eq!(flight.bytes, 2000 - 1200);
         flight.acknowledge_up_to(600);
+        flight.drop_acknowledged();
         assert_eq!((flight.bytes, flight.front().map(|piece| piece.start)), (200, Some(1800)));
     }
 
