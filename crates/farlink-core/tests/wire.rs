@@ -149,7 +149,7 @@ fn pdus() -> impl Strategy<Value = Pdu<Vec<u8>>> {
 /// Any AeroTP segment whose flags are those of its fields, and whose `header_bytes` are those that its headers have on the wire.
 fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>>> {
     use aerotp::Flags;
-    let mack = (any::<[u32; 3]>(), any::<[u16; 2]>(), any::<[bool; 3]>(), vec(any::<(u32, u32)>(), 0..=16)).prop_map(
+    let mack = (any::<[u32; 3]>(), any::<[u16; 2]>(), any::<[bool; 3]>(), vec(any::<(u32, u32)>(), 0..=32)).prop_map(
         |([echo, held, window], [marked, damaged], [is_from_start, is_to_end, counts_symbols], blocks)| {
             let held = held & 0x1fff_ffff;
             let mut mack = Mack {

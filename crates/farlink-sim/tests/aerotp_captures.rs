@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/farlink/wireshark/aerotp.lua");
 
-const FIELDS: [&str; 29] = [
+const FIELDS: [&str; 30] = [
     "aerotp.srcport",
     "aerotp.dstport",
     "aerotp.seq",
@@ -43,6 +43,7 @@ const FIELDS: [&str; 29] = [
     "aerotp.mack.echo",
     "aerotp.mack.from_start",
     "aerotp.mack.to_end",
+    "aerotp.mack.counts_symbols",
     "aerotp.mack.held",
     "aerotp.mack.window",
     "aerotp.mack.marked",
@@ -93,6 +94,7 @@ fn expected<D: Payload>(segment: &Segment<D>, envelope: &Envelope) -> Vec<String
         of_mack(|mack| mack.echo.to_string()),
         of_mack(|mack| u8::from(mack.is_from_start).to_string()),
         of_mack(|mack| u8::from(mack.is_to_end).to_string()),
+        of_mack(|mack| u8::from(mack.counts_symbols).to_string()),
         of_mack(|mack| mack.held.to_string()),
         of_mack(|mack| mack.window.to_string()),
         of_mack(|mack| mack.marked.to_string()),
@@ -207,8 +209,8 @@ fn tshark_reads_every_field_of_simulated_runs() {
 /// A segment with all that there is, and one of each kind.
 fn kinds() -> Vec<Segment<Vec<u8>>> {
     let payload = b"what is sent".to_vec();
-    let mut mack = Mack { echo: 9, held: 0x3fff_ffff, window: u32::MAX, marked: 7, damaged: 8, ..Mack::default() };
-    (mack.is_to_end, mack.is_from_start) = (true, true);
+    let mut mack = Mack { echo: 9, held: 0x1fff_ffff, window: u32::MAX, marked: 7, damaged: 8, ..Mack::default() };
+    (mack.is_to_end, mack.is_from_start, mack.counts_symbols) = (true, true, true);
     while mack.edges.push(mack.edges.len() as u32 * 100, mack.edges.len() as u32 * 100 + 50) {}
     let repair = Repair { start: u32::MAX, bytes: 5, symbol_bytes: 6, symbols: 7, index: u32::MAX };
     let flags = [Flags::ASYN, Flags::AFIN, Flags::CRC, Flags::EXTENDED, Flags::FEC, Flags::REPAIR];

@@ -63,7 +63,8 @@ local field = {
     echo = ProtoField.uint32("aerotp.mack.echo", "Echo of a timestamp"),
     from_start = ProtoField.bool("aerotp.mack.from_start", "Nothing has arrived before the first block", 32, nil, 0x80000000),
     to_end = ProtoField.bool("aerotp.mack.to_end", "Nothing has arrived behind the last block", 32, nil, 0x40000000),
-    held = ProtoField.uint32("aerotp.mack.held", "Held for", base.DEC, nil, 0x3fffffff, "Microseconds"),
+    counts = ProtoField.bool("aerotp.mack.counts_symbols", "The list counts what coded blocks want", 32, nil, 0x20000000),
+    held = ProtoField.uint32("aerotp.mack.held", "Held for", base.DEC, nil, 0x1fffffff, "Microseconds"),
     window = ProtoField.uint32("aerotp.mack.window", "Window"),
     marked = ProtoField.uint16("aerotp.mack.marked", "Segments that arrived with a congestion mark"),
     damaged = ProtoField.uint16("aerotp.mack.damaged", "Segments that arrived damaged"),
@@ -196,6 +197,7 @@ local function list(range, tree)
     branch:add(field.echo, range(0, 4))
     branch:add(field.from_start, range(4, 4))
     branch:add(field.to_end, range(4, 4))
+    branch:add(field.counts, range(4, 4))
     branch:add(field.held, range(4, 4))
     branch:add(field.window, range(8, 4))
     branch:add(field.marked, range(12, 2))
