@@ -4,6 +4,8 @@
 //!
 //! With the window goes the number of segments that both sides keep: the time for each is to stay the same.
 
+#![expect(clippy::disallowed_methods, reason = "it measures")]
+
 use std::collections::VecDeque;
 use std::sync::LazyLock;
 use std::time::Instant;

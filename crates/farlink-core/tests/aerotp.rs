@@ -514,9 +514,9 @@ fn a_connection_of_more_than_four_gigabytes() {
 fn limits_that_make_no_sense_are_refused() {
     let refusal = |keys: Value| {
         let mut all = json!({ "packet_bytes": 148 });
-    if keys.get("rate_bps").is_none() {
-        all["rate_control"] = json!("none");
-    }
+        if keys.get("rate_bps").is_none() {
+            all["rate_control"] = json!("none");
+        }
         all.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
         serde_json::from_value::<AerotpConfig>(all).unwrap().check().unwrap_err().to_string()
     };

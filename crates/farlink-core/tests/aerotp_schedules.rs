@@ -25,7 +25,6 @@ fn schedules() -> u64 {
 #[derive(Clone, Copy, Debug)]
 enum Incident {
     Outage {
-        until: Time,
         is_told: bool,
     },
     Back {
@@ -55,6 +54,9 @@ struct App {
     has_reported: bool,
 }
 
+/// A segment under way, and to which side.
+type Arrival = (usize, Segment<Vec<u8>>);
+
 struct World {
     config: AerotpConfig,
     rng: Rng,
@@ -64,7 +66,7 @@ struct World {
     bytes: [usize; 2],
     trouble: Trouble,
     is_out: bool,
-    under_way: BTreeMap<(Time, u64), (usize, Segment<Vec<u8>>)>,
+    under_way: BTreeMap<(Time, u64), Arrival>,
     incidents: BTreeMap<(Time, u64), Incident>,
     /// What was sent, and to whom: some of it.
     sent: Vec<(usize, Segment<Vec<u8>>)>,
@@ -146,7 +148,7 @@ impl World {
             let until = from + Time::from_millis(1 + self.rng.below(longest_ms));
             let is_told = self.rng.chance(0.5);
             self.trouble.calm = self.trouble.calm.max(until);
-            self.add(from, Incident::Outage { until, is_told });
+            self.add(from, Incident::Outage { is_told });
             self.add(until, Incident::Back { is_told });
         }
         let restarts = if self.rng.chance(0.4) { 1 + self.rng.below(3) } else { 0 };
@@ -242,7 +244,7 @@ impl World {
 
     fn meet(&mut self, incident: Incident) {
         match incident {
-            Incident::Outage { is_told, .. } => {
+            Incident::Outage { is_told } => {
                 self.is_out = true;
                 self.tell(is_told, LinkHint::Down(PathId::ONLY));
             }

@@ -1,5 +1,7 @@
 //! The example `aerotp_udp`: a file between two processes over real sockets.
 
+#![expect(clippy::disallowed_methods, reason = "processes take real time")]
+
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

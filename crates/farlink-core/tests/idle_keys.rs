@@ -17,7 +17,6 @@ fn idle_keys() -> Vec<(Value, &'static str, Value)> {
     let tcp = |keys: Value| merged(json!({ "kind": "tcp" }), &keys);
     let stp = |keys: Value| merged(json!({ "kind": "stp" }), &keys);
     let scps = |keys: Value| merged(json!({ "kind": "scps-tp" }), &keys);
-    let aerotp = |keys: Value| merged(json!({ "kind": "aerotp" }), &keys);
     let arq = |keys: Value| merged(json!({ "kind": "arq" }), &keys);
     let aerotp = |keys: Value| merged(json!({ "kind": "aerotp" }), &keys);
     let fixed = |key: &str, value: Value| json!({ "rto": { "algorithm": "fixed", key: value } });

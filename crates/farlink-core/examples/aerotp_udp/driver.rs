@@ -16,7 +16,7 @@ use crate::Failure;
 /// Who reads or writes the stream.
 pub(crate) trait Application {
     /// Bytes that are through.
-    fn bytes(&self) -> u64;
+    fn moved_bytes(&self) -> u64;
     /// Bytes that there are to be, if that is known.
     fn size(&self) -> Option<u64>;
     /// Reads or writes what can be.
@@ -142,7 +142,7 @@ impl Driver {
             }
             if told.elapsed() > Duration::from_millis(500) {
                 told = Instant::now();
-                progress(application.bytes(), application.size());
+                progress(application.moved_bytes(), application.size());
             }
             self.wait(&mut buffer)?;
             while self.receive(&mut buffer)? {}

@@ -40,7 +40,7 @@ impl Outgoing {
 }
 
 impl Application for Outgoing {
-    fn bytes(&self) -> u64 {
+    fn moved_bytes(&self) -> u64 {
         self.acknowledged
     }
 
@@ -116,7 +116,7 @@ impl Drop for Incoming {
 }
 
 impl Application for Incoming {
-    fn bytes(&self) -> u64 {
+    fn moved_bytes(&self) -> u64 {
         self.bytes
     }
 

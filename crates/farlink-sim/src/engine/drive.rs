@@ -142,7 +142,7 @@ impl<T: Tracer> World<'_, T> {
                     }
                     self.path.send::<P>(link, now, index, &plain, P::ecn(&plain), &mut flow.counts, &mut self.timers);
                 }
-                Plain::Nothing => return flow.arm(SIDE, index, P::KIND, &mut self.timers),
+                Plain::Nothing => return flow.arm(SIDE, now, index, P::KIND, &mut self.timers),
                 Plain::Ask => return self.pump_seldom::<SIDE, P, E>(flow, index, now),
             }
         }
@@ -185,6 +185,6 @@ impl<T: Tracer> World<'_, T> {
         if SIDE == 0 {
             self.tracer.probe(now, flow.id, || flow.ends[0].probe());
         }
-        flow.arm(SIDE, index, P::KIND, &mut self.timers);
+        flow.arm(SIDE, now, index, P::KIND, &mut self.timers);
     }
 }

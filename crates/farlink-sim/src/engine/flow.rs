@@ -462,10 +462,11 @@ where
 
     /// Sets the endpoint's alarm, if it must ring sooner than the one that is set.
     #[inline]
-    pub(super) fn arm(&mut self, side: usize, flow: u32, kind: u8, timers: &mut Timers) {
+    pub(super) fn arm(&mut self, side: usize, now: Time, flow: u32, kind: u8, timers: &mut Timers) {
         if let Some(at) = self.ends[side].poll_timeout()
             && at < self.armed[side]
         {
+            let at = at.max(now); // what is overdue is done now
             self.armed[side] = at;
             timers.push(at, Alarm { event: Kind::Endpoint, kind, side: side as u8, flow });
         }

@@ -7,11 +7,11 @@ from farlink.papers.pathapati.acknowledgements import acknowledgements
 from farlink.papers.pathapati.beside_ns3 import beside_ns3
 from farlink.papers.pathapati.bulk import bulk
 from farlink.papers.pathapati.comparison import figures_13_16
+from farlink.papers.pathapati.erasure import erasure_codes
 from farlink.papers.pathapati.fec import figures_5_8, figures_9_12
+from farlink.papers.pathapati.few_round_trips import few_round_trips
 from farlink.papers.pathapati.gateways import gateways
 from farlink.papers.pathapati.round_trips import round_trips
-
-_NOT_YET = "the engine does not have it yet"
 
 PAPER = Paper(
     key="pathapati",
@@ -20,11 +20,11 @@ PAPER = Paper(
     items=(
         Item("figures-5-8", "Quasi-reliable mode against bit error rate, by strength of the code", 20, figures_5_8),
         Item("figures-9-12", "Quasi-reliable mode against strength of the code", 1, figures_9_12),
-        Item("erasure-codes", "Section II.B: quasi-reliable mode with erasure codes across packets", 5, None, _NOT_YET),
+        Item("erasure-codes", "Section II.B: quasi-reliable mode with erasure codes across packets", 5, erasure_codes),
         Item("figures-13-16", "AeroTP reliable and quasi-reliable, UDP and TCP against bit error rate", 60, figures_13_16),
         Item("acknowledgements", "Section IV.E: acknowledgements aggregated into one packet", 30, acknowledgements),
         Item("round-trips", "Beyond the paper: round trips for a file at BER 1e-4 by copies, beside bounds", 30, round_trips),
-        Item("few-round-trips", "Beyond the paper: adaptive packet length and repair symbols", 20, None, _NOT_YET),
+        Item("few-round-trips", "Beyond the paper: adaptive packet length and repair symbols", 20, few_round_trips),
         Item("ns-3", "Section IV.G: ns-3's TCP and UDP on the same path, as measured, beside AeroTP", 10, beside_ns3),
         Item("gateways", "Section II.B: TCP to the gateways, AeroTP between them", 20, gateways),
         Item("bulk", "Beyond the paper: bulk transfer over losses up to 30 %, beside bounds", 120, bulk),

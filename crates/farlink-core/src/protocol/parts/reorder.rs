@@ -216,10 +216,9 @@ impl<D: Payload> Reorder<D> {
         }
         if self.early.get(index + 1).is_some_and(|behind| behind.0 == end)
             && let Some((behind, data)) = self.early.remove(index + 1)
+            && let Err(data) = self.early[index].1.try_join(data)
         {
-            if let Err(data) = self.early[index].1.try_join(data) {
-                self.early.insert(index + 1, (behind, data));
-            }
+            self.early.insert(index + 1, (behind, data));
         }
     }
 }

@@ -88,7 +88,10 @@ pub(super) fn append<D: Payload>(segment: &Segment<D>, outside: &Outside, out: &
 
 /// The segment without what stands behind the header; what else the header says; bytes of the payload; and what stands
 /// behind the header.
-pub(super) fn read<D: Payload>(bytes: &[u8]) -> Result<(Segment<D>, Outside, usize, &[u8]), Refusal> {
+type Headed<'a, D> = (Segment<D>, Outside, usize, &'a [u8]);
+
+/// Reads a header.
+pub(super) fn read<D: Payload>(bytes: &[u8]) -> Result<Headed<'_, D>, Refusal> {
     let mut fields = Fields(bytes);
     let mut outside = Outside { source: fields.short()?, destination: fields.short()?, ecn: Ecn::NotCapable };
     let mut segment = Segment { sequence: fields.word()?, timestamp: fields.word()?, ..Segment::default() };

@@ -264,7 +264,7 @@ impl<D: Payload> Receiver<D> {
         let ack = self.data.next + u64::from(self.is_complete());
         let window_end = self.window_end();
         self.told_window_end = window_end;
-        let held = u32::try_from(ticks(now) - ticks(arrived)).unwrap_or(u32::MAX);
+        let held = u32::try_from(ticks(now).saturating_sub(ticks(arrived))).unwrap_or(u32::MAX);
         let window = u32::try_from(window_end.saturating_sub(ack)).unwrap_or(u32::MAX);
         let mut mack = Mack { echo, held, window, counts_symbols: true, ..Mack::default() };
         mack.edges.push(self.arrived, 0);

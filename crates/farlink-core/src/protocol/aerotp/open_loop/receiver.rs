@@ -221,7 +221,7 @@ impl<D: Payload> Receiver<D> {
         }
         let (echo, arrived) = self.echo?;
         self.is_due = false;
-        let held = u32::try_from(ticks(now) - ticks(arrived)).unwrap_or(u32::MAX);
+        let held = u32::try_from(ticks(now).saturating_sub(ticks(arrived))).unwrap_or(u32::MAX);
         let ack = self.end.map_or(self.data.early_end().max(self.data.next), |end| end + 1);
         Some((ack, Mack { echo, held, window: self.mended, damaged: self.damaged, ..Mack::default() }))
     }

@@ -227,7 +227,9 @@ impl<D: Payload> Sender<D> {
             self.reordering = ticks(self.round_trip.least) / 4;
         }
         if let Some(sent) = news.oldest {
-            self.round_trip.answered_after(span(ticks(now).saturating_sub(sent)));
+            // What was sent again may be answered by its first transmission: no answer takes less than the round trip.
+            let wait = span(ticks(now).saturating_sub(sent));
+            self.round_trip.answered_after(wait.max(heard.round_trip));
         } else if self.round_trip.smoothed().is_none() {
             self.round_trip.answered_after(heard.round_trip);
         }
