@@ -51,6 +51,7 @@ papers: test-tools
 
 soak: test-tools
 	@PROPTEST_CASES=20000 .ci/checks
+	@cargo test --release --quiet -p farlink-sim --test aerotp_reliable -- --ignored
 
 docs: test-tools
 	@$(BIN)/python docs/generate.py
