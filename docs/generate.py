@@ -50,7 +50,8 @@ SECTIONS = (
         "Gateways at the ends of a hop",
         "Gateway",
         "hop.NAME.gateway",
-        "Table `[hop.NAME.gateway]` of a hop that is neither the first nor the last of `path`; `gateway = true` takes all defaults. "
+        "Table `[hop.NAME.gateway]` of a hop that is neither the first nor the last of `path`; `gateway = true` takes all "
+        "defaults. "
         "[What they promise](../design/gateways.md).",
     ),
     ("A rate that varies", "RateKind", "link.rate_bps", "Instead of a number for `rate_bps`, forward or back."),

@@ -121,7 +121,7 @@ pub struct Mack {
     /// Nothing has arrived beyond the last block.
     pub is_to_end: bool,
     /// The list does not have edges: its first pair is how many segments with data have arrived so far (wraps) and 0, each
-    /// further one the number where a coded block begins and how many symbols it still wants. `[R9]`
+    /// further one the number where a coded block begins and how many symbols it still wants.
     pub counts_symbols: bool,
 }
 
