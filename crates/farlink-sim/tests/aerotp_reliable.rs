@@ -66,7 +66,10 @@ fn copies_or_packets_of_the_right_length_take_eight() {
 #[test]
 fn repair_symbols_take_two() {
     let (round_trips, sent_bytes) = cost(&scenario(1e-4, &json!({ "coded": {} }), &[]), 4);
-    assert!(round_trips < 4.0 && sent_bytes < 1.25 * FILE_BYTES / 0.9999_f64.powi(12_000), "{round_trips} {sent_bytes}");
+    assert!(
+        round_trips < 4.0 && sent_bytes < 1.25 * FILE_BYTES / 0.9999_f64.powi(12_000),
+        "{round_trips} {sent_bytes}"
+    );
 }
 
 /// Headers count in what is sent, and a file takes one round trip and a half at least if anything of it is lost.
