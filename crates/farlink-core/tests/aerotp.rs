@@ -6,7 +6,7 @@ use farlink_core::event::Abort;
 use farlink_core::payload::Virtual;
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Mack, Repair, Segment, State};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
-use farlink_core::{Endpoint, Event, LinkHint, PathId, Rx, Stream, Time};
+use farlink_core::{Endpoint, Event, LinkHint, Packet, PathId, Rx, Stream, Time};
 use pair::{ONE_WAY, Pair};
 use serde_json::{Value, json};
 
@@ -523,4 +523,30 @@ fn limits_that_make_no_sense_are_refused() {
     assert!(refusal(json!({ "half_open_bytes": 100 })).contains("half_open_bytes"));
     assert!(refusal(json!({ "half_open_bytes": 1e9 })).contains("give at least packet_bytes and at most"));
     assert!(refusal(json!({ "mack_timeout_s": 2000 })).contains("give less than 536 s"));
+}
+
+/// Optional fields, parity and checks included.
+#[test]
+fn no_packet_is_longer_than_it_may_be_and_a_full_one_is_not_shorter() {
+    for keys in [
+        json!({}),
+        json!({ "coded": { "expected_loss": 0.3 } }),
+        json!({ "mode": "quasi-reliable", "fec_words": 2 }),
+        json!({ "mode": "quasi-reliable", "erasure": { "source": 4, "repair": 2 } }),
+    ] {
+        let mut net = net(keys.clone());
+        write(&mut net, 0, 3_000);
+        close(&mut net, 0);
+        wait(&mut net, 60.0);
+        let longest_of = |is_repair: bool| {
+            let of_kind = packets(&net, 0).into_iter().filter(|segment| {
+                segment.repair.is_some_and(|repair| repair.index >= u32::from(repair.symbols)) == is_repair
+            });
+            of_kind.map(|segment| segment.wire_bytes()).max()
+        };
+        assert!(longest_of(false) > Some(120) && longest_of(false) <= Some(148), "{keys}: {:?}", longest_of(false));
+        let has_repairs = keys.get("coded").or(keys.get("erasure")).is_some();
+        assert_eq!(longest_of(true).is_some(), has_repairs, "{keys}");
+        assert!(longest_of(true) <= Some(148), "{keys}: {:?}", longest_of(true));
+    }
 }

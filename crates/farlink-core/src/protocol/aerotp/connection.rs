@@ -634,9 +634,6 @@ impl<D: Payload> Connection<D> {
             segment.opening = self.initial;
             segment.header_bytes += OPENING_BYTES;
         }
-        if segment.repair.is_some() {
-            segment.header_bytes += REPAIR_BYTES;
-        }
         if segment.mack.is_some() || !segment.payload.is_empty() {
             segment.flags = segment.flags.with(Flags::CRC);
         }
