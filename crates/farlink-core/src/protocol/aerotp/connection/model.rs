@@ -9,8 +9,12 @@ use std::hash::{Hash, Hasher};
 
 use stateright::{Checker, Model, Property};
 
-use super::*;
+use super::Connection;
+use crate::endpoint::{Endpoint, PathId, Rx, Stream};
+use crate::event::{Abort, Event};
 use crate::protocol::ProtocolConfig;
+use crate::protocol::aerotp::{AerotpConfig, Opens, Segment, State};
+use crate::time::Time;
 
 /// What is taken away to see that the checker finds it missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

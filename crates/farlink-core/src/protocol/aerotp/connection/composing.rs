@@ -1,0 +1,97 @@
+//! Which segment goes out next, and what its header says.
+
+use crate::payload::Payload;
+use crate::time::Time;
+
+use super::Connection;
+use super::identity::Reset;
+use crate::protocol::aerotp::clock::stamp;
+use crate::protocol::aerotp::config::parity_bytes;
+use crate::protocol::aerotp::segment::{
+    CLASS_BYTES, CRC_BYTES, FEC_BYTES, Flags, Mack, OPENING_BYTES, REPAIR_BYTES, Repair, Segment,
+};
+use crate::protocol::aerotp::sending::Outgoing;
+
+impl<D: Payload> Connection<D> {
+    /// The next segment, but for its headers.
+    pub(super) fn next_segment(&mut self, now: Time) -> Option<Segment<D>> {
+        if let Some(Reset { tag, sequence, timestamp }) = self.reset.take() {
+            return Some(Segment { tag, sequence, timestamp, flags: Flags::RESET, ..Segment::default() });
+        }
+        if !self.is_alive() {
+            return None;
+        }
+        if let Some(peer) = self.peer
+            && let Some((ack, mack)) =
+                self.receiving.next_mack(now, |position| peer.initial.wrapping_add(position as u32))
+        {
+            let sequence = peer.initial.wrapping_add(ack as u32);
+            let most = self.most_unknown().saturating_sub(ack);
+            let window = mack.window.min(u32::try_from(most).unwrap_or(u32::MAX));
+            let mack = Mack { window, marked: self.marked, damaged: self.damaged, ..mack };
+            return Some(Segment { sequence, flags: Flags::MACK, mack: Some(mack), ..self.blank(now) });
+        }
+        if !self.may_send() || self.rate.pacer.is_holding(now) {
+            return None;
+        }
+        let most = self.most_bytes();
+        if let Some(Outgoing { position, payload, is_end, repair }) = self.sending.next(now, most) {
+            let mut flags = Flags::default();
+            if is_end {
+                flags = flags.with(Flags::AFIN);
+                self.lifecycle.on_end_sent();
+                self.end_sent = self.end_sent.or(Some(now));
+            }
+            if repair.is_some() {
+                flags = flags.with(Flags::REPAIR);
+            }
+            let sequence = self.number(position);
+            let repair = repair.map(|repair| Repair { start: self.initial.wrapping_add(repair.start), ..repair });
+            let class = self.sending.class();
+            return Some(Segment { sequence, class, flags, repair, payload, ..self.blank(now) });
+        }
+        if std::mem::take(&mut self.is_question_due) {
+            let sequence = self.number(self.sending.limits().1);
+            self.asked = self.asked.or(Some(now));
+            return Some(Segment { sequence, ..self.blank(now) });
+        }
+        None
+    }
+
+    /// A segment of this connection without content.
+    fn blank(&self, now: Time) -> Segment<D> {
+        Segment { tag: self.tag, mode: self.mode, timestamp: stamp(now), ..Segment::default() }
+    }
+
+    /// Payload of the next segment, at most.
+    fn most_bytes(&self) -> u32 {
+        let opening = if self.lifecycle.is_opening() { u32::from(OPENING_BYTES) } else { 0 };
+        let overhead = self.config.header_bytes.whole() as u32 + opening + parity_bytes(self.fec_words) + CRC_BYTES;
+        (self.config.packet_bytes.whole() as u32).saturating_sub(overhead)
+    }
+
+    /// Fills in what depends on all the rest.
+    pub(super) fn finish(&self, segment: &mut Segment<D>) {
+        segment.header_bytes = self.config.header_bytes.whole() as u16;
+        if self.lifecycle.is_opening() && !segment.flags.has(Flags::RESET) {
+            segment.flags = segment.flags.with(Flags::ASYN);
+            segment.opening = self.initial;
+            segment.header_bytes += OPENING_BYTES;
+        }
+        if segment.mack.is_some() || !segment.payload.is_empty() {
+            segment.flags = segment.flags.with(Flags::CRC);
+        }
+        if segment.class > 0 {
+            segment.flags = segment.flags.with(Flags::EXTENDED);
+            segment.header_bytes += CLASS_BYTES;
+        }
+        if segment.repair.is_some() {
+            segment.header_bytes += REPAIR_BYTES;
+        }
+        if self.fec_words > 0 && !segment.payload.is_empty() {
+            segment.flags = segment.flags.with(Flags::FEC);
+            segment.fec_words = self.fec_words;
+            segment.header_bytes += FEC_BYTES;
+        }
+    }
+}

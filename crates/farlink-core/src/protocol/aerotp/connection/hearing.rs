@@ -1,0 +1,158 @@
+//! What a segment says: acknowledgements checked against what was sent, data given its place in the stream.
+
+use crate::payload::Payload;
+use crate::time::Time;
+
+use super::Connection;
+#[cfg(test)]
+use super::model;
+use crate::protocol::aerotp::clock::{instant, span, ticks};
+use crate::protocol::aerotp::config::LARGEST_BUFFER;
+use crate::protocol::aerotp::fec::Fec;
+use crate::protocol::aerotp::mode::Mode;
+use crate::protocol::aerotp::rate::Answer;
+use crate::protocol::aerotp::receiving::Incoming;
+use crate::protocol::aerotp::segment::{FEC_BYTES, Flags, MOST_EDGES, Mack, Repair, Segment};
+use crate::protocol::aerotp::sending::Heard;
+
+impl<D: Payload> Connection<D> {
+    pub(super) fn on_mack(&mut self, now: Time, segment: &Segment<D>, mack: &Mack) {
+        match self.hear(now, segment, mack) {
+            Some(heard) => {
+                self.adapt_to(&heard);
+                self.sending.on_mack(now, &heard);
+                let Heard { echo, round_trip, .. } = heard;
+                self.rate
+                    .on_answer(now, &Answer { echo, round_trip, held: span(mack.held.into()), marked: mack.marked });
+                self.lifecycle.on_mack(self.sending.is_done());
+            }
+            None => self.dropped.forged += 1,
+        }
+    }
+
+    /// A report of errors may ask for another strength.
+    fn adapt_to(&mut self, heard: &Heard) {
+        let fec = Fec::new(self.config.payload_bytes() as u32, self.fec_words);
+        if let Some(errors) = &mut self.errors
+            && errors.on_report(heard.ack, heard.window, heard.damaged, fec.mends_of_each() + 1)
+        {
+            self.adapt();
+        }
+    }
+
+    /// The parity that is enough by what is known of the errors. `[U8]`
+    pub(super) fn adapt(&mut self) {
+        // Without its field and with no opening: what parity and payload have together.
+        let room = (self.config.payload_bytes() as u32).saturating_sub(u32::from(FEC_BYTES));
+        let words = self.errors.and_then(|errors| errors.words(room, self.config.most_fec_words()));
+        if let Some(words) = words.filter(|_| self.mode == Mode::QuasiReliable) {
+            self.fec_words = words;
+        }
+    }
+
+    /// What an acknowledgement says, if it speaks of what was sent, and echoes something that was. `[A8]`
+    pub(super) fn hear(&self, now: Time, segment: &Segment<D>, mack: &Mack) -> Option<Heard> {
+        let (first, next) = self.sending.limits();
+        let base = self.number(first);
+        let position = |number: u32| {
+            let ahead = i64::from(number.wrapping_sub(base) as i32);
+            first.checked_add_signed(ahead).filter(|&position| position <= next)
+        };
+        let ack = position(segment.sequence)?;
+        let echo = instant(now, mack.echo).filter(|&echo| self.first_sent.is_some_and(|first| echo >= first))?;
+        if self.marks.oldest().is_some_and(|mark| echo < mark) {
+            return None; // of a past round of the numbers `[R8]`
+        }
+        let mut heard = Heard {
+            ack: ack.max(first),
+            echo,
+            round_trip: span((ticks(now) - echo).checked_sub(u64::from(mack.held))?),
+            window_end: ack + u64::from(mack.window).min(LARGEST_BUFFER),
+            blocks: [(0, 0); MOST_EDGES / 2],
+            block_count: 0,
+            is_from_start: mack.is_from_start,
+            is_to_end: mack.is_to_end,
+            window: mack.window,
+            damaged: mack.damaged,
+            deficits: [(0, 0); MOST_EDGES / 2],
+            deficit_count: 0,
+            arrived: 0,
+        };
+        if mack.counts_symbols {
+            let mut pairs = mack.edges.blocks();
+            heard.arrived = pairs.next()?.0;
+            for (start, missing) in pairs {
+                heard.deficits[heard.deficit_count] = (position(start)?, u64::from(missing));
+                heard.deficit_count += 1;
+            }
+            return Some(heard);
+        }
+        let mut last = ack;
+        for (start, end) in mack.edges.blocks() {
+            let (start, end) = (position(start)?, position(end)?);
+            if start < last || end < start {
+                return None;
+            }
+            last = end;
+            heard.blocks[heard.block_count] = (start, end);
+            heard.block_count += 1;
+        }
+        Some(heard)
+    }
+
+    pub(super) fn on_data(&mut self, now: Time, segment: &Segment<D>) {
+        let Some(peer) = self.peer else { return };
+        if peer.is_of_past_round(now, segment.timestamp) {
+            self.dropped.stray += 1;
+            return;
+        }
+        let base = self.receiving.next_position();
+        let is_end = segment.flags.has(Flags::AFIN);
+        let is_question = segment.payload.is_empty() && !is_end;
+        let ahead = segment.sequence.wrapping_sub(peer.initial.wrapping_add(base as u32)) as i32;
+        // A question is about what has arrived; where it stands says nothing. `[C9]`
+        let position = if is_question { Some(base) } else { base.checked_add_signed(i64::from(ahead)) };
+        #[cfg(test)]
+        let position = match self.without {
+            Some(model::Without::DuplicateFilter) => position.map(|position| position.max(base)),
+            _ => position,
+        };
+        let Some(position) = position.filter(|position| position + segment.payload.len() as u64 <= self.most_unknown())
+        else {
+            self.dropped.outside += 1;
+            return;
+        };
+        let incoming = Incoming {
+            position,
+            payload: segment.payload.clone(),
+            is_end,
+            repair: segment.repair.map(|repair| Repair { start: repair.start.wrapping_sub(peer.initial), ..repair }),
+            timestamp: segment.timestamp,
+            is_opening: segment.flags.has(Flags::ASYN),
+        };
+        if !self.receiving.on_segment(now, incoming) {
+            self.dropped.outside += 1;
+        }
+        if let Some(peer) = &mut self.peer {
+            peer.on_progress(self.receiving.next_position());
+        }
+        if self.receiving.is_complete() {
+            self.lifecycle.on_peer_ended();
+        }
+    }
+
+    /// A message by itself. `[D1]`
+    pub(super) fn on_datagram(&mut self, now: Time, segment: &Segment<D>) {
+        let incoming = Incoming {
+            position: 0,
+            payload: segment.payload.clone(),
+            is_end: false,
+            repair: None,
+            timestamp: segment.timestamp,
+            is_opening: false,
+        };
+        if !self.receiving.on_segment(now, incoming) {
+            self.dropped.outside += 1;
+        }
+    }
+}

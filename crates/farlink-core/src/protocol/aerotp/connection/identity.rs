@@ -1,0 +1,164 @@
+//! Which connection a segment is of: a peer's tag and time, the peers before it, and resets for what is of none.
+
+use crate::event::Abort;
+use crate::payload::Payload;
+use crate::time::Time;
+
+use super::Connection;
+#[cfg(test)]
+use super::model;
+use crate::protocol::aerotp::clock::instant;
+use crate::protocol::aerotp::config::Opens;
+use crate::protocol::aerotp::lifecycle::State;
+use crate::protocol::aerotp::peer::Peer;
+use crate::protocol::aerotp::segment::{Flags, Segment};
+
+/// An answer to a segment of no connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reset {
+    pub(super) tag: u16,
+    pub(super) sequence: u32,
+    pub(super) timestamp: u32,
+}
+
+impl Reset {
+    fn of<D>(segment: &Segment<D>) -> Self {
+        Reset { tag: segment.tag, sequence: segment.sequence, timestamp: segment.timestamp }
+    }
+}
+
+impl<D: Payload> Connection<D> {
+    /// Starts over as a listener that never heard of the peer; what that has sent so far is of the past. `[C12]`
+    pub(super) fn listen_again(&mut self) {
+        let past = self.peer.or(self.past);
+        let seed = (u64::from(self.tag) << 32) | u64::from(self.initial);
+        let (dropped, news, is_link_down) = (self.dropped, self.news, self.is_link_down);
+        #[cfg(test)]
+        let without = self.without;
+        *self = Self::listening(&self.config, seed);
+        #[cfg(test)]
+        (self.without = without);
+        self.past = past;
+        self.dropped = dropped;
+        if is_link_down {
+            self.is_link_down = true;
+            self.sending.on_link(Time::ZERO, false);
+        }
+        let is_unfinished = !news.has_told_closed && news.has_told_connected;
+        self.news.earlier = is_unfinished.then_some(Abort::PeerRestarted);
+    }
+
+    /// Whether a segment of an unknown tag is newer than all that its sender sent before.
+    pub(super) fn is_newer(&self, now: Time, timestamp: u32) -> bool {
+        self.peer.or(self.past).is_none_or(|peer| peer.latest.is_before(now, timestamp))
+    }
+
+    /// Whether a segment belongs to this connection, once it has opened it where it may.
+    pub(super) fn admit(&mut self, now: Time, segment: &Segment<D>) -> bool {
+        let is_asyn = segment.flags.has(Flags::ASYN);
+        #[cfg(test)]
+        if self.peer.is_some() && self.without == Some(model::Without::Tags) {
+            self.lifecycle.on_known();
+            return true;
+        }
+        if let Some(peer) = self.peer.as_mut().filter(|peer| peer.has_sent(segment)) {
+            peer.latest.hear(now, segment.timestamp);
+            if is_asyn {
+                self.lifecycle.on_asyn();
+            } else {
+                self.lifecycle.on_known();
+            }
+            return true;
+        }
+        if !self.is_newer(now, segment.timestamp) {
+            return false; // of the past `[C11]`
+        }
+        if self.peer.is_some() {
+            // Only who begins anew sends ASYN under another tag; who acknowledges does not begin.
+            if !is_asyn || segment.mack.is_some() || !self.is_listener {
+                if is_asyn && segment.mack.is_none() && self.may_send() {
+                    self.abort(Abort::PeerRestarted);
+                }
+                self.answer_with_reset(segment);
+                return false;
+            }
+            self.listen_again();
+        }
+        let is_of_past = self.past.is_some_and(|past| past.has_tag(segment.tag));
+        if is_of_past || !self.is_opened_by(now, segment) {
+            self.answer_with_reset(segment);
+            return false;
+        }
+        if is_asyn {
+            self.lifecycle.on_asyn();
+            if self.is_listener {
+                // Both streams of a connection begin at the number that who opened it chose. `[C3]`
+                self.initial = segment.opening;
+            } else if self.config.opens == Opens::Sender {
+                self.lifecycle.on_known(); // it took over this side's number
+            }
+        }
+        let initial = if is_asyn { segment.opening } else { self.initial };
+        self.peer = Some(Peer::new(now, segment.tag, initial, segment.timestamp));
+        true
+    }
+
+    /// Whether a segment of a side of which nothing is known opens the connection or answers its opening.
+    fn is_opened_by(&self, now: Time, segment: &Segment<D>) -> bool {
+        match &segment.mack {
+            // Any MACK establishes, if it is of something that was sent. `[C5]`
+            Some(mack) => self.lifecycle.state() == State::AsynSent && self.hear(now, segment, mack).is_some(),
+            None if !segment.flags.has(Flags::ASYN) => false,
+            None if self.is_listener => true,
+            // What does not begin at this side's number has not been opened by it: unless both open, it is of the past. `[C6]`
+            None => self.config.opens == Opens::Both || segment.opening == self.initial,
+        }
+    }
+
+    /// There is no such connection: who sent this is told, unless it only acknowledges. `[C13]`
+    pub(super) fn answer_with_reset(&mut self, segment: &Segment<D>) {
+        if segment.mack.is_none() {
+            self.reset = Some(Reset::of(segment));
+        }
+    }
+
+    /// How much is taken of a peer that has not shown that it hears this side: anybody can send in its name. `[B7]`
+    pub(super) fn most_unknown(&self) -> u64 {
+        let is_half_open = self.is_listener && self.lifecycle.is_opening();
+        // Without acknowledgements a stream goes on and on, and a bound is on what of it is kept.
+        if is_half_open && self.mode.is_acknowledged() { self.config.half_open() } else { u64::MAX }
+    }
+
+    pub(super) fn abort(&mut self, why: Abort) {
+        if self.is_alive() {
+            self.news.aborted = Some(why);
+            self.lifecycle.end();
+        }
+    }
+
+    /// The peer knows nothing of this connection. `[C14]`
+    pub(super) fn on_reset(&mut self, now: Time, segment: &Segment<D>) {
+        let sent = instant(now, segment.timestamp).zip(self.first_sent).is_some_and(|(sent, first)| sent >= first);
+        let is_mine = segment.tag == self.tag && sent && self.may_send();
+        let (first, next) = self.sending.limits();
+        let ahead = segment.sequence.wrapping_sub(self.number(first)) as i32;
+        let is_recent = first.checked_add_signed(i64::from(ahead)).is_some_and(|position| position <= next);
+        if !is_mine || !is_recent {
+            self.dropped.stray += 1;
+        } else if self.lifecycle.is_peer_ended() && self.sending.is_all_acknowledged() {
+            // All that is missing is the acknowledgement of the end, and who would send it is gone.
+            self.lifecycle.on_mack(true);
+            self.last_heard = now;
+        } else {
+            self.abort(Abort::Reset);
+        }
+    }
+
+    pub(super) fn leave(&mut self) {
+        if self.is_listener {
+            self.listen_again();
+        } else {
+            self.lifecycle.end();
+        }
+    }
+}

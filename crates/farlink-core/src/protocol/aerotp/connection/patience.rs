@@ -1,0 +1,49 @@
+//! Until when a connection waits: for an answer, for its end, for a sign of life, and for those who still ask when it is over.
+
+use crate::payload::Payload;
+use crate::time::Time;
+
+use super::Connection;
+#[cfg(test)]
+use super::model;
+
+impl<D: Payload> Connection<D> {
+    /// When the sender finds out what is overdue; the end of the stream like all else. `[R5]`
+    #[inline]
+    pub(super) fn sending_deadline(&self) -> Time {
+        #[cfg(test)]
+        if self.without == Some(model::Without::AfinTimer) && self.end_sent.is_some() {
+            return Time::NEVER;
+        }
+        self.sending.deadline()
+    }
+
+    /// When the connection is given up unless something is heard. `[C16]`
+    pub(super) fn give_up_at(&self) -> Time {
+        let asked = self.asked.unwrap_or(Time::NEVER);
+        let awaited = self.sending.awaits_since().min(asked);
+        if awaited == Time::NEVER { Time::NEVER } else { awaited + self.config.give_up_after_s.time() }
+    }
+
+    /// CLOSE_TO: when the connection is given up unless both streams have ended. `[C17]`
+    pub(super) fn close_by(&self) -> Time {
+        match (self.end_sent, self.config.close_timeout_s) {
+            (Some(sent), Some(timeout)) => sent + timeout.time(),
+            _ => Time::NEVER,
+        }
+    }
+
+    /// When the peer is asked whether it is still there. `[C9]`
+    pub(super) fn keep_alive_at(&self) -> Time {
+        match self.config.keep_alive_s {
+            Some(idle) if self.may_send() && !self.is_link_down => self.last_sign + idle.time(),
+            _ => Time::NEVER,
+        }
+    }
+
+    /// LISTEN_TO: until when a connection that is over answers a peer that does not know that yet. `[C18]`
+    pub(super) fn answers_until(&self) -> Time {
+        let is_done = self.lifecycle.is_over() && self.news.has_told_closed;
+        if is_done { self.last_heard + self.config.listen_timeout() } else { Time::NEVER }
+    }
+}

@@ -1,0 +1,102 @@
+//! What may be changed while a connection lasts.
+
+use crate::payload::Payload;
+use crate::time::Time;
+
+use super::Connection;
+use crate::protocol::aerotp::mode::Mode;
+use crate::protocol::aerotp::open_loop::{CLASSES, Outbox, Service};
+use crate::protocol::aerotp::sending::Sending;
+
+/// What may not be changed while a connection lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SwitchError {
+    /// A mode with acknowledgements keeps what it sent, and datagrams have no stream: neither becomes anything else.
+    #[error("{from:?} cannot become {to:?}; only quasi-reliable and unreliable may be exchanged")]
+    Mode {
+        /// The mode of the connection.
+        from: Mode,
+        /// The mode that was asked for.
+        to: Mode,
+    },
+    /// Parity stands in the quasi-reliable mode only.
+    #[error("{0:?} has no parity; only quasi-reliable has")]
+    NoParity(Mode),
+    /// Messages have classes; a stream is of one.
+    #[error("{0:?} has no classes; only datagrams have")]
+    NoClasses(Mode),
+    /// There is no such class.
+    #[error("class {0}; allowed: 0 to 7")]
+    NoSuchClass(u8),
+    /// So much parity does not go into a packet.
+    #[error("{words} words of parity; allowed: 0 to {most}")]
+    TooMuchParity {
+        /// The words that were asked for.
+        words: u16,
+        /// The most that leave room for data.
+        most: u16,
+    },
+}
+
+impl<D: Payload> Connection<D> {
+    /// Sends in another mode from the next segment on: quasi-reliable, with the parity of the configuration, instead of
+    /// unreliable, or the other way round. The peer needs not be told: each segment says what it is. `[U7]`
+    ///
+    /// # Errors
+    /// If either is another mode; nothing has changed then.
+    pub fn set_mode(&mut self, mode: Mode) -> Result<(), SwitchError> {
+        let is_stream = |mode| matches!(mode, Mode::QuasiReliable | Mode::Unreliable);
+        if mode == self.mode {
+            return Ok(());
+        }
+        if !is_stream(self.mode) || !is_stream(mode) {
+            return Err(SwitchError::Mode { from: self.mode, to: mode });
+        }
+        self.mode = mode;
+        self.fec_words = if mode == Mode::QuasiReliable { self.config.fec_words.whole() as u16 } else { 0 };
+        self.sending.set_coded(mode == Mode::QuasiReliable);
+        Ok(())
+    }
+
+    /// Sends so many 32-bit words of parity in each segment from the next one on. `[U7]`
+    ///
+    /// # Errors
+    /// If the mode has no parity, or so much of it leaves no room for data; nothing has changed then.
+    pub fn set_fec_words(&mut self, words: u16) -> Result<(), SwitchError> {
+        let most = self.config.most_fec_words();
+        if self.mode != Mode::QuasiReliable {
+            Err(SwitchError::NoParity(self.mode))
+        } else if words > most {
+            Err(SwitchError::TooMuchParity { words, most })
+        } else {
+            self.fec_words = words;
+            Ok(())
+        }
+    }
+
+    /// How messages of a class are served from now on. Until something else is said, classes are served strictly by number,
+    /// with the deadline of the configuration. `[V4]`
+    ///
+    /// # Errors
+    /// If there are no classes, or not this one; nothing has changed then.
+    pub fn set_service(&mut self, class: u8, service: Service) -> Result<(), SwitchError> {
+        self.outbox(class)?.set_service(usize::from(class), service);
+        Ok(())
+    }
+
+    /// As [`write`](Stream::write), for messages of a class.
+    ///
+    /// # Errors
+    /// If there are no classes, or not this one; nothing is taken then.
+    pub fn write_class(&mut self, now: Time, class: u8, data: &mut D) -> Result<usize, SwitchError> {
+        Ok(self.outbox(class)?.write_class(now, usize::from(class), data))
+    }
+
+    fn outbox(&mut self, class: u8) -> Result<&mut Outbox<D>, SwitchError> {
+        match &mut self.sending {
+            Sending::Datagrams(_) if usize::from(class) >= CLASSES => Err(SwitchError::NoSuchClass(class)),
+            Sending::Datagrams(outbox) => Ok(outbox),
+            _ => Err(SwitchError::NoClasses(self.mode)),
+        }
+    }
+}
