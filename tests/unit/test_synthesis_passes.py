@@ -11,16 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from tests.correlation import autocorrelation_at
 
 from farlink.channels.synthesis import downlink, settle, synthesize
 from farlink.channels.synthesis.elements import next_pass
 from farlink.channels.synthesis.orbit import LIGHT_SPEED_M_PER_S, CircularPass
 from farlink.errors import TraceError
-
-
-def autocorrelation_at(path, lag):
-    centred = path - path.mean()
-    return float((centred[:-lag] * centred[lag:]).mean() / centred.var())
 
 
 @pytest.mark.parametrize(("elevation_deg", "range_km"), [(5, 2352), (10, 1955), (20, 1412), (30, 1091), (60, 694), (90, 610)])

@@ -7,12 +7,11 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from tests.correlation import autocorrelation_at
 
 from farlink.channels.fades import fade_statistics
 from farlink.channels.synthesis import PARAMETERS, PRESETS, synthesize
-from farlink.channels.synthesis.marginals import (
-    gamma_gamma_index,
-)
+from farlink.channels.synthesis.marginals import gamma_gamma_index
 
 RATE_HZ = 10_000.0
 
@@ -21,11 +20,6 @@ MEASURED = {
     "moderate": {-3: (33.2, 6.2), -6: (15.3, 4.1), -10: (4.4, 2.7)},
     "weak": {-3: (8.9, 3.0), -6: (0.983, 2.36)},
 }
-
-
-def autocorrelation_at(path, lag):
-    centred = path - path.mean()
-    return float((centred[:-lag] * centred[lag:]).mean() / centred.var())
 
 
 @pytest.mark.parametrize(("name", "index", "tau_s"), [("testbed", 0.12, 3e-3), ("atenaa", 0.2, 3.5e-3)])

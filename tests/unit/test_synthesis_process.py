@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
+from tests.correlation import autocorrelation_at
 
 from farlink.channels.synthesis import settle, synthesize
 from farlink.channels.synthesis.marginals import (
@@ -26,11 +27,6 @@ from farlink.channels.synthesis.streams import stream
 from farlink.errors import TraceError
 
 RATE_HZ = 10_000.0
-
-
-def autocorrelation_at(path, lag):
-    centred = path - path.mean()
-    return float((centred[:-lag] * centred[lag:]).mean() / centred.var())
 
 
 @pytest.mark.parametrize(
