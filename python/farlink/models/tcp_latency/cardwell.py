@@ -1,8 +1,8 @@
 r"""Latency of a TCP transfer of any length: Cardwell, Savage and Anderson.
 
-Slow start until the first loss, then what is left at the rate of Padhye et al. A transfer has set-up (`setup.setup_time_s`), slow
-start, at most one recovery from the loss that ends it, congestion avoidance, and the delayed acknowledgement of its first segment.
-Short transfers see little but slow start, long ones nothing but congestion avoidance.
+Slow start until the first loss, then what is left at the rate of Padhye et al. A transfer has set-up (`setup.setup_time_s`),
+slow start, at most one recovery from the loss that ends it, congestion avoidance, and the delayed acknowledgement of its first
+segment. Short transfers see little but slow start, long ones little but congestion avoidance.
 
 References
 ----------
@@ -75,8 +75,8 @@ def slow_start_s(
     .. math::
 
         E[T_{ss}] = RTT \cdot \begin{cases}
-        \log_\gamma \left( \frac{W_{max}}{w_1} \right) + 1 + \frac{1}{W_{max}} \left( d - \frac{\gamma W_{max} - w_1}{\gamma - 1}
-        \right) & W_{ss}(d) > W_{max} \\
+        \log_\gamma \left( \frac{W_{max}}{w_1} \right) + 1
+        + \frac{1}{W_{max}} \left( d - \frac{\gamma W_{max} - w_1}{\gamma - 1} \right) & W_{ss}(d) > W_{max} \\
         \log_\gamma \left( \frac{d (\gamma - 1)}{w_1} + 1 \right) & W_{ss}(d) \le W_{max} \end{cases}
 
     Parameters

@@ -1,7 +1,7 @@
 r"""Slow start: how the window grows when acknowledgements are delayed.
 
-Two laws. Allman and Paxson let the window grow by :math:`1/b` of itself in every round. Sikdar et al. count what the timer of delayed
-acknowledgements makes of whole segments (`farlink.models.tcp_latency.sikdar`): by :math:`\sqrt 2` in every round.
+Two laws. Allman and Paxson let the window grow by :math:`1/b` of itself in every round, to 1.5 times with :math:`b = 2`. Sikdar
+et al. count in what the timer of delayed acknowledgements does: to :math:`\sqrt 2` times (`sikdar.window_in_round`).
 
 References
 ----------

@@ -30,8 +30,9 @@ def lossless_rounds(segments: ArrayLike, *, window_segments: ArrayLike, packet_s
     window_segments
         Largest window :math:`W_{max}`, whole, in segments, at least 1; broadcast against `segments`.
     packet_sum
-        ``"printed"`` is the equation with eq. (17); ``"whole"`` and ``"closed"`` take the windows up to the limit from eq. (16)
-        and count the rounds: :math:`pkt^{-1}(N)` while :math:`w(n) < W_{max}`, and :math:`W_{max}` segments a round from then on.
+        ``"printed"`` is the equation with eq. (17); ``"whole"`` and ``"closed"`` take the windows up to the limit from eq.
+        (16) and count the rounds: :math:`pkt^{-1}(N)` while :math:`w(n) < W_{max}`, and :math:`W_{max}` segments a round from
+        then on.
 
     Returns
     -------
@@ -124,9 +125,7 @@ def linear_rounds(
     return np.asarray(per_ack * steps + np.ceil(left / (first + steps) - 1e-9))
 
 
-def lossless_s(
-    segments: ArrayLike, *, rtt_s: ArrayLike, window_segments: ArrayLike, packet_sum: PacketSum = "whole"
-) -> Floats:
+def lossless_s(segments: ArrayLike, *, rtt_s: ArrayLike, window_segments: ArrayLike, packet_sum: PacketSum = "whole") -> Floats:
     r"""Time of a transfer that loses nothing, without set-up and the first delayed acknowledgement.
 
     Parameters

@@ -1,6 +1,6 @@
 r"""Slow start with the timer of delayed acknowledgements: windows, segments and rounds.
 
-The window of a round is the mean of what it is with and without the timer's expiry in the first round. Three counts of the segments:
+The window of a round is a mean over connections in which the timer runs out and in which it does not. Three counts of segments:
 
 - `"whole"`: windows of whole segments, added up
 - `"closed"`: the sum of eq. (16) in closed form, :math:`(2 + 3 / \sqrt 2) (2^{k/2} - 1)`
