@@ -1,12 +1,13 @@
 r"""TCP over a bundle of links that drop: a drop is a timeout, and between drops Reno runs in congestion avoidance.
 
-Each link of a multilink PPP bundle loses its call after times that are exponential; whatever link it is, TCP waits for its timer.
-Losses that the links' ARQ leaves, with probability :math:`p`, halve the window and cause no timeout. The period between two drops has
-its timeouts, and periods of congestion avoidance for the rest.
+Each link of a multilink PPP bundle loses its call after times that are exponential; whatever link it is, TCP waits for its
+timer. Losses that the links' ARQ leaves, with probability :math:`p`, halve the window and cause no timeout. The period
+between two drops has its timeouts, and periods of congestion avoidance for the rest.
 
 References
 ----------
-S. I. Zaghloul, "TCP performance over multilink long delay wireless networks", MSc thesis, University of Kansas, 2005, chapter 6.
+S. I. Zaghloul, "TCP performance over multilink long delay wireless networks", MSc thesis, University of Kansas, 2005, chapter
+6.
 """
 
 from __future__ import annotations
@@ -110,8 +111,8 @@ def periods_between_drops(
     drop_rate_hz
         Drops of the bundle per second :math:`\lambda`, positive, at most `highest_drop_rate_hz`. Any shape.
     loss_rate
-        Probability :math:`p` that a segment is the first of its round to be lost, in (0, 1); all parameters are broadcast against
-        each other.
+        Probability :math:`p` that a segment is the first of its round to be lost, in (0, 1); all parameters are broadcast
+        against each other.
     rtt_s
         Round-trip time, in s, positive.
     timeout_s
@@ -166,8 +167,8 @@ def throughput(
     drop_rate_hz
         Drops of the bundle per second :math:`\lambda`, not negative, at most `highest_drop_rate_hz`. Any shape.
     loss_rate
-        Probability :math:`p` that a segment is the first of its round to be lost, in [0, 1); all parameters are broadcast against
-        each other.
+        Probability :math:`p` that a segment is the first of its round to be lost, in [0, 1); all parameters are broadcast
+        against each other.
     rtt_s
         Round-trip time, in s, positive.
     timeout_s

@@ -41,8 +41,8 @@ def modem_time_s(
 
     Notes
     -----
-    Ours: the thesis refers to an equation (47) that it does not have, and prints 5 s for the transmission and 6.5 s in all, with a
-    propagation of 0.5 s; which leaves 1 s for the repetitions.
+    Ours: the thesis refers to an equation (47) that it does not have, and prints 5 s for the transmission and 6.5 s in all,
+    with a propagation of 0.5 s; which leaves 1 s for the repetitions.
 
     References
     ----------
