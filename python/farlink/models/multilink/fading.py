@@ -193,7 +193,8 @@ def error_rate(errors: FrameErrors) -> Floats:
     0.0952
     """
     enter, stay = checked(errors)
-    return np.asarray(enter / (enter + 1 - stay))
+    # In this order a sum of 1 stays one.
+    return np.asarray(enter / (enter + (1 - stay)))
 
 
 def bad_again(errors: FrameErrors, *, frames: ArrayLike) -> Floats:

@@ -46,8 +46,8 @@ def lossless_rounds(segments: ArrayLike, *, window_segments: ArrayLike, packet_s
 
     Notes
     -----
-    As printed, the round with the :math:`W_{max}` segments in :math:`N_{exp}` is missing from the second case: one segment more
-    than :math:`N_{exp}` can take a round less.
+    As printed, the round with the :math:`W_{max}` segments in :math:`N_{exp}` is missing from the second case: most transfers
+    longer than :math:`N_{exp}` come out a round short.
 
     References
     ----------
