@@ -38,25 +38,25 @@ def padhye_rounds(loss: float, largest: float, periods: int, *, per_ack: int = 2
 
 @pytest.mark.published("Padhye et al., eq. (32)")
 @pytest.mark.parametrize(
-    ("loss", "largest", "off"),
+    ("loss", "largest", "sent_off", "arrived_off"),
     # How far off the model is, in per cent: means stand for random windows. Two standard errors are 1 to 2 %.
     [
-        (1e-3, np.inf, -5),
-        (1e-3, 20, 1),
-        (5e-3, np.inf, -1),
-        (0.01, np.inf, 2),
-        (0.01, 20, 2.5),
-        (0.03, np.inf, 10),
-        (0.1, np.inf, 17),
+        (1e-3, np.inf, -5, -5),
+        (1e-3, 20, 1, 1),
+        (5e-3, np.inf, -1, -1),
+        (0.01, np.inf, 2, 2),
+        (0.01, 20, 2.5, 2.5),
+        (0.03, np.inf, 10, 11),
+        (0.1, np.inf, 17.5, 21.5),
     ],
 )
-def test_padhye_is_near_a_simulation_of_its_rounds(loss, largest, off):
+def test_padhye_is_near_a_simulation_of_its_rounds(loss, largest, sent_off, arrived_off):
     sent, arrived = padhye_rounds(loss, largest, 6000)
 
     rate = float(padhye.send_rate(loss, window_segments=largest, **LINK))
-    assert 100 * (rate / sent - 1) == pytest.approx(off, abs=2.5)
+    assert 100 * (rate / sent - 1) == pytest.approx(sent_off, abs=2.5)
     throughput = float(padhye.throughput(loss, window_segments=largest, **LINK))
-    assert 100 * (throughput / arrived - 1) == pytest.approx(off, abs=2.5 + 60 * loss)
+    assert 100 * (throughput / arrived - 1) == pytest.approx(arrived_off, abs=2.5)
 
 
 @pytest.mark.published("Padhye et al., eq. (33)")

@@ -33,8 +33,14 @@ def test_transfer_time_matches_table_6_1(megabytes, printed, ours):
 @pytest.mark.published("Zaghloul, table 6.2")
 @pytest.mark.parametrize(
     ("links", "megabytes", "window_kilobytes", "printed"),
-    [(3, 4.82, 16.1, 98.1), (4, 0.85, 22.0, 13.4), (5, 1.91, 28.3, 24.1), (6, 1.39, 34.7, 15.4), (7, 3.40, 41, 33.2)]
-    + [(8, 1.40, 47.9, 12.7)],
+    [
+        (3, 4.82, 16.1, 98.1),
+        (4, 0.85, 22.0, 13.4),
+        (5, 1.91, 28.3, 24.1),
+        (6, 1.39, 34.7, 15.4),
+        (7, 3.40, 41, 33.2),
+        (8, 1.40, 47.9, 12.7),
+    ],
 )
 def test_transfer_time_matches_table_6_2(links, megabytes, window_kilobytes, printed):
     # The windows are printed rounded.
