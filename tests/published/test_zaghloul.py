@@ -116,3 +116,19 @@ def test_growth_with_losses_of_figure_6_5_needs_a_drop_of_each_link_in_ten_minut
 
     assert growth(0.0) == pytest.approx(15.05, abs=0.1)
     assert growth(1 / 600) == pytest.approx(25, abs=0.5)
+
+
+@pytest.mark.published("Zaghloul, all items")
+def test_verdicts_of_the_paper():
+    from farlink import papers
+    from farlink.papers.item import Workbench
+
+    outcomes = list(Workbench().outcomes(papers.ready_items(papers.load("zaghloul"))))
+
+    checks = [check for outcome in outcomes for check in outcome.checks]
+    unsettled = [check.item for check in checks if not check.verdict.is_settled]
+    # Hyperbolic, not exponential; and a drop rate that is not printed.
+    assert unsettled == ["figure-6.4", "figure-6.5"]
+    assert [check.item for check in checks if check.verdict == "paper misprint"] == ["figure-4.7", "table-6.1"]
+    assert sum(check.verdict == "agrees" for check in checks) == len(checks) - 4
+    assert len(checks) == 33

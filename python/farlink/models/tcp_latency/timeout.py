@@ -212,3 +212,60 @@ def retransmission_timeout_s(rtt_mean_s: ArrayLike, *, deviation_s: ArrayLike, d
     """
     extra = at_least(0, deviations=deviations) * at_least(0, deviation_s=deviation_s)
     return np.asarray(positive(rtt_mean_s=rtt_mean_s) + extra)
+
+
+def timers_s(samples_s: ArrayLike, *, gain: float = 1 / 8, deviation_gain: float = 1 / 4, deviations: float = 4.0) -> Floats:
+    r"""TCP's timer after each of a series of round trips, by mean and deviation.
+
+    .. math::
+
+        D \leftarrow D + \delta_D (|R - S| - D), \qquad S \leftarrow S + \delta (R - S), \qquad T_0 = S + 4 D
+
+    Parameters
+    ----------
+    samples_s
+        Round trips :math:`R` in the order in which they are measured, in s, positive; one dimension.
+    gain
+        Weight of a sample in the mean :math:`\delta`, in (0, 1].
+    deviation_gain
+        Weight of a sample in the deviation :math:`\delta_D`, in (0, 1].
+    deviations
+        How many deviations are added, not negative.
+
+    Returns
+    -------
+    ndarray
+        Timer in s after each sample.
+
+    Raises
+    ------
+    ValueError
+        If a value lies outside its range.
+
+    Notes
+    -----
+    The first sample is the mean, half of it the deviation. Without the timer's limits and its granularity. The timer of RFC 793
+    is twice the result with `deviations` of 0.
+
+    References
+    ----------
+    V. Jacobson (1988), appendix A; RFC 6298, section 2; Zaghloul, section 4.1.5, where both gains are the same.
+
+    Examples
+    --------
+    >>> timers_s([20.0, 20.0, 30.0, 20.0]).round(2)
+    array([60.  , 50.  , 53.75, 46.72])
+    """
+    samples = np.atleast_1d(positive(samples_s=samples_s))
+    at_least(0, deviations=deviations)
+    if not (0 < gain <= 1 and 0 < deviation_gain <= 1):
+        raise ValueError(f"gain and deviation_gain must be above 0 and at most 1, not {gain} and {deviation_gain}")
+    if samples.ndim > 1 or samples.size == 0:
+        raise ValueError(f"samples_s must be a series of at least one round trip, not of shape {samples.shape}")
+    mean, deviation = float(samples[0]), float(samples[0]) / 2
+    timers = [mean + deviations * deviation]
+    for sample in samples[1:]:
+        deviation += deviation_gain * (abs(sample - mean) - deviation)
+        mean += gain * (sample - mean)
+        timers.append(mean + deviations * deviation)
+    return np.asarray(timers)
