@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from farlink.models.multilink import call_drops, drop_losses, fading, loaded_bundle
+from farlink.models.multilink.faded_link import over_fading
 from farlink.models.multilink.fading import FrameErrors
 from farlink.models.multilink.go_back_n import (
     GoBackN,
@@ -20,6 +21,7 @@ from farlink.models.multilink.go_back_n import (
 from farlink.models.tcp_latency import padhye
 
 IRIDIUM = {"loss_rate": 5e-4, "rtt_s": 19.0, "timeout_s": 60.0, "window_segments": 33.1}
+FADED = {"frame_bytes": 60, "rate_bps": 2400, "link_rtt_s": 1.0, "margin_db": 10.0, "doppler_hz": 0.1}
 BUFFERS = {"rate_bps": 2400, "modem_buffer_bytes": 4500, "serial_buffer_bytes": 1500, "segment_bytes": 1500}
 
 
@@ -205,14 +207,21 @@ def test_many_attempts_are_as_good_as_no_limit(enter, stay, frames, window):
 
 def test_round_trips_shrink_with_signal_and_speed_and_grow_with_the_rate_of_the_fading_link():
     def arq(margin_db, speed_mps=1.0, rate_bps=2400.0, attempts=None):
-        doppler = fading.doppler_hz(speed_mps, carrier_hz=1.626e9)
-        frame = fading.frame_s(60, rate_bps=rate_bps)
-        return GoBackN(25, 6, frame, fading.rayleigh_frames(margin_db, doppler_hz=doppler, frame_s=frame), 0.5, attempts)
+        return over_fading(
+            1500,
+            frame_bytes=60,
+            rate_bps=rate_bps,
+            link_rtt_s=1.0,
+            margin_db=margin_db,
+            doppler_hz=fading.doppler_hz(speed_mps, carrier_hz=1.626e9),
+            attempts=attempts,
+        )
 
+    assert (float(arq(10.0).frames), float(arq(10.0).window_frames), float(arq(10.0).frame_s)) == (25, 6, 0.2)
     margins = np.array([5.0, 10.0, 20.0, 30.0])
     for quantity in (rtt_mean_s, rtt_deviation_s):
         assert np.all(np.diff(quantity(arq(margins))) < 0)
-    assert float(rtt_mean_s(arq(60.0))) == pytest.approx(0.5 + 25 * 0.2, rel=1e-3)
+    assert float(rtt_mean_s(arq(60.0))) == pytest.approx(1.0 + 25 * 0.2, rel=1e-3)
     assert np.all(np.diff(residual_loss(arq(margins, attempts=4))) < 0)
     # The slower the movement, the longer the fades: repetitions fail again, while fewer segments meet a fade at all.
     speeds = np.array([0.0005, 0.002, 0.005, 0.01])
@@ -254,6 +263,8 @@ def test_round_trips_shrink_with_signal_and_speed_and_grow_with_the_rate_of_the_
         (lambda: GoBackN(5, 6, 0.2, FrameErrors(0.1, 0.5), attempts=0), "attempts must be a whole number of at least 1"),
         (lambda: GoBackN(5, 6, 0.0, FrameErrors(0.1, 0.5)), "frame_s must be positive"),
         (lambda: GoBackN(5, 6, 0.2, FrameErrors(0.1, 0.5), base_s=-1), "base_s must be at least 0"),
+        (lambda: over_fading(1500, **{**FADED, "doppler_hz": 0.0}), "doppler_hz must be positive"),
+        (lambda: over_fading(1500, **{**FADED, "frame_bytes": 0}), "frame_bytes must be positive"),
         (
             lambda: outlasts(GoBackN(5, 1, 0.001, FrameErrors(0.1, 0.5)), limit_s=60),
             "limit_s must leave room for at most 5000 failures of a segment",

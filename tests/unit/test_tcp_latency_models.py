@@ -65,6 +65,17 @@ def test_throughput_is_below_the_send_rate_below_the_window(loss, rtt_s, window,
     assert float(padhye.throughput_without_timeouts(loss, **setting)) <= window / rtt_s * (1 + 1e-9)
 
 
+def test_the_timer_follows_mean_and_deviation():
+    steady = timeout.timers_s(np.full(200, 20.0))
+    assert steady[0] == 60.0
+    assert steady[-1] == pytest.approx(20.0, rel=1e-6)
+    # Of independent samples: the mean, and four mean deviations; that of an exponential distribution is 2 / e of its mean, and
+    # the smoothed mean, itself at random, adds to it.
+    samples = np.random.default_rng(1).exponential(20.0, 200_000)
+    assert timeout.timers_s(samples).mean() == pytest.approx(20 * (1 + 4 * 2 / math.e), rel=0.03)
+    assert timeout.timers_s(samples, deviations=0.0).mean() == pytest.approx(20.0, rel=0.02)
+
+
 def test_without_loss_the_window_rules():
     assert float(padhye.send_rate(0.0, window_segments=20, **LINK)) == 40
     assert float(padhye.throughput(0.0, window_segments=20, **LINK)) == 40
@@ -267,6 +278,9 @@ def test_printed_weights_make_less_of_losses():
         (lambda: timeout.sequence_mean_s(1.0, timeout_s=1.0), "loss_rate must be from 0 to below 1"),
         (lambda: timeout.sequence_s(-1, timeout_s=1.0), "timeouts must be a whole number of at least 0"),
         (lambda: timeout.retransmission_timeout_s(1.0, deviation_s=-1), "deviation_s must be at least 0"),
+        (lambda: timeout.timers_s([]), "samples_s must be a series of at least one round trip"),
+        (lambda: timeout.timers_s([1.0], gain=0.0), "gain and deviation_gain must be above 0 and at most 1"),
+        (lambda: timeout.timers_s([1.0, -1.0]), "samples_s must be positive"),
         (lambda: slow_start.window_in_round(0), "rounds must be at least 1"),
         (lambda: slow_start.rounds_for_segments(5, initial_window_segments=0.5), "initial_window_segments must be at least 1"),
         (
