@@ -19,6 +19,7 @@ from farlink.models.multilink.go_back_n import (
     rtt_mean_s,
 )
 from farlink.models.tcp_latency import padhye
+from farlink.models.tcp_latency.sikdar import window_in_round
 
 IRIDIUM = {"loss_rate": 5e-4, "rtt_s": 19.0, "timeout_s": 60.0, "window_segments": 33.1}
 FADED = {"frame_bytes": 60, "rate_bps": 2400, "link_rtt_s": 1.0, "margin_db": 10.0, "doppler_hz": 0.1}
@@ -76,6 +77,52 @@ def test_periods_of_a_bundle_fill_the_time_between_drops():
     # Equation (32), of which (36) is the quotient.
     sent = periods * size + 1 / (1 - 5e-4)
     assert float(sent * drops) == pytest.approx(float(call_drops.throughput(drops, **IRIDIUM)))
+
+
+def rounds_with_drops(drop_rate_hz: float, loss: float, rtt_s: float, timeout_s: float, limit: int, length_s: float) -> float:
+    """Segments per second of rounds of a constant round trip; after a drop a sequence of timeouts, and slow start."""
+    rng = np.random.default_rng(1)
+    slow = window_in_round(np.arange(1, 30), is_whole=True)
+    # In the model a period has its timeouts within.
+    running_s = 1 / drop_rate_hz - timeout_s
+    time, sent, window, number, threshold, drop = 0.0, 0, limit / 2, 0, 0.0, rng.exponential(running_s)
+    while time < length_s:
+        current = min(slow[number - 1] if number else window, limit)
+        time += rtt_s
+        if time > drop:
+            time += timeout_s * (2 ** int(rng.geometric(1 - loss)) - 1)
+            drop = time + rng.exponential(running_s)
+            threshold, number = max(2, current / 2), 1
+            continue
+        sent += int(current)
+        if rng.random() > (1 - loss) ** int(current):
+            window, number = max(1, current / 2), 0
+        elif number and slow[number] < threshold:
+            number += 1
+        elif number:
+            window, number = threshold, 0
+        else:
+            window = min(limit, window + 0.5)
+    return sent / time
+
+
+@pytest.mark.parametrize(
+    ("drop_rate_hz", "rtt_s", "limit", "length_s", "periods", "too_high"),
+    [
+        (1 / 30_000, 19.0, 33, 2e7, 22, 1.02),
+        (4 / 3000, 0.61, 40, 1e6, 18, 1.04),
+        (4 / 600, 0.61, 40, 5e5, 2.4, 1.17),
+        (1 / 3000, 19.0, 33, 1e7, 2.2, 1.13),
+        (4 / 3000, 19.0, 33, 5e6, 0.51, 1.70),
+        (8 / 3000, 19.0, 33, 5e6, 0.23, 3.1),
+    ],
+)
+def test_the_model_needs_many_periods_between_drops(drop_rate_hz, rtt_s, limit, length_s, periods, too_high):
+    setting = {"loss_rate": 5e-4, "rtt_s": rtt_s, "timeout_s": 60.0, "window_segments": limit}
+
+    assert float(call_drops.periods_between_drops(drop_rate_hz, **setting)) == pytest.approx(periods, rel=0.05)
+    simulated = rounds_with_drops(drop_rate_hz, 5e-4, rtt_s, 60.0, limit, length_s)
+    assert float(call_drops.throughput(drop_rate_hz, **setting)) / simulated == pytest.approx(too_high, rel=0.03)
 
 
 @settings(deadline=None)
