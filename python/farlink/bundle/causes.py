@@ -153,17 +153,27 @@ def handovers(link: Link, *, late_s: float = LATE_S, period_s: float = HANDOVER_
     for call in link.calls:
         times, _ = _readings(link, call)
         late += times[1:][np.diff(times) >= late_s].tolist()
+    steps: dict[tuple[int, int], int] = {}
+    for i, first in enumerate(late):
+        beyond = int(np.searchsorted(late, first + (_STEPS + 0.5) * period_s))
+        steps |= {(i, j): count for j in range(i + 1, beyond) if (count := _periods(late[j] - first, period_s))}
+    # In ascending order: the last that is written is the nearest.
+    after = dict(reversed(steps))
+    before = {j: i for i, j in steps}
     found: dict[float, bool] = {}
-    for index, first in enumerate(late):
-        for second in late[index + 1 :]:
-            steps = round((second - first) / period_s)
-            if steps > _STEPS:
-                break
-            if steps >= 1 and abs(second - first - steps * period_s) <= min(steps * _OFF_S, _OFF_MOST_S):
-                for step, time in enumerate(np.linspace(first, second, steps + 1).tolist()):
-                    found[time] = found.get(time, False) or step in (0, steps)
-                break
+    for first, second in after.items():
+        # Each is the other's nearest: a late answer that has another cause falls out.
+        if before[second] == first:
+            count = steps[first, second]
+            for step, time in enumerate(np.linspace(late[first], late[second], count + 1).tolist()):
+                found[time] = found.get(time, False) or step in (0, count)
     return [Handover(time, found[time]) for time in sorted(found)]
+
+
+def _periods(seconds: float, period_s: float) -> int:
+    """How many periods a time is; 0 if it is no multiple."""
+    count = round(seconds / period_s)
+    return count if abs(seconds - count * period_s) <= min(count * _OFF_S, _OFF_MOST_S) else 0
 
 
 def _named(links: Sequence[Link]) -> list[Cause]:

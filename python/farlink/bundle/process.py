@@ -48,7 +48,8 @@ def scenario_text(part: Part, *, table: str = "link.channel", measured_on: str =
             need = part.times[name].judged[0].fit.reason if name in part.times else "there is none"
             lines.append(f"# {key}: not fitted, {need}")
     if not is_fitted:
-        raise JournalError(f"{part.name}: neither up nor redial times can be fitted", "give a longer log")
+        reason = part.times["airtime"].judged[0].fit.reason
+        raise JournalError(f"{part.name}: neither up nor redial times can be fitted: {reason}", "give a longer log")
     return "\n".join(lines) + "\n"
 
 

@@ -88,16 +88,15 @@ def fit(
             found = study(
                 logs, format=format, only=link or (), pause_s=pause_s, replicates=replicates, seed=seed, progress=progress
             )
+        process = scenario_text(found.whole, measured_on=_names(found))
         _warn(found)
-        names = ", ".join(log.name for log in found.logs)
         if json != "-":
-            data(report(found) + "\n" + scenario_text(found.whole, measured_on=names))
+            data(report(found) + "\n" + process)
         if json is not None:
             _write_json(json, found)
         if output is not None:
-            text = scenario_text(found.whole, measured_on=names)
             with whole_file(output) as temporary:
-                temporary.write_text(text, encoding="utf-8")
+                temporary.write_text(process, encoding="utf-8")
             note(f"scenario: {output}")
         if plot is not None:
             call_drops.save(found, plot)
@@ -111,6 +110,12 @@ def _check_numbers(pause_s: float, replicates: int) -> None:
         raise JournalError(f"--pause-s: {pause_s:g} is not a time above 0", "give it in s, for example 3600")
     if not 19 <= replicates <= 100_000:
         raise JournalError(f"--replicates: {replicates} is out of range", "give 19 to 100000; 499 tells 5 % well enough")
+
+
+def _names(found: Study) -> str:
+    """What was fitted to, on one line."""
+    names = [log.name for log in found.logs]
+    return ", ".join(names if len(names) <= 3 else [*names[:2], f"{len(names) - 2} more"])
 
 
 def _warn(found: Study) -> None:

@@ -78,7 +78,7 @@ def read(path: str | Path, format: str | None = None) -> Log:
         near = difflib.get_close_matches(format, FORMATS, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise JournalError(f"there is no format of logs {format!r}", f"{hint}formats: {', '.join(FORMATS)}")
-    lines = _text(path).splitlines()
+    lines = [line.removesuffix("\r") for line in _text(path).removesuffix("\n").split("\n")]
     head = [line for line in lines if line.strip()][:_HEAD_LINES]
     if not head:
         raise JournalError(f"{path}: the file is empty", "give a log with at least one call")

@@ -6,10 +6,10 @@ which a call was opened and not when it was lost: ends are not exact, and there 
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 
 from farlink.bundle.journal import Event, parse_time, shortened
+from farlink.bundle.logs.csv_events import cells_of
 from farlink.errors import JournalError
 
 NAME = "slocum"
@@ -28,7 +28,7 @@ def recognises(name: str, head: list[str]) -> bool:
 
 def events(lines: list[str], name: str) -> Iterator[Event]:
     """Its events: each call connected, and then dropped or ended at a time that is not known."""
-    rows = ((number, [cell.strip() for cell in next(csv.reader([line]), [])]) for number, line in enumerate(lines, start=1))
+    rows = ((number, cells_of(line, ",", f"{name}, line {number}")) for number, line in enumerate(lines, start=1))
     about: dict[str, str] = {}
     columns: list[str] = []
     for _, cells in rows:
