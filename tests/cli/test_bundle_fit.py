@@ -85,9 +85,10 @@ def test_json_has_all_of_it(farlink, bundle):
 
 
 def test_same_seed_same_output(farlink, bundle):
-    first, again = (farlink("bundle", "fit", bundle, *FEW, "--json", "-").stdout for _ in range(2))
+    first, again = (farlink("bundle", "fit", bundle, *FEW, "--link", "modem-1", "--json", "-").stdout for _ in range(2))
 
     assert first == again
+    assert '"modem-1"' in first
 
 
 def test_one_link_of_a_log(farlink, bundle):

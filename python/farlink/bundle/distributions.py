@@ -177,7 +177,7 @@ class TwoStateMarkov:
     parameters: tuple[str, ...] = ("p_short", "short_s", "long_s")
     fewest = 20
 
-    _STEPS = 3000
+    _STEPS = 2000
     # From parameters that are nearly right, as in a bootstrap, fewer steps and a likelihood less exact will do.
     _WARM_STEPS = 100
     # Where the search begins: probability of the short one, and both means as multiples of the exponential's.
@@ -188,7 +188,7 @@ class TwoStateMarkov:
         if start is not None:
             return self._climb(times, observed, np.broadcast_to(start, (*times.shape[:-1], 3)), self._WARM_STEPS, 1e-3)
         mean = Exponential().fit(times, observed)
-        ends = [self._climb(times, observed, _row(mean, begin), self._STEPS, 1e-7) for begin in self._STARTS]
+        ends = [self._climb(times, observed, _row(mean, begin), self._STEPS, 1e-6) for begin in self._STARTS]
         likelihoods = np.stack([log_likelihood(self, end, times, observed) for end in ends])
         best = likelihoods.argmax(axis=0)
         return np.asarray(np.take_along_axis(np.stack(ends), best[None, ..., None], axis=0)[0])
