@@ -188,8 +188,8 @@ def accepted_means_s(sample: Sample, *, bins: int = BINS, significance: float = 
     Returns
     -------
     tuple or None
-        Least and greatest mean in s, to 1.4 % and within a factor of 2.5 of the likeliest; None if the test accepts none of these,
-        or cannot be done.
+        Least and greatest mean in s, to 1.4 % and within a factor of 2.5 of the likeliest; None if the test accepts none of
+        these, or cannot be done.
 
     References
     ----------
