@@ -11,6 +11,7 @@ import numpy as np
 
 from farlink.bundle.calls import Link
 from farlink.bundle.clusters import drop_clocks
+from farlink.bundle.distributions import Series
 from farlink.bundle.goodness import BINS, kaplan_meier
 from farlink.bundle.samples import bundle_span_s
 from farlink.bundle.study import Study, Times
@@ -218,12 +219,9 @@ def _strips(panel: Axes, links: list[Link]) -> None:
     longest = max(link.last_s - origin for link, origin in zip(links, origins, strict=True))
     unit, scale = _unit(longest)
     for row, (link, origin) in enumerate(zip(links, origins, strict=True)):
-        spans = [((call.start_s - origin) / scale, call.up_s / scale) for call in link.calls if not math.isnan(call.up_s)]
-        if spans:
-            panel.broken_barh(spans, (row - 0.3, 0.6), facecolors=_UP, edgecolors=_UP, linewidth=0.25)
-        else:
-            starts = [(call.start_s - origin) / scale for call in link.calls]
-            panel.vlines(starts, row - 0.3, row + 0.3, color=_UP, linewidth=0.4)
+        starts = np.array([(call.start_s - origin) / scale for call in link.calls])
+        lengths = np.nan_to_num([call.up_s / scale for call in link.calls])
+        _spans(panel, starts, lengths, row)
         drops = [(call.drop_s - origin) / scale for call in link.drops]
         panel.plot(
             drops, [row - 0.42] * len(drops), linestyle="none", marker="v", markersize=3.5, color=_DROP, markeredgewidth=0
@@ -231,8 +229,23 @@ def _strips(panel: Axes, links: list[Link]) -> None:
     panel.set_yticks(range(len(links)), [link.name for link in links])
     panel.set_ylim(len(links) - 0.4, -0.7)
     since = "the first call" if is_common else "the first call of each link"
-    panel.set(title="Up (blue) and dropped (orange)", xlabel=f"time since {since}, {unit}", xlim=(0, longest / scale))
+    lengths_s = [call.up_s for link in links for call in link.calls if not math.isnan(call.up_s)]
+    is_thin = not lengths_s or float(np.median(lengths_s)) < longest / 1000
+    wider = "; calls drawn wider than they are" if is_thin else ""
+    panel.set(title=f"Up (blue) and dropped (orange){wider}", xlabel=f"time since {since}, {unit}", xlim=(0, longest / scale))
     panel.grid(True, axis="x")
+
+
+def _spans(panel: Axes, starts: Series, lengths: Series, row: int) -> None:
+    """Rectangles as one outline: thousands of calls are thousands of elements otherwise."""
+    patches, paths = require("matplotlib.patches", "a figure"), require("matplotlib.path", "a figure")
+    ends = starts + lengths
+    low, high = np.full(starts.size, row - 0.3), np.full(starts.size, row + 0.3)
+    corners = np.stack((starts, low, starts, high, ends, high, ends, low, starts, low), axis=-1).reshape(-1, 2)
+    codes = np.tile([paths.Path.MOVETO, *[paths.Path.LINETO] * 3, paths.Path.CLOSEPOLY], starts.size)
+    # A line around each, so that a call of minutes shows in a log of months.
+    outline = patches.PathPatch(paths.Path(corners, codes), facecolor=_UP, edgecolor=_UP, linewidth=0.25, snap=False)
+    panel.add_patch(outline)
 
 
 def _say(panel: Axes, text: str) -> None:
