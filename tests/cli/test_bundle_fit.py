@@ -111,6 +111,26 @@ def test_csv_in_and_json_in_a_file(farlink, tmp_path):
     assert "json: fit.json" in done.stderr
 
 
+def test_handovers_come_as_a_table(farlink, tmp_path):
+    """A call of two hours whose modem answers every 4 s, and 7 s late at five of its handovers."""
+    lines, time_s = [f"{BEGIN_S},m,connected,"], 0.0
+    for number in range(1, 1700):
+        time_s += 7.0 if number in (150, 300, 600, 900, 1050) else 4.0
+        lines.append(f"{BEGIN_S + time_s},m,snr,8")
+    lines.append(f"{BEGIN_S + time_s + 4},m,dropped,")
+    lines += [f"{BEGIN_S + 8000},m,connected,", f"{BEGIN_S + 8900},m,dropped,"]
+    (tmp_path / "snr.csv").write_text("time,link,event,snr_db\n" + "\n".join(lines) + "\n")
+
+    done = farlink("bundle", "fit", "snr.csv", *FEW, "--json", "-")
+
+    assert done.returncode == 0, done.stderr
+    table = json.loads(done.stdout)["handovers"]["m"]
+    assert [row["is_observed"] for row in table] == [True, True, False, True, False, True, True]
+    assert table[0]["time"] == "2026-07-04T12:10:03Z"
+    causes = {cause["name"]: cause for cause in json.loads(done.stdout)["causes"]}
+    assert causes["SNR below 0 dB for 16 s"]["drops"] == 0
+
+
 def test_few_drops_are_marked(farlink, tmp_path):
     text = "time,link,event\n" + "".join(
         f"{BEGIN_S + 100 * n},m,connected\n{BEGIN_S + 100 * n + 60},m,dropped\n" for n in range(3)

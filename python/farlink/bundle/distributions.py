@@ -275,7 +275,7 @@ def markov_states(p_short: float, short_s: float, long_s: float) -> dict[str, fl
     --------
     >>> states = markov_states(0.5, 60.0, 600.0)
     >>> {name: round(value, 1) for name, value in states.items()}
-    {'bad_drop_interval_s': 109.1, 'bad_s': 133.3, 'good_s': 330.0}
+    {'bad_drop_interval_s': 109.1, 'bad_s': 163.0, 'good_s': 330.0}
     """
     fast, slow = 1 / short_s, 1 / long_s
     rate = p_short * fast + (1 - p_short) * slow

@@ -122,7 +122,7 @@ def fit(sample: Sample, distribution: str = "exponential") -> Fit:
     >>> from farlink.bundle.samples import sample
     >>> found = fit(sample("up", [600.0, 1200.0, 3000.0, 7200.0]))
     >>> found.mean_s, [round(end) for end in found.mean_ci_s]
-    (3000.0, [1369, 11010])
+    (3000.0, [1369, 11011])
     >>> fit(sample("up", [600.0, 1200.0]), "weibull").reason
     'needs 5 drops, there are 2'
     """

@@ -12,11 +12,12 @@ from typing import Any
 from farlink.bundle import clusters, goodness, samples
 from farlink.bundle.availability import Availability, availability
 from farlink.bundle.calls import Link, links_of, merged
-from farlink.bundle.causes import Cause, causes
+from farlink.bundle.causes import Cause, causes, handovers
 from farlink.bundle.clusters import Clustering
 from farlink.bundle.distributions import DISTRIBUTIONS
 from farlink.bundle.fits import Fit, fit, mean_at_least_s
 from farlink.bundle.goodness import Verdict
+from farlink.bundle.journal import time_text
 from farlink.bundle.logs import Log, read
 from farlink.bundle.samples import Sample
 from farlink.errors import JournalError
@@ -147,6 +148,11 @@ class Study:
             "logs": [{"name": log.name, "format": log.format, "lines": log.lines} for log in self.logs],
             "parts": [_part_dict(part) for part in self.parts],
             "causes": [cause.to_dict() for cause in self.causes],
+            "handovers": {
+                link.name: [{"time": time_text(one.time_s), "is_observed": one.is_observed} for one in handovers(link)]
+                for link in self.links
+                if link.snr
+            },
             "availability": self.availability.to_dict() if self.availability else None,
         }
         return {key: _without_nan(value) for key, value in found.items()}
