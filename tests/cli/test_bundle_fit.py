@@ -178,7 +178,7 @@ WRONG = {
     "no such format": ("good.csv", ["--format", "cvs"], ["no format of logs 'cvs'", "did you mean csv?"]),
     "picture of another kind": ("good.csv", ["--plot", "a.gif"], ["no picture has the suffix '.gif'", ".png"]),
     "folder that is not there": ("good.csv", ["-o", "no/fit.toml"], ["directory no does not exist"]),
-    "no replicates": ("good.csv", ["--replicates", "0"], ["--replicates: 0"]),
+    "replicates too few to reject": ("good.csv", ["--replicates", "19"], ["--replicates: 19", "39 to 100000"]),
     "pause of no length": ("good.csv", ["--pause-s", "0"], ["--pause-s: 0"]),
     "pause that is no number": ("good.csv", ["--pause-s", "nan"], ["--pause-s: nan"]),
     "seed below 0": ("good.csv", ["--seed", "-1"], ["seed: -1"]),
