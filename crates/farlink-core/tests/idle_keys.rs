@@ -132,7 +132,6 @@ fn idle_keys() -> Vec<(Value, &'static str, Value)> {
             "erasure",
             json!({ "mode": "quasi-reliable" }),
         ),
-        (aerotp(json!({ "deadline_s": 5 })), "deadline_s", json!({ "mode": "datagram" })),
         (aerotp(json!({ "hold_time_s": 1 })), "hold_time_s", json!({ "mode": "unreliable" })),
         (aerotp(json!({ "mode": "datagram", "hold_time_s": 1 })), "hold_time_s", json!({ "mode": "unreliable" })),
         (aerotp(json!({ "deliver_damaged": true })), "deliver_damaged", json!({ "mode": "datagram" })),

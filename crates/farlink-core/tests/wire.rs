@@ -177,18 +177,26 @@ fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>>> {
     let fields = (any::<[u32; 3]>(), any::<u16>(), proptest::sample::select(&Mode::ALL[..]), 0_u8..8, any::<u8>());
     let fec_words = prop_oneof![3 => Just(0), 1 => 1_u16..=256];
     let bodies = prop_oneof![vec(any::<u8>(), 0..200), vec(any::<u8>(), 1000..1500)];
-    let optional = (proptest::option::of(mack), proptest::option::of(repair));
+    let numbers = (proptest::option::of(any::<u32>()), proptest::option::of(any::<u32>()));
+    let optional = (proptest::option::of(mack), proptest::option::of(repair), numbers);
     (fields, fec_words, optional, bodies).prop_map(
-        |(([sequence, timestamp, opening], tag, mode, class, flags), fec_words, (mack, repair), payload)| {
+        |(([sequence, timestamp, opening], tag, mode, class, flags), fec_words, optional, payload)| {
+            let (mack, repair, (forward, skipped)) = optional;
             // Those that no other field says.
             let free = Flags::ASYN.with(Flags::AFIN).with(Flags::RESET).with(Flags::CRC);
             let mut flags = Flags(flags & free.0);
             let is_opening = flags.has(Flags::ASYN);
+            // A byte says how long all of it is; each field has a type and a length.
+            let values: u16 = [(class > 0, 1), (forward.is_some(), 4), (skipped.is_some(), 4)]
+                .into_iter()
+                .map(|(is_there, bytes)| if is_there { 2 + bytes } else { 0 })
+                .sum();
+            let extended_bytes = if values == 0 { 0 } else { (1 + values).next_multiple_of(4) };
             let optional = [
                 (mack.is_some(), Flags::MACK, 0),
                 (repair.is_some(), Flags::REPAIR, 16),
                 (fec_words > 0, Flags::FEC.with(Flags::CRC), 4),
-                (class > 0, Flags::EXTENDED, 4),
+                (extended_bytes > 0, Flags::EXTENDED, extended_bytes),
                 (is_opening, Flags::ASYN, 4),
             ];
             let mut header_bytes = 40;
@@ -210,6 +218,8 @@ fn aerotp_segments() -> impl Strategy<Value = aerotp::Segment<Vec<u8>>> {
                 opening,
                 mack,
                 repair,
+                forward,
+                skipped,
                 payload,
             }
         },
@@ -369,6 +379,8 @@ proptest! {
         let lengths = aerotp::Segment {
             mack: segment.mack,
             repair: segment.repair,
+            forward: segment.forward,
+            skipped: segment.skipped,
             payload: Virtual::from_wire(&segment.payload),
             ..aerotp::Segment::from(&segment.plain())
         };

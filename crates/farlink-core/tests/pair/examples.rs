@@ -117,7 +117,7 @@ fn stp() -> Vec<Value> {
     ]
 }
 
-/// The reliable modes of AeroTP, with each way to acknowledge and to send.
+/// The reliable modes of AeroTP without a deadline, with each way to acknowledge and to send.
 fn aerotp() -> Vec<Value> {
     vec![
         json!({}),
@@ -135,9 +135,12 @@ fn aerotp() -> Vec<Value> {
     ]
 }
 
-/// The modes of AeroTP without acknowledgements that have a stream.
+/// The modes of AeroTP that have a stream and give some of it up: those without acknowledgements, and those with a deadline.
 fn aerotp_streams() -> Vec<Value> {
     vec![
+        json!({ "deadline_s": 0.1 }),
+        json!({ "mode": "near-reliable", "deadline_s": 0.05, "rate_bps": 1e5, "copies": 2, "receive_buffer_bytes": 500 }),
+        json!({ "deadline_s": 0.2, "coded": { "block_symbols": 5 }, "rate_bps": 1e5, "opens": "both" }),
         json!({ "mode": "unreliable" }),
         json!({ "mode": "unreliable", "hold_time_s": 0.1, "opens": "both" }),
         json!({ "mode": "unreliable", "deliver_damaged": true, "rate_bps": 1e5 }),

@@ -234,6 +234,8 @@ impl Load<Pdu<Virtual>> for PlainPdu {
 pub(super) struct AerotpRare {
     mack: Option<aerotp::Mack>,
     repair: Option<aerotp::Repair>,
+    forward: Option<u32>,
+    skipped: Option<u32>,
 }
 
 impl Carried for aerotp::Segment<Virtual> {
@@ -248,6 +250,7 @@ impl Carried for aerotp::Segment<Virtual> {
     #[inline(always)]
     fn add(&mut self, rare: AerotpRare) {
         (self.mack, self.repair) = (rare.mack, rare.repair);
+        (self.forward, self.skipped) = (rare.forward, rare.skipped);
     }
 }
 
@@ -259,8 +262,9 @@ impl Load<aerotp::Segment<Virtual>> for aerotp::Segment<Virtual> {
 
     #[inline(always)]
     fn rare(&self) -> Option<AerotpRare> {
-        let &aerotp::Segment { mack, repair, .. } = self;
-        (mack.is_some() || repair.is_some()).then_some(AerotpRare { mack, repair })
+        let &aerotp::Segment { mack, repair, forward, skipped, .. } = self;
+        let is_rare = mack.is_some() || repair.is_some() || forward.is_some();
+        is_rare.then_some(AerotpRare { mack, repair, forward, skipped })
     }
 }
 

@@ -106,7 +106,7 @@ pub struct AerotpConfig {
     /// Repair packets for blocks of packets of the quasi-reliable mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub erasure: Option<Erasure>,
-    /// What was written longer ago is not sent any more, and both sides are told; nothing is too old unless given.
+    /// What was written longer ago is not sent any more, nor sent again, and both sides are told; nothing is too old unless given.
     pub deadline_s: Option<PositiveSeconds>,
     /// Without acknowledgements: what arrives waits so long for what is missing before it; what does not come is skipped.
     pub hold_time_s: Seconds,
@@ -232,7 +232,6 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
                 "the mode has no codes",
                 "mode = \"quasi-reliable\"",
             ),
-            Idle::when(is_reliable, "deadline_s", acknowledged(), "mode = \"unreliable\""),
             Idle::when(is_reliable, "hold_time_s", acknowledged(), stream),
             Idle::when(is_datagram, "hold_time_s", "datagrams have no order", stream),
             Idle::when(is_reliable, "deliver_damaged", acknowledged(), "mode = \"unreliable\""),

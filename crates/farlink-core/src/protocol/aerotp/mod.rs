@@ -14,6 +14,7 @@ mod coded;
 mod config;
 mod connection;
 mod fec;
+mod forward;
 mod lifecycle;
 mod mode;
 mod open_loop;
@@ -24,6 +25,7 @@ mod reliable;
 mod round_trip;
 mod segment;
 mod sending;
+mod skips;
 
 pub use coded::Coded;
 pub use config::{AerotpConfig, Opens, PacketLength};

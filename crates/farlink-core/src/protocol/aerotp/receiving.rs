@@ -97,7 +97,27 @@ impl<D: Payload> Receiving<D> {
     pub(super) fn take_skipped(&mut self) -> Option<u64> {
         match self {
             Receiving::OpenLoop(receiver) => receiver.take_skipped(),
-            Receiving::Reliable(_) | Receiving::Coded(_) | Receiving::Datagrams(_) => None,
+            Receiving::Reliable(receiver) => receiver.take_skipped(),
+            Receiving::Coded(receiver) => receiver.take_skipped(),
+            Receiving::Datagrams(_) => None,
+        }
+    }
+
+    /// The sender has given up what is missing before a position. Whether it may have.
+    pub(super) fn go_forward(&mut self, to: u64) -> bool {
+        match self {
+            Receiving::Reliable(receiver) => receiver.go_forward(to),
+            Receiving::Coded(receiver) => receiver.go_forward(to),
+            Receiving::OpenLoop(_) | Receiving::Datagrams(_) => false,
+        }
+    }
+
+    /// Bytes that were given up by who sent them, modulo 2^32; none if nothing ever was.
+    pub(super) fn skipped(&self) -> Option<u32> {
+        match self {
+            Receiving::Reliable(receiver) => receiver.skipped(),
+            Receiving::Coded(receiver) => receiver.skipped(),
+            Receiving::OpenLoop(_) | Receiving::Datagrams(_) => None,
         }
     }
 

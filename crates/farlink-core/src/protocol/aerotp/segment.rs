@@ -17,6 +17,10 @@ pub(super) const FEC_BYTES: u16 = 4;
 pub(super) const CLASS_BYTES: u16 = 4;
 /// Optional field of a segment that describes a coded block.
 pub(super) const REPAIR_BYTES: u16 = 16;
+/// Optional field of a segment that says where the stream goes on, behind what was given up.
+pub(super) const FORWARD_BYTES: u16 = 8;
+/// Optional field of a MACK of a stream of which something was skipped.
+pub(super) const SKIPPED_BYTES: u16 = 8;
 /// What a MACK has before its list.
 const MACK_FIXED_BYTES: u32 = 16;
 /// Edges that a MACK lists, at most.
@@ -173,6 +177,10 @@ pub struct Segment<D> {
     pub mack: Option<Mack>,
     /// With REPAIR.
     pub repair: Option<Repair>,
+    /// The stream goes on here: what is missing before was given up. `[V3]`
+    pub forward: Option<u32>,
+    /// With MACK: bytes of the stream that were skipped so far; wraps. `[V8]`
+    pub skipped: Option<u32>,
     /// Application data.
     pub payload: D,
 }
@@ -200,6 +208,8 @@ impl<D: Payload> Segment<D> {
         let is_mack = self.flags.has(Flags::MACK);
         is_mack != self.mack.is_some()
             || self.flags.has(Flags::REPAIR) != self.repair.is_some()
+            || (is_mack && self.forward.is_some())
+            || (!is_mack && self.skipped.is_some())
             || (is_mack && (self.flags.has(Flags::AFIN.with(Flags::REPAIR)) || !self.payload.is_empty()))
     }
 
@@ -243,7 +253,8 @@ impl<D: Payload> Packet for Segment<D> {
     }
 }
 
-/// A segment without the list of a MACK and without what a repair symbol is of; its payload is a length only.
+/// A segment without the list of a MACK, without what a repair symbol is of, and without what is said of data that was given up;
+/// its payload is a length only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlainSegment {
     /// See [`Segment`], also for what follows.
@@ -294,7 +305,7 @@ impl From<&PlainSegment> for Segment<Virtual> {
             payload_bytes,
         } = plain;
         let payload = Virtual(payload_bytes);
-        let (mack, repair) = (None, None);
+        let (mack, repair, forward, skipped) = (None, None, None, None);
         Segment {
             tag,
             mode,
@@ -307,6 +318,8 @@ impl From<&PlainSegment> for Segment<Virtual> {
             opening,
             mack,
             repair,
+            forward,
+            skipped,
             payload,
         }
     }

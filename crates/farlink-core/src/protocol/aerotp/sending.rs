@@ -47,6 +47,8 @@ pub(super) struct Heard {
     pub(super) deficit_count: usize,
     /// With those, how many segments have arrived so far.
     pub(super) arrived: u32,
+    /// Bytes that the peer has skipped so far, modulo 2^32, if any.
+    pub(super) skipped: Option<u32>,
 }
 
 impl Heard {
@@ -193,9 +195,20 @@ impl<D: Payload> Sending<D> {
     /// Bytes that were given up for their age since the last call.
     pub(super) fn take_expired(&mut self) -> u64 {
         match self {
-            Sending::Reliable(_) | Sending::Coded(_) => 0,
+            Sending::Reliable(sender) => sender.take_expired(),
+            Sending::Coded(sender) => sender.take_expired(),
             Sending::OpenLoop(sender) => sender.take_expired(),
             Sending::Datagrams(sender) => sender.take_expired(),
+        }
+    }
+
+    /// Where the stream goes on behind what was given up, if the peer has to be told and there are so many bytes of room.
+    #[inline]
+    pub(super) fn tell_forward(&mut self, now: Time, room: u32) -> Option<u64> {
+        match self {
+            Sending::Reliable(sender) => sender.tell_forward(now, room),
+            Sending::Coded(sender) => sender.tell_forward(now, room),
+            Sending::OpenLoop(_) | Sending::Datagrams(_) => None,
         }
     }
 

@@ -49,6 +49,17 @@ impl<D: Payload> Reorder<D> {
         Some(data)
     }
 
+    /// The next data in order, of at most so many bytes.
+    pub(in crate::protocol) fn read_some(&mut self, most: u64) -> Option<D> {
+        if self.ready.front_len() as u64 <= most {
+            return self.read();
+        }
+        let data = self.ready.slice(0, most as usize);
+        self.ready.advance(data.len());
+        self.unread_bytes -= data.len() as u64;
+        (!data.is_empty()).then_some(data)
+    }
+
     /// Whether something arrived out of order and still waits.
     #[inline]
     pub(in crate::protocol) fn has_gaps(&self) -> bool {

@@ -24,6 +24,10 @@ mod extended {
     pub(super) const PADDING: u8 = 0;
     /// Class of service (1).
     pub(super) const CLASS: u8 = 1;
+    /// Where the stream goes on, behind what its sender gave up (4).
+    pub(super) const FORWARD: u8 = 2;
+    /// Of a MACK: bytes that were skipped so far (4).
+    pub(super) const SKIPPED: u8 = 3;
     /// Who does not know a type with this bit drops the segment; others are skipped. `[L6]`
     pub(super) const MUST_BE_KNOWN: u8 = 0x80;
 }
@@ -36,7 +40,7 @@ pub(super) fn flags<D>(segment: &Segment<D>) -> Flags {
         (segment.mack.is_some(), Flags::MACK),
         (segment.repair.is_some(), Flags::REPAIR),
         (has_fec, Flags::FEC.with(Flags::CRC)),
-        (segment.class > 0, Flags::EXTENDED),
+        (extended_bytes(segment) > 0, Flags::EXTENDED),
     ];
     let bare = Flags(segment.flags.0 & !(Flags::MACK.0 | Flags::REPAIR.0 | Flags::FEC.0 | Flags::EXTENDED.0));
     implied.into_iter().filter(|(is_set, _)| *is_set).fold(bare, |flags, (_, flag)| flags.with(flag))
@@ -45,9 +49,16 @@ pub(super) fn flags<D>(segment: &Segment<D>) -> Flags {
 /// Length of the header.
 pub(super) fn bytes<D>(segment: &Segment<D>) -> usize {
     let flags = flags(segment);
-    let optional = [(Flags::ASYN, 4), (Flags::FEC, 4), (Flags::REPAIR, 16), (Flags::EXTENDED, 4)];
+    let optional = [(Flags::ASYN, 4), (Flags::FEC, 4), (Flags::REPAIR, 16)];
     let optional: usize = optional.into_iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, bytes)| bytes).sum();
-    FIXED_BYTES + optional + END_BYTES
+    FIXED_BYTES + optional + extended_bytes(segment) + END_BYTES
+}
+
+/// Length of the extended fields with the number of their words; 0 if there are none.
+fn extended_bytes<D>(segment: &Segment<D>) -> usize {
+    let fields = [(segment.class > 0, 3), (segment.forward.is_some(), 6), (segment.skipped.is_some(), 6)];
+    let bytes: usize = fields.into_iter().filter(|(is_there, _)| *is_there).map(|(_, bytes)| bytes).sum();
+    if bytes == 0 { 0 } else { (1 + bytes).next_multiple_of(4) }
 }
 
 /// Length of the payload, or of the list of a MACK.
@@ -79,11 +90,26 @@ pub(super) fn append<D: Payload>(segment: &Segment<D>, outside: &Outside, out: &
         out.extend(index.to_be_bytes());
     }
     if flags.has(Flags::EXTENDED) {
-        out.extend([1, extended::CLASS, 1, segment.class]);
+        append_extended(segment, out);
     }
     out.extend(segment.tag.to_be_bytes());
     let check = crc_16_ibm_3740(&out[start..]);
     out.extend(check.to_be_bytes());
+}
+
+fn append_extended<D>(segment: &Segment<D>, out: &mut Vec<u8>) {
+    let end = out.len() + extended_bytes(segment);
+    out.push((extended_bytes(segment) / 4) as u8);
+    if segment.class > 0 {
+        out.extend([extended::CLASS, 1, segment.class]);
+    }
+    for (kind, value) in [(extended::FORWARD, segment.forward), (extended::SKIPPED, segment.skipped)] {
+        if let Some(value) = value {
+            out.extend([kind, 4]);
+            out.extend(value.to_be_bytes());
+        }
+    }
+    out.resize(end, extended::PADDING);
 }
 
 /// The segment without what stands behind the header; what else the header says; bytes of the payload; and what stands
@@ -151,7 +177,9 @@ fn read_extended<D>(segment: &mut Segment<D>, mut bytes: &[u8]) -> Result<(), Re
         bytes = rest;
         match (kind, value) {
             (extended::CLASS, &[class]) if class <= MOST_CLASS => segment.class = class,
-            (extended::CLASS, _) => return Err(Refusal::Field),
+            (extended::FORWARD, &[a, b, c, d]) => segment.forward = Some(u32::from_be_bytes([a, b, c, d])),
+            (extended::SKIPPED, &[a, b, c, d]) => segment.skipped = Some(u32::from_be_bytes([a, b, c, d])),
+            (extended::CLASS | extended::FORWARD | extended::SKIPPED, _) => return Err(Refusal::Field),
             _ if kind & extended::MUST_BE_KNOWN != 0 => return Err(Refusal::UnknownField),
             _ => {}
         }

@@ -23,6 +23,8 @@
 //! | REPAIR | start (4), bytes (4), symbol bytes (2), symbols (2), index (4) |
 //! | EXTENDED | 32-bit words of all this (1), then type (1), length (1), value, and so on; type 0 is one byte of padding |
 //!
+//! Types: 1, class (1); 2, the number at which the stream goes on (4); 3, of a MACK, bytes skipped (4). `[L6]`
+//!
 //! Behind the header: the payload, or the list of a MACK; the parity, over payload and check; the payload's check, a CRC-32.
 //! A MACK's list: echo (4); from-start (1 bit), to-end (1 bit), counts symbols (1 bit), microseconds held (29 bits); window (4); marked (2), damaged
 //! (2); edges (4 each).

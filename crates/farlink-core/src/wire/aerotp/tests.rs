@@ -143,6 +143,24 @@ fn unknown_fields_are_skipped_unless_they_must_be_known() {
 }
 
 #[test]
+fn extended_fields_share_their_words() {
+    let forward = Segment::<Bytes> { forward: Some(0x0102_0304), ..Segment::default() };
+    let bytes = encoded(&forward);
+    assert_eq!((bytes.len(), bytes[13]), (28, Flags::EXTENDED.0));
+    assert_eq!(bytes[16..24], [2, 2, 4, 1, 2, 3, 4, 0], "two words, with a byte of padding");
+    let both = Segment { class: 7, ..forward.clone() };
+    assert_eq!(encoded(&both)[16..28], [3, 1, 1, 7, 2, 4, 1, 2, 3, 4, 0, 0]);
+    let mack = Segment { mack: Some(Mack::default()), forward: None, skipped: Some(5), ..forward.clone() };
+    assert_eq!(encoded(&mack)[16..24], [2, 3, 4, 0, 0, 0, 5, 0]);
+    for wrong in [[2, 2, 3, 1, 2, 3, 0, 0], [2, 3, 5, 1, 2, 3, 4, 5], [2, 2, 0, 0, 0, 0, 0, 0], [2, 2, 6, 1, 2, 3, 4, 5]] {
+        let bytes = altered(&forward, |header| header[16..24].copy_from_slice(&wrong));
+        assert_eq!(refusal(&bytes), Refusal::Field, "{wrong:?}");
+    }
+    let twice = altered(&both, |header| header[16..28].copy_from_slice(&[3, 2, 4, 0, 0, 0, 9, 2, 4, 0, 0, 8]));
+    assert_eq!(refusal(&twice), Refusal::Field, "the second one is cut off");
+}
+
+#[test]
 fn a_damaged_payload_leaves_the_header_usable() {
     let segment = Segment { flags: Flags::CRC, sequence: 9, payload: b"abc".to_vec(), ..Segment::default() };
     let mut bytes = encoded(&segment);

@@ -9,6 +9,7 @@
 //! One idea per file: how many symbols are needed, the loss, a block as its sender ([`Outbound`](outbound::Outbound)) and as its
 //! receiver ([`Inbound`](inbound::Inbound)) has it, and the two halves of a stream.
 
+mod abandon;
 mod config;
 mod inbound;
 mod loss;

@@ -9,6 +9,7 @@ use super::super::config::AerotpConfig;
 use super::super::receiving::Incoming;
 use super::super::reliable::Pace;
 use super::super::segment::Mack;
+use super::super::skips::Skips;
 use super::inbound::{Inbound, Place};
 
 /// The receiving half of a coded stream.
@@ -18,6 +19,8 @@ use super::inbound::{Inbound, Place};
 #[derive(Clone, Debug)]
 pub(in super::super) struct Receiver<D> {
     data: Reorder<D>,
+    /// What the sender gave up.
+    skips: Skips,
     end: Option<u64>,
     /// Blocks that were described and are not complete, ascending.
     blocks: Vec<Inbound<D>>,
@@ -53,12 +56,15 @@ const MOST_DONE: usize = 3;
 const TELLINGS: u32 = 3;
 /// So many blocks are kept: a sender has no reason to have more of them under way.
 const MOST_BLOCKS: usize = 1024;
+/// Places at which something is skipped and that were not read yet, at most; a symbol or more lies between them.
+const MOST_SKIPS: usize = 4096;
 
 impl<D: Payload> Receiver<D> {
     pub(in super::super) fn new(config: &AerotpConfig) -> Self {
         let buffer_bytes = config.receive_buffer_bytes.whole();
         Receiver {
             data: Reorder::default(),
+            skips: Skips::default(),
             end: None,
             blocks: Vec::new(),
             loose: Vec::new(),
@@ -234,6 +240,22 @@ impl<D: Payload> Receiver<D> {
         }
     }
 
+    /// The sender has given up what is missing before a position. What it wants no more of nobody asks for. Whether there is such a
+    /// position. `[V7]`
+    pub(in super::super) fn go_forward(&mut self, to: u64) -> bool {
+        let is_within = self.end.is_none_or(|end| to <= end);
+        if is_within && self.skips.go(&mut self.data, to, MOST_SKIPS) {
+            self.is_due = true;
+            let (next, repair_bytes) = (self.data.next, &mut self.repair_bytes);
+            self.blocks.retain(|block| {
+                let is_wanted = block.place.end() > next;
+                *repair_bytes -= if is_wanted { 0 } else { block.repair_bytes() };
+                is_wanted
+            });
+        }
+        is_within
+    }
+
     pub(in super::super) fn on_timeout(&mut self, now: Time) {
         if now >= self.deadline {
             self.deadline = Time::NEVER;
@@ -280,7 +302,7 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn read(&mut self) -> Option<D> {
-        let data = self.data.read()?;
+        let data = self.skips.read(&mut self.data)?;
         // Who could send nothing for lack of room must hear of it.
         let grown = self.window_end().saturating_sub(self.told_window_end);
         let was_small = self.told_window_end.saturating_sub(self.data.next) < self.buffer_bytes / 4;
@@ -289,6 +311,14 @@ impl<D: Payload> Receiver<D> {
             self.repeats = REPEATS;
         }
         Some(data)
+    }
+
+    pub(in super::super) fn take_skipped(&mut self) -> Option<u64> {
+        self.skips.take(&self.data)
+    }
+
+    pub(in super::super) fn skipped(&self) -> Option<u32> {
+        self.skips.number()
     }
 
     #[inline]
@@ -301,7 +331,7 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn is_read(&self) -> bool {
-        self.is_complete() && self.data.unread_bytes == 0
+        self.is_complete() && self.data.unread_bytes == 0 && self.skips.is_empty()
     }
 
     pub(in super::super) fn peak_bytes(&self) -> u64 {

@@ -8,6 +8,7 @@ use crate::time::Time;
 
 use super::super::clock::{span, ticks};
 use super::super::config::AerotpConfig;
+use super::super::forward::Forward;
 use super::super::round_trip::RoundTrip;
 use super::super::segment::{CRC_BYTES, OPENING_BYTES, REPAIR_BYTES};
 use super::super::sending::{Account, Heard, Outgoing};
@@ -18,8 +19,8 @@ use super::outbound::Outbound;
 /// The sending half of a coded stream.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Sender<D> {
-    unsent: VecDeque<D>,
-    unsent_bytes: u64,
+    pub(super) unsent: VecDeque<D>,
+    pub(super) unsent_bytes: u64,
     /// What may be written ahead of what was sent.
     room_bytes: u64,
     /// Since when what is unsent waits for more, too little for a symbol.
@@ -28,17 +29,19 @@ pub(in super::super) struct Sender<D> {
     /// Some block says where the stream ends.
     has_end: bool,
     /// In order, without gaps, from the first one that is not acknowledged.
-    blocks: VecDeque<Outbound>,
+    pub(super) blocks: VecDeque<Outbound>,
+    /// What is too old, where there is a deadline.
+    pub(super) forward: Forward,
     /// What was sent, the oldest first; of so many the answer is overdue.
     by_time: VecDeque<Transmission>,
     expired: usize,
     /// When a report on a block is overdue.
     report_due: Time,
     /// Of all blocks.
-    owed: u64,
-    first: u64,
+    pub(super) owed: u64,
+    pub(super) first: u64,
     /// First position not sent.
-    next: u64,
+    pub(super) next: u64,
     window_end: u64,
     round_trip: RoundTrip,
     opening: Opening,
@@ -126,6 +129,7 @@ impl<D: Payload> Sender<D> {
             is_closing: false,
             has_end: false,
             blocks: VecDeque::new(),
+            forward: Forward::new(config),
             by_time: VecDeque::new(),
             expired: 0,
             report_due: Time::NEVER,
@@ -181,6 +185,8 @@ impl<D: Payload> Sender<D> {
             if let Err(taken) = joined {
                 self.unsent.push_back(taken);
             }
+            let begun = self.blocks.back().map_or(self.next, Outbound::end);
+            self.forward.on_written(now, begun + self.unsent_bytes);
         }
         n
     }
@@ -212,7 +218,8 @@ impl<D: Payload> Sender<D> {
 
     /// Whether the end of the stream has to go out by itself.
     fn is_end_due(&self) -> bool {
-        self.is_closing && self.unsent_bytes == 0 && !self.has_end && self.blocks.back().is_none_or(|b| !b.has_unsent())
+        let has_sent_all = self.unsent_bytes == 0 && self.blocks.back().is_none_or(|b| !b.has_unsent());
+        self.is_closing && has_sent_all && !self.has_end && self.next <= self.window_end
     }
 
     /// Whether no answer to anything is awaited.
@@ -234,19 +241,24 @@ impl<D: Payload> Sender<D> {
 
     #[inline]
     pub(in super::super) fn next(&mut self, now: Time, _most_bytes: u32) -> Option<Outgoing<D>> {
+        self.give_up(now);
         if self.ready_at() > now {
             return None;
         }
-        if self.is_flight_empty() {
+        if self.is_flight_empty() && !self.forward.is_awaited() {
             self.heard = self.heard.max(now); // the wait for an answer begins now
             self.opening.at = if self.round_trip.smoothed().is_none() { now + self.opening.wait } else { Time::NEVER };
         }
         if self.is_stuck() {
             self.ask = now + self.patience();
+            self.note_probe(now);
             return Some(Outgoing { position: self.next, payload: D::default(), is_end: false, repair: None });
         }
-        let out = if self.is_silent {
-            self.probe = now + Time::from_ps(self.patience().as_ps() / PROBES_PER_TIMEOUT);
+        let out = if self.is_silent || self.forward.is_wanted(now) {
+            self.note_probe(now);
+            if self.forward.is_wanted(now) {
+                return Some(self.forward_alone());
+            }
             self.close_last(now);
             let first = self.blocks.iter().position(|block| block.missing() > 0)?;
             self.repair(first, now)
@@ -262,12 +274,19 @@ impl<D: Payload> Sender<D> {
             let out = self.repair(last, now);
             self.settle(last, now);
             out
-        } else {
+        } else if self.source_at() <= now {
             self.source(now)
+        } else {
+            return Some(self.forward_alone());
         };
         self.account.in_flight_bytes = (self.by_time.len() - self.expired) as u64 * u64::from(self.shape.symbol_bytes);
-        self.account.peak_bytes = self.account.peak_bytes.max(self.next - self.first);
+        self.account.peak_bytes = self.account.peak_bytes.max(self.next - self.forward.kept_from(self.first));
         Some(out)
+    }
+
+    /// While the peer is silent, the next segment waits for a while.
+    fn note_probe(&mut self, now: Time) {
+        self.probe = now + Time::from_ps(self.patience().as_ps() / PROBES_PER_TIMEOUT);
     }
 
     /// The next data that was never sent.
@@ -403,7 +422,7 @@ impl<D: Payload> Sender<D> {
         self.owed += u64::from(block.owed);
     }
 
-    fn settle_all(&mut self, now: Time) {
+    pub(super) fn settle_all(&mut self, now: Time) {
         self.report_due = Time::NEVER;
         for index in 0..self.blocks.len() {
             self.settle(index, now);
@@ -448,6 +467,7 @@ impl<D: Payload> Sender<D> {
         }
         self.window_end = self.window_end.max(heard.window_end);
         self.first = self.first.max(heard.ack);
+        self.forward.on_acknowledged(heard.ack, heard.skipped);
         while let Some(block) = self.blocks.front()
             && block.end() <= heard.ack
             && !block.has_unsent()
@@ -528,6 +548,10 @@ impl<D: Payload> Sender<D> {
     }
 
     pub(in super::super) fn on_timeout(&mut self, now: Time) {
+        self.give_up(now);
+        if self.is_link_down {
+            return;
+        }
         if now >= self.closes_at() {
             self.close_last(now);
         }
@@ -548,7 +572,8 @@ impl<D: Payload> Sender<D> {
                 if has_expired {
                     self.settle_all(now);
                 }
-                self.is_silent = !self.blocks.is_empty() && now.since(self.heard) > timeout.times(SILENT_TIMEOUTS);
+                let is_waiting = !self.blocks.is_empty() || self.forward.is_awaited();
+                self.is_silent = is_waiting && now.since(self.heard) > timeout.times(SILENT_TIMEOUTS);
             }
             None if now >= self.opening.at => {
                 // Nothing has ever been answered: one segment at a time finds out whether anything can be.
@@ -583,6 +608,7 @@ impl<D: Payload> Sender<D> {
             // What the outage may have swallowed has waited long enough.
             self.probe = now;
             self.is_silent = false;
+            self.forward.on_link_up();
         }
     }
 
@@ -597,14 +623,15 @@ impl<D: Payload> Sender<D> {
 
     #[inline]
     pub(in super::super) fn deadline(&self) -> Time {
+        let too_old = self.forward.next_due();
         if self.is_link_down {
-            return Time::NEVER;
+            return too_old;
         }
         let overdue = match (self.round_trip.timeout(), self.by_time.get(self.expired)) {
             (Some(timeout), Some(oldest)) => span(oldest.sent + ticks(timeout) + 1),
             _ => Time::NEVER,
         };
-        overdue.min(self.opening.at).min(self.closes_at()).min(self.report_due)
+        overdue.min(self.opening.at).min(self.closes_at()).min(self.report_due).min(too_old)
     }
 
     #[inline]
@@ -613,16 +640,18 @@ impl<D: Payload> Sender<D> {
             return Time::NEVER;
         }
         if self.is_silent {
-            return if self.blocks.iter().any(|block| block.missing() > 0) { self.probe } else { Time::NEVER };
+            let has_probe = self.blocks.iter().any(|block| block.missing() > 0) || self.forward.is_pending();
+            return if has_probe { self.probe } else { Time::NEVER };
         }
         if self.owed > 0 || self.is_end_due() {
             return Time::ZERO;
         }
-        if self.is_stuck() { self.ask } else { self.source_at() }
+        let other = if self.is_stuck() { self.ask } else { self.source_at() };
+        other.min(self.forward.alone_at(self.patience()))
     }
 
     pub(in super::super) fn awaits_since(&self) -> Time {
-        if self.blocks.is_empty() && !self.is_stuck() { Time::NEVER } else { self.heard }
+        if self.blocks.is_empty() && !self.is_stuck() && !self.forward.is_awaited() { Time::NEVER } else { self.heard }
     }
 
     #[inline]
@@ -632,11 +661,11 @@ impl<D: Payload> Sender<D> {
 
     pub(in super::super) fn is_all_acknowledged(&self) -> bool {
         let is_end = self.blocks.iter().all(|block| block.bytes == 0);
-        self.is_closing && self.unsent_bytes == 0 && is_end
+        self.is_closing && self.unsent_bytes == 0 && is_end && !self.forward.is_pending()
     }
 
     pub(in super::super) fn is_done(&self) -> bool {
-        self.has_end && self.blocks.is_empty()
+        self.has_end && self.blocks.is_empty() && !self.forward.is_pending()
     }
 
     pub(in super::super) fn take_writable(&mut self) -> bool {

@@ -8,7 +8,8 @@ use super::identity::Reset;
 use crate::protocol::aerotp::clock::stamp;
 use crate::protocol::aerotp::config::parity_bytes;
 use crate::protocol::aerotp::segment::{
-    CLASS_BYTES, CRC_BYTES, FEC_BYTES, Flags, Mack, OPENING_BYTES, REPAIR_BYTES, Repair, Segment,
+    CLASS_BYTES, CRC_BYTES, FEC_BYTES, FORWARD_BYTES, Flags, Mack, OPENING_BYTES, REPAIR_BYTES, Repair, SKIPPED_BYTES,
+    Segment,
 };
 use crate::protocol::aerotp::sending::Outgoing;
 
@@ -29,7 +30,8 @@ impl<D: Payload> Connection<D> {
             let most = self.most_unknown().saturating_sub(ack);
             let window = mack.window.min(u32::try_from(most).unwrap_or(u32::MAX));
             let mack = Mack { window, marked: self.marked, damaged: self.damaged, ..mack };
-            return Some(Segment { sequence, flags: Flags::MACK, mack: Some(mack), ..self.blank(now) });
+            let skipped = self.receiving.skipped();
+            return Some(Segment { sequence, flags: Flags::MACK, mack: Some(mack), skipped, ..self.blank(now) });
         }
         if !self.may_send() || self.rate.pacer.is_holding(now) {
             return None;
@@ -45,17 +47,30 @@ impl<D: Payload> Connection<D> {
             if repair.is_some() {
                 flags = flags.with(Flags::REPAIR);
             }
-            let sequence = self.number(position);
+            let taken = payload.len() as u32 + if repair.is_some() { u32::from(REPAIR_BYTES) } else { 0 };
+            let room = if taken == 0 { u32::from(FORWARD_BYTES) } else { most.saturating_sub(taken) };
+            let forward = self.forward(now, room);
+            // Where an empty segment stands says nothing, unless it has to be shown who knows that. `[V7]`
+            let is_free = forward.is_some() && payload.is_empty() && !is_end;
+            let sequence = self.number(if is_free { self.sending.limits().0 } else { position });
             let repair = repair.map(|repair| Repair { start: self.initial.wrapping_add(repair.start), ..repair });
             let class = self.sending.class();
-            return Some(Segment { sequence, class, flags, repair, payload, ..self.blank(now) });
+            return Some(Segment { sequence, class, flags, repair, forward, payload, ..self.blank(now) });
         }
         if std::mem::take(&mut self.is_question_due) {
-            let sequence = self.number(self.sending.limits().1);
+            let forward = self.forward(now, u32::from(FORWARD_BYTES));
+            let (first, next) = self.sending.limits();
+            let sequence = self.number(if forward.is_some() { first } else { next });
             self.asked = self.asked.or(Some(now));
-            return Some(Segment { sequence, ..self.blank(now) });
+            return Some(Segment { sequence, forward, ..self.blank(now) });
         }
         None
+    }
+
+    /// The number at which the stream goes on, if the peer has to be told and there are so many bytes of room. `[V5]`
+    #[inline]
+    fn forward(&mut self, now: Time, room: u32) -> Option<u32> {
+        self.sending.tell_forward(now, room).map(|position| self.number(position))
     }
 
     /// A segment of this connection without content.
@@ -84,6 +99,14 @@ impl<D: Payload> Connection<D> {
         if segment.class > 0 {
             segment.flags = segment.flags.with(Flags::EXTENDED);
             segment.header_bytes += CLASS_BYTES;
+        }
+        if segment.forward.is_some() {
+            segment.flags = segment.flags.with(Flags::EXTENDED);
+            segment.header_bytes += FORWARD_BYTES;
+        }
+        if segment.skipped.is_some() {
+            segment.flags = segment.flags.with(Flags::EXTENDED);
+            segment.header_bytes += SKIPPED_BYTES;
         }
         if segment.repair.is_some() {
             segment.header_bytes += REPAIR_BYTES;

@@ -10,6 +10,7 @@ use crate::protocol::aerotp::clock::{instant, span, ticks};
 use crate::protocol::aerotp::config::LARGEST_BUFFER;
 use crate::protocol::aerotp::fec::Fec;
 use crate::protocol::aerotp::mode::Mode;
+use crate::protocol::aerotp::peer::Peer;
 use crate::protocol::aerotp::rate::Answer;
 use crate::protocol::aerotp::receiving::Incoming;
 use crate::protocol::aerotp::segment::{FEC_BYTES, Flags, MOST_EDGES, Mack, Repair, Segment};
@@ -77,6 +78,7 @@ impl<D: Payload> Connection<D> {
             deficits: [(0, 0); MOST_EDGES / 2],
             deficit_count: 0,
             arrived: 0,
+            skipped: segment.skipped,
         };
         if mack.counts_symbols {
             let mut pairs = mack.edges.blocks();
@@ -106,6 +108,7 @@ impl<D: Payload> Connection<D> {
             self.dropped.stray += 1;
             return;
         }
+        self.go_forward(&peer, segment);
         let base = self.receiving.next_position();
         let is_end = segment.flags.has(Flags::AFIN);
         let is_question = segment.payload.is_empty() && !is_end;
@@ -133,12 +136,34 @@ impl<D: Payload> Connection<D> {
         if !self.receiving.on_segment(now, incoming) {
             self.dropped.outside += 1;
         }
+        self.note_progress();
+    }
+
+    fn note_progress(&mut self) {
         if let Some(peer) = &mut self.peer {
             peer.on_progress(self.receiving.next_position());
         }
         if self.receiving.is_complete() {
             self.lifecycle.on_peer_ended();
         }
+    }
+
+    /// The peer may have given up what is missing before some place. Who does not see its segments has to guess the tag and where
+    /// in its stream it is. `[V7]`
+    #[inline]
+    fn go_forward(&mut self, peer: &Peer, segment: &Segment<D>) {
+        let Some(number) = segment.forward else { return };
+        let next = self.receiving.next_position();
+        let base = peer.initial.wrapping_add(next as u32);
+        let ahead = i64::from(number.wrapping_sub(base) as i32);
+        if ahead <= 0 {
+            return; // that is past
+        }
+        let own = (segment.sequence.wrapping_sub(base) as i32).unsigned_abs();
+        let is_near = u64::from(own) <= self.config.receive_buffer_bytes.whole();
+        let is_right = is_near && ahead as u64 <= LARGEST_BUFFER && self.receiving.go_forward(next + ahead as u64);
+        self.dropped.outside += u64::from(!is_right);
+        self.note_progress();
     }
 
     /// A message by itself. `[D1]`

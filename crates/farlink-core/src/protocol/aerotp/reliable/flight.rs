@@ -180,6 +180,47 @@ impl<D: Payload> Flight<D> {
         Some((piece.start, piece.payload.clone(), piece.is_end))
     }
 
+    /// Nothing before a position is sent any more. Returns how many bytes of it are not known to have arrived, and where the piece
+    /// began that goes on behind the position and begins there now.
+    pub(super) fn abandon(&mut self, to: u64) -> (u64, Option<u64>) {
+        let before = self.bytes;
+        while let Some(piece) = self.pieces.front()
+            && piece.end() <= to
+        {
+            self.bytes -= if piece.state == State::Acknowledged { 0 } else { piece.payload.len() as u64 };
+            self.pieces.pop_front();
+        }
+        let cut = self.cut_front(to);
+        self.tidy();
+        (before - self.bytes, cut)
+    }
+
+    /// The first piece begins at a position within it from now on.
+    fn cut_front(&mut self, to: u64) -> Option<u64> {
+        let piece = self.pieces.front_mut().filter(|piece| piece.start < to)?;
+        let (start, sent) = (piece.start, piece.sent);
+        let old = (to - start).min(piece.payload.len() as u64);
+        piece.payload.split_to(old as usize);
+        piece.start = to;
+        match piece.state {
+            State::Acknowledged => return Some(start),
+            State::Waiting => {
+                let first = self.by_time.partition_point(|transmission| transmission.sent < sent);
+                let mut same = self.by_time.range_mut(first..).take_while(|transmission| transmission.sent == sent);
+                if let Some(transmission) = same.find(|transmission| transmission.start == start) {
+                    transmission.start = to;
+                }
+            }
+            State::Lost => {
+                if let Some(lost) = self.lost.iter_mut().find(|lost| **lost == start) {
+                    *lost = to;
+                }
+            }
+        }
+        self.bytes -= old;
+        Some(start)
+    }
+
     /// Everything before `ack` has arrived.
     pub(super) fn acknowledge_up_to(&mut self, ack: u64) -> News {
         let mut news = News::default();
@@ -358,6 +399,23 @@ mod tests {
         flight.cut_lost(30);
         assert_eq!(flight.resend(9), Some((200, Virtual(30), false)));
         assert_eq!(flight.resend(9), Some((230, Virtual(70), true)), "the end stays at the end");
+    }
+
+    #[test]
+    fn what_is_abandoned_is_not_sent_again_and_the_rest_is() {
+        let mut flight = three();
+        flight.acknowledge(100, 200);
+        assert_eq!(flight.judge(1, |_| true).pieces, 1);
+        assert_eq!(flight.abandon(230), (130, Some(200)), "what has arrived does not count");
+        assert_eq!((flight.bytes, flight.has_lost(), flight.oldest()), (70, false, Some(2)));
+        assert_eq!(flight.expire(3, 9), (1, Amount { pieces: 1, bytes: 70 }));
+        assert_eq!(flight.abandon(250), (20, Some(230)));
+        assert_eq!(flight.resend(5), Some((250, Virtual(50), true)));
+        assert_eq!(flight.abandon(300), (50, Some(250)), "the end remains");
+        assert_eq!((flight.bytes, flight.expire(9, 0).0), (0, 1));
+        assert_eq!(flight.resend(10), Some((300, Virtual(0), true)));
+        flight.acknowledge_up_to(301);
+        assert!(flight.is_empty());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The reliable modes: selective repeat with acknowledgements of many segments at a time (`docs/aerotp.md`, section 5).
 
+mod abandon;
 mod flight;
 mod receiver;
 mod report;

@@ -9,12 +9,15 @@ use super::super::config::AerotpConfig;
 use super::super::peer::Latest;
 use super::super::receiving::Incoming;
 use super::super::segment::Mack;
+use super::super::skips::Skips;
 use super::report::Report;
 
 /// The receiving half of a reliable stream. `[R1]`
 #[derive(Clone, Debug)]
 pub(in super::super) struct Receiver<D> {
     data: Reorder<D>,
+    /// What the sender gave up.
+    skips: Skips,
     /// Where the stream ends, once that is known.
     end: Option<u64>,
     buffer_bytes: u64,
@@ -82,6 +85,7 @@ impl<D: Payload> Receiver<D> {
         let buffer_bytes = config.receive_buffer_bytes.whole();
         Receiver {
             data: Reorder::default(),
+            skips: Skips::default(),
             end: None,
             buffer_bytes,
             echo: None,
@@ -133,6 +137,13 @@ impl<D: Payload> Receiver<D> {
         true
     }
 
+    /// The sender has given up what is missing before a position. Whether there is such a position. `[V7]`
+    pub(in super::super) fn go_forward(&mut self, to: u64) -> bool {
+        let (is_within, most) = (self.end.is_none_or(|end| to <= end), self.most_pieces());
+        self.is_due |= is_within && self.skips.go(&mut self.data, to, most);
+        is_within
+    }
+
     pub(in super::super) fn on_timeout(&mut self, now: Time) {
         if now >= self.deadline {
             self.deadline = Time::NEVER;
@@ -181,7 +192,7 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn read(&mut self) -> Option<D> {
-        let data = self.data.read()?;
+        let data = self.skips.read(&mut self.data)?;
         // Who could send nothing for lack of room must hear of it.
         let grown = self.window_end().saturating_sub(self.told_window_end);
         let was_small = self.told_window_end.saturating_sub(self.data.next) < self.buffer_bytes / 4;
@@ -190,6 +201,14 @@ impl<D: Payload> Receiver<D> {
             self.repeats = REPEATS;
         }
         Some(data)
+    }
+
+    pub(in super::super) fn take_skipped(&mut self) -> Option<u64> {
+        self.skips.take(&self.data)
+    }
+
+    pub(in super::super) fn skipped(&self) -> Option<u32> {
+        self.skips.number()
     }
 
     #[inline]
@@ -202,7 +221,7 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn is_read(&self) -> bool {
-        self.is_complete() && self.data.unread_bytes == 0
+        self.is_complete() && self.data.unread_bytes == 0 && self.skips.is_empty()
     }
 
     pub(in super::super) fn peak_bytes(&self) -> u64 {

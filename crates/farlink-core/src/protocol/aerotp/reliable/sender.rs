@@ -9,24 +9,25 @@ use crate::time::Time;
 
 use super::super::clock::{span, ticks};
 use super::super::config::AerotpConfig;
+use super::super::forward::Forward;
 use super::super::round_trip::RoundTrip;
-use super::super::segment::CRC_BYTES;
+use super::super::segment::{CRC_BYTES, FORWARD_BYTES};
 use super::super::sending::{Account, Heard, Outgoing};
 use super::flight::{Amount, Flight};
 
 /// The sending half of a reliable stream. `[R2]`
 #[derive(Clone, Debug)]
 pub(in super::super) struct Sender<D> {
-    unsent: Chunks<D>,
-    unsent_bytes: u64,
+    pub(super) unsent: Chunks<D>,
+    pub(super) unsent_bytes: u64,
     /// What may be written ahead of what was sent.
     room_bytes: u64,
     is_closing: bool,
     is_end_sent: bool,
-    flight: Flight<D>,
+    pub(super) flight: Flight<D>,
     /// First position not acknowledged, and first one not sent.
-    first: u64,
-    next: u64,
+    pub(super) first: u64,
+    pub(super) next: u64,
     /// Up to where the peer has room.
     window_end: u64,
     round_trip: RoundTrip,
@@ -38,7 +39,9 @@ pub(in super::super) struct Sender<D> {
     probe: Time,
     /// While the peer has no room, it is asked again then: what said that there is room may be lost.
     ask: Time,
-    copies: Copies,
+    pub(super) copies: Copies,
+    /// What is too old, where there is a deadline.
+    pub(super) forward: Forward,
     /// Chooses the length of packets, if it varies.
     length: Option<Length>,
     /// Segments were seen to overtake each other: so long they may.
@@ -61,7 +64,7 @@ struct Opening {
 
 /// Further copies of what was sent. `[R10]`
 #[derive(Clone, Debug)]
-struct Copies {
+pub(super) struct Copies {
     /// How many of each.
     extra: u64,
     /// In the order in which they are due.
@@ -73,6 +76,16 @@ struct Copy {
     due: Time,
     start: u64,
     left: u64,
+}
+
+impl Copies {
+    /// Nothing before a position is sent any more; what began at `cut` begins there now.
+    pub(super) fn follow(&mut self, to: u64, cut: Option<u64>) {
+        for copy in &mut self.waiting {
+            copy.start = if cut == Some(copy.start) { to } else { copy.start };
+        }
+        self.waiting.retain(|copy| copy.start >= to);
+    }
 }
 
 /// What may be written ahead of what was sent.
@@ -102,6 +115,7 @@ impl<D: Payload> Sender<D> {
             heard: Time::ZERO,
             probe: Time::ZERO,
             ask: Time::ZERO,
+            forward: Forward::new(config),
             copies: Copies { extra: config.copies.whole() - 1, waiting: VecDeque::new() },
             length: config.length(config.header_bytes.whole() + u64::from(CRC_BYTES), config.payload_bytes()),
             reordering: 0,
@@ -113,7 +127,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    pub(in super::super) fn write(&mut self, _now: Time, data: &mut D) -> usize {
+    pub(in super::super) fn write(&mut self, now: Time, data: &mut D) -> usize {
         if self.is_closing || data.is_empty() {
             return 0;
         }
@@ -123,6 +137,7 @@ impl<D: Payload> Sender<D> {
         if n > 0 {
             self.unsent.push(data.split_to(n));
             self.unsent_bytes += n as u64;
+            self.forward.on_written(now, self.next + self.unsent_bytes);
         }
         n
     }
@@ -133,36 +148,54 @@ impl<D: Payload> Sender<D> {
 
     #[inline]
     pub(in super::super) fn next(&mut self, now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
+        self.give_up(now);
         if self.ready_at() > now {
             return None;
         }
-        if self.flight.is_empty() {
+        if self.flight.is_empty() && !self.forward.is_awaited() {
             self.heard = self.heard.max(now); // the wait for an answer begins now
             self.opening.at = if self.round_trip.smoothed().is_none() { now + self.opening.wait } else { Time::NEVER };
         }
         if self.is_blocked() {
             self.ask = now + self.patience();
+            self.note_probe(now);
             return Some(Outgoing { position: self.next, payload: D::default(), is_end: false, repair: None });
         }
         let stamp = ticks(now);
         if let Some(copy) = self.due_copy(now) {
             return Some(copy);
         }
-        let most_bytes = self.length.as_mut().map_or(most_bytes, |length| length.next_bytes(now).min(most_bytes));
-        self.flight.cut_lost(most_bytes as usize);
-        let (position, payload, is_end) = match self.flight.resend(stamp) {
-            Some(again) => again,
-            None => self.new_piece(stamp, most_bytes)?,
-        };
-        if let Some(timeout) = self.round_trip.timeout() {
-            self.probe = now + Time::from_ps(timeout.as_ps() / PROBES_PER_TIMEOUT);
+        let mut most_bytes = self.length.as_mut().map_or(most_bytes, |length| length.next_bytes(now).min(most_bytes));
+        if self.forward.is_wanted(now) {
+            // What finds out whether anything gets through carries data, so that it is there as soon as anything.
+            match most_bytes.checked_sub(u32::from(FORWARD_BYTES)).filter(|&rest| rest > 0 && self.is_silent) {
+                Some(rest) => most_bytes = rest,
+                None => {
+                    self.note_probe(now);
+                    return Some(self.forward_alone());
+                }
+            }
         }
+        self.flight.cut_lost(most_bytes as usize);
+        let Some((position, payload, is_end)) = self.flight.resend(stamp).or_else(|| self.new_piece(stamp, most_bytes))
+        else {
+            self.note_probe(now);
+            return self.forward.is_pending().then(|| self.forward_alone());
+        };
+        self.note_probe(now);
         if self.copies.extra > 0 {
             self.copies.waiting.push_back(Copy { due: now + self.spacing(), start: position, left: self.copies.extra });
         }
         self.account.in_flight_bytes = self.flight.bytes;
-        self.account.peak_bytes = self.account.peak_bytes.max(self.next - self.first);
+        self.account.peak_bytes = self.account.peak_bytes.max(self.next - self.forward.kept_from(self.first));
         Some(Outgoing { position, payload, is_end, repair: None })
+    }
+
+    /// While the peer is silent, the next segment waits for a while.
+    fn note_probe(&mut self, now: Time) {
+        if let Some(timeout) = self.round_trip.timeout() {
+            self.probe = now + Time::from_ps(timeout.as_ps() / PROBES_PER_TIMEOUT);
+        }
     }
 
     /// The next data that was never sent, or the end.
@@ -170,7 +203,7 @@ impl<D: Payload> Sender<D> {
         let room = self.window_end.saturating_sub(self.next).min(u64::from(most_bytes));
         let payload = self.unsent.slice(0, self.unsent_bytes.min(room) as usize);
         let n = payload.len() as u64;
-        let is_end = self.is_closing && n == self.unsent_bytes && !self.is_end_sent;
+        let is_end = self.is_closing && n == self.unsent_bytes && !self.is_end_sent && self.next <= self.window_end;
         if n == 0 && !is_end {
             return None;
         }
@@ -235,6 +268,8 @@ impl<D: Payload> Sender<D> {
         }
         self.flight.drop_acknowledged();
         self.first = self.flight.front().map_or(self.next, |piece| piece.start.max(self.first));
+        self.forward.on_acknowledged(heard.ack, heard.skipped);
+        self.first = self.forward.first(self.first);
         let before = heard.echo.saturating_sub(self.reordering);
         let lost = self.flight.judge(before, |position| heard.describes(position));
         self.account.overtaken += lost.pieces;
@@ -263,18 +298,22 @@ impl<D: Payload> Sender<D> {
     }
 
     /// How long to wait for an answer.
-    fn patience(&self) -> Time {
+    pub(super) fn patience(&self) -> Time {
         self.round_trip.timeout().unwrap_or(self.opening.wait)
     }
 
     pub(in super::super) fn on_timeout(&mut self, now: Time) {
+        self.give_up(now);
+        if self.is_link_down {
+            return;
+        }
         match self.round_trip.timeout() {
             Some(timeout) => {
                 let before = ticks(now).saturating_sub(ticks(timeout));
                 let (found, overtaken) = self.flight.expire(before, self.latest_echo);
                 self.account.timeouts += found;
                 self.shorten(now, overtaken);
-                let is_waiting = !self.flight.is_empty();
+                let is_waiting = !self.flight.is_empty() || self.forward.is_awaited();
                 self.is_silent = is_waiting && now.since(self.heard) > timeout.times(SILENT_TIMEOUTS);
             }
             None if now >= self.opening.at => {
@@ -294,6 +333,7 @@ impl<D: Payload> Sender<D> {
             // What the outage may have swallowed has waited long enough.
             self.probe = now;
             self.is_silent = false;
+            self.forward.on_link_up();
         }
     }
 
@@ -306,14 +346,15 @@ impl<D: Payload> Sender<D> {
 
     #[inline]
     pub(in super::super) fn deadline(&self) -> Time {
+        let too_old = self.forward.next_due();
         if self.is_link_down {
-            return Time::NEVER;
+            return too_old;
         }
         let overdue = match (self.round_trip.timeout(), self.flight.oldest()) {
             (Some(timeout), Some(sent)) => span(sent + ticks(timeout) + 1),
             _ => Time::NEVER,
         };
-        overdue.min(self.opening.at)
+        overdue.min(self.opening.at).min(too_old)
     }
 
     #[inline]
@@ -323,18 +364,20 @@ impl<D: Payload> Sender<D> {
         }
         let copy = self.copies.waiting.front().map_or(Time::NEVER, |copy| copy.due);
         if self.is_silent {
-            return if self.flight.has_lost() { copy.min(self.probe) } else { copy };
+            let has_probe = self.flight.has_lost() || self.forward.is_pending();
+            return if has_probe { copy.min(self.probe) } else { copy };
         }
         if self.is_blocked() {
-            return self.ask;
+            return self.ask.min(self.forward.alone_at(self.patience()));
         }
         let has_new = self.unsent_bytes > 0 && self.next < self.window_end;
-        let has_end = self.is_closing && self.unsent_bytes == 0 && !self.is_end_sent;
-        if self.flight.has_lost() || has_new || has_end { Time::ZERO } else { copy }
+        let has_end = self.is_closing && self.unsent_bytes == 0 && !self.is_end_sent && self.next <= self.window_end;
+        if self.flight.has_lost() || has_new || has_end { Time::ZERO } else { copy.min(self.forward.alone_at(self.patience())) }
     }
 
     pub(in super::super) fn awaits_since(&self) -> Time {
-        if self.flight.is_empty() && !self.is_blocked() { Time::NEVER } else { self.heard }
+        let awaits_nothing = self.flight.is_empty() && !self.is_blocked() && !self.forward.is_awaited();
+        if awaits_nothing { Time::NEVER } else { self.heard }
     }
 
     #[inline]
@@ -344,11 +387,11 @@ impl<D: Payload> Sender<D> {
 
     pub(in super::super) fn is_all_acknowledged(&self) -> bool {
         let is_end = self.flight.front().is_none_or(|piece| piece.is_end && piece.payload.is_empty());
-        self.is_closing && self.unsent_bytes == 0 && is_end
+        self.is_closing && self.unsent_bytes == 0 && is_end && !self.forward.is_pending()
     }
 
     pub(in super::super) fn is_done(&self) -> bool {
-        self.is_end_sent && self.flight.is_empty()
+        self.is_end_sent && self.flight.is_empty() && !self.forward.is_pending()
     }
 
     pub(in super::super) fn take_writable(&mut self) -> bool {

@@ -1,0 +1,327 @@
+//! What a reliable sender gives up for its age, and whether the receiver has gone on behind it (as Forward TSN in RFC 3758).
+
+use std::collections::VecDeque;
+
+use crate::time::Time;
+
+use super::ages::Ages;
+use super::config::{AerotpConfig, LARGEST_BUFFER};
+use super::segment::FORWARD_BYTES;
+
+/// Up to where a stream was given up, what the peer knows of that, and what the application is told. Without a deadline it is
+/// nothing, and costs nothing. `[V3]`
+#[derive(Clone, Debug)]
+pub(super) struct Forward(Option<Box<Given>>);
+
+#[derive(Clone, Debug, Default)]
+struct Given {
+    ages: Ages,
+    /// Everything before was looked at for its age.
+    seen: u64,
+    /// Everything before has arrived or is given up.
+    to: u64,
+    /// ACK number 0, the latest.
+    acknowledged: u64,
+    /// The peer was not told yet, or the link has come up again since.
+    is_urgent: bool,
+    /// Something that was sent is given up, or the peer was told: an answer is awaited.
+    is_awaited: bool,
+    /// Where the peer was told to go last, and when; none while there is nothing to tell.
+    told: Option<(u64, Time)>,
+    /// Between two tellings.
+    spacing: Time,
+    /// Given up and never sent, from where to where: what the peer has not gone behind yet, and how much was before that.
+    unsent: VecDeque<(u64, u64)>,
+    unsent_before: u64,
+    /// Given up although it was sent: some of it may have arrived.
+    sent: u64,
+    /// Bytes that the peer has skipped, as far as it has said, and those of them that had been sent.
+    skipped: u64,
+    skipped_sent: u64,
+    /// Bytes that the application was not told of yet.
+    expired: u64,
+}
+
+impl Forward {
+    pub(super) fn new(config: &AerotpConfig) -> Self {
+        Forward(config.deadline_s.map(|deadline| Box::new(Given::new(deadline.time(), config.mack_timeout_s.time()))))
+    }
+
+    /// The stream was written up to a position.
+    #[inline]
+    pub(super) fn on_written(&mut self, now: Time, end: u64) {
+        if let Some(given) = &mut self.0 {
+            given.ages.on_written(now, end);
+        }
+    }
+
+    /// When something becomes too old next.
+    #[inline]
+    pub(super) fn next_due(&self) -> Time {
+        self.0.as_ref().map_or(Time::NEVER, |given| given.ages.next_due())
+    }
+
+    /// The position before which everything is too old, if that is news.
+    #[inline]
+    pub(super) fn expire(&mut self, now: Time) -> Option<u64> {
+        self.0.as_mut().and_then(|given| given.expire(now))
+    }
+
+    /// This was never sent and will not be: nobody needs to say more, and the application is told at once.
+    pub(super) fn give_up_unsent(&mut self, from: u64, to: u64) {
+        if let Some(given) = self.0.as_mut().filter(|_| from < to) {
+            given.give_up_unsent(from, to);
+        }
+    }
+
+    /// So many bytes were sent, are not known to have arrived, and are not sent again. Who receives knows what it has of them.
+    pub(super) fn give_up_sent(&mut self, bytes: u64) {
+        if let Some(given) = &mut self.0 {
+            given.sent += bytes;
+            given.is_awaited |= bytes > 0;
+        }
+    }
+
+    /// All before a position has arrived or was given up.
+    pub(super) fn go_to(&mut self, to: u64) {
+        if let Some(given) = &mut self.0 {
+            let was_pending = given.is_pending();
+            given.to = given.to.max(to);
+            given.is_urgent |= !was_pending && given.is_pending();
+        }
+    }
+
+    /// Where what is kept begins, if without what was given up it is `first`.
+    pub(super) fn kept_from(&self, first: u64) -> u64 {
+        self.0.as_ref().map_or(first, |given| first.max(given.to))
+    }
+
+    /// The first position that is not acknowledged, if without what was given up it is `first`.
+    pub(super) fn first(&self, first: u64) -> u64 {
+        self.0.as_ref().filter(|given| given.is_pending()).map_or(first, |given| first.min(given.acknowledged))
+    }
+
+    /// Whether the peer has yet to go on.
+    #[inline]
+    pub(super) fn is_pending(&self) -> bool {
+        self.0.as_ref().is_some_and(|given| given.is_pending())
+    }
+
+    /// Whether its answer is awaited.
+    #[inline]
+    pub(super) fn is_awaited(&self) -> bool {
+        self.0.as_ref().is_some_and(|given| given.is_awaited && given.is_pending())
+    }
+
+    /// Whether it is time to say it again. `[V5]`
+    #[inline]
+    pub(super) fn is_wanted(&self, now: Time) -> bool {
+        self.0.as_ref().is_some_and(|given| given.is_wanted(now))
+    }
+
+    /// When it has to be said by itself, unless something else says it before; answers take so long. `[V5]`
+    #[inline]
+    pub(super) fn alone_at(&self, patience: Time) -> Time {
+        self.0.as_ref().map_or(Time::NEVER, |given| given.alone_at(patience))
+    }
+
+    /// Says it, if there is something to say and so many bytes of room are enough.
+    #[inline]
+    pub(super) fn tell(&mut self, now: Time, room: u32) -> Option<u64> {
+        let given = self.0.as_mut().filter(|given| given.is_pending() && room >= u32::from(FORWARD_BYTES))?;
+        (given.is_urgent, given.is_awaited) = (false, true);
+        given.told = Some((given.target(), now));
+        Some(given.target())
+    }
+
+    /// The link carries something again.
+    pub(super) fn on_link_up(&mut self) {
+        if let Some(given) = &mut self.0 {
+            given.is_urgent |= given.is_pending();
+        }
+    }
+
+    /// The peer has come so far, and says how much it has skipped, modulo 2^32. `[V8]`
+    #[inline]
+    pub(super) fn on_acknowledged(&mut self, position: u64, skipped: Option<u32>) {
+        if let Some(given) = &mut self.0 {
+            given.on_acknowledged(position, skipped);
+        }
+    }
+
+    /// Bytes that the application was not told of yet.
+    pub(super) fn take_expired(&mut self) -> u64 {
+        self.0.as_mut().map_or(0, |given| std::mem::take(&mut given.expired))
+    }
+}
+
+impl Given {
+    fn new(deadline: Time, spacing: Time) -> Self {
+        Given { ages: Ages::new(Some(deadline)), spacing, ..Given::default() }
+    }
+
+    fn expire(&mut self, now: Time) -> Option<u64> {
+        let too_old = self.ages.expired(now);
+        let is_news = too_old > self.seen.max(self.acknowledged);
+        self.seen = self.seen.max(too_old);
+        is_news.then_some(too_old)
+    }
+
+    fn give_up_unsent(&mut self, from: u64, to: u64) {
+        self.expired += to - from;
+        match self.unsent.back_mut() {
+            Some((_, end)) if *end == from => *end = to,
+            _ => self.unsent.push_back((from, to)),
+        }
+    }
+
+    fn is_pending(&self) -> bool {
+        self.to > self.acknowledged
+    }
+
+    /// Where the peer can be told to go: no further than numbers tell apart.
+    fn target(&self) -> u64 {
+        self.to.min(self.acknowledged + LARGEST_BUFFER)
+    }
+
+    fn is_wanted(&self, now: Time) -> bool {
+        let is_time = self.told.is_none_or(|(_, at)| now >= at + self.spacing);
+        self.is_pending() && (self.is_urgent || is_time)
+    }
+
+    fn alone_at(&self, patience: Time) -> Time {
+        if !self.is_pending() {
+            return Time::NEVER;
+        }
+        match self.told {
+            Some((told, at)) if !self.is_urgent => {
+                at + if told < self.target() { self.spacing } else { patience.max(self.spacing) }
+            }
+            _ => Time::ZERO,
+        }
+    }
+
+    fn on_acknowledged(&mut self, position: u64, skipped: Option<u32>) {
+        self.acknowledged = self.acknowledged.max(position);
+        self.ages.forget(self.acknowledged);
+        if !self.is_pending() {
+            (self.is_urgent, self.is_awaited, self.told) = (false, false, None);
+        }
+        while let Some((from, to)) = self.unsent.front_mut()
+            && *from < self.acknowledged
+        {
+            let passed = (*to).min(self.acknowledged) - *from;
+            self.unsent_before += passed;
+            *from += passed;
+            if from == to {
+                self.unsent.pop_front();
+            }
+        }
+        // What an older acknowledgement says is known; what nobody gave up nobody skips.
+        let more = skipped.map_or(0, |skipped| skipped.wrapping_sub(self.skipped as u32) as i32);
+        let skipped = self.skipped + u64::try_from(more).unwrap_or(0);
+        let of_sent = skipped.saturating_sub(self.unsent_before);
+        if (self.skipped_sent..=self.sent).contains(&of_sent) {
+            self.skipped = skipped;
+            self.expired += of_sent - self.skipped_sent;
+            self.skipped_sent = of_sent;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPACING: Time = Time::from_millis(50);
+    const ROOM: u32 = 8;
+
+    fn seconds(s: u64) -> Time {
+        Time::from_secs(s)
+    }
+
+    /// Two seconds for each byte; 300 bytes were written at once, 100 a second later.
+    fn forward() -> Forward {
+        let mut forward = Forward(Some(Box::new(Given::new(seconds(2), SPACING))));
+        forward.on_written(Time::ZERO, 300);
+        forward.on_written(seconds(1), 400);
+        forward
+    }
+
+    #[test]
+    fn what_was_never_sent_is_told_at_once_and_what_was_when_the_peer_says_so() {
+        let mut forward = forward();
+        assert_eq!((forward.next_due(), forward.expire(seconds(1))), (seconds(2), None));
+        assert_eq!((forward.expire(seconds(2)), forward.expire(seconds(2))), (Some(300), None));
+        forward.give_up_sent(120);
+        forward.give_up_unsent(180, 300);
+        forward.go_to(300);
+        assert_eq!((forward.take_expired(), forward.take_expired()), (120, 0));
+        forward.on_acknowledged(40, None);
+        assert_eq!((forward.is_pending(), forward.take_expired()), (true, 0));
+        forward.on_acknowledged(300, Some(150));
+        assert_eq!((forward.is_pending(), forward.take_expired()), (false, 30), "of what was sent, 30 did not arrive");
+        forward.on_acknowledged(300, Some(150));
+        forward.on_acknowledged(300, None);
+        assert_eq!(forward.take_expired(), 0);
+    }
+
+    #[test]
+    fn nobody_skips_more_than_was_given_up() {
+        let mut forward = forward();
+        assert_eq!(forward.expire(seconds(2)), Some(300));
+        forward.give_up_sent(100);
+        forward.go_to(300);
+        for forged in [101, 1 << 31, u32::MAX] {
+            forward.on_acknowledged(200, Some(forged));
+            assert_eq!(forward.take_expired(), 0, "{forged}");
+        }
+        forward.on_acknowledged(300, Some(100));
+        assert_eq!(forward.take_expired(), 100);
+    }
+
+    #[test]
+    fn what_has_arrived_does_not_become_too_old() {
+        let mut forward = forward();
+        forward.on_acknowledged(300, None);
+        assert_eq!((forward.expire(seconds(2)), forward.next_due()), (None, seconds(3)));
+        forward.on_acknowledged(400, None);
+        assert_eq!((forward.expire(seconds(9)), forward.next_due()), (None, Time::NEVER));
+    }
+
+    #[test]
+    fn it_is_said_at_once_then_now_and_then_until_it_is_answered() {
+        let mut forward = forward();
+        let patience = Time::from_millis(700);
+        assert_eq!((forward.alone_at(patience), forward.tell(seconds(1), ROOM)), (Time::NEVER, None));
+        assert!(forward.expire(seconds(2)).is_some());
+        forward.go_to(300);
+        assert!(forward.is_wanted(seconds(2)) && forward.alone_at(patience) == Time::ZERO && !forward.is_awaited());
+        assert_eq!((forward.tell(seconds(2), 7), forward.tell(seconds(2), ROOM)), (None, Some(300)));
+        assert!(forward.is_awaited() && !forward.is_wanted(seconds(2)) && forward.is_wanted(seconds(2) + SPACING));
+        assert_eq!(forward.alone_at(patience), seconds(2) + patience);
+        assert_eq!(forward.alone_at(Time::ZERO), seconds(2) + SPACING, "not more often than that");
+        forward.go_to(400);
+        assert_eq!(forward.alone_at(patience), seconds(2) + SPACING, "that is news");
+        forward.on_link_up();
+        assert_eq!(forward.alone_at(patience), Time::ZERO);
+        forward.on_acknowledged(400, Some(0));
+        assert_eq!((forward.alone_at(patience), forward.is_awaited()), (Time::NEVER, false));
+    }
+
+    #[test]
+    fn nobody_is_sent_further_than_numbers_tell_apart() {
+        let mut forward = Forward(Some(Box::new(Given::new(seconds(2), SPACING))));
+        forward.on_written(Time::ZERO, 3 << 30);
+        assert_eq!(forward.expire(seconds(2)), Some(3 << 30));
+        forward.give_up_unsent(0, 3 << 30);
+        forward.go_to(3 << 30);
+        let mut skipped = 0_u32;
+        for step in 1..=3_u64 {
+            assert_eq!(forward.tell(seconds(2), ROOM), Some(step << 30));
+            skipped = skipped.wrapping_add(1 << 30);
+            forward.on_acknowledged(step << 30, Some(skipped));
+        }
+        assert_eq!((forward.is_pending(), forward.take_expired()), (false, 3 << 30));
+    }
+}

@@ -1,0 +1,122 @@
+//! What a receiver of a reliable stream skips because its sender gave it up.
+
+use std::collections::VecDeque;
+
+use crate::payload::Payload;
+use crate::protocol::parts::reorder::Reorder;
+
+/// Places in what is read at which something is missing. `[V6]`
+#[derive(Clone, Debug, Default)]
+pub(super) struct Skips {
+    /// Bytes that are read before, and how many are missing then; ascending.
+    marks: VecDeque<(u64, u64)>,
+    total: u64,
+}
+
+impl Skips {
+    /// Gives up what is missing before a position and delivers what is not. At most so many places are kept in mind; where there
+    /// are more the stream stops, and the sender says it again. Whether anything was skipped.
+    pub(super) fn go<D: Payload>(&mut self, data: &mut Reorder<D>, to: u64, most: usize) -> bool {
+        let before = self.total;
+        while data.next < to && self.marks.len() < most {
+            let end = data.early_start().map_or(to, |start| start.min(to));
+            let (delivered, bytes) = (data.next - self.total, end - data.next);
+            match self.marks.back_mut() {
+                Some((at, missing)) if *at == delivered => *missing += bytes,
+                _ => self.marks.push_back((delivered, bytes)),
+            }
+            self.total += bytes;
+            data.skip_to(end);
+        }
+        self.total > before
+    }
+
+    /// The next data in order, up to where something is missing.
+    #[inline]
+    pub(super) fn read<D: Payload>(&self, data: &mut Reorder<D>) -> Option<D> {
+        match self.marks.front() {
+            Some(&(at, _)) => data.read_some(at - self.read_bytes(data)),
+            None => data.read(),
+        }
+    }
+
+    /// What is missing next, once everything before it was read.
+    pub(super) fn take<D: Payload>(&mut self, data: &Reorder<D>) -> Option<u64> {
+        let &(at, bytes) = self.marks.front()?;
+        if self.read_bytes(data) < at {
+            return None;
+        }
+        self.marks.pop_front();
+        Some(bytes)
+    }
+
+    /// Whether the application was told of all of them.
+    pub(super) fn is_empty(&self) -> bool {
+        self.marks.is_empty()
+    }
+
+    /// Bytes skipped so far, modulo 2^32; none if nothing ever was. `[V8]`
+    pub(super) fn number(&self) -> Option<u32> {
+        (self.total > 0).then_some(self.total as u32)
+    }
+
+    fn read_bytes<D: Payload>(&self, data: &Reorder<D>) -> u64 {
+        data.next - self.total - data.unread_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Virtual;
+
+    /// Bytes 10 to 19, 30 to 39 and 60 to 69 are here.
+    fn islands() -> Reorder<Vec<u8>> {
+        let mut data = Reorder::default();
+        for start in [10, 30, 60] {
+            data.put(start, (start..start + 10).map(|at| at as u8).collect());
+        }
+        data
+    }
+
+    #[test]
+    fn islands_are_delivered_and_what_is_missing_is_told_in_its_place() {
+        let (mut data, mut skips) = (islands(), Skips::default());
+        assert!(skips.go(&mut data, 50, 99));
+        assert_eq!((data.next, skips.number()), (50, Some(30)));
+        let mut seen = vec![];
+        for _ in 0..4 {
+            while let Some(read) = skips.read(&mut data) {
+                seen.push((u64::from(read[0]), read.len() as u64));
+            }
+            seen.extend(skips.take(&data).map(|missing| (999, missing)));
+        }
+        assert_eq!(seen, [(999, 10), (10, 10), (999, 10), (30, 10), (999, 10)]);
+        assert!(skips.is_empty() && !skips.go(&mut data, 50, 99), "once");
+        assert!(skips.go(&mut data, 65, 99));
+        assert_eq!((data.next, skips.take(&data)), (70, Some(10)), "what has begun to arrive before goes on behind");
+    }
+
+    #[test]
+    fn lengths_that_join_are_read_apart_all_the_same() {
+        let (mut data, mut skips) = (Reorder::default(), Skips::default());
+        data.put(0, Virtual(10));
+        skips.go(&mut data, 15, 99);
+        skips.go(&mut data, 20, 99);
+        data.put(20, Virtual(5));
+        assert_eq!((skips.read(&mut data), skips.read(&mut data)), (Some(Virtual(10)), None));
+        assert_eq!((skips.take(&data), skips.take(&data)), (Some(10), None));
+        assert_eq!((skips.read(&mut data), skips.read(&mut data)), (Some(Virtual(5)), None));
+    }
+
+    #[test]
+    fn places_are_bounded() {
+        let (mut data, mut skips) = (islands(), Skips::default());
+        assert!(skips.go(&mut data, 70, 2));
+        assert_eq!((data.next, skips.marks.len()), (40, 2));
+        assert!(!skips.go(&mut data, 70, 2));
+        assert_eq!(skips.take(&data), Some(10));
+        assert!(skips.go(&mut data, 70, 2));
+        assert_eq!(data.next, 70);
+    }
+}
