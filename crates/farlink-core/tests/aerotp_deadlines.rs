@@ -246,7 +246,8 @@ fn what_leads_outside_is_dropped_and_counted() {
         assert_eq!(tell(&mut pair, next, 10), (110, 3), "{keys}");
         // Nothing is behind the end.
         let flags = Flags::AFIN;
-        let end = Segment { flags, sequence: next.wrapping_add(50), payload: vec![], timestamp: 100_000, ..question.clone() };
+        let end =
+            Segment { flags, sequence: next.wrapping_add(50), payload: vec![], timestamp: 100_000, ..question.clone() };
         pair.ends[1].handle_packet(pair.now, &end, Rx::default());
         assert_eq!(tell(&mut pair, next, 51), (110, 4), "{keys}");
         assert_eq!(tell(&mut pair, next, 50), (150, 4), "{keys}");
@@ -323,7 +324,8 @@ struct Play {
 impl Play {
     fn random(number: u64, wrapping: &[u64]) -> Play {
         let mut rng = Rng::for_component(number, 0, "deadlines");
-        let mut keys = json!({ "packet_bytes": 100 + rng.below(200), "deadline_s": 0.005 * (1 + rng.below(400)) as f64 });
+        let mut keys =
+            json!({ "packet_bytes": 100 + rng.below(200), "deadline_s": 0.005 * (1 + rng.below(400)) as f64 });
         if rng.chance(0.4) {
             let symbols = 1 + rng.below(20);
             keys["coded"] = json!({ "block_symbols": symbols, "expected_loss": 0.3 * rng.uniform() });
@@ -394,7 +396,11 @@ impl Play {
         }
         pair.run_until(Time::from_secs(1_000_000));
         pair.assert_done(written);
-        assert_eq!([expired(&pair, 0), expired(&pair, 1)], [pair.skipped[1], pair.skipped[0]], "told of what is skipped");
+        assert_eq!(
+            [expired(&pair, 0), expired(&pair, 1)],
+            [pair.skipped[1], pair.skipped[0]],
+            "told of what is skipped"
+        );
         assert!(pair.log.iter().all(|sent| sent.2.mack.is_some() || sent.2.wire_bytes() <= 300));
         // A coded block may be complete before all of its data went out.
         let is_coded = config.coded.is_some();

@@ -1,7 +1,7 @@
 //! AeroTP's reliable mode over random schedules of loss, repetition, delay, outages with and without hints, restarts of either
 //! side, segments from long ago, and sequence numbers that come round: `docs/aerotp.md`, `[R1]`, `[C12]`, `[C20]`.
 //!
-//! What a side reads is a beginning of what one incarnation of its peer wrote. Without restarts everything arrives and both sides
+//! What a side reads is a beginning of what one incarnation of its peer wrote, but for what a deadline made it skip. Without restarts everything arrives and both sides
 //! close; with them each closes, reports, or listens.
 
 use std::collections::BTreeMap;
@@ -48,7 +48,8 @@ struct Trouble {
 struct App {
     incarnation: u32,
     is_connected: bool,
-    read: Vec<u8>,
+    /// What was skipped is nothing.
+    read: Vec<Option<u8>>,
     is_closed: bool,
     is_aborted: bool,
     has_reported: bool,
@@ -86,7 +87,7 @@ fn wrapping_seeds() -> Vec<u64> {
 }
 
 impl World {
-    fn random(number: u64, wrapping: &[u64]) -> World {
+    fn random(number: u64, wrapping: &[u64], has_deadline: bool) -> World {
         let mut rng = Rng::for_component(number, 0, "aerotp");
         let both = rng.chance(0.3);
         let mut keys = json!({ "packet_bytes": 148, "keep_alive_s": 5, "opens": if both { "both" } else { "sender" } });
@@ -104,6 +105,12 @@ impl World {
         }
         if rng.chance(0.2) {
             keys["half_open_bytes"] = json!(200);
+        }
+        if has_deadline {
+            let mut rng = Rng::for_component(number, 0, "deadline");
+            keys["deadline_s"] = json!(0.01 + if rng.chance(0.5) { rng.uniform() } else { 20.0 * rng.uniform() });
+            // Longer than any outage. A side whose peer was replaced before it noticed asks until then.
+            keys["give_up_after_s"] = json!(500);
         }
         let config: AerotpConfig = serde_json::from_value(keys).unwrap();
         config.check().unwrap();
@@ -183,11 +190,17 @@ impl World {
 
     fn pump(&mut self, side: usize) {
         self.hear(side);
-        while let Some(data) = self.ends[side].read() {
-            self.apps[side].read.extend(data);
+        loop {
+            let before = self.apps[side].read.len();
+            while let Some(data) = self.ends[side].read() {
+                self.apps[side].read.extend(data.into_iter().map(Some));
+            }
+            self.check(side);
+            self.hear(side);
+            if self.apps[side].read.len() == before {
+                break;
+            }
         }
-        self.check(side);
-        self.hear(side);
         while let Some(sent) = self.ends[side].poll_transmit(self.now, PathId::ONLY) {
             self.send(side, sent.packet);
         }
@@ -206,7 +219,11 @@ impl World {
                 }
                 Event::Connected => self.apps[side].is_connected = true,
                 Event::Closed => self.apps[side].is_closed = true,
-                Event::Skipped(bytes) => panic!("{bytes} bytes were given up"),
+                Event::Skipped(bytes) => {
+                    assert!(self.config.deadline_s.is_some(), "{bytes} bytes were given up");
+                    let missing = std::iter::repeat_n(None, bytes as usize);
+                    self.apps[side].read.extend(missing);
+                }
                 _ => {}
             }
         }
@@ -217,7 +234,8 @@ impl World {
         let (read, peer) = (&self.apps[side].read, 1 - side);
         let is_of = |incarnation: &u32| {
             let written = (0..self.bytes[peer]).map(|at| byte(peer, *incarnation, at));
-            read.len() <= self.bytes[peer] && written.zip(read).all(|(written, &read)| written == read)
+            read.len() <= self.bytes[peer]
+                && written.zip(read).all(|(written, read)| read.is_none_or(|read| written == read))
         };
         let mut incarnations = (0..=self.apps[peer].incarnation).rev();
         assert!(incarnations.any(|incarnation| is_of(&incarnation)), "side {side} read what nobody wrote");
@@ -321,8 +339,7 @@ impl World {
     }
 }
 
-#[test]
-fn what_is_read_was_written_by_one_peer_over_any_schedule() {
+fn play_all(schedules: u64, has_deadline: bool) {
     let wrapping = wrapping_seeds();
     let next = AtomicU64::new(0);
     std::thread::scope(|scope| {
@@ -330,14 +347,25 @@ fn what_is_read_was_written_by_one_peer_over_any_schedule() {
             scope.spawn(|| {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= schedules() {
+                    if number >= schedules {
                         break;
                     }
-                    let mut world = World::random(number, &wrapping);
+                    let mut world = World::random(number, &wrapping, has_deadline);
                     let played = catch_unwind(AssertUnwindSafe(|| world.play()));
                     assert!(played.is_ok(), "schedule {number}: {:?}, {:?}", world.config, world.trouble);
                 }
             });
         }
     });
+}
+
+#[test]
+fn what_is_read_was_written_by_one_peer_over_any_schedule() {
+    play_all(schedules(), false);
+}
+
+/// `[V6]`: what is too old is skipped in its place, whatever else happens.
+#[test]
+fn what_is_skipped_is_skipped_in_its_place_over_any_schedule() {
+    play_all(schedules() / 4, true);
 }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/farlink/wireshark/aerotp.lua");
 
-const FIELDS: [&str; 30] = [
+const FIELDS: [&str; 32] = [
     "aerotp.srcport",
     "aerotp.dstport",
     "aerotp.seq",
@@ -50,6 +50,8 @@ const FIELDS: [&str; 30] = [
     "aerotp.mack.damaged",
     "aerotp.mack.block.start",
     "aerotp.mack.block.end",
+    "aerotp.forward",
+    "aerotp.mack.skipped",
 ];
 
 /// What tshark has to show of a segment.
@@ -101,6 +103,8 @@ fn expected<D: Payload>(segment: &Segment<D>, envelope: &Envelope) -> Vec<String
         of_mack(|mack| mack.damaged.to_string()),
         edges(|block| block.0),
         edges(|block| block.1),
+        when(segment.forward.is_some(), segment.forward.unwrap_or_default()),
+        when(segment.skipped.is_some(), segment.skipped.unwrap_or_default()),
     ]
 }
 
@@ -175,6 +179,7 @@ fn tshark_reads_every_field_of_simulated_runs() {
         ("copies", vec![("transport.tcp.copies", json!(2)), ("transport.tcp.acks_per_mack", json!(3))]),
         ("near-reliable", vec![("transport.tcp.mode", json!("near-reliable")), ("flow.file.count", json!(2))]),
         ("both-open", vec![("transport.tcp.opens", json!("both"))]),
+        ("deadline", vec![("transport.tcp.deadline_s", json!(1.2))]),
     ] {
         let scenario = lossy(&changes);
         let capture = capture(&scenario);
@@ -191,6 +196,9 @@ fn tshark_reads_every_field_of_simulated_runs() {
         let table = run(&scenario, 1).rows;
         let delivered = *real(&table, "delivered_bytes").last().unwrap();
         assert!(data as f64 > delivered, "{name}: what was lost is sent again: {data} for {delivered}");
+        let has_forwards =
+            sent.iter().any(|(s, _)| s.forward.is_some()) && sent.iter().any(|(s, _)| s.skipped.is_some());
+        assert_eq!(has_forwards, name == "deadline");
 
         let wanted = [&["_ws.malformed", "_ws.expert", "frame.protocols", "aerotp.crc.status"][..], &FIELDS].concat();
         let Some(rows) = tshark(name, &capture, &wanted) else { return };
@@ -225,10 +233,16 @@ fn kinds() -> Vec<Segment<Vec<u8>>> {
             fec_words: 3,
             opening: 77,
             repair: Some(repair),
+            forward: Some(u32::MAX),
             payload,
             ..Segment::default()
         },
-        Segment { flags: Flags::MACK.with(Flags::CRC), mack: Some(mack), ..Segment::default() },
+        Segment {
+            flags: Flags::MACK.with(Flags::CRC).with(Flags::EXTENDED),
+            mack: Some(mack),
+            skipped: Some(4_000_000_000),
+            ..Segment::default()
+        },
         Segment { flags: Flags::RESET, mode: Mode::Datagram, ..Segment::default() },
     ]
 }

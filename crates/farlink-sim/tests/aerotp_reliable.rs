@@ -147,3 +147,38 @@ fn an_outage_costs_its_time_and_a_round_trip() {
     let lost_s = (late - clear) * ROUND_TRIP_S - 60.0;
     assert!(lost_s.abs() < 5.0, "{lost_s} s more than the outage");
 }
+
+/// What is too old is given up on both sides: with it what arrived makes up what was written, also of files, and what comes is no
+/// older than the deadline and the way, where without a deadline it waits for the end of the outage and longer.
+#[test]
+fn a_deadline_bounds_what_a_lossy_link_and_outages_hold_back() {
+    let outages = [
+        ("duration_s", json!(200)),
+        ("link.rate_bps", json!(1e6)),
+        ("link.delay_s", json!(0.1)),
+        ("link.channel", json!({ "kind": "outage", "period_s": 20, "down_s": 4 })),
+        ("link.return.channel", json!({ "kind": "loss", "loss": 0.02 })),
+    ];
+    let telemetry = ("flow.file.traffic", json!({ "kind": "cbr", "rate_bps": 280e3, "payload_bytes": 350 }));
+    let run = |keys: &Value, changes: &[(&str, Value)]| {
+        let changes = [&outages[..], changes].concat();
+        let mut keys = keys.clone();
+        (keys["packet_bytes"], keys["rate_bps"]) = (json!(800), json!(350e3));
+        flows(&scenario(0.0, &keys, &changes), 1).remove(0)
+    };
+    let slowest_s = |flow: &FlowResult| flow.histogram.as_ref().unwrap().quantile(1.0).unwrap();
+    let patient = run(&json!({}), std::slice::from_ref(&telemetry));
+    assert!(slowest_s(&patient) > 4.0 && patient.skipped_bytes == 0, "{}", slowest_s(&patient));
+    for keys in [json!({ "deadline_s": 1 }), json!({ "deadline_s": 1, "coded": {} })] {
+        let timely = run(&keys, std::slice::from_ref(&telemetry));
+        // A segment of 756 bytes, 22 ms of data, shares its fate; a block is open for a quarter of a round trip.
+        let most_s = 1.0 + 0.1 + if keys["coded"].is_null() { 0.05 } else { 0.15 };
+        assert!(slowest_s(&timely) < most_s, "{keys}: {}", slowest_s(&timely));
+        // Of 20 s, 4 s are away, and what was written up to a second before the end of that comes in time.
+        let lost = timely.skipped_bytes as f64 / (timely.skipped_bytes + timely.delivered_bytes) as f64;
+        assert!((0.10..0.20).contains(&lost), "{keys}: {lost}");
+        let file = run(&keys, &[]);
+        assert_eq!(file.delivered_bytes + file.skipped_bytes, FILE_BYTES as u64, "{keys}");
+        assert!(file.skipped_bytes > 0 && file.finished.is_some(), "{keys}: at 350 kb/s a second does not suffice");
+    }
+}

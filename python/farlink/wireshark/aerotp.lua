@@ -14,12 +14,12 @@ local VERSION = 1
 local FIXED_BYTES, END_BYTES, CHECK_BYTES = 16, 4, 4
 local LEAST_BYTES = FIXED_BYTES + END_BYTES
 local ASYN, AFIN, MACK, RESET, FEC, REPAIR, CRC, EXTENDED = 0x80, 0x40, 0x20, 0x10, 0x08, 0x04, 0x02, 0x01
-local CLASS_OF_SERVICE, MUST_BE_KNOWN = 1, 0x80
+local CLASS_OF_SERVICE, FORWARD, SKIPPED, MUST_BE_KNOWN = 1, 2, 3, 0x80
 local MACK_FIXED_BYTES = 16
 
 local MODES = { [0] = "reliable", "near-reliable", "quasi-reliable", "unreliable", "datagram" }
 local ECN = { [0] = "Not-ECT", "ECT(1)", "ECT(0)", "CE" }
-local EXTENDED_TYPES = { [0] = "padding", "class of service" }
+local EXTENDED_TYPES = { [0] = "padding", "class of service", "forward", "skipped" }
 local STATUS = { [0] = "bad", "good", "unverified" }
 local BAD, GOOD, UNVERIFIED = 0, 1, 2
 
@@ -56,6 +56,8 @@ local field = {
     extended_length = ProtoField.uint8("aerotp.extended.len", "Length"),
     extended_value = ProtoField.bytes("aerotp.extended.value", "Value"),
     class = ProtoField.uint8("aerotp.class", "Class of service"),
+    forward = ProtoField.uint32("aerotp.forward", "The stream goes on at", base.DEC, nil, nil, "What is missing before was given up"),
+    skipped = ProtoField.uint32("aerotp.mack.skipped", "Bytes skipped so far"),
     tag = ProtoField.uint16("aerotp.tag", "Tag", base.HEX),
     hec = ProtoField.uint16("aerotp.hec", "Header check (CRC-16)", base.HEX),
     hec_status = ProtoField.uint8("aerotp.hec.status", "Header check status", base.DEC, STATUS),
@@ -177,6 +179,10 @@ local function extended_fields(range, tree)
             if kind == CLASS_OF_SERVICE then
                 if length == 1 then twig:add(field.class, range(at + 2, 1)) end
                 if length ~= 1 or range(at + 2, 1):uint() > 7 then twig:add_proto_expert_info(problem.field) end
+            elseif kind == FORWARD or kind == SKIPPED then
+                local number = kind == FORWARD and field.forward or field.skipped
+                if length == 4 then twig:add(number, range(at + 2, 4)) end
+                if length ~= 4 then twig:add_proto_expert_info(problem.field) end
             else
                 if length > 0 then twig:add(field.extended_value, range(at + 2, length)) end
                 if has(kind, MUST_BE_KNOWN) then twig:add_proto_expert_info(problem.unknown) end

@@ -152,7 +152,9 @@ fn extended_fields_share_their_words() {
     assert_eq!(encoded(&both)[16..28], [3, 1, 1, 7, 2, 4, 1, 2, 3, 4, 0, 0]);
     let mack = Segment { mack: Some(Mack::default()), forward: None, skipped: Some(5), ..forward.clone() };
     assert_eq!(encoded(&mack)[16..24], [2, 3, 4, 0, 0, 0, 5, 0]);
-    for wrong in [[2, 2, 3, 1, 2, 3, 0, 0], [2, 3, 5, 1, 2, 3, 4, 5], [2, 2, 0, 0, 0, 0, 0, 0], [2, 2, 6, 1, 2, 3, 4, 5]] {
+    for wrong in
+        [[2, 2, 3, 1, 2, 3, 0, 0], [2, 3, 5, 1, 2, 3, 4, 5], [2, 2, 0, 0, 0, 0, 0, 0], [2, 2, 6, 1, 2, 3, 4, 5]]
+    {
         let bytes = altered(&forward, |header| header[16..24].copy_from_slice(&wrong));
         assert_eq!(refusal(&bytes), Refusal::Field, "{wrong:?}");
     }

@@ -216,7 +216,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// Whether the end of the stream has to go out by itself.
+    /// Whether the end of the stream has to go out by itself; the peer has to have gone on to there. `[V9]`
     fn is_end_due(&self) -> bool {
         let has_sent_all = self.unsent_bytes == 0 && self.blocks.back().is_none_or(|b| !b.has_unsent());
         self.is_closing && has_sent_all && !self.has_end && self.next <= self.window_end

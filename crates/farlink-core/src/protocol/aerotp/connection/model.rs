@@ -41,6 +41,8 @@ struct Setting {
     /// Packets under way to each side.
     most_under_way: usize,
     keep_alive: bool,
+    /// What is written becomes too old whenever its timer fires.
+    deadline: bool,
     without: Option<Without>,
 }
 
@@ -60,6 +62,9 @@ struct Seen {
     /// Which incarnation of the peer it reads from, and how much of that came.
     from: Option<u8>,
     bytes: u8,
+    /// How much of that was skipped, and how much of what this side wrote it was told of as too old.
+    skipped: u8,
+    expired: u8,
     is_closed: bool,
     aborted: Option<u8>,
 }
@@ -89,9 +94,10 @@ fn byte(side: usize, incarnation: u8, at: u8) -> u8 {
 impl Setting {
     fn config(&self) -> AerotpConfig {
         let keep_alive = if self.keep_alive { serde_json::json!(5) } else { serde_json::Value::Null };
+        let deadline = if self.deadline { serde_json::json!(0.5) } else { serde_json::Value::Null };
         let config: AerotpConfig = serde_json::from_value(serde_json::json!({
             "packet_bytes": 49, "acks_per_mack": 1, "opens": self.opens, "keep_alive_s": keep_alive, "give_up_after_s": 1e5,
-            "rate_control": "none",
+            "rate_control": "none", "deadline_s": deadline,
         }))
         .expect("these are its keys");
         config.check().expect("they fit together");
@@ -144,17 +150,22 @@ impl Setting {
     /// Both applications hear, read and send, as far as the network takes it.
     fn pump(&self, world: &mut World) {
         for side in [0, 1] {
-            while let Some(event) = world.ends[side].poll_event() {
-                self.tell(world, side, event);
-            }
-            while let Some(data) = world.ends[side].read() {
-                for byte in data {
-                    world.take(side, byte);
+            loop {
+                let mut has_acted = false;
+                while let Some(event) = world.ends[side].poll_event() {
+                    self.tell(world, side, event);
+                    has_acted = true;
                 }
-            }
-            // What was read may have been the last that was missing.
-            while let Some(event) = world.ends[side].poll_event() {
-                self.tell(world, side, event);
+                // What is read may be the last that was missing.
+                while let Some(data) = world.ends[side].read() {
+                    for byte in data {
+                        world.take(side, byte);
+                    }
+                    has_acted = true;
+                }
+                if !has_acted {
+                    break;
+                }
             }
             while world.under_way.iter().filter(|(to, _)| *to != side).count() < self.most_under_way
                 && let Some(sent) = world.ends[side].poll_transmit(world.now, PathId::ONLY)
@@ -180,10 +191,20 @@ impl Setting {
                 self.write(world, side);
             }
             Event::Connected => seen.is_connected = true,
+            Event::Skipped(bytes) => {
+                seen.skipped += bytes as u8;
+                seen.bytes += bytes as u8;
+                let read = seen.bytes;
+                world.read[1 - side] = world.read[1 - side].max(read);
+            }
+            Event::Expired(bytes) => seen.expired += bytes as u8,
             Event::Closed => {
                 seen.is_closed = true;
                 if world.read[side] < self.bytes[side] {
                     world.wrong = Some("closed although the peer has not read everything");
+                }
+                if world.seen[side].expired != world.seen[1 - side].skipped {
+                    world.wrong = Some("told of more or less than what was skipped");
                 }
                 if world.seen[side].bytes < self.bytes[1 - side] {
                     world.wrong = Some("closed although not everything was read");
@@ -390,6 +411,7 @@ const CALM: Setting = Setting {
     troubles: Troubles { losses: 1, copies: 1, crashes: 0 },
     most_under_way: 2,
     keep_alive: false,
+    deadline: false,
     without: None,
 };
 
@@ -418,12 +440,13 @@ fn most_states() -> usize {
     if std::env::var_os("PROPTEST_CASES").is_some() { 400_000 } else { 30_000 }
 }
 
-fn settings() -> [(&'static str, Setting); 6] {
+fn settings() -> [(&'static str, Setting); 7] {
     let crash = Troubles { losses: 1, copies: 1, crashes: 1 };
     let few = Troubles { losses: 1, copies: 0, crashes: 0 };
     [
         ("one packet under way each way", Setting { bytes: [1, 0], troubles: few, most_under_way: 1, ..CALM }),
         ("one opens", CALM),
+        ("what is written becomes too old", Setting { deadline: true, ..CALM }),
         ("both open", Setting { opens: Opens::Both, ..CALM }),
         ("one opens, either side may crash", Setting { troubles: crash, keep_alive: true, ..CALM }),
         ("both open, either side may crash", Setting { opens: Opens::Both, troubles: crash, keep_alive: true, ..CALM }),

@@ -198,7 +198,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// The next data that was never sent, or the end.
+    /// The next data that was never sent, or the end, which has no age. `[V9]`
     fn new_piece(&mut self, stamp: u64, most_bytes: u32) -> Option<(u64, D, bool)> {
         let room = self.window_end.saturating_sub(self.next).min(u64::from(most_bytes));
         let payload = self.unsent.slice(0, self.unsent_bytes.min(room) as usize);
@@ -372,7 +372,11 @@ impl<D: Payload> Sender<D> {
         }
         let has_new = self.unsent_bytes > 0 && self.next < self.window_end;
         let has_end = self.is_closing && self.unsent_bytes == 0 && !self.is_end_sent && self.next <= self.window_end;
-        if self.flight.has_lost() || has_new || has_end { Time::ZERO } else { copy.min(self.forward.alone_at(self.patience())) }
+        if self.flight.has_lost() || has_new || has_end {
+            Time::ZERO
+        } else {
+            copy.min(self.forward.alone_at(self.patience()))
+        }
     }
 
     pub(in super::super) fn awaits_since(&self) -> Time {
