@@ -34,4 +34,5 @@ fn aerotp_segment(bytes: &[u8]) {
     encode_segment(&arrived.segment, &Outside::default(), &mut again).expect("it was no longer than this");
     let again = decode_segment::<Vec<u8>>(&again).expect("what was written can be read").segment;
     assert_eq!((again.mack, &again.payload), (arrived.segment.mack, &arrived.segment.payload));
+    assert_eq!((again.forward, again.skipped), (arrived.segment.forward, arrived.segment.skipped));
 }

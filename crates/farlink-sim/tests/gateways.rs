@@ -158,6 +158,21 @@ fn a_source_that_is_done_loses_the_rest_of_its_file() {
     assert_eq!(real(&output.rows, "lost_in_custody_bytes")[0], flow.lost_in_custody_bytes as f64);
 }
 
+/// What a gateway gives up for its age is neither lost in custody nor late: the account of the whole chain knows.
+#[test]
+fn what_a_gateway_finds_too_old_is_skipped() {
+    for coded in [Value::Null, json!({})] {
+        let own = json!({
+            "kind": "aerotp", "mode": "near-reliable", "packet_bytes": 1000, "rate_bps": 9e5, "deadline_s": 2, "coded": coded,
+        });
+        let loss = json!({ "kind": "loss", "loss": 0.1 });
+        let (flow, _) = run(&[("transport.own", own), ("hop.space.channel", loss)]);
+        assert_accounted(&flow, FILE_BYTES);
+        assert!(flow.skipped_bytes > 0 && flow.delivered_bytes > 100_000 && flow.finished.is_some(), "{flow:?}");
+        assert_eq!(flow.lost_in_custody_bytes, 0);
+    }
+}
+
 #[test]
 fn a_write_to_disk_delays_the_acknowledgement() {
     let disk = |write_s: f64| {
