@@ -57,6 +57,12 @@ SECTIONS = (
         "defaults. "
         "[What they promise](../design/gateways.md).",
     ),
+    (
+        "Service by weight",
+        "Weights",
+        "link.service",
+        "Table `service` of a hop or of its way back, instead of a name. [Who waits, who is dropped](../design/classes.md).",
+    ),
     ("A rate that varies", "RateKind", "link.rate_bps", "Instead of a number for `rate_bps`, forward or back."),
     ("A delay that varies", "DelayKind", "link.delay_s", "Instead of a number for `delay_s`, forward or back."),
     ("A channel", "ChannelKind", "link.channel", "Table `channel` of a hop or of its way back. A frame is a packet on a link."),
@@ -242,8 +248,8 @@ def _table(schema: Schema, node: Schema, path: str) -> Iterator[str]:
         if "section" in more:
             default = default if default == "required" else "–"
         meaning = " ".join(value.get("description", "").split())
-        meaning += "".join(f"<br>`{name}`: {_sentence(words)}" for name, words in more.get("choices", {}).items())
         meaning += f" See [{more['section']}](#{_anchor(more['section'])})." if "section" in more else ""
+        meaning += "".join(f"<br>`{name}`: {_sentence(words)}" for name, words in more.get("choices", {}).items())
         full = f"{path}.{key}" if path else key
         yield f"| `{full}` | {kind} | {unit} | {allowed} | {default} | {meaning} |"
 

@@ -157,6 +157,12 @@ pub trait Packet: Clone {
         false
     }
 
+    /// The class of service that the packet itself names, so that queues on its way can tell; 0 if it names none.
+    #[inline(always)]
+    fn class(&self) -> Class {
+        Class(0)
+    }
+
     /// What the receiver makes of the damaged packet; `None` if the header is lost, and with it the packet.
     ///
     /// Agrees with the wire codec: decoding the encoded bytes with the same bits flipped gives the same answer.

@@ -23,6 +23,7 @@ pub mod rng;
 pub mod scenario;
 pub mod time;
 pub mod trace;
+pub mod turns;
 pub mod units;
 pub mod wire;
 

@@ -155,6 +155,11 @@ checked_number!(
     |value| (1.0..=1e6).contains(&value) && value.fract() == 0.0
 );
 checked_number!(
+    /// Number of a class of service; lower goes first.
+    ClassNumber, r#"{"minimum": 0, "maximum": 7}"#, "a whole number from 0 to 7",
+    |value| (0.0..=7.0).contains(&value) && value.fract() == 0.0
+);
+checked_number!(
     /// A share that is neither nothing nor everything.
     Fraction, r#"{"exclusiveMinimum": 0, "exclusiveMaximum": 1}"#, "a number between 0 and 1, both excluded",
     |value| value > 0.0 && value < 1.0
@@ -203,6 +208,13 @@ pub(crate) fn shortest(value: f64) -> String {
     if size != 0.0 && !(1e-4..1e7).contains(&size) { format!("{value:e}") } else { value.to_string() }
 }
 
+impl Default for ClassNumber {
+    /// The first.
+    fn default() -> Self {
+        ClassNumber(0.0)
+    }
+}
+
 impl Default for Seconds {
     /// No time.
     fn default() -> Self {
@@ -228,6 +240,13 @@ impl CountToMillion {
     /// As an integer.
     pub const fn whole(self) -> u64 {
         self.0 as u64
+    }
+}
+
+impl ClassNumber {
+    /// As an integer.
+    pub const fn whole(self) -> u8 {
+        self.0 as u8
     }
 }
 

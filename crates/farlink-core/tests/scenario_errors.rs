@@ -82,6 +82,31 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
         "a queue that is full before it marks on the way back",
         &[("loss = 1e-3", "loss = 0\n[link.return]\nqueue_bytes = 5e3\necn_threshold_bytes = 6e3")],
     ),
+    ("a class that is none", &[("[flow.bulk]", "[flow.bulk]\nclass = 8")]),
+    ("half a class", &[("[flow.bulk]", "[flow.bulk]\nclass = 0.5")]),
+    ("a service that is none", &[("queue_bytes = 100_000", "service = \"priority\"")]),
+    ("a service that is a list", &[("queue_bytes = 100_000", "service = [3, 1]")]),
+    ("weights without a table's key", &[("queue_bytes = 100_000", "service = { weight = [3, 1] }")]),
+    ("no weights", &[("queue_bytes = 100_000", "service = { weights = [] }")]),
+    ("more weights than classes", &[("queue_bytes = 100_000", "service = { weights = [1, 1, 1, 1, 1, 1, 1, 1, 1] }")]),
+    ("a weight below zero", &[("queue_bytes = 100_000", "service = { weights = [3, -1] }")]),
+    ("a weight of zero", &[("queue_bytes = 100_000", "service = { weights = [3, 0] }")]),
+    ("a weight in words", &[("queue_bytes = 100_000", "service = { weights = [\"low\", 1] }")]),
+    (
+        "weights of the way back without classes",
+        &[("loss = 1e-3", "loss = 0\n[link.return]\nservice = { weights = [] }")],
+    ),
+    (
+        "a class without a weight",
+        &[("queue_bytes = 100_000", "service = { weights = [3, 1] }"), ("[flow.bulk]", "[flow.bulk]\nclass = 2")],
+    ),
+    (
+        "a class without a weight on the way back",
+        &[
+            ("loss = 1e-3", "loss = 0\n[link.return]\nservice = { weights = [\"strict\"] }"),
+            ("[flow.bulk]", "[flow.bulk]\nclass = 2"),
+        ],
+    ),
     ("marks without a reaction", &[("segment_bytes = 1000", "congestion_control = \"none\"\necn = true")]),
     (
         "a window that does not fit its field",

@@ -3,7 +3,7 @@
 use farlink_core::Time;
 use farlink_core::protocol::tcp::CongestionControl;
 use farlink_core::protocol::{LongestTimeout, TransportConfig};
-use farlink_core::scenario::{Flow, Scenario, ScenarioError, TrafficKind};
+use farlink_core::scenario::{Flow, Hop, Scenario, ScenarioError, TrafficKind};
 
 use crate::engine::{HopSetup, Setup};
 
@@ -22,7 +22,40 @@ pub(crate) fn notes(study: &[(&Scenario, &Setup)]) -> Vec<String> {
             }
         }
     }
+    all.extend(idle_classes(study));
     all
+}
+
+/// Classes without a queue that serves them, or such a queue without classes, at all points.
+fn idle_classes(study: &[(&Scenario, &Setup)]) -> Option<String> {
+    let mut scenarios = study.iter().map(|(scenario, _)| scenario);
+    let flows = || study.iter().flat_map(|(scenario, _)| &scenario.flow);
+    let hops = || study.iter().flat_map(|(scenario, _)| scenario.hops());
+    let serves = |hop: &Hop| [hop.forward(), hop.back()].iter().any(|way| way.service.weights().is_some());
+    let serving = hops().find(|(_, hop)| serves(hop));
+    let class = |flow: &Flow| flow.class.whole();
+    let is_one_class = |scenario: &&Scenario| {
+        let mut classes = scenario.flow.values().map(class);
+        let first = classes.next();
+        classes.all(|class| Some(class) == first)
+    };
+    match (serving, flows().find(|(_, flow)| class(flow) > 0)) {
+        (None, Some((name, flow))) => Some(format!(
+            "flow.{name}.class = {} makes no difference: no hop serves classes; give one service = \"strict\", or weights",
+            class(flow),
+        )),
+        (Some((name, _)), _) if scenarios.all(is_one_class) => {
+            let table = if study.iter().any(|(scenario, _)| scenario.link.is_some()) {
+                name.to_owned()
+            } else {
+                format!("hop.{name}")
+            };
+            Some(format!(
+                "{table}.service makes no difference: all flows are of one class; give some a class of their own"
+            ))
+        }
+        _ => None,
+    }
 }
 
 /// Timers that always expire before the acknowledgement can be there.

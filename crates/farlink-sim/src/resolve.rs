@@ -43,8 +43,12 @@ pub(crate) fn resolve_with(
         back.push(resolve_direction(name, &format!("{table}.return"), &hop.back(), (traces, duration), channels)?);
     }
     back.reverse();
-    let flows =
+    let flows: Vec<FlowSetup> =
         scenario.flow.iter().map(|(name, flow)| resolve_flow(name, flow, scenario)).collect::<Result<_, _>>()?;
+    if flows.windows(2).all(|two| two[0].class == two[1].class) {
+        // What is of one class goes in order, and departures can be computed ahead.
+        forward.iter_mut().chain(&mut back).for_each(|hop| hop.weights = None);
+    }
     let setup = Setup {
         duration: duration.unwrap_or(Time::NEVER),
         give_up_after: scenario.give_up_after(),
@@ -89,6 +93,7 @@ fn resolve_direction(
             .map_err(|error| ScenarioError::from_trace(&within("delay_s.file"), &error))?,
         limit: direction.queue,
         mark_from: direction.ecn_threshold,
+        weights: direction.service.weights(),
         overtakes: direction.ordering == Ordering::Overtake,
         channel,
     })
@@ -122,6 +127,7 @@ fn spool(hop: &str, write: Seconds, traces: &dyn TraceSource) -> Result<HopSetup
         delay: DelaySetting::Constant(write).prepare(traces).map_err(refused)?,
         limit: QueueLimit::Unlimited,
         mark_from: QueueLimit::Unlimited,
+        weights: None,
         overtakes: false,
         channel,
     })
@@ -172,6 +178,7 @@ fn resolve_flow(name: &str, flow: &Flow, scenario: &Scenario) -> Result<FlowSetu
         name: name.to_owned(),
         transport_name: flow.transport.clone(),
         transport: transport.clone(),
+        class: flow.class.whole(),
         count: flow.count.whole(),
         start: flow.start_s.time(),
         start_spread: flow.start_spread_s.time(),

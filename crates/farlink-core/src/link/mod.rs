@@ -2,8 +2,10 @@
 //!
 //! [`Link`] serves the engine and an emulator alike: it is told when a packet arrives at its queue and answers what
 //! becomes of it. Capacity and delay are known ahead, so everything is computed when the packet is queued: no event marks
-//! a departure.
+//! a departure. Where classes of service decide who goes next, they do so at each departure: then who drives the link keeps
+//! the packets and a [`ClassQueue`] of them, and sends one when the link can begin with it.
 
+mod classes;
 pub mod pass;
 pub mod series;
 pub mod setting;
@@ -15,6 +17,7 @@ use crate::channel::{Channel, Fate, Frame, Prepared, Quiet, SettingId};
 use crate::rng::Rng;
 use crate::time::Time;
 
+pub use classes::ClassQueue;
 pub use state::LinkState;
 
 use series::{DelaySeries, Transmitter};
@@ -174,6 +177,21 @@ impl Link {
         (count as u32, start + time + *delay, distance)
     }
 
+    /// For who keeps the queue: when the transmission of a packet begins that is sent at `now`, behind those before it.
+    pub fn next_start(&self, now: Time) -> Time {
+        self.transmitter.next_start(now.max(self.free_at))
+    }
+
+    /// For who keeps the queue: whether nothing is being transmitted.
+    pub fn is_idle(&self, now: Time) -> bool {
+        self.free_at <= now
+    }
+
+    /// For who keeps the queue: what [`is_marking`](Link::is_marking) says of the packets that are sent from now on.
+    pub fn set_marking(&mut self, is_marking: bool) {
+        self.is_marking = is_marking;
+    }
+
     /// Asks the channel about a frame that its last promise does not cover.
     #[inline(never)]
     fn carry(&mut self, frame: &Frame) -> Verdict {
@@ -194,6 +212,7 @@ impl Link {
     }
 
     /// Whether the queue takes one more, now that some have left it.
+    #[inline(always)]
     fn has_room(&mut self, now: Time, ready: Time, bytes: u32) -> bool {
         while let Some(&(begins, size)) = self.waiting.front()
             && begins <= now

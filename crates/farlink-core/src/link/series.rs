@@ -39,6 +39,14 @@ impl Transmitter {
         }
     }
 
+    /// When the first bit of the next frame leaves, whatever its length.
+    pub(super) fn next_start(&self, ready: Time) -> Time {
+        match self {
+            Transmitter::Constant(..) => ready,
+            varying => varying.clone().depart(ready, 1).0,
+        }
+    }
+
     /// Whether anything can leave at `time`, and the rate; while it is zero, what it was before. Wherever the run is.
     pub(super) fn rate_at(&self, time: Time) -> (bool, BitRate) {
         match self {

@@ -148,7 +148,26 @@ fn flow(scenario: &Scenario, name: &str, flow: &Flow) -> Result<(), ScenarioErro
         return Err(ScenarioError::new(format!("{here}.transport"), what, remedy));
     }
     flow.check().map_err(|error| error.within(&here))?;
+    class(scenario, flow).map_err(|error| error.within(&here))?;
     restart(scenario, flow).map_err(|error| error.within(&format!("{here}.restart")))
+}
+
+/// Queues that share by weight have one for the flow's class.
+fn class(scenario: &Scenario, flow: &Flow) -> Result<(), ScenarioError> {
+    let class = usize::from(flow.class.whole());
+    for (name, hop) in scenario.hops() {
+        let table = if scenario.link.is_some() { "link".to_owned() } else { format!("hop.{name}") };
+        for (direction, service) in [("", hop.forward().service), (".return", hop.back().service)] {
+            let classes = service.classes();
+            if class >= classes {
+                let what =
+                    format!("class {class} has no weight: {table}{direction}.service has {classes}, from class 0 on");
+                let remedy = format!("give a class up to {}, or {} weights", classes - 1, class + 1);
+                return Err(ScenarioError::new("class", what, remedy));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A restart has to meet a connection of the flow's own.

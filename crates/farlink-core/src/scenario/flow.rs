@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::error::ScenarioError;
 use super::restart::Restart;
 use super::traffic::TrafficKind;
-use crate::units::{CountToMillion, Seconds};
+use crate::units::{ClassNumber, CountToMillion, Seconds};
 
 /// Traffic from one end of the path to the other.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -14,6 +14,10 @@ use crate::units::{CountToMillion, Seconds};
 pub struct Flow {
     /// Name of its transport.
     pub transport: String,
+    /// Class of service of its packets, there and back, for hops that serve classes (`service`): lower goes first; 0 unless given.
+    /// A packet that names a class itself has that one.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub class: ClassNumber,
     /// How many such flows there are, each with a transport of its own.
     #[serde(default = "one")]
     pub count: CountToMillion,
@@ -39,6 +43,11 @@ fn one() -> CountToMillion {
 
 fn yes() -> bool {
     true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands in a reference")]
+fn is_first(class: &ClassNumber) -> bool {
+    class.whole() == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands in a reference")]

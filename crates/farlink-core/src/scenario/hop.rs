@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ScenarioError;
 use super::gateway::{Gateway, SwitchOrTable, switch_or_table};
+use super::service::Service;
 use crate::channel::{ChannelConfig, ChannelError, ChannelKind, Prepared, Site, chain};
 use crate::coding::Coding;
 use crate::link::QueueLimit;
@@ -36,6 +37,10 @@ pub struct Hop {
     /// The threshold of marking in packets, instead of `ecn_threshold_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_threshold_packets: Option<Count>,
+    /// Who goes first where packets of several classes wait: a name, or a table of weights; `fifo` unless given. With any other,
+    /// each class has all the room of `queue_bytes` or `queue_packets` for itself, and what waits of it decides on marks.
+    #[serde(default, skip_serializing_if = "Service::is_fifo")]
+    pub service: Service,
     /// Whether frames may pass each other when the delay falls.
     #[serde(default)]
     pub ordering: Ordering,
@@ -76,6 +81,9 @@ pub struct Return {
     /// Threshold of marking in packets, instead of `ecn_threshold_bytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn_threshold_packets: Option<Count>,
+    /// Who goes first of several classes; as on the way forward unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<Service>,
     /// What happens to frames on the way back.
     pub channel: ChannelKind,
     /// Modulation and coding on the way back; none unless given.
@@ -105,6 +113,8 @@ pub struct Direction<'a> {
     pub queue: QueueLimit,
     /// What a packet must find waiting to be marked; unlimited if none ever is.
     pub ecn_threshold: QueueLimit,
+    /// How it serves classes.
+    pub service: &'a Service,
     /// Its order.
     pub ordering: Ordering,
     /// Its channel.
@@ -156,6 +166,7 @@ impl Hop {
             delay: &self.delay_s,
             queue: queue_limit(self.queue_bytes, self.queue_packets),
             ecn_threshold: queue_limit(self.ecn_threshold_bytes, self.ecn_threshold_packets),
+            service: &self.service,
             ordering: self.ordering,
             channel: &self.channel,
             coding: self.coding.as_ref(),
@@ -172,6 +183,7 @@ impl Hop {
             delay: self.back.delay_s.as_ref().unwrap_or(&self.delay_s),
             queue: if own_queue == QueueLimit::Unlimited { self.forward().queue } else { own_queue },
             ecn_threshold: if has_own { own_threshold } else { self.forward().ecn_threshold },
+            service: self.back.service.as_ref().unwrap_or(&self.service),
             ordering: self.ordering,
             channel: &self.back.channel,
             coding: self.back.coding.as_ref(),
@@ -200,6 +212,8 @@ impl Hop {
         };
         one_threshold("", self.ecn_threshold_bytes, self.ecn_threshold_packets)?;
         one_threshold("return", self.back.ecn_threshold_bytes, self.back.ecn_threshold_packets)?;
+        self.service.check()?;
+        self.back.service.as_ref().map_or(Ok(()), Service::check).map_err(|error| error.within("return"))?;
         check_threshold(&self.forward())?;
         check_threshold(&self.back()).map_err(|error| error.within("return"))?;
         check_keys(&self.forward())?;

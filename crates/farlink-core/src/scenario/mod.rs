@@ -19,6 +19,7 @@ pub mod quantity;
 pub(crate) mod read;
 mod restart;
 mod schema;
+mod service;
 pub mod traffic;
 
 use indexmap::IndexMap;
@@ -40,6 +41,7 @@ pub use measure::{Measure, SeriesQuantity};
 pub use precision::Precision;
 pub use restart::{Restart, Side};
 pub use schema::schema;
+pub use service::{Service, Weight, Weights};
 pub use traffic::TrafficKind;
 
 use crate::protocol::TransportConfig;

@@ -152,7 +152,8 @@ pub const QUANTITIES: &[Quantity] = &[
     quantity(
         "peak_queue_bytes",
         "bytes",
-        "most bytes that waited in one queue forward (the packet being sent does not count); the warm-up counts",
+        "most bytes that waited in one queue forward, of all classes together (the packet being sent does not count); the warm-up \
+         counts",
         "in the rows of single flows, and if a queue forward has neither a limit nor a constant rate",
     ),
 ];

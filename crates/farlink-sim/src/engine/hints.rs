@@ -264,14 +264,21 @@ mod tests {
     #[test]
     fn a_full_queue_tells_at_once_which_packet_it_dropped() {
         let link = json!({ "rate_bps": 8e3, "delay_s": 0.1, "queue_packets": 1 });
-        let setup = setup(&datagrams(2.0, 8, link));
-        let (run_, heard) = run(&setup, Manner::Tokens, 1);
+        let mut setup = setup(&datagrams(2.0, 8, link));
+        for weights in [None, Some([None; 8])] {
+            setup.forward[0].weights = weights;
+            check_drops(&setup);
+        }
+    }
+
+    fn check_drops(setup: &Setup) {
+        let (run_, heard) = run(setup, Manner::Tokens, 1);
         let mut dropped = said(&heard);
         dropped.retain(|(_, _, word)| word.starts_with("dropped"));
         assert_eq!(dropped, [(1.5, 0, "dropped 4".into()), (2.5, 0, "dropped 6".into()), (3.5, 0, "dropped 8".into())]);
         assert_eq!(run_.flows[0].lost_packets, 3);
         // Without a token there is nothing to name it by.
-        assert!(said(&run(&setup, Manner::Writes, 1).1).iter().all(|(_, _, word)| !word.starts_with("dropped")));
+        assert!(said(&run(setup, Manner::Writes, 1).1).iter().all(|(_, _, word)| !word.starts_with("dropped")));
     }
 
     /// Datagrams of 10 ms, one each 250 ms, over two hops: bits are wrong in the second and fifth on the last hop, in the

@@ -1,8 +1,9 @@
 //! The packet engine: drives the real state machines in virtual time.
 //!
 //! A link computes each departure when the packet is queued, so a link's packets arrive in the order they were sent: each
-//! keeps one ring of what is under way, and the engine takes the earliest head. Timers are lazy: one armed entry per
-//! endpoint in a heap, moved only when it fires or must fire sooner.
+//! keeps one ring of what is under way, and the engine takes the earliest head. Only links that serve classes of service
+//! decide what goes next when they are free. Timers are lazy: one armed entry per endpoint in a heap, moved only when it
+//! fires or must fire sooner.
 
 mod account;
 mod carried;
@@ -144,6 +145,7 @@ macro_rules! engine_protocols {
                         let index = self.$population.flows.len();
                         self.hints.add($index, &ends, index, &birth.route);
                         self.world.path.protect($index, index, transport.as_dyn().correction());
+                        self.world.path.classify($index, index, self.setup.flows[birth.spec].class);
                         self.$population.add($index, ends, birth, &mut self.world.timers);
                         Port { kind: $index, flow: index as u32 }
                     })+)+
@@ -230,6 +232,20 @@ macro_rules! engine_protocols {
                 }
             }
 
+            /// A link that serves classes sends what is next, if it can begin with it.
+            #[cold]
+            fn serve(&mut self, link: usize, now: Time) {
+                while let Some((flow, kind)) = self.world.path.decide(link, now, &mut self.world.timers) {
+                    match kind {
+                        $($index => {
+                            let counts = &mut self.$population.flows[flow as usize].counts;
+                            self.world.path.depart::<$packet>(link, now, flow, counts, &mut self.world.timers);
+                        })+
+                        _ => unreachable!("a packet of an undeclared protocol"),
+                    }
+                }
+            }
+
             fn fire(&mut self, alarm: Alarm, at: Time) {
                 match (alarm.event, alarm.kind) {
                     $(
@@ -249,8 +265,13 @@ macro_rules! engine_protocols {
                         }
                         (timers::Kind::Source, $index) => {
                             let flow = &mut self.$population.flows[alarm.flow as usize];
+                            let begins = flow.start == at;
                             if flow.on_source(at, alarm.flow, $index, &mut self.world.timers) {
                                 self.world.pump_seldom::<0, _, _>(flow, alarm.flow, at);
+                            }
+                            if begins {
+                                // The other side may open as well, without data.
+                                self.world.pump_seldom::<1, _, _>(flow, alarm.flow, at);
                             }
                         }
                     )+
@@ -465,6 +486,9 @@ impl<T: Tracer> Engine<'_, T> {
     /// The packet at the head of a link's ring has arrived, and somebody else may have to do with what comes of it: no other
     /// comes with it. Returns when it did.
     fn arrive_one(&mut self, link: usize, now: Time) -> Time {
+        while let Some(link) = self.world.path.next_due(now) {
+            self.serve(link, now);
+        }
         let (flow, kind) = self.world.path.head(link);
         self.arrive(link, now, now);
         self.look_at(Port { kind, flow }, now);
@@ -478,7 +502,7 @@ impl<T: Tracer> Engine<'_, T> {
         // Beyond this nothing happens without a look at whether anything still comes of it.
         let mut limit = end.min(self.setup.give_up_after);
         let mut next_look = STEPS_BETWEEN_LOOKS;
-        let has_others = self.has_restarts || !self.chains.is_empty();
+        let has_others = self.has_restarts || !self.chains.is_empty() || self.world.path.serves_classes();
         loop {
             self.world.steps += 1;
             if self.world.steps >= next_look {
@@ -490,7 +514,7 @@ impl<T: Tracer> Engine<'_, T> {
             let (link, arrival) = self.world.path.earliest();
             let alarm = self.world.timers.next();
             let next = arrival.min(alarm);
-            let is_done = self.world.open_flows == 0 && arrival == Time::NEVER;
+            let is_done = self.world.open_flows == 0 && arrival == Time::NEVER && !self.world.path.has_waiting();
             if warmup != Time::NEVER && (next >= warmup || is_done) {
                 self.begin_measurement();
                 warmup = Time::NEVER;
@@ -518,6 +542,12 @@ impl<T: Tracer> Engine<'_, T> {
             } else {
                 let alarm = self.world.timers.pop();
                 match alarm.event {
+                    timers::Kind::Departure => {
+                        if self.world.path.is_alarm(alarm.flow as usize, next) {
+                            self.serve(alarm.flow as usize, next);
+                        }
+                        self.now // what departs counts when it arrives
+                    }
                     timers::Kind::Link => self.on_link(usize::from(alarm.side), next, arrival),
                     timers::Kind::Corrupted => {
                         self.on_corrupted(usize::from(alarm.side), next);

@@ -1,5 +1,7 @@
 //! The path that all flows share: links in each direction and what is under way on them.
 
+mod served;
+
 use std::collections::VecDeque;
 
 use farlink_core::correction::Correction;
@@ -13,6 +15,7 @@ use super::flow::Counts;
 use super::setup::{HopSetup, Setup};
 use super::timers::{Alarm, Kind, Timers};
 use super::{KINDS, Rings};
+use served::Served;
 
 /// A packet that a link carries, with what only the engine knows; or the first of a train of them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -112,6 +115,69 @@ impl UnderWay {
         *self.order.push_slot() = Order { arrival: at, gap, flow, count, kind: P::KIND };
         *P::ring(&mut self.rings).packets.push_slot() = InFlight { sent, common: first, step, has_beside: false };
     }
+
+    /// Puts a packet behind all others, coupled to none.
+    #[inline(always)]
+    fn append<P: OnLink>(
+        &mut self,
+        flow: u32,
+        arrival: Time,
+        sent: Time,
+        mut common: P::Common,
+        rare: Option<P::Rare>,
+        rx: Rx,
+    ) {
+        let has_beside = !is_usual::<P>(&mut common, rare.as_ref(), rx);
+        *self.order.push_slot() = Order { arrival, gap: Time::ZERO, flow, count: 1, kind: P::KIND };
+        let ring = P::ring(&mut self.rings);
+        let slot = ring.packets.push_slot();
+        slot.sent = sent;
+        slot.common = common;
+        slot.has_beside = has_beside;
+        if has_beside {
+            ring.put_beside(rare, rx);
+        }
+    }
+
+    /// Takes out the packet at the head.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline(always)]
+    fn take<P: OnLink>(&mut self) -> Arrived<P> {
+        let ring = P::ring(&mut self.rings);
+        let in_flight = ring.packets.front().expect("there is a head");
+        let rx = Rx { ecn: P::ecn(&in_flight.common), ..Rx::default() };
+        let mut arrived = Arrived { packet: P::plain(&in_flight.common), rx, sent: in_flight.sent };
+        if in_flight.has_beside
+            && let Some(Beside { rare, rx }) = ring.beside.pop_front()
+        {
+            if let Some(rare) = rare {
+                arrived.packet.add(rare);
+            }
+            arrived.rx = rx;
+        }
+        self.skip::<P>(1);
+        arrived
+    }
+
+    /// Takes so many packets of the train at the head out; a single packet is a train of one.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline(always)]
+    fn skip<P: OnLink>(&mut self, count: u32) {
+        let head = self.order.front_mut().expect("there is a head");
+        head.count -= count;
+        if head.count == 0 {
+            self.order.drop_front();
+            P::ring(&mut self.rings).packets.drop_front();
+        } else {
+            head.arrival += head.gap.times(u64::from(count));
+            let in_flight = P::ring(&mut self.rings).packets.front_mut().expect("there is a head");
+            in_flight.common = in_flight.common.ahead(in_flight.step, count);
+        }
+    }
 }
 
 /// One link and what is under way on it.
@@ -120,6 +186,8 @@ struct Leg {
     last_arrival: Time,
     under_way: UnderWay,
     overtakes: bool,
+    /// What waits, if the link serves classes.
+    served: Option<Box<Served>>,
 }
 
 impl Leg {
@@ -130,6 +198,7 @@ impl Leg {
             last_arrival: Time::ZERO,
             under_way: UnderWay::default(),
             overtakes: hop.overtakes,
+            served: Served::new(hop),
         }
     }
 }
@@ -143,6 +212,8 @@ pub(super) struct Path {
     return_bytes: u64,
     /// The codes around the packets of each protocol's flows; none at all if no flow has one.
     codes: [Vec<PacketCode>; KINDS],
+    /// The classes of each protocol's flows; none beyond those of the last flow above class 0.
+    classes: [Vec<u8>; KINDS],
     /// Per link: the station at its end, if somebody there wants to hear of frames that are damaged beyond use.
     ears: Vec<Option<u8>>,
 }
@@ -163,6 +234,7 @@ impl Path {
             hops: setup.forward.len(),
             return_bytes: 0,
             codes: Default::default(),
+            classes: Default::default(),
         }
     }
 
@@ -232,19 +304,8 @@ impl Path {
     #[inline(always)]
     pub(super) fn take<P: OnLink>(&mut self, link: usize) -> Arrived<P> {
         let under_way = &mut self.legs[link].under_way;
-        let ring = P::ring(&mut under_way.rings);
-        let in_flight = ring.packets.front().expect("the link has a head");
-        let rx = Rx { ecn: P::ecn(&in_flight.common), ..Rx::default() };
-        let mut arrived = Arrived { packet: P::plain(&in_flight.common), rx, sent: in_flight.sent };
-        if in_flight.has_beside
-            && let Some(Beside { rare, rx }) = ring.beside.pop_front()
-        {
-            if let Some(rare) = rare {
-                arrived.packet.add(rare);
-            }
-            arrived.rx = rx;
-        }
-        self.skip::<P>(link, 1);
+        let arrived = under_way.take::<P>();
+        self.heads[link] = under_way.order.front().map_or(Time::NEVER, |head| head.arrival);
         arrived
     }
 
@@ -261,16 +322,7 @@ impl Path {
     #[inline]
     pub(super) fn skip<P: OnLink>(&mut self, link: usize, count: u32) {
         let under_way = &mut self.legs[link].under_way;
-        let head = under_way.order.front_mut().expect("the link has a head");
-        head.count -= count;
-        if head.count == 0 {
-            under_way.order.drop_front();
-            P::ring(&mut under_way.rings).packets.drop_front();
-        } else {
-            head.arrival += head.gap.times(u64::from(count));
-            let in_flight = P::ring(&mut under_way.rings).packets.front_mut().expect("the link has a head");
-            in_flight.common = in_flight.common.ahead(in_flight.step, count);
-        }
+        under_way.skip::<P>(count);
         self.heads[link] = under_way.order.front().map_or(Time::NEVER, |head| head.arrival);
     }
 
@@ -317,7 +369,7 @@ impl Path {
             self.return_bytes += u64::from(packet.wire_bytes());
             counts.return_bytes += u64::from(packet.wire_bytes());
         }
-        self.put::<P>(link, now, flow, packet, Rx { ecn, ..Rx::default() }, now, counts, timers)
+        self.put::<P, false>(link, now, flow, packet, Rx { ecn, ..Rx::default() }, now, counts, timers)
     }
 
     /// A train enters the path.
@@ -333,7 +385,10 @@ impl Path {
         while rest.count > 0 {
             let leg = &mut self.legs[link];
             let wire_bytes = rest.first.wire_bytes();
-            let (count, at, gap) = leg.link.send_train(rest.at, rest.gap, rest.count, wire_bytes);
+            let (count, at, gap) = match leg.served {
+                None => leg.link.send_train(rest.at, rest.gap, rest.count, wire_bytes),
+                Some(_) => (0, Time::ZERO, Time::ZERO), // one by one
+            };
             if count == 0 || at < leg.last_arrival {
                 debug_assert!(count == 0, "links of constant delay keep the order");
                 self.send::<P>(link, rest.at, flow, &rest.first, P::ecn(&rest.first), counts, timers);
@@ -365,13 +420,14 @@ impl Path {
         timers: &mut Timers,
     ) {
         let Arrived { packet, rx, sent } = self.take::<P>(from);
-        self.put::<P>(to, now, flow, &packet, rx, sent, counts, timers);
+        self.put::<P, false>(to, now, flow, &packet, rx, sent, counts, timers);
     }
 
-    /// A packet enters a link; `false` if the queue was full and dropped it.
+    /// A packet enters a link, or `DEPARTS` from the queue of one that serves classes; `false` if the queue was full and
+    /// dropped it.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "a packet and what the engine knows of it")]
-    fn put<P: OnLink>(
+    fn put<P: OnLink, const DEPARTS: bool>(
         &mut self,
         link: usize,
         now: Time,
@@ -383,8 +439,14 @@ impl Path {
         timers: &mut Timers,
     ) -> bool {
         let leg = &mut self.legs[link];
+        if !DEPARTS && leg.served.is_some() {
+            let mut common = P::Common::default();
+            packet.write(&mut common);
+            let in_flight = InFlight { sent, common, step: 0, has_beside: false };
+            return self.line_up::<P>(link, now, flow, in_flight, packet.rare(), rx, counts, timers);
+        }
         // A packet that was damaged before has been counted as lost.
-        let was_whole = matches!(rx.integrity, Integrity::Intact | Integrity::Mended { .. });
+        let was_whole = is_whole(rx.integrity);
         let arrival = match leg.link.send(now, packet.wire_bytes()) {
             Verdict::Arrives(at) => at,
             Verdict::Damaged(at) => {
@@ -436,20 +498,10 @@ impl Path {
         let rare = packet.rare();
         let mut common = P::Common::default();
         packet.write(&mut common);
-        let is_usual = rare.is_none() && rx.integrity == Integrity::Intact && write_ecn::<P>(&mut common, rx.ecn);
-        if is_usual && !leg.overtakes {
+        if is_usual::<P>(&mut common, rare.as_ref(), rx) && !leg.overtakes {
             under_way.put::<P>(flow, &Train::one(common, arrival), sent);
-            return true;
-        }
-        let order = under_way.order.push_slot();
-        *order = Order { arrival, gap: Time::ZERO, flow, count: 1, kind: P::KIND };
-        let ring = P::ring(&mut under_way.rings);
-        let slot = ring.packets.push_slot();
-        slot.sent = sent;
-        slot.common = common;
-        slot.has_beside = !is_usual;
-        if slot.has_beside {
-            ring.put_beside(rare, rx);
+        } else {
+            under_way.append::<P>(flow, arrival, sent, common, rare, rx);
         }
         true
     }
@@ -465,8 +517,7 @@ impl Path {
         rare: Option<P::Rare>,
         rx: Rx,
     ) {
-        in_flight.has_beside =
-            rare.is_some() || rx.integrity != Integrity::Intact || !write_ecn::<P>(&mut in_flight.common, rx.ecn);
+        in_flight.has_beside = !is_usual::<P>(&mut in_flight.common, rare.as_ref(), rx);
         let leg = &mut self.legs[link];
         let under_way = &mut leg.under_way;
         let at = under_way.order.partition_point(|entry| entry.arrival <= arrival);
@@ -493,7 +544,10 @@ impl Path {
 
     /// Largest queue of the forward links, bytes; `None` if one of them keeps no account.
     pub(super) fn peak_queue_bytes(&self) -> Option<f64> {
-        let peaks = self.legs[..self.hops].iter().map(|leg| leg.link.peak_waiting_bytes());
+        let peaks = self.legs[..self.hops].iter().map(|leg| match &leg.served {
+            None => leg.link.peak_waiting_bytes(),
+            Some(served) => Some(served.peak_waiting_bytes()),
+        });
         peaks.reduce(|one, other| Some(one?.max(other?))).flatten()
     }
 }
@@ -502,6 +556,18 @@ impl Path {
 #[inline(always)]
 fn write_ecn<P: OnLink>(common: &mut P::Common, ecn: Ecn) -> bool {
     ecn == Ecn::NotCapable || P::write_ecn(common, ecn)
+}
+
+/// Whether nothing of a packet stands beside its common part, into which its congestion codepoint is written.
+#[inline(always)]
+fn is_usual<P: OnLink>(common: &mut P::Common, rare: Option<&P::Rare>, rx: Rx) -> bool {
+    rare.is_none() && rx.integrity == Integrity::Intact && write_ecn::<P>(common, rx.ecn)
+}
+
+/// Whether no link has damaged a packet beyond what its code mended.
+#[inline(always)]
+fn is_whole(integrity: Integrity) -> bool {
+    matches!(integrity, Integrity::Intact | Integrity::Mended { .. })
 }
 
 /// What two links did to a packet, together.

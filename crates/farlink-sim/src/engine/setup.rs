@@ -6,6 +6,7 @@ use farlink_core::channel::Prepared;
 use farlink_core::link::setting::{PreparedDelay, PreparedRate};
 use farlink_core::link::{Link, QueueLimit};
 use farlink_core::protocol::TransportConfig;
+use farlink_core::turns::CLASSES;
 use farlink_core::{Rng, Time};
 
 use super::flow::Source;
@@ -42,6 +43,8 @@ pub struct HopSetup {
     pub limit: QueueLimit,
     /// What a packet must find waiting to be marked with congestion; unlimited if none ever is.
     pub mark_from: QueueLimit,
+    /// The weight of each class of service, `None` for strict ones; none at all if classes make no difference.
+    pub weights: Option<[Option<f64>; CLASSES]>,
     /// Whether packets may overtake each other when the delay falls.
     pub overtakes: bool,
     /// The channel.
@@ -51,7 +54,12 @@ pub struct HopSetup {
 impl HopSetup {
     /// Begins a run; see [`Link::new`].
     pub fn start(&self, rng: Rng, hop: &Rng) -> Link {
-        Link::new(&self.rate, &self.delay, self.limit, &*self.channel, rng, hop).marking(self.mark_from)
+        // Where classes decide who goes next, the queue is kept in front of the link.
+        let (limit, mark_from) = match self.weights {
+            None => (self.limit, self.mark_from),
+            Some(_) => (QueueLimit::Unlimited, QueueLimit::Unlimited),
+        };
+        Link::new(&self.rate, &self.delay, limit, &*self.channel, rng, hop).marking(mark_from)
     }
 }
 
@@ -90,6 +98,8 @@ pub struct FlowSetup {
     pub transport_name: String,
     /// The transport.
     pub transport: TransportConfig,
+    /// Class of service of their packets.
+    pub class: u8,
     /// How many.
     pub count: u64,
     /// When they start.

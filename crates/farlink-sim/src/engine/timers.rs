@@ -8,6 +8,8 @@ use farlink_core::Time;
 /// What an alarm is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
+    /// A link that serves classes may send the next packet, which then no longer waits for others of the same instant.
+    Departure,
     /// A link that somebody listens to may change: before others of the same instant act on what it was.
     Link,
     /// A frame arrives that is damaged beyond use, and somebody listens.

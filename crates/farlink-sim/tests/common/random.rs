@@ -57,8 +57,9 @@ fn hops() -> impl Strategy<Value = Value> {
     let back = (proptest::option::of(4.0..6.7_f64), queue(), channels());
     // Where in the queue marking begins, as a part of it.
     let marks = || proptest::option::of(0.0..1.0_f64);
-    (rate, delay, queue(), select(&["fifo", "overtake"][..]), channels(), back, [marks(), marks()]).prop_map(
-        |(rate, delay, queue, ordering, channel, (back_rate, back_queue, back_channel), marks)| {
+    let ends = (back, [marks(), marks()], [services(), services()]);
+    (rate, delay, queue(), select(&["fifo", "overtake"][..]), channels(), ends).prop_map(
+        |(rate, delay, queue, ordering, channel, ((back_rate, back_queue, back_channel), marks, services))| {
             let mut back = json!({ "channel": back_channel });
             if let Some(exponent) = back_rate {
                 back["rate_bps"] = json!(10_f64.powf(exponent));
@@ -80,10 +81,23 @@ fn hops() -> impl Strategy<Value = Value> {
                     _ => {}
                 }
             }
+            let [service, back_service] = services;
+            back["service"] = back_service;
+            hop["service"] = service;
             hop["return"] = back;
             hop
         },
     )
+}
+
+/// Every way to serve classes.
+fn services() -> impl Strategy<Value = Value> {
+    let weight = prop_oneof![1 => Just(json!("strict")), 3 => (0.001..1000.0_f64).prop_map(|weight| json!(weight))];
+    prop_oneof![
+        2 => Just(json!("fifo")),
+        1 => Just(json!("strict")),
+        1 => vec(weight, 8).prop_map(|weights| json!({ "weights": weights })),
+    ]
 }
 
 /// Every kind of channel; half of the links are clear.
@@ -389,8 +403,8 @@ fn flows() -> impl Strategy<Value = Value> {
         (0.1..3.0_f64, bytes())
             .prop_map(|(rate_per_s, bytes)| json!({ "kind": "transfers", "rate_per_s": rate_per_s, "bytes": bytes })),
     ];
-    (traffic, 1_u64..4, 0.0..0.9_f64, 0.0..1.0_f64).prop_map(|(traffic, count, start_s, start_spread_s)| {
-        json!({ "traffic": traffic, "count": count, "start_s": start_s, "start_spread_s": start_spread_s })
+    (traffic, 1_u64..4, 0.0..0.9_f64, 0.0..1.0_f64, 0_u64..8).prop_map(|(traffic, count, start_s, start_spread_s, class)| {
+        json!({ "traffic": traffic, "count": count, "start_s": start_s, "start_spread_s": start_spread_s, "class": class })
     })
 }
 

@@ -270,7 +270,7 @@ impl<D: Payload> Pairs<D> for AerotpConfig {
     fn pair(&self, seed: u64) -> (Connection<D>, Connection<D>) {
         let server = match self.opens {
             Opens::Sender => Connection::listening(self, seed.wrapping_add(1)),
-            Opens::Both => Connection::connecting(self, seed.wrapping_add(1)),
+            Opens::Both => Connection::connecting(self, seed.wrapping_add(1)).calling(),
         };
         (Connection::connecting(self, seed), server)
     }

@@ -110,6 +110,12 @@ impl<D: Payload> Connection<D> {
         side
     }
 
+    /// Opens at once, with a question if there is no data to open with. `[C1]`
+    pub(super) fn calling(mut self) -> Self {
+        self.is_question_due = self.has_states();
+        self
+    }
+
     /// A side that waits for a peer.
     pub(super) fn listening(config: &AerotpConfig, seed: u64) -> Self {
         let mut side = Self::new(config, seed);

@@ -1,6 +1,6 @@
 //! An AeroTP segment, typed (Pathapati, figures 1 and 2; `docs/aerotp.md`, section 2).
 
-use crate::endpoint::{Damage, Integrity, Packet};
+use crate::endpoint::{Class, Damage, Integrity, Packet};
 use crate::express::PlainPacket;
 use crate::payload::{Payload, Virtual};
 
@@ -248,6 +248,11 @@ impl<D: Payload> Packet for Segment<D> {
         self.mode == Mode::Datagram
     }
 
+    #[inline]
+    fn class(&self) -> Class {
+        Class(self.class)
+    }
+
     fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
         self.plain().with_body(self.body_bytes()).inspect(damage)
     }
@@ -352,6 +357,11 @@ impl Packet for PlainSegment {
     #[inline]
     fn is_datagram(&self) -> bool {
         self.mode == Mode::Datagram
+    }
+
+    #[inline]
+    fn class(&self) -> Class {
+        Class(self.class)
     }
 
     /// The header has a check of its own: whatever is wrong in it loses the segment. What is wrong behind it, the code mends or

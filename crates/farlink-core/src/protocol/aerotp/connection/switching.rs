@@ -2,10 +2,11 @@
 
 use crate::payload::Payload;
 use crate::time::Time;
+use crate::turns::CLASSES;
 
 use super::Connection;
 use crate::protocol::aerotp::mode::Mode;
-use crate::protocol::aerotp::open_loop::{CLASSES, Outbox, Service};
+use crate::protocol::aerotp::open_loop::{Outbox, Service};
 use crate::protocol::aerotp::sending::Sending;
 
 /// What may not be changed while a connection lasts.

@@ -4,9 +4,7 @@ use std::collections::VecDeque;
 
 use crate::payload::Payload;
 use crate::time::Time;
-
-/// Classes that a segment tells apart.
-pub(in super::super) const CLASSES: usize = 8;
+use crate::turns::{CLASSES, Turns};
 
 /// How a class is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,16 +19,11 @@ pub struct Service {
 /// Messages of several classes, each in the order in which they were written.
 ///
 /// Classes without a weight are served strictly by number: none while a lower one has anything to send. Classes with weights
-/// share what those leave by deficit round robin (Shreedhar, Varghese, Efficient fair queueing using deficit round robin,
-/// SIGCOMM 1995), in bytes: the shares of two that always have something to send differ from their weights by a message
-/// each, whatever the lengths of messages. `[V4]`
+/// share what those leave by deficit round robin, in bytes: see [`Turns`]. `[V4]`
 #[derive(Clone, Debug)]
 pub(super) struct Classes<D> {
     queues: [Queue<D>; CLASSES],
-    /// The class with a weight whose turn it is.
-    turn: usize,
-    /// Whether its turn has been credited.
-    is_credited: bool,
+    turns: Turns,
     waiting: usize,
     /// Bytes that were dropped for their age, and nobody was told of.
     expired: u64,
@@ -41,8 +34,6 @@ struct Queue<D> {
     service: Service,
     /// With when each was written.
     messages: VecDeque<(D, Time)>,
-    /// Bytes that it may send in its turn.
-    deficit: u64,
 }
 
 /// Bytes that a weight of one is worth in a turn.
@@ -50,15 +41,15 @@ const QUANTUM: u64 = 64;
 
 impl<D: Payload> Classes<D> {
     pub(super) fn new(deadline: Option<Time>) -> Self {
-        let queue = || Queue { service: Service { weight: None, deadline }, messages: VecDeque::new(), deficit: 0 };
+        let queue = || Queue { service: Service { weight: None, deadline }, messages: VecDeque::new() };
         let queues = std::array::from_fn(|_| queue());
-        Classes { queues, turn: 0, is_credited: false, waiting: 0, expired: 0 }
+        Classes { queues, turns: Turns::new([None; CLASSES]), waiting: 0, expired: 0 }
     }
 
     /// From now on; of what waits, too.
     pub(super) fn set_service(&mut self, class: usize, service: Service) {
         self.queues[class].service = service;
-        self.queues[class].deficit = 0;
+        self.turns.set_share(class, service.weight.map(|weight| u64::from(weight.max(1)) * QUANTUM));
     }
 
     pub(super) fn push(&mut self, now: Time, class: usize, message: D) {
@@ -77,43 +68,19 @@ impl<D: Payload> Classes<D> {
         if self.waiting == 0 {
             return None;
         }
-        let class = self.next_class(&most_bytes)?;
-        let queue = &mut self.queues[class];
+        let piece_bytes = |class: usize, message: &D| message.len().min(most_bytes(class) as usize);
+        let Classes { queues, turns, .. } = self;
+        let class = turns
+            .next(|class| queues[class].messages.front().map(|(message, _)| piece_bytes(class, message) as u64))?;
+        let queue = &mut queues[class];
         let (message, _) = queue.messages.front_mut()?;
-        let piece = message.split_to(message.len().min(most_bytes(class) as usize));
-        queue.deficit = queue.deficit.saturating_sub(piece.len() as u64);
+        let piece = message.split_to(piece_bytes(class, message));
+        turns.sent(class, piece.len() as u64);
         if message.is_empty() {
             queue.messages.pop_front();
             self.waiting -= 1;
         }
         Some((class, piece))
-    }
-
-    fn next_class(&mut self, most_bytes: &impl Fn(usize) -> u32) -> Option<usize> {
-        let strict = self.queues.iter().position(|queue| queue.service.weight.is_none() && !queue.messages.is_empty());
-        if strict.is_some() {
-            return strict;
-        }
-        // Some class with a weight has something to send: after as many turns as its next piece takes, it is found.
-        loop {
-            let class = self.turn;
-            let queue = &mut self.queues[class];
-            let next = queue.messages.front().map(|(message, _)| message.len().min(most_bytes(class) as usize) as u64);
-            match (queue.service.weight, next) {
-                (Some(weight), Some(bytes)) => {
-                    if !std::mem::replace(&mut self.is_credited, true) {
-                        queue.deficit += u64::from(weight.max(1)) * QUANTUM;
-                    }
-                    if bytes <= queue.deficit {
-                        return Some(class);
-                    }
-                }
-                // Who has nothing to send saves nothing up.
-                _ => queue.deficit = 0,
-            }
-            self.turn = (class + 1) % CLASSES;
-            self.is_credited = false;
-        }
     }
 
     /// Drops what is too old. `[V1]`

@@ -15,7 +15,6 @@ mod strength;
 
 pub use adaptive::AdaptiveFec;
 pub(super) use adaptive::Estimate;
-pub(super) use classes::CLASSES;
 pub use classes::Service;
 pub(super) use datagrams::{Inbox, Outbox};
 pub use erasure::Erasure;

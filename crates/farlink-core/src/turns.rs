@@ -1,0 +1,187 @@
+//! Whose turn it is: which of several classes of service is served next.
+
+/// Classes of service, 0 to 7, as many as three bits of precedence tell apart (RFC 2474, section 4.2.2).
+pub const CLASSES: usize = 8;
+
+/// Serves classes strictly by number, or by weight, or some in one way and some in the other.
+///
+/// Classes without a share are strict: none is served while a lower one has something waiting. Classes with shares divide what
+/// those leave by deficit round robin (Shreedhar and Varghese, "Efficient fair queuing using deficit round-robin",
+/// IEEE/ACM Transactions on Networking 4 (1996)): each may send its share in a turn, and what is left of that in later ones
+/// as long as it has something waiting. What two classes that always have something waiting were served differs from
+/// the ratio of their shares by a turn and the largest item of each, whatever the sizes of items.
+///
+/// Ask [`next`](Turns::next), send the first item of that class, and tell [`sent`](Turns::sent).
+#[derive(Clone, Debug)]
+pub struct Turns {
+    /// What each class may send in a turn; 0 for strict ones.
+    shares: [u64; CLASSES],
+    /// What is left of the turns that each had.
+    deficit: [u64; CLASSES],
+    /// The class with a share whose turn it is.
+    turn: usize,
+    /// Whether its turn has been credited.
+    is_credited: bool,
+}
+
+impl Turns {
+    /// With the share of each class in a turn, in the unit of the items' sizes and above 0; `None` for a strict class.
+    pub fn new(shares: [Option<u64>; CLASSES]) -> Self {
+        let shares = shares.map(share_or_none);
+        Turns { shares, deficit: [0; CLASSES], turn: 0, is_credited: false }
+    }
+
+    /// Gives a class another share; what was left of the old one is forfeited.
+    pub fn set_share(&mut self, class: usize, share: Option<u64>) {
+        self.shares[class] = share_or_none(share);
+        self.deficit[class] = 0;
+    }
+
+    /// The class to be served, by the size of the first item of each; `None` if nothing waits.
+    #[inline]
+    pub fn next(&mut self, first: impl Fn(usize) -> Option<u64>) -> Option<usize> {
+        let strict = (0..CLASSES).find(|&class| self.shares[class] == 0 && first(class).is_some());
+        if strict.is_some() {
+            return strict;
+        }
+        loop {
+            for _ in 0..CLASSES {
+                if self.may_send(first(self.turn)) {
+                    return Some(self.turn);
+                }
+                self.turn = (self.turn + 1) % CLASSES;
+                self.is_credited = false;
+            }
+            // A whole round served nobody: all rounds but the last one that will not either count at once.
+            let wanted = |class: usize| Some((first(class)? - self.deficit[class]).div_ceil(self.shares[class]));
+            let rounds = (0..CLASSES).filter_map(wanted).min()?;
+            for class in 0..CLASSES {
+                if first(class).is_some() {
+                    self.deficit[class] += (rounds - 1) * self.shares[class];
+                }
+            }
+        }
+    }
+
+    /// Whether the class whose turn it is may send its first item.
+    fn may_send(&mut self, first: Option<u64>) -> bool {
+        let (share, deficit) = (self.shares[self.turn], &mut self.deficit[self.turn]);
+        let Some(size) = first.filter(|_| share > 0) else {
+            *deficit = 0; // who has nothing to send saves nothing up
+            return false;
+        };
+        if !std::mem::replace(&mut self.is_credited, true) {
+            *deficit += share;
+        }
+        size <= *deficit
+    }
+
+    /// The class that [`next`](Turns::next) named has sent so much.
+    #[inline]
+    pub fn sent(&mut self, class: usize, size: u64) {
+        self.deficit[class] = self.deficit[class].saturating_sub(size);
+    }
+}
+
+/// 0 for a strict class.
+fn share_or_none(share: Option<u64>) -> u64 {
+    share.map_or(0, |share| share.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Serves classes that always have items of the given sizes waiting; what each was served.
+    fn serve(shares: [Option<u64>; CLASSES], sizes: [Option<u64>; CLASSES], items: u32) -> [u64; CLASSES] {
+        let mut turns = Turns::new(shares);
+        let mut served = [0; CLASSES];
+        for _ in 0..items {
+            let class = turns.next(|class| sizes[class]).expect("something waits");
+            let size = sizes[class].expect("it is served");
+            turns.sent(class, size);
+            served[class] += size;
+        }
+        served
+    }
+
+    /// As [`Turns::next`] without the shortcut over rounds that serve nobody.
+    fn next_round_by_round(turns: &mut Turns, first: &[Option<u64>; CLASSES]) -> Option<usize> {
+        loop {
+            if turns.may_send(first[turns.turn]) {
+                return Some(turns.turn);
+            }
+            turns.turn = (turns.turn + 1) % CLASSES;
+            turns.is_credited = false;
+        }
+    }
+
+    #[test]
+    fn nobody_is_served_when_nothing_waits() {
+        let mut turns = Turns::new([None, Some(1), None, Some(2), None, None, None, None]);
+        assert_eq!(turns.next(|_| None), None);
+        assert_eq!(turns.next(|class| (class == 3).then_some(1_000_000)), Some(3));
+    }
+
+    #[test]
+    fn strict_classes_go_before_shares() {
+        let mut turns = Turns::new([Some(5), None, Some(5), None, Some(5), Some(5), Some(5), Some(5)]);
+        assert_eq!(turns.next(|_| Some(1500)), Some(1));
+        assert_eq!(turns.next(|class| (class != 1).then_some(1500)), Some(3));
+        assert_eq!(turns.next(|class| (![1, 3].contains(&class)).then_some(5)), Some(0));
+    }
+
+    /// What a class saved up while it had something waiting is gone once it has nothing.
+    #[test]
+    fn an_idle_class_saves_nothing_up() {
+        let mut turns = Turns::new([Some(100); CLASSES]);
+        assert_eq!(turns.next(|class| [Some(150), Some(100)].get(class).copied().flatten()), Some(1));
+        turns.sent(1, 100);
+        assert_eq!(turns.deficit[0], 100);
+        assert_eq!(turns.next(|class| (class == 1).then_some(100)), Some(1));
+        assert_eq!(turns.deficit[0], 0);
+    }
+
+    proptest! {
+        #[test]
+        fn shares_are_kept_whatever_the_sizes(
+            shares in proptest::array::uniform2(1_u64..2000),
+            sizes in proptest::array::uniform2(1_u64..2000),
+            items in 100_u32..3000,
+        ) {
+            let (mut all_shares, mut all_sizes) = ([None; CLASSES], [None; CLASSES]);
+            for (at, class) in [1, 4].into_iter().enumerate() {
+                (all_shares[class], all_sizes[class]) = (Some(shares[at]), Some(sizes[at]));
+            }
+            let served = serve(all_shares, all_sizes, items);
+            // Turns that each had, by what it was served.
+            let turns = |at: usize, class: usize| served[class] as f64 / shares[at] as f64;
+            let item = |at: usize| sizes[at] as f64 / shares[at] as f64;
+            prop_assert!((turns(0, 1) - turns(1, 4)).abs() <= 1.0 + item(0) + item(1), "{:?}", served);
+        }
+
+        /// Rounds that serve nobody may be counted at once.
+        #[test]
+        fn the_shortcut_changes_nothing(
+            shares in proptest::array::uniform8(1_u64..500),
+            steps in proptest::collection::vec(proptest::array::uniform8(proptest::option::weighted(0.6, 1_u64..100_000)), 1..60),
+        ) {
+            let shares = shares.map(Some);
+            let (mut short, mut long) = (Turns::new(shares), Turns::new(shares));
+            // Who asks although nothing waits has all forfeit what they saved up.
+            for first in steps.into_iter().filter(|first| first.iter().any(Option::is_some)) {
+                let next = short.next(|class| first[class]);
+                prop_assert_eq!(next, next_round_by_round(&mut long, &first));
+                if let Some(class) = next {
+                    let size = first[class].unwrap();
+                    short.sent(class, size);
+                    long.sent(class, size);
+                    prop_assert_eq!(short.deficit, long.deficit);
+                    prop_assert_eq!(short.turn, long.turn);
+                }
+            }
+        }
+    }
+}
