@@ -46,6 +46,9 @@ impl Place {
     }
 }
 
+/// So many symbols more than a block has suffice but once in 256^8 times (RFC 6330).
+const MOST_MORE: u32 = 8;
+
 /// What has arrived of a block that is not complete.
 #[derive(Clone, Debug)]
 pub(super) struct Inbound<D> {
@@ -97,15 +100,21 @@ impl<D: Payload> Inbound<D> {
         }
     }
 
-    /// A repair symbol has arrived. Whether it is new.
+    /// A repair symbol has arrived. Whether it is new, and not of more than a block can want: those make no sense together.
     pub(super) fn add_repair(&mut self, index: u32, payload: D) -> bool {
         match self.repairs.binary_search_by_key(&index, |(index, _)| *index) {
             Ok(_) => false,
+            Err(_) if self.repairs.len() >= (self.place.symbols + MOST_MORE) as usize => false,
             Err(at) => {
                 self.repairs.insert(at, (index, payload));
                 true
             }
         }
+    }
+
+    /// Repair symbols kept.
+    pub(super) fn repair_count(&self) -> usize {
+        self.repairs.len()
     }
 
     /// Bytes of repair symbols kept.
@@ -123,6 +132,7 @@ impl<D: Payload> Inbound<D> {
         let Place { bytes, symbol_bytes, symbols, .. } = self.place;
         let len = bytes as usize;
         if self.source_count == symbols {
+            self.content.truncate(len); // a try that failed may have filled it up
             return Some(D::with_content(len, || std::mem::take(&mut self.content)));
         }
         if self.missing() > 0 {

@@ -132,7 +132,7 @@ impl<D: Payload> Sender<D> {
             owed: 0,
             first: 0,
             next: 0,
-            window_end: config.receive_buffer_bytes.whole(),
+            window_end: config.half_open(),
             round_trip: RoundTrip::new(config.mack_timeout_s.time()),
             opening: Opening { at: Time::NEVER, wait, first: wait, longest: wait.times(LONGEST_OPENING) },
             heard: Time::ZERO,

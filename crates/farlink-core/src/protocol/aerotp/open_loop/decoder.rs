@@ -68,7 +68,8 @@ impl<D: Payload> Decoder<D> {
             && repair.bytes > (symbols - 1) * length
             && repair.bytes <= symbols * length
             && u64::from(repair.bytes) <= self.most_bytes
-            && (repair.symbols as u32..MOST_SYMBOLS as u32).contains(&repair.index);
+            && (repair.symbols as u32..MOST_SYMBOLS as u32).contains(&repair.index)
+            && (u64::from(repair.index) + 1) * u64::from(length) <= self.most_bytes;
         if !is_sound {
             return false;
         }
