@@ -7,7 +7,7 @@ use crate::payload::Payload;
 use super::super::segment::Repair;
 use super::MOST_SYMBOLS;
 
-/// Where a block lies and how it is cut.
+/// Where a block lies and how it is cut. `[K1]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) start: u64,
@@ -17,7 +17,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// What a segment at a position says about its block, if that makes sense.
+    /// What a segment at a position says about its block, if that makes sense. `[K4]`
     pub(super) fn of(position: u64, repair: &Repair) -> Option<Place> {
         let start = position.checked_sub(u64::from((position as u32).wrapping_sub(repair.start)))?;
         let (bytes, symbol_bytes) = (u64::from(repair.bytes), u64::from(repair.symbol_bytes));
@@ -46,7 +46,7 @@ impl Place {
     }
 }
 
-/// So many symbols more than a block has suffice but once in 256^8 times (RFC 6330).
+/// So many symbols more than a block has suffice but once in 256^8 times (RFC 6330). `[K8]`
 const MOST_MORE: u32 = 8;
 
 /// What has arrived of a block that is not complete.
@@ -127,7 +127,7 @@ impl<D: Payload> Inbound<D> {
         self.wanted.saturating_sub(self.source_count + self.repairs.len() as u32)
     }
 
-    /// All data of the block, once the symbols suffice.
+    /// All data of the block, once the symbols suffice. `[K5]`
     pub(super) fn decode(&mut self) -> Option<D> {
         let Place { bytes, symbol_bytes, symbols, .. } = self.place;
         let len = bytes as usize;

@@ -51,13 +51,13 @@ pub(in super::super) struct Receiver<D> {
 /// An acknowledgement that may be the last for some time goes out so many times more.
 const REPEATS: u32 = 2;
 /// An acknowledgement names so many blocks at most: the first ones, those for which something has arrived, those that are
-/// complete.
+/// complete. `[K6]`
 const MOST_WANTING: usize = 12;
 const MOST_FIRST: usize = 3;
 const MOST_DONE: usize = 3;
 /// After each arrival, so many acknowledgements name its block: all but one may be lost.
 const TELLINGS: u32 = 3;
-/// So many blocks are kept: a sender has no reason to have more of them under way.
+/// So many blocks are kept: a sender has no reason to have more of them under way. `[K8]`
 const MOST_BLOCKS: usize = 1024;
 
 impl<D: Payload> Receiver<D> {
@@ -147,7 +147,7 @@ impl<D: Payload> Receiver<D> {
         furthest <= self.window_end() && !is_beyond_end && end.is_none_or(|end| end >= furthest.max(least_end))
     }
 
-    /// A block is described. Whether that agrees with the others.
+    /// A block is described. Whether that agrees with the others, and with what there is room for. `[K4]`
     fn announce(&mut self, place: Place) -> bool {
         if self.is_here(place.start, place.end()) {
             return true;

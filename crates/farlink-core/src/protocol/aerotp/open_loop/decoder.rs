@@ -16,7 +16,7 @@ const MOST_SYMBOLS: usize = Cauchy::BLOCKS_MAX;
 /// Pieces that are kept: more than two blocks have, unless writes are small.
 const MOST_PIECES: usize = 4 * MOST_SYMBOLS;
 
-/// Keeps what has arrived of late until nothing can be missing in its block.
+/// Keeps what has arrived of late until nothing can be missing in its block. `[E7]`
 #[derive(Clone, Debug)]
 pub(super) struct Decoder<D> {
     /// In the order of arrival.

@@ -43,9 +43,8 @@ pub(in super::super) struct Receiver<D> {
     is_due: bool,
     /// Recovers what is lost from repair symbols.
     decoder: Option<Box<Decoder<D>>>,
-    /// Wrong bits that were mended so far, segments in which they could not be, and when both are reported next.
+    /// Wrong bits that were mended so far, and when that is reported next.
     mended: u32,
-    damaged: u16,
     report: Option<Report>,
     /// Who opens is answered now and then until it has heard.
     opening: Repeat,
@@ -69,7 +68,6 @@ impl<D: Payload> Receiver<D> {
             echo: None,
             is_due: false,
             mended: 0,
-            damaged: 0,
             report: config.adaptive_fec.map(|fec| Report { every: fec.report_every_s.time(), next: Time::ZERO }),
             opening: Repeat::new(config.initial_rto_s.time()),
         }
@@ -129,11 +127,8 @@ impl<D: Payload> Receiver<D> {
         has_room
     }
 
-    pub(in super::super) fn on_errors(&mut self, mended: Option<u16>) {
-        match mended {
-            Some(bits) => self.mended = self.mended.wrapping_add(u32::from(bits)),
-            None => self.damaged = self.damaged.wrapping_add(1),
-        }
+    pub(in super::super) fn on_mended(&mut self, bits: u16) {
+        self.mended = self.mended.wrapping_add(u32::from(bits));
     }
 
     /// A repair symbol may complete its block. Whether it makes sense. `[E3]`
@@ -222,7 +217,7 @@ impl<D: Payload> Receiver<D> {
         self.is_due = false;
         let held = u32::try_from(ticks(now).saturating_sub(ticks(arrived))).unwrap_or(u32::MAX);
         let ack = self.end.map_or(self.data.early_end().max(self.data.next), |end| end + 1);
-        Some((ack, Mack { echo, held, window: self.mended, damaged: self.damaged, ..Mack::default() }))
+        Some((ack, Mack { echo, held, window: self.mended, ..Mack::default() }))
     }
 
     #[inline]
