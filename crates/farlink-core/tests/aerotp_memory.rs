@@ -137,7 +137,7 @@ fn most_bytes(mode: &str, window: usize) -> usize {
     2 * LARGEST
         + match mode {
             "coded" => 12 * window + 1_000_000,
-            "quasi-reliable" => 4 * window + 64_000 + 8 * (2 * 25 * 1500),
+            "quasi-reliable" => 4 * window + 1_000_000 + 8 * (2 * 25 * 1500),
             _ => 4 * window + 64_000,
         }
 }
