@@ -1,7 +1,7 @@
 //! Bytes from the network: a packet or nothing, and a packet survives the way there and back.
 #![no_main]
 
-use farlink_core::protocol::aerotp;
+use farlink_core::protocol::aerotp::{self, Flags};
 use farlink_core::protocol::tcp::Segment;
 use farlink_core::protocol::udp::Datagram;
 use farlink_core::wire::Codec;
@@ -19,20 +19,54 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     aerotp_segment(bytes);
 });
 
-/// As the payload of a datagram. Bytes from a fuzzer seldom pass a check, so one byte says how long the header is, and its check
-/// is made right.
+/// As the payload of a datagram. Bytes from a fuzzer seldom pass a check or have the length that they claim: unless the first one
+/// is odd, the header's length follows from its flags, and its check and the length of the payload are made right.
 fn aerotp_segment(bytes: &[u8]) {
-    let Some((&header, segment)) = bytes.split_first() else { return };
+    let Some((&kind, segment)) = bytes.split_first() else { return };
     let mut segment = segment.to_vec();
-    let check = usize::from(header % 64);
-    if segment.len() >= check + 2 {
-        let right = farlink_fec::crc::crc_16_ibm_3740(&segment[..check]).to_be_bytes();
-        segment[check..check + 2].copy_from_slice(&right);
+    if kind & 1 == 0 {
+        make_plausible(&mut segment);
     }
     let Ok(arrived) = decode_segment::<Vec<u8>>(&segment) else { return };
     let mut again = Vec::new();
     encode_segment(&arrived.segment, &Outside::default(), &mut again).expect("it was no longer than this");
     let again = decode_segment::<Vec<u8>>(&again).expect("what was written can be read").segment;
     assert_eq!((again.mack, &again.payload), (arrived.segment.mack, &arrived.segment.payload));
-    assert_eq!((again.forward, again.skipped), (arrived.segment.forward, arrived.segment.skipped));
+    assert_eq!(
+        (again.repair, again.tag, again.class, again.forward, again.skipped),
+        (
+            arrived.segment.repair,
+            arrived.segment.tag,
+            arrived.segment.class,
+            arrived.segment.forward,
+            arrived.segment.skipped
+        )
+    );
+}
+
+fn make_plausible(segment: &mut [u8]) -> Option<()> {
+    let kind = segment.get_mut(12)?;
+    *kind = 0x40 | *kind & 0x1f;
+    let flags = Flags(*segment.get(13)?);
+    let mut header = 16;
+    let mut behind = 0;
+    for (flag, bytes) in [(Flags::ASYN, 4), (Flags::FEC, 4), (Flags::REPAIR, 16)] {
+        if flags.has(flag) {
+            if flag == Flags::FEC {
+                let words = segment.get_mut(header..header + 2)?;
+                words[0] &= 1;
+                behind += 4 * usize::from(u16::from_be_bytes([words[0], words[1]]));
+            }
+            header += bytes;
+        }
+    }
+    if flags.has(Flags::EXTENDED) {
+        header += 4 * usize::from(*segment.get(header)?);
+    }
+    behind += if flags.has(Flags::CRC) { 4 } else { 0 };
+    let payload = segment.len().checked_sub(header + 4 + behind)?;
+    segment[14..16].copy_from_slice(&u16::try_from(payload).ok()?.to_be_bytes());
+    let check = farlink_fec::crc::crc_16_ibm_3740(&segment[..header + 2]).to_be_bytes();
+    segment[header + 2..header + 4].copy_from_slice(&check);
+    Some(())
 }

@@ -1,6 +1,6 @@
 //! What a packet carries: real bytes on the wire, only a length in the engine.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 /// Application data as the protocols see it: something with a length that can be cut and joined.
 pub trait Payload: Clone + Default {
@@ -30,6 +30,13 @@ pub trait Payload: Clone + Default {
     /// Lengths join for free, so the engine keeps one chunk where the wire keeps one per segment.
     fn try_join(&mut self, next: Self) -> Result<(), Self>;
 
+    /// Appends a short `next` by copying it, unless this is long already; hands it back otherwise. What stands in a queue takes far
+    /// more than a few bytes.
+    #[inline]
+    fn try_copy(&mut self, next: Self) -> Result<(), Self> {
+        Err(next)
+    }
+
     /// Whether there is nothing in it.
     fn is_empty(&self) -> bool {
         self.len() == 0
@@ -48,6 +55,10 @@ pub trait Payload: Clone + Default {
     fn with_content(len: usize, content: impl FnOnce() -> Vec<u8>) -> Self;
 }
 
+/// What is as short is copied, and to no more than this.
+const SHORT_BYTES: usize = 64;
+const LONG_BYTES: usize = 4096;
+
 /// What sockets carry: copies share the bytes, and cutting costs nothing.
 impl Payload for Bytes {
     fn len(&self) -> usize {
@@ -60,6 +71,16 @@ impl Payload for Bytes {
 
     fn try_join(&mut self, next: Self) -> Result<(), Self> {
         Err(next)
+    }
+
+    fn try_copy(&mut self, next: Self) -> Result<(), Self> {
+        if next.len() > SHORT_BYTES || self.len() >= LONG_BYTES {
+            return Err(next);
+        }
+        let mut joined = std::mem::take(self).try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
+        joined.extend_from_slice(&next);
+        *self = joined.freeze();
+        Ok(())
     }
 
     const HAS_CONTENT: bool = true;
@@ -129,6 +150,14 @@ impl Payload for Vec<u8> {
 
     fn try_join(&mut self, next: Self) -> Result<(), Self> {
         Err(next)
+    }
+
+    fn try_copy(&mut self, next: Self) -> Result<(), Self> {
+        if next.len() > SHORT_BYTES || self.len() >= LONG_BYTES {
+            return Err(next);
+        }
+        self.extend_from_slice(&next);
+        Ok(())
     }
 
     const HAS_CONTENT: bool = true;

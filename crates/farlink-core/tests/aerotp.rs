@@ -207,8 +207,9 @@ fn a_connection_goes_on_after_an_outage_of_minutes() {
 /// `[L8]`: stamps come round after 71.6 minutes, and after half of that they say nothing of before and after.
 #[test]
 fn a_connection_that_was_idle_for_hours_goes_on() {
-    for seconds in [2000.0, 2200.0, 4000.0, 4400.0, 20_000.0] {
-        let mut net = established(json!({}));
+    let waits = [2000.0, 2200.0, 4000.0, 4400.0, 20_000.0];
+    for (seconds, keys) in waits.into_iter().flat_map(|wait| [(wait, json!({})), (wait, json!({ "coded": {} }))]) {
+        let mut net = established(keys);
         wait(&mut net, seconds);
         write(&mut net, 0, 1000);
         wait(&mut net, 0.2);
@@ -222,8 +223,11 @@ fn a_connection_that_was_idle_for_hours_goes_on() {
 /// `[A3]`: what was held back for too long is not echoed.
 #[test]
 fn a_reader_that_slept_for_hours_lets_the_sender_go_on() {
-    for seconds in [600.0, 2000.0, 4500.0] {
-        let mut net = net(json!({ "receive_buffer_bytes": 400 }));
+    let waits = [600.0, 2000.0, 4500.0];
+    let coded = json!({ "receive_buffer_bytes": 400, "coded": {} });
+    let modes = |wait| [(wait, json!({ "receive_buffer_bytes": 400 })), (wait, coded.clone())];
+    for (seconds, keys) in waits.into_iter().flat_map(modes) {
+        let mut net = net(keys);
         net.is_reader_asleep[1] = true;
         write(&mut net, 0, 2000);
         wait(&mut net, seconds);
@@ -429,6 +433,38 @@ fn a_half_open_peer_takes_little_memory() {
     assert_eq!(net.received[1], 10_000);
 }
 
+/// `[B7]`, `[K8]`: who describes a block asks for room for all of it.
+#[test]
+fn a_half_open_peer_describes_no_more_than_it_may_send() {
+    let mut net = net(json!({ "half_open_bytes": 300, "coded": {} }));
+    cut_off(&mut net, 0);
+    write(&mut net, 0, 10_000);
+    wait(&mut net, 0.5);
+    let sent: u32 = packets(&net, 0).iter().filter(|segment| segment.repair.is_none()).map(|s| s.payload.0).sum();
+    assert!(sent <= 300, "{sent} bytes: who opens knows");
+    let data = last_of(&net, 0, |segment| segment.payload.0 > 0);
+    let repair = Repair { start: data.opening, bytes: 8400, symbol_bytes: 84, symbols: 100, index: 100 };
+    let flags = data.flags.with(Flags::REPAIR);
+    let asks = Segment { sequence: data.opening, flags, repair: Some(repair), payload: Virtual(84), ..data };
+    let outside = net.ends[1].dropped().outside;
+    net.ends[1].handle_packet(net.now, &asks, Rx::default());
+    assert_eq!(net.ends[1].dropped().outside, outside + 1);
+    restore(&mut net);
+    wait(&mut net, 20.0);
+    assert_eq!(net.received[1], 10_000);
+    // Who is known to hear may describe what the buffer holds, and no more.
+    for (bytes, expected) in [(16 << 20, 0), ((16 << 20) + 1, 1)] {
+        let next = data.opening.wrapping_add(10_000);
+        let symbols = u32::div_ceil(bytes, 8000) as u16;
+        let repair = Repair { start: next, bytes, symbol_bytes: 8000, symbols, index: symbols.into() };
+        let asks =
+            Segment { flags: Flags::REPAIR, sequence: next, repair: Some(repair), payload: Virtual(8000), ..data };
+        let outside = net.ends[1].dropped().outside;
+        net.ends[1].handle_packet(net.now, &asks, Rx::default());
+        assert_eq!(net.ends[1].dropped().outside, outside + expected, "{bytes}");
+    }
+}
+
 /// `[B6]`
 #[test]
 fn many_small_pieces_take_no_more_memory_than_the_buffer() {
@@ -442,7 +478,11 @@ fn many_small_pieces_take_no_more_memory_than_the_buffer() {
     assert_eq!(ends.1.counters().peak_reorder_bytes, 1064, "a byte each");
     assert_eq!(ends.1.dropped().outside, 29_999 - 1064);
     ends.1.handle_packet(Time::ZERO, &first, Rx::default());
-    assert_eq!(ends.1.read().map(|data| data.len()), Some(50), "what fills the gap is always taken");
+    assert_eq!(
+        ends.1.read().map(|data| data.len()),
+        Some(51),
+        "what fills the gap is always taken, with what follows it"
+    );
 }
 
 /// `[B3]`, `[B4]`, `[B5]`

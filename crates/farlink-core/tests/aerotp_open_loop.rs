@@ -3,7 +3,7 @@
 use farlink_core::payload::Virtual;
 use farlink_core::protocol::Pairs;
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Mode, Service, SwitchError};
-use farlink_core::{Endpoint, Event, Packet, PathId, Rx, Stream, Time};
+use farlink_core::{Endpoint, Event, Integrity, Packet, PathId, Rx, Stream, Time};
 use serde_json::{Value, json};
 
 fn pair(keys: &Value) -> (Connection<Virtual>, Connection<Virtual>) {
@@ -78,4 +78,20 @@ fn what_is_too_old_is_skipped_on_both_sides() {
     receiver.handle_packet(Time::from_secs(2), &packet, Rx::default());
     assert_eq!((receiver.poll_event(), receiver.read()), (Some(Event::Connected), None));
     assert_eq!((receiver.poll_event(), receiver.read()), (Some(Event::Skipped(500)), Some(Virtual(70))));
+}
+
+/// `[A2]`: what is delivered although it is damaged was damaged all the same.
+#[test]
+fn damage_is_reported_whether_it_is_delivered_or_not() {
+    for is_delivered in [false, true] {
+        let (mut sender, mut receiver) = pair(&json!({ "mode": "quasi-reliable", "deliver_damaged": is_delivered }));
+        sender.write(Time::ZERO, &mut Virtual(5000));
+        for integrity in [Integrity::PayloadDamaged, Integrity::Intact] {
+            let packet = sender.poll_transmit(Time::ZERO, PathId::ONLY).unwrap().packet;
+            receiver.handle_packet(Time::ZERO, &packet, Rx { integrity, ..Rx::default() });
+        }
+        let answer = receiver.poll_transmit(Time::ZERO, PathId::ONLY).unwrap().packet;
+        assert_eq!(answer.mack.unwrap().damaged, 1);
+        assert_eq!(receiver.dropped().damaged, u64::from(!is_delivered));
+    }
 }

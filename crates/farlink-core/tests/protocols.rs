@@ -162,4 +162,25 @@ proptest! {
     fn any_operations_deliver_what_was_written(bytes in proptest::collection::vec(any::<u8>(), 3..600)) {
         pair::operations::any_protocol(&examples(), &bytes);
     }
+
+    /// The fuzz target `aerotp` has the same body.
+    #[test]
+    fn aerotp_survives_any_forgery(bytes in proptest::collection::vec(any::<u8>(), 3..1000)) {
+        pair::forgery::against_a_forger(&examples(), &bytes);
+    }
+}
+
+/// Forged segments that no side takes would test nothing.
+#[test]
+fn many_forged_segments_are_taken() {
+    let examples = examples();
+    let mut rng = Rng::for_component(1, 0, "forger");
+    let (mut forged, mut accepted) = (0, 0);
+    for _ in 0..2_000 {
+        let bytes: Vec<u8> = (0..400).map(|_| rng.below(256) as u8).collect();
+        let tally = pair::forgery::against_a_forger(&examples, &bytes);
+        (forged, accepted) = (forged + tally.forged, accepted + tally.accepted);
+    }
+    println!("{accepted} of {forged} forged segments were taken");
+    assert!(accepted * 5 > forged, "{accepted} of {forged}");
 }

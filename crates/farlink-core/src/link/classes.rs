@@ -151,7 +151,9 @@ mod tests {
             let mut queue = ClassQueue::new(all, QueueLimit::Unlimited, QueueLimit::Unlimited);
             let mut served = [0_u64; CLASSES];
             let size = |class: usize| sizes[[0, 0, 1, 0, 0, 0, 2, 0][class]];
-            [1, 2, 6].map(|class| queue.put(class, size(class), false));
+            for class in [1, 2, 6] {
+                queue.put(class, size(class), false);
+            }
             for _ in 0..2000 {
                 let class = queue.next_class().unwrap();
                 queue.take(class);

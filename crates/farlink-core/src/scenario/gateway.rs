@@ -36,6 +36,7 @@ pub struct Gateway {
     /// A gateway that holds so much of a flow reads no more from its connection, whose window then closes; what was on its way
     /// by then comes on top.
     pub buffer_bytes: Count,
+    // `[N2]`
     /// With `custody = "disk"`: time from the arrival of a packet until it is on disk and acknowledged; 0.01 s unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_s: Option<Seconds>,

@@ -97,7 +97,7 @@ pub(super) struct Chain {
 }
 
 impl Node {
-    /// Takes bytes that are not known yet; returns them.
+    /// Takes bytes that are not known yet; returns them. `[N4]`
     fn take(&mut self, span: Span) -> Option<Span> {
         let new = Span { from: span.from.max(self.taken), ..span };
         self.taken = self.taken.max(span.to);
@@ -109,12 +109,12 @@ impl Node {
         self.waiting.bytes() + self.lent.bytes()
     }
 
-    /// What was written into a connection that is no more goes out again.
+    /// What was written into a connection that is no more goes out again. `[N4]`
     fn take_back(&mut self) {
         self.waiting.prepend(std::mem::take(&mut self.lent));
     }
 
-    /// All its memory is lost; what is on disk stays.
+    /// All its memory is lost; what is on disk stays. `[N5]`
     pub(super) fn crash(&mut self, has_disk: bool) {
         if has_disk {
             self.take_back();
@@ -280,7 +280,7 @@ impl Chain {
         }
     }
 
-    /// A node has got the end of the stream.
+    /// A node has got the end of the stream. `[N6]`
     pub(super) fn on_end(&mut self, node: usize, now: Time) {
         self.nodes[node].is_ending = true;
         if node + 1 == self.nodes.len() {
@@ -294,7 +294,7 @@ impl Chain {
         self.nodes[hop].take_back();
     }
 
-    /// Room that a node has; the sink's has no end.
+    /// Room that a node has; the sink's has no end. `[N3]`
     pub(super) fn room(&self, node: usize, buffer_bytes: u64) -> u64 {
         if node + 1 == self.nodes.len() { u64::MAX } else { buffer_bytes.saturating_sub(self.nodes[node].stored()) }
     }

@@ -10,7 +10,7 @@ pub enum Mode {
     /// Everything arrives, in order, once; end to end.
     #[default]
     Reliable,
-    /// As reliable, but from gateway to gateway: the source is acknowledged when the gateway has the data.
+    /// As reliable, but from gateway to gateway: the source is acknowledged when the gateway has the data. `[N1]`
     NearReliable,
     /// No acknowledgements: codes in each packet and across packets mend most of what the link does.
     QuasiReliable,

@@ -10,6 +10,15 @@ use super::open_loop;
 use super::reliable;
 use super::segment::{Mack, Repair};
 
+/// Pieces that a receiver of so many bytes keeps out of order: many small ones take no more than about what the bytes take.
+/// `[B6]`, `[B9]`
+pub(super) fn most_pieces(buffer_bytes: u64) -> usize {
+    (buffer_bytes / BYTES_PER_PIECE) as usize + LEAST_PIECES
+}
+
+const LEAST_PIECES: usize = 64;
+const BYTES_PER_PIECE: u64 = 64;
+
 /// A segment's data, in positions of the stream.
 #[derive(Clone, Debug)]
 pub(super) struct Incoming<D> {
@@ -60,11 +69,11 @@ impl<D: Payload> Receiving<D> {
         each!(self, receiver => receiver.on_segment(now, incoming))
     }
 
-    /// A segment with data has arrived with so many wrong bits that were mended; none if they could not be.
+    /// A segment has arrived with so many wrong bits that were mended.
     #[inline]
-    pub(super) fn on_errors(&mut self, mended: Option<u16>) {
+    pub(super) fn on_mended(&mut self, bits: u16) {
         if let Receiving::OpenLoop(receiver) = self {
-            receiver.on_errors(mended);
+            receiver.on_mended(bits);
         }
     }
 

@@ -28,6 +28,15 @@ impl<D: Payload> Chunks<D> {
         }
     }
 
+    /// Appends at the end; what is short is copied to what was appended before it, so that it takes no more than its bytes.
+    #[inline]
+    pub(in crate::protocol) fn push_compact(&mut self, data: D) {
+        let last = self.rest.back_mut().unwrap_or(&mut self.front);
+        if let Err(data) = last.try_copy(data) {
+            self.push(data);
+        }
+    }
+
     /// Removes and returns the first chunk.
     #[inline]
     pub(in crate::protocol) fn pop(&mut self) -> Option<D> {
@@ -93,6 +102,23 @@ mod tests {
         chunks.advance(4);
         assert_eq!(chunks.pop(), Some(b"efg".to_vec()));
         assert_eq!(chunks.pop(), None);
+    }
+
+    #[test]
+    fn short_chunks_are_copied_together() {
+        let mut chunks = Chunks::default();
+        let stream: Vec<u8> = (0..20_000).map(|at| (at % 251) as u8).collect();
+        for (n, byte) in stream.chunks(3).enumerate() {
+            chunks.push_compact(bytes::Bytes::copy_from_slice(byte));
+            if n % 1000 == 0 {
+                chunks.push_compact(bytes::Bytes::new());
+            }
+        }
+        let pieces: Vec<_> = std::iter::from_fn(|| chunks.pop()).collect();
+        assert!(pieces.len() <= 5 && pieces.concat() == stream, "{}", pieces.len());
+        chunks.push_compact(vec![1; 1000].into());
+        chunks.push_compact(vec![2; 1000].into());
+        assert_eq!(chunks.pop().map(|piece| piece.len()), Some(1000), "what is long is not copied");
     }
 
     #[test]

@@ -164,7 +164,7 @@ impl<D: Payload> Reorder<D> {
     pub(in crate::protocol) fn deliver(&mut self, payload: D) {
         self.next += payload.len() as u64;
         self.unread_bytes += payload.len() as u64;
-        self.ready.push(payload);
+        self.ready.push_compact(payload);
     }
 
     /// Moves what has become in order.
@@ -183,7 +183,7 @@ impl<D: Payload> Reorder<D> {
             if !data.is_empty() {
                 self.next += data.len() as u64;
                 self.unread_bytes += data.len() as u64;
-                self.ready.push(data);
+                self.ready.push_compact(data);
             }
         }
         self.early.drain(..taken);

@@ -7,7 +7,7 @@ use crate::payload::Payload;
 use super::super::segment::Repair;
 use super::MOST_SYMBOLS;
 
-/// Where a block lies and how it is cut.
+/// Where a block lies and how it is cut. `[K1]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) start: u64,
@@ -17,7 +17,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// What a segment at a position says about its block, if that makes sense.
+    /// What a segment at a position says about its block, if that makes sense. `[K4]`
     pub(super) fn of(position: u64, repair: &Repair) -> Option<Place> {
         let start = position.checked_sub(u64::from((position as u32).wrapping_sub(repair.start)))?;
         let (bytes, symbol_bytes) = (u64::from(repair.bytes), u64::from(repair.symbol_bytes));
@@ -45,6 +45,9 @@ impl Place {
         bytes as u64 == self.symbol_bytes
     }
 }
+
+/// So many symbols more than a block has suffice but once in 256^8 times (RFC 6330). `[K8]`
+const MOST_MORE: u32 = 8;
 
 /// What has arrived of a block that is not complete.
 #[derive(Clone, Debug)]
@@ -97,15 +100,21 @@ impl<D: Payload> Inbound<D> {
         }
     }
 
-    /// A repair symbol has arrived. Whether it is new.
+    /// A repair symbol has arrived. Whether it is new, and not of more than a block can want: those make no sense together.
     pub(super) fn add_repair(&mut self, index: u32, payload: D) -> bool {
         match self.repairs.binary_search_by_key(&index, |(index, _)| *index) {
             Ok(_) => false,
+            Err(_) if self.repairs.len() >= (self.place.symbols + MOST_MORE) as usize => false,
             Err(at) => {
                 self.repairs.insert(at, (index, payload));
                 true
             }
         }
+    }
+
+    /// Repair symbols kept.
+    pub(super) fn repair_count(&self) -> usize {
+        self.repairs.len()
     }
 
     /// Bytes of repair symbols kept.
@@ -118,11 +127,12 @@ impl<D: Payload> Inbound<D> {
         self.wanted.saturating_sub(self.source_count + self.repairs.len() as u32)
     }
 
-    /// All data of the block, once the symbols suffice.
+    /// All data of the block, once the symbols suffice. `[K5]`
     pub(super) fn decode(&mut self) -> Option<D> {
         let Place { bytes, symbol_bytes, symbols, .. } = self.place;
         let len = bytes as usize;
         if self.source_count == symbols {
+            self.content.truncate(len); // a try that failed may have filled it up
             return Some(D::with_content(len, || std::mem::take(&mut self.content)));
         }
         if self.missing() > 0 {

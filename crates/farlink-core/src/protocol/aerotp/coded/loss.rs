@@ -8,7 +8,7 @@ const HINTED_WEIGHT: f64 = 64.0;
 /// After so many packets, 1/e of what was measured is left.
 const MEMORY_PACKETS: f64 = 2000.0;
 
-/// Estimates the loss from how many packets were sent and how many of them arrived, and from what was known before.
+/// `[K10]` Estimates the loss from how many packets were sent and how many of them arrived, and from what was known before.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loss {
     expected: f64,

@@ -22,5 +22,5 @@ pub use config::Coded;
 pub(super) use receiver::Receiver;
 pub(super) use sender::Sender;
 
-/// Source symbols of a block, at most: what decoding it costs is bounded.
+/// Source symbols of a block, at most: what decoding it costs is bounded. `[K2]`, `[K4]`
 const MOST_SYMBOLS: u64 = 8192;

@@ -8,7 +8,7 @@ use crate::time::Time;
 use super::super::segment::Repair;
 
 /// Blocks of so few symbols are described by every one of them, larger ones by every so manieth: the receiver has to know what a
-/// block is before it can say how many symbols it wants.
+/// block is before it can say how many symbols it wants. `[K3]`
 const ALL_DESCRIBE: u64 = 32;
 const EVERY_DESCRIBES: u64 = 8;
 

@@ -1,12 +1,15 @@
 //! Puts a coded stream in order and says how much each block wants.
 
+use std::collections::VecDeque;
+
 use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
 use crate::time::Time;
 
-use super::super::clock::ticks;
+use super::super::clock::{LONGEST_HELD, ticks};
 use super::super::config::AerotpConfig;
-use super::super::receiving::Incoming;
+use super::super::peer::Latest;
+use super::super::receiving::{Incoming, most_pieces};
 use super::super::reliable::Pace;
 use super::super::segment::Mack;
 use super::super::skips::Skips;
@@ -25,13 +28,16 @@ pub(in super::super) struct Receiver<D> {
     /// Blocks that were described and are not complete, ascending.
     blocks: Vec<Inbound<D>>,
     /// Data of no known block, in the order of arrival: the description may come later.
-    loose: Vec<(u64, D)>,
+    loose: VecDeque<(u64, D)>,
     loose_bytes: u64,
     /// Where blocks began that were completed lately.
     done: [Option<u64>; MOST_DONE],
     repair_bytes: u64,
+    repair_count: usize,
     peak_repair_bytes: u64,
     buffer_bytes: u64,
+    /// Room for a peer that is not known to hear. `[B7]`
+    half_open_bytes: u64,
     /// The latest timestamp that has arrived, and when it did.
     echo: Option<(u32, Time)>,
     /// Segments with data that have arrived; wraps.
@@ -48,13 +54,13 @@ pub(in super::super) struct Receiver<D> {
 /// An acknowledgement that may be the last for some time goes out so many times more.
 const REPEATS: u32 = 2;
 /// An acknowledgement names so many blocks at most: the first ones, those for which something has arrived, those that are
-/// complete.
+/// complete. `[K6]`
 const MOST_WANTING: usize = 12;
 const MOST_FIRST: usize = 3;
 const MOST_DONE: usize = 3;
 /// After each arrival, so many acknowledgements name its block: all but one may be lost.
 const TELLINGS: u32 = 3;
-/// So many blocks are kept: a sender has no reason to have more of them under way.
+/// So many blocks are kept: a sender has no reason to have more of them under way. `[K8]`
 const MOST_BLOCKS: usize = 1024;
 /// Places at which something is skipped and that were not read yet, at most; a symbol or more lies between them.
 const MOST_SKIPS: usize = 4096;
@@ -67,12 +73,14 @@ impl<D: Payload> Receiver<D> {
             skips: Skips::default(),
             end: None,
             blocks: Vec::new(),
-            loose: Vec::new(),
+            loose: VecDeque::new(),
             loose_bytes: 0,
             done: [None; MOST_DONE],
             repair_bytes: 0,
+            repair_count: 0,
             peak_repair_bytes: 0,
             buffer_bytes,
+            half_open_bytes: config.half_open(),
             echo: None,
             arrived: 0,
             pace: Pace::new(config),
@@ -85,7 +93,7 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn on_segment(&mut self, now: Time, incoming: Incoming<D>) -> bool {
-        let Incoming { position, payload, is_end, repair, timestamp, .. } = incoming;
+        let Incoming { position, payload, is_end, repair, timestamp, is_opening } = incoming;
         let place = match &repair {
             Some(repair) => match Place::of(position, repair) {
                 Some(place) => Some(place),
@@ -99,6 +107,12 @@ impl<D: Payload> Receiver<D> {
         if !self.is_within(end.max(place.map_or(0, |place| place.end())), is_end.then_some(end)) {
             return false;
         }
+        // Small pieces take far more memory than their bytes: what is one too many is lost, and repair makes it good. `[B6]`
+        let most = most_pieces(if is_opening { self.half_open_bytes } else { self.buffer_bytes });
+        let is_source = !is_repair && !payload.is_empty();
+        if is_source && position > self.data.next && self.data.piece_count() >= most {
+            return false;
+        }
         if let Some(place) = place
             && (is_repair && (!place.fits_repair(payload.len()) || position != place.start) || !self.announce(place))
         {
@@ -107,7 +121,7 @@ impl<D: Payload> Receiver<D> {
         if is_end {
             self.end = Some(end);
         }
-        if self.echo.is_none_or(|(latest, _)| timestamp.wrapping_sub(latest) as i32 > 0) {
+        if self.echo.is_none_or(|(latest, at)| Latest::new(at, latest).is_before(now, timestamp)) {
             self.echo = Some((timestamp, now));
         }
         let is_question = payload.is_empty() && !is_end;
@@ -116,7 +130,7 @@ impl<D: Payload> Receiver<D> {
         let has_news = match (repair, payload.is_empty()) {
             (_, true) => is_end,
             (Some(repair), false) if is_repair => self.put_repair(position, repair.index, payload),
-            (_, false) => self.put_source(position, payload),
+            (_, false) => self.put_source(position, payload, most),
         };
         self.pace.on_segment(now);
         self.untold += 1;
@@ -139,7 +153,7 @@ impl<D: Payload> Receiver<D> {
         furthest <= self.window_end() && !is_beyond_end && end.is_none_or(|end| end >= furthest.max(least_end))
     }
 
-    /// A block is described. Whether that agrees with the others.
+    /// A block is described. Whether that agrees with the others, and with what there is room for. `[K4]`
     fn announce(&mut self, place: Place) -> bool {
         if self.is_here(place.start, place.end()) {
             return true;
@@ -152,6 +166,7 @@ impl<D: Payload> Receiver<D> {
         }
         if at.checked_sub(1).is_some_and(|before| self.blocks[before].place.end() > place.start)
             || self.blocks.len() == MOST_BLOCKS
+            || place.bytes > self.buffer_bytes
         {
             return false;
         }
@@ -177,7 +192,7 @@ impl<D: Payload> Receiver<D> {
     }
 
     /// Data has arrived. Whether it completes a block.
-    fn put_source(&mut self, position: u64, payload: D) -> bool {
+    fn put_source(&mut self, position: u64, payload: D, most_pieces: usize) -> bool {
         let end = position + payload.len() as u64;
         if self.is_here(position, end) {
             return false;
@@ -190,11 +205,11 @@ impl<D: Payload> Receiver<D> {
             }
             None => {
                 self.loose_bytes += payload.len() as u64;
-                self.loose.push((position, payload.clone()));
+                self.loose.push_back((position, payload.clone()));
             }
         }
         self.data.put(position, payload);
-        self.forget_loose();
+        self.forget_loose(most_pieces);
         self.complete(at)
     }
 
@@ -203,8 +218,12 @@ impl<D: Payload> Receiver<D> {
         let Ok(at) = self.blocks.binary_search_by_key(&start, |block| block.place.start) else { return false };
         let bytes = payload.len() as u64;
         self.blocks[at].tellings = TELLINGS;
-        if self.blocks[at].add_repair(index, payload) {
+        // The first block is always served: it ends one day, and the next one is the first. `[K8]`
+        let has_room =
+            self.repair_bytes + bytes <= self.buffer_bytes && self.repair_count < most_pieces(self.buffer_bytes);
+        if (at == 0 || has_room) && self.blocks[at].add_repair(index, payload) {
             self.repair_bytes += bytes;
+            self.repair_count += 1;
             self.peak_repair_bytes = self.peak_repair_bytes.max(self.repair_bytes);
         }
         self.complete(at)
@@ -226,16 +245,24 @@ impl<D: Payload> Receiver<D> {
             }
         }
         self.repair_bytes -= self.blocks[at].repair_bytes();
+        self.repair_count -= self.blocks[at].repair_count();
         self.blocks.remove(at);
+        self.check_account();
         self.done.rotate_right(1);
         self.done[0] = Some(place.start);
         true
     }
 
+    /// Who keeps no block keeps no symbol of one.
+    fn check_account(&self) {
+        debug_assert!(!self.blocks.is_empty() || (self.repair_bytes, self.repair_count) == (0, 0));
+    }
+
     /// Data that was read long ago is not kept for a description that may never come.
-    fn forget_loose(&mut self) {
-        while self.loose_bytes > self.buffer_bytes {
-            let (_, payload) = self.loose.remove(0);
+    fn forget_loose(&mut self, most_pieces: usize) {
+        while (self.loose_bytes > self.buffer_bytes || self.loose.len() > most_pieces)
+            && let Some((_, payload)) = self.loose.pop_front()
+        {
             self.loose_bytes -= payload.len() as u64;
         }
     }
@@ -246,12 +273,12 @@ impl<D: Payload> Receiver<D> {
         let is_within = self.end.is_none_or(|end| to <= end);
         if is_within && self.skips.go(&mut self.data, to, MOST_SKIPS) {
             self.is_due = true;
-            let (next, repair_bytes) = (self.data.next, &mut self.repair_bytes);
-            self.blocks.retain(|block| {
-                let is_wanted = block.place.end() > next;
-                *repair_bytes -= if is_wanted { 0 } else { block.repair_bytes() };
-                is_wanted
-            });
+            let next = self.data.next;
+            for block in self.blocks.extract_if(.., |block| block.place.end() <= next) {
+                self.repair_bytes -= block.repair_bytes();
+                self.repair_count -= block.repair_count();
+            }
+            self.check_account();
         }
         is_within
     }
@@ -280,7 +307,7 @@ impl<D: Payload> Receiver<D> {
         if !self.is_due {
             return None;
         }
-        let (echo, arrived) = self.echo?;
+        let (echo, arrived) = self.echo.filter(|&(_, arrived)| now.since(arrived) < LONGEST_HELD)?; // `[A3]`
         (self.is_due, self.untold) = (false, 0);
         self.deadline = if self.repeats > 0 { now + self.pace.timeout } else { Time::NEVER };
         let ack = self.data.next + u64::from(self.is_complete());

@@ -65,7 +65,7 @@ pub(in super::super) struct Sender<D> {
     pub(in super::super) account: Account,
 }
 
-/// How blocks are cut.
+/// How blocks are cut. `[K2]`
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     header_bytes: u64,
@@ -109,7 +109,7 @@ const LEAST_BLOCKS: u64 = 4;
 const MOST_UNTOLD: u32 = 32;
 /// A block is closed when it has been open for this part of a round trip: what was lost of it waits no longer.
 const OPEN_PER_ROUND_TRIP: u64 = 4;
-/// What makes good what a block still wants is so much surer to suffice than all of a block: it costs less, and others wait.
+/// `[K9]` What makes good what a block still wants is so much surer to suffice than all of a block: it costs less, and others wait.
 const SURER_AGAIN: f64 = 8.0;
 /// While more data waits, a block is as likely to want more as not.
 const EVEN: f64 = 0.5;
@@ -136,7 +136,7 @@ impl<D: Payload> Sender<D> {
             owed: 0,
             first: 0,
             next: 0,
-            window_end: config.receive_buffer_bytes.whole(),
+            window_end: config.half_open(),
             round_trip: RoundTrip::new(config.mack_timeout_s.time()),
             opening: Opening { at: Time::NEVER, wait, first: wait, longest: wait.times(LONGEST_OPENING) },
             heard: Time::ZERO,
@@ -379,7 +379,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// Decides how many symbols a block is owed.
+    /// Decides how many symbols a block is owed. `[K7]`, `[K9]`
     fn settle(&mut self, index: usize, now: Time) {
         // Nothing else would use the link.
         let is_idle = self.source_at() == Time::NEVER;
@@ -484,7 +484,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// What was sent before the segment that the peer echoes has arrived or is lost.
+    /// What was sent before the segment that the peer echoes has arrived or is lost. `[K10]`, `[K11]`
     fn learn(&mut self, now: Time, heard: &Heard) {
         let arrived = u64::from(heard.arrived.wrapping_sub(self.arrived));
         self.arrived = heard.arrived;

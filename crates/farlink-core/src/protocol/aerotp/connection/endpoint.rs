@@ -18,13 +18,10 @@ impl<D: Payload> Endpoint for Connection<D> {
         self.marked = self.marked.wrapping_add(u16::from(rx.ecn == Ecn::Congestion));
         if !matches!(rx.integrity, Integrity::Intact | Integrity::Mended { .. }) {
             let is_data = segment.mack.is_none() && segment.repair.is_none();
-            if is_data {
-                self.receiving.on_errors(None);
-            }
+            self.damaged = self.damaged.wrapping_add(1);
             // `[B8]`
             if !(self.config.deliver_damaged && is_data && !self.mode.is_acknowledged()) {
                 self.dropped.damaged += 1;
-                self.damaged = self.damaged.wrapping_add(1);
                 return;
             }
         }
@@ -55,7 +52,7 @@ impl<D: Payload> Endpoint for Connection<D> {
         }
         (self.last_sign, self.last_heard, self.asked) = (now, now, None);
         if let Integrity::Mended { bits } = rx.integrity {
-            self.receiving.on_errors(Some(bits));
+            self.receiving.on_mended(bits);
         }
         match &segment.mack {
             Some(mack) => self.on_mack(now, segment, mack),
@@ -122,6 +119,7 @@ impl<D: Payload> Endpoint for Connection<D> {
             self.rate.on_sent(now, crate::endpoint::Packet::wire_bytes(&segment));
         }
         self.last_sign = now;
+        // `[P10]`
         let ecn = if self.config.ecn && segment.mack.is_none() { Ecn::Capable0 } else { Ecn::NotCapable };
         Some(Transmit { ecn, class: Class(segment.class), ..Transmit::plain(segment) })
     }

@@ -120,7 +120,14 @@ impl<D: Payload> Connection<D> {
             Some(model::Without::DuplicateFilter) => position.map(|position| position.max(base)),
             _ => position,
         };
-        let Some(position) = position.filter(|position| position + segment.payload.len() as u64 <= self.most_unknown())
+        // Who describes a block asks for room for all of it. `[B7]`
+        let described = segment.repair.map_or(0, |repair| {
+            i64::from(repair.bytes) - i64::from(segment.sequence.wrapping_sub(repair.start) as i32)
+        });
+        let asked = described.max(segment.payload.len() as i64);
+        let most = self.most_unknown();
+        let Some(position) =
+            position.filter(|position| position.checked_add_signed(asked).is_some_and(|end| end <= most))
         else {
             self.dropped.outside += 1;
             return;

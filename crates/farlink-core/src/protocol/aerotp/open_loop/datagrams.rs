@@ -6,7 +6,7 @@ use crate::payload::Payload;
 use crate::time::Time;
 
 use super::super::config::AerotpConfig;
-use super::super::receiving::Incoming;
+use super::super::receiving::{Incoming, most_pieces};
 use super::super::segment::CLASS_BYTES;
 use super::super::sending::{Account, Heard, Outgoing};
 use super::classes::{Classes, Service};
@@ -142,7 +142,7 @@ impl<D: Payload> Inbox<D> {
     pub(in super::super) fn on_segment(&mut self, _now: Time, incoming: Incoming<D>) -> bool {
         let payload = incoming.payload;
         let bytes = self.bytes + payload.len() as u64;
-        if payload.is_empty() || bytes > self.most_bytes {
+        if payload.is_empty() || bytes > self.most_bytes || self.messages.len() >= most_pieces(self.most_bytes) {
             return false;
         }
         self.bytes = bytes;

@@ -16,7 +16,7 @@ const MOST_SYMBOLS: usize = Cauchy::BLOCKS_MAX;
 /// Pieces that are kept: more than two blocks have, unless writes are small.
 const MOST_PIECES: usize = 4 * MOST_SYMBOLS;
 
-/// Keeps what has arrived of late until nothing can be missing in its block.
+/// Keeps what has arrived of late until nothing can be missing in its block. `[E7]`
 #[derive(Clone, Debug)]
 pub(super) struct Decoder<D> {
     /// In the order of arrival.
@@ -68,7 +68,8 @@ impl<D: Payload> Decoder<D> {
             && repair.bytes > (symbols - 1) * length
             && repair.bytes <= symbols * length
             && u64::from(repair.bytes) <= self.most_bytes
-            && (repair.symbols as u32..MOST_SYMBOLS as u32).contains(&repair.index);
+            && (repair.symbols as u32..MOST_SYMBOLS as u32).contains(&repair.index)
+            && (u64::from(repair.index) + 1) * u64::from(length) <= self.most_bytes;
         if !is_sound {
             return false;
         }

@@ -40,7 +40,7 @@ impl<D: Payload> Encoder<D> {
         Encoder { config: *config, code, block: None, data: Vec::new(), repairs: VecDeque::new() }
     }
 
-    /// How much data may go out next as one segment, of so much room in a packet.
+    /// How much data may go out next as one segment, of so much room in a packet. `[E5]`
     pub(super) fn most_bytes(&mut self, now: Time, position: u64, most_bytes: u32) -> u32 {
         let room = most_bytes.saturating_sub(u32::from(REPAIR_BYTES)).max(1);
         if self.block.is_some_and(|block| block.symbol_bytes > room || block.start + block.bytes != position) {
@@ -75,7 +75,7 @@ impl<D: Payload> Encoder<D> {
         if D::HAS_CONTENT
             && let Some(code) = &self.code
         {
-            // What is missing of a full block is zero, which changes no repair symbol.
+            // What is missing of a full block is zero, which changes no repair symbol. `[E6]`
             self.data.resize(source as usize * length, 0);
             parity.resize(most as usize * length, 0);
             code.encode(&self.data, length, &mut parity).expect("the lengths are those of the code");

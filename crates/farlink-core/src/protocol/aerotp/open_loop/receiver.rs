@@ -6,11 +6,11 @@ use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
 use crate::time::Time;
 
-use super::super::clock::ticks;
+use super::super::clock::{LONGEST_HELD, ticks};
 use super::super::config::AerotpConfig;
 use super::super::mode::Mode;
 use super::super::peer::Latest;
-use super::super::receiving::Incoming;
+use super::super::receiving::{Incoming, most_pieces};
 use super::super::segment::{Mack, Repair};
 use super::decoder::Decoder;
 use super::repeat::Repeat;
@@ -21,10 +21,6 @@ struct Report {
     every: Time,
     next: Time,
 }
-
-/// Pieces out of order are at most so many, and one more for so many bytes of the buffer: about what their places take.
-const LEAST_PIECES: usize = 64;
-const BYTES_PER_PIECE: u64 = 64;
 
 /// The receiving half of a stream without acknowledgements. `[U2]`
 #[derive(Clone, Debug)]
@@ -47,9 +43,8 @@ pub(in super::super) struct Receiver<D> {
     is_due: bool,
     /// Recovers what is lost from repair symbols.
     decoder: Option<Box<Decoder<D>>>,
-    /// Wrong bits that were mended so far, segments in which they could not be, and when both are reported next.
+    /// Wrong bits that were mended so far, and when that is reported next.
     mended: u32,
-    damaged: u16,
     report: Option<Report>,
     /// Who opens is answered now and then until it has heard.
     opening: Repeat,
@@ -73,7 +68,6 @@ impl<D: Payload> Receiver<D> {
             echo: None,
             is_due: false,
             mended: 0,
-            damaged: 0,
             report: config.adaptive_fec.map(|fec| Report { every: fec.report_every_s.time(), next: Time::ZERO }),
             opening: Repeat::new(config.initial_rto_s.time()),
         }
@@ -107,7 +101,9 @@ impl<D: Payload> Receiver<D> {
             self.end = Some(end);
         }
         let most = if is_opening { self.half_open_bytes } else { self.buffer_bytes };
-        let has_room = self.data.held_bytes() + payload.len() as u64 <= most && !self.has_too_many_pieces();
+        // Many small pieces far apart would take far more memory than their bytes. `[B6]`
+        let has_place = self.data.piece_count() < most_pieces(most);
+        let has_room = self.data.held_bytes() + payload.len() as u64 <= most && has_place;
         if has_room && end > self.data.next && !payload.is_empty() {
             let is_known = |decoder: &Decoder<D>| position > self.data.next && decoder.knows(position);
             if let Some(decoder) = self.decoder.as_mut().filter(|decoder| !is_known(decoder)) {
@@ -131,16 +127,8 @@ impl<D: Payload> Receiver<D> {
         has_room
     }
 
-    pub(in super::super) fn on_errors(&mut self, mended: Option<u16>) {
-        match mended {
-            Some(bits) => self.mended = self.mended.wrapping_add(u32::from(bits)),
-            None => self.damaged = self.damaged.wrapping_add(1),
-        }
-    }
-
-    /// Many small pieces far apart would take far more memory than their bytes. `[B6]`
-    fn has_too_many_pieces(&self) -> bool {
-        self.data.piece_count() >= (self.buffer_bytes / BYTES_PER_PIECE) as usize + LEAST_PIECES
+    pub(in super::super) fn on_mended(&mut self, bits: u16) {
+        self.mended = self.mended.wrapping_add(u32::from(bits));
     }
 
     /// A repair symbol may complete its block. Whether it makes sense. `[E3]`
@@ -174,7 +162,13 @@ impl<D: Payload> Receiver<D> {
             self.given_up = self.given_up.max(position);
         } else {
             self.forget_filled();
-            self.gaps.push_back((position, now + self.hold));
+            let gap = (position, now + self.hold);
+            let is_full = self.gaps.len() >= most_pieces(self.buffer_bytes);
+            match self.gaps.back_mut() {
+                Some(last) if position <= last.0 => {} // it is given up earlier
+                Some(last) if is_full => *last = gap,
+                _ => self.gaps.push_back(gap),
+            }
         }
     }
 
@@ -219,11 +213,11 @@ impl<D: Payload> Receiver<D> {
         if !self.is_due {
             return None;
         }
-        let (echo, arrived) = self.echo?;
+        let (echo, arrived) = self.echo.filter(|&(_, arrived)| now.since(arrived) < LONGEST_HELD)?; // `[A3]`
         self.is_due = false;
         let held = u32::try_from(ticks(now).saturating_sub(ticks(arrived))).unwrap_or(u32::MAX);
         let ack = self.end.map_or(self.data.early_end().max(self.data.next), |end| end + 1);
-        Some((ack, Mack { echo, held, window: self.mended, damaged: self.damaged, ..Mack::default() }))
+        Some((ack, Mack { echo, held, window: self.mended, ..Mack::default() }))
     }
 
     #[inline]

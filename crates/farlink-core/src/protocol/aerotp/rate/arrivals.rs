@@ -13,7 +13,7 @@ struct Sent {
     bytes: u64,
 }
 
-/// The rate at which what was sent arrives, from what the receiver echoes and when.
+/// The rate at which what was sent arrives, from what the receiver echoes and when. `[P4]`
 ///
 /// It counts all that was sent before what is echoed: a segment that was lost on the way took its time on the link as well.
 #[derive(Clone, Debug, Default)]

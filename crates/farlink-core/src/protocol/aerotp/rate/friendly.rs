@@ -1,4 +1,4 @@
-//! What TCP would reach.
+//! What TCP would reach. `[P9]`
 
 /// Bytes per second of a TCP with segments of so many bytes, a round trip in seconds and so many loss events a segment.
 ///

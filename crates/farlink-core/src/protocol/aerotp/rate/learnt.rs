@@ -29,11 +29,11 @@ pub(super) struct Learnt {
     least: LeastRoundTrip,
     marked: u16,
     period: Period,
-    /// Congestion events a segment, smoothed.
+    /// Congestion events a segment, smoothed. `[P9]`
     events: f64,
 }
 
-/// What was seen since the rate was set last.
+/// What was seen since the rate was set last. `[P5]`
 #[derive(Clone, Copy, Debug)]
 struct Period {
     /// Only answers to what was sent since count, in ticks.
@@ -54,7 +54,7 @@ struct LeastRoundTrip {
     periods: u32,
 }
 
-/// Packets that go out at once at the beginning: how they spread tells how fast the link is.
+/// Packets that go out at once at the beginning: how they spread tells how fast the link is. `[P3]`
 const FIRST_BURST: u32 = 16;
 /// Packets that tell how fast they arrive.
 const LEAST_PACKETS: f64 = 4.0;
@@ -144,7 +144,7 @@ impl Learnt {
     }
 
     /// A queue shrinks when less is sent than arrives. What waits just as long after some periods of that is not a queue: the
-    /// path has become longer.
+    /// path has become longer. `[P7]`
     fn watch_queue(&mut self, is_waiting: bool, shortest: Time) {
         self.waiting.0 = if is_waiting { self.waiting.0 + 1 } else { 0 };
         if self.waiting.0 == 1 {
@@ -158,7 +158,7 @@ impl Learnt {
         }
     }
 
-    /// Some round trips have passed since the rate was set.
+    /// Some round trips have passed since the rate was set. `[P6]`
     fn set(&mut self, now: Time, round_trip: Time) {
         let Period { began, shortest, is_marked, sent_bytes, .. } = self.period;
         let queueing = shortest.since(self.least.get());
@@ -194,7 +194,7 @@ impl Learnt {
     }
 }
 
-/// A queue that takes so long is no congestion yet.
+/// A queue that takes so long is no congestion yet. `[P5]`
 fn tolerated(round_trip: Time) -> Time {
     Time::from_ps(round_trip.as_ps() / 16).max(Time::from_millis(5)).min(Time::from_millis(100))
 }

@@ -2,7 +2,7 @@
 //!
 //! Packets are spread evenly at a rate that is given, or learnt. Learnt, it follows the bottleneck: what tells of it are
 //! arrivals that are farther apart than the segments were sent ([`Arrivals`]), a round trip that grows, and congestion marks.
-//! Segments that are lost or damaged while the round trip does not grow tell of wrong bits, and change nothing.
+//! Segments that are lost or damaged while the round trip does not grow tell of wrong bits, and change nothing. `[P8]`
 
 mod arrivals;
 mod friendly;

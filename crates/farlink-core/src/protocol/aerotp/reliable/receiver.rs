@@ -7,7 +7,7 @@ use crate::time::Time;
 use super::super::clock::{LONGEST_HELD, ticks};
 use super::super::config::AerotpConfig;
 use super::super::peer::Latest;
-use super::super::receiving::Incoming;
+use super::super::receiving::{Incoming, most_pieces};
 use super::super::segment::Mack;
 use super::super::skips::Skips;
 use super::report::Report;
@@ -21,6 +21,8 @@ pub(in super::super) struct Receiver<D> {
     /// Where the stream ends, once that is known.
     end: Option<u64>,
     buffer_bytes: u64,
+    /// Room for a peer that is not known to hear. `[B7]`
+    half_open_bytes: u64,
     /// The latest timestamp that has arrived, and when it did.
     echo: Option<(u32, Time)>,
     /// What arrived out of order of late.
@@ -48,9 +50,6 @@ pub(in super::super) struct Pace {
 
 /// An acknowledgement that may be the last for some time goes out so many times, so that its loss costs no round trip. `[A7]`
 const REPEATS: u32 = 2;
-/// Pieces out of order are at most so many, and one more for so many bytes of the buffer: about what their places take.
-const LEAST_PIECES: usize = 64;
-const BYTES_PER_PIECE: u64 = 64;
 /// Without a number given, an acknowledgement tells of so many segments at most.
 const MOST_ACKS: f64 = 64.0;
 
@@ -88,6 +87,7 @@ impl<D: Payload> Receiver<D> {
             skips: Skips::default(),
             end: None,
             buffer_bytes,
+            half_open_bytes: config.half_open(),
             echo: None,
             report: Report::default(),
             pace: Pace::new(config),
@@ -100,13 +100,14 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn on_segment(&mut self, now: Time, incoming: Incoming<D>) -> bool {
-        let Incoming { position, payload, is_end, repair, timestamp, .. } = incoming;
+        let Incoming { position, payload, is_end, repair, timestamp, is_opening } = incoming;
         let end = position + payload.len() as u64;
         let is_beyond_end = self.end.is_some_and(|known| end > known || (is_end && end != known));
         let is_end_before_data = is_end && self.data.early_end().max(self.data.next) > end;
         let is_question = payload.is_empty() && !is_end;
         // A peer that sends many small pieces far apart would take far more memory than its bytes. `[B6]`
-        let is_one_too_many = position > self.data.next && self.data.piece_count() >= self.most_pieces();
+        let most = most_pieces(if is_opening { self.half_open_bytes } else { self.buffer_bytes });
+        let is_one_too_many = position > self.data.next && self.data.piece_count() >= most;
         let is_outside = end > self.window_end() || is_beyond_end || is_end_before_data || is_one_too_many;
         if repair.is_some() || (is_outside && !is_question) {
             return false;
@@ -139,7 +140,7 @@ impl<D: Payload> Receiver<D> {
 
     /// The sender has given up what is missing before a position. Whether there is such a position. `[V7]`
     pub(in super::super) fn go_forward(&mut self, to: u64) -> bool {
-        let (is_within, most) = (self.end.is_none_or(|end| to <= end), self.most_pieces());
+        let (is_within, most) = (self.end.is_none_or(|end| to <= end), most_pieces(self.buffer_bytes));
         self.is_due |= is_within && self.skips.go(&mut self.data, to, most);
         is_within
     }
@@ -157,10 +158,6 @@ impl<D: Payload> Receiver<D> {
     #[inline]
     pub(in super::super) fn deadline(&self) -> Time {
         self.deadline
-    }
-
-    fn most_pieces(&self) -> usize {
-        (self.buffer_bytes / BYTES_PER_PIECE) as usize + LEAST_PIECES
     }
 
     /// Behind the last byte that there is room for.
