@@ -42,12 +42,12 @@ impl<D: Payload> Sender<D> {
         let bits = (u64::from(self.blocks[index].symbol_bytes) + self.shape.header_bytes) * 8;
         let patience = self.patience();
         let block = &mut self.blocks[index];
-        let mut is_untold = block.told.is_none() && block.is_again;
+        let mut is_report_lost = false;
         if block.unreported > 0 {
             // It took as long as a symbol and a second one would: the report is lost.
             let due = span(block.last_sent) + patience.times(2);
             if now >= due {
-                (block.unreported, is_untold) = (0, true);
+                (block.unreported, is_report_lost) = (0, true);
             } else {
                 self.report_due = self.report_due.min(due);
             }
@@ -59,6 +59,8 @@ impl<D: Payload> Sender<D> {
         }
         let is_answered = block.in_flight + block.unreported == 0;
         let is_first = !std::mem::replace(&mut block.is_again, true);
+        // All that was sent of it should have been answered by now, and it was not: who knows why.
+        block.is_unheard = block.told.is_none() && (block.is_unheard || (!is_first && is_answered));
         let decides = is_first || is_answered || is_idle;
         if decides {
             block.completion = match (is_first, is_idle) {
@@ -70,7 +72,7 @@ impl<D: Payload> Sender<D> {
         if decides || block.owed > 0 {
             let all = needed(block.missing(), self.loss.of(bits as f64), block.completion);
             let mut more = all.saturating_sub(block.in_flight + block.unreported);
-            if is_untold {
+            if block.is_unheard || is_report_lost {
                 more = more.min(MOST_UNTOLD.saturating_sub(block.in_flight));
             }
             block.owed = if decides { more } else { more.min(block.owed) };
