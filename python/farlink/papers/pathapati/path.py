@@ -103,7 +103,7 @@ def trailer(words: int = 0, *, erasure: bool = False) -> Trailer:
 
 
 def reliable(**keys: Any) -> dict[str, Any]:
-    """AeroTP's reliable mode: selective repeat, paced at the radio's rate; nothing is repeated before an answer can come."""
+    """AeroTP's reliable mode: selective repeat, paced at the radio's rate; single copies unless `keys` say otherwise."""
     return {
         "kind": "aerotp",
         "mode": "reliable",
@@ -111,6 +111,7 @@ def reliable(**keys: Any) -> dict[str, Any]:
         "header_bytes": HEADER_BYTES,
         "rate_bps": RATE_BPS,
         "initial_rto_s": _INITIAL_RTO_S,
+        "copies": 1,
         **keys,
     }
 

@@ -20,7 +20,7 @@ use super::rate::RateControl;
 use super::segment::{CRC_BYTES, FEC_BYTES, OPENING_BYTES, REPAIR_BYTES};
 
 /// Copies of a segment, at most.
-const MOST_COPIES: u64 = 16;
+pub(super) const MOST_COPIES: u64 = 16;
 /// Positions are told apart over half of their numbers.
 pub(super) const LARGEST_BUFFER: u64 = 1 << 30;
 
@@ -90,8 +90,9 @@ pub struct AerotpConfig {
     pub acks_per_mack: Option<CountToMillion>,
     /// So long an acknowledgement waits at most.
     pub mack_timeout_s: PositiveSeconds,
-    /// How often each segment is sent, copies included.
-    pub copies: Count,
+    /// How often each segment is sent, copies included. Unless given, once, and at the end of the stream what is likely to be
+    /// missing again, as far as the rate leaves room.
+    pub copies: Option<Count>,
     /// Repair instead of repetition, in the reliable modes; none unless given.
     pub coded: Option<Coded>,
     /// The data in a packet follows the bit error rate, in the reliable modes; all packets are full unless given.
@@ -141,7 +142,7 @@ impl Default for AerotpConfig {
             ecn: false,
             acks_per_mack: None,
             mack_timeout_s: seconds(0.05),
-            copies: count(1),
+            copies: None,
             coded: None,
             adaptive_length: None,
             receive_buffer_bytes: count(16 << 20),
@@ -167,8 +168,8 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
         self.check_sizes()?;
         self.check_rate()?;
         self.check_protection()?;
-        if self.copies.whole() > MOST_COPIES {
-            let what = format!("{} copies of each segment are not sent", self.copies.get());
+        if let Some(copies) = self.copies.filter(|copies| copies.whole() > MOST_COPIES) {
+            let what = format!("{} copies of each segment are not sent", copies.get());
             return Err(ScenarioError::new("copies", what, format!("give at most {MOST_COPIES}")));
         }
         if self.receive_buffer_bytes.whole() > LARGEST_BUFFER {
@@ -313,8 +314,8 @@ impl AerotpConfig {
         }
         let Some(coded) = self.coded else { return Ok(()) };
         coded.check().map_err(|error| error.within("coded"))?;
-        if self.copies.whole() > 1 {
-            let what = format!("{} copies: any repair symbol makes good what any other would", self.copies.get());
+        if let Some(copies) = self.copies.filter(|copies| copies.whole() > 1) {
+            let what = format!("{} copies: any repair symbol makes good what any other would", copies.get());
             return Err(ScenarioError::new("copies", what, "leave out copies or coded"));
         }
         if self.symbol_bytes() == 0 {
@@ -322,6 +323,11 @@ impl AerotpConfig {
             return Err(ScenarioError::new("packet_bytes", what, "give longer packets"));
         }
         Ok(())
+    }
+
+    /// Whether what is likely to be missing goes out again at the end of a stream.
+    pub(super) fn has_spare_copies(&self) -> bool {
+        self.copies.is_none() && self.rate_control().is_some()
     }
 
     /// What is taken of a peer that is not known to hear.

@@ -15,6 +15,7 @@ mod config;
 mod connection;
 mod fec;
 mod lifecycle;
+mod loss;
 mod mode;
 mod open_loop;
 mod peer;

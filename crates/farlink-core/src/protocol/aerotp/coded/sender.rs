@@ -12,10 +12,10 @@ use crate::protocol::parts::length::Length;
 use crate::time::Time;
 
 use super::super::config::AerotpConfig;
+use super::super::loss::Loss;
 use super::super::round_trip::RoundTrip;
 use super::super::segment::{CRC_BYTES, OPENING_BYTES, REPAIR_BYTES};
 use super::super::sending::{Account, Outgoing};
-use super::loss::Loss;
 use super::outbound::Outbound;
 
 /// The sending half of a coded stream.

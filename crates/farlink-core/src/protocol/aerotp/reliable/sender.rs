@@ -13,6 +13,7 @@ use super::super::round_trip::RoundTrip;
 use super::super::segment::CRC_BYTES;
 use super::super::sending::{Account, Heard, Outgoing};
 use super::flight::{Amount, Flight};
+use super::spare::{Spare, Waits};
 
 /// The sending half of a reliable stream. `[R2]`
 #[derive(Clone, Debug)]
@@ -39,6 +40,8 @@ pub(in super::super) struct Sender<D> {
     /// While the peer has no room, it is asked again then: what said that there is room may be lost.
     ask: Time,
     copies: Copies,
+    /// What is repeated at the end, unless the number of copies is given.
+    spare: Option<Box<Spare>>,
     /// Chooses the length of packets, if it varies.
     length: Option<Length>,
     /// Segments were seen to overtake each other: so long they may.
@@ -102,7 +105,8 @@ impl<D: Payload> Sender<D> {
             heard: Time::ZERO,
             probe: Time::ZERO,
             ask: Time::ZERO,
-            copies: Copies { extra: config.copies.whole() - 1, waiting: VecDeque::new() },
+            copies: Copies { extra: config.copies.map_or(0, |copies| copies.whole() - 1), waiting: VecDeque::new() },
+            spare: config.has_spare_copies().then(|| Box::new(Spare::new())),
             length: config.length(config.header_bytes.whole() + u64::from(CRC_BYTES), config.payload_bytes()),
             reordering: 0,
             latest_echo: 0,
@@ -152,8 +156,12 @@ impl<D: Payload> Sender<D> {
         self.flight.cut_lost(most_bytes as usize);
         let (position, payload, is_end) = match self.flight.resend(stamp) {
             Some(again) => again,
-            None => self.new_piece(stamp, most_bytes)?,
+            None => match self.new_piece(stamp, most_bytes) {
+                Some(new) => new,
+                None => return self.spare_copy(now),
+            },
         };
+        self.on_sent(now, position);
         if let Some(timeout) = self.round_trip.timeout() {
             self.probe = now + Time::from_ps(timeout.as_ps() / PROBES_PER_TIMEOUT);
         }
@@ -198,6 +206,36 @@ impl<D: Payload> Sender<D> {
         None
     }
 
+    /// A segment went out: if it was the end of the stream, there is room for copies from now on.
+    fn on_sent(&mut self, now: Time, position: u64) {
+        let Some(spare) = self.spare.as_mut().filter(|_| self.is_end_sent) else { return };
+        if spare.is_open() {
+            spare.on_sent(now, position);
+        } else {
+            spare.open(&self.flight);
+        }
+        self.look_for_copy(now);
+    }
+
+    /// A copy of what is likely to be missing and waits longest for its answer.
+    fn spare_copy(&mut self, now: Time) -> Option<Outgoing<D>> {
+        self.look_for_copy(now);
+        let start = self.spare.as_ref()?.chosen()?;
+        let (position, payload, is_end) = self.flight.copy(start, ticks(now))?;
+        self.on_sent(now, position);
+        Some(Outgoing { position, payload, is_end, repair: None })
+    }
+
+    /// Whether there is anything to copy while nothing else is to be sent.
+    fn look_for_copy(&mut self, now: Time) {
+        if let Some(answer) = self.round_trip.smoothed().filter(|_| self.is_end_sent) {
+            let waits = Waits { answer, spacing: self.spacing() };
+            if let Some(spare) = &mut self.spare {
+                spare.look(now, &self.flight, waits);
+            }
+        }
+    }
+
     /// Between copies: what hits one should not hit the next.
     fn spacing(&self) -> Time {
         let most = Time::from_millis(250);
@@ -236,13 +274,20 @@ impl<D: Payload> Sender<D> {
         self.flight.drop_acknowledged();
         self.first = self.flight.front().map_or(self.next, |piece| piece.start.max(self.first));
         let before = heard.echo.saturating_sub(self.reordering);
+        if let Some(spare) = &mut self.spare {
+            spare.on_answer(before, &mut self.flight);
+        }
         let lost = self.flight.judge(before, |position| heard.describes(position));
+        if let Some(spare) = &mut self.spare {
+            spare.measure(news.once, lost.once);
+        }
         self.account.overtaken += lost.pieces;
         if let Some(length) = &mut self.length {
             length.on_acknowledged(now, news.pieces, news.bytes);
         }
         self.shorten(now, lost);
         self.flight.tidy();
+        self.look_for_copy(now);
         self.account.in_flight_bytes = self.flight.bytes;
         if self.is_blocked() {
             self.ask = self.ask.max(now + self.patience());
@@ -274,6 +319,9 @@ impl<D: Payload> Sender<D> {
                 let (found, overtaken) = self.flight.expire(before, self.latest_echo);
                 self.account.timeouts += found;
                 self.shorten(now, overtaken);
+                if let Some(spare) = &mut self.spare {
+                    spare.measure(0, overtaken.once);
+                }
                 let is_waiting = !self.flight.is_empty();
                 self.is_silent = is_waiting && now.since(self.heard) > timeout.times(SILENT_TIMEOUTS);
             }
@@ -330,7 +378,10 @@ impl<D: Payload> Sender<D> {
         }
         let has_new = self.unsent_bytes > 0 && self.next < self.window_end;
         let has_end = self.is_closing && self.unsent_bytes == 0 && !self.is_end_sent;
-        if self.flight.has_lost() || has_new || has_end { Time::ZERO } else { copy }
+        if self.flight.has_lost() || has_new || has_end {
+            return Time::ZERO;
+        }
+        copy.min(self.spare.as_ref().map_or(Time::NEVER, |spare| spare.at()))
     }
 
     pub(in super::super) fn awaits_since(&self) -> Time {
