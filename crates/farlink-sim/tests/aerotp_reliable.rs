@@ -180,6 +180,23 @@ fn bulk_data_loses_little_to_symbols_that_are_not_needed() {
     }
 }
 
+/// More than a bulk source writes at once, 2^31 bytes.
+#[test]
+fn bulk_data_goes_on_behind_what_was_written_first() {
+    for transport in [json!({}), json!({ "coded": {} })] {
+        let changes = [
+            ("link.delay_s", json!(0.01)),
+            ("link.rate_bps", json!(1e9)),
+            ("transport.aero.rate_bps", json!(1e9)),
+            ("transport.aero.packet_bytes", json!(60_000)),
+            ("duration_s", json!(25)),
+            ("flow.file.traffic", json!({ "kind": "bulk" })),
+        ];
+        let flow = flows(&scenario(0.0, &transport, &changes), 1).remove(0);
+        assert!(flow.delivered_bytes > 3_000_000_000, "{transport}: {}", flow.delivered_bytes);
+    }
+}
+
 /// A link that is down for a while: what was under way is made good when it returns, and no sooner is anything sent in vain.
 #[test]
 fn an_outage_costs_its_time_and_a_round_trip() {

@@ -15,7 +15,7 @@ use super::super::config::AerotpConfig;
 use super::super::loss::Loss;
 use super::super::round_trip::RoundTrip;
 use super::super::segment::{CRC_BYTES, OPENING_BYTES, REPAIR_BYTES};
-use super::super::sending::{Account, Outgoing};
+use super::super::sending::{Account, Outgoing, ROOM_BYTES};
 use super::outbound::Outbound;
 
 /// The sending half of a coded stream.
@@ -114,7 +114,7 @@ impl<D: Payload> Sender<D> {
         let mut sender = Sender {
             unsent: VecDeque::new(),
             unsent_bytes: 0,
-            room_bytes: u64::from(u32::MAX),
+            room_bytes: ROOM_BYTES,
             waiting_since: Time::ZERO,
             is_closing: false,
             has_end: false,
@@ -284,7 +284,7 @@ impl<D: Payload> Sender<D> {
     }
 
     pub(in super::super) fn take_writable(&mut self) -> bool {
-        let is_writable = self.is_full && self.unsent_bytes < self.room_bytes;
+        let is_writable = self.is_full && self.unsent_bytes <= self.room_bytes / 2;
         self.is_full &= !is_writable;
         is_writable
     }

@@ -11,7 +11,7 @@ use super::super::clock::{span, ticks};
 use super::super::config::AerotpConfig;
 use super::super::round_trip::RoundTrip;
 use super::super::segment::CRC_BYTES;
-use super::super::sending::{Account, Heard, Outgoing};
+use super::super::sending::{Account, Heard, Outgoing, ROOM_BYTES};
 use super::flight::{Amount, Flight};
 use super::spare::{Spare, Waits};
 
@@ -78,8 +78,6 @@ struct Copy {
     left: u64,
 }
 
-/// What may be written ahead of what was sent.
-const ROOM_BYTES: u64 = 1 << 30;
 /// Silence for so many timeouts means that nothing gets through: what goes out then is to find out whether it does again.
 const SILENT_TIMEOUTS: u64 = 3;
 /// While the peer is silent, so many segments go out in each timeout. `[C20]`
