@@ -99,8 +99,8 @@ def bulk(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
                 "beyond the paper: at least 0.97; any scheme: 1",
                 share,
                 at_least=_LEAST,
-                rule=f"agrees from {_LEAST} up; the bound is delay + file / (rate x (1 - loss) x payload share); what is likely to be "
-                "missing at the end is sent again before it is found lost",
+                rule=f"agrees from {_LEAST} up; the bound is delay + file / (rate x (1 - loss) x payload share); "
+                "what is likely to be missing at the end is sent again before it is found lost",
             )
             for loss, share in file_shares(bench, delay_s)
         ]

@@ -90,8 +90,8 @@ pub struct AerotpConfig {
     pub acks_per_mack: Option<CountToMillion>,
     /// So long an acknowledgement waits at most.
     pub mack_timeout_s: PositiveSeconds,
-    /// How often each segment is sent, copies included. Unless given, once, and at the end of the stream what is likely to be
-    /// missing again, as far as the rate leaves room.
+    /// How often each segment is sent, copies included; unless given, once, and what is likely to be missing at the end of the
+    /// stream again, as far as the rate leaves room.
     pub copies: Option<Count>,
     /// Repair instead of repetition, in the reliable modes; none unless given.
     pub coded: Option<Coded>,
