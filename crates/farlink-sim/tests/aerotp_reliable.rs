@@ -93,7 +93,7 @@ fn share_of_bound(transport: &Value, bytes: f64, loss: f64) -> f64 {
 #[test]
 fn blocks_that_nothing_was_heard_of_yet_are_owed_what_the_loss_asks_for() {
     let share = share_of_bound(&json!({ "coded": { "expected_loss": 0.3 } }), 2e7, 0.3);
-    assert!((0.9..1.0).contains(&share), "{share} of the bound: another round trip makes 0.77");
+    assert!((0.9..1.0).contains(&share), "{share} of the bound: another round trip makes 0.84");
 }
 
 #[test]
