@@ -590,3 +590,66 @@ fn no_packet_is_longer_than_it_may_be_and_a_full_one_is_not_shorter() {
         assert!(longest_of(true) <= Some(148), "{keys}: {:?}", longest_of(true));
     }
 }
+
+/// 20 kB at a packet a millisecond, of which half are lost: all segments with data, by when they went out, and when
+/// the last of it had arrived.
+fn over_a_lossy_link(keys: Value, is_closed: bool) -> (Vec<(Time, Segment<Virtual>)>, Time) {
+    let mut all = json!({ "rate_bps": 148e3 * 8.0 });
+    all.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+    let mut net = net(all);
+    net.delay = Box::new(|now, side, segment: &Segment<Virtual>| {
+        let ms = (now.as_secs_f64() * 1e3).round() as u64;
+        let is_lost = side == 0 && segment.payload.0 > 0 && ms.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1;
+        if is_lost { Time::NEVER } else { ONE_WAY }
+    });
+    write(&mut net, 0, 20_000);
+    if is_closed {
+        close(&mut net, 0);
+    }
+    wait(&mut net, 10.0);
+    assert_eq!(net.received[1], 20_000);
+    let complete = last_of(&net, 1, |segment| segment.mack.is_some()).sequence;
+    let arrived = net.log.iter().find(|sent| sent.1 == 1 && sent.2.sequence == complete).unwrap().0;
+    let sent = net.log.iter().filter(|sent| sent.1 == 0 && sent.2.payload.0 > 0).map(|sent| (sent.0, sent.2)).collect();
+    (sent, arrived)
+}
+
+/// What went out again sooner than an answer can tell that it should.
+fn repeated_early(sent: &[(Time, Segment<Virtual>)]) -> Vec<(Time, Time)> {
+    let mut found = Vec::new();
+    for (n, (at, segment)) in sent.iter().enumerate() {
+        let before = sent[..n].iter().rfind(|(_, earlier)| earlier.sequence == segment.sequence);
+        if let Some(&(last, _)) = before.filter(|(last, _)| at.since(*last) < ONE_WAY.times(2)) {
+            found.push((last, *at));
+        }
+    }
+    found
+}
+
+/// `[R11]`, `[R12]`: what is likely to be missing at the end goes out before it is found lost, and is not sent in a row.
+#[test]
+fn at_the_end_there_are_copies_of_what_may_be_missing() {
+    let (sent, arrived) = over_a_lossy_link(json!({ "spare_copies": true }), true);
+    let end = sent.iter().find(|sent| sent.1.flags.has(Flags::AFIN)).unwrap().0;
+    let copies = repeated_early(&sent);
+    assert!(
+        copies.len() > 20
+            && copies.iter().all(|&(last, at)| at > end && at.since(last) >= Time::from_ps(2_500_000_000))
+    );
+    let (_, arrived_singly) = over_a_lossy_link(json!({}), true);
+    assert!(arrived + ONE_WAY.times(4) < arrived_singly, "{arrived:?} against {arrived_singly:?}");
+}
+
+/// `[R10]`, `[R11]`: unless asked for, without an end or without a rate there are none of these.
+#[test]
+fn elsewhere_nothing_goes_out_again_unless_it_is_lost() {
+    for (keys, is_closed) in [(json!({}), true), (json!({ "spare_copies": true }), false)] {
+        assert_eq!(repeated_early(&over_a_lossy_link(keys.clone(), is_closed).0), [], "{keys}");
+    }
+    let mut net = net(json!({ "spare_copies": true }));
+    net.faults = (0..50).map(|n| if n % 3 == 0 { pair::Fault::Lose } else { pair::Fault::Delay(20) }).collect();
+    net.write_all(0, 2000, 2000);
+    wait(&mut net, 10.0);
+    let sent: Vec<_> = net.log.iter().filter(|sent| sent.1 == 0 && sent.2.payload.0 > 0).map(|s| (s.0, s.2)).collect();
+    assert!(repeated_early(&sent).is_empty() && sent.len() > 20);
+}

@@ -10,6 +10,8 @@ fn contradictions_of_the_reliable_modes_are_refused_with_the_rule() {
         (json!({ "mode": "datagram", "coded": {} }), "coded", "reliable modes"),
         (json!({ "mode": "unreliable", "adaptive_length": {} }), "adaptive_length", "reliable modes"),
         (json!({ "coded": {}, "copies": 2 }), "copies", "any repair symbol"),
+        (json!({ "coded": {}, "spare_copies": true }), "spare_copies", "any repair symbol"),
+        (json!({ "copies": 2, "spare_copies": true }), "spare_copies", "go out anyhow"),
         (json!({ "coded": { "block_symbols": 8193 } }), "coded.block_symbols", "8193 packets"),
         (json!({ "coded": { "completion": 0.99995 } }), "coded.completion", "another round trip"),
         (json!({ "coded": { "expected_loss": 0.96 } }), "coded.expected_loss", "nothing is worth sending"),

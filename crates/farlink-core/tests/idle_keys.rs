@@ -138,6 +138,7 @@ fn idle_keys() -> Vec<(Value, &'static str, Value)> {
         (aerotp(json!({ "mode": "unreliable", "acks_per_mack": 4 })), "acks_per_mack", json!({ "mode": "reliable" })),
         (aerotp(json!({ "mode": "unreliable", "mack_timeout_s": 1 })), "mack_timeout_s", json!({ "mode": "reliable" })),
         (aerotp(json!({ "mode": "datagram", "copies": 2 })), "copies", json!({ "mode": "reliable" })),
+        (aerotp(json!({ "mode": "datagram", "spare_copies": true })), "spare_copies", json!({ "mode": "reliable" })),
         (aerotp(json!({ "mode": "datagram", "initial_rto_s": 2 })), "initial_rto_s", json!({ "mode": "unreliable" })),
         (
             aerotp(json!({ "mode": "datagram", "give_up_after_s": 9 })),

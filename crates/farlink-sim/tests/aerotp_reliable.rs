@@ -62,6 +62,51 @@ fn copies_or_packets_of_the_right_length_take_eight() {
     }
 }
 
+/// With `spare_copies`, what is likely to be missing at the end goes out again before it is found lost.
+#[test]
+fn copies_at_the_end_take_three_round_trips() {
+    let file = [("flow.file.traffic.bytes", json!(1e7))];
+    for (changes, most_bytes) in [(&[][..], 20.0), (&file[..], 70.0)] {
+        let (round_trips, sent_bytes) = cost(&scenario(1e-4, &json!({ "spare_copies": true }), changes), 4);
+        assert!((1.5..6.0).contains(&round_trips), "{round_trips}");
+        assert!(sent_bytes < most_bytes * FILE_BYTES, "{sent_bytes}");
+    }
+    let (_, with) = cost(&scenario(0.0, &json!({ "spare_copies": true }), &[]), 1);
+    let (_, without) = cost(&scenario(0.0, &json!({}), &[]), 1);
+    assert_eq!(with, without, "where nothing is lost, nothing is likely to be missing");
+}
+
+/// Time for a file over packet losses and 10 s one way, of which the best any scheme can do is the share that comes back.
+fn share_of_bound(transport: &Value, bytes: f64, loss: f64) -> f64 {
+    let changes = [
+        ("link.channel", json!({ "kind": "loss", "loss": loss })),
+        ("link.return.channel", json!({ "kind": "none" })),
+        ("flow.file.traffic.bytes", json!(bytes)),
+        ("transport.aero.receive_buffer_bytes", json!(125e6)),
+    ];
+    let (round_trips, _) = cost(&scenario(0.0, transport, &changes), 1);
+    let bound_s = ROUND_TRIP_S / 2.0 + bytes * 8.0 / (5e6 * (1.0 - loss) * 1456.0 / 1500.0);
+    bound_s / (round_trips * ROUND_TRIP_S)
+}
+
+/// Half of the blocks have all that they want before anybody has said how much that is, the last ones nearly surely.
+#[test]
+fn blocks_that_nothing_was_heard_of_yet_are_owed_what_the_loss_asks_for() {
+    let share = share_of_bound(&json!({ "coded": { "expected_loss": 0.3 } }), 2e7, 0.3);
+    assert!((0.9..1.0).contains(&share), "{share} of the bound: another round trip makes 0.84");
+}
+
+#[test]
+#[ignore = "minutes; make soak runs it"]
+fn long_files_take_hardly_longer_than_any_scheme_needs() {
+    for loss in [0.001, 0.01, 0.03, 0.1, 0.2, 0.3] {
+        for (transport, least) in [(json!({}), 0.97), (json!({ "coded": {} }), 0.98)] {
+            let share = share_of_bound(&transport, 5e8, loss);
+            assert!((least..1.0).contains(&share), "{transport} at a loss of {loss}: {share} of the bound");
+        }
+    }
+}
+
 /// The means over 20 runs and more lengths are `make soak`'s.
 #[test]
 fn repair_symbols_take_two() {
@@ -132,6 +177,23 @@ fn bulk_data_loses_little_to_symbols_that_are_not_needed() {
         let share = goodput / ((1.0 - loss) * 5e6 * 1456.0 / 1500.0);
         // In order, data comes a block at a time: one more or less of them is 0.013.
         assert!((0.97..1.02).contains(&share), "{share} at {delay_s} s and a loss of {loss}");
+    }
+}
+
+/// More than a bulk source writes at once, 2^31 bytes.
+#[test]
+fn bulk_data_goes_on_behind_what_was_written_first() {
+    for transport in [json!({}), json!({ "coded": {} })] {
+        let changes = [
+            ("link.delay_s", json!(0.01)),
+            ("link.rate_bps", json!(1e9)),
+            ("transport.aero.rate_bps", json!(1e9)),
+            ("transport.aero.packet_bytes", json!(60_000)),
+            ("duration_s", json!(25)),
+            ("flow.file.traffic", json!({ "kind": "bulk" })),
+        ];
+        let flow = flows(&scenario(0.0, &transport, &changes), 1).remove(0);
+        assert!(flow.delivered_bytes > 3_000_000_000, "{transport}: {}", flow.delivered_bytes);
     }
 }
 

@@ -124,6 +124,7 @@ fn aerotp() -> Vec<Value> {
         json!({ "mode": "near-reliable", "acks_per_mack": 1 }),
         json!({ "acks_per_mack": 12, "mack_timeout_s": 0.3 }),
         json!({ "rate_bps": 1e5, "copies": 3 }),
+        json!({ "rate_bps": 1e6, "spare_copies": true, "opens": "both" }),
         json!({ "receive_buffer_bytes": 400 }),
         json!({ "opens": "both", "keep_alive_s": 5 }),
         json!({ "coded": {} }),
@@ -139,6 +140,7 @@ fn aerotp() -> Vec<Value> {
 fn aerotp_streams() -> Vec<Value> {
     vec![
         json!({ "deadline_s": 0.1 }),
+        json!({ "deadline_s": 0.3, "rate_bps": 1e6, "spare_copies": true, "adaptive_length": { "min_bytes": 20 } }),
         json!({ "mode": "near-reliable", "deadline_s": 0.05, "rate_bps": 1e5, "copies": 2, "receive_buffer_bytes": 500 }),
         json!({ "deadline_s": 0.2, "coded": { "block_symbols": 5 }, "rate_bps": 1e5, "opens": "both" }),
         json!({ "mode": "unreliable" }),

@@ -103,7 +103,7 @@ def trailer(words: int = 0, *, erasure: bool = False) -> Trailer:
 
 
 def reliable(**keys: Any) -> dict[str, Any]:
-    """AeroTP's reliable mode: selective repeat, paced at the radio's rate; nothing is repeated before an answer can come."""
+    """AeroTP's reliable mode: selective repeat, paced at the radio's rate; single copies unless `keys` say otherwise."""
     return {
         "kind": "aerotp",
         "mode": "reliable",

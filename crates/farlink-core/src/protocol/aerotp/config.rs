@@ -20,7 +20,7 @@ use super::rate::RateControl;
 use super::segment::{CRC_BYTES, FEC_BYTES, OPENING_BYTES, REPAIR_BYTES};
 
 /// Copies of a segment, at most.
-const MOST_COPIES: u64 = 16;
+pub(super) const MOST_COPIES: u64 = 16;
 /// Positions are told apart over half of their numbers.
 pub(super) const LARGEST_BUFFER: u64 = 1 << 30;
 
@@ -92,6 +92,9 @@ pub struct AerotpConfig {
     pub mack_timeout_s: PositiveSeconds,
     /// How often each segment is sent, copies included.
     pub copies: Count,
+    /// What is likely to be missing at the end of a stream goes out again before that is known, as far as the rate leaves room, in
+    /// the reliable modes.
+    pub spare_copies: bool,
     /// Repair instead of repetition, in the reliable modes; none unless given.
     pub coded: Option<Coded>,
     /// The data in a packet follows the bit error rate, in the reliable modes; all packets are full unless given.
@@ -142,6 +145,7 @@ impl Default for AerotpConfig {
             acks_per_mack: None,
             mack_timeout_s: seconds(0.05),
             copies: count(1),
+            spare_copies: false,
             coded: None,
             adaptive_length: None,
             receive_buffer_bytes: count(16 << 20),
@@ -238,6 +242,13 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
             Idle::when(!is_reliable, "acks_per_mack", open_loop(), reliable),
             Idle::when(!is_reliable, "mack_timeout_s", open_loop(), reliable),
             Idle::when(!is_reliable, "copies", open_loop(), reliable),
+            Idle::when(!is_reliable, "spare_copies", open_loop(), reliable),
+            Idle::when(
+                is_reliable && self.rate_control().is_none(),
+                "spare_copies",
+                "without a rate nobody knows what it leaves room for",
+                "a rate_bps, or rate_control = \"learnt\"",
+            ),
             Idle::when(is_datagram, "initial_rto_s", datagrams(), reliable),
             Idle::when(is_datagram, "give_up_after_s", datagrams(), reliable),
             Idle::when(is_datagram, "keep_alive_s", datagrams(), reliable),
@@ -310,7 +321,15 @@ impl AerotpConfig {
             let remedy = format!("give at most {}, or longer packets", self.payload_bytes());
             return Err(ScenarioError::new("adaptive_length.min_bytes", what, remedy));
         }
+        if self.spare_copies && self.copies.whole() > 1 {
+            let what = format!("{} copies go out anyhow, and these would be more of the same", self.copies.get());
+            return Err(ScenarioError::new("spare_copies", what, "leave out copies or spare_copies"));
+        }
         let Some(coded) = self.coded else { return Ok(()) };
+        if self.spare_copies {
+            let what = "any repair symbol makes good what a copy would";
+            return Err(ScenarioError::new("spare_copies", what, "leave out spare_copies or coded"));
+        }
         coded.check().map_err(|error| error.within("coded"))?;
         if self.copies.whole() > 1 {
             let what = format!("{} copies: any repair symbol makes good what any other would", self.copies.get());
@@ -321,6 +340,11 @@ impl AerotpConfig {
             return Err(ScenarioError::new("packet_bytes", what, "give longer packets"));
         }
         Ok(())
+    }
+
+    /// Whether what is likely to be missing goes out again at the end of a stream.
+    pub(super) fn has_spare_copies(&self) -> bool {
+        self.spare_copies && self.rate_control().is_some()
     }
 
     /// What is taken of a peer that is not known to hear.

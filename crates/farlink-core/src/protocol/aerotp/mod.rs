@@ -16,6 +16,7 @@ mod connection;
 mod fec;
 mod forward;
 mod lifecycle;
+mod loss;
 mod mode;
 mod open_loop;
 mod peer;

@@ -10,6 +10,10 @@ use super::open_loop;
 use super::reliable;
 use super::segment::{MOST_EDGES, Repair};
 
+/// What may be written ahead of what was sent, in the reliable modes: less than who has no end of data writes at once, so that
+/// such a writer is told when there is room again.
+pub(super) const ROOM_BYTES: u64 = 1 << 30;
+
 /// Something to be sent. The connection makes a segment of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outgoing<D> {

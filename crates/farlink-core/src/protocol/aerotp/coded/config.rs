@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::scenario::ScenarioError;
 use crate::units::{Count, Fraction, Probability};
 
+use super::super::loss::WORST_LOSS;
 use super::MOST_SYMBOLS;
 
 /// Repair instead of repetition: the reliable modes send symbols of a fountain code (RaptorQ, RFC 6330) for what was lost.
@@ -30,8 +31,6 @@ impl Default for Coded {
     }
 }
 
-/// Above this, nearly nothing gets through, and the right answer is another packet length.
-pub(super) const WORST_LOSS: f64 = 0.95;
 /// Nearer to certainty, a block costs more than another round trip.
 const MOST_CERTAIN: f64 = 0.9999;
 

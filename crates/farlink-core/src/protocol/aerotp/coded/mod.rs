@@ -4,15 +4,13 @@
 //! Data goes out as it is, in symbols of one size; some hundreds or thousands of them are a block of RaptorQ (RFC 6330). The
 //! receiver says how many symbols each block still wants, not which. So the sender needs no answer for each symbol that was
 //! lost a second time: it sends as many as are [`needed`](needed::needed) for the block to be complete with a set probability,
-//! at the [`Loss`](loss::Loss) measured so far, and before the first answer adds what the expected loss asks for.
+//! at the [`Loss`](super::loss::Loss) measured so far, and before the first answer adds what the expected loss asks for.
 //!
-//! One idea per file: how many symbols are needed, the loss, a block as its sender ([`Outbound`](outbound::Outbound)) and as its
+//! One idea per file: how many symbols are needed, a block as its sender ([`Outbound`](outbound::Outbound)) and as its
 //! receiver ([`Inbound`](inbound::Inbound)) has it, and the two halves of a stream.
 
-mod abandon;
 mod config;
 mod inbound;
-mod loss;
 mod needed;
 mod outbound;
 mod receiver;

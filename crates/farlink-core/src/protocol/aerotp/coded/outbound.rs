@@ -38,6 +38,8 @@ pub(super) struct Outbound {
     pub(super) told: Option<u32>,
     /// Symbols to send before anything else is known.
     pub(super) owed: u32,
+    /// Nothing was heard of it although all that was sent of it has been answered, or should have been.
+    pub(super) is_unheard: bool,
     /// What it is owed was decided before.
     pub(super) is_again: bool,
     /// What it is owed completes it with this probability.
@@ -64,6 +66,7 @@ impl Outbound {
             last_sent: 0,
             told: None,
             owed: 0,
+            is_unheard: false,
             is_again: false,
             completion: 0.0,
             content: Vec::new(),

@@ -21,6 +21,7 @@ impl<D: Payload> Sender<D> {
         self.forward.go_to(to);
         self.copies.follow(to, cut);
         self.account.in_flight_bytes = self.flight.bytes;
+        self.look_for_copy(now); // what was chosen may be gone
     }
 
     /// A segment that only says where the stream goes on, and asks for an answer.

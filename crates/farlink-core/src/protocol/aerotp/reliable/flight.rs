@@ -17,6 +17,8 @@ pub(super) struct Piece<D> {
     /// Everything from here up to there has arrived, if that is behind its end: what an acknowledgement that tells of it again
     /// need not look at.
     arrived_to: u64,
+    /// Transmissions since it was found lost last of which nothing is known, as far as that is followed.
+    copies: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub(super) struct News {
     /// Pieces that were not known to have arrived, and their bytes.
     pub(super) pieces: u64,
     pub(super) bytes: u64,
+    /// Pieces of these that went out once since they were found lost last.
+    pub(super) once: u64,
 }
 
 impl News {
@@ -55,6 +59,7 @@ impl News {
         *in_flight -= bytes;
         self.pieces += 1;
         self.bytes += bytes;
+        self.once += u64::from(piece.copies == 1);
         self.was_overtaken |= piece.state == State::Lost;
         self.oldest = Some(self.oldest.map_or(piece.sent, |oldest| oldest.min(piece.sent)));
         piece.state = State::Acknowledged;
@@ -67,15 +72,16 @@ impl News {
             oldest: self.oldest.into_iter().chain(other.oldest).min(),
             pieces: self.pieces + other.pieces,
             bytes: self.bytes + other.bytes,
+            once: self.once + other.once,
         }
     }
 }
 
 /// A transmission: it counts if the piece was not sent again since.
-#[derive(Clone, Copy, Debug)]
-struct Transmission {
-    sent: u64,
-    start: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Transmission {
+    pub(super) sent: u64,
+    pub(super) start: u64,
 }
 
 /// How much.
@@ -83,12 +89,15 @@ struct Transmission {
 pub(super) struct Amount {
     pub(super) pieces: u64,
     pub(super) bytes: u64,
+    /// Pieces of these that went out once since they were found lost last.
+    pub(super) once: u64,
 }
 
 impl Amount {
-    fn add(&mut self, bytes: usize) {
+    fn add(&mut self, (bytes, copies): (usize, u8)) {
         self.pieces += 1;
         self.bytes += bytes as u64;
+        self.once += u64::from(copies == 1);
     }
 }
 
@@ -117,7 +126,15 @@ impl<D: Payload> Flight<D> {
     /// A new piece behind all others is sent.
     pub(super) fn push(&mut self, start: u64, payload: D, is_end: bool, now: u64) {
         self.bytes += payload.len() as u64;
-        self.pieces.push_back(Piece { start, payload, is_end, state: State::Waiting, sent: now, arrived_to: 0 });
+        self.pieces.push_back(Piece {
+            start,
+            payload,
+            is_end,
+            state: State::Waiting,
+            sent: now,
+            arrived_to: 0,
+            copies: 1,
+        });
         self.by_time.push_back(Transmission { sent: now, start });
     }
 
@@ -175,6 +192,7 @@ impl<D: Payload> Flight<D> {
     fn send_again(&mut self, start: u64, now: u64) -> Option<(u64, D, bool)> {
         let index = self.index(start)?;
         let piece = &mut self.pieces[index];
+        piece.copies = if piece.state == State::Waiting { piece.copies.saturating_add(1) } else { 1 };
         (piece.state, piece.sent) = (State::Waiting, now);
         self.by_time.push_back(Transmission { sent: now, start });
         Some((piece.start, piece.payload.clone(), piece.is_end))
@@ -272,9 +290,9 @@ impl<D: Payload> Flight<D> {
         {
             self.judged += 1;
             if is_described(start)
-                && let Some(bytes) = self.lose(start, sent)
+                && let Some(lost) = self.lose(start, sent)
             {
-                found.add(bytes);
+                found.add(lost);
             }
         }
         found
@@ -288,10 +306,10 @@ impl<D: Payload> Flight<D> {
             && sent < before
         {
             self.pop_oldest();
-            let Some(bytes) = self.lose(start, sent) else { continue };
+            let Some(lost) = self.lose(start, sent) else { continue };
             found += 1;
             if sent <= echoed {
-                overtaken.add(bytes);
+                overtaken.add(lost);
             }
         }
         self.tidy();
@@ -326,8 +344,9 @@ impl<D: Payload> Flight<D> {
         self.judged = self.judged.saturating_sub(1);
     }
 
-    /// A transmission is lost, unless the piece was sent again since or has arrived. Its bytes if it is.
-    fn lose(&mut self, start: u64, sent: u64) -> Option<usize> {
+    /// A transmission is lost, unless the piece was sent again since or has arrived. Its bytes if it is, and how
+    /// often it had gone out.
+    fn lose(&mut self, start: u64, sent: u64) -> Option<(usize, u8)> {
         let index = self.index(start)?;
         let piece = &mut self.pieces[index];
         let is_lost = piece.state == State::Waiting && piece.sent == sent;
@@ -336,7 +355,32 @@ impl<D: Payload> Flight<D> {
         }
         piece.state = State::Lost;
         self.lost.push_back(start);
-        Some(piece.payload.len())
+        Some((piece.payload.len(), piece.copies))
+    }
+
+    /// What awaits an answer, in the order in which it was sent last.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = Transmission> + '_ {
+        self.by_time.iter().copied().filter(|&transmission| self.copies(transmission).is_some())
+    }
+
+    /// How many transmissions of a piece are under way, if this is the last of them.
+    pub(super) fn copies(&self, transmission: Transmission) -> Option<usize> {
+        let is_last = |piece: &&Piece<D>| piece.state == State::Waiting && piece.sent == transmission.sent;
+        self.get(transmission.start).filter(is_last).map(|piece| usize::from(piece.copies))
+    }
+
+    /// A transmission of a piece is lost, if the piece is still missing: then the last one, and how many are under way without it.
+    pub(super) fn is_missing(&mut self, start: u64) -> Option<(Transmission, usize)> {
+        let index = self.index(start)?;
+        let piece = self.pieces.get_mut(index).filter(|piece| piece.state == State::Waiting && piece.copies > 1)?;
+        piece.copies -= 1;
+        Some((Transmission { sent: piece.sent, start }, usize::from(piece.copies)))
+    }
+
+    /// How many pieces as long as this one what awaits an answer makes.
+    pub(super) fn pieces_like(&self, start: u64) -> f64 {
+        let bytes = self.get(start).map_or(1, |piece| piece.payload.len().max(1));
+        (self.bytes as f64 / bytes as f64).max(1.0)
     }
 
     fn get(&self, start: u64) -> Option<&Piece<D>> {
@@ -365,7 +409,7 @@ mod tests {
     fn what_later_segments_overtook_is_lost() {
         let mut flight = three();
         assert!(!flight.acknowledge(200, 301).was_overtaken);
-        assert_eq!(flight.judge(2, |_| true), Amount { pieces: 2, bytes: 200 });
+        assert_eq!(flight.judge(2, |_| true), Amount { pieces: 2, bytes: 200, once: 2 });
         assert_eq!(flight.resend(9), Some((0, Virtual(100), false)));
         assert_eq!(flight.resend(9), Some((100, Virtual(100), false)));
         assert_eq!((flight.resend(9), flight.bytes), (None, 200));
@@ -381,7 +425,7 @@ mod tests {
         assert_eq!(flight.judge(2, |start| start == 100).pieces, 1);
         assert_eq!(flight.judge(2, |_| true).pieces, 0, "that judgement is made");
         assert_eq!(flight.oldest(), Some(0));
-        assert_eq!(flight.expire(2, 0), (1, Amount { pieces: 1, bytes: 100 }), "a timeout finds the other");
+        assert_eq!(flight.expire(2, 0), (1, Amount { pieces: 1, bytes: 100, once: 1 }), "a timeout finds the other");
         assert_eq!(flight.expire(3, 1), (1, Amount::default()), "perhaps by an outage");
         assert_eq!(flight.expire(100, 100).0, 0);
     }
@@ -408,7 +452,7 @@ mod tests {
         assert_eq!(flight.judge(1, |_| true).pieces, 1);
         assert_eq!(flight.abandon(230), (130, Some(200)), "what has arrived does not count");
         assert_eq!((flight.bytes, flight.has_lost(), flight.oldest()), (70, false, Some(2)));
-        assert_eq!(flight.expire(3, 9), (1, Amount { pieces: 1, bytes: 70 }));
+        assert_eq!(flight.expire(3, 9), (1, Amount { pieces: 1, bytes: 70, once: 0 }));
         assert_eq!(flight.abandon(250), (20, Some(230)));
         assert_eq!(flight.resend(5), Some((250, Virtual(50), true)));
         assert_eq!(flight.abandon(300), (50, Some(250)), "the end remains");

@@ -5,6 +5,7 @@ mod flight;
 mod receiver;
 mod report;
 mod sender;
+mod spare;
 
 pub(super) use receiver::{Pace, Receiver};
 pub(super) use sender::Sender;

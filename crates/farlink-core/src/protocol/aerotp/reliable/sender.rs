@@ -12,8 +12,9 @@ use super::super::config::AerotpConfig;
 use super::super::forward::Forward;
 use super::super::round_trip::RoundTrip;
 use super::super::segment::{CRC_BYTES, FORWARD_BYTES};
-use super::super::sending::{Account, Heard, Outgoing};
+use super::super::sending::{Account, Heard, Outgoing, ROOM_BYTES};
 use super::flight::{Amount, Flight};
+use super::spare::{Spare, Waits};
 
 /// The sending half of a reliable stream. `[R2]`
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub(in super::super) struct Sender<D> {
     pub(super) copies: Copies,
     /// What is too old, where there is a deadline.
     pub(super) forward: Forward,
+    /// What is repeated at the end, if anything is.
+    spare: Option<Box<Spare>>,
     /// Chooses the length of packets, if it varies.
     length: Option<Length>,
     /// Segments were seen to overtake each other: so long they may.
@@ -88,8 +91,6 @@ impl Copies {
     }
 }
 
-/// What may be written ahead of what was sent.
-const ROOM_BYTES: u64 = 1 << 30;
 /// Silence for so many timeouts means that nothing gets through: what goes out then is to find out whether it does again.
 const SILENT_TIMEOUTS: u64 = 3;
 /// While the peer is silent, so many segments go out in each timeout. `[C20]`
@@ -117,6 +118,7 @@ impl<D: Payload> Sender<D> {
             ask: Time::ZERO,
             forward: Forward::new(config),
             copies: Copies { extra: config.copies.whole() - 1, waiting: VecDeque::new() },
+            spare: config.has_spare_copies().then(|| Box::new(Spare::new())),
             length: config.length(config.header_bytes.whole() + u64::from(CRC_BYTES), config.payload_bytes()),
             reordering: 0,
             latest_echo: 0,
@@ -180,8 +182,10 @@ impl<D: Payload> Sender<D> {
         let Some((position, payload, is_end)) = self.flight.resend(stamp).or_else(|| self.new_piece(stamp, most_bytes))
         else {
             self.note_probe(now);
-            return self.forward.is_pending().then(|| self.forward_alone());
+            let is_pending = self.forward.is_pending();
+            return self.spare_copy(now).or_else(|| is_pending.then(|| self.forward_alone()));
         };
+        self.on_sent(now, position);
         self.note_probe(now);
         if self.copies.extra > 0 {
             self.copies.waiting.push_back(Copy { due: now + self.spacing(), start: position, left: self.copies.extra });
@@ -231,6 +235,36 @@ impl<D: Payload> Sender<D> {
         None
     }
 
+    /// A segment went out: if it was the end of the stream, there is room for copies from now on.
+    fn on_sent(&mut self, now: Time, position: u64) {
+        let Some(spare) = self.spare.as_mut().filter(|_| self.is_end_sent) else { return };
+        if spare.is_open() {
+            spare.on_sent(now, position);
+        } else {
+            spare.open(&self.flight);
+        }
+        self.look_for_copy(now);
+    }
+
+    /// A copy of what is likely to be missing and waits longest for its answer.
+    fn spare_copy(&mut self, now: Time) -> Option<Outgoing<D>> {
+        self.look_for_copy(now);
+        let start = self.spare.as_ref()?.chosen()?;
+        let (position, payload, is_end) = self.flight.copy(start, ticks(now))?;
+        self.on_sent(now, position);
+        Some(Outgoing { position, payload, is_end, repair: None })
+    }
+
+    /// Whether there is anything to copy while nothing else is to be sent.
+    pub(super) fn look_for_copy(&mut self, now: Time) {
+        if let Some(answer) = self.round_trip.smoothed().filter(|_| self.is_end_sent) {
+            let waits = Waits { answer, spacing: self.spacing() };
+            if let Some(spare) = &mut self.spare {
+                spare.look(now, &self.flight, waits);
+            }
+        }
+    }
+
     /// Between copies: what hits one should not hit the next.
     fn spacing(&self) -> Time {
         let most = Time::from_millis(250);
@@ -271,13 +305,20 @@ impl<D: Payload> Sender<D> {
         self.forward.on_acknowledged(heard.ack, heard.skipped);
         self.first = self.forward.first(self.first);
         let before = heard.echo.saturating_sub(self.reordering);
+        if let Some(spare) = &mut self.spare {
+            spare.on_answer(before, &mut self.flight);
+        }
         let lost = self.flight.judge(before, |position| heard.describes(position));
+        if let Some(spare) = &mut self.spare {
+            spare.measure(news.once, lost.once);
+        }
         self.account.overtaken += lost.pieces;
         if let Some(length) = &mut self.length {
             length.on_acknowledged(now, news.pieces, news.bytes);
         }
         self.shorten(now, lost);
         self.flight.tidy();
+        self.look_for_copy(now);
         self.account.in_flight_bytes = self.flight.bytes;
         if self.is_blocked() {
             self.ask = self.ask.max(now + self.patience());
@@ -313,6 +354,9 @@ impl<D: Payload> Sender<D> {
                 let (found, overtaken) = self.flight.expire(before, self.latest_echo);
                 self.account.timeouts += found;
                 self.shorten(now, overtaken);
+                if let Some(spare) = &mut self.spare {
+                    spare.measure(0, overtaken.once);
+                }
                 let is_waiting = !self.flight.is_empty() || self.forward.is_awaited();
                 self.is_silent = is_waiting && now.since(self.heard) > timeout.times(SILENT_TIMEOUTS);
             }
@@ -373,10 +417,10 @@ impl<D: Payload> Sender<D> {
         let has_new = self.unsent_bytes > 0 && self.next < self.window_end;
         let has_end = self.is_closing && self.unsent_bytes == 0 && !self.is_end_sent && self.next <= self.window_end;
         if self.flight.has_lost() || has_new || has_end {
-            Time::ZERO
-        } else {
-            copy.min(self.forward.alone_at(self.patience()))
+            return Time::ZERO;
         }
+        let spare = self.spare.as_ref().map_or(Time::NEVER, |spare| spare.at());
+        copy.min(spare).min(self.forward.alone_at(self.patience()))
     }
 
     pub(in super::super) fn awaits_since(&self) -> Time {

@@ -1,7 +1,7 @@
 //! The share of packets that is lost.
 
-use super::config::WORST_LOSS;
-
+/// Above this, nearly nothing gets through, and the right answer is another packet length.
+pub(super) const WORST_LOSS: f64 = 0.95;
 /// What is known beforehand weighs as much as so many packets; what the link says, more.
 const EXPECTED_WEIGHT: f64 = 8.0;
 const HINTED_WEIGHT: f64 = 64.0;

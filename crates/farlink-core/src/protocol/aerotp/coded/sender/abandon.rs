@@ -3,9 +3,9 @@
 use crate::payload::Payload;
 use crate::time::Time;
 
-use super::super::sending::Outgoing;
-use super::outbound::Outbound;
-use super::sender::Sender;
+use super::super::super::sending::Outgoing;
+use super::super::outbound::Outbound;
+use super::Sender;
 
 impl<D: Payload> Sender<D> {
     /// Gives up blocks all of whose data was written too long ago, and what is in no block yet. A block of which some is younger is
@@ -59,11 +59,11 @@ impl<D: Payload> Sender<D> {
 
     /// Where the stream goes on, if that is to be said and there is room for it.
     #[inline]
-    pub(in super::super) fn tell_forward(&mut self, now: Time, room: u32) -> Option<u64> {
+    pub(in super::super::super) fn tell_forward(&mut self, now: Time, room: u32) -> Option<u64> {
         self.forward.tell(now, room)
     }
 
-    pub(in super::super) fn take_expired(&mut self) -> u64 {
+    pub(in super::super::super) fn take_expired(&mut self) -> u64 {
         self.forward.take_expired()
     }
 }

@@ -1,0 +1,101 @@
+//! What the receiver says: how much each block wants, and how much was lost.
+
+use crate::payload::Payload;
+use crate::time::Time;
+
+use super::super::super::clock::{span, ticks};
+use super::super::super::sending::Heard;
+use super::{Sender, Transmission};
+
+/// More arrivals at once than were sent by then mean that segments overtake each other; copies that a network makes do not.
+const LATE_AT_ONCE: u64 = 2;
+
+impl<D: Payload> Sender<D> {
+    pub(in super::super::super) fn on_mack(&mut self, now: Time, heard: &Heard) {
+        self.heard = now;
+        self.is_silent = false;
+        self.opening.at = Time::NEVER;
+        let is_news = heard.echo > self.latest_echo || self.round_trip.smoothed().is_none();
+        if is_news {
+            self.round_trip.sample(heard.round_trip);
+            self.round_trip.answered_after(span(ticks(now).saturating_sub(heard.echo)));
+            self.account.latest_round_trip = Some(heard.round_trip);
+            self.learn(now, heard);
+            self.latest_echo = heard.echo;
+        }
+        let is_latest = heard.echo >= self.latest_echo;
+        for &(start, missing) in heard.deficits() {
+            let missing = u32::try_from(missing).unwrap_or(u32::MAX);
+            if let Some(block) = self.block(start)
+                && block.bytes > 0
+            {
+                block.told = Some(block.missing().min(missing));
+                if is_latest {
+                    block.unreported = 0;
+                }
+            }
+        }
+        self.window_end = self.window_end.max(heard.window_end);
+        self.first = self.first.max(heard.ack);
+        self.forward.on_acknowledged(heard.ack, heard.skipped);
+        while let Some(block) = self.blocks.front()
+            && block.end() <= heard.ack
+            && !block.has_unsent()
+        {
+            self.owed -= u64::from(block.owed);
+            self.blocks.pop_front();
+        }
+        if self.unsent_bytes > 0 && self.source_at() == Time::NEVER {
+            self.close_last(now); // the peer has no room before it is complete
+        }
+        self.settle_all(now);
+        if self.is_stuck() {
+            self.ask = self.ask.max(now + self.patience());
+        }
+    }
+
+    /// What was sent before the segment that the peer echoes has arrived or is lost. `[K10]`, `[K11]`
+    pub(super) fn learn(&mut self, now: Time, heard: &Heard) {
+        let arrived = u64::from(heard.arrived.wrapping_sub(self.arrived));
+        self.arrived = heard.arrived;
+        let before = heard.echo.saturating_sub(self.reordering);
+        let (mut segments, mut payload_bytes) = (0, 0);
+        while let Some(&Transmission { sent, start, payload_bytes: bytes }) = self.by_time.front()
+            // The one that is echoed has arrived.
+            && (sent < before || (sent == heard.echo && before == heard.echo))
+        {
+            let is_echoed = sent == heard.echo;
+            self.by_time.pop_front();
+            let is_in_flight = self.expired == 0;
+            self.expired = self.expired.saturating_sub(1);
+            if is_in_flight && let Some(block) = self.block(start) {
+                block.in_flight -= 1;
+                block.unreported += 1;
+            }
+            if bytes > 0 {
+                segments += 1;
+                payload_bytes += u64::from(bytes);
+            }
+            if is_echoed {
+                break;
+            }
+        }
+        if arrived > segments + LATE_AT_ONCE && self.reordering == 0 {
+            let undecided = self.by_time.iter().take_while(|transmission| transmission.sent <= heard.echo).count();
+            if arrived > segments + LATE_AT_ONCE + undecided as u64 {
+                self.reordering = ticks(self.round_trip.least) / 4;
+            }
+        }
+        let bits = (payload_bytes + segments * self.shape.header_bytes) * 8;
+        self.loss.add(segments, bits, arrived);
+        if let Some(length) = &mut self.length {
+            let lost = segments.saturating_sub(arrived);
+            let mean = payload_bytes.checked_div(segments).unwrap_or(0);
+            length.on_acknowledged(now, segments - lost, mean * (segments - lost));
+            for _ in 0..lost {
+                length.on_lost(now, mean as u32);
+            }
+        }
+        self.follow_length(now);
+    }
+}

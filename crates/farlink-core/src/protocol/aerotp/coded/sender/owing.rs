@@ -1,0 +1,89 @@
+//! How many repair symbols each block is owed, and those that go out.
+
+use crate::payload::Payload;
+use crate::time::Time;
+
+use super::super::super::clock::{span, ticks};
+use super::super::super::sending::Outgoing;
+use super::super::needed::needed;
+use super::{Sender, Transmission};
+
+/// Of a block of which nothing has been heard although all of it was sent, so many symbols go out to find out.
+const MOST_UNTOLD: u32 = 32;
+/// `[K9]` What makes good what a block still wants is so much surer to suffice than all of a block: it costs less, and others wait.
+const SURER_AGAIN: f64 = 8.0;
+/// While more data waits, a block is as likely to want more as not.
+const EVEN: f64 = 0.5;
+
+impl<D: Payload> Sender<D> {
+    /// The next symbol that makes good what a block lost.
+    pub(super) fn repair(&mut self, index: usize, now: Time) -> Outgoing<D> {
+        let block = &mut self.blocks[index];
+        block.in_flight += 1;
+        block.last_sent = ticks(now);
+        self.owed -= u64::from(block.owed.min(1));
+        block.owed = block.owed.saturating_sub(1);
+        let (start, is_end) = (block.start, block.is_end);
+        let (payload, repair) = if block.bytes == 0 {
+            (D::default(), None)
+        } else {
+            let (payload, repair) = block.next_repair::<D>();
+            (payload, Some(repair))
+        };
+        let payload_bytes = payload.len() as u32;
+        self.by_time.push_back(Transmission { sent: ticks(now), start, payload_bytes });
+        Outgoing { position: start, payload, is_end, repair }
+    }
+
+    /// Decides how many symbols a block is owed. `[K7]`, `[K9]`
+    pub(super) fn settle(&mut self, index: usize, now: Time) {
+        // Nothing else would use the link.
+        let is_idle = self.source_at() == Time::NEVER;
+        let bits = (u64::from(self.blocks[index].symbol_bytes) + self.shape.header_bytes) * 8;
+        let patience = self.patience();
+        let block = &mut self.blocks[index];
+        let mut is_report_lost = false;
+        if block.unreported > 0 {
+            // It took as long as a symbol and a second one would: the report is lost.
+            let due = span(block.last_sent) + patience.times(2);
+            if now >= due {
+                (block.unreported, is_report_lost) = (0, true);
+            } else {
+                self.report_due = self.report_due.min(due);
+            }
+        }
+        self.owed -= u64::from(block.owed);
+        if !block.is_closed || block.has_unsent() {
+            block.owed = 0;
+            return;
+        }
+        let is_answered = block.in_flight + block.unreported == 0;
+        let is_first = !std::mem::replace(&mut block.is_again, true);
+        // All that was sent of it should have been answered by now, and it was not: who knows why.
+        block.is_unheard = block.told.is_none() && (block.is_unheard || (!is_first && is_answered));
+        let decides = is_first || is_answered || is_idle;
+        if decides {
+            block.completion = match (is_first, is_idle) {
+                (true, false) => EVEN,
+                (true, true) => self.shape.completion,
+                (false, _) => 1.0 - (1.0 - self.shape.completion) / SURER_AGAIN,
+            };
+        }
+        if decides || block.owed > 0 {
+            let all = needed(block.missing(), self.loss.of(bits as f64), block.completion);
+            let mut more = all.saturating_sub(block.in_flight + block.unreported);
+            if block.is_unheard || is_report_lost {
+                more = more.min(MOST_UNTOLD.saturating_sub(block.in_flight));
+            }
+            block.owed = if decides { more } else { more.min(block.owed) };
+        }
+        self.owed += u64::from(block.owed);
+    }
+
+    pub(super) fn settle_all(&mut self, now: Time) {
+        self.report_due = Time::NEVER;
+        for index in 0..self.blocks.len() {
+            self.settle(index, now);
+        }
+    }
+}
