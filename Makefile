@@ -48,6 +48,7 @@ papers: test-tools
 	@$(BIN)/python docs/papers.py
 	@$(BIN)/python docs/arq.py
 	@$(BIN)/python docs/fading.py
+	@$(BIN)/python docs/call_drops.py
 
 soak: test-tools
 	@PROPTEST_CASES=20000 .ci/checks

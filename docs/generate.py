@@ -29,7 +29,10 @@ from farlink import _core, units
 
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIO = "scenarios/geo-tcp.toml"
-GUIDES = [ROOT / "docs" / "guides" / name for name in ("first-scenario.md", "coding.md", "transports.md", "optical-links.md")]
+GUIDES = [
+    ROOT / "docs" / "guides" / name
+    for name in ("first-scenario.md", "coding.md", "transports.md", "optical-links.md", "call-drops.md")
+]
 CODECS = ROOT / "docs" / "validation" / "codecs.md"
 MEASURED = ROOT / "out" / "bench-codecs.json"
 PICTURES = ROOT / "docs" / "pictures"

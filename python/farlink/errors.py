@@ -42,6 +42,10 @@ class TraceError(FarlinkError):
     """A trace file is missing or cannot be read."""
 
 
+class JournalError(FarlinkError):
+    """A log of calls is missing, cannot be read, contradicts itself or says too little."""
+
+
 class OutputError(FarlinkError):
     """A result cannot be written where it was asked for."""
 

@@ -21,7 +21,7 @@ from farlink.scenario import from_data
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 TRIED = [ROOT / "README.md", ROOT / "docs" / "guides" / "first-scenario.md", ROOT / "docs" / "guides" / "traces.md"]
-TRIED.append(ROOT / "docs" / "guides" / "optical-links.md")
+TRIED += [ROOT / "docs" / "guides" / "optical-links.md", ROOT / "docs" / "guides" / "call-drops.md"]
 
 
 @pytest.fixture(scope="module")

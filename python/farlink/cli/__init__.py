@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from farlink.cli import code, dissector, papers, run, schema, trace
+from farlink.cli import bundle, code, dissector, papers, run, schema, trace
 
 app = typer.Typer(
     name="farlink",
@@ -23,6 +23,7 @@ app.command(epilog=run.EXAMPLES)(run.run)
 app.command(epilog=papers.EXAMPLES)(papers.papers)
 app.command()(schema.schema)
 app.command(epilog=dissector.EXAMPLES)(dissector.dissector)
+app.add_typer(bundle.app, name="bundle")
 app.add_typer(code.app, name="code")
 app.add_typer(trace.app, name="trace")
 

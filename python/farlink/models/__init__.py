@@ -4,4 +4,6 @@
 - `aerotp`: rounds, delays and packet lengths of retransmission over long round trips
 - `bounds`: bytes, rounds and time of any scheme over a channel that loses packets
 - `packet_fec`: what Reed-Solomon parity in packets and erasure codes across them leave
+- `tcp_latency`: transfer times and rates of TCP: Padhye, Cardwell, Sikdar, and what they are made of
+- `multilink`: TCP over a bundle whose links drop, queue and repeat
 """

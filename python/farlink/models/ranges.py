@@ -33,3 +33,21 @@ def positive(**named: ArrayLike) -> Floats:
     if not np.all(array > 0):
         raise ValueError(f"{name} must be positive, not {value!r}")
     return array
+
+
+def from_0_to_below_1(**named: ArrayLike) -> Floats:
+    """The value as an array, refused unless it is from 0 to below 1."""
+    ((name, value),) = named.items()
+    array = np.asarray(value, dtype=np.float64)
+    if not np.all((array >= 0) & (array < 1)):
+        raise ValueError(f"{name} must be from 0 to below 1, not {value!r}")
+    return array
+
+
+def whole(least: int, **named: ArrayLike) -> NDArray[np.int64]:
+    """The value as an array of whole numbers, refused if it is not whole or below `least`."""
+    ((name, value),) = named.items()
+    array = np.asarray(value, dtype=np.float64)
+    if not np.all((array >= least) & (array == np.floor(array)) & np.isfinite(array)):
+        raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
+    return array.astype(np.int64)

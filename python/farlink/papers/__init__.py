@@ -16,6 +16,7 @@ PAPERS = {
     "brodbekier": "farlink.papers.brodbekier",
     "epple": "farlink.papers.epple",
     "pathapati": "farlink.papers.pathapati",
+    "zaghloul": "farlink.papers.zaghloul",
 }
 
 

@@ -23,7 +23,7 @@ RULE = "#dfe5ea"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#1b2733", "#7f6bb0")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
-_RC = {
+LOOK = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana"],
     "font.size": 9.5,
@@ -59,7 +59,7 @@ def new_figure(
     """An empty figure with `rows` axes above each other that share the horizontal one."""
     matplotlib = require("matplotlib", "a figure")
     require("matplotlib.figure", "a figure")
-    with matplotlib.rc_context(_RC):
+    with matplotlib.rc_context(LOOK):
         figure = _notebook_figure()(figsize=(width_in, height_in), layout="constrained")
         axes = figure.subplots(rows, 1, sharex=True, sharey=is_y_shared, squeeze=False)[:, 0]
         for ax in axes:
@@ -71,7 +71,7 @@ def to_svg(figure: Figure, name: str) -> str:
     """The figure as an inline SVG element whose identifiers start with `name`; the same bytes every time."""
     matplotlib = require("matplotlib", "a figure")
     text = io.StringIO()
-    with matplotlib.rc_context({**_RC, "svg.hashsalt": name}):
+    with matplotlib.rc_context({**LOOK, "svg.hashsalt": name}):
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]

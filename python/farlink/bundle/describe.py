@@ -1,0 +1,239 @@
+"""A study in words and tables, for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from farlink.bundle.availability import Availability
+from farlink.bundle.calls import Link
+from farlink.bundle.causes import Cause
+from farlink.bundle.clusters import Clustering, wilson
+from farlink.bundle.fits import Fit
+from farlink.bundle.goodness import Verdict
+from farlink.bundle.study import BUNDLE, Judged, Part, Study, Times
+
+_TIMES = {
+    "up": "Up time of a call (calls that end on purpose are censored)",
+    "airtime": "Time connected from drop to drop of a link",
+    "inter-drop": "Time from drop to drop by the clock on the wall",
+    "redial": "Time from a drop until the link is up again",
+}
+_QUESTIONS = {
+    "dispersion": "variance over mean of drops per window (1 without clusters)",
+    "serial correlation": "rank correlation of successive times between drops",
+    "runs of times": "runs of long and short times between drops",
+    "runs of calls": "runs of calls that drop and calls that do not",
+    "links alike": "one drop rate for all links: likelihood ratio",
+    "links together": "pairs of drops of different links",
+}
+
+
+def report(study: Study) -> str:
+    """Everything, as text."""
+    blocks = [_links(study.parts)]
+    # Of a link that only ever drops, the time from drop to drop is the up time.
+    is_twice = all(call.outcome != "ended" for link in study.links for call in link.calls)
+    for part in study.parts:
+        if part is study.whole or part.name == BUNDLE:
+            shown = {name: times for name, times in part.times.items() if times.sample.times_s.size}
+            blocks += [_times(part, name, times) for name, times in shown.items() if not (name == "airtime" and is_twice)]
+            blocks.append(_clusterings(part))
+    if study.availability:
+        blocks.append(_availability(study.availability, len(study.links)))
+    if study.causes:
+        blocks.append(_causes(study.causes))
+    return "\n\n".join(blocks) + "\n"
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit in which it reads best.
+
+    Examples
+    --------
+    >>> duration(53.2), duration(3000), duration(17510), duration(864000), duration(float("nan"))
+    ('53.2 s', '50 min', '4.86 h', '10 d', '–')
+    """
+    if not math.isfinite(seconds):
+        return "–" if math.isnan(seconds) else "∞"
+    for unit, size, limit in (("s", 1.0, 120.0), ("min", 60.0, 120.0), ("h", 3600.0, 72.0)):
+        if seconds / size < limit:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 86_400:.3g} d" if seconds < 86_400_000 else f"{seconds / 86_400:.2e} d"
+
+
+def durations(interval: tuple[float, float]) -> str:
+    """An interval of times, each with its unit.
+
+    Examples
+    --------
+    >>> durations((2640.0, 12000.0))
+    '44 min to 3.33 h'
+    """
+    low, high = duration(interval[0]), duration(interval[1])
+    if low.rpartition(" ")[2] == high.rpartition(" ")[2] and " " in low:
+        low = low.rpartition(" ")[0]
+    return "–" if math.isnan(interval[0]) else f"{low} to {high}"
+
+
+def _links(parts: Sequence[Part]) -> str:
+    rows = []
+    for part in parts:
+        if part.name == BUNDLE:
+            continue
+        airtime, redial = part.times["airtime"], part.times["redial"]
+        exponential = airtime.of("exponential")
+        asked = [one for one in part.clusterings if one.is_clustered is not None and one.question != "links alike"]
+        rows.append(
+            (
+                part.name,
+                f"{part.calls}",
+                f"{part.drops}",
+                f"{part.connected_s / 3600:.1f} h" if part.connected_s else "–",
+                duration(exponential.fit.mean_s),
+                durations(exponential.fit.mean_ci_s),
+                verdict(exponential.anderson_darling) if part.connected_s else "–",
+                f"{sum(bool(one.is_clustered) for one in asked)} of {len(asked)} tests" if asked else "–",
+                duration(redial.of("exponential").fit.mean_s),
+            )
+        )
+    head = ("link", "calls", "drops", "connected", "mean to drop", "95 %", "exponential?", "clusters?", "mean redial")
+    foot = (
+        "mean to drop: time connected over drops, with its interval if exponential; exponential? by Anderson and Darling's test"
+    )
+    return table(head, rows) + "\n" + foot + _dials(parts[-1].links)
+
+
+def _dials(links: Sequence[Link]) -> str:
+    """How dials went, where the logs have them."""
+    dials, failed, blocked = (sum(getattr(link, key) for link in links) for key in ("dials", "failed", "blocked"))
+    return f"\n{dials} dials, {failed} of them failed; blocked {blocked} times" if dials + failed + blocked else ""
+
+
+def _availability(found: Availability, links: int) -> str:
+    return (
+        f"Over {duration(found.span_s)}, {found.mean_up:.3g} of {links} links are up on average. All are up "
+        f"{100 * found.all_up:.3g} % of the time ({100 * found.all_up_independent:.3g} % if independent), at least one "
+        f"{100 * found.any_up:.4g} % ({100 * found.any_up_independent:.4g} %)."
+    )
+
+
+def _times(part: Part, name: str, times: Times) -> str:
+    sample = times.sample
+    censored = sample.times_s.size - sample.events
+    lines = [f"{_TIMES[name]}: {part.name}, {sample.events} observed, {censored} censored"]
+    if sample.note:
+        lines.append(f"({sample.note})")
+    head = ("distribution", "mean", "95 %", "AIC", "chi-square, 15 bins", "equally probable", "Anderson-Darling")
+    lines.append(table(head, [_fit_row(one, times) for one in times.judged]))
+    lines += [text for one in times.judged if (text := _parameters(one.fit))]
+    if times.accepted_means_s:
+        own = times.of("exponential").fit.mean_s
+        low, high = times.accepted_means_s
+        outside = "" if low <= own <= high else f", which leaves out the likeliest, {duration(own)}"
+        lines.append(f"The chi-square test accepts exponentials of mean {durations(times.accepted_means_s)}{outside}.")
+    return "\n".join(lines)
+
+
+def _fit_row(one: Judged, times: Times) -> tuple[str, ...]:
+    found = one.fit
+    if not found.is_fitted:
+        return (found.distribution, f"not fitted: {found.reason}", "", "", "", "", "")
+    name = f"{found.distribution} *" if found is times.best else found.distribution
+    interval = "no interval" if found.reason else durations(found.mean_ci_s)
+    tests = (one.equal_bins, one.probable_bins, one.anderson_darling)
+    return (name, duration(found.mean_s), interval, f"{found.aic:.1f}", *(verdict(test) for test in tests))
+
+
+def _parameters(found: Fit) -> str:
+    """What a fit has beside its mean."""
+    if not found.is_fitted or found.distribution == "exponential":
+        return ""
+    if found.distribution == "weibull":
+        low, high = found.intervals.get("shape", (math.nan, math.nan))
+        interval = "" if math.isnan(low) else f" ({low:.3g} to {high:.3g})"
+        return f"weibull: shape {found.parameters['shape']:.3g}{interval}, scale {duration(found.parameters['scale_s'])}"
+    if found.reason:
+        return "two-state-markov: no better than an exponential"
+    states = found.states
+    return (
+        f"two-state-markov: drops every {duration(states['bad_drop_interval_s'])} in a bad state of mean length "
+        f"{duration(states['bad_s'])}, none in a good one of {duration(states['good_s'])}"
+    )
+
+
+def verdict(test: Verdict) -> str:
+    """What a test says, with its probability, or what it needs."""
+    if test.is_accepted is None:
+        return test.reason.removesuffix(" of the bins only").partition(", there are")[0]
+    return f"{'accepted' if test.is_accepted else 'rejected'}, p {test.p:.2g}"
+
+
+def _clusterings(part: Part) -> str:
+    rows = []
+    for one in part.clusterings:
+        if one.reason:
+            rows.append((_QUESTIONS[one.question], one.reason, "", "", ""))
+            continue
+        yes = "links differ" if one.question == "links alike" else "drops cluster"
+        no = "no difference seen" if one.question == "links alike" else "no clusters seen"
+        rows.append(
+            (
+                _QUESTIONS[one.question],
+                f"{one.value:.3g}",
+                f"{one.expected:.3g}",
+                f"{one.p:.2g}",
+                yes if one.is_clustered else no,
+            )
+        )
+    text = f"Clusters: {part.name}\n" + table(("question", "found", "expected", "p", "says"), rows)
+    return text + "".join(f"\n{line}" for line in map(_chain, part.clusterings) if line)
+
+
+def _chain(one: Clustering) -> str:
+    if "p_drop_after_drop" not in one.details:
+        return ""
+    said = []
+    for name, words in (("drop", "a call that dropped"), ("end", "one that did not")):
+        share, low, high = (100 * one.details[f"p_drop_after_{name}{end}"] for end in ("", "_low", "_high"))
+        said.append(f"{share:.3g} % ({low:.3g} to {high:.3g}) after {words}")
+    return f"A call drops in {', '.join(said)}; at most {one.details['longest_run']:.0f} drops in a row."
+
+
+def _causes(causes: Iterable[Cause]) -> str:
+    rows = []
+    for one in causes:
+        low, high = wilson(one.drops, one.of)
+        chance = "" if math.isnan(one.by_chance) else f"{one.by_chance:.3g}"
+        p = "" if math.isnan(one.p) else f"{one.p:.2g}"
+        rows.append((one.name, f"{one.drops} of {one.of}", f"{100 * low:.3g} to {100 * high:.3g} %", chance, p))
+    return "Causes\n" + table(("cause", "drops", "share, 95 %", "by chance", "p"), rows)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns side by side, the first to the left and the others to the right where all of them are short.
+
+    Examples
+    --------
+    >>> print(table(("link", "calls"), [("m1", "12"), ("modem-2", "7")]))
+    link     calls
+    m1          12
+    modem-2      7
+    """
+    # A last cell before empty ones may run on over them.
+    widths = [
+        max(len(row[index]) for row in (head, *rows) if index == 0 or _is_filled(row, index)) for index in range(len(head))
+    ]
+    lines = []
+    for row in (head, *rows):
+        cells = [row[0].ljust(widths[0])]
+        for index in range(1, len(row)):
+            is_run_on = not any(row[index + 1 :]) and len(row[index]) > widths[index]
+            cells.append(row[index] if is_run_on else row[index].rjust(widths[index]))
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _is_filled(row: Sequence[str], index: int) -> bool:
+    """Whether a cell has its column to itself: the row has something after it, or it is the last."""
+    return index + 1 == len(row) or any(row[index + 1 :])

@@ -1,0 +1,112 @@
+"""Logs of calls: one module per format, one line here."""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from farlink.bundle.journal import Event
+from farlink.bundle.logs import csv_events, json_lines, seaglider, slocum
+from farlink.errors import JournalError
+
+
+@dataclass(frozen=True)
+class Log:
+    """What a file says.
+
+    Attributes
+    ----------
+    name
+        Its name, without directory.
+    format
+        In which format it is.
+    lines
+        How many lines it has.
+    events
+        What happened, in the order of the file.
+    """
+
+    name: str
+    format: str
+    lines: int
+    events: list[Event]
+
+
+class Format(Protocol):
+    """What a module of this package provides."""
+
+    NAME: str
+    DESCRIPTION: str
+
+    def recognises(self, name: str, head: list[str]) -> bool:
+        """Whether a file has this format, judged by its name and its first lines that are not empty."""
+        ...
+
+    def events(self, lines: list[str], name: str) -> Iterator[Event]:
+        """The events in a file; `name` is that of the file, for messages."""
+        ...
+
+
+# In the order in which they are asked whether they recognise a file.
+FORMATS: dict[str, Format] = {module.NAME: module for module in (json_lines, seaglider, slocum, csv_events)}
+
+_HEAD_LINES = 20
+
+
+def read(path: str | Path, format: str | None = None) -> Log:
+    """Read a log of calls.
+
+    Parameters
+    ----------
+    path
+        The file; compressed by gzip if its first bytes say so.
+    format
+        One of `FORMATS`, or None to recognise it.
+
+    Raises
+    ------
+    JournalError
+        If it cannot be read, is of no known format, or a line of it cannot be; names the line.
+    """
+    path = Path(path)
+    if format is not None and format not in FORMATS:
+        near = difflib.get_close_matches(format, FORMATS, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise JournalError(f"there is no format of logs {format!r}", f"{hint}formats: {', '.join(FORMATS)}")
+    lines = [line.removesuffix("\r") for line in _text(path).removesuffix("\n").split("\n")]
+    head = [line for line in lines if line.strip()][:_HEAD_LINES]
+    if not head:
+        raise JournalError(f"{path}: the file is empty", "give a log with at least one call")
+    if format is None:
+        format = next((name for name, module in FORMATS.items() if module.recognises(path.name, head)), None)
+        if format is None:
+            known = ", ".join(f"{name} ({module.DESCRIPTION})" for name, module in FORMATS.items())
+            raise JournalError(f"{path}: no known log of calls", f"name it with --format: {known}")
+    events = list(FORMATS[format].events(lines, path.name))
+    if not events:
+        raise JournalError(f"{path}: no event in {len(lines)} lines", f"is it of the format {format}?")
+    return Log(path.name, format, len(lines), events)
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except IsADirectoryError as error:
+        raise JournalError(f"{path} is a directory", "give the files in it") from error
+    except OSError as error:
+        raise JournalError(f"{path}: {error.strerror}", "check the name of the log") from error
+    if data[:2] == b"\x1f\x8b":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise JournalError(f"{path}: the compressed file is damaged", "fetch it again") from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise JournalError(f"{path}, line {line}: not text", "check that it is the log itself") from error

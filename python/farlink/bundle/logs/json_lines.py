@@ -1,0 +1,23 @@
+"""farlink's own journal: JSON Lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from farlink.bundle.journal import Event, parse_line
+
+NAME = "journal"
+DESCRIPTION = "farlink's, a JSON object a line"
+
+
+def recognises(name: str, head: list[str]) -> bool:
+    """A file whose first line begins an object, or that is named so."""
+    return head[0].lstrip().startswith("{") or name.removesuffix(".gz").endswith(".jsonl")
+
+
+def events(lines: list[str], name: str) -> Iterator[Event]:
+    """Its events, a line each."""
+    for number, line in enumerate(lines, start=1):
+        event = parse_line(line, f"{name}, line {number}")
+        if event is not None:
+            yield event

@@ -1,0 +1,142 @@
+"""`farlink bundle`: what the logs of a bundle of links say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from farlink.cli.messages import data, note, user_errors
+from farlink.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from farlink.bundle.study import Study
+
+app = typer.Typer(no_args_is_help=True, help="Look at bundles of links that drop out.")
+
+_FIT_EXAMPLES = """
+[bold]Examples[/bold]
+
+farlink bundle fit journal.jsonl
+
+farlink bundle fit events.csv --link modem-1 --plot drops.png -o drops.toml
+
+farlink bundle fit sg*.comm.log.gz --json - | jq '.parts[].name'
+"""
+
+
+@app.callback()
+def bundle() -> None:
+    """Look at bundles of links that drop out."""
+
+
+@app.command(epilog=_FIT_EXAMPLES)
+def fit(
+    logs: Annotated[list[Path], typer.Argument(metavar="LOG...", help="Logs of calls; compressed ones (.gz) too.")],
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", help="Of the logs, recognised by default: journal, csv, seaglider, slocum.", show_default=False
+        ),
+    ] = None,
+    link: Annotated[
+        list[str] | None, typer.Option("--link", metavar="NAME", help="Only this link; may be repeated.", show_default=False)
+    ] = None,
+    pause_s: Annotated[
+        float, typer.Option(metavar="S", help="Times from a drop to the next call above this are pauses, not redials.")
+    ] = 3600.0,
+    replicates: Annotated[
+        int, typer.Option(metavar="N", help="Samples that the bootstrap of Anderson and Darling's test draws.")
+    ] = 499,
+    seed: Annotated[int, typer.Option(help="Seed of its random numbers.")] = 1,
+    json: Annotated[
+        str | None, typer.Option(metavar="FILE|-", help="Write all of it as JSON; - is standard output.", show_default=False)
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="PICTURE", help="Picture to write, .png, .svg or .pdf.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="TOML", help="Write the fitted process as a scenario has it.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Fit how long links stay up, how often they drop and how soon they are back: per link and for the bundle.
+
+    Calls that ended on purpose count as links that stayed up for at least so long. Exponential, Weibull and two-state
+    Markov fits, each tested; whether drops cluster; what is known of their causes.
+    """
+    with user_errors():
+        from farlink.bundle.describe import report
+        from farlink.bundle.process import scenario_text
+        from farlink.bundle.study import study
+        from farlink.limits import check_seed
+        from farlink.output import check_writable, whole_file
+
+        _check_numbers(pause_s, replicates)
+        check_seed(seed)
+        for target in (plot, output, None if json in (None, "-") else Path(json)):
+            if target is not None:
+                check_writable(target)
+        if plot is not None:
+            from farlink.plot import call_drops
+
+            call_drops.check_suffix(plot)
+        with progress_bar("fits", "parts") as progress:
+            found = study(
+                logs, format=format, only=link or (), pause_s=pause_s, replicates=replicates, seed=seed, progress=progress
+            )
+        process = scenario_text(found.whole, measured_on=_names(found))
+        _warn(found)
+        if json != "-":
+            data(report(found) + "\n" + process)
+        if json is not None:
+            _write_json(json, found)
+        if output is not None:
+            with whole_file(output) as temporary:
+                temporary.write_text(process, encoding="utf-8")
+            note(f"scenario: {output}")
+        if plot is not None:
+            call_drops.save(found, plot)
+            note(f"picture: {plot}")
+
+
+def _check_numbers(pause_s: float, replicates: int) -> None:
+    from farlink.errors import JournalError
+
+    if not 0 < pause_s < 1e10:
+        raise JournalError(f"--pause-s: {pause_s:g} is not a time above 0", "give it in s, for example 3600")
+    # With 19 the least probability there is would be that of an accepted fit.
+    if not 39 <= replicates <= 100_000:
+        raise JournalError(f"--replicates: {replicates} is out of range", "give 39 to 100000; 499 tells 5 % well enough")
+
+
+def _names(found: Study) -> str:
+    """What was fitted to, on one line."""
+    names = [log.name for log in found.logs]
+    return ", ".join(names if len(names) <= 3 else [*names[:2], f"{len(names) - 2} more"])
+
+
+def _warn(found: Study) -> None:
+    """Say which links have too few drops for what was asked."""
+    for part in found.parts:
+        times = part.times.get("airtime")
+        if times is not None and times.sample.times_s.size and not times.judged[0].fit.is_fitted:
+            note(f"note: {part.name}: no fit of up times: {times.judged[0].fit.reason}")
+
+
+def _write_json(name: str, found: Study) -> None:
+    import json as json_text
+
+    from farlink import __version__
+    from farlink.output import whole_file
+
+    text = json_text.dumps({"farlink": __version__, **found.to_dict()}, allow_nan=False, indent=1) + "\n"
+    if name == "-":
+        data(text)
+        return
+    with whole_file(name) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    note(f"json: {name}")

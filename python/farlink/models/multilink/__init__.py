@@ -1,0 +1,13 @@
+"""Closed-form models of TCP over a bundle of links: drops, queues, and the ARQ of each link.
+
+- `call_drops`: rate and transfer time over a bundle whose links drop
+- `drop_losses`: what a drop takes along, and when even SACK waits for its timer
+- `loaded_bundle`: round trip under load
+- `fading`: frame errors as two states, of signal-to-noise ratio, speed and data rate
+- `go_back_n`: round trip, residual loss and needless timeouts over a link with ARQ
+- `faded_link`: that link, from its rate, its margin and its Doppler shift
+"""
+
+from farlink.models.multilink import call_drops, drop_losses, faded_link, fading, go_back_n, loaded_bundle
+
+__all__ = ["call_drops", "drop_losses", "faded_link", "fading", "go_back_n", "loaded_bundle"]

@@ -1,0 +1,158 @@
+r"""What a dropped link takes along, and when even SACK then waits for its timer.
+
+Until the drop is noticed the sender writes into the void; besides, what waits in its buffers and in the far modem is lost.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from farlink.models.ranges import Floats, at_least, positive
+
+
+def segments_lost(
+    detection_s: ArrayLike,
+    *,
+    rate_bps: ArrayLike,
+    modem_buffer_bytes: ArrayLike,
+    serial_buffer_bytes: ArrayLike,
+    segment_bytes: ArrayLike,
+) -> Floats:
+    r"""Segments lost by one drop.
+
+    .. math:: L = \frac{T_L R / 8 + 2 B_M + B_S}{P}
+
+    Parameters
+    ----------
+    detection_s
+        Time until the drop is noticed :math:`T_L`, in s, not negative. Any shape.
+    rate_bps
+        Rate of the link :math:`R`, in bit/s, positive; all parameters are broadcast against each other.
+    modem_buffer_bytes
+        Buffer of a modem :math:`B_M`, in bytes, not negative; the sender's and the receiver's are lost.
+    serial_buffer_bytes
+        Buffer of the sender's serial card :math:`B_S`, in bytes, not negative.
+    segment_bytes
+        Segment with its headers :math:`P`, in bytes, positive.
+
+    Returns
+    -------
+    ndarray
+        Segments, not rounded, of the broadcast shape.
+
+    Raises
+    ------
+    ValueError
+        If a value lies outside its range.
+
+    Notes
+    -----
+    With full buffers, as under load, and segments that are not fragmented over the links. What waits for the whole bundle is
+    not lost.
+
+    References
+    ----------
+    Zaghloul, section 5.2.
+
+    Examples
+    --------
+    >>> buffers = {"modem_buffer_bytes": 4500, "serial_buffer_bytes": 1500}
+    >>> float(segments_lost(10, rate_bps=2400, segment_bytes=1500, **buffers))
+    9.0
+    """
+    written = at_least(0, detection_s=detection_s) * positive(rate_bps=rate_bps) / 8
+    modems = 2 * at_least(0, modem_buffer_bytes=modem_buffer_bytes)
+    waiting = modems + at_least(0, serial_buffer_bytes=serial_buffer_bytes)
+    return np.asarray((written + waiting) / positive(segment_bytes=segment_bytes))
+
+
+def sack_times_out(lost_segments: ArrayLike, *, window_segments: ArrayLike) -> NDArray[np.bool_]:
+    r"""Whether a loss of so many segments in a window makes even SACK wait for its timer.
+
+    .. math:: L > \frac{W}{2}
+
+    Parameters
+    ----------
+    lost_segments
+        Segments lost at once :math:`L`, not negative. Any shape.
+    window_segments
+        Segments in flight :math:`W`, at least 1; broadcast against `lost_segments`.
+
+    Returns
+    -------
+    ndarray
+        True or false, of the broadcast shape.
+
+    Raises
+    ------
+    ValueError
+        If a value lies outside its range.
+
+    Notes
+    -----
+    In congestion avoidance, and by the pipe of K. Fall and S. Floyd, in which lost segments still count; see
+    `farlink.models.tcp_latency.sikdar.recovery`. A sender that takes them out of the pipe (RFC 6675) goes on.
+
+    References
+    ----------
+    Zaghloul, section 5.2; Sikdar et al. (2003): "a loss of roughly more than half the packets in a round".
+
+    Examples
+    --------
+    >>> sack_times_out([7, 9], window_segments=15)
+    array([False,  True])
+    """
+    lost, window = at_least(0, lost_segments=lost_segments), at_least(1, window_segments=window_segments)
+    return np.asarray(2 * lost > window)
+
+
+def latest_detection_s(
+    window_segments: ArrayLike,
+    *,
+    rate_bps: ArrayLike,
+    modem_buffer_bytes: ArrayLike,
+    serial_buffer_bytes: ArrayLike,
+    segment_bytes: ArrayLike,
+) -> Floats:
+    r"""Time within which a drop has to be noticed so that SACK does not wait for its timer.
+
+    .. math:: T_L = \frac{8}{R} \left( \frac{W P}{2} - 2 B_M - B_S \right)
+
+    Parameters
+    ----------
+    window_segments
+        Segments in flight :math:`W`, at least 1. Any shape.
+    rate_bps
+        Rate of the link :math:`R`, in bit/s, positive; all parameters are broadcast against each other.
+    modem_buffer_bytes
+        Buffer of a modem :math:`B_M`, in bytes, not negative.
+    serial_buffer_bytes
+        Buffer of the sender's serial card :math:`B_S`, in bytes, not negative.
+    segment_bytes
+        Segment with its headers :math:`P`, in bytes, positive.
+
+    Returns
+    -------
+    ndarray
+        Time in s, of the broadcast shape; negative where the buffers alone hold more than half the window.
+
+    Raises
+    ------
+    ValueError
+        If a value lies outside its range.
+
+    Notes
+    -----
+    `segments_lost` solved for the time.
+
+    Examples
+    --------
+    >>> buffers = {"modem_buffer_bytes": 4500, "serial_buffer_bytes": 1500}
+    >>> latest_detection_s([15, 40], rate_bps=2400, segment_bytes=1500, **buffers)
+    array([ 2.5, 65. ])
+    """
+    half = at_least(1, window_segments=window_segments) / 2 * positive(segment_bytes=segment_bytes)
+    modems = 2 * at_least(0, modem_buffer_bytes=modem_buffer_bytes)
+    waiting = modems + at_least(0, serial_buffer_bytes=serial_buffer_bytes)
+    return np.asarray(8 * (half - waiting) / positive(rate_bps=rate_bps))

@@ -1,0 +1,35 @@
+"""Zaghloul: TCP over a bundle of satellite modems whose calls drop."""
+
+from __future__ import annotations
+
+from farlink.papers.item import Item, Paper
+from farlink.papers.zaghloul.bundle import drop, round_trip
+from farlink.papers.zaghloul.figure_4_1 import figure_4_1
+from farlink.papers.zaghloul.figure_4_7 import figure_4_7
+from farlink.papers.zaghloul.figures_6 import figure_6_4, figure_6_5, figure_6_6
+from farlink.papers.zaghloul.tables import table_6_1, table_6_2
+
+PAPER = Paper(
+    key="zaghloul",
+    title="TCP Performance over Multilink Long Delay Wireless Networks",
+    authors="Said Ismail Zaghloul",
+    items=(
+        Item("figure-4.1", "Timers of mean and deviation over a series of round trips", 1, figure_4_1),
+        Item("section-4.1.6", "Round trip over a loaded bundle", 1, round_trip),
+        Item("figure-4.7", "Slow start with delayed acknowledgements, and eq. (17)", 1, figure_4_7),
+        Item("section-5.2", "Packets that a drop loses", 1, drop),
+        Item("table-6.1", "Transfer times of four files over eight links", 1, table_6_1),
+        Item("table-6.2", "Transfer times over three to eight links", 1, table_6_2),
+        Item("figure-6.4", "Transfer time against the rate of drops", 1, figure_6_4),
+        Item("figure-6.5", "Transfer time against losses", 1, figure_6_5),
+        Item("figure-6.6", "Transfer time against the timeout", 1, figure_6_6),
+    ),
+    setting=(
+        "Everything here is computed by closed forms, with 1 MB of 1,000,000 bytes and 1 KB of 1000, two segments per "
+        "acknowledgement, and eq. (24) as a quotient.",
+        "The window limit of tables 6.1 and 6.2 is the printed one; it is a function of the links' rate.",
+        "The drop rate of figures 6.5 and 6.6 is not printed; that of Greenland is taken, a drop of each link in 50 minutes.",
+        "The round trips of figure 4.1 are not printed; they are drawn at random with the mean and deviation of figure 4.6.",
+        "Eq. (47), to which the time of a modem refers, is missing: 6.5 s are taken as printed.",
+    ),
+)
