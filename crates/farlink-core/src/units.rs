@@ -170,6 +170,10 @@ checked_number!(
     |value| value > 0.0 && value <= 1000.0
 );
 checked_number!(
+    /// Shape of a Weibull distribution.
+    Shape, r#"{"minimum": 0.1, "maximum": 100}"#, "a number from 0.1 to 100", |value| (0.1..=100.0).contains(&value)
+);
+checked_number!(
     /// Energy per information bit over noise density, Eb/N0, in dB.
     EnergyToNoise, r#"{"minimum": -10, "maximum": 40}"#, "a number of dB from -10 to 40",
     |value| (-10.0..=40.0).contains(&value)

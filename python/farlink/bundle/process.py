@@ -5,6 +5,9 @@ from __future__ import annotations
 from farlink.bundle.study import Part
 from farlink.errors import JournalError
 
+# Shapes of Weibull distributions that a scenario takes.
+_SHAPES = (0.1, 100.0)
+
 
 def scenario_text(part: Part, *, table: str = "link.channel", measured_on: str = "") -> str:
     """The table of a scenario whose link drops and is dialled again like the links of a study.
@@ -30,8 +33,8 @@ def scenario_text(part: Part, *, table: str = "link.channel", measured_on: str =
 
     Notes
     -----
-    Up times are exponential with the mean airtime between drops, which calls that end on purpose do not bend, and redial times
-    with theirs. Where a Weibull fit is better by an AIC of 2 or more, a comment says so.
+    Up times are those of the airtime between drops, which calls that end on purpose do not bend. Both are exponential, unless a
+    Weibull fit is better by an AIC of 2 or more.
     """
     lines = [
         f"# Fitted to {measured_on}." if measured_on else "# Fitted to measured calls.",
@@ -43,7 +46,7 @@ def scenario_text(part: Part, *, table: str = "link.channel", measured_on: str =
         chosen = _chosen(part, name)
         is_fitted |= bool(chosen)
         if chosen:
-            lines += [f"{key} = {chosen[0]}", *chosen[1:]]
+            lines.append(f"{key} = {chosen}")
         else:
             need = part.times[name].judged[0].fit.reason if name in part.times else "there is none"
             lines.append(f"# {key}: not fitted, {need}")
@@ -53,17 +56,17 @@ def scenario_text(part: Part, *, table: str = "link.channel", measured_on: str =
     return "\n".join(lines) + "\n"
 
 
-def _chosen(part: Part, name: str) -> list[str]:
+def _chosen(part: Part, name: str) -> str:
     if name not in part.times:
-        return []
+        return ""
     exponential, weibull = (part.times[name].of(kind).fit for kind in ("exponential", "weibull"))
     if not exponential.is_fitted:
-        return []
-    lines = [f'{{ distribution = "exponential", mean_s = {_number(exponential.mean_s)} }}']
-    if weibull.is_fitted and weibull.intervals and weibull.aic <= exponential.aic - 2:
-        shape, scale_s = weibull.parameters["shape"], weibull.parameters["scale_s"]
-        lines.append(f"# A Weibull distribution of shape {shape:.3g} and scale {_number(scale_s)} s fits better.")
-    return lines
+        return ""
+    shape = weibull.parameters["shape"] if weibull.is_fitted else 1
+    is_better = weibull.is_fitted and weibull.intervals and weibull.aic <= exponential.aic - 2
+    if is_better and _SHAPES[0] <= shape <= _SHAPES[1]:
+        return f'{{ distribution = "weibull", shape = {shape:.3g}, scale_s = {_number(weibull.parameters["scale_s"])} }}'
+    return f'{{ distribution = "exponential", mean_s = {_number(exponential.mean_s)} }}'
 
 
 def _number(value: float) -> str:

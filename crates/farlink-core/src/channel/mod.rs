@@ -184,6 +184,7 @@ crate::registry::registry! {
         GilbertElliott = "gilbert-elliott" => gilbert_elliott::GilbertElliott,
         RoundLoss = "round-loss" => round_loss::RoundLoss,
         Outage = "outage" => outage::Outage,
+        CallDrops = "call-drops" => call_drops::CallDrops,
         PacketTrace = "packet-trace" => packet_trace::PacketTrace,
         BitTrace = "bit-trace" => bit_trace::BitTrace,
         Coded = "coded" => crate::coding::Coding,
@@ -194,6 +195,7 @@ crate::registry::registry! {
 
 pub mod ber;
 pub mod bit_trace;
+pub mod call_drops;
 pub mod chain;
 mod coded;
 pub mod fading;
@@ -205,6 +207,7 @@ pub mod outage;
 pub mod packet_trace;
 mod replay;
 pub mod round_loss;
+pub mod spell;
 
 impl ChannelKind {
     /// See [`ChannelConfig::prepare`].

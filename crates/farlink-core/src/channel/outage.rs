@@ -5,6 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::spell::Spell;
 use super::{Channel, ChannelConfig, ChannelError, ChannelState, Fate, Frame, Prepared, Quiet, Site};
 use crate::rng::Rng;
 use crate::time::Time;
@@ -94,17 +95,18 @@ fn check_schedule(schedule: &[[Seconds; 2]]) -> Result<Arc<[Down]>, ChannelError
 }
 
 #[derive(Debug, Clone)]
-enum Plan {
+pub(super) enum Plan {
     Schedule(Arc<[Down]>),
     Periodic { first: Time, period: Time, down: Time },
     Random { mean_up_s: f64, down: Time },
+    Calls { up: Spell, redial: Spell },
 }
 
 impl Prepared for Plan {
     fn start(&self, rng: &mut Rng) -> Box<dyn Channel> {
         let rng = match self {
             // So that neither frames nor questions about the state move the outages, in a chain of channels either.
-            Plan::Random { .. } => rng.detach(),
+            Plan::Random { .. } | Plan::Calls { .. } => rng.detach(),
             Plan::Schedule(_) | Plan::Periodic { .. } => rng.clone(), // and not drawn from
         };
         let mut walk = Walk { plan: self.clone(), rng, outages: 0, next: Down { start: Time::ZERO, end: Time::ZERO } };
@@ -115,7 +117,7 @@ impl Prepared for Plan {
 
 /// One outage.
 #[derive(Clone, Copy, Debug)]
-struct Down {
+pub(super) struct Down {
     start: Time,
     end: Time,
 }
@@ -153,6 +155,10 @@ impl Walk {
                 Plan::Random { mean_up_s, down } => {
                     let start = self.next.end + Time::from_secs_f64(self.rng.exponential(*mean_up_s));
                     Down { start, end: start + *down }
+                }
+                Plan::Calls { up, redial } => {
+                    let start = self.next.end + up.draw(&mut self.rng);
+                    Down { start, end: start + redial.draw(&mut self.rng) }
                 }
             };
         }

@@ -29,6 +29,8 @@ const EXAMPLES: &[&str] = &[
     r#"{"kind": "outage", "schedule": [[0, 0.01], [0.02, 0.021], [0.021, 0.05]]}"#,
     r#"{"kind": "outage", "period_s": 0.02, "down_s": 0.004, "offset_s": 0.003}"#,
     r#"{"kind": "outage", "rate_per_s": 100, "down_s": 0.005}"#,
+    r#"{"kind": "call-drops", "up": {"distribution": "exponential", "mean_s": 0.01},
+        "redial": {"distribution": "weibull", "shape": 2, "scale_s": 0.005}}"#,
     r#"{"kind": "packet-trace", "file": "losses"}"#,
     r#"{"kind": "packet-trace", "file": "losses", "offset": 3}"#,
     r#"{"kind": "packet-trace", "file": "no losses", "offset": 3}"#,
@@ -202,7 +204,7 @@ proptest! {
     fn frames_are_lost_while_the_state_is_down(seed: u64, gaps in proptest::collection::vec(0..30_000u64, 1..200)) {
         for json in EXAMPLES {
             let (mut run, mut asked) = (Run::start(json, seed), Run::start(json, seed));
-            let only_outages = json.starts_with(r#"{"kind": "outage""#);
+            let only_outages = [r#"{"kind": "outage""#, r#"{"kind": "call-drops""#].iter().any(|kind| json.starts_with(kind));
             let mut now = Time::ZERO;
             for gap in &gaps {
                 now += Time::from_ps(gap * 1_000_000);

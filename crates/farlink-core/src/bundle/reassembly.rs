@@ -1,0 +1,279 @@
+//! Packets from the fragments that the members of a bundle deliver (RFC 1990, section 4).
+
+use std::collections::VecDeque;
+
+use crate::payload::Payload;
+use crate::time::Time;
+
+use super::fragment::{Fragment, Numbering};
+
+/// Puts packets together, in the order in which they were sent.
+///
+/// Each member of a bundle delivers in order, so a fragment that is missing is lost once every member has delivered one with a
+/// higher number: M, the least of the numbers that arrived last, has passed it (RFC 1990, section 4.1). A member that is silent
+/// holds M back; therefore what waits is bounded, as Linux bounds it, and a time may be set after which it waits no more.
+///
+/// A driver calls [`on_fragment`](Reassembler::on_fragment), takes packets with [`next_packet`](Reassembler::next_packet) until
+/// there are none, and calls [`on_timeout`](Reassembler::on_timeout) at [`deadline`](Reassembler::deadline).
+#[derive(Clone, Debug)]
+pub struct Reassembler<D> {
+    numbering: Numbering,
+    members: Vec<Member>,
+    /// Everything before it was delivered or given up.
+    expected: u64,
+    /// M + 1: nothing before it arrives any more.
+    passed: u64,
+    /// What waits, by number; nothing twice.
+    held: VecDeque<Held<D>>,
+    most_held: usize,
+    most_bytes: usize,
+    patience: Option<Time>,
+    /// Since when the fragment that is missing first has been waited for.
+    waiting_since: Option<Time>,
+    /// Behind the highest number that arrived.
+    highest: u64,
+    counts: Counts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Member {
+    is_up: bool,
+    /// Behind the number that arrived over it last; nothing has arrived yet if it is not known.
+    behind_last: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+struct Held<D> {
+    count: u64,
+    is_beginning: bool,
+    is_end: bool,
+    payload: D,
+}
+
+/// What a [`Reassembler`] has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets that were delivered.
+    pub packets: u64,
+    /// Fragments that were given up without having arrived.
+    pub missing: u64,
+    /// Fragments that arrived in vain: others of their packet are missing.
+    pub useless: u64,
+    /// Fragments that arrived when they had been given up, or a second time.
+    pub late: u64,
+    /// Fragments that arrived after one with a higher number.
+    pub out_of_order: u64,
+    /// Packets longer than the peer was told that they may be (MRRU).
+    pub too_long: u64,
+    /// Times that the oldest gap was given up for want of room, or of patience.
+    pub given_up: u64,
+    /// Most fragments that waited at once.
+    pub most_held: usize,
+}
+
+/// What the walk over the fragments in front found.
+enum Front {
+    /// So many fragments make a packet.
+    Packet(usize),
+    /// So many fragments in front belong to no packet that can be completed.
+    Useless(usize),
+    /// So many fragments in front are of a packet that is too long, whether it ends with them or not.
+    TooLong(usize),
+    /// Something is missing that may yet arrive.
+    Waits,
+}
+
+impl<D: Payload> Reassembler<D> {
+    /// A receiver of packets of up to `most_bytes` (the MRRU that was announced) over `members` links, all up, that lets up to
+    /// `most_held` fragments wait (Linux: 128).
+    pub fn new(numbering: Numbering, members: usize, most_bytes: usize, most_held: usize) -> Self {
+        Reassembler {
+            numbering,
+            members: vec![Member { is_up: true, behind_last: None }; members],
+            expected: 0,
+            passed: 0,
+            held: VecDeque::new(),
+            most_held: most_held.max(1),
+            most_bytes,
+            patience: None,
+            waiting_since: None,
+            highest: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Gives up a missing fragment after so much time even if it may still arrive.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Time) -> Self {
+        self.patience = Some(patience);
+        self
+    }
+
+    /// What it has seen so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// A fragment arrived over a member. One from a member that is not known is counted as late and dropped.
+    pub fn on_fragment(&mut self, now: Time, member: usize, fragment: Fragment<D>) {
+        let Some(count) = self.numbering.count_near(self.expected, fragment.number) else {
+            self.counts.late += 1;
+            return;
+        };
+        let Some(member) = self.members.get_mut(member) else {
+            self.counts.late += 1;
+            return;
+        };
+        member.behind_last = Some(member.behind_last.map_or(count + 1, |last| last.max(count + 1)));
+        self.counts.out_of_order += u64::from(count < self.highest);
+        self.highest = self.highest.max(count + 1);
+        self.advance();
+        let at = self.held.partition_point(|held| held.count < count);
+        if count < self.expected || self.held.get(at).is_some_and(|held| held.count == count) {
+            self.counts.late += 1;
+            return;
+        }
+        let Fragment { is_beginning, is_end, payload, .. } = fragment;
+        self.held.insert(at, Held { count, is_beginning, is_end, payload });
+        self.make_room();
+        self.counts.most_held = self.counts.most_held.max(self.held.len());
+        self.note_wait(now);
+    }
+
+    /// A member joined the bundle, or left it: who left holds nothing back any more.
+    pub fn set_up(&mut self, now: Time, member: usize, is_up: bool) {
+        if self.members.len() <= member {
+            self.members.resize(member + 1, Member::default());
+        }
+        self.members[member] = Member { is_up, behind_last: None };
+        self.advance();
+        self.note_wait(now);
+    }
+
+    /// When [`on_timeout`](Reassembler::on_timeout) is due.
+    pub fn deadline(&self) -> Option<Time> {
+        Some(self.waiting_since? + self.patience?)
+    }
+
+    /// Gives up what was waited for too long. Early calls do nothing.
+    pub fn on_timeout(&mut self, now: Time) {
+        if self.deadline().is_some_and(|deadline| deadline <= now) && !self.held.is_empty() {
+            self.give_up_oldest_gap();
+            self.waiting_since = None;
+            self.note_wait(now);
+        }
+    }
+
+    /// Appends the pieces of the next packet to `pieces`, in order; whether there was one.
+    pub fn next_packet(&mut self, now: Time, pieces: &mut Vec<D>) -> bool {
+        loop {
+            match self.front() {
+                Front::Waits => {
+                    self.note_wait(now);
+                    return false;
+                }
+                Front::Useless(n) => self.drop_useless(n),
+                Front::TooLong(n) => self.drop_too_long(n),
+                Front::Packet(n) => {
+                    self.waiting_since = None;
+                    self.counts.packets += 1;
+                    self.expected = self.held[n - 1].count + 1;
+                    pieces.extend(self.held.drain(..n).map(|held| held.payload));
+                    return true;
+                }
+            }
+        }
+    }
+
+    /// The fragments in front: a packet, the rest of one that is lost, or a gap that may yet be filled. Gaps that will not be are
+    /// passed over.
+    fn front(&mut self) -> Front {
+        let Some(first) = self.held.front() else { return Front::Waits };
+        if first.count > self.expected {
+            if first.count > self.passed {
+                return Front::Waits;
+            }
+            self.counts.missing += first.count - self.expected;
+            self.expected = first.count;
+        }
+        if !first.is_beginning {
+            return Front::Useless(1);
+        }
+        let mut bytes = 0;
+        for (n, held) in self.held.iter().enumerate() {
+            if held.count != self.expected + n as u64 {
+                // The packet goes on in the gap; if that is lost, so is the packet, up to here.
+                return if held.count > self.passed { Front::Waits } else { Front::Useless(n) };
+            }
+            if n > 0 && held.is_beginning {
+                return Front::Useless(n); // the one before never ended
+            }
+            bytes += held.payload.len();
+            if bytes > self.most_bytes {
+                return Front::TooLong(n + 1);
+            }
+            if held.is_end {
+                return Front::Packet(n + 1);
+            }
+        }
+        Front::Waits
+    }
+
+    /// Gives up what is waited for until no more waits than may, but for a packet that is there to be taken.
+    fn make_room(&mut self) {
+        while self.held.len() > self.most_held {
+            match self.front() {
+                Front::Waits => self.give_up_oldest_gap(),
+                Front::Useless(n) => self.drop_useless(n),
+                Front::TooLong(n) => self.drop_too_long(n),
+                Front::Packet(_) => return,
+            }
+        }
+    }
+
+    fn drop_useless(&mut self, n: usize) {
+        self.counts.useless += n as u64;
+        self.drop_front(n);
+    }
+
+    fn drop_too_long(&mut self, n: usize) {
+        self.counts.too_long += 1;
+        self.drop_front(n);
+    }
+
+    fn drop_front(&mut self, n: usize) {
+        self.expected = self.held[n - 1].count + 1;
+        self.held.drain(..n);
+        self.waiting_since = None;
+    }
+
+    /// M: the least of the numbers that arrived last over the members that are up.
+    fn advance(&mut self) {
+        let mut members = self.members.iter().filter(|member| member.is_up).peekable();
+        if members.peek().is_none() {
+            return;
+        }
+        let least = members.map(|member| member.behind_last.unwrap_or(0)).min();
+        self.passed = self.passed.max(least.unwrap_or(0));
+    }
+
+    /// Passes over the first gap that something waits for; without one, what waits never ends, and is dropped.
+    fn give_up_oldest_gap(&mut self) {
+        let mut next = self.expected;
+        for held in &self.held {
+            if held.count > next.max(self.passed) {
+                self.passed = held.count;
+                self.counts.given_up += 1;
+                return;
+            }
+            next = held.count + 1;
+        }
+        self.drop_useless(self.held.len());
+    }
+
+    fn note_wait(&mut self, now: Time) {
+        if self.patience.is_some() {
+            self.waiting_since = if self.held.is_empty() { None } else { self.waiting_since.or(Some(now)) };
+        }
+    }
+}
