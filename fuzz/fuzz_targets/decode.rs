@@ -1,11 +1,13 @@
 //! Bytes from the network: a packet or nothing, and a packet survives the way there and back.
 #![no_main]
 
+use farlink_core::bundle::Numbering;
 use farlink_core::protocol::aerotp::{self, Flags};
 use farlink_core::protocol::tcp::Segment;
 use farlink_core::protocol::udp::Datagram;
 use farlink_core::wire::Codec;
 use farlink_core::wire::aerotp::{Outside, decode_segment, encode_segment};
+use farlink_core::wire::mp;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     if let Some(decoded) = Segment::<Vec<u8>>::decode(bytes) {
@@ -17,7 +19,17 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     drop(Datagram::<Vec<u8>>::decode(bytes));
     drop(aerotp::Segment::<Vec<u8>>::decode(bytes));
     aerotp_segment(bytes);
+    for numbering in [Numbering::Long, Numbering::Short] {
+        multilink_fragment(bytes, numbering);
+    }
 });
+
+fn multilink_fragment(bytes: &[u8], numbering: Numbering) {
+    let Some(fragment) = mp::decode::<Vec<u8>>(bytes, numbering) else { return };
+    let mut again = Vec::new();
+    mp::encode(&fragment, numbering, &mut again);
+    assert_eq!(again, bytes);
+}
 
 /// As the payload of a datagram. Bytes from a fuzzer seldom pass a check or have the length that they claim: unless the first one
 /// is odd, the header's length follows from its flags, and its check and the length of the payload are made right.

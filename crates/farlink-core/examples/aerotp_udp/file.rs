@@ -24,6 +24,8 @@ pub(crate) struct Outgoing {
     written: u64,
     has_ended: bool,
     acknowledged: u64,
+    /// The peer has answered: of an empty file nothing else tells that there is one.
+    is_answered: bool,
 }
 
 impl Outgoing {
@@ -35,7 +37,7 @@ impl Outgoing {
             return Err(Failure::new(format!("{} is no file", name(path)), "give a file to send"));
         }
         let (path, bytes) = (path.to_owned(), data.len());
-        Ok(Outgoing { path, file, bytes, written: 0, has_ended: false, acknowledged: 0 })
+        Ok(Outgoing { path, file, bytes, written: 0, has_ended: false, acknowledged: 0, is_answered: false })
     }
 }
 
@@ -71,10 +73,12 @@ impl Application for Outgoing {
         Ok(())
     }
 
-    fn on_event(&mut self, _now: Time, _event: Event, _end: &mut Connection<Bytes>) {}
+    fn on_event(&mut self, _now: Time, event: Event, _end: &mut Connection<Bytes>) {
+        self.is_answered |= event == Event::Connected;
+    }
 
     fn is_safe(&self) -> bool {
-        self.has_ended && self.acknowledged == self.bytes
+        self.is_answered && self.has_ended && self.acknowledged == self.bytes
     }
 }
 

@@ -452,7 +452,7 @@ mod tests {
         assert_eq!(flight.judge(1, |_| true).pieces, 1);
         assert_eq!(flight.abandon(230), (130, Some(200)), "what has arrived does not count");
         assert_eq!((flight.bytes, flight.has_lost(), flight.oldest()), (70, false, Some(2)));
-        assert_eq!(flight.expire(3, 9), (1, Amount { pieces: 1, bytes: 70, once: 0 }));
+        assert_eq!(flight.expire(3, 9), (1, Amount { pieces: 1, bytes: 70, once: 1 }));
         assert_eq!(flight.abandon(250), (20, Some(230)));
         assert_eq!(flight.resend(5), Some((250, Virtual(50), true)));
         assert_eq!(flight.abandon(300), (50, Some(250)), "the end remains");
