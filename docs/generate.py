@@ -66,6 +66,7 @@ SECTIONS = (
     ("A rate that varies", "RateKind", "link.rate_bps", "Instead of a number for `rate_bps`, forward or back."),
     ("A delay that varies", "DelayKind", "link.delay_s", "Instead of a number for `delay_s`, forward or back."),
     ("A channel", "ChannelKind", "link.channel", "Table `channel` of a hop or of its way back. A frame is a packet on a link."),
+    ("A time at random", "Spell", "link.channel.up", 'Table `up` or `redial` of a channel of `kind = "call-drops"`.'),
     ("A receiver of light", "Receiver", "link.channel.receiver", 'Table `receiver` of a channel of `kind = "fading"`.'),
     (
         "Modulation and coding",
@@ -225,16 +226,21 @@ def scenario_page() -> str:
         lines += [f"## {heading}", "", where, ""]
         if "oneOf" in node:
             for kind in node["oneOf"]:
-                name = kind["properties"]["kind"]["const"]
-                lines += [f'### `kind = "{name}"`', "", kind["description"].strip(), ""]
+                tag, name = _tag(kind)
+                lines += [f'### `{tag} = "{name}"`', "", kind["description"].strip(), ""]
                 lines += [*_table(schema, kind, path), ""]
         else:
             lines += [*_table(schema, node, path), ""]
     return "\n".join(lines) + "\n" + GRID
 
 
+def _tag(kind: Schema) -> tuple[str, str]:
+    """The key that says which of several tables one is, and what it says."""
+    return next((key, value["const"]) for key, value in kind["properties"].items() if "const" in value)
+
+
 def _table(schema: Schema, node: Schema, path: str) -> Iterator[str]:
-    keys = {key: value for key, value in node["properties"].items() if key != "kind"}
+    keys = {key: value for key, value in node["properties"].items() if "const" not in value}
     if not keys:
         yield "No further keys."
         return
