@@ -161,6 +161,25 @@ fn a_peer_that_never_answers_is_reported() {
     assert_eq!(net.events[0], [Event::Aborted(Abort::NoAnswer)]);
 }
 
+/// `[C16]`, `[R6]`: who has no room is asked, and is still there or is not.
+#[test]
+fn a_peer_without_room_that_is_gone_is_reported() {
+    for coded in [json!(null), json!({})] {
+        let mut net =
+            net(json!({ "receive_buffer_bytes": 400, "half_open_bytes": 400, "give_up_after_s": 60, "coded": coded }));
+        net.is_reader_asleep[1] = true;
+        write(&mut net, 0, 2000);
+        wait(&mut net, 300.0);
+        let aborted = Event::Aborted(Abort::NoAnswer);
+        assert!(!net.events[0].contains(&aborted), "{coded}: it answered all the time");
+        cut_all(&mut net);
+        wait(&mut net, 50.0);
+        assert!(!net.events[0].contains(&aborted), "{coded}: not before the time");
+        wait(&mut net, 20.0);
+        assert!(net.events[0].contains(&aborted), "{coded}: {:?}", net.events[0]);
+    }
+}
+
 /// `[C19]`
 #[test]
 fn nothing_goes_out_while_the_link_is_down() {

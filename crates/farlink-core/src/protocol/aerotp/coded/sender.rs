@@ -169,6 +169,9 @@ impl<D: Payload> Sender<D> {
         if n > 0 {
             if self.unsent_bytes == 0 {
                 self.waiting_since = now;
+                if self.blocks.is_empty() {
+                    self.heard = self.heard.max(now); // who has no room now is asked from now on
+                }
             }
             let taken = data.split_to(n);
             self.unsent_bytes += n as u64;
@@ -212,7 +215,7 @@ impl<D: Payload> Sender<D> {
         if self.ready_at() > now {
             return None;
         }
-        if self.is_flight_empty() && !self.forward.is_awaited() {
+        if self.is_flight_empty() && !self.forward.is_awaited() && !self.is_stuck() {
             self.heard = self.heard.max(now); // the wait for an answer begins now
             self.opening.at = if self.round_trip.smoothed().is_none() { now + self.opening.wait } else { Time::NEVER };
         }

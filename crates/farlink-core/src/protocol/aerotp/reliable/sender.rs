@@ -137,6 +137,9 @@ impl<D: Payload> Sender<D> {
         let n = (data.len() as u64).min(room) as usize;
         self.is_full |= n < data.len();
         if n > 0 {
+            if self.unsent_bytes == 0 && self.flight.is_empty() {
+                self.heard = self.heard.max(now); // who has no room now is asked from now on
+            }
             self.unsent.push(data.split_to(n));
             self.unsent_bytes += n as u64;
             self.forward.on_written(now, self.next + self.unsent_bytes);
@@ -154,7 +157,7 @@ impl<D: Payload> Sender<D> {
         if self.ready_at() > now {
             return None;
         }
-        if self.flight.is_empty() && !self.forward.is_awaited() {
+        if self.flight.is_empty() && !self.forward.is_awaited() && !self.is_blocked() {
             self.heard = self.heard.max(now); // the wait for an answer begins now
             self.opening.at = if self.round_trip.smoothed().is_none() { now + self.opening.wait } else { Time::NEVER };
         }
