@@ -143,11 +143,15 @@ def show(value: Any, key: str = "") -> str:
     --------
     >>> show(1e-07, "link.channel.ber"), show(622e6, "link.rate_bps"), show("sack")
     ('1e-7', '622 Mb/s', 'sack')
+    >>> show({"weights": ["strict", 3, 1]})
+    'weights strict, 3, 1'
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         if isinstance(value, dict):
             named = [str(value[k]).rpartition("/")[2] for k in ("kind", "file") if k in value]
-            return " ".join(named) or str(value)
+            return " ".join(named) or ", ".join(f"{name} {show(inner, name)}" for name, inner in value.items())
+        if isinstance(value, list):
+            return ", ".join(show(inner) for inner in value)
         return str(value).lower() if isinstance(value, bool) else str(value)
     scale = scale_for(key, [float(value)])
     return f"{scale.exact(value)} {scale.unit}".rstrip()

@@ -53,6 +53,7 @@ def test_interval_loses_less_than_a_tenth_of_itself(mean, relative):
         (10, "hop.radio.queue_packets", "10 packets"),
         (True, "transport.sack.delayed_ack", "true"),
         ({"kind": "loss", "loss": 0.1}, "link.channel", "loss"),
+        ({"weights": ["strict", 3, 1]}, "link.service", "weights strict, 3, 1"),
         ({"kind": "rate-trace", "file": "$D/a.gz"}, "link.rate_bps", "rate-trace a.gz"),
     ],
 )
