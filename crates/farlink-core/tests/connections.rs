@@ -582,6 +582,28 @@ fn a_segment_from_before_the_stream_is_old() {
     }
 }
 
+/// Timestamps that nobody sent: a SYN out of place does not change what is echoed, an echo from the future is no measurement.
+#[test]
+fn forged_timestamps_leave_the_timer_alone() {
+    let config = TcpConfig { timestamps: true, ..small(Variant::Sack) };
+    let far = 2_000_000;
+    let mut pair = Pair::<Vec<u8>>::new(&config, 0, &[]);
+    pair.write_all(0, 5_000, 5_000);
+    pair.write_all(1, 0, 1);
+    pair.run_until(Time::from_millis(100));
+    let next = pair.log.iter().rev().find(|sent| sent.1 == 1).expect("it has acknowledged").2.ack;
+    for (to, seq, flags, timestamps) in [
+        (1, 0x1000_0000, Flags::SYN.with(Flags::CWR), Timestamps { value: far, echo: 0 }),
+        (0, 1, Flags::ACK, Timestamps { value: 1, echo: far }),
+    ] {
+        pair.insert(pair.now, to, Segment { seq, flags, ack: next, timestamps: Some(timestamps), ..Segment::default() });
+    }
+    pair.run_until(LONG);
+    pair.assert_done([5_000, 0]);
+    assert!(pair.log.iter().all(|(_, _, segment)| segment.timestamps.is_none_or(|sent| sent.echo != far)));
+    assert!(pair.now < Time::from_secs(3), "a timer of {:?} was waited for", pair.now);
+}
+
 /// The persist timer asks with one byte, at intervals that double, and never gives up (RFC 9293, section 3.8.6.1).
 #[test]
 fn a_shut_window_is_probed_with_one_byte_and_back_off() {

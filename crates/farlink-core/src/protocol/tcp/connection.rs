@@ -238,7 +238,9 @@ impl<D: Payload> Endpoint for Connection<D> {
             //# If SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, then SEG.TSval is copied to TS.Recent
             let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.stream.next);
             let is_newer = timestamps.value.wrapping_sub(self.timestamp_recent) as i32 >= 0;
-            if (is_newer && start <= self.rx.last_ack_sent) || segment.flags.has(Flags::SYN) {
+            // Once the peer's number is known, a SYN has to be in its place like any other segment.
+            let is_first = segment.flags.has(Flags::SYN) && matches!(self.state, State::Listen | State::SynSent);
+            if (is_newer && start <= self.rx.last_ack_sent) || is_first {
                 self.timestamp_recent = timestamps.value;
             }
         }

@@ -147,8 +147,10 @@ impl<D: Payload> Connection<D> {
         let acked = ack - self.window.una;
         self.window.advance(ack);
         if let Some(echo) = echo.filter(|_| self.sizes.has_timestamps) {
-            let elapsed_ms = timestamp(now).wrapping_sub(echo);
-            self.note_round_trip(now, Time::from_millis(u64::from(elapsed_ms)));
+            // What echoes a time that is still to come was not sent from here.
+            if let Ok(elapsed_ms) = u64::try_from(timestamp(now).wrapping_sub(echo) as i32) {
+                self.note_round_trip(now, Time::from_millis(elapsed_ms));
+            }
         } else {
             self.time_round_trip(now, ack);
         }
