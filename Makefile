@@ -3,7 +3,7 @@
 # make bench    speed and memory beside ns-2 and ns-3, and over fading; codecs beside other libraries
 # make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec
 # make papers   published tables and figures beside ours, and their pages in docs/validation
-# make soak     the tests again, with many more random cases and states, and a million executions of each fuzz target
+# make soak     the tests again, with many more and other random cases and states, and a million executions of each fuzz target
 # make docs     write the generated pages, tables and pictures of the documentation anew
 # make fmt      format Rust and Python
 # make clean    remove everything that was built
@@ -51,8 +51,8 @@ papers: test-tools
 	@$(BIN)/python docs/call_drops.py
 
 soak: test-tools
-	@PROPTEST_CASES=20000 .ci/checks
-	@cargo test --release --quiet -p farlink-sim --test aerotp_reliable -- --ignored
+	@PROPTEST_CASES=20000 SEED=$$(date +%s) .ci/checks
+	@cargo test --release --quiet -p farlink-sim --test all aerotp_reliable -- --ignored
 	@.ci/fuzz
 
 docs: test-tools

@@ -1,13 +1,12 @@
 //! Connections of AeroTP in the cases that `docs/aerotp.md` names one by one: the numbers are those of its sentences.
 
-mod pair;
-
+use crate::pair;
+use crate::pair::{ONE_WAY, Pair};
 use farlink_core::event::Abort;
 use farlink_core::payload::Virtual;
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Mack, Repair, Segment, State};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
 use farlink_core::{Endpoint, Event, LinkHint, Packet, PathId, Rx, Stream, Time};
-use pair::{ONE_WAY, Pair};
 use serde_json::{Value, json};
 
 type Net = Pair<Virtual, Connection<Virtual>>;

@@ -1,16 +1,14 @@
 //! Deadlines in the reliable modes of AeroTP: what is too old is given up, the receiver goes on behind it, and both applications
 //! are told exactly. The numbers are those of the sentences in `docs/aerotp.md`.
 
-mod pair;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::pair::{Content, Fault, ONE_WAY, Pair};
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Segment};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
 use farlink_core::{Endpoint, Event, LinkHint, Packet, PathId, Rng, Rx, Stream, Time};
 use farlink_fec::awgn::split_mix64;
-use pair::{Content, Fault, ONE_WAY, Pair};
 use serde_json::{Value, json};
 
 type Side = Connection<Vec<u8>>;

@@ -1,11 +1,10 @@
 //! Two TCP connections over a network that loses, repeats, reorders and delays: the stream arrives, byte for byte.
 
-mod pair;
-
+use crate::pair;
+use crate::pair::{Content, Pair, configs, count, faults, small};
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{CongestionControl, Connection, Flags, SackBlock, Segment, TcpConfig, Timestamps};
 use farlink_core::{Endpoint, Event, PathId, Rx, Stream, Time, Virtual};
-use pair::{Content, Pair, configs, count, faults, small};
 use proptest::prelude::*;
 
 /// Long enough for any number of timeouts that the faults can cause.
@@ -596,7 +595,11 @@ fn forged_timestamps_leave_the_timer_alone() {
         (1, 0x1000_0000, Flags::SYN.with(Flags::CWR), Timestamps { value: far, echo: 0 }),
         (0, 1, Flags::ACK, Timestamps { value: 1, echo: far }),
     ] {
-        pair.insert(pair.now, to, Segment { seq, flags, ack: next, timestamps: Some(timestamps), ..Segment::default() });
+        pair.insert(
+            pair.now,
+            to,
+            Segment { seq, flags, ack: next, timestamps: Some(timestamps), ..Segment::default() },
+        );
     }
     pair.run_until(LONG);
     pair.assert_done([5_000, 0]);

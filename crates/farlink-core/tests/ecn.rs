@@ -1,11 +1,9 @@
 //! Explicit congestion notification between two connections, rule by rule (RFC 3168, section 6.1).
 
-mod pair;
-
+use crate::pair::{Fault, ONE_WAY, Pair, count, small};
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{Connection, Flags, TcpConfig};
 use farlink_core::{Ecn, Endpoint, Stream, Time, Virtual};
-use pair::{Fault, ONE_WAY, Pair, count, small};
 
 const LONG: Time = Time::from_secs(10_000);
 const ROUND_TRIP: Time = Time::from_millis(40);

@@ -1,12 +1,10 @@
 //! What bounds a connection: how often it tries, and what its window field holds.
 
-mod pair;
-
+use crate::pair::{Fault, Pair, count, small};
 use farlink_core::event::Abort;
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{Flags, TcpConfig};
 use farlink_core::{Endpoint, Event, Time, Virtual};
-use pair::{Fault, Pair, count, small};
 
 const LONG: Time = Time::from_secs(100_000);
 

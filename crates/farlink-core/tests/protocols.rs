@@ -1,15 +1,14 @@
 //! Every protocol, in each of its modes, over random networks: it delivers what the mode guarantees, ends, and does the same
 //! again. A protocol that has no example in `pair/examples.rs` fails here.
 
-mod pair;
-
+use crate::pair;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::pair::examples::{Example, Guarantee, examples, with_config};
+use crate::pair::{Fault, Pair};
 use farlink_core::protocol::Pairs;
 use farlink_core::{Event, Packet, Rng, Time};
-use pair::examples::{Example, Guarantee, examples, with_config};
-use pair::{Fault, Pair};
 use proptest::prelude::*;
 
 /// Long enough for any number of timeouts that the faults can cause.

@@ -1,14 +1,12 @@
 //! SCPS-TP over a network that loses, repeats, reorders and delays: what each extension promises.
 
-mod pair;
-
+use crate::pair::{Content, Fault, ONE_WAY, Pair, Sent, count, faults, scps_configs, small, without_content};
 use farlink_core::protocol::Pairs;
 use farlink_core::protocol::scps::ScpsConfig;
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{CongestionControl, Connection, LossMeans, ScpsCapabilities, TcpConfig};
 use farlink_core::units::{BitRate, PositiveSeconds, Seconds};
 use farlink_core::{Endpoint, Event, PathId, Stream, Time, Virtual};
-use pair::{Content, Fault, ONE_WAY, Pair, Sent, count, faults, scps_configs, small, without_content};
 use proptest::prelude::*;
 
 const LONG: Time = Time::from_secs(100_000);

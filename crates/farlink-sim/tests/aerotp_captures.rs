@@ -1,11 +1,9 @@
 //! AeroTP in captures, read by tshark with the dissector that farlink ships: what it shows is what was sent.
 
-mod common;
-
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::{expanded, real, run, scenario, set};
+use crate::common::{expanded, real, run, scenario, set};
 use farlink_core::payload::{Payload, Virtual};
 use farlink_core::protocol::aerotp::{Flags, Mack, Mode, Repair, Segment};
 use farlink_core::protocol::udp::Datagram;

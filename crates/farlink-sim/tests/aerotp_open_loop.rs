@@ -1,8 +1,6 @@
 //! AeroTP without acknowledgements in the engine: what is lost is what the closed forms say.
 
-mod common;
-
-use common::{once, set, setup};
+use crate::common::{once, set, setup};
 use farlink_core::protocol::aerotp::Fec;
 use farlink_sim::engine::FlowResult;
 use serde_json::{Value, json};

@@ -1,8 +1,6 @@
 //! AeroTP's reliable modes on a link of 10 s one way: how many round trips a file takes, and what it costs.
 
-mod common;
-
-use common::{expanded, set};
+use crate::common::{expanded, set};
 use farlink_core::trace::MemoryTraces;
 use farlink_sim::engine::{FlowResult, NoTrace, simulate};
 use farlink_sim::resolve;

@@ -1,9 +1,7 @@
 //! ARQ in the engine: bytes are conserved, and the hybrids do what they are for.
 
-mod common;
-
-use common::random::channels;
-use common::{cases, once, setup};
+use crate::common::random::channels;
+use crate::common::{cases, once, setup};
 use farlink_sim::engine::FlowResult;
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,8 +1,6 @@
 //! ARQ over light that fades: frames whose length follows the bit error rate carry more than frames of any one length.
 
-mod common;
-
-use common::expanded;
+use crate::common::expanded;
 use farlink_core::optics::ReceiverSetting;
 use farlink_core::trace::{MemoryTraces, Trace};
 use farlink_sim::engine::{FlowResult, NoTrace, simulate};

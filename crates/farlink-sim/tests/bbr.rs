@@ -1,10 +1,8 @@
 //! BBR in the engine: its states over a GEO link, and what is left of the goodput over loss.
 
-mod common;
-
 use std::fmt::Write as _;
 
-use common::{expanded, real, run, scenario, text};
+use crate::common::{expanded, real, run, scenario, text};
 use farlink_sim::trace_run;
 use serde_json::{Value, json};
 

@@ -1,11 +1,9 @@
 //! Captures of simulated runs, read by tshark: what it sees is what the engine did.
 
-mod common;
-
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::{expanded, losses, real, run, scenario, set};
+use crate::common::{expanded, losses, real, run, scenario, set};
 use farlink_core::payload::Virtual;
 use farlink_core::protocol::tcp::{Flags, Segment, SnackReport};
 use farlink_core::{Ecn, Time};

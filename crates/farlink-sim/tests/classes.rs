@@ -1,9 +1,7 @@
 //! Links that serve classes of service: who goes first, who gets how much, whose packets are dropped.
 
-mod common;
-
-use common::random::scenarios;
-use common::{bits, cases, expanded, once, run, scenario, set, setup};
+use crate::common::random::scenarios;
+use crate::common::{bits, cases, expanded, once, run, scenario, set, setup};
 use farlink_core::Time;
 use farlink_core::link::QueueLimit;
 use farlink_core::scenario::expand;

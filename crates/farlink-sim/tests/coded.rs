@@ -1,12 +1,10 @@
 //! Coding in a scenario, from the file to the table: error events are collected once, kept, and played.
 
-mod common;
-
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use common::{expanded, real, scenario, set};
+use crate::common::{expanded, real, scenario, set};
 use farlink_sim::{Options, Output, RunError};
 use serde_json::{Value, json};
 

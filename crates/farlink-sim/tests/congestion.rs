@@ -1,10 +1,9 @@
 //! Congestion controls over whole paths: the published averages of their windows, and what each makes of a path.
 
-mod common;
-
+use crate::common;
 use std::fmt::Write;
 
-use common::{integer, losses, once, real, scenario, set, setup, text};
+use crate::common::{integer, losses, once, real, scenario, set, setup, text};
 use farlink_core::Rng;
 use farlink_sim::engine::FlowResult;
 use serde_json::{Value, json};

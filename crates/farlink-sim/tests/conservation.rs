@@ -1,9 +1,8 @@
 //! Whatever the scenario: nothing panics, bytes are conserved, nothing is faster than light or the link.
 
-mod common;
-
-use common::random::{LEAST_DELAY_S, channels, scenarios, stp, tcp};
-use common::{cases, once, real, run, scenario, setup, text};
+use crate::common;
+use crate::common::random::{LEAST_DELAY_S, channels, scenarios, stp, tcp};
+use crate::common::{cases, once, real, run, scenario, setup, text};
 use farlink_core::Time;
 use farlink_core::protocol::TransportConfig;
 use farlink_sim::engine::{FlowResult, RunResult, Setup, TrafficSetup};

@@ -1,8 +1,6 @@
 //! Packets that carry a code survive what it mends, and nothing more.
 
-mod common;
-
-use common::{bit_errors, once, real, run, scenario, setup, text};
+use crate::common::{bit_errors, once, real, run, scenario, setup, text};
 use farlink_sim::engine::FlowResult;
 use serde_json::{Value, json};
 

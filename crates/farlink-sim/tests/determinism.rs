@@ -1,9 +1,8 @@
 //! The same scenario and seed give the same bytes on any number of threads, and parts do not disturb each other's chance.
 
-mod common;
-
-use common::random::scenarios;
-use common::{bits, integer, losses, once, real, run, scenario, set, setup, text};
+use crate::common;
+use crate::common::random::scenarios;
+use crate::common::{bits, integer, losses, once, real, run, scenario, set, setup, text};
 use farlink_core::endpoint::Probe;
 use farlink_core::{Ecn, Packet, Time};
 use farlink_sim::engine::{Tracer, simulate};

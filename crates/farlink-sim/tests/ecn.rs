@@ -1,11 +1,9 @@
 //! Queues that mark and connections that heed it, from end to end.
 
-mod common;
-
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::{expanded, once, scenario, set, setup};
+use crate::common::{expanded, once, scenario, set, setup};
 use farlink_sim::engine::FlowResult;
 use farlink_sim::trace_run;
 use serde_json::{Value, json};

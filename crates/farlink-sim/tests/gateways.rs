@@ -1,9 +1,8 @@
 //! Flows that gateways split: whatever happens, every byte is delivered once, or it is known where it went.
 
-mod common;
-
-use common::random::{channels, stp, tcp};
-use common::{cases, once, real, setup, text};
+use crate::common;
+use crate::common::random::{channels, stp, tcp};
+use crate::common::{cases, once, real, setup, text};
 use farlink_core::endpoint::Probe;
 use farlink_core::{Ecn, Packet, Time};
 use farlink_sim::engine::{FlowResult, RunResult, Setup, Tracer, simulate};

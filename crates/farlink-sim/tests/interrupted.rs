@@ -1,11 +1,9 @@
 //! A study that is stopped keeps what it has finished.
 
-mod common;
-
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::{expanded, integer, real, run, scenario, set, setup, text};
+use crate::common::{expanded, integer, real, run, scenario, set, setup, text};
 use farlink_sim::engine::{NoTrace, simulate};
 use farlink_sim::{Options, Output, RunError, Table, trace_run};
 use serde_json::{Value, json};

@@ -3,9 +3,8 @@
 //! With 200 studies and true coverage of 95 % the share found has a standard deviation of 1.5 %. The seeds are fixed, so the
 //! outcome is the same every time; `docs/design/stopping-rule.md` has larger samples.
 
-mod common;
-
-use common::{real, run, scenario, set, text};
+use crate::common;
+use crate::common::{real, run, scenario, set, text};
 use serde_json::{Value, json};
 
 const STUDIES: u64 = 200;

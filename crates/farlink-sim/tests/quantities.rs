@@ -1,8 +1,6 @@
 //! Columns of a result whose meaning is easily got wrong.
 
-mod common;
-
-use common::{real, run, scenario};
+use crate::common::{real, run, scenario};
 use serde_json::{Value, json};
 
 /// A file over a clean link.

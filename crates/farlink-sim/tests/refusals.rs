@@ -1,8 +1,7 @@
 //! What cannot be run is refused before anything runs, with the place, the fault and the remedy.
 
-mod common;
-
-use common::{expanded, losses, scenario, set, trace_file, try_run};
+use crate::common;
+use crate::common::{expanded, losses, scenario, set, trace_file, try_run};
 use farlink_core::scenario::ScenarioError;
 use farlink_sim::{RunError, trace_run};
 use serde_json::{Value, json};

@@ -1,9 +1,7 @@
 //! An end of a connection that goes down and starts anew: the other learns of it by packets, and both begin again.
 
-mod common;
-
-use common::random::{channels, scenarios, tcp};
-use common::{cases, once, scenario, set, setup};
+use crate::common::random::{channels, scenarios, tcp};
+use crate::common::{cases, once, scenario, set, setup};
 use farlink_core::Time;
 use farlink_sim::engine::{FlowResult, RunResult};
 use proptest::prelude::*;

@@ -1,8 +1,6 @@
 //! SCPS-TP in the engine: what each capability is worth on the links that it was made for.
 
-mod common;
-
-use common::{once, set, setup};
+use crate::common::{once, set, setup};
 use farlink_core::endpoint::Probe;
 use farlink_core::wire::Codec;
 use farlink_core::{Ecn, Time};

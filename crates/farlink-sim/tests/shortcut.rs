@@ -1,9 +1,8 @@
 //! Trains of packets handled in one step change nothing: a run that looks at every packet gives the same.
 
-mod common;
-
-use common::random::{scenarios, tcp};
-use common::{once, setup};
+use crate::common;
+use crate::common::random::{scenarios, tcp};
+use crate::common::{once, setup};
 use farlink_core::endpoint::Probe;
 use farlink_core::{Ecn, Packet, Time};
 use farlink_sim::engine::{RunResult, Setup, Tracer, simulate};

@@ -1,8 +1,6 @@
 //! Flows that never finish: the run ends all the same, and says since when nothing came.
 
-mod common;
-
-use common::{once, run, scenario, set, setup, text};
+use crate::common::{once, run, scenario, set, setup, text};
 use farlink_core::Time;
 use farlink_core::event::Abort;
 use serde_json::{Value, json};

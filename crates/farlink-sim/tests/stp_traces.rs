@@ -3,12 +3,10 @@
 //! One data packet takes 10 ms on the link, a POLL 0.38 ms, and there are 50 ms each way; numbers are those of packets, counted
 //! from 0. Each trace was checked by hand against the rules of SSCOP (ITU-T Q.2110); above each test stands what to look for.
 
-mod common;
-
 use std::any::Any;
 use std::fmt::Write;
 
-use common::{losses, scenario, setup};
+use crate::common::{losses, scenario, setup};
 use farlink_core::endpoint::Probe;
 use farlink_core::protocol::stp::{Kind, Pdu};
 use farlink_core::wire::Codec;

@@ -4,12 +4,11 @@
 //! trace was checked by hand against RFC 5681, 6582, 6675 and 6298 and against the figures of Fall and Floyd, "Simulation-based
 //! comparisons of Tahoe, Reno, and SACK TCP" (Computer Communication Review 26, 1996); above each test stands what to look for.
 
-mod common;
-
+use crate::common;
 use std::any::Any;
 use std::fmt::Write;
 
-use common::{losses, real, scenario, series, set, setup, text};
+use crate::common::{losses, real, scenario, series, set, setup, text};
 use farlink_core::endpoint::Probe;
 use farlink_core::protocol::tcp::Segment;
 use farlink_core::wire::Codec;

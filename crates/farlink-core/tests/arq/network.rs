@@ -7,7 +7,7 @@ use farlink_core::protocol::Pairs;
 use farlink_core::protocol::arq::{ArqConfig, Flags, Frame, PlainFrame, Station};
 use farlink_core::{Damage, Endpoint, Event, Packet, PathId, Rx, Stream, Time};
 
-use crate::content::Content;
+use crate::pair::Content;
 
 /// What the network does to one frame.
 #[derive(Clone, Debug)]

@@ -1,5 +1,4 @@
 //! Two endpoints and the network between them, driven by hand in virtual time: no engine, no link, no channel.
-#![allow(dead_code, reason = "each test binary uses its part")]
 
 pub(crate) mod content;
 pub(crate) mod examples;

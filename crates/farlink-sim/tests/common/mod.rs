@@ -1,5 +1,4 @@
 //! What the engine's tests share: scenarios from JSON, columns of tables, trace files, random scenarios.
-#![allow(dead_code, reason = "each test binary uses its part")]
 
 pub(crate) mod random;
 

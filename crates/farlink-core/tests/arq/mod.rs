@@ -2,8 +2,6 @@
 //! is told.
 
 mod behaviour;
-#[path = "../pair/content.rs"]
-mod content;
 mod length;
 mod network;
 mod refusals;

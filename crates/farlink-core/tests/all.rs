@@ -1,0 +1,36 @@
+//! All tests of the crate's public interface in one program: each program more is the crate compiled and linked once more.
+//! `aerotp_memory` counts what the process allocates and therefore runs alone.
+
+mod aerotp;
+mod aerotp_deadlines;
+mod aerotp_open_loop;
+mod aerotp_schedules;
+mod aerotp_settings;
+mod aerotp_udp;
+mod arq;
+mod connections;
+mod ecn;
+mod gateways;
+mod idle_keys;
+mod limits;
+mod multilink;
+mod pair;
+mod protocols;
+mod scenario;
+mod scenario_errors;
+mod scps;
+mod stp;
+mod wire;
+
+/// What is not named above would be run by nobody.
+#[test]
+fn every_file_is_run() {
+    let named: Vec<&str> =
+        include_str!("all.rs").lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';')).collect();
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if let Some(module) = name.strip_suffix(".rs").filter(|_| !["all.rs", "aerotp_memory.rs"].contains(&&*name)) {
+            assert!(named.contains(&module), "tests/all.rs lacks `mod {module};`");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! All tests of the crate's public interface in one program: each program more is the crate compiled and linked once more.
+
+mod aerotp_captures;
+mod aerotp_open_loop;
+mod aerotp_reliable;
+mod arq;
+mod arq_length;
+mod bbr;
+mod captures;
+mod classes;
+mod coded;
+mod common;
+mod congestion;
+mod conservation;
+mod correction;
+mod determinism;
+mod ecn;
+mod gateways;
+mod interrupted;
+mod intervals;
+mod pcap;
+mod quantities;
+mod refusals;
+mod restart;
+mod scps;
+mod shortcut;
+mod stalls;
+mod stp_traces;
+mod traces;
+
+/// What is not named above would be run by nobody.
+#[test]
+fn every_file_is_run() {
+    let named: Vec<&str> =
+        include_str!("all.rs").lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';')).collect();
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if let Some(module) = name.strip_suffix(".rs").filter(|_| !["all.rs"].contains(&&*name)) {
+            assert!(named.contains(&module), "tests/all.rs lacks `mod {module};`");
+        }
+    }
+}
