@@ -46,6 +46,10 @@ class JournalError(FarlinkError):
     """A log of calls is missing, cannot be read, contradicts itself or says too little."""
 
 
+class CaptureError(FarlinkError):
+    """A capture of packets is missing, cannot be read or holds nothing of use."""
+
+
 class OutputError(FarlinkError):
     """A result cannot be written where it was asked for."""
 

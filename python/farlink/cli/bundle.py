@@ -22,6 +22,8 @@ farlink bundle fit journal.jsonl
 
 farlink bundle fit events.csv --link modem-1 --plot drops.png -o drops.toml
 
+farlink bundle fit events.csv --link modem-1 --replay modem-1.toml
+
 farlink bundle fit sg*.comm.log.gz --json - | jq '.parts[].name'
 """
 
@@ -62,6 +64,14 @@ def fit(
             "--output", "-o", metavar="TOML", help="Write the fitted process as a scenario has it.", show_default=False
         ),
     ] = None,
+    replay: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOML|-",
+            help="Write the log itself as a scenario has it: when the link was down; - is standard output.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Fit how long links stay up, how often they drop and how soon they are back: per link and for the bundle.
 
@@ -69,6 +79,7 @@ def fit(
     Markov fits, each tested; whether drops cluster; what is known of their causes.
     """
     with user_errors():
+        from farlink.bundle import replay as played
         from farlink.bundle.describe import report
         from farlink.bundle.process import scenario_text
         from farlink.bundle.study import study
@@ -77,7 +88,8 @@ def fit(
 
         _check_numbers(pause_s, replicates)
         check_seed(seed)
-        for target in (plot, output, None if json in (None, "-") else Path(json)):
+        _check_outputs(json=json, replay=replay)
+        for target in (plot, output, *(None if name in (None, "-") else Path(name) for name in (json, replay))):
             if target is not None:
                 check_writable(target)
         if plot is not None:
@@ -89,8 +101,11 @@ def fit(
                 logs, format=format, only=link or (), pause_s=pause_s, replicates=replicates, seed=seed, progress=progress
             )
         process = scenario_text(found.whole, measured_on=_names(found))
+        schedule = played.scenario_text(found.links, measured_on=_names(found)) if replay is not None else ""
         _warn(found)
-        if json != "-":
+        if replay == "-":
+            data(schedule)
+        elif json != "-":
             data(report(found) + "\n" + process)
         if json is not None:
             _write_json(json, found)
@@ -98,9 +113,20 @@ def fit(
             with whole_file(output) as temporary:
                 temporary.write_text(process, encoding="utf-8")
             note(f"scenario: {output}")
+        if replay not in (None, "-"):
+            with whole_file(replay) as temporary:
+                temporary.write_text(schedule, encoding="utf-8")
+            note(f"replay: {replay}")
         if plot is not None:
             call_drops.save(found, plot)
             note(f"picture: {plot}")
+
+
+def _check_outputs(*, json: str | None, replay: str | None) -> None:
+    from farlink.errors import OutputError
+
+    if json == "-" and replay == "-":
+        raise OutputError("--json - and --replay - both want standard output", "write one of them to a file")
 
 
 def _check_numbers(pause_s: float, replicates: int) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli import trace_bursts, trace_calibrate, trace_fades, trace_receivers, trace_synthesize
+from farlink.cli import trace_bursts, trace_calibrate, trace_fades, trace_receivers, trace_sequence, trace_synthesize
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.power_options import DEFAULT_RECEIVER, ReceiverName
 
@@ -27,6 +27,9 @@ app.command(epilog=trace_receivers.EXAMPLES)(trace_receivers.receivers)
 
 File = Annotated[
     Path, typer.Argument(metavar="FILE", help="Measured file, archive or directory, or a trace that was imported before.")
+]
+Shown = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Trace, measured file, archive or directory; or a capture (pcap, pcapng).")
 ]
 Format = Annotated[
     str | None,
@@ -115,9 +118,9 @@ def import_(
         note(f"Trace written to {target}")
 
 
-@app.command()
+@app.command(epilog=trace_sequence.EXAMPLES)
 def show(
-    file: File,
+    file: Shown,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -130,9 +133,27 @@ def show(
     format: Format = None,
     member: Member = None,
     receiver: ReceiverName = DEFAULT_RECEIVER,
+    drops: trace_sequence.Drops = None,
+    offset_s: trace_sequence.Offset = None,
+    stream: trace_sequence.Stream = None,
+    span: trace_sequence.Span = None,
 ) -> None:
-    """Draw FILE and print what it amounts to. Of a received power also the bit error rate of RECEIVER."""
+    """Draw FILE and print what it amounts to. Of a received power also the bit error rate of RECEIVER.
+
+    Of a capture the sequence numbers of its largest TCP connection over time, with what was sent again; with --drops also when
+    links were down.
+    """
     with user_errors():
+        if trace_sequence.is_asked(file, drops=drops, offset_s=offset_s, stream=stream, span=span):
+            trace_sequence.show(
+                file,
+                output or Path(f"{_stem(file, None)}.png"),
+                drops=drops or [],
+                offset_s=offset_s,
+                stream=stream,
+                span=span,
+            )
+            return
         from farlink.channels import cache
         from farlink.channels.receiver import Receiver
         from farlink.output import check_writable
@@ -151,7 +172,23 @@ def _stem(file: Path, member: str | None) -> str:
     """Name of an output: that of the input without its directory and known suffixes."""
     name = Path(member).name.strip("*?") if member else ""
     name = name or file.name
-    for suffix in (".gzip", ".gz", ".tar", ".tgz", ".parquet", ".npz", ".txt", ".csv", ".mat", ".h5", ".hdf5", ".nc"):
+    for suffix in (
+        ".gzip",
+        ".gz",
+        ".tar",
+        ".tgz",
+        ".parquet",
+        ".npz",
+        ".txt",
+        ".csv",
+        ".mat",
+        ".h5",
+        ".hdf5",
+        ".nc",
+        ".pcap",
+        ".pcapng",
+        ".cap",
+    ):
         name = name.removesuffix(suffix)
     return name or "trace"
 

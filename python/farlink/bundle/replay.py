@@ -1,0 +1,146 @@
+"""A log played again: when each link was down, and the tables of a scenario that take it down at those times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from farlink.bundle.calls import Link
+from farlink.bundle.journal import time_text
+from farlink.bundle.samples import bundle_span_s
+from farlink.errors import JournalError
+
+# Logs have milliseconds at best; what is shorter than this is no time at which a link was down.
+_SHORTEST_S = 1e-3
+_DIGITS = 3
+
+
+@dataclass(frozen=True)
+class DownTimes:
+    """When a link was down.
+
+    Attributes
+    ----------
+    link
+        Its name.
+    origin_s
+        Where time 0 is, in s since 1970.
+    span_s
+        From there to the end of the log, in s.
+    spells
+        Begin and end of each time, in s from the origin, in order, without overlap.
+    """
+
+    link: str
+    origin_s: float
+    span_s: float
+    spells: list[tuple[float, float]]
+
+    @property
+    def down_s(self) -> float:
+        """How long it was down in all, in s."""
+        return math.fsum(end - begin for begin, end in self.spells)
+
+
+def down_times(links: Sequence[Link]) -> list[DownTimes]:
+    """When each link was down: whenever it was not connected, whatever the reason.
+
+    Parameters
+    ----------
+    links
+        Links of a log. If their logs run at the same time, all times count from the first event of any of them and end with the
+        last one; otherwise each link's own do.
+
+    Returns
+    -------
+    list of DownTimes
+        One for each link, in their order.
+
+    Raises
+    ------
+    JournalError
+        If the log has no time at which a call ended.
+
+    Examples
+    --------
+    >>> from farlink.bundle.calls import Call
+    >>> link = Link("m1", [Call(1e9 + 20, 1e9 + 80, "dropped"), Call(1e9 + 90, 1e9 + 100, "open")])
+    >>> link.first_s, link.last_s = 1e9, 1e9 + 100
+    >>> down_times([link])[0].spells
+    [(0.0, 20.0), (80.0, 90.0)]
+    """
+    is_common = len(links) > 1 and bundle_span_s(links) is not None
+    first_s, last_s = min(link.first_s for link in links), max(link.last_s for link in links)
+    return [_down(link, first_s, last_s) if is_common else _down(link, link.first_s, link.last_s) for link in links]
+
+
+def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: str = "") -> str:
+    """Tables of a scenario that take a link down when the log says that it was down, in both directions.
+
+    Parameters
+    ----------
+    links
+        Links of a log.
+    table
+        The hop that they stand for.
+    measured_on
+        What the times are from, for a comment.
+
+    Returns
+    -------
+    str
+        TOML: a channel ``outage``. Of several links the tables of the first; those of the others are comments behind it.
+
+    Raises
+    ------
+    JournalError
+        As `down_times`.
+    """
+    blocks = []
+    for number, times in enumerate(down_times(links)):
+        lines = [_heading(times, measured_on), *_tables(times, table)]
+        is_first = number == 0
+        if number == 1:
+            blocks.append("# The other links: take the # away in place of the tables above.\n")
+        blocks.append("".join(f"{line if is_first or line.startswith('# ') else f'# {line}'}\n" for line in lines))
+    return "\n".join(blocks)
+
+
+def _down(link: Link, first_s: float, last_s: float) -> DownTimes:
+    if any(math.isnan(call.end_s) for call in link.calls) and not any(call.up_s > 0 for call in link.calls):
+        message = f"{link.name}: the log has no time at which a call ended, so there is nothing to play again"
+        raise JournalError(message, "use the fitted process: -o FILE")
+    spells: list[tuple[float, float]] = []
+    down_s = first_s
+    for call in link.calls:
+        if call.start_s - down_s >= _SHORTEST_S:
+            spells.append((down_s, call.start_s))
+        # A call that was lost at an unknown time counts as down from its beginning.
+        down_s = max(down_s, call.drop_s)
+    if last_s - down_s >= _SHORTEST_S and not (link.calls and link.calls[-1].outcome == "open"):
+        spells.append((down_s, last_s))
+    shifted = [(round(begin - first_s, _DIGITS), round(end - first_s, _DIGITS)) for begin, end in spells]
+    return DownTimes(link.name, first_s, last_s - first_s, shifted)
+
+
+def _heading(times: DownTimes, measured_on: str) -> str:
+    source = f" of {measured_on}" if measured_on else ""
+    share = 100 * times.down_s / times.span_s if times.span_s else 0.0
+    return (
+        f"# Link {times.link}{source}: down {len(times.spells)} times, {share:.3g} % of {times.span_s / 3600:.4g} h. "
+        f"Time 0 is {time_text(times.origin_s)}."
+    )
+
+
+def _tables(times: DownTimes, table: str) -> list[str]:
+    lines = [f"[{table}.channel]", 'kind = "outage"', "schedule = ["]
+    spells = [f"[{_number(begin)}, {_number(end)}]," for begin, end in times.spells]
+    lines += [f"  {' '.join(spells[at : at + 6])}" for at in range(0, len(spells), 6)]
+    lines.append("]")
+    # A call that is down is down both ways.
+    return [*lines, f"[{table}.return.channel]", *lines[1:]]
+
+
+def _number(seconds: float) -> str:
+    return f"{seconds:.{_DIGITS}f}".rstrip("0").rstrip(".")

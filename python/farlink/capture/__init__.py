@@ -1,0 +1,1 @@
+"""Captures of packets, as tcpdump, Wireshark and farlink's own engine write them."""

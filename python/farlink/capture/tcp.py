@@ -1,0 +1,318 @@
+"""TCP connections out of captured packets: what each side sent, sent again and acknowledged."""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farlink.capture.files import Capture, Packet
+from farlink.errors import CaptureError
+
+_TCP = 6
+_FIN, _SYN, _RST, _ACK = 1, 2, 4, 16
+_IPV4, _IPV6 = 0x0800, 0x86DD
+_VLANS = (0x8100, 0x88A8, 0x9100)
+# Headers of IPv6 that may stand before TCP's.
+_EXTENSIONS = (0, 43, 60)
+_FRAGMENT = 44
+_WRAP = 1 << 32
+
+# Numbers of link types -> bytes before the network layer's, and where its Ethernet type stands; none where it must be IP.
+_ETHERNET, _PPP, _NULL, _LOOP = 1, 9, 0, 108
+_COOKED = {113: (16, 14), 276: (20, 0)}
+_RAW = (12, 14, 101, 228, 229)
+LINK_TYPES = (_NULL, _ETHERNET, _PPP, _LOOP, *_RAW, *_COOKED)
+
+Address = tuple[bytes, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment: time in s, sequence and acknowledgement numbers as sent, bytes of data, flags, bytes on the wire."""
+
+    time_s: float
+    sequence: int
+    acknowledged: int
+    data_bytes: int
+    flags: int
+    length: int
+
+
+@dataclass(frozen=True)
+class Direction:
+    """What one side of a connection sent, by offsets in its stream of bytes.
+
+    Attributes
+    ----------
+    time_s, first, last
+        Of each segment with data: when it was captured, in s, and the offsets of its first byte and behind its last.
+    is_again
+        Whether some of it had been captured before: a repetition, or at the receiver's side a segment that was overtaken.
+    acknowledged_time_s, acknowledged
+        When the other side acknowledged, and up to which offset.
+    """
+
+    time_s: NDArray[np.float64]
+    first: NDArray[np.float64]
+    last: NDArray[np.float64]
+    is_again: NDArray[np.bool_]
+    acknowledged_time_s: NDArray[np.float64]
+    acknowledged: NDArray[np.float64]
+
+    @property
+    def stream_bytes(self) -> int:
+        """Bytes of the stream that were captured, each counted once."""
+        return int(self.last.max()) if self.last.size else 0
+
+
+@dataclass
+class Connection:
+    """One connection.
+
+    Attributes
+    ----------
+    stream
+        Its number, from 0 in the order of first packets: Wireshark's ``tcp.stream``.
+    ends
+        Addresses and ports of its sides; the one that was heard first comes first.
+    segments
+        What each of them sent.
+    """
+
+    stream: int
+    ends: tuple[Address, Address]
+    segments: tuple[list[Segment], list[Segment]] = field(default_factory=lambda: ([], []))
+
+    @property
+    def sender(self) -> int:
+        """Which side sent more data: 0 or 1."""
+        first, second = (sum(one.data_bytes for one in side) for side in self.segments)
+        return int(second > first)
+
+    @property
+    def data_bytes(self) -> int:
+        """Data that both sides sent, repetitions included."""
+        return sum(one.data_bytes for side in self.segments for one in side)
+
+    @property
+    def span_s(self) -> tuple[float, float]:
+        """Times of its first and last packet, in s."""
+        times = [one.time_s for side in self.segments for one in side]
+        return min(times), max(times)
+
+    @cached_property
+    def forward(self) -> Direction:
+        """The direction with more data."""
+        return _direction(self.segments[self.sender], self.segments[1 - self.sender])
+
+    @property
+    def name(self) -> str:
+        """Who sends to whom."""
+        return f"{_address(self.ends[self.sender])} → {_address(self.ends[1 - self.sender])}"
+
+
+def connections(capture: Capture) -> list[Connection]:
+    """The TCP connections in a capture.
+
+    Parameters
+    ----------
+    capture
+        Its packets. Those that are not TCP, and fragments of IP after the first, are left out.
+
+    Returns
+    -------
+    list of Connection
+        In the order of their first packet.
+
+    Raises
+    ------
+    CaptureError
+        If there is none.
+    """
+    found: list[Connection] = []
+    current: dict[frozenset[Address], Connection] = {}
+    for packet in capture.packets:
+        read = _segment(packet)
+        if read is None:
+            continue
+        source, destination, segment = read
+        key = frozenset((source, destination))
+        connection = current.get(key)
+        if connection is None or _begins_anew(connection, source, segment):
+            connection = current[key] = Connection(len(found), (source, destination))
+            found.append(connection)
+        connection.segments[0 if source == connection.ends[0] else 1].append(segment)
+    if not found:
+        raise CaptureError(f"{capture.name}: no TCP in {len(capture.packets)} packets{_kinds(capture.packets)}",
+                           "give a capture of TCP, taken on the sender's interface")  # fmt: skip
+    return found
+
+
+def chosen(found: list[Connection], capture: Capture, stream: int | None = None) -> Connection:
+    """The connection with most data, or the one of a number.
+
+    Parameters
+    ----------
+    found
+        Those of a capture.
+    capture
+        The capture, for messages.
+    stream
+        Number of a connection, from 0; None for the largest.
+
+    Raises
+    ------
+    CaptureError
+        If there is no such connection, or it carries no data.
+    """
+    if stream is not None and not 0 <= stream < len(found):
+        remedy = f"its connections have the numbers 0 to {len(found) - 1}"
+        raise CaptureError(f"{capture.name}: there is no connection {stream}", remedy)
+    one = max(found, key=lambda connection: connection.data_bytes) if stream is None else found[stream]
+    if one.data_bytes == 0:
+        what = f"connection {one.stream}, {one.name}," if stream is not None else f"none of {len(found)} connections"
+        message = f"{capture.name}: {what} carries {'no' if stream is not None else 'any'} data"
+        raise CaptureError(message, "choose another, or capture while data flows")
+    return one
+
+
+def _begins_anew(connection: Connection, source: Address, segment: Segment) -> bool:
+    """Whether a SYN opens another connection between the same ports."""
+    if segment.flags & (_SYN | _ACK) != _SYN:
+        return False
+    before = connection.segments[0 if source == connection.ends[0] else 1]
+    return bool(before) and not any(one.flags & _SYN and one.sequence == segment.sequence for one in before)
+
+
+def _direction(own: list[Segment], other: list[Segment]) -> Direction:
+    if own and own[0].flags & _SYN:
+        base = own[0].sequence + 1
+    else:
+        # Captured from the middle on: from the lowest of what was sent, and of what is acknowledged of it.
+        first = own[0].sequence if own else 0
+        base = first + min((_ahead(one.sequence, first) for one in own), default=0)
+    times, firsts, lasts, again = [], [], [], []
+    highest = 0
+    for one in own:
+        if one.data_bytes == 0:
+            continue
+        first = highest + _ahead(one.sequence + bool(one.flags & _SYN), base + highest)
+        times.append(one.time_s)
+        firsts.append(first)
+        lasts.append(first + one.data_bytes)
+        again.append(first < highest)
+        highest = max(highest, first + one.data_bytes)
+    ack_times, acks = [], []
+    latest = 0
+    for one in other:
+        if one.flags & _ACK and not one.flags & _RST:
+            latest = max(latest, latest + _ahead(one.acknowledged, base + latest))
+            ack_times.append(one.time_s)
+            # The end of the stream takes a number of its own.
+            acks.append(min(latest, highest))
+    return Direction(
+        np.array(times, dtype=np.float64),
+        np.array(firsts, dtype=np.float64),
+        np.array(lasts, dtype=np.float64),
+        np.array(again, dtype=np.bool_),
+        np.array(ack_times, dtype=np.float64),
+        np.array(acks, dtype=np.float64),
+    )
+
+
+def _ahead(number: int, reference: int) -> int:
+    """By how much a sequence number is ahead of another; below 0 if behind. They wrap."""
+    return (number - reference + _WRAP // 2) % _WRAP - _WRAP // 2
+
+
+def _segment(packet: Packet) -> tuple[Address, Address, Segment] | None:
+    """Source, destination and segment of a packet; None if it is not TCP or too little of it was kept."""
+    at = _network(packet)
+    if at is None or at >= len(packet.data):
+        return None
+    version = packet.data[at] >> 4
+    if version == 4:
+        read = _ipv4(packet, at)
+    elif version == 6:
+        read = _ipv6(packet, at)
+    else:
+        return None
+    if read is None:
+        return None
+    source, destination, begin, end = read
+    if begin + 14 > len(packet.data):
+        return None
+    source_port, destination_port, sequence, acknowledged, offset, flags = struct.unpack_from("!HHIIBB", packet.data, begin)
+    data_bytes = end - begin - (offset >> 4) * 4
+    if data_bytes < 0:
+        return None
+    segment = Segment(packet.time_s, sequence, acknowledged, data_bytes, flags, packet.length)
+    return (source, source_port), (destination, destination_port), segment
+
+
+def _network(packet: Packet) -> int | None:
+    """Where the network layer begins; None if it is not IP."""
+    data, kind = packet.data, packet.link_type
+    if kind in _RAW:
+        return 0
+    if kind in (_NULL, _LOOP):
+        return 4
+    if kind == _PPP:
+        at = 2 if data[:2] == b"\xff\x03" else 0
+        # A protocol number may be shortened to its odd byte.
+        width = 1 if at < len(data) and data[at] & 1 else 2
+        return at + width if data[at : at + width] in (b"\x00\x21", b"\x21", b"\x00\x57", b"\x57") else None
+    if kind in _COOKED:
+        begin, type_at = _COOKED[kind]
+    elif kind == _ETHERNET:
+        begin, type_at = 14, 12
+        while len(data) >= begin and int.from_bytes(data[type_at : type_at + 2]) in _VLANS:
+            begin, type_at = begin + 4, type_at + 4
+    else:
+        return None
+    return begin if int.from_bytes(data[type_at : type_at + 2]) in (_IPV4, _IPV6) else None
+
+
+def _ipv4(packet: Packet, at: int) -> tuple[bytes, bytes, int, int] | None:
+    """Addresses, and where TCP's header begins and its data ends."""
+    data = packet.data
+    if at + 20 > len(data) or data[at + 9] != _TCP:
+        return None
+    (total, _, fragment) = struct.unpack_from("!HHH", data, at + 2)
+    if fragment & 0x1FFF:
+        return None
+    # Where the network card cuts segments, the length is not yet known.
+    end = at + total if total else packet.length
+    return data[at + 12 : at + 16], data[at + 16 : at + 20], at + (data[at] & 15) * 4, end
+
+
+def _ipv6(packet: Packet, at: int) -> tuple[bytes, bytes, int, int] | None:
+    data = packet.data
+    if at + 40 > len(data):
+        return None
+    payload, following = struct.unpack_from("!HB", data, at + 4)
+    begin, end = at + 40, at + 40 + payload if payload else packet.length
+    while following in (*_EXTENSIONS, _FRAGMENT):
+        if begin + 8 > len(data):
+            return None
+        if following == _FRAGMENT and int.from_bytes(data[begin + 2 : begin + 4]) & 0xFFF8:
+            return None
+        length = 8 if following == _FRAGMENT else 8 + 8 * data[begin + 1]
+        following, begin = data[begin], begin + length
+    return (data[at + 8 : at + 24], data[at + 24 : at + 40], begin, end) if following == _TCP else None
+
+
+def _address(end: Address) -> str:
+    address = ipaddress.ip_address(end[0])
+    return f"[{address}]:{end[1]}" if address.version == 6 else f"{address}:{end[1]}"
+
+
+def _kinds(packets: Iterable[Packet]) -> str:
+    unknown = sorted({packet.link_type for packet in packets} - set(LINK_TYPES))
+    return f"; link type {unknown[0]} is not known" if unknown else ""

@@ -1,0 +1,154 @@
+"""`farlink trace show` of a capture: the time-sequence graph of a TCP connection, with the drops of its links."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from farlink.cli.messages import data, note
+
+if TYPE_CHECKING:
+    from farlink.capture.tcp import Connection
+    from farlink.plot.time_sequence import Drop
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+farlink trace show Verizon-EVDO-driving.down.gz
+
+farlink trace show iperf.pcap --drops journal.jsonl
+
+farlink trace show iperf.pcap --drops journal.jsonl --offset-s 3600 --span 600:1200 -o minutes.svg
+"""
+
+Drops = Annotated[
+    list[Path] | None,
+    typer.Option("--drops", metavar="LOG", help="Of a capture: log of calls whose drops are drawn. Repeatable.",
+                 show_default=False),
+]  # fmt: skip
+Offset = Annotated[
+    float | None,
+    typer.Option(
+        "--offset-s",
+        metavar="S",
+        help="Of a capture: added to the times of the log; 0 unless the capture was simulated, whose clock begins at 0 with "
+        "the log.",
+        show_default=False,
+    ),
+]
+Stream = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Of a capture: which connection, as tcp.stream of Wireshark.", show_default="the largest"),
+]
+Span = Annotated[
+    str | None,
+    typer.Option(metavar="FROM:TO", help="Of a capture: which part, in s from its first packet.", show_default="all of it"),
+]
+
+_SUFFIXES = (".png", ".svg", ".pdf")
+_LISTED = 10
+
+
+def is_asked(file: Path, *, drops: list[Path] | None, offset_s: float | None, stream: int | None, span: str | None) -> bool:
+    """Whether a file is a capture.
+
+    Raises
+    ------
+    CaptureError
+        If it is none, and an option is given that only captures have.
+    """
+    from farlink.capture.files import is_capture
+    from farlink.errors import CaptureError
+
+    given = {"--drops": drops, "--offset-s": offset_s, "--stream": stream, "--span": span}
+    named = [option for option, value in given.items() if value is not None]
+    if is_capture(file):
+        if offset_s is not None and drops is None:
+            raise CaptureError("--offset-s moves the times of a log, and there is none", "add --drops LOG")
+        if offset_s is not None and not abs(offset_s) < 1e11:
+            raise CaptureError(f"--offset-s: {offset_s:g} is no time", "give what to add to the times of the log, in s")
+        return True
+    if named and file.exists():
+        raise CaptureError(f"{file}: {named[0]} is for captures, and this is none", "give a pcap or pcapng file")
+    return False
+
+
+def show(file: Path, target: Path, *, drops: list[Path], offset_s: float | None, stream: int | None, span: str | None) -> None:
+    """Draw a connection of a capture and print what it amounts to."""
+    from farlink.capture import files, tcp
+    from farlink.errors import OutputError
+    from farlink.extras import require
+    from farlink.output import check_writable, whole_file
+    from farlink.plot.style import LOOK
+    from farlink.plot.time_sequence import drops_on, time_sequence
+
+    if target.suffix not in _SUFFIXES:
+        raise OutputError(f"{target}: no picture has the suffix {target.suffix or 'nothing'!r}", f"use {', '.join(_SUFFIXES)}")
+    check_writable(target)
+    matplotlib = require("matplotlib", "a figure")
+    part = _span(span)
+    capture = files.read(file)
+    found = tcp.connections(capture)
+    connection = tcp.chosen(found, capture, stream)
+    drawn: list[Drop] = []
+    if drops:
+        from farlink.bundle.study import load
+
+        _, links = load(drops)
+        drawn, added_s = drops_on(links, connection.span_s, offset_s=offset_s)
+        if offset_s is None and added_s:
+            note(f"note: the capture's clock begins at 0: the first event of the log is put there (--offset-s {added_s:.3f})")
+    figure = time_sequence(connection, drawn, title=f"{file.name}: {connection.name}", span_s=part)
+    stamp = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(target.suffix, {})
+    with matplotlib.rc_context({**LOOK, "svg.hashsalt": "farlink"}), whole_file(target) as temporary:
+        figure.savefig(temporary, format=target.suffix[1:], dpi=150, metadata=stamp)
+    if capture.note:
+        note(f"note: {capture.note}")
+    _print(capture.name, found, connection, drawn if drops else None)
+    note(f"Picture written to {target}")
+
+
+def _span(text: str | None) -> tuple[float, float] | None:
+    from farlink.errors import CaptureError
+
+    if text is None:
+        return None
+    first, colon, second = text.partition(":")
+    try:
+        low, high = float(first or 0), float(second)
+    except ValueError:
+        low, high = math.nan, math.nan
+    if not (colon and math.isfinite(high) and 0 <= low < high):
+        raise CaptureError(f"--span: {text!r} is no part of a capture", "give begin and end in s, for example 600:1200")
+    return low, high
+
+
+def _print(name: str, found: list[Connection], connection: Connection, drops: list[Drop] | None) -> None:
+    from farlink import units
+    from farlink.plot.time_sequence import followed_by_repetition
+
+    flow = connection.forward
+    begin_s, end_s = connection.span_s
+    rows = [
+        ("Capture", f"{name}, {len(found)} TCP connection{'s' if len(found) > 1 else ''}"),
+        ("Connection", f"{connection.stream}: {connection.name}"),
+        ("Length", f"{end_s - begin_s:.6g} s"),
+        ("Data", units.show(flow.stream_bytes, "data_bytes")),
+        ("Segments", f"{flow.time_s.size}, {int(flow.is_again.sum())} of them sent again"),
+    ]
+    if drops is not None:
+        links = len({drop.link for drop in drops})
+        text = f"{len(drops)}, of {links} link{'s' if links != 1 else ''}"
+        if drops:
+            text += f"; {followed_by_repetition(connection, drops)} with something sent again until 60 s after the link is back"
+        rows.append(("Drops", text))
+    width = max(len(label) for label, _ in rows)
+    data("".join(f"{label:<{width}}  {text}\n" for label, text in rows))
+    others = sorted((one for one in found if one is not connection), key=lambda one: -one.data_bytes)
+    if others:
+        more = f", and {len(others) - _LISTED} smaller ones" if len(others) > _LISTED else ""
+        listed = "; ".join(f"{one.stream}: {one.name}, {units.show(one.data_bytes, 'data_bytes')}" for one in others[:_LISTED])
+        data(f"Others (--stream)  {listed}{more}\n")

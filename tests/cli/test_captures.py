@@ -1,0 +1,171 @@
+"""`farlink trace show` of a capture and `farlink bundle fit --replay`, as a user types them."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+import pytest
+from tests.conftest import assert_refused
+
+pytest.importorskip("scipy.stats")
+pytest.importorskip("matplotlib")
+
+BEGIN_S = 1_783_166_400
+DOWN = [(40.0, 52.5), (90.0, 93.0), (130.0, 160.0)]
+
+SCENARIO = """
+title = "A file over a line that drops"
+duration_s = 400
+runs = 1
+[link]
+rate_bps = 19200
+delay_s = 0.5
+{channel}
+[transport.sack]
+kind = "tcp"
+variant = "sack"
+max_window_segments = 8
+[flow.f]
+transport = "sack"
+traffic = {{ kind = "file", bytes = 3e5 }}
+"""
+CALLS = """[link.channel]
+kind = "call-drops"
+up = { distribution = "exponential", mean_s = 60 }
+redial = { distribution = "constant", value_s = 10 }
+"""
+
+
+@pytest.fixture
+def log(tmp_path):
+    """A link that is dialled at 0, up from 0 on, and down three times."""
+    rows = [(0.0, "connected")]
+    for begin, end in DOWN:
+        rows += [(begin, "dropped"), (end, "connected")]
+    rows += [(300.0, "dropped")]
+    text = "".join(f"{BEGIN_S + time_s},modem-1,{event}\n" for time_s, event in rows)
+    path = tmp_path / "log.csv"
+    path.write_text("time,link,event\n" + text)
+    return path
+
+
+def run(farlink, tmp_path, channel):
+    (tmp_path / "s.toml").write_text(SCENARIO.format(channel=channel))
+    done = farlink("run", "s.toml", "--pcap", "captures", "--json", "result.json")
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "captures" / "point-000-run-0.pcapng"
+
+
+def test_a_log_is_played_again_and_its_drops_are_drawn(farlink, tmp_path, log):
+    done = farlink("bundle", "fit", log, "--replicates", "49", "--replay", "replay.toml")
+    assert done.returncode == 0, done.stderr
+    assert "replay: replay.toml" in done.stderr
+    text = (tmp_path / "replay.toml").read_text()
+    link = tomllib.loads(text)["link"]
+    assert link["channel"] == {"kind": "outage", "schedule": [list(spell) for spell in DOWN]}
+    assert link["return"]["channel"] == link["channel"]
+
+    capture = run(farlink, tmp_path, text)
+    done = farlink("trace", "show", capture, "--drops", log, "-o", "drops.png")
+
+    assert done.returncode == 0, done.stderr
+    assert "Drops       3, of 1 link; 3 with something sent again" in done.stdout
+    assert "10.0.0.1:49152 → 10.0.0.2:40000" in done.stdout
+    assert "Data        300 kB" in done.stdout
+    assert "the first event of the log is put there" in done.stderr
+    assert (tmp_path / "drops.png").read_bytes().startswith(b"\x89PNG")
+    # Nothing new arrives while the link is down.
+    from farlink.capture import files, tcp
+
+    read = files.read(capture)
+    flow = tcp.chosen(tcp.connections(read), read).forward
+    for begin, end in DOWN:
+        inside = (flow.acknowledged_time_s > begin + 0.5) & (flow.acknowledged_time_s < end)
+        assert not inside.any()
+
+
+def test_a_capture_of_a_random_process_is_drawn_without_a_log(farlink, tmp_path):
+    capture = run(farlink, tmp_path, CALLS)
+
+    done = farlink("trace", "show", capture, "--span", "20:120", "-o", "part.svg")
+
+    assert done.returncode == 0, done.stderr
+    assert "sent again" in done.stdout
+    assert "Drops" not in done.stdout
+    assert b"<svg" in (tmp_path / "part.svg").read_bytes()
+
+
+def test_the_clocks_of_log_and_capture(farlink, tmp_path, log):
+    capture = run(farlink, tmp_path, CALLS)
+
+    moved = farlink("trace", "show", capture, "--drops", log, "--offset-s", -BEGIN_S - 100, "-o", "a.png")
+    assert moved.returncode == 0, moved.stderr
+    # The first drop is 60 s before the capture, and over; the second one also.
+    assert "Drops       1, of 1 link" in moved.stdout
+
+    done = farlink("trace", "show", capture, "--drops", log, "--offset-s", "0")
+    assert_refused(done, ["no time in common", f"--offset-s -{BEGIN_S} makes them begin together"])
+
+
+def test_several_links_are_played_one_at_a_time(farlink, tmp_path):
+    rows = [(0, "a", "connected"), (1, "b", "connected"), (50, "a", "dropped"), (60, "a", "connected"), (70, "b", "dropped")]
+    rows += [(75, "b", "connected"), (90, "a", "dropped"), (95, "a", "connected"), (99, "b", "dropped")]
+    (tmp_path / "two.csv").write_text("time,link,event\n" + "".join(f"{BEGIN_S + t},{link},{e}\n" for t, link, e in rows))
+
+    done = farlink("bundle", "fit", "two.csv", "--replicates", "49", "--replay", "-")
+
+    assert done.returncode == 0, done.stderr
+    assert tomllib.loads(done.stdout)["link"]["channel"]["schedule"] == [[50, 60], [90, 95]]
+    behind = done.stdout.partition("# The other links")[2]
+    second = "\n".join(line.removeprefix("# ") for line in behind.splitlines()[3:])
+    # Both count from the first event of either.
+    assert tomllib.loads(second)["link"]["channel"]["schedule"] == [[0, 1], [70, 75]]
+
+
+def test_json_of_a_fit_stays_whole_beside_a_replay(farlink, tmp_path, log):
+    done = farlink("bundle", "fit", log, "--replicates", "49", "--json", "-", "--replay", "r.toml")
+
+    assert json.loads(done.stdout)["parts"]
+    assert (tmp_path / "r.toml").is_file()
+    both = farlink("bundle", "fit", log, "--json", "-", "--replay", "-")
+    assert_refused(both, ["both want standard output"])
+
+
+def test_a_log_without_ends_cannot_be_played(farlink, tmp_path):
+    rows = "".join(f"{n}.log,2023-12-{13 + n // 10}T{n % 10:02d}:00:00,{n % 3 == 0}\n" for n in range(60))
+    (tmp_path / "slocum.csv").write_text("glider_sn, 7\nlog file,open time,disconnect\n" + rows)
+
+    done = farlink("bundle", "fit", "slocum.csv", "--replicates", "49", "--pause-s", "1e5", "--replay", "r.toml")
+
+    assert_refused(done, ["slocum-7: the log has no time at which a call ended", "-o FILE"])
+
+
+WRONG = {
+    "not a capture": (["log.csv", "--drops", "log.csv"], ["log.csv: --drops is for captures", "pcap"]),
+    "no such file": (["none.pcapng"], ["none.pcapng: No such file"]),
+    "cut off": (["cut.pcap"], ["cut.pcap: cut off at byte 30", "first packet"]),
+    "picture of another kind": (["cut.pcap", "-o", "a.gif"], ["no picture has the suffix '.gif'"]),
+    "offset without a log": (["cut.pcap", "--offset-s", "3"], ["--offset-s", "--drops LOG"]),
+    "offset that is no number": (["cut.pcap", "--drops", "log.csv", "--offset-s", "nan"], ["--offset-s: nan"]),
+    "span backwards": (["cut.pcap", "--span", "9:3"], ["--span: '9:3'", "600:1200"]),
+    "span of one": (["cut.pcap", "--span", "9"], ["--span: '9'"]),
+    "log that is none": (["whole.pcap", "--drops", "s.txt"], ["s.txt: no known log of calls"]),
+    "no such connection": (["whole.pcap", "--stream", "7"], ["there is no connection 7", "0 to 0"]),
+}
+
+
+@pytest.mark.usefixtures("log")
+@pytest.mark.parametrize(("arguments", "said"), WRONG.values(), ids=WRONG)
+def test_wrong_input(farlink, tmp_path, arguments, said):
+    head = b"\xd4\xc3\xb2\xa1\2\0\4\0" + bytes(8) + b"\xff\xff\0\0\x65\0\0\0"
+    (tmp_path / "cut.pcap").write_bytes(head + bytes(6))
+    packet = (
+        bytes.fromhex("4500003200000000400600000a0000010a000002")
+        + bytes.fromhex("13880050000000010000000050100000")
+        + bytes(14)
+    )
+    (tmp_path / "whole.pcap").write_bytes(head + bytes(8) + b"\x32\0\0\0\x32\0\0\0" + packet)
+    (tmp_path / "s.txt").write_text("hello\n")
+
+    assert_refused(farlink("trace", "show", *arguments), said)
