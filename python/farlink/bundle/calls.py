@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -21,6 +21,8 @@ from farlink.errors import JournalError
 # By how much two clocks may part, and the longest silence of a log: more is a clock that jumps.
 _JUMP_S = 5.0
 _SILENCE_S = 366 * 86_400.0
+# A link that is up where a log ends and again where the next one begins, no later than this, was up in between.
+_SEAM_S = 5.0
 
 Outcome = Literal["dropped", "ended", "open"]
 
@@ -41,6 +43,8 @@ class Call:
         Signal strength at its beginning, 0 to 5; None if unknown.
     source
         Where it begins: file and line.
+    is_begun_before
+        Whether it was up already where the log begins.
     """
 
     start_s: float
@@ -49,6 +53,7 @@ class Call:
     cause: str = ""
     bars: int | None = None
     source: str = ""
+    is_begun_before: bool = False
 
     @property
     def up_s(self) -> float:
@@ -73,6 +78,8 @@ class Link:
         In the order of time.
     snr
         Readings: time in s since 1970 and ratio in dB.
+    handovers_s
+        When it went over to another cell or satellite, as far as the log says so, in s since 1970.
     dials, failed, blocked
         How many such events there are.
     first_s, last_s
@@ -82,6 +89,7 @@ class Link:
     name: str
     calls: list[Call] = field(default_factory=list)
     snr: list[tuple[float, float]] = field(default_factory=list)
+    handovers_s: list[float] = field(default_factory=list)
     dials: int = 0
     failed: int = 0
     blocked: int = 0
@@ -171,10 +179,16 @@ def _joined(parts: list[Link]) -> Link:
         if part.first_s < whole.last_s:
             message = f"two logs have the link {part.name} at {time_text(part.first_s)}"
             raise JournalError(message, "give each log once, and different links different names")
+        calls, following = whole.calls, part.calls
+        if calls and following and _is_one(calls[-1], following[0]):
+            last, first = calls[-1], following[0]
+            calls = [*calls[:-1], replace(last, end_s=first.end_s, outcome=first.outcome, cause=first.cause)]
+            following = following[1:]
         whole = Link(
             whole.name,
-            whole.calls + part.calls,
+            calls + following,
             whole.snr + part.snr,
+            whole.handovers_s + part.handovers_s,
             whole.dials + part.dials,
             whole.failed + part.failed,
             whole.blocked + part.blocked,
@@ -182,6 +196,11 @@ def _joined(parts: list[Link]) -> Link:
             part.last_s,
         )
     return whole
+
+
+def _is_one(last: Call, first: Call) -> bool:
+    """Whether a call goes on in the next log."""
+    return last.outcome == "open" and first.is_begun_before and first.start_s - last.end_s <= _SEAM_S
 
 
 class _Reader:
@@ -196,6 +215,14 @@ class _Reader:
         link.last_s = event.time_s
         if kind == "snr":
             link.snr.append((event.time_s, event.snr_db))
+            return
+        if kind == "alive":
+            return
+        if kind == "handover":
+            if self.up is None:
+                remedy = "a line that it is connected is missing before it: add it, or leave this line out"
+                raise JournalError(f"{event.source}: {event.link} has a handover and was not connected", remedy)
+            link.handovers_s.append(event.time_s)
             return
         is_end = kind in ("dropped", "ended")
         if is_end and self.up is None:
@@ -224,7 +251,8 @@ class _Reader:
     def _close(self, end_s: float, outcome: Outcome, event: Event) -> None:
         assert self.up is not None
         cause = event.cause if outcome == "dropped" else ""
-        self.link.calls.append(Call(self.up.time_s, end_s, outcome, cause, self.up.bars, self.up.source))
+        up = self.up
+        self.link.calls.append(Call(up.time_s, end_s, outcome, cause, up.bars, up.source, not up.is_exact))
         self.up = None
 
 

@@ -73,7 +73,7 @@ class Handover:
     time_s
         When, in s since 1970.
     is_observed
-        Whether a late answer showed it; otherwise it is interpolated.
+        Whether the log or a late answer showed it; otherwise it is interpolated.
     """
 
     time_s: float
@@ -128,12 +128,12 @@ def low_snr_spells(link: Link, below_db: float, for_s: float) -> list[tuple[floa
 
 
 def handovers(link: Link, *, late_s: float = LATE_S, period_s: float = HANDOVER_S) -> list[Handover]:
-    """Handovers of a link: those that late answers show, and between them those that are interpolated.
+    """Handovers of a link: those that its log reports; else those that late answers show, and those interpolated between them.
 
     Parameters
     ----------
     link
-        With readings of its signal, every 4 s.
+        With handovers, or with readings of its signal every 4 s.
     late_s
         From how long a time between two answers on the second is late, in s.
     period_s
@@ -149,6 +149,8 @@ def handovers(link: Link, *, late_s: float = LATE_S, period_s: float = HANDOVER_
     ----------
     Zaghloul, section 5.1 and table 5.1.
     """
+    if link.handovers_s:
+        return [Handover(time_s, True) for time_s in link.handovers_s]
     late: list[float] = []
     for call in link.calls:
         times, _ = _readings(link, call)

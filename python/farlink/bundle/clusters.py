@@ -230,7 +230,8 @@ def wilson(hits: int, count: int) -> tuple[float, float]:
     share = hits / count
     centre = (share + z * z / (2 * count)) / (1 + z * z / count)
     half = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
-    return max(0.0, centre - half), min(1.0, centre + half)
+    # At the ends the formula gives them but for rounding.
+    return 0.0 if hits == 0 else max(0.0, centre - half), 1.0 if hits == count else min(1.0, centre + half)
 
 
 def _gaps(links: Sequence[Link]) -> list[Series]:

@@ -18,6 +18,7 @@ _TIMES = {
     "airtime": "Time connected from drop to drop of a link",
     "inter-drop": "Time from drop to drop by the clock on the wall",
     "redial": "Time from a drop until the link is up again",
+    "handover": "Time from handover to handover while the link is up",
 }
 _QUESTIONS = {
     "dispersion": "variance over mean of drops per window (1 without clusters)",
@@ -105,9 +106,11 @@ def _links(parts: Sequence[Part]) -> str:
 
 
 def _dials(links: Sequence[Link]) -> str:
-    """How dials went, where the logs have them."""
+    """How dials went, and how many handovers there were, where the logs have them."""
     dials, failed, blocked = (sum(getattr(link, key) for link in links) for key in ("dials", "failed", "blocked"))
-    return f"\n{dials} dials, {failed} of them failed; blocked {blocked} times" if dials + failed + blocked else ""
+    dialled = f"\n{dials} dials, {failed} of them failed; blocked {blocked} times" if dials + failed + blocked else ""
+    handovers = sum(len(link.handovers_s) for link in links)
+    return f"{dialled}\n{handovers} handovers" if handovers else dialled
 
 
 def _availability(found: Availability, links: int) -> str:
@@ -126,7 +129,8 @@ def _times(part: Part, name: str, times: Times) -> str:
         lines.append(f"({sample.note})")
     head = ("distribution", "mean", "95 %", "AIC", "chi-square, 15 bins", "equally probable", "Anderson-Darling")
     lines.append(table(head, [_fit_row(one, times) for one in times.judged]))
-    lines += [text for one in times.judged if (text := _parameters(one.fit))]
+    event = "a handover" if name == "handover" else "drops"
+    lines += [text for one in times.judged if (text := _parameters(one.fit, event))]
     if times.accepted_means_s:
         own = times.of("exponential").fit.mean_s
         low, high = times.accepted_means_s
@@ -145,7 +149,7 @@ def _fit_row(one: Judged, times: Times) -> tuple[str, ...]:
     return (name, duration(found.mean_s), interval, f"{found.aic:.1f}", *(verdict(test) for test in tests))
 
 
-def _parameters(found: Fit) -> str:
+def _parameters(found: Fit, event: str) -> str:
     """What a fit has beside its mean."""
     if not found.is_fitted or found.distribution == "exponential":
         return ""
@@ -157,7 +161,7 @@ def _parameters(found: Fit) -> str:
         return "two-state-markov: no better than an exponential"
     states = found.states
     return (
-        f"two-state-markov: drops every {duration(states['bad_drop_interval_s'])} in a bad state of mean length "
+        f"two-state-markov: {event} every {duration(states['bad_drop_interval_s'])} in a bad state of mean length "
         f"{duration(states['bad_s'])}, none in a good one of {duration(states['good_s'])}"
     )
 

@@ -27,6 +27,8 @@ KINDS = {
     "ended": "a link that was up is closed on purpose: no drop",
     "failed": "a dial came to nothing",
     "blocked": "the link is not dialled for a while",
+    "handover": "a link that is up goes over to another cell or satellite",
+    "alive": "nothing has happened: the log goes on",
     "snr": "the modem answers with its signal-to-noise ratio",
 }
 
@@ -57,7 +59,8 @@ class Event:
     monotonic_s
         Reading of a clock that is never set, in s; NaN if the log has none.
     is_exact
-        False of an end whose time is unknown: it came at `time_s` or later, and before the next event.
+        False of an end whose time is unknown: it came at `time_s` or later, and before the next event; and of a link that was
+        up before, where the log begins.
     source
         Where it stands: file and line.
     """

@@ -112,7 +112,8 @@ def _down(link: Link, first_s: float, last_s: float) -> DownTimes:
         message = f"{link.name}: the log has no time at which a call ended, so there is nothing to play again"
         raise JournalError(message, "use the fitted process: -o FILE")
     spells: list[tuple[float, float]] = []
-    down_s = first_s
+    # A link that was up before its log begins was so from the first event of the others on.
+    down_s = link.calls[0].start_s if link.calls and link.calls[0].is_begun_before else first_s
     for call in link.calls:
         if call.start_s - down_s >= _SHORTEST_S:
             spells.append((down_s, call.start_s))

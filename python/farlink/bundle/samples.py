@@ -125,6 +125,22 @@ def inter_drop_times(links: Iterable[Link]) -> Sample:
     return sample("inter-drop", times)
 
 
+def handover_times(links: Iterable[Link]) -> Sample:
+    """Time from one handover of a link to its next, while it is up; from the last one of a call to its end is censored."""
+    times: list[float] = []
+    observed: list[bool] = []
+    for link in links:
+        handovers_s = np.array(link.handovers_s, dtype=np.float64)
+        for call in link.calls:
+            inside = handovers_s[(handovers_s >= call.start_s) & (handovers_s <= call.end_s)]
+            if inside.size == 0:
+                continue
+            times += [*np.diff(inside).tolist(), call.end_s - float(inside[-1])]
+            observed += [True] * (inside.size - 1) + [False]
+    kept = [(time, seen) for time, seen in zip(times, observed, strict=True) if seen or time > 0]
+    return sample("handover", [time for time, _ in kept], [seen for _, seen in kept])
+
+
 def bundle_span_s(links: Sequence[Link]) -> tuple[float, float] | None:
     """The time that the logs of all links have in common, in s since 1970; None if there is none or only one link."""
     if len(links) < 2:

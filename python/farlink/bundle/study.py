@@ -87,7 +87,8 @@ class Part:
     links
         Those that it is about.
     times
-        Its samples by name: ``up``, ``airtime``, ``inter-drop``, ``redial``; of the bundle ``inter-drop`` only.
+        Its samples by name: ``up``, ``airtime``, ``inter-drop``, ``redial``, and ``handover`` where the log has handovers; of
+        the bundle ``inter-drop`` only.
     clusterings
         Whether drops cluster.
     """
@@ -151,7 +152,7 @@ class Study:
             "handovers": {
                 link.name: [{"time": time_text(one.time_s), "is_observed": one.is_observed} for one in handovers(link)]
                 for link in self.links
-                if link.snr
+                if link.snr or link.handovers_s
             },
             "availability": self.availability.to_dict() if self.availability else None,
         }
@@ -214,7 +215,7 @@ def study(
     Raises
     ------
     JournalError
-        If a log cannot be read or contradicts itself, or nothing dropped in any of them.
+        If a log cannot be read or contradicts itself, or nothing dropped in any of them and no link was handed over twice.
     """
     logs, links = load(paths, format=format, only=only)
     _check_drops(logs, links)
@@ -263,6 +264,8 @@ def _part(name: str, links: list[Link], pause_s: float, replicates: int, seed: i
     else:
         chosen = [samples.up_times(links), samples.airtimes(links), samples.inter_drop_times(links)]
         chosen.append(samples.redial_times(links, pause_s))
+        if any(link.handovers_s for link in links):
+            chosen.append(samples.handover_times(links))
     times = {one.name: judged(one, replicates=replicates, seed=seed) for one in chosen}
     if name == BUNDLE:
         return Part(name, links, times, [clusters.links_together(links, seed=seed)])
@@ -270,7 +273,7 @@ def _part(name: str, links: list[Link], pause_s: float, replicates: int, seed: i
 
 
 def _check_drops(logs: list[Log], links: list[Link]) -> None:
-    if any(link.drops for link in links):
+    if any(link.drops for link in links) or any(len(link.handovers_s) > 1 for link in links):
         return
     names = ", ".join(log.name for log in logs)
     calls, lines = sum(len(link.calls) for link in links), sum(log.lines for log in logs)
@@ -291,6 +294,7 @@ def _part_dict(part: Part) -> dict[str, Any]:
         "dials": sum(link.dials for link in part.links),
         "failed": sum(link.failed for link in part.links),
         "blocked": sum(link.blocked for link in part.links),
+        "handovers": sum(len(link.handovers_s) for link in part.links),
         "times": {name: _times_dict(times) for name, times in part.times.items()},
         "clusters": [one.to_dict() for one in part.clusterings],
     }

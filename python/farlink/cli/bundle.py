@@ -39,7 +39,9 @@ def fit(
     format: Annotated[
         str | None,
         typer.Option(
-            "--format", help="Of the logs, recognised by default: journal, csv, seaglider, slocum.", show_default=False
+            "--format",
+            help="Of the logs, recognised by default: journal, csv, seaglider, slocum, fjordlink-5g, fjordlink-starlink.",
+            show_default=False,
         ),
     ] = None,
     link: Annotated[
@@ -100,13 +102,15 @@ def fit(
             found = study(
                 logs, format=format, only=link or (), pause_s=pause_s, replicates=replicates, seed=seed, progress=progress
             )
-        process = scenario_text(found.whole, measured_on=_names(found))
+        # Of a log that has handovers and no drop there is no process, unless it is asked for.
+        is_dropping = output is not None or found.whole.drops > 0
+        process = scenario_text(found.whole, measured_on=_names(found)) if is_dropping else ""
         schedule = played.scenario_text(found.links, measured_on=_names(found)) if replay is not None else ""
         _warn(found)
         if replay == "-":
             data(schedule)
         elif json != "-":
-            data(report(found) + "\n" + process)
+            data(report(found) + ("\n" + process if process else ""))
         if json is not None:
             _write_json(json, found)
         if output is not None:

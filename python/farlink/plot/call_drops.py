@@ -49,7 +49,7 @@ def figure(study: Study) -> Figure:
     Returns
     -------
     Figure
-        A Matplotlib figure of five panels.
+        A Matplotlib figure of five panels; of seven where the logs have handovers.
 
     Raises
     ------
@@ -61,9 +61,10 @@ def figure(study: Study) -> Figure:
     times = study.whole.times
     strips = 0.6 + 0.32 * len(study.links)
     with matplotlib.rc_context(style.LOOK):
-        drawn: Figure = module.Figure(figsize=(9.5, 7.0 + strips), layout="constrained")
-        grid = drawn.add_gridspec(3, 2, height_ratios=(3.2, 3.2, strips))
-        panels = [drawn.add_subplot(grid[row, column]) for row in (0, 1) for column in (0, 1)]
+        rows = 3 if "handover" in times else 2
+        drawn: Figure = module.Figure(figsize=(9.5, 0.6 + 3.2 * rows + strips), layout="constrained")
+        grid = drawn.add_gridspec(rows + 1, 2, height_ratios=(*(3.2,) * rows, strips))
+        panels = [drawn.add_subplot(grid[row, column]) for row in range(rows) for column in (0, 1)]
         between = times["airtime"] if times["airtime"].sample.events else times["inter-drop"]
         _histogram(panels[0], between, "time connected" if between is times["airtime"] else "time")
         is_known = times["up"].sample.events > 0
@@ -74,7 +75,10 @@ def figure(study: Study) -> Figure:
         )
         _survival(panels[2], times["redial"], "Not yet back after a drop")
         _cumulative(panels[3], study.links)
-        _strips(drawn.add_subplot(grid[2, :]), study.links)
+        if "handover" in times:
+            _histogram(panels[4], times["handover"], "time", "handovers")
+            _survival(panels[5], times["handover"], "Not yet handed over after", "handovers")
+        _strips(drawn.add_subplot(grid[rows, :]), study.links)
         drawn.suptitle(_title(study), x=0.01, ha="left", fontsize=12, fontweight="bold")
     return drawn
 
@@ -123,15 +127,16 @@ def _title(study: Study) -> str:
     whole = study.whole
     names = study.links[0].name if len(study.links) == 1 else f"{len(study.links)} links"
     connected = f", {whole.connected_s / 3600:.3g} h connected" if whole.connected_s else ""
-    return f"{names}: {whole.drops} drops in {whole.calls} calls{connected}"
+    handovers = sum(len(link.handovers_s) for link in study.links)
+    return f"{names}: {whole.drops} drops in {whole.calls} calls{connected}" + (f", {handovers} handovers" if handovers else "")
 
 
-def _histogram(panel: Axes, times: Times, what: str) -> None:
+def _histogram(panel: Axes, times: Times, what: str, events: str = "drops") -> None:
     """Fifteen bins of equal width, scaled to a density, as in figure 5.2 of the thesis."""
     values = times.sample.times_s[times.sample.is_observed]
-    panel.set(title=f"Density of the {what} between drops", ylabel="density")
+    panel.set(title=f"Density of the {what} between {events}", ylabel="density")
     if values.size < 2:
-        _say(panel, "fewer than 2 drops")
+        _say(panel, f"fewer than 2 {events}")
         return
     unit, scale = _unit(float(values.max()))
     edges = np.linspace(0.0, float(values.max()), BINS + 1)
@@ -144,15 +149,15 @@ def _histogram(panel: Axes, times: Times, what: str) -> None:
             colour, look = _LOOKS[one.fit.distribution]
             panel.plot(at / scale, one.fit.density(at) * scale, color=colour, linestyle=look, label=one.fit.distribution)
     panel.set(xlabel=f"{what}, {unit}", ylabel=f"density, 1/{unit}", xlim=(0, edges[-1] / scale), ylim=(0, 1.6 * highest))
-    panel.legend(title=f"{values.size} drops, {BINS} bins", fontsize=8.5)
+    panel.legend(title=f"{values.size} {events}, {BINS} bins", fontsize=8.5)
     panel.grid(True)
 
 
-def _survival(panel: Axes, times: Times, title: str) -> None:
+def _survival(panel: Axes, times: Times, title: str, events: str = "drops") -> None:
     """Kaplan and Meier's estimate; an exponential is a straight line."""
     panel.set(title=title, ylabel="probability", xlabel="time")
     if times.sample.events < 2:
-        _say(panel, "fewer than 2 drops")
+        _say(panel, f"fewer than 2 {events}")
         return
     at, alive = kaplan_meier(times.sample)
     longest = float(times.sample.times_s.max())

@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from farlink.bundle.journal import Event
-from farlink.bundle.logs import csv_events, json_lines, seaglider, slocum
+from farlink.bundle.logs import csv_events, fjordlink_5g, fjordlink_starlink, json_lines, seaglider, slocum
+from farlink.bundle.logs.telemetry import Table, table_of
 from farlink.errors import JournalError
 
 
@@ -26,7 +27,7 @@ class Log:
     format
         In which format it is.
     lines
-        How many lines it has.
+        How many lines it has, or rows.
     events
         What happened, in the order of the file.
     """
@@ -52,8 +53,24 @@ class Format(Protocol):
         ...
 
 
+class TableFormat(Protocol):
+    """What a module of this package provides whose logs are tables (Parquet)."""
+
+    NAME: str
+    DESCRIPTION: str
+
+    def recognises(self, columns: list[str]) -> bool:
+        """Whether a table has this format, judged by its columns."""
+        ...
+
+    def events(self, table: Table, name: str) -> Iterator[Event]:
+        """The events in a table."""
+        ...
+
+
 # In the order in which they are asked whether they recognise a file.
 FORMATS: dict[str, Format] = {module.NAME: module for module in (json_lines, seaglider, slocum, csv_events)}
+TABLE_FORMATS: dict[str, TableFormat] = {module.NAME: module for module in (fjordlink_5g, fjordlink_starlink)}
 
 _HEAD_LINES = 20
 
@@ -74,26 +91,50 @@ def read(path: str | Path, format: str | None = None) -> Log:
         If it cannot be read, is of no known format, or a line of it cannot be; names the line.
     """
     path = Path(path)
-    if format is not None and format not in FORMATS:
-        near = difflib.get_close_matches(format, FORMATS, n=1)
+    known = {**FORMATS, **TABLE_FORMATS}
+    if format is not None and format not in known:
+        near = difflib.get_close_matches(format, known, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
-        raise JournalError(f"there is no format of logs {format!r}", f"{hint}formats: {', '.join(FORMATS)}")
-    lines = [line.removesuffix("\r") for line in _text(path).removesuffix("\n").split("\n")]
+        raise JournalError(f"there is no format of logs {format!r}", f"{hint}formats: {', '.join(known)}")
+    data = _data(path)
+    if data[:4] == b"PAR1":
+        return _read_table(path, data, format)
+    if format in TABLE_FORMATS:
+        raise JournalError(f"{path}: no table (Parquet), as {format} is", f"text has {', '.join(FORMATS)}")
+    lines = [line.removesuffix("\r") for line in _text(path, data).removesuffix("\n").split("\n")]
     head = [line for line in lines if line.strip()][:_HEAD_LINES]
     if not head:
         raise JournalError(f"{path}: the file is empty", "give a log with at least one call")
     if format is None:
         format = next((name for name, module in FORMATS.items() if module.recognises(path.name, head)), None)
         if format is None:
-            known = ", ".join(f"{name} ({module.DESCRIPTION})" for name, module in FORMATS.items())
-            raise JournalError(f"{path}: no known log of calls", f"name it with --format: {known}")
-    events = list(FORMATS[format].events(lines, path.name))
+            raise JournalError(f"{path}: no known log of calls", f"name it with --format: {_described(FORMATS)}")
+    return _log(path, format, len(lines), list(FORMATS[format].events(lines, path.name)), "lines")
+
+
+def _read_table(path: Path, data: bytes, format: str | None) -> Log:
+    if format in FORMATS:
+        raise JournalError(f"{path}: a table (Parquet), and no text, as {format} is", f"tables: {', '.join(TABLE_FORMATS)}")
+    table = table_of(data, str(path))
+    if format is None:
+        columns = list(table.column_names)
+        format = next((name for name, module in TABLE_FORMATS.items() if module.recognises(columns)), None)
+        if format is None:
+            raise JournalError(f"{path}: no known table of calls", f"known are {_described(TABLE_FORMATS)}")
+    return _log(path, format, table.num_rows, list(TABLE_FORMATS[format].events(table, path.name)), "rows")
+
+
+def _log(path: Path, format: str, count: int, events: list[Event], what: str) -> Log:
     if not events:
-        raise JournalError(f"{path}: no event in {len(lines)} lines", f"is it of the format {format}?")
-    return Log(path.name, format, len(lines), events)
+        raise JournalError(f"{path}: no event in {count} {what}", f"is it of the format {format}?")
+    return Log(path.name, format, count, events)
 
 
-def _text(path: Path) -> str:
+def _described(formats: Mapping[str, Format] | Mapping[str, TableFormat]) -> str:
+    return ", ".join(f"{name} ({module.DESCRIPTION})" for name, module in formats.items())
+
+
+def _data(path: Path) -> bytes:
     try:
         data = path.read_bytes()
     except IsADirectoryError as error:
@@ -105,6 +146,10 @@ def _text(path: Path) -> str:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
             raise JournalError(f"{path}: the compressed file is damaged", "fetch it again") from error
+    return data
+
+
+def _text(path: Path, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

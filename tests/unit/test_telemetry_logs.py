@@ -1,0 +1,233 @@
+"""Logs of links that report every second: 5G modems and a Starlink dish, handovers, and what is refused, with its row."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from farlink.bundle import causes, logs, replay, samples
+from farlink.bundle.calls import links_of
+from farlink.bundle.study import load, study
+from farlink.errors import JournalError
+
+pytest.importorskip("scipy.stats")
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+DATA = Path(os.environ.get("FARLINK_DATA") or Path(__file__).parents[3] / "shared" / "data") / "starlink-5g-fjordlink"
+BEGIN = datetime(2025, 3, 27, 9, 0, tzinfo=UTC)
+
+
+def stamp(time_s):
+    return (BEGIN + timedelta(seconds=time_s)).isoformat()
+
+
+def modem_rows(cells, *, link="m1", begin_s=0.0, sinr=5.0):
+    """A reading a second; `cells` maps its number to the cell from then on."""
+    rows, cell = [], ""
+    for second in range(max(cells) + 1):
+        cell = cells.get(second, cell)
+        ratio = "" if not cell else str(sinr)
+        rows.append({"identity": link, "@timestamp": stamp(begin_s + second), "lte.lCurrentCellid": cell, "lte.lSinr": ratio})
+    return rows
+
+
+def write(path, rows):
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    return path
+
+
+# Up on cell 1 from 0, cell 2 from 20, none from 30 to 33, cell 2 again, cell 3 from 50, the log ends at 60.
+FIRST = modem_rows({0: "1", 20: "2", 30: "", 33: "2", 50: "3", 60: "3"})
+
+
+def test_a_change_of_cell_is_a_handover_and_no_cell_a_drop(tmp_path):
+    log = logs.read(write(tmp_path / "a.parquet", FIRST))
+    (link,) = links_of(log.events)
+
+    assert (log.format, log.lines, link.name) == ("fjordlink-5g", 61, "m1")
+    begin_s = BEGIN.timestamp()
+    assert [time_s - begin_s for time_s in link.handovers_s] == [20, 50]
+    assert [(call.start_s - begin_s, call.end_s - begin_s, call.outcome) for call in link.calls] == [
+        (0, 30, "dropped"),
+        (33, 60, "open"),
+    ]
+    assert link.drops[0].cause == "no serving cell"
+    assert len(link.snr) == 58
+    assert replay.down_times([link])[0].spells == [(30, 33)]
+
+
+def test_a_call_goes_on_in_the_next_file(tmp_path):
+    first = write(tmp_path / "a.parquet", FIRST)
+    second = write(tmp_path / "b.parquet", modem_rows({0: "3", 30: "4", 40: "4"}, begin_s=61.0))
+
+    _, (link,) = load([second, first])
+
+    begin_s = BEGIN.timestamp()
+    assert [(call.start_s - begin_s, call.end_s - begin_s) for call in link.calls] == [(0, 30), (33, 101)]
+    sample = samples.handover_times([link])
+    # From 20 to the drop at 30, censored; from 50 to 91; from 91 to the end at 101, censored.
+    assert sample.times_s.tolist() == [10, 41, 10]
+    assert sample.is_observed.tolist() == [False, True, False]
+
+
+def test_after_a_silence_nothing_is_known(tmp_path):
+    rows = [*modem_rows({0: "1", 9: "1"}), *modem_rows({0: "2", 9: "2"}, begin_s=100.0)]
+
+    (link,) = links_of(logs.read(write(tmp_path / "a.parquet", rows)).events)
+
+    assert [(call.up_s, call.outcome) for call in link.calls] == [(9, "ended"), (9, "open")]
+    assert link.handovers_s == []
+
+
+def test_modems_whose_readings_interleave(tmp_path):
+    rows = modem_rows({0: "1", 40: "2", 60: "2"}) + modem_rows({0: "7", 55: "8", 60: "8"}, link="m2", begin_s=0.4)
+
+    one, two = links_of(logs.read(write(tmp_path / "a.parquet", rows)).events)
+
+    assert [len(link.handovers_s) for link in (one, two)] == [1, 1]
+    assert replay.down_times([one, two])[1].spells == []
+
+
+def test_handovers_without_a_drop_are_studied(tmp_path):
+    rng = np.random.default_rng(3)
+    cells = dict(enumerate(np.cumsum(rng.integers(5, 60, 40)).tolist()))
+    rows = modem_rows({0: "0", **{second: str(number + 1) for number, second in cells.items()}})
+
+    found = study([write(tmp_path / "a.parquet", rows)], replicates=49)
+
+    times = found.whole.times["handover"]
+    assert times.sample.events == 39
+    assert times.of("weibull").fit.parameters["shape"] > 1.3  # nearly uniform from 5 s on
+    assert found.whole.drops == 0
+    assert json.dumps(found.to_dict())
+    assert len(found.to_dict()["handovers"]["m1"]) == 40
+
+
+def test_reported_handovers_are_matched_with_drops(tmp_path):
+    (link,) = links_of(logs.read(write(tmp_path / "a.parquet", FIRST)).events)
+
+    (cause,) = [one for one in causes.causes([link], match_s=12) if "handover" in one.name]
+
+    assert (cause.drops, cause.of) == (1, 1)
+    assert all(one.is_observed for one in causes.handovers(link))
+
+
+def test_a_handover_of_a_link_that_is_down_is_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("time,link,event\n1e9,m,connected\n1000000005,m,dropped\n1000000009,m,handover\n")
+
+    with pytest.raises(JournalError, match=r"a\.csv, line 4: m has a handover and was not connected"):
+        links_of(logs.read(path).events)
+
+
+def dish_rows(states, lost=None, count=60):
+    rows, state = [], "CONNECTED"
+    for second in range(count):
+        state = states.get(second, state)
+        share = (lost or {}).get(second, 0.0)
+        rows.append({"@timestamp": stamp(second), "dish_status.state": state, "dish_status.pop_ping_drop_rate": share})
+    return rows
+
+
+def test_a_dish_drops_when_it_is_not_connected_or_hears_nothing(tmp_path):
+    rows = dish_rows({10: "SEARCHING", 14: "CONNECTED"}, {30: 0.9, 40: 1.0, 41: 1.0})
+
+    log = logs.read(write(tmp_path / "dish.parquet", rows))
+    (link,) = links_of(log.events)
+
+    assert log.format == "fjordlink-starlink"
+    begin_s = BEGIN.timestamp()
+    assert [(call.start_s - begin_s, call.end_s - begin_s, call.cause) for call in link.calls] == [
+        (0, 10, "state SEARCHING"),
+        (14, 40, "all pings lost"),
+        (42, 59, ""),
+    ]
+
+
+def without(rows, number, key, value):
+    changed = [dict(row) for row in rows]
+    changed[number][key] = value
+    return changed
+
+
+BAD = {
+    "another table": ([{"a": 1}], "no known table of calls"),
+    "no time": (without(FIRST, 3, "@timestamp", "noon"), "row 4: time: 'noon' is no time"),
+    "no zone": (without(FIRST, 3, "@timestamp", "2025-03-27T10:00:00"), "row 4: time"),
+    "clock back": (without(FIRST, 3, "@timestamp", stamp(-9)), "row 4: the clock of m1 jumps back by 11 s"),
+    "no modem": (without(FIRST, 3, "identity", ""), "row 4: identity is missing"),
+    "signal": (without(FIRST, 3, "lte.lSinr", "good"), "row 4: lte.lSinr: 'good' is no number"),
+    "share of pings": (dish_rows({}, {7: 1.5}), "row 8: dish_status.pop_ping_drop_rate: '1.5' is no share"),
+    "signal missing": (
+        [{key: value for key, value in row.items() if "Sinr" not in key} for row in FIRST],
+        "no column lte.lSinr",
+    ),
+}
+
+
+@pytest.mark.parametrize(("rows", "said"), BAD.values(), ids=BAD)
+def test_bad_tables_are_refused_with_their_row(tmp_path, rows, said):
+    with pytest.raises(JournalError, match=said) as error:
+        logs.read(write(tmp_path / "a.parquet", rows))
+    assert error.value.remedy
+
+
+def test_formats_of_text_and_of_tables_are_told_apart(tmp_path):
+    table, text = write(tmp_path / "a.parquet", FIRST), tmp_path / "a.csv"
+    text.write_text("time,link,event\n1e9,m,connected\n")
+
+    assert logs.read(table, "fjordlink-5g").format == "fjordlink-5g"
+    with pytest.raises(JournalError, match=r"a table .* as csv is"):
+        logs.read(table, "csv")
+    with pytest.raises(JournalError, match=r"no table .* as fjordlink-5g is"):
+        logs.read(text, "fjordlink-5g")
+    cut = tmp_path / "cut.parquet"
+    cut.write_bytes(table.read_bytes()[:-40])
+    with pytest.raises(JournalError, match="not a complete Parquet file"):
+        logs.read(cut)
+
+
+# Changes from one cell to another, and spells without a cell, counted from the columns by themselves.
+MEASURED = {"5G-D2-WAVELAB": 3, "5G-DTAG-WAVELAB": 1, "CAU-0C": 1, "CAU-4329": 2}
+
+
+def test_measured_5g_modems():
+    paths = sorted((DATA / "5g-router").glob("*.gzip"))
+    if not paths:
+        pytest.skip(f"{DATA} is missing: set FARLINK_DATA to the directory of the measured data")
+    _, links = load(paths)
+
+    assert {link.name: len(link.drops) for link in links} == MEASURED
+    columns = pa.concat_tables(
+        [pq.read_table(io.BytesIO(path.read_bytes()), columns=["identity", "lte.lCurrentCellid"]) for path in paths]
+    ).to_pydict()
+    for link in links:
+        cells = [
+            cell for name, cell in zip(columns["identity"], columns["lte.lCurrentCellid"], strict=True) if name == link.name
+        ]
+        changes = sum(a != b and bool(a) and bool(b) for a, b in itertools.pairwise(cells))
+        # A change between two files is not seen by either of them.
+        assert 0 <= changes - len(link.handovers_s) <= 4
+        assert len(link.calls) == len(link.drops) + 1
+        assert link.connected_s > 17_800
+
+
+def test_a_measured_dish_never_drops():
+    paths = sorted((DATA / "starlink").glob("*.gzip"))
+    if not paths:
+        pytest.skip(f"{DATA} is missing: set FARLINK_DATA to the directory of the measured data")
+    _, (link,) = load(paths)
+
+    assert link.drops == []
+    assert link.connected_s == pytest.approx(8 * 3620, abs=150)
+    with pytest.raises(JournalError, match="no drop in lines 1 to 28800") as error:
+        study(paths)
+    assert "above 2.69 h" in error.value.remedy
