@@ -115,18 +115,34 @@ def read(path: str | Path) -> Capture:
     CaptureError
         If it cannot be read, is no capture, or makes no sense from some byte on.
     """
-    path = Path(path)
-    data = _bytes(path)
-    found = Capture(path.name)
+    return parse(_bytes(Path(path)), str(path))
+
+
+def parse(data: bytes, name: str) -> Capture:
+    """Read a capture that is in memory, as `farlink.trace_run` gives it.
+
+    Parameters
+    ----------
+    data
+        Content of a file, not compressed.
+    name
+        Its name, for messages.
+
+    Raises
+    ------
+    CaptureError
+        As `read`.
+    """
+    found = Capture(Path(name).name)
     try:
-        for packet in _packets(data, str(path)):
+        for packet in _packets(data, name):
             found.packets.append(packet)
     except _CutOffError as error:
         if not found.packets:
-            raise CaptureError(f"{path}: cut off {error} before the end of its first packet", _DAMAGED) from error
-        found.note = f"{path} is cut off {error}, in packet {len(found.packets) + 1}: what comes before is used"
+            raise CaptureError(f"{name}: cut off {error} before the end of its first packet", _DAMAGED) from error
+        found.note = f"{name} is cut off {error}, in packet {len(found.packets) + 1}: what comes before is used"
     if not found.packets:
-        raise CaptureError(f"{path}: no packet in {len(data)} bytes", "capture again, with a filter that lets TCP through")
+        raise CaptureError(f"{name}: no packet in {len(data)} bytes", "capture again, with a filter that lets TCP through")
     return found
 
 
