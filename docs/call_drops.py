@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from farlink.bundle.clusters import Clustering, wilson
-from farlink.bundle.describe import duration, durations, verdict
+from farlink.bundle.describe import verdict
 from farlink.bundle.fits import Fit
 from farlink.bundle.study import ALL, Part, Study, Times, study
+from farlink.bundle.words import duration, durations
 from farlink.cli.progress import progress_bar
 from farlink.plot import call_drops
 from farlink.plot.style import to_svg

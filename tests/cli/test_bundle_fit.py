@@ -191,7 +191,7 @@ WRONG = {
         [],
         ["bad.csv, line 2", "m is dropped and was not connected", "a line that it is connected"],
     ),
-    "no drop": ("calm.csv", [], ["calm.csv: no drop in lines 1 to 3: 1 calls, 1 h connected", "above 0.334 h"]),
+    "no drop": ("calm.csv", [], ["calm.csv: no drop in lines 1 to 3: 1 call, 60 min connected", "above 20 min"]),
     "no such file": ("none.csv", [], ["none.csv: No such file"]),
     "no such link": ("good.csv", ["--link", "x"], ["no link 'x'", "links: m"]),
     "no such format": ("good.csv", ["--format", "cvs"], ["no format of logs 'cvs'", "did you mean csv?"]),

@@ -149,6 +149,7 @@ WRONG = {
     "offset without a log": (["cut.pcap", "--offset-s", "3"], ["--offset-s", "--drops LOG"]),
     "offset that is no number": (["cut.pcap", "--drops", "log.csv", "--offset-s", "nan"], ["--offset-s: nan"]),
     "span backwards": (["cut.pcap", "--span", "9:3"], ["--span: '9:3'", "600:1200"]),
+    "span behind the end": (["whole.pcap", "--span", "9:30"], ["--span: 9:30 is behind the end"]),
     "span of one": (["cut.pcap", "--span", "9"], ["--span: '9'"]),
     "log that is none": (["whole.pcap", "--drops", "s.txt"], ["s.txt: no known log of calls"]),
     "no such connection": (["whole.pcap", "--stream", "7"], ["there is no connection 7", "0 to 0"]),

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
+import tomllib
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from farlink.bundle import causes, clusters, goodness, samples
+from farlink.bundle import causes, clusters, goodness, process, replay, samples
 from farlink.bundle.availability import availability
 from farlink.bundle.calls import Call, Link
 from farlink.bundle.distributions import DISTRIBUTIONS, log_likelihood, markov_states
 from farlink.bundle.fits import Fit, fit, mean_at_least_s
 from farlink.bundle.samples import sample
+from farlink.bundle.study import Part, judged
 from farlink.errors import JournalError
 
 scipy_stats = pytest.importorskip("scipy.stats")
@@ -537,3 +539,53 @@ def test_named_causes_and_bars():
     assert found["1 bars at the beginning"].p < 0.01
     assert found["5 bars at the beginning"].drops == 0
     assert not any("SNR" in name or "handover" in name for name in found)
+
+
+def test_what_a_scenario_does_not_take_is_said_with_its_bound():
+    rng = np.random.default_rng(8)
+    calls, time_s = [], 1e9
+    for up_s in rng.exponential(3e7, 30):
+        calls.append(Call(time_s, time_s + up_s, "dropped"))
+        time_s += up_s + 30
+    link = link_of(*calls)
+    part = Part(
+        "m", [link], {one.name: judged(one, replicates=49) for one in (samples.airtimes([link]), samples.redial_times([link]))}
+    )
+
+    text = process.scenario_text(part)
+
+    assert "# up: the mean of" in text
+    assert "above the 1e+07 s that a scenario takes" in text
+    assert "\nup = " not in text
+    assert tomllib.loads(text)["link"]["channel"]["redial"]["mean_s"] == 30
+
+
+def test_a_log_longer_than_a_scenario_is_not_played():
+    link = link_of(Call(1e9, 1e9 + 9e6, "dropped"), Call(1e9 + 1.1e7, 1e9 + 1.2e7, "open"), first_s=1e9)
+
+    with pytest.raises(JournalError, match=r"m1: the log is 139 d long, and the times of a scenario end at 1e\+07 s"):
+        replay.scenario_text([link])
+
+
+def test_a_shape_that_a_scenario_does_not_take_is_said_with_its_bound():
+    """A link manager that dials after half a minute to the second."""
+    rng = np.random.default_rng(9)
+    calls, time_s = [], 1e9
+    for up_s in rng.exponential(3000, 40):
+        calls.append(Call(time_s, time_s + up_s, "dropped"))
+        time_s += up_s + 30 + rng.uniform(-0.01, 0.01)
+    link = link_of(*calls)
+    part = Part(
+        "m", [link], {one.name: judged(one, replicates=49) for one in (samples.airtimes([link]), samples.redial_times([link]))}
+    )
+    shape = part.times["redial"].of("weibull").fit.parameters["shape"]
+
+    text = process.scenario_text(part)
+
+    assert shape > 100
+    assert f"# redial: a Weibull distribution of shape {shape:.3g}" in text
+    assert "a scenario takes shapes from 0.1 to 100" in text
+    assert tomllib.loads(text)["link"]["channel"]["redial"] == {
+        "distribution": "exponential",
+        "mean_s": pytest.approx(30, abs=0.1),
+    }

@@ -12,6 +12,7 @@ from farlink.bundle.clusters import Clustering, wilson
 from farlink.bundle.fits import Fit
 from farlink.bundle.goodness import Verdict
 from farlink.bundle.study import BUNDLE, Judged, Part, Study, Times
+from farlink.bundle.words import duration, durations
 
 _TIMES = {
     "up": "Up time of a call (calls that end on purpose are censored)",
@@ -45,36 +46,6 @@ def report(study: Study) -> str:
     if study.causes:
         blocks.append(_causes(study.causes))
     return "\n\n".join(blocks) + "\n"
-
-
-def duration(seconds: float) -> str:
-    """A time in the unit in which it reads best.
-
-    Examples
-    --------
-    >>> duration(53.2), duration(3000), duration(17510), duration(864000), duration(float("nan"))
-    ('53.2 s', '50 min', '4.86 h', '10 d', '–')
-    """
-    if not math.isfinite(seconds):
-        return "–" if math.isnan(seconds) else "∞"
-    for unit, size, limit in (("s", 1.0, 120.0), ("min", 60.0, 120.0), ("h", 3600.0, 72.0)):
-        if seconds / size < limit:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 86_400:.3g} d" if seconds < 86_400_000 else f"{seconds / 86_400:.2e} d"
-
-
-def durations(interval: tuple[float, float]) -> str:
-    """An interval of times, each with its unit.
-
-    Examples
-    --------
-    >>> durations((2640.0, 12000.0))
-    '44 min to 3.33 h'
-    """
-    low, high = duration(interval[0]), duration(interval[1])
-    if low.rpartition(" ")[2] == high.rpartition(" ")[2] and " " in low:
-        low = low.rpartition(" ")[0]
-    return "–" if math.isnan(interval[0]) else f"{low} to {high}"
 
 
 def _links(parts: Sequence[Part]) -> str:

@@ -137,7 +137,8 @@ class Weibull:
 
     def cumulative_hazard(self, parameters: Series, times: Series) -> Series:
         """(time / scale)^shape."""
-        return np.asarray(np.exp(parameters[..., 0:1] * np.log(times / parameters[..., 1:2])))
+        # Of times that are all but alike the shape is so large that the power overflows; nothing is left there either way.
+        return np.asarray(np.exp(np.minimum(parameters[..., 0:1] * np.log(times / parameters[..., 1:2]), 700.0)))
 
     def log_density(self, parameters: Series, times: Series) -> Series:
         """Of the hazard and the survival."""

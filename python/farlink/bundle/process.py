@@ -5,8 +5,9 @@ from __future__ import annotations
 from farlink.bundle.study import Part
 from farlink.errors import JournalError
 
-# Shapes of Weibull distributions that a scenario takes.
+# Shapes of Weibull distributions, and the longest time, that a scenario takes.
 _SHAPES = (0.1, 100.0)
+_LONGEST_S = 1e7
 
 
 def scenario_text(part: Part, *, table: str = "link.channel", measured_on: str = "") -> str:
@@ -43,10 +44,14 @@ def scenario_text(part: Part, *, table: str = "link.channel", measured_on: str =
     ]
     is_fitted = False
     for key, name in (("up", "airtime"), ("redial", "redial")):
-        chosen = _chosen(part, name)
+        chosen, remark = _chosen(part, name)
         is_fitted |= bool(chosen)
+        if remark:
+            lines.append(f"# {key}: {remark}")
         if chosen:
             lines.append(f"{key} = {chosen}")
+        elif remark:
+            is_fitted = True
         else:
             need = part.times[name].judged[0].fit.reason if name in part.times else "there is none"
             lines.append(f"# {key}: not fitted, {need}")
@@ -56,17 +61,26 @@ def scenario_text(part: Part, *, table: str = "link.channel", measured_on: str =
     return "\n".join(lines) + "\n"
 
 
-def _chosen(part: Part, name: str) -> str:
+def _chosen(part: Part, name: str) -> tuple[str, str]:
+    """The distribution as a scenario has it, and what to say: that another fits better and is out of range, or why none."""
     if name not in part.times:
-        return ""
+        return "", ""
     exponential, weibull = (part.times[name].of(kind).fit for kind in ("exponential", "weibull"))
     if not exponential.is_fitted:
-        return ""
+        return "", ""
     shape = weibull.parameters["shape"] if weibull.is_fitted else 1
-    is_better = weibull.is_fitted and weibull.intervals and weibull.aic <= exponential.aic - 2
-    if is_better and _SHAPES[0] <= shape <= _SHAPES[1]:
-        return f'{{ distribution = "weibull", shape = {shape:.3g}, scale_s = {_number(weibull.parameters["scale_s"])} }}'
-    return f'{{ distribution = "exponential", mean_s = {_number(exponential.mean_s)} }}'
+    is_better = weibull.is_fitted and weibull.aic <= exponential.aic - 2
+    scale_s = weibull.parameters["scale_s"] if weibull.is_fitted else 0.0
+    is_in_range = _SHAPES[0] <= shape <= _SHAPES[1] and scale_s <= _LONGEST_S
+    if is_better and is_in_range and weibull.intervals:
+        return f'{{ distribution = "weibull", shape = {shape:.3g}, scale_s = {_number(scale_s)} }}', ""
+    remark = ""
+    if is_better and not is_in_range:
+        ranges = f"a scenario takes shapes from {_SHAPES[0]:g} to {_SHAPES[1]:g} and at most {_LONGEST_S:g} s"
+        remark = f"a Weibull distribution of shape {shape:.3g} and scale {_number(scale_s)} s fits better; {ranges}"
+    if exponential.mean_s > _LONGEST_S:
+        return "", f"the mean of {_number(exponential.mean_s)} s is above the {_LONGEST_S:g} s that a scenario takes"
+    return f'{{ distribution = "exponential", mean_s = {_number(exponential.mean_s)} }}', remark
 
 
 def _number(value: float) -> str:

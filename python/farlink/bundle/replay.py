@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from farlink.bundle.calls import Link
 from farlink.bundle.journal import time_text
 from farlink.bundle.samples import bundle_span_s
+from farlink.bundle.words import duration
 from farlink.errors import JournalError
 
 # Logs have milliseconds at best; what is shorter than this is no time at which a link was down.
 _SHORTEST_S = 1e-3
 _DIGITS = 3
+# The last time that a scenario takes.
+_LONGEST_S = 1e7
 
 
 @dataclass(frozen=True)
@@ -95,10 +98,15 @@ def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: st
     Raises
     ------
     JournalError
-        As `down_times`.
+        As `down_times`, and if the log is longer than a scenario may be.
     """
     blocks = []
     for number, times in enumerate(down_times(links)):
+        if times.spells and times.spells[-1][1] > _LONGEST_S:
+            message = (
+                f"{times.link}: the log is {duration(times.span_s)} long, and the times of a scenario end at {_LONGEST_S:g} s"
+            )
+            raise JournalError(message, f"play at most {duration(_LONGEST_S)} of it: cut the log into parts")
         lines = [_heading(times, measured_on), *_tables(times, table)]
         is_first = number == 0
         if number == 1:

@@ -20,6 +20,7 @@ from farlink.bundle.goodness import Verdict
 from farlink.bundle.journal import time_text
 from farlink.bundle.logs import Log, read
 from farlink.bundle.samples import Sample
+from farlink.bundle.words import duration
 from farlink.errors import JournalError
 
 ALL = "all links"
@@ -278,11 +279,12 @@ def _check_drops(logs: list[Log], links: list[Link]) -> None:
     names = ", ".join(log.name for log in logs)
     calls, lines = sum(len(link.calls) for link in links), sum(log.lines for log in logs)
     connected_s = math.fsum(link.connected_s for link in links)
-    message = f"{names}: no drop in lines 1 to {lines}: {calls} calls, {connected_s / 3600:.3g} h connected"
+    counted = f"{calls} call{'' if calls == 1 else 's'}, {duration(connected_s)} connected"
+    message = f"{names}: no drop in lines 1 to {lines}: {counted}"
     if connected_s == 0:
         raise JournalError(message, "give a log with calls in it")
-    least = mean_at_least_s(connected_s) / 3600
-    raise JournalError(message, f"a fit needs 2 drops; all that is known: the mean up time is above {least:.3g} h (95 %)")
+    least = duration(mean_at_least_s(connected_s))
+    raise JournalError(message, f"a fit needs 2 drops; all that is known: the mean up time is above {least} (95 %)")
 
 
 def _part_dict(part: Part) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def is_asked(file: Path, *, drops: list[Path] | None, offset_s: float | None, st
 def show(file: Path, target: Path, *, drops: list[Path], offset_s: float | None, stream: int | None, span: str | None) -> None:
     """Draw a connection of a capture and print what it amounts to."""
     from farlink.capture import files, tcp
-    from farlink.errors import OutputError
+    from farlink.errors import CaptureError, OutputError
     from farlink.extras import require
     from farlink.output import check_writable, whole_file
     from farlink.plot.style import LOOK
@@ -93,6 +93,10 @@ def show(file: Path, target: Path, *, drops: list[Path], offset_s: float | None,
     capture = files.read(file)
     found = tcp.connections(capture)
     connection = tcp.chosen(found, capture, stream)
+    begin_s, end_s = connection.span_s
+    if part is not None and part[0] >= end_s - begin_s:
+        message = f"--span: {span} is behind the end of the connection, which is {end_s - begin_s:.6g} s long"
+        raise CaptureError(message, "give begin and end in s from its first packet")
     drawn: list[Drop] = []
     if drops:
         from farlink.bundle.study import load

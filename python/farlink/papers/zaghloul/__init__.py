@@ -59,8 +59,8 @@ PAPER = Paper(
         Item("figure-6.6", "Transfer time against the timeout", 1, figure_6_6),
     ),
     setting=(
-        "Everything here but section 5 is computed by closed forms, with 1 MB of 1,000,000 bytes and 1 KB of 1000, two segments "
-        "per acknowledgement, and eq. (24) as a quotient.",
+        "Everything here but section 5 is computed by closed forms, with 1 MB of 1,000,000 bytes and 1 KB of 1000, two "
+        "segments per acknowledgement, and eq. (24) as a quotient.",
         "The window limit of tables 6.1 and 6.2 is the printed one; it is a function of the links' rate.",
         "The drop rate of figures 6.5 and 6.6 is not printed; that of Greenland is taken, a drop of each link in 50 minutes.",
         "The round trips of figure 4.1 are not printed; they are drawn at random with the mean and deviation of figure 4.6.",
