@@ -7,6 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import cellular
 import numpy as np
 
 from farlink.bundle.clusters import Clustering, wilson
@@ -68,7 +69,8 @@ are joined until 5 drops are expected in each.
 
 ## Causes
 
-No log has the signal-to-noise ratio, so that section 5.1 of the thesis cannot be repeated.
+No log of Iridium has the signal-to-noise ratio, so that section 5.1 of the thesis cannot be repeated on it;
+[below](#modems-of-5g) it is tried on modems of 5G.
 
 {bars}
 
@@ -101,30 +103,40 @@ Eight independent modems of which all are up 87 % of the time, as in the thesis,
   count as drops, but in no up time.
 - A pitching mast in the waves is no antenna on the ice. That the mean over seven gliders is that of the thesis is a coincidence
   of gliders between {shortest} and {longest}.
+
+{cellular}
 """
 
 
 def main() -> int:
     """Fit everything and write the page."""
     paths = sorted(SEAGLIDERS.glob("*.gz"))
-    if not paths or not SLOCUM.is_file():
+    if not paths or not SLOCUM.is_file() or not cellular.MODEMS.is_dir():
         print(
             f"error: the logs are not in {DATA}\nhint: set FARLINK_DATA to the directory of the measured data", file=sys.stderr
         )
         return 2
     with progress_bar("fits", "parts") as progress:
         seagliders, slocum = study(paths, progress=progress), study([SLOCUM])
-    PAGE.write_text(page(seagliders, slocum), encoding="utf-8")
+        modems = study(sorted(cellular.MODEMS.glob("*.gzip")), progress=progress)
+    dish = cellular.read_dish()
+    PAGE.write_text(page(seagliders, slocum, cellular.section(modems, dish)), encoding="utf-8")
     print(PAGE.relative_to(ROOT))
-    for stem, found in (("call-drops-seaglider", seagliders), ("call-drops-slocum", slocum)):
-        svg = to_svg(call_drops.figure(found), stem).replace("<svg ", '<svg style="background: white" ', 1)
+    figures = {
+        "call-drops-seaglider": call_drops.figure(seagliders),
+        "call-drops-slocum": call_drops.figure(slocum),
+        "call-drops-5g": call_drops.figure(modems),
+        "call-drops-starlink": cellular.figure(dish),
+    }
+    for stem, figure in figures.items():
+        svg = to_svg(figure, stem).replace("<svg ", '<svg style="background: white" ', 1)
         (PICTURES / f"{stem}.svg").write_text(svg, encoding="utf-8")
         print((PICTURES / f"{stem}.svg").relative_to(ROOT))
     return 0
 
 
-def page(seagliders: Study, slocum: Study) -> str:
-    """The page."""
+def page(seagliders: Study, slocum: Study, further: str) -> str:
+    """The page; `further` is its section on other networks."""
     singles = [part for part in seagliders.parts if part.name != ALL]
     whole = seagliders.whole
     means_s = [exponential(part.times["airtime"]).mean_s for part in singles]
@@ -146,6 +158,7 @@ def page(seagliders: Study, slocum: Study) -> str:
         unknown=sum(1 for link in worst.links for call in link.drops if call.up_s != call.up_s),
         shortest=duration(min(means_s)),
         longest=duration(max(means_s)),
+        cellular=further,
     )
 
 

@@ -147,6 +147,8 @@ WRONG = {
     "cut off": (["cut.pcap"], ["cut.pcap: cut off at byte 30", "first packet"]),
     "picture of another kind": (["cut.pcap", "-o", "a.gif"], ["no picture has the suffix '.gif'"]),
     "offset without a log": (["cut.pcap", "--offset-s", "3"], ["--offset-s", "--drops LOG"]),
+    "link without a log": (["cut.pcap", "--link", "m"], ["--link chooses links of a log", "--drops LOG"]),
+    "link that is none": (["whole.pcap", "--drops", "log.csv", "--link", "x"], ["there is no link 'x'", "modem-1"]),
     "offset that is no number": (["cut.pcap", "--drops", "log.csv", "--offset-s", "nan"], ["--offset-s: nan"]),
     "span backwards": (["cut.pcap", "--span", "9:3"], ["--span: '9:3'", "600:1200"]),
     "span behind the end": (["whole.pcap", "--span", "9:30"], ["--span: 9:30 is behind the end"]),

@@ -134,6 +134,7 @@ def show(
     member: Member = None,
     receiver: ReceiverName = DEFAULT_RECEIVER,
     drops: trace_sequence.Drops = None,
+    link: trace_sequence.Links = None,
     offset_s: trace_sequence.Offset = None,
     stream: trace_sequence.Stream = None,
     span: trace_sequence.Span = None,
@@ -144,11 +145,12 @@ def show(
     links were down.
     """
     with user_errors():
-        if trace_sequence.is_asked(file, drops=drops, offset_s=offset_s, stream=stream, span=span):
+        if trace_sequence.is_asked(file, drops=drops, links=link, offset_s=offset_s, stream=stream, span=span):
             trace_sequence.show(
                 file,
                 output or Path(f"{_stem(file, None)}.png"),
                 drops=drops or [],
+                links=link or [],
                 offset_s=offset_s,
                 stream=stream,
                 span=span,

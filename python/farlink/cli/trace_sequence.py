@@ -29,6 +29,10 @@ Drops = Annotated[
     typer.Option("--drops", metavar="LOG", help="Of a capture: log of calls whose drops are drawn. Repeatable.",
                  show_default=False),
 ]  # fmt: skip
+Links = Annotated[
+    list[str] | None,
+    typer.Option("--link", metavar="NAME", help="Of a capture: only the drops of this link. Repeatable.", show_default="all"),
+]
 Offset = Annotated[
     float | None,
     typer.Option(
@@ -52,7 +56,15 @@ _SUFFIXES = (".png", ".svg", ".pdf")
 _LISTED = 10
 
 
-def is_asked(file: Path, *, drops: list[Path] | None, offset_s: float | None, stream: int | None, span: str | None) -> bool:
+def is_asked(
+    file: Path,
+    *,
+    drops: list[Path] | None,
+    links: list[str] | None,
+    offset_s: float | None,
+    stream: int | None,
+    span: str | None,
+) -> bool:
     """Whether a file is a capture.
 
     Raises
@@ -63,11 +75,13 @@ def is_asked(file: Path, *, drops: list[Path] | None, offset_s: float | None, st
     from farlink.capture.files import is_capture
     from farlink.errors import CaptureError
 
-    given = {"--drops": drops, "--offset-s": offset_s, "--stream": stream, "--span": span}
+    given = {"--drops": drops, "--link": links, "--offset-s": offset_s, "--stream": stream, "--span": span}
     named = [option for option, value in given.items() if value is not None]
     if is_capture(file):
         if offset_s is not None and drops is None:
             raise CaptureError("--offset-s moves the times of a log, and there is none", "add --drops LOG")
+        if links is not None and drops is None:
+            raise CaptureError("--link chooses links of a log, and there is none", "add --drops LOG")
         if offset_s is not None and not abs(offset_s) < 1e11:
             raise CaptureError(f"--offset-s: {offset_s:g} is no time", "give what to add to the times of the log, in s")
         return True
@@ -76,7 +90,16 @@ def is_asked(file: Path, *, drops: list[Path] | None, offset_s: float | None, st
     return False
 
 
-def show(file: Path, target: Path, *, drops: list[Path], offset_s: float | None, stream: int | None, span: str | None) -> None:
+def show(
+    file: Path,
+    target: Path,
+    *,
+    drops: list[Path],
+    links: list[str],
+    offset_s: float | None,
+    stream: int | None,
+    span: str | None,
+) -> None:
     """Draw a connection of a capture and print what it amounts to."""
     from farlink.capture import files, tcp
     from farlink.errors import CaptureError, OutputError
@@ -101,8 +124,8 @@ def show(file: Path, target: Path, *, drops: list[Path], offset_s: float | None,
     if drops:
         from farlink.bundle.study import load
 
-        _, links = load(drops)
-        drawn, added_s = drops_on(links, connection.span_s, offset_s=offset_s)
+        _, chosen = load(drops, only=links)
+        drawn, added_s = drops_on(chosen, connection.span_s, offset_s=offset_s)
         if offset_s is None and added_s:
             note(f"note: the capture's clock begins at 0: the first event of the log is put there (--offset-s {added_s:.3f})")
     figure = time_sequence(connection, drawn, title=f"{file.name}: {connection.name}", span_s=part)
