@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MOST_POINTS = 3000
+# From here on points are drawn as a picture, not one by one.
+_MOST_POINTS = 1500
 # A clock that shows less than this was never set: a simulated capture counts from the beginning of the run.
 _SIMULATED_S = 10 * 365 * 86_400.0
 # More links than this are drawn in one colour, and not named.
