@@ -11,11 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.conftest import assert_refused
 
 from farlink.bundle import causes, logs, replay, samples
 from farlink.bundle.calls import links_of
 from farlink.bundle.study import load, study
 from farlink.errors import JournalError
+from farlink.plot import call_drops
 
 pytest.importorskip("scipy.stats")
 pa = pytest.importorskip("pyarrow")
@@ -109,6 +111,27 @@ def test_handovers_without_a_drop_are_studied(tmp_path):
     assert found.whole.drops == 0
     assert json.dumps(found.to_dict())
     assert len(found.to_dict()["handovers"]["m1"]) == 40
+    pytest.importorskip("matplotlib")
+    drawn = call_drops.figure(found)
+    titles = [panel.get_title(loc="left") for panel in drawn.axes]
+    assert "Density of the time between handovers" in titles
+    assert "Not yet handed over after" in titles
+
+
+def test_a_log_of_handovers_as_a_user_fits_it(farlink, tmp_path):
+    cells = {0: "a", **{20 * number + 7 * (number % 3): str(number) for number in range(1, 30)}}
+    write(tmp_path / "modem.parquet", modem_rows(cells))
+
+    done = farlink("bundle", "fit", "modem.parquet", "--replicates", "49", "--replay", "r.toml")
+
+    assert done.returncode == 0, done.stderr
+    assert "29 handovers" in done.stdout
+    assert "Time from handover to handover" in done.stdout
+    # Nothing dropped: there is no process, and nothing to play.
+    assert "[link.channel]" not in done.stdout
+    assert "schedule = [\n]" in (tmp_path / "r.toml").read_text()
+    refused = farlink("bundle", "fit", "modem.parquet", "--replicates", "49", "-o", "p.toml")
+    assert_refused(refused, ["neither up nor redial times can be fitted", "needs 2 drops, there are 0"])
 
 
 def test_reported_handovers_are_matched_with_drops(tmp_path):
