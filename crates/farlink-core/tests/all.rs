@@ -8,6 +8,7 @@ mod aerotp_schedules;
 mod aerotp_settings;
 mod aerotp_udp;
 mod arq;
+mod bundles;
 mod connections;
 mod ecn;
 mod gateways;

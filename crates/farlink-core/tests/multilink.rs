@@ -1,6 +1,6 @@
 //! PPP Multilink over members that lose fragments, and each delivers what it delivers in order.
 
-use farlink_core::bundle::{Counts, Fragment, Numbering, Reassembler, Splitter};
+use farlink_core::bundle::{Fragment, Numbering, Reassembler, ReceiverCounts, Splitter};
 use farlink_core::{Payload, Time};
 use proptest::prelude::*;
 
@@ -36,7 +36,10 @@ fn a_packet_comes_out_when_its_last_piece_is_here_and_packets_in_order() {
         &[(1, piece(1, false, true, b"b")), (1, piece(2, true, true, b"cd")), (0, piece(0, true, false, b"a"))],
     );
     assert_eq!(packets, [b"ab", b"cd"]);
-    assert_eq!(receiver.counts(), Counts { packets: 2, out_of_order: 1, most_held: 3, ..Counts::default() });
+    assert_eq!(
+        receiver.counts(),
+        ReceiverCounts { packets: 2, out_of_order: 1, most_held: 3, ..ReceiverCounts::default() }
+    );
 }
 
 #[test]

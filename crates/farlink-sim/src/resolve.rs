@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use farlink_core::Time;
+use farlink_core::bundle::BundleConfig;
 use farlink_core::channel::{ChannelKind, Prepared, Site};
 use farlink_core::link::QueueLimit;
 use farlink_core::link::setting::{DelaySetting, RateSetting};
@@ -12,7 +13,7 @@ use farlink_core::scenario::{Direction, Flow, Gateway, Ordering, Restart, Scenar
 use farlink_core::trace::TraceSource;
 use farlink_core::units::{BitRate, Seconds};
 
-use crate::engine::{FlowSetup, GatewaySetup, HopSetup, RestartSetup, Setup, TrafficSetup};
+use crate::engine::{BundleSetup, FlowSetup, GatewaySetup, HopSetup, RestartSetup, Setup, TrafficSetup};
 use crate::notes::check_timers;
 
 /// Resolves one grid point.
@@ -81,10 +82,13 @@ fn resolve_direction(
             channel
         }
     };
+    let bundle = direction.bundle.map(|config| resolve_bundle(config, direction, table)).transpose()?;
+    let total = bundle.as_ref().map(|bundle| RateSetting::Constant(bundle.rate()));
     Ok(HopSetup {
         name: name.to_owned(),
-        rate: direction
-            .rate
+        rate: total
+            .as_ref()
+            .unwrap_or(direction.rate)
             .prepare(traces)
             .map_err(|error| ScenarioError::from_trace(&within("rate_bps.file"), &error))?,
         delay: direction
@@ -96,7 +100,16 @@ fn resolve_direction(
         weights: direction.service.weights(),
         overtakes: direction.ordering == Ordering::Overtake,
         channel,
+        bundle: bundle.map(Arc::new),
     })
+}
+
+fn resolve_bundle(config: &BundleConfig, direction: &Direction<'_>, table: &str) -> Result<BundleSetup, ScenarioError> {
+    let lines = config.resolve(direction.rate, direction.delay).map_err(|unfit| {
+        let unfit = unfit.within("bundle").within(table);
+        ScenarioError::new(unfit.key, unfit.message, unfit.remedy)
+    })?;
+    Ok(BundleSetup { config: config.clone(), lines })
 }
 
 fn resolve_gateway(
@@ -130,6 +143,7 @@ fn spool(hop: &str, write: Seconds, traces: &dyn TraceSource) -> Result<HopSetup
         weights: None,
         overtakes: false,
         channel,
+        bundle: None,
     })
 }
 

@@ -4,7 +4,7 @@ use farlink_core::Time;
 use farlink_core::event::Abort;
 use farlink_core::scenario::quantity::QUANTITIES;
 
-use crate::engine::{DelaySum, FlowResult, FlowSetup, Histogram, RunResult, Setup};
+use crate::engine::{BundleResult, DelaySum, FlowResult, FlowSetup, Histogram, RunResult, Setup};
 
 /// Up to this many flows each have a row of their own; beyond, one per name.
 const MOST_FLOW_ROWS: usize = 256;
@@ -59,6 +59,9 @@ struct PathFigures {
     peak_queue_bytes: f64,
     measured_s: f64,
     warmup: Time,
+    bundles: Option<BundleResult>,
+    /// Lines of the first bundle.
+    lines: usize,
 }
 
 impl PathFigures {
@@ -71,7 +74,23 @@ impl PathFigures {
             peak_queue_bytes: run.peak_queue_bytes.unwrap_or(f64::NAN),
             measured_s: run.end.since(setup.warmup).as_secs_f64(),
             warmup: setup.warmup,
+            bundles: run.bundles,
+            lines: setup.forward.iter().find_map(|hop| hop.bundle.as_ref()).map_or(0, |bundle| bundle.lines.len()),
         }
+    }
+}
+
+/// A quantity of bundles.
+fn of_bundles(name: &str, bundles: &BundleResult, path: &PathFigures) -> f64 {
+    let BundleResult { availability, out_of_order, requeued } = bundles;
+    match name {
+        "all_lines_up_fraction" => availability.all_s / path.measured_s,
+        "any_line_up_fraction" => availability.any_s / path.measured_s,
+        "lines_up_fraction" => availability.lines_s / path.measured_s / path.lines as f64,
+        "call_drops" => availability.drops as f64,
+        "out_of_order_fragments" => *out_of_order as f64,
+        "requeued_packets" => *requeued as f64,
+        _ => f64::NAN,
     }
 }
 
@@ -135,6 +154,7 @@ fn row(
         "transfer_time_mean_s" => ratio(transfer_times.iter().sum(), transfer_times.len() as f64),
         "transfers_done" if is_finite => transfer_times.len() as f64,
         "peak_queue_bytes" if spec.is_none() => path.peak_queue_bytes,
+        _ if spec.is_none() => path.bundles.map_or(f64::NAN, |bundles| of_bundles(name, &bundles, path)),
         _ => f64::NAN,
     };
     Row {

@@ -40,6 +40,13 @@ impl Framing {
         FLAG_BYTES + libm::ceil(f64::from(between) * (1.0 + self.escaped_share)) as u32
     }
 
+    /// Bytes on the line of a packet without a multilink header.
+    pub fn plain_line_bytes(&self, packet_bytes: u32) -> u32 {
+        let multilink = if self.compresses_protocol { 1 } else { 2 } + self.numbering.header_bytes();
+        let between = self.overhead_bytes(true) - multilink - FLAG_BYTES + packet_bytes;
+        FLAG_BYTES + libm::ceil(f64::from(between) * (1.0 + self.escaped_share)) as u32
+    }
+
     /// Bytes besides the packet's own, without escapes.
     pub const fn overhead_bytes(&self, is_beginning: bool) -> u32 {
         let address = if self.compresses_address { 0 } else { 2 };

@@ -114,6 +114,11 @@ impl<D: Payload> Reassembler<D> {
         self.counts
     }
 
+    /// Fragments that wait.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
     /// A fragment arrived over a member. One from a member that is not known is counted as late and dropped.
     pub fn on_fragment(&mut self, now: Time, member: usize, fragment: Fragment<D>) {
         let Some(count) = self.numbering.count_near(self.expected, fragment.number) else {

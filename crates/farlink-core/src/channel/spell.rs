@@ -33,7 +33,7 @@ pub enum Spell {
 
 impl Spell {
     /// One of them.
-    pub(super) fn draw(&self, rng: &mut Rng) -> Time {
+    pub(crate) fn draw(&self, rng: &mut Rng) -> Time {
         match *self {
             Spell::Exponential { mean_s } => Time::from_secs_f64(rng.exponential(mean_s.get())),
             Spell::Weibull { shape, scale_s } => {
@@ -44,7 +44,7 @@ impl Spell {
     }
 
     /// Median, in seconds: half of them are shorter.
-    pub(super) fn median_s(&self) -> f64 {
+    pub(crate) fn median_s(&self) -> f64 {
         match *self {
             Spell::Exponential { mean_s } => mean_s.get() * std::f64::consts::LN_2,
             Spell::Weibull { shape, scale_s } => scale_s.get() * libm::pow(std::f64::consts::LN_2, 1.0 / shape.get()),

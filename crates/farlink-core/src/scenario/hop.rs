@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::error::ScenarioError;
 use super::gateway::{Gateway, SwitchOrTable, switch_or_table};
 use super::service::Service;
+use crate::bundle::BundleConfig;
 use crate::channel::{ChannelConfig, ChannelError, ChannelKind, Prepared, Site, chain};
-use crate::coding::Coding;
+use crate::coding::{Coding, Unfit};
 use crate::link::QueueLimit;
 use crate::link::setting::{DelaySetting, RateSetting};
 use crate::time::Time;
@@ -54,6 +55,10 @@ pub struct Hop {
     #[serde(default, deserialize_with = "switch_or_table", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "SwitchOrTable")]
     pub gateway: Option<Gateway>,
+    /// Several lines in place of the one link, both ways; none unless given. Rate and delay are then those of each line, and the queue
+    /// stands in front of all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundle: Option<BundleConfig>,
     /// The way back, where it differs: same rate, delay and queue unless given, and no errors.
     #[serde(default, rename = "return")]
     pub back: Return,
@@ -121,6 +126,8 @@ pub struct Direction<'a> {
     pub channel: &'a ChannelKind,
     /// Its modulation and coding.
     pub coding: Option<&'a Coding>,
+    /// The lines in place of one link.
+    pub bundle: Option<&'a BundleConfig>,
 }
 
 impl Direction<'_> {
@@ -170,6 +177,7 @@ impl Hop {
             ordering: self.ordering,
             channel: &self.channel,
             coding: self.coding.as_ref(),
+            bundle: self.bundle.as_ref(),
         }
     }
 
@@ -187,6 +195,7 @@ impl Hop {
             ordering: self.ordering,
             channel: &self.back.channel,
             coding: self.back.coding.as_ref(),
+            bundle: self.bundle.as_ref(),
         }
     }
 
@@ -217,7 +226,37 @@ impl Hop {
         check_threshold(&self.forward())?;
         check_threshold(&self.back()).map_err(|error| error.within("return"))?;
         check_keys(&self.forward())?;
-        check_keys(&self.back()).map_err(|error| error.within("return"))
+        check_keys(&self.back()).map_err(|error| error.within("return"))?;
+        self.bundle.as_ref().map_or(Ok(()), |bundle| self.check_bundle(bundle))
+    }
+
+    /// A bundle decides for itself what a link would be told.
+    fn check_bundle(&self, bundle: &BundleConfig) -> Result<(), ScenarioError> {
+        let of_link = [
+            ("channel", !matches!(self.channel, ChannelKind::None(_))),
+            ("coding", self.coding.is_some()),
+            ("service", !self.service.is_fifo()),
+            ("ordering", self.ordering != Ordering::Fifo),
+            ("ecn_threshold_bytes", self.ecn_threshold_bytes.is_some()),
+            ("ecn_threshold_packets", self.ecn_threshold_packets.is_some()),
+            ("return.rate_bps", self.back.rate_bps.is_some()),
+            ("return.delay_s", self.back.delay_s.is_some()),
+            ("return.channel", !matches!(self.back.channel, ChannelKind::None(_))),
+            ("return.coding", self.back.coding.is_some()),
+            ("return.service", self.back.service.is_some()),
+            ("return.ecn_threshold_bytes", self.back.ecn_threshold_bytes.is_some()),
+            ("return.ecn_threshold_packets", self.back.ecn_threshold_packets.is_some()),
+        ];
+        if let Some((key, _)) = of_link.into_iter().find(|(_, is_given)| *is_given) {
+            let what = "a bundle of lines has no such key of a single link";
+            return Err(ScenarioError::new(key, what, format!("remove {key}, or bundle")));
+        }
+        let refused = |unfit: Unfit| {
+            let unfit = unfit.within("bundle");
+            ScenarioError::new(unfit.key, unfit.message, unfit.remedy)
+        };
+        let lines = bundle.resolve(&self.rate_bps, &self.delay_s).map_err(refused)?;
+        bundle.check(lines.len()).map_err(refused)
     }
 }
 

@@ -23,6 +23,7 @@ const fn quantity(
 }
 
 const NO_TIME: &str = "no time was measured: the flow ended before the warm-up, or never started";
+const NO_BUNDLE: &str = "in the rows of single flows, and if no hop is a bundle";
 const NOT_DELIVERED: &str = "nothing was delivered";
 
 /// Every measured quantity, in the order of the table's columns.
@@ -155,6 +156,28 @@ pub const QUANTITIES: &[Quantity] = &[
         "most bytes that waited in one queue forward, of all classes together (the packet being sent does not count); the warm-up \
          counts",
         "in the rows of single flows, and if a queue forward has neither a limit nor a constant rate",
+    ),
+    quantity(
+        "all_lines_up_fraction",
+        "",
+        "share of the time that all lines of the path's first `bundle` were up",
+        NO_BUNDLE,
+    ),
+    quantity("any_line_up_fraction", "", "share of the time that at least one of them was up", NO_BUNDLE),
+    quantity("lines_up_fraction", "", "share of the lines that was up, on average", NO_BUNDLE),
+    quantity("call_drops", "", "calls of these lines that dropped", NO_BUNDLE),
+    quantity(
+        "out_of_order_fragments",
+        "",
+        "fragments (or packets, where they have no numbers) that arrived over some bundle after one that was sent later, both ways; the \
+         warm-up counts",
+        NO_BUNDLE,
+    ),
+    quantity(
+        "requeued_packets",
+        "",
+        "packets that went back into a bundle's queue as a call dropped, both ways; the warm-up counts",
+        NO_BUNDLE,
     ),
 ];
 

@@ -102,9 +102,7 @@ impl Hints {
         if listeners.is_empty() {
             return [None; 4];
         }
-        let link = path.link(*out);
-        let state = link.state(now);
-        let next = link.next_change(now);
+        let (state, next) = path.state(*out, now);
         if next < Time::NEVER {
             timers.push(next, Alarm { event: Kind::Link, kind: 0, side: station as u8, flow: 0 });
         }

@@ -37,7 +37,8 @@ mod ear {
 
 pub use delays::{DelaySum, Histogram};
 pub use flow::FlowResult;
-pub use setup::{FlowSetup, GatewaySetup, HopSetup, RestartSetup, Setup, TrafficSetup};
+pub use path::BundleResult;
+pub use setup::{BundleSetup, FlowSetup, GatewaySetup, HopSetup, RestartSetup, Setup, TrafficSetup};
 pub(crate) use split::UNTRACED;
 pub use tracing::{NoTrace, Tracer};
 
@@ -73,6 +74,8 @@ pub struct RunResult {
     pub return_bytes: u64,
     /// Largest queue on the forward path, bytes; `None` if it is not known.
     pub peak_queue_bytes: Option<f64>,
+    /// What the bundles of the path did, if there are any.
+    pub bundles: Option<BundleResult>,
 }
 
 /// Declares the protocols that the engine runs: a population of endpoints and a packet ring per link for each, and the
@@ -235,11 +238,29 @@ macro_rules! engine_protocols {
             /// A link that serves classes sends what is next, if it can begin with it.
             #[cold]
             fn serve(&mut self, link: usize, now: Time) {
+                if self.world.path.is_bundle(link) {
+                    self.unload(link, now);
+                    return;
+                }
                 while let Some((flow, kind)) = self.world.path.decide(link, now, &mut self.world.timers) {
                     match kind {
                         $($index => {
                             let counts = &mut self.$population.flows[flow as usize].counts;
                             self.world.path.depart::<$packet>(link, now, flow, counts, &mut self.world.timers);
+                        })+
+                        _ => unreachable!("a packet of an undeclared protocol"),
+                    }
+                }
+            }
+
+            /// A bundle goes on: packets come out of it, or never will.
+            fn unload(&mut self, link: usize, now: Time) {
+                self.world.path.wake(link, now);
+                while let Some((flow, kind, place, is_delivered)) = self.world.path.next_outcome(link, &mut self.world.timers) {
+                    match kind {
+                        $($index => {
+                            let counts = &mut self.$population.flows[flow as usize].counts;
+                            self.world.path.unload::<$packet>(link, now, flow, (place, is_delivered), counts);
                         })+
                         _ => unreachable!("a packet of an undeclared protocol"),
                     }
@@ -328,7 +349,7 @@ macro_rules! engine_protocols {
             fn begin_measurement(&mut self) {
                 $(self.$population.flows.iter_mut().for_each(Flow::begin_measurement);)+
                 self.chains.iter_mut().flatten().for_each(|chain| chain.begin_measurement());
-                self.world.path.begin_measurement();
+                self.world.path.begin_measurement(self.setup.warmup);
             }
 
             fn results(self) -> Vec<FlowResult> {
@@ -380,8 +401,9 @@ pub fn simulate<T: Tracer>(
     let (end, was_given_up) = (engine.now, engine.has_given_up);
     let return_bytes = engine.world.path.return_bytes();
     let peak_queue_bytes = engine.world.path.peak_queue_bytes();
+    let bundles = engine.world.path.bundles(end);
     engine.settle_chains(end);
-    Some(RunResult { flows: engine.results(), end, was_given_up, return_bytes, peak_queue_bytes })
+    Some(RunResult { flows: engine.results(), end, was_given_up, return_bytes, peak_queue_bytes, bundles })
 }
 
 impl<T: Tracer> Engine<'_, T> {
@@ -502,7 +524,10 @@ impl<T: Tracer> Engine<'_, T> {
         // Beyond this nothing happens without a look at whether anything still comes of it.
         let mut limit = end.min(self.setup.give_up_after);
         let mut next_look = STEPS_BETWEEN_LOOKS;
-        let has_others = self.has_restarts || !self.chains.is_empty() || self.world.path.serves_classes();
+        let has_others = self.has_restarts
+            || !self.chains.is_empty()
+            || self.world.path.serves_classes()
+            || self.world.path.has_bundles();
         loop {
             self.world.steps += 1;
             if self.world.steps >= next_look {

@@ -1,12 +1,13 @@
 //! The path that all flows share: links in each direction and what is under way on them.
 
+mod bundled;
 mod served;
 
 use std::collections::VecDeque;
 
 use farlink_core::correction::Correction;
 use farlink_core::endpoint::{Damage, Ecn, Integrity};
-use farlink_core::link::{Link, Verdict};
+use farlink_core::link::{Link, LinkState, Verdict};
 use farlink_core::{Packet, PacketCode, PlainPacket, Rng, Rx, Time, Train};
 
 use super::carried::{Beside, Carried, Load};
@@ -15,6 +16,8 @@ use super::flow::Counts;
 use super::setup::{HopSetup, Setup};
 use super::timers::{Alarm, Kind, Timers};
 use super::{KINDS, Rings};
+pub use bundled::BundleResult;
+use bundled::{Bundled, Kept};
 use served::Served;
 
 /// A packet that a link carries, with what only the engine knows; or the first of a train of them.
@@ -33,11 +36,13 @@ struct InFlight<C> {
 pub(super) struct Ring<P: Carried> {
     packets: Fifo<InFlight<P::Common>>,
     beside: VecDeque<Beside<P::Rare>>,
+    /// What is in a bundle, by place.
+    kept: Vec<Option<Kept<P::Common, P::Rare>>>,
 }
 
 impl<P: Carried> Default for Ring<P> {
     fn default() -> Self {
-        Ring { packets: Fifo::default(), beside: VecDeque::new() }
+        Ring { packets: Fifo::default(), beside: VecDeque::new(), kept: Vec::new() }
     }
 }
 
@@ -188,13 +193,17 @@ struct Leg {
     overtakes: bool,
     /// What waits, if the link serves classes.
     served: Option<Box<Served>>,
+    /// The lines that stand in place of the link.
+    bundled: Option<Box<Bundled>>,
 }
 
 impl Leg {
     fn new(hop: &HopSetup, direction: &str, seed: u64, run: u64) -> Self {
         let rng = Rng::for_component(seed, run, &format!("hop.{}.{direction}", hop.name));
+        let of_hop = Rng::for_component(seed, run, &format!("hop.{}", hop.name));
         Leg {
-            link: hop.start(rng, &Rng::for_component(seed, run, &format!("hop.{}", hop.name))),
+            bundled: Bundled::new(hop, rng.clone(), &of_hop),
+            link: hop.start(rng, &of_hop),
             last_arrival: Time::ZERO,
             under_way: UnderWay::default(),
             overtakes: hop.overtakes,
@@ -292,9 +301,13 @@ impl Path {
         self.hops
     }
 
-    /// One of the links.
-    pub(super) fn link(&mut self, link: usize) -> &mut Link {
-        &mut self.legs[link].link
+    /// What a link is like at `now`, and when that may change next.
+    pub(super) fn state(&mut self, link: usize, now: Time) -> (LinkState, Time) {
+        let Leg { link, bundled, .. } = &mut self.legs[link];
+        match bundled {
+            None => (link.state(now), link.next_change(now)),
+            Some(bundled) => (bundled.state(now), bundled.next_change()),
+        }
     }
 
     /// Takes the packet at a link's head off the link.
@@ -385,9 +398,9 @@ impl Path {
         while rest.count > 0 {
             let leg = &mut self.legs[link];
             let wire_bytes = rest.first.wire_bytes();
-            let (count, at, gap) = match leg.served {
-                None => leg.link.send_train(rest.at, rest.gap, rest.count, wire_bytes),
-                Some(_) => (0, Time::ZERO, Time::ZERO), // one by one
+            let (count, at, gap) = match (&leg.served, &leg.bundled) {
+                (None, None) => leg.link.send_train(rest.at, rest.gap, rest.count, wire_bytes),
+                _ => (0, Time::ZERO, Time::ZERO), // one by one
             };
             if count == 0 || at < leg.last_arrival {
                 debug_assert!(count == 0, "links of constant delay keep the order");
@@ -444,6 +457,12 @@ impl Path {
             packet.write(&mut common);
             let in_flight = InFlight { sent, common, step: 0, has_beside: false };
             return self.line_up::<P>(link, now, flow, in_flight, packet.rare(), rx, counts, timers);
+        }
+        if leg.bundled.is_some() {
+            let mut common = P::Common::default();
+            packet.write(&mut common);
+            let in_flight = InFlight { sent, common, step: 0, has_beside: false };
+            return self.load::<P>(link, now, flow, in_flight, packet.rare(), rx, counts, timers);
         }
         // A packet that was damaged before has been counted as lost.
         let was_whole = is_whole(rx.integrity);
@@ -534,8 +553,9 @@ impl Path {
         ring.packets.insert(of_its_kind, in_flight);
     }
 
-    pub(super) fn begin_measurement(&mut self) {
+    pub(super) fn begin_measurement(&mut self, now: Time) {
         self.return_bytes = 0;
+        self.legs.iter_mut().filter_map(|leg| leg.bundled.as_mut()).for_each(|bundled| bundled.begin_measurement(now));
     }
 
     pub(super) fn return_bytes(&self) -> u64 {
@@ -544,9 +564,10 @@ impl Path {
 
     /// Largest queue of the forward links, bytes; `None` if one of them keeps no account.
     pub(super) fn peak_queue_bytes(&self) -> Option<f64> {
-        let peaks = self.legs[..self.hops].iter().map(|leg| match &leg.served {
-            None => leg.link.peak_waiting_bytes(),
-            Some(served) => Some(served.peak_waiting_bytes()),
+        let peaks = self.legs[..self.hops].iter().map(|leg| match (&leg.served, &leg.bundled) {
+            (_, Some(bundled)) => Some(bundled.peak_waiting_bytes()),
+            (Some(served), None) => Some(served.peak_waiting_bytes()),
+            (None, None) => leg.link.peak_waiting_bytes(),
         });
         peaks.reduce(|one, other| Some(one?.max(other?))).flatten()
     }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use farlink_core::bundle::{BundleConfig, LineConfig};
 use farlink_core::channel::Prepared;
 use farlink_core::link::setting::{PreparedDelay, PreparedRate};
 use farlink_core::link::{Link, QueueLimit};
 use farlink_core::protocol::TransportConfig;
 use farlink_core::turns::CLASSES;
+use farlink_core::units::BitRate;
 use farlink_core::{Rng, Time};
 
 use super::flow::Source;
@@ -49,6 +51,24 @@ pub struct HopSetup {
     pub overtakes: bool,
     /// The channel.
     pub channel: Arc<dyn Prepared>,
+    /// Lines in place of the link.
+    pub bundle: Option<Arc<BundleSetup>>,
+}
+
+/// Lines that carry packets as one.
+#[derive(Clone, Debug)]
+pub struct BundleSetup {
+    /// How they do.
+    pub config: BundleConfig,
+    /// Each of them.
+    pub lines: Vec<LineConfig>,
+}
+
+impl BundleSetup {
+    /// Of all lines together.
+    pub fn rate(&self) -> BitRate {
+        BitRate::new(self.lines.iter().map(|line| line.rate.get()).sum::<f64>().min(1e13)).expect("rates are positive")
+    }
 }
 
 impl HopSetup {

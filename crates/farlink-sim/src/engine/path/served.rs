@@ -54,7 +54,10 @@ impl Path {
 
     /// Whether anything waits that no arrival is known of yet.
     pub(in super::super) fn has_waiting(&self) -> bool {
-        self.legs.iter().filter_map(|leg| leg.served.as_ref()).any(|served| !served.queue.is_empty())
+        self.legs.iter().any(|leg| {
+            leg.served.as_ref().is_some_and(|served| !served.queue.is_empty())
+                || leg.bundled.as_ref().is_some_and(|bundled| bundled.has_any())
+        })
     }
 
     /// Packets of a flow are of a class.
@@ -107,12 +110,17 @@ impl Path {
 
     /// A link's alarm rings; `false` if it was answered before.
     pub(in super::super) fn is_alarm(&self, link: usize, at: Time) -> bool {
-        self.legs[link].served.as_ref().is_some_and(|served| served.alarm == at)
+        let Leg { served, bundled, .. } = &self.legs[link];
+        served.as_ref().is_some_and(|served| served.alarm == at)
+            || bundled.as_ref().is_some_and(|bundled| bundled.is_alarm(at))
     }
 
     /// The next link whose departure is due.
     pub(in super::super) fn next_due(&self, now: Time) -> Option<usize> {
-        self.legs.iter().position(|leg| leg.served.as_ref().is_some_and(|served| served.alarm <= now))
+        self.legs.iter().position(|leg| {
+            leg.served.as_ref().is_some_and(|served| served.alarm <= now)
+                || leg.bundled.as_ref().is_some_and(|bundled| bundled.is_due(now))
+        })
     }
 
     /// Decides what a link sends now: flow and protocol of the packet. If it can begin with nothing, sets the alarm for when

@@ -1,0 +1,594 @@
+//! The calls of a bundle's lines: who is connected when (Zaghloul, sections 7.2 and 7.3, figures 7.2, 7.6 and 7.7).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::channel::spell::Spell;
+use crate::coding::Unfit;
+use crate::rng::Rng;
+use crate::time::Time;
+use crate::units::{Count, PositiveSeconds, Probability, Seconds};
+
+/// How the lines of a bundle are dialled, and when their calls drop. Either `up` and `redial`, or `schedule`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CallsConfig {
+    /// How long a call lasts until it drops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up: Option<Spell>,
+    /// How long dialling takes, until the line is connected or the attempt has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redial: Option<Spell>,
+    /// Pause between a drop and dialling again.
+    pub idle_s: Seconds,
+    /// Share of attempts that fail; none unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Probability>,
+    /// Pause between a failed attempt and the next one.
+    pub retry_s: Seconds,
+    /// Failed attempts in a row after which a line is blocked; never unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<Count>,
+    /// How long a line stays blocked; an hour unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked_s: Option<PositiveSeconds>,
+    /// What hangs on the first line that was connected.
+    pub primary: Primary,
+    /// Whether all lines are dialled at the start; they are connected then unless this is set.
+    pub starts_dialling: bool,
+    /// Recorded down times in place of `up` and `redial`: for each line a list of `[start_s, end_s]`, ascending, without overlap;
+    /// `farlink bundle fit` writes them from a log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Vec<Vec<[Seconds; 2]>>>,
+}
+
+/// What hangs on the primary line: the one that was connected first, the others being dialled only then. The line whose calls have
+/// lasted longest on average is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Primary {
+    /// Nothing: there is none.
+    #[default]
+    None,
+    /// The bundle: if the primary line drops, all do.
+    EndsBundle,
+    /// Nothing, but it is not dialled again before all others have dropped, too: pppd 2.3.4 (Zaghloul, figure 7.7).
+    StaysLost,
+}
+
+/// State of a line (Zaghloul, figure 7.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallState {
+    /// It is not dialled as there is no primary line.
+    Waiting,
+    /// It is being dialled.
+    Connecting,
+    /// It carries packets.
+    Connected,
+    /// Its call has dropped.
+    Dropped,
+    /// An attempt failed.
+    Failed,
+    /// It failed too often.
+    Blocked,
+}
+
+/// A line goes into another state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When.
+    pub at: Time,
+    /// Which line.
+    pub line: usize,
+    /// Into which state.
+    pub state: CallState,
+}
+
+/// The calls of all lines in one run. What happens depends on nothing but the stream they are drawn from.
+#[derive(Clone, Debug)]
+pub struct Calls {
+    plan: Plan,
+    lines: Vec<Line>,
+    primary: Option<usize>,
+}
+
+#[derive(Clone, Debug)]
+enum Plan {
+    Random(Box<Random>),
+    Recorded(Vec<Vec<[Time; 2]>>),
+}
+
+#[derive(Clone, Debug)]
+struct Random {
+    up: Spell,
+    redial: Spell,
+    idle: Time,
+    failure: f64,
+    retry: Time,
+    attempts: u64,
+    blocked: Time,
+    primary: Primary,
+}
+
+#[derive(Clone, Debug)]
+struct Line {
+    state: CallState,
+    /// When it goes into another state by itself.
+    until: Time,
+    failures: u64,
+    since: Time,
+    connected: Time,
+    drops: u64,
+    rng: Rng,
+    /// Down times of the recording that have begun.
+    begun: usize,
+}
+
+/// The shortest time between drops (of half of them), so that their number stays in proportion to the run.
+const SHORTEST_CYCLE_S: f64 = 1e-6;
+const BLOCKED_S: u64 = 3600;
+
+impl CallsConfig {
+    /// Checks what the types cannot, for a bundle of so many lines.
+    ///
+    /// # Errors
+    /// If keys contradict each other.
+    pub fn check(&self, lines: usize) -> Result<(), Unfit> {
+        match (&self.schedule, self.up, self.redial) {
+            (Some(schedule), None, None) => self.check_schedule(schedule, lines),
+            (Some(_), ..) => {
+                Err(Unfit::new("schedule", "calls are recorded and drawn at random", "keep schedule, or up and redial"))
+            }
+            (None, Some(up), Some(redial)) => {
+                let cycle_s = up.median_s() + redial.median_s() + self.idle_s.get();
+                if cycle_s < SHORTEST_CYCLE_S {
+                    return Err(Unfit::new(
+                        "",
+                        "more than one drop per microsecond",
+                        "give up and redial longer times",
+                    ));
+                }
+                if self.failure_rate() > 0.0 && redial.median_s() + self.retry_s.get() < SHORTEST_CYCLE_S {
+                    let what = "more than one attempt per microsecond";
+                    return Err(Unfit::new("", what, "give redial and retry_s longer times"));
+                }
+                if self.failure_rate() >= 1.0 {
+                    return Err(Unfit::new("failure", "no attempt ever connects", "give less than 1"));
+                }
+                if self.blocked_s.is_some() && self.attempts.is_none() {
+                    return Err(Unfit::new("blocked_s", "no line is ever blocked", "give attempts too"));
+                }
+                Ok(())
+            }
+            (None, None, _) => Err(Unfit::new("up", "it is missing", "say how long a call lasts, or give schedule")),
+            (None, _, None) => {
+                Err(Unfit::new("redial", "it is missing", "say how long it takes to connect again, or give schedule"))
+            }
+        }
+    }
+
+    fn failure_rate(&self) -> f64 {
+        self.failure.map_or(0.0, Probability::get)
+    }
+
+    fn check_schedule(&self, schedule: &[Vec<[Seconds; 2]>], lines: usize) -> Result<(), Unfit> {
+        if schedule.len() != lines {
+            let what = format!("down times of {} lines, and the bundle has {lines}", schedule.len());
+            return Err(Unfit::new("schedule", what, "give one list a line, [] for one that never drops"));
+        }
+        for (line, downs) in schedule.iter().enumerate() {
+            let mut last = 0.0;
+            for [start, end] in downs {
+                if start >= end || start.get() < last {
+                    let (start, end) = (start.get(), end.get());
+                    let what = format!("[{start}, {end}] of line {line} is empty or out of order");
+                    let remedy = "give [start_s, end_s] with start_s < end_s, ascending, without overlap";
+                    return Err(Unfit::new("schedule", what, remedy));
+                }
+                last = end.get();
+            }
+        }
+        let idle_keys = [
+            ("idle_s", self.idle_s.get() > 0.0),
+            ("failure", self.failure.is_some()),
+            ("retry_s", self.retry_s.get() > 0.0),
+            ("attempts", self.attempts.is_some()),
+            ("blocked_s", self.blocked_s.is_some()),
+            ("primary", self.primary != Primary::None),
+            ("starts_dialling", self.starts_dialling),
+        ];
+        match idle_keys.into_iter().find(|(_, is_given)| *is_given) {
+            Some((key, _)) => {
+                let remedy = format!("remove {key}, or give up and redial instead of schedule");
+                Err(Unfit::new(key, "a recording says when lines are down, whatever the rest", remedy))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Begins a run of so many lines; the same stream gives the same calls.
+    ///
+    /// # Panics
+    /// If the configuration does not pass [`check`](CallsConfig::check).
+    pub fn start(&self, lines: usize, rng: &Rng) -> Calls {
+        let mut rng = rng.clone();
+        let plan = match &self.schedule {
+            Some(schedule) => {
+                let times = |downs: &Vec<[Seconds; 2]>| downs.iter().map(|down| down.map(Seconds::time)).collect();
+                Plan::Recorded(schedule.iter().map(times).collect())
+            }
+            None => Plan::Random(Box::new(Random {
+                up: self.up.expect("it was checked"),
+                redial: self.redial.expect("it was checked"),
+                idle: self.idle_s.time(),
+                failure: self.failure_rate(),
+                retry: self.retry_s.time(),
+                attempts: self.attempts.map_or(u64::MAX, Count::whole),
+                blocked: self.blocked_s.map_or(Time::from_secs(BLOCKED_S), PositiveSeconds::time),
+                primary: self.primary,
+            })),
+        };
+        let line = |_| Line {
+            state: CallState::Connected,
+            until: Time::NEVER,
+            failures: 0,
+            since: Time::ZERO,
+            connected: Time::ZERO,
+            drops: 0,
+            rng: rng.detach(),
+            begun: 0,
+        };
+        let lines = (0..lines).map(line).collect();
+        let mut calls = Calls { plan, lines, primary: None };
+        calls.begin(self.starts_dialling);
+        calls
+    }
+}
+
+impl Calls {
+    fn begin(&mut self, dials: bool) {
+        match &self.plan {
+            Plan::Recorded(schedule) => {
+                for (line, downs) in self.lines.iter_mut().zip(schedule) {
+                    line.until = downs.first().map_or(Time::NEVER, |[start, _]| *start);
+                }
+            }
+            Plan::Random(random) if dials => {
+                let random = random.clone();
+                self.begin_bundle(&random, Time::ZERO, &mut Vec::new());
+            }
+            Plan::Random(random) => {
+                for line in &mut self.lines {
+                    line.until = random.up.draw(&mut line.rng);
+                }
+                self.primary = (random.primary != Primary::None).then_some(0);
+            }
+        }
+    }
+
+    /// Whether a line is connected.
+    pub fn is_up(&self, line: usize) -> bool {
+        self.lines[line].state == CallState::Connected
+    }
+
+    /// A line's state.
+    pub fn state(&self, line: usize) -> CallState {
+        self.lines[line].state
+    }
+
+    /// Lines that are connected.
+    pub fn lines_up(&self) -> usize {
+        self.lines.iter().filter(|line| line.state == CallState::Connected).count()
+    }
+
+    /// Drops per second of a line's time in calls so far, as if there had been one drop in `prior` before.
+    pub fn drop_rate(&self, line: usize, now: Time, prior: Time) -> f64 {
+        let line = &self.lines[line];
+        (line.drops + 1) as f64 / (line.time_connected(now) + prior).as_secs_f64()
+    }
+
+    /// When something changes next.
+    pub fn next_change(&self) -> Time {
+        self.lines.iter().map(|line| line.until).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Goes on to the next change, if it is not after `now`; appends what changes at that instant.
+    pub fn advance(&mut self, now: Time, changes: &mut Vec<Change>) -> bool {
+        let Some((index, at)) = self.lines.iter().map(|line| line.until).enumerate().min_by_key(|&(_, until)| until)
+        else {
+            return false;
+        };
+        if at > now || at == Time::NEVER {
+            return false;
+        }
+        match &self.plan {
+            Plan::Recorded(schedule) => {
+                let line = &mut self.lines[index];
+                let (state, until) = if line.state == CallState::Connected {
+                    line.begun += 1;
+                    (CallState::Dropped, schedule[index][line.begun - 1][1])
+                } else {
+                    let next = schedule[index].get(line.begun);
+                    (CallState::Connected, next.map_or(Time::NEVER, |[start, _]| *start))
+                };
+                line.enter(state, at, until);
+                changes.push(Change { at, line: index, state });
+            }
+            Plan::Random(random) => {
+                let random = random.clone();
+                self.go_on(&random, index, at, changes);
+            }
+        }
+        true
+    }
+
+    fn enter(&mut self, index: usize, state: CallState, at: Time, until: Time, changes: &mut Vec<Change>) {
+        self.lines[index].enter(state, at, until);
+        changes.push(Change { at, line: index, state });
+    }
+
+    /// A line's time in its state is over.
+    fn go_on(&mut self, random: &Random, index: usize, at: Time, changes: &mut Vec<Change>) {
+        let line = &mut self.lines[index];
+        match line.state {
+            CallState::Connecting if line.rng.chance(random.failure) => {
+                line.failures += 1;
+                let is_blocked = line.failures >= random.attempts;
+                line.failures = if is_blocked { 0 } else { line.failures };
+                let (state, pause) =
+                    if is_blocked { (CallState::Blocked, random.blocked) } else { (CallState::Failed, random.retry) };
+                self.enter(index, state, at, at + pause, changes);
+                if is_blocked && random.primary != Primary::None && self.primary.is_none() {
+                    self.dial_primary(random, at, changes); // another one is chosen
+                }
+            }
+            CallState::Connecting => {
+                line.failures = 0;
+                let until = at + random.up.draw(&mut line.rng);
+                self.enter(index, CallState::Connected, at, until, changes);
+                if random.primary != Primary::None && self.primary.is_none() {
+                    self.primary = Some(index);
+                    for other in 0..self.lines.len() {
+                        if self.lines[other].state == CallState::Waiting {
+                            self.dial(random, other, at, changes);
+                        }
+                    }
+                }
+            }
+            CallState::Connected => {
+                self.drop_call(random, index, at, changes);
+                match random.primary {
+                    Primary::EndsBundle if self.primary == Some(index) => {
+                        for other in 0..self.lines.len() {
+                            if self.lines[other].state == CallState::Connected {
+                                self.drop_call(random, other, at, changes);
+                            }
+                        }
+                        self.begin_bundle(random, at, changes);
+                    }
+                    Primary::StaysLost if self.lines_up() == 0 => self.begin_bundle(random, at, changes),
+                    Primary::StaysLost if self.primary == Some(index) => {
+                        self.enter(index, CallState::Waiting, at, Time::NEVER, changes);
+                    }
+                    _ => {}
+                }
+            }
+            CallState::Blocked if random.primary != Primary::None && self.primary.is_none() => {
+                // It may be chosen again; if another one is being dialled, it waits.
+                self.enter(index, CallState::Waiting, at, Time::NEVER, changes);
+                if !self.is_primary_dialled() {
+                    self.dial_primary(random, at, changes);
+                }
+            }
+            CallState::Dropped | CallState::Failed | CallState::Blocked => self.dial(random, index, at, changes),
+            CallState::Waiting => {}
+        }
+    }
+
+    fn drop_call(&mut self, random: &Random, index: usize, at: Time, changes: &mut Vec<Change>) {
+        self.enter(index, CallState::Dropped, at, at + random.idle, changes);
+    }
+
+    fn dial(&mut self, random: &Random, index: usize, at: Time, changes: &mut Vec<Change>) {
+        let takes = random.redial.draw(&mut self.lines[index].rng);
+        self.enter(index, CallState::Connecting, at, at + takes, changes);
+    }
+
+    /// Nothing is connected: with a primary line it is dialled first, after the pause; else all are.
+    fn begin_bundle(&mut self, random: &Random, at: Time, changes: &mut Vec<Change>) {
+        self.primary = None;
+        if random.primary == Primary::None {
+            for index in 0..self.lines.len() {
+                self.dial(random, index, at, changes);
+            }
+            return;
+        }
+        for index in 0..self.lines.len() {
+            if self.lines[index].state != CallState::Blocked {
+                self.enter(index, CallState::Waiting, at, Time::NEVER, changes);
+            }
+        }
+        let begin = if at > Time::ZERO { at + random.idle } else { at };
+        self.dial_primary_from(random, at, begin, changes);
+    }
+
+    fn is_primary_dialled(&self) -> bool {
+        let is_tried = |line: &Line| !matches!(line.state, CallState::Waiting | CallState::Blocked);
+        self.lines.iter().any(is_tried)
+    }
+
+    fn dial_primary(&mut self, random: &Random, at: Time, changes: &mut Vec<Change>) {
+        self.dial_primary_from(random, at, at, changes);
+    }
+
+    /// Dials the waiting line whose calls have lasted longest, from `begin` on.
+    fn dial_primary_from(&mut self, random: &Random, at: Time, begin: Time, changes: &mut Vec<Change>) {
+        let waiting = (0..self.lines.len()).filter(|&index| self.lines[index].state == CallState::Waiting);
+        let best = waiting.min_by(|&a, &b| self.lines[b].mean_call_s().total_cmp(&self.lines[a].mean_call_s()));
+        match best {
+            Some(index) if begin > at => self.enter(index, CallState::Dropped, at, begin, changes),
+            Some(index) => self.dial(random, index, at, changes),
+            None => {} // all are blocked: the first to come free is dialled
+        }
+    }
+}
+
+impl Line {
+    fn enter(&mut self, state: CallState, at: Time, until: Time) {
+        if self.state == CallState::Connected && state != CallState::Connected {
+            self.connected += at.since(self.since);
+            self.drops += 1;
+        }
+        self.state = state;
+        self.since = at;
+        self.until = until;
+    }
+
+    fn time_connected(&self, now: Time) -> Time {
+        let in_call = if self.state == CallState::Connected { now.since(self.since) } else { Time::ZERO };
+        self.connected + in_call
+    }
+
+    /// Mean length of its calls so far, in s; those that never dropped are best.
+    fn mean_call_s(&self) -> f64 {
+        if self.drops == 0 { f64::INFINITY } else { self.connected.as_secs_f64() / self.drops as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(json: &str) -> CallsConfig {
+        serde_json::from_str(json).unwrap()
+    }
+
+    const FIELD: &str = r#"{"up": {"distribution": "exponential", "mean_s": 3000},
+        "redial": {"distribution": "constant", "value_s": 53}"#;
+
+    /// Shares of time with all and with any of the lines up, and the drops of all lines.
+    fn shares(json: &str, lines: usize, seconds: u64) -> (f64, f64, u64) {
+        let calls = config(json);
+        calls.check(lines).unwrap();
+        let mut calls = calls.start(lines, &Rng::for_component(1, 0, "calls"));
+        let (mut now, mut all, mut any) = (Time::ZERO, 0.0, 0.0);
+        let end = Time::from_secs(seconds);
+        let mut changes = Vec::new();
+        while now < end {
+            let next = calls.next_change().min(end);
+            let span = next.since(now).as_secs_f64();
+            all += if calls.lines_up() == lines { span } else { 0.0 };
+            any += if calls.lines_up() > 0 { span } else { 0.0 };
+            now = next;
+            while calls.advance(now, &mut changes) {}
+        }
+        assert!(changes.windows(2).all(|two| two[0].at <= two[1].at));
+        let total = end.as_secs_f64();
+        (all / total, any / total, calls.lines.iter().map(|line| line.drops).sum())
+    }
+
+    /// Up 3000 of 3053 s each: independent lines are all up for the eighth power of that.
+    #[test]
+    fn independent_lines_are_up_as_long_as_each_is() {
+        let (all, any, drops) = shares(&format!("{FIELD}}}"), 8, 10_000_000);
+        assert!((all - (3000.0_f64 / 3053.0).powi(8)).abs() < 0.004, "{all}");
+        assert!(any > 0.999_999, "{any}");
+        assert!((drops as f64 / (8.0 * 1e7 / 3053.0) - 1.0).abs() < 0.02, "{drops}");
+    }
+
+    /// The bundle's cycle: up until the primary drops (3000 s), then 53 s until it is back and as long until the others are.
+    #[test]
+    fn with_the_primary_the_bundle_drops() {
+        let (_, any, _) = shares(&format!(r#"{FIELD}, "primary": "ends-bundle"}}"#), 8, 10_000_000);
+        assert!((any - 3000.0 / 3053.0).abs() < 0.002, "{any}");
+    }
+
+    /// A lost primary stays lost as long as any other line is up; of eight that come back soon that is for ever, of one at once.
+    #[test]
+    fn a_lost_primary_waits_for_the_end_of_the_bundle() {
+        let json = format!(r#"{FIELD}, "primary": "stays-lost"}}"#);
+        let calls = config(&json);
+        let mut calls = calls.start(8, &Rng::for_component(1, 0, "calls"));
+        let mut changes = Vec::new();
+        while calls.is_up(0) {
+            calls.advance(Time::NEVER, &mut changes);
+        }
+        assert_eq!(calls.state(0), CallState::Waiting);
+        let at = changes.last().unwrap().at;
+        while calls.next_change() < at + Time::from_secs(100_000) && calls.lines_up() > 0 {
+            calls.advance(Time::NEVER, &mut changes);
+        }
+        assert_eq!(calls.state(0), CallState::Waiting);
+        let (all, any, _) = shares(&json, 1, 10_000_000);
+        assert!((all - 3000.0 / 3053.0).abs() < 0.003 && all == any, "{all}");
+    }
+
+    /// Four of ten attempts fail; after two in a row a line rests for an hour.
+    #[test]
+    fn lines_fail_and_are_blocked() {
+        let json =
+            format!(r#"{FIELD}, "failure": 0.4, "retry_s": 10, "attempts": 2, "blocked_s": 3600, "idle_s": 5}}"#);
+        let (all, _, _) = shares(&json, 1, 15_000_000);
+        // Rounds of two attempts, each until one connects: with probability 0.16 a round ends blocked.
+        let round_s = 53.0 + 0.4 * (10.0 + 53.0);
+        let down_s = 5.0 + (round_s + 0.16 * 3600.0) / 0.84;
+        assert!((all - 3000.0 / (3000.0 + down_s)).abs() < 0.015, "{all}");
+    }
+
+    /// However lines fail, a bundle with a primary line never waits for nobody.
+    #[test]
+    fn somebody_is_always_dialled() {
+        for primary in ["ends-bundle", "stays-lost"] {
+            let json = format!(
+                r#"{FIELD}, "failure": 0.7, "attempts": 2, "blocked_s": 600, "primary": "{primary}", "starts_dialling": true}}"#
+            );
+            for lines in [1, 2, 5] {
+                let mut calls = config(&json).start(lines, &Rng::for_component(lines as u64, 0, "calls"));
+                let mut changes = Vec::new();
+                for _ in 0..20_000 {
+                    assert!(calls.next_change() < Time::NEVER, "{primary}, {lines} lines");
+                    calls.advance(Time::NEVER, &mut changes);
+                    if let Some(primary) = calls.primary.filter(|_| primary == "ends-bundle") {
+                        assert!(calls.is_up(primary));
+                    }
+                }
+                assert!(changes.iter().any(|change| change.state == CallState::Blocked));
+            }
+        }
+    }
+
+    #[test]
+    fn a_recording_is_replayed() {
+        let json = r#"{"schedule": [[[1, 2], [2, 3.5]], [], [[0, 1]]]}"#;
+        let calls = config(json);
+        calls.check(3).unwrap();
+        let mut calls = calls.start(3, &Rng::for_component(1, 0, "calls"));
+        let mut changes = Vec::new();
+        while calls.advance(Time::from_secs(10), &mut changes) {}
+        let seen: Vec<(f64, usize, bool)> = changes
+            .iter()
+            .map(|change| (change.at.as_secs_f64(), change.line, change.state == CallState::Connected))
+            .collect();
+        let expected =
+            [(0.0, 2, false), (1.0, 0, false), (1.0, 2, true), (2.0, 0, true), (2.0, 0, false), (3.5, 0, true)];
+        assert_eq!(seen, expected);
+        assert_eq!(calls.next_change(), Time::NEVER);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for (json, key) in [
+            ("{}", "up"),
+            (r#"{"up": {"distribution": "constant", "value_s": 1}}"#, "redial"),
+            (&format!(r#"{FIELD}, "schedule": []}}"#), "schedule"),
+            (r#"{"schedule": [[]]}"#, "schedule"),
+            (r#"{"schedule": [[[2, 1]], []]}"#, "schedule"),
+            (r#"{"schedule": [[[0, 2], [1, 3]], []]}"#, "schedule"),
+            (r#"{"schedule": [[], []], "primary": "ends-bundle"}"#, "primary"),
+            (&format!(r#"{FIELD}, "failure": 1}}"#), "failure"),
+            (&format!(r#"{FIELD}, "blocked_s": 10}}"#), "blocked_s"),
+        ] {
+            assert_eq!(config(json).check(2).unwrap_err().key, key, "{json}");
+        }
+    }
+}

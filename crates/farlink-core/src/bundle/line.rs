@@ -1,0 +1,142 @@
+//! One line of a bundle in one direction: what its modem holds and what is under way.
+
+use std::collections::VecDeque;
+
+use super::arq::{Arq, airtime};
+use super::config::{BundleConfig, LineConfig};
+use super::fragment::Fragment;
+use super::piece::Piece;
+use super::schedule::Candidate;
+use super::shares;
+use crate::rng::Rng;
+use crate::time::Time;
+use crate::units::{BitRate, Count};
+
+/// A fragment that a line has taken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) fragment: Fragment<Piece>,
+    bytes: u32,
+    /// When its last bit leaves.
+    end: Time,
+    /// When it is at the far host.
+    pub(super) arrival: Time,
+    /// The ARQ gave it up.
+    pub(super) is_lost: bool,
+}
+
+/// A line: a serial port, a modem, and the way to the other modem.
+#[derive(Debug)]
+pub(super) struct Line {
+    ps_per_byte: f64,
+    delay: Time,
+    serial_ps_per_byte: f64,
+    arq: Option<Arq>,
+    most_fragments: usize,
+    most_bytes: u64,
+    pub(super) is_up: bool,
+    /// When the modem has sent everything.
+    free_at: Time,
+    /// When the serial port has.
+    serial_free_at: Time,
+    /// What has not arrived, in order.
+    sent: VecDeque<Sent>,
+    rng: Rng,
+}
+
+impl Line {
+    pub(super) fn new(config: &BundleConfig, line: &LineConfig, rng: Rng) -> Self {
+        let room = |bytes: Option<Count>| bytes.map(Count::whole);
+        Line {
+            ps_per_byte: line.rate.ps_per_byte(),
+            delay: line.delay.time(),
+            serial_ps_per_byte: config.serial_bps.map_or(0.0, BitRate::ps_per_byte),
+            arq: config.arq.map(|arq| arq.start()),
+            most_fragments: config.line_packets.whole() as usize,
+            most_bytes: room(config.modem_bytes)
+                .map_or(u64::MAX, |modem| modem + room(config.serial_bytes).unwrap_or(0)),
+            is_up: true,
+            free_at: Time::ZERO,
+            serial_free_at: Time::ZERO,
+            sent: VecDeque::new(),
+            rng,
+        }
+    }
+
+    /// When the fragment in front arrives.
+    pub(super) fn next_arrival(&self) -> Time {
+        self.sent.front().map_or(Time::NEVER, |sent| sent.arrival)
+    }
+
+    /// When the line has sent the next of what it holds, after `now`.
+    pub(super) fn next_departure(&self, now: Time) -> Time {
+        self.sent.get(self.departed(now)).map_or(Time::NEVER, |sent| sent.end)
+    }
+
+    fn departed(&self, now: Time) -> usize {
+        self.sent.partition_point(|sent| sent.end <= now)
+    }
+
+    fn waiting_bytes(&self, now: Time) -> u64 {
+        self.sent.range(self.departed(now)..).map(|sent| u64::from(sent.bytes)).sum()
+    }
+
+    /// Whether it takes a fragment of so many bytes on the line; one that is free takes any.
+    pub(super) fn has_room(&self, now: Time, bytes: u32) -> bool {
+        let waiting = self.sent.len() - self.departed(now);
+        self.is_up
+            && (waiting == 0
+                || waiting < self.most_fragments && self.waiting_bytes(now) + u64::from(bytes) <= self.most_bytes)
+    }
+
+    /// What a scheduler sees, for so many bytes on the line.
+    pub(super) fn candidate(&self, line: usize, now: Time, bytes: u32, drop_rate: f64) -> Candidate {
+        let end = now.max(self.free_at) + airtime(bytes.into(), self.ps_per_byte);
+        Candidate { line, waiting_bytes: self.waiting_bytes(now), arrival: end + self.delay, drop_rate }
+    }
+
+    /// The same for shares of a packet.
+    pub(super) fn as_share(&self, now: Time) -> shares::Line {
+        shares::Line { ready: now.max(self.free_at) + self.delay, bytes_per_s: 1e12 / self.ps_per_byte }
+    }
+
+    /// Takes a fragment of so many bytes on the line.
+    pub(super) fn take(&mut self, now: Time, fragment: Fragment<Piece>, bytes: u32) {
+        let serial = airtime(bytes.into(), self.serial_ps_per_byte);
+        self.serial_free_at = now.max(self.serial_free_at) + serial;
+        let (spent, is_whole) = match &self.arq {
+            None => (u64::from(bytes), true),
+            Some(arq) => {
+                let passage = arq.send(bytes, &mut self.rng);
+                (passage.bytes, passage.is_whole)
+            }
+        };
+        let begin = now.max(self.free_at);
+        self.free_at = (begin + airtime(spent, self.ps_per_byte)).max(self.serial_free_at);
+        let arrival = self.free_at + self.delay + serial;
+        self.sent.push_back(Sent { fragment, bytes, end: self.free_at, arrival, is_lost: !is_whole });
+    }
+
+    /// What has arrived by now, one after the other.
+    pub(super) fn pop_arrived(&mut self, now: Time) -> Option<Sent> {
+        if self.next_arrival() <= now { self.sent.pop_front() } else { None }
+    }
+
+    /// The call drops: what has not arrived is gone.
+    pub(super) fn take_down(&mut self) -> impl Iterator<Item = Sent> + '_ {
+        self.is_up = false;
+        self.sent.drain(..)
+    }
+
+    /// The line is connected.
+    pub(super) fn bring_up(&mut self, now: Time) {
+        self.is_up = true;
+        self.free_at = now;
+        self.serial_free_at = now;
+    }
+
+    /// Whether anything is under way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+}

@@ -1,0 +1,299 @@
+//! Bundles in virtual time: whatever happens to lines, every packet comes out once or is known to be lost, in order if it has a
+//! number, and no faster than the lines can carry it.
+
+use farlink_core::bundle::{BundleConfig, LineConfig, Multilink, Outcome};
+use farlink_core::link::QueueLimit;
+use farlink_core::units::{BitRate, Seconds};
+use farlink_core::{Rng, Time};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// What came of packets: when, which, and whether they came out.
+type Log = Vec<(Time, usize, Outcome)>;
+
+/// Lines of a rate in bit/s and a delay in s.
+fn lines(of: &[(f64, f64)]) -> Vec<LineConfig> {
+    let line = |&(rate, delay): &(f64, f64)| LineConfig {
+        rate: BitRate::new(rate).unwrap(),
+        delay: Seconds::new(delay).unwrap(),
+    };
+    of.iter().map(line).collect()
+}
+
+fn bundle(config: &Value, of: &[(f64, f64)], limit: QueueLimit, seed: u64) -> Multilink {
+    let config: BundleConfig = serde_json::from_value(config.clone()).unwrap();
+    config.check(of.len()).unwrap();
+    let hop = Rng::for_component(seed, 0, "hop");
+    Multilink::new(&config, &lines(of), limit, Rng::for_component(seed, 0, "hop.forward"), &hop)
+}
+
+/// Packets of so many bytes at their times (in ms), until nothing more happens; those that found no room are missing.
+fn carry(bundle: &mut Multilink, packets: &[(u64, u32)], until: Time) -> Log {
+    let mut log = Vec::new();
+    let mut places: Vec<usize> = Vec::new();
+    let mut poll = |bundle: &mut Multilink, places: &[usize], now: Time| {
+        while let Some((place, outcome)) = bundle.poll() {
+            log.push((now, places[place as usize], outcome));
+        }
+    };
+    for (number, &(ms, bytes)) in packets.iter().enumerate() {
+        let now = Time::from_millis(ms);
+        while bundle.poll_timeout() <= now {
+            let at = bundle.poll_timeout();
+            bundle.handle_timeout(at);
+            poll(bundle, &places, at);
+        }
+        bundle.handle_timeout(now);
+        poll(bundle, &places, now);
+        if let Some(place) = bundle.send(now, bytes) {
+            let place = place as usize;
+            places.resize(places.len().max(place + 1), usize::MAX);
+            places[place] = number;
+        }
+    }
+    while bundle.poll_timeout() < until {
+        let at = bundle.poll_timeout();
+        bundle.handle_timeout(at);
+        poll(bundle, &places, at);
+    }
+    log
+}
+
+/// A packet of 1000 bytes takes 1 s on a line of 8 kb/s, and a little more for the headers.
+const LINE: (f64, f64) = (8e3, 0.5);
+
+fn delivered(log: &Log) -> Vec<usize> {
+    log.iter().filter(|entry| entry.2 == Outcome::Delivered).map(|entry| entry.1).collect()
+}
+
+fn last(log: &Log) -> f64 {
+    log.last().expect("something arrived").0.as_secs_f64()
+}
+
+#[test]
+fn eight_lines_carry_eight_times_as_much() {
+    let packets = [(0, 1000); 80];
+    for (config, header_s) in [
+        (json!({ "lines": 8 }), 0.02),
+        (json!({ "lines": 8, "header": "none" }), 0.02),
+        (json!({ "lines": 8, "packets": "fragmented" }), 0.13),
+        (json!({ "lines": 8, "packets": "fragmented", "scheduler": "earliest-delivery" }), 0.13),
+    ] {
+        let mut one = bundle(&config, &[LINE; 1], QueueLimit::Unlimited, 1);
+        let mut eight = bundle(&config, &[LINE; 8], QueueLimit::Unlimited, 1);
+        let alone = last(&carry(&mut one, &packets, Time::NEVER));
+        let together = last(&carry(&mut eight, &packets, Time::NEVER));
+        assert!(alone > 80.5 && alone < 80.5 + 80.0 * header_s, "{config}: {alone}");
+        assert!(together > 10.5 && together < 10.5 + 10.0 * header_s, "{config}: {together}");
+    }
+}
+
+/// One packet in fragments takes an eighth of the time to send.
+#[test]
+fn fragments_shorten_the_wait_for_one_packet() {
+    let time = |config: &Value| {
+        last(&carry(&mut bundle(config, &[LINE; 8], QueueLimit::Unlimited, 1), &[(0, 1000)], Time::NEVER))
+    };
+    let whole = time(&json!({ "lines": 8 }));
+    let cut = time(&json!({ "lines": 8, "packets": "fragmented" }));
+    assert!(whole > 1.5 && whole < 1.53, "{whole}");
+    assert!(cut > 0.625 && cut < 0.64, "{cut}");
+}
+
+/// A fast line and a slow one: numbered packets come out in order, others as they arrive.
+#[test]
+fn numbers_keep_the_order() {
+    let of = [(80e3, 0.1), (8e3, 1.0)];
+    let packets: Vec<(u64, u32)> = (0..20).map(|n| (n * 100, 1000)).collect();
+    let in_order: Vec<usize> = (0..20).collect();
+    let mut numbered = bundle(&json!({ "lines": 2 }), &of, QueueLimit::Unlimited, 1);
+    assert_eq!(delivered(&carry(&mut numbered, &packets, Time::NEVER)), in_order);
+    assert!(numbered.counts().out_of_order > 0);
+    let mut bare = bundle(&json!({ "lines": 2, "header": "none" }), &of, QueueLimit::Unlimited, 1);
+    let out = delivered(&carry(&mut bare, &packets, Time::NEVER));
+    assert!(out.len() == 20 && out != in_order && bare.counts().out_of_order > 0, "{out:?}");
+}
+
+/// Round robin waits for the slow line's packets; the scheduler that looks ahead hardly uses that line.
+#[test]
+fn earliest_delivery_leaves_a_slow_line_alone() {
+    let of = [(80e3, 0.1), (8e3, 2.0)];
+    let packets: Vec<(u64, u32)> = (0..50).map(|n| (n * 90, 1000)).collect();
+    let mean_wait = |scheduler: &str| {
+        let mut bundle = bundle(&json!({ "lines": 2, "scheduler": scheduler }), &of, QueueLimit::Unlimited, 1);
+        let log = carry(&mut bundle, &packets, Time::NEVER);
+        log.iter().map(|&(at, number, _)| at.as_secs_f64() - packets[number].0 as f64 / 1e3).sum::<f64>() / 50.0
+    };
+    let (turns, shortest, earliest) =
+        (mean_wait("round-robin"), mean_wait("shortest-queue"), mean_wait("earliest-delivery"));
+    assert!(earliest < 0.5 && earliest < shortest && earliest < turns, "{turns} {shortest} {earliest}");
+}
+
+/// Line 0 drops at 2.2 s. It takes three packets, the one being sent included, and one more is on its way: those are lost.
+#[test]
+fn a_drop_loses_what_the_line_held_or_sends_it_again() {
+    let calls = json!({ "schedule": [[[2.2, 100]], []] });
+    let packets = [(0, 1000); 12];
+    let mut loses = bundle(&json!({ "lines": 2, "calls": calls }), &[LINE; 2], QueueLimit::Unlimited, 1);
+    let log = carry(&mut loses, &packets, Time::from_secs(90));
+    // It held packets 2 (sent, and arriving at 2.54 s), 4, 6 and 8.
+    let lost: Vec<usize> = log.iter().filter(|entry| entry.2 == Outcome::Lost).map(|entry| entry.1).collect();
+    assert_eq!(lost, [2, 4, 6, 8]);
+    assert!(delivered(&log).windows(2).all(|two| two[0] < two[1]));
+    let mut requeues =
+        bundle(&json!({ "lines": 2, "calls": calls, "on_drop": "requeue" }), &[LINE; 2], QueueLimit::Unlimited, 1);
+    let log = carry(&mut requeues, &packets, Time::from_secs(90));
+    let mut out = delivered(&log);
+    out.sort_unstable();
+    assert_eq!(out, (0..12).collect::<Vec<_>>());
+    assert_eq!(requeues.counts().requeued, 4);
+}
+
+/// The same packet over both lines: it comes out once, and a drop of one of them costs nothing.
+#[test]
+fn copies_outlive_a_drop() {
+    let calls = json!({ "schedule": [[[0.7, 100]], []] });
+    let config = json!({ "lines": 2, "scheduler": "redundant", "calls": calls });
+    let mut copies = bundle(&config, &[LINE; 2], QueueLimit::Unlimited, 1);
+    let packets = [(0, 1000); 6];
+    assert_eq!(delivered(&carry(&mut copies, &packets, Time::from_secs(90))), (0..6).collect::<Vec<_>>());
+    assert_eq!(copies.counts().fragments, 3 * 2 + 3);
+}
+
+/// The line that has dropped often is used less by the scheduler that has seen it.
+#[test]
+fn a_line_that_drops_is_avoided() {
+    let drops: Vec<[u64; 2]> = (0..40).map(|n| [10 + 100 * n, 15 + 100 * n]).collect();
+    let calls = json!({ "schedule": [drops, []] });
+    let packets: Vec<(u64, u32)> = (0..3000).map(|n| (n * 1_100, 1000)).collect();
+    let lost = |scheduler: &str| {
+        let config = json!({ "lines": 2, "scheduler": scheduler, "calls": calls });
+        let log = carry(&mut bundle(&config, &[LINE; 2], QueueLimit::Unlimited, 1), &packets, Time::from_secs(5_000));
+        log.iter().filter(|entry| entry.2 == Outcome::Lost).count()
+    };
+    let (turns, aware) = (lost("round-robin"), lost("drop-aware"));
+    assert!(turns > 5 && aware * 2 < turns, "{turns} {aware}");
+}
+
+/// Lines of 3 packets and a queue of 3: what comes at once and is more is refused.
+#[test]
+fn the_queue_is_as_long_as_it_is() {
+    let mut bundle = bundle(&json!({ "lines": 2, "line_packets": 3 }), &[LINE; 2], QueueLimit::Packets(3), 1);
+    assert_eq!(carry(&mut bundle, &[(0, 1000); 20], Time::NEVER).len(), 9);
+    assert_eq!(bundle.counts().peak_waiting_bytes, 3000);
+}
+
+/// 5.2 of the thesis: what a drop costs is what the modems hold and what is on the way: with 2 modems' buffers ... here of one side.
+#[test]
+fn buffers_of_modem_and_port_bound_what_a_line_takes() {
+    let config = json!({ "lines": 1, "line_packets": 100, "modem_bytes": 2048, "serial_bytes": 4096 });
+    let mut bundle = bundle(&config, &[LINE; 1], QueueLimit::Packets(1), 1);
+    // Six of 1,000 bytes with their headers fit in 6,144 bytes less 1,000 of headers and escapes: one goes out, five wait with it.
+    let log = carry(&mut bundle, &[(0, 1000); 50], Time::NEVER);
+    assert_eq!(log.len(), 6 + 1);
+}
+
+#[test]
+fn packets_longer_than_the_mrru_are_lost() {
+    let mut bundle = bundle(&json!({ "lines": 2, "mrru_bytes": 1500 }), &[LINE; 2], QueueLimit::Unlimited, 1);
+    let log = carry(&mut bundle, &[(0, 1501), (0, 1500), (0, 1500), (0, 1500)], Time::NEVER);
+    assert_eq!(log.iter().filter(|entry| entry.2 == Outcome::Lost).map(|entry| entry.1).collect::<Vec<_>>(), [0]);
+    assert_eq!(delivered(&log), [1, 2, 3]);
+}
+
+const SCHEDULERS: &[&str] = &["round-robin", "shortest-queue", "earliest-delivery", "redundant", "drop-aware"];
+
+fn configs() -> impl Strategy<Value = Value> {
+    let shape = (proptest::sample::select(SCHEDULERS), any::<bool>(), 0..3_usize, 1_u64..5, any::<bool>());
+    let calls = (
+        1.0..200.0_f64,
+        0.5..50.0_f64,
+        0.0..0.5_f64,
+        proptest::sample::select(&["none", "ends-bundle", "stays-lost"][..]),
+    );
+    let arq = proptest::option::of((10_u64..200, 1_u64..8, 0.0..0.3_f64, proptest::option::of(1_u64..4)));
+    (shape, calls, arq, proptest::option::of(0.1..20.0_f64), any::<bool>()).prop_map(
+        |((scheduler, cut, header, line_packets, requeues), (up, redial, failure, primary), arq, patience, dials)| {
+            let header = ["long", "short", "none"][if cut || scheduler == "redundant" { header % 2 } else { header }];
+            let mut config = json!({
+                "lines": 4, "scheduler": scheduler, "header": header, "line_packets": line_packets,
+                "packets": if cut && scheduler != "redundant" { "fragmented" } else { "whole" },
+                "on_drop": if requeues { "requeue" } else { "lose" },
+                "calls": {
+                    "up": { "distribution": "exponential", "mean_s": up },
+                    "redial": { "distribution": "exponential", "mean_s": redial },
+                    "failure": failure, "retry_s": 1, "attempts": 3, "blocked_s": 60, "primary": primary,
+                    "starts_dialling": dials,
+                },
+            });
+            if let Some((frame_bytes, window, loss, attempts)) = arq {
+                config["arq"] = json!({ "frame_bytes": frame_bytes, "window_frames": window, "loss": loss });
+                if let Some(attempts) = attempts {
+                    config["arq"]["attempts"] = attempts.into();
+                }
+            }
+            if let Some(patience) = patience.filter(|_| header != "none") {
+                config["reorder_timeout_s"] = patience.into();
+            }
+            config
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn every_packet_is_accounted_for_once(
+        config in configs(), seed: u64, lines in proptest::collection::vec((1e3..1e5_f64, 0.0..2.0_f64), 1..6),
+        sizes in proptest::collection::vec((0_u64..3_000, 1_u32..1_500), 1..120), queue in 1_u64..20,
+    ) {
+        let mut at = 0;
+        let packets: Vec<(u64, u32)> = sizes.iter().map(|&(gap, bytes)| { at += gap; (at, bytes) }).collect();
+        let mut bundle = bundle(&config, &lines, QueueLimit::Packets(queue), seed);
+        let end = Time::from_millis(at) + Time::from_secs(5_000);
+        let log = carry(&mut bundle, &packets, end);
+        let mut seen: Vec<usize> = log.iter().map(|entry| entry.1).collect();
+        seen.sort_unstable();
+        prop_assert!(seen.windows(2).all(|two| two[0] < two[1]), "twice: {:?}", seen);
+        let out = delivered(&log);
+        let is_ordered = config["header"] != "none" && config["on_drop"] == "lose";
+        prop_assert!(!is_ordered || out.windows(2).all(|two| two[0] < two[1]), "{:?}", out);
+        // No packet is faster than the fastest line, and the log is in the order of time.
+        for &(at, number, outcome) in &log {
+            let (ms, bytes) = packets[number];
+            let fastest = lines.iter().map(|&(rate, delay)| f64::from(bytes) * 8.0 / rate + delay).fold(f64::INFINITY, f64::min);
+            let is_cut = config["packets"] == "fragmented";
+            let waited = at.as_secs_f64() - ms as f64 / 1e3;
+            prop_assert!(outcome == Outcome::Lost || is_cut || waited >= fastest - 1e-9, "{} {}", waited, fastest);
+        }
+        prop_assert!(log.windows(2).all(|two| two[0].0 <= two[1].0));
+        // Whoever was taken has an end, but for those that wait for a number that is missing and nobody gives up.
+        let availability = bundle.availability(end);
+        let total = end.as_secs_f64();
+        prop_assert!(availability.all_s <= availability.any_s + 1e-6 && availability.any_s <= total + 1e-6);
+        prop_assert!((0.0..=total * lines.len() as f64 + 1e-6).contains(&availability.lines_s));
+    }
+
+    /// With nothing lost on lines and requeues, everything that was taken comes out.
+    #[test]
+    fn requeues_lose_nothing(
+        config in configs(), seed: u64, sizes in proptest::collection::vec((0_u64..3_000, 1_u32..1_500), 1..120),
+    ) {
+        let mut config = config;
+        config["on_drop"] = "requeue".into();
+        config.as_object_mut().unwrap().remove("arq");
+        // A number that was lost with a line holds back what came with later ones, until every line has delivered one of those, or
+        // time is up: behind the last packets nothing comes any more.
+        if config["header"] != "none" {
+            config["reorder_timeout_s"] = 60.into();
+        }
+        let mut at = 0;
+        let packets: Vec<(u64, u32)> = sizes.iter().map(|&(gap, bytes)| { at += gap; (at, bytes) }).collect();
+        let mut bundle = bundle(&config, &[LINE; 4], QueueLimit::Unlimited, seed);
+        let log = carry(&mut bundle, &packets, Time::from_millis(at) + Time::from_secs(20_000));
+        let mut out = delivered(&log);
+        out.sort_unstable();
+        prop_assert_eq!(out, (0..packets.len()).collect::<Vec<_>>());
+    }
+}
