@@ -66,7 +66,21 @@ SECTIONS = (
     ("A rate that varies", "RateKind", "link.rate_bps", "Instead of a number for `rate_bps`, forward or back."),
     ("A delay that varies", "DelayKind", "link.delay_s", "Instead of a number for `delay_s`, forward or back."),
     ("A channel", "ChannelKind", "link.channel", "Table `channel` of a hop or of its way back. A frame is a packet on a link."),
-    ("A time at random", "Spell", "link.channel.up", 'Table `up` or `redial` of a channel of `kind = "call-drops"`.'),
+    (
+        "A bundle of lines",
+        "BundleConfig",
+        "link.bundle",
+        "Table `[link.bundle]` or `[hop.NAME.bundle]`. [How it works](../design/multilink.md).",
+    ),
+    ("Lines of one kind", "Member", "link.bundle.members", "Each table of `members` of a bundle."),
+    ("Repetition on a line", "LinkArq", "link.bundle.arq", "Table `arq` of a bundle."),
+    ("Calls that drop", "CallsConfig", "link.bundle.calls", "Table `[link.bundle.calls]`."),
+    (
+        "A time at random",
+        "Spell",
+        "link.channel.up",
+        'Table `up` or `redial` of a channel of `kind = "call-drops"`, or of the calls of a bundle.',
+    ),
     ("A receiver of light", "Receiver", "link.channel.receiver", 'Table `receiver` of a channel of `kind = "fading"`.'),
     (
         "Modulation and coding",

@@ -327,6 +327,41 @@ const CHANNELS: &[(&str, &str)] = &[
 ];
 
 /// `[link.coding]` after the link's channel.
+/// What stands in `[link.bundle]` of the scenario above, without its channel.
+const BUNDLES: &[(&str, &str)] = &[
+    ("no lines", ""),
+    ("no line", "lines = 0"),
+    ("lines twice", "lines = 8\nmembers = [{ count = 2 }]"),
+    ("too many lines", "lines = 1000"),
+    ("unknown key", "lines = 8\nline = 1"),
+    ("unknown scheduler", "lines = 8\nscheduler = \"fastest\""),
+    ("fragments without numbers", "lines = 8\nheader = \"none\"\npackets = \"fragmented\""),
+    ("patience without numbers", "lines = 8\nheader = \"none\"\nreorder_timeout_s = 1"),
+    ("copies without numbers", "lines = 8\nheader = \"none\"\nscheduler = \"redundant\""),
+    ("copies of fragments", "lines = 8\npackets = \"fragmented\"\nscheduler = \"redundant\""),
+    ("fragments longer than packets", "lines = 8\nmrru_bytes = 500\nmin_fragment_bytes = 501"),
+    ("a port before a modem without end", "lines = 8\nserial_bytes = 4096"),
+    ("an ARQ that never ends", "lines = 8\narq = { frame_bytes = 60, window_frames = 4, loss = 1 }"),
+    ("requeue without drops", "lines = 8\non_drop = \"requeue\""),
+    ("drops looked at without any", "lines = 8\nscheduler = \"drop-aware\""),
+    ("calls without a length", "lines = 8\ncalls = { redial = { distribution = \"constant\", value_s = 1 } }"),
+    (
+        "calls that drop too often",
+        "lines = 8\n[link.bundle.calls]\nup = { distribution = \"constant\", value_s = 1e-7 }\n\
+      redial = { distribution = \"constant\", value_s = 1e-7 }",
+    ),
+    (
+        "calls that never connect",
+        "lines = 8\n[link.bundle.calls]\nup = { distribution = \"constant\", value_s = 1 }\n\
+      redial = { distribution = \"constant\", value_s = 1 }\nfailure = 1",
+    ),
+    ("recorded calls of other lines", "lines = 8\ncalls = { schedule = [[[1, 2]]] }"),
+    ("recorded calls out of order", "lines = 2\ncalls = { schedule = [[], [[3, 4], [1, 2]]] }"),
+    ("recorded calls with a primary", "lines = 1\ncalls = { schedule = [[]], primary = \"ends-bundle\" }"),
+    ("a channel on top", "lines = 8\n[link.channel]\nkind = \"loss\"\nloss = 0.1"),
+    ("another way back", "lines = 8\n[link.return]\nrate_bps = 1000"),
+];
+
 const CODINGS: &[(&str, &str)] = &[
     ("no code", "ebn0_db = 4"),
     ("no Eb/N0", "code = { kind = \"uncoded\" }"),
@@ -428,6 +463,19 @@ fn channels() {
             refusal(name, &format!("{before}channel = {channel}\n[transport.sack]{after}"))
         })
         .collect();
+    insta::assert_snapshot!(said);
+}
+
+#[test]
+fn bundles() {
+    let with = |bundle: &str| {
+        let (before, rest) = FINE.split_once("[link.channel]").expect("the scenario has a channel");
+        let (_, after) = rest.split_once("[transport.sack]").expect("the scenario has a transport");
+        format!("{before}[link.bundle]\n{bundle}\n[transport.sack]{after}")
+    };
+    let fine = with("members = [{ count = 7 }, { rate_bps = 9600, delay_s = 0.3 }]");
+    from_toml(&fine).and_then(|scenario| expand(&scenario)).expect("it is fine");
+    let said: String = BUNDLES.iter().map(|(name, bundle)| refusal(name, &with(bundle))).collect();
     insta::assert_snapshot!(said);
 }
 

@@ -11,7 +11,7 @@ use crate::units::{Count, Fraction, Probability};
 /// before it comes again (Zaghloul, section 4.1.6; the model is `farlink.models.multilink.go_back_n`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct ArqConfig {
+pub struct LinkArq {
     /// Data in a frame.
     pub frame_bytes: Count,
     /// Frames that a bad one costs: those of a round trip of the line, and the bad one.
@@ -45,7 +45,7 @@ pub(super) struct Passage {
     pub(super) is_whole: bool,
 }
 
-impl ArqConfig {
+impl LinkArq {
     pub(super) fn start(&self) -> Arq {
         Arq {
             frame_bytes: self.frame_bytes.whole(),
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn arq(json: &str) -> Arq {
-        serde_json::from_str::<ArqConfig>(json).unwrap().start()
+        serde_json::from_str::<LinkArq>(json).unwrap().start()
     }
 
     #[test]

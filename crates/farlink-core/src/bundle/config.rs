@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Framing;
-use super::arq::ArqConfig;
+use super::arq::LinkArq;
 use super::calls::CallsConfig;
 use super::fragment::Numbering;
 use super::schedule::Scheduler;
@@ -52,7 +52,7 @@ pub struct BundleConfig {
     pub serial_bps: Option<BitRate>,
     /// Repetition on each line; none unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arq: Option<ArqConfig>,
+    pub arq: Option<LinkArq>,
     /// Calls that drop; the lines are always up unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallsConfig>,

@@ -18,7 +18,7 @@ mod reassembly;
 mod schedule;
 pub mod shares;
 
-pub use arq::ArqConfig;
+pub use arq::LinkArq;
 pub use availability::Availability;
 pub use calls::{CallState, Calls, CallsConfig, Change, Primary};
 pub use config::{BundleConfig, Cut, Header, LineConfig, Member, OnDrop};

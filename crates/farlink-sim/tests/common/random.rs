@@ -39,6 +39,39 @@ pub(crate) fn scenarios() -> impl Strategy<Value = Value> {
 }
 
 fn hops() -> impl Strategy<Value = Value> {
+    prop_oneof![6 => links(), 1 => bundles()]
+}
+
+/// Several lines in place of a link.
+fn bundles() -> impl Strategy<Value = Value> {
+    let schedulers = ["round-robin", "shortest-queue", "earliest-delivery", "redundant", "drop-aware"];
+    let shape = (1_u64..6, select(schedulers.to_vec()), any::<[bool; 3]>(), 1_u64..5);
+    let calls = (0.2..20.0_f64, 0.1..5.0_f64, 0.0..0.5_f64, select(&["none", "ends-bundle", "stays-lost"][..]));
+    let queue = proptest::option::of(1_u64..60);
+    (4.0..6.0_f64, 0.0..0.3_f64, shape, calls, queue, proptest::option::of((20_u64..300, 0.0..0.2_f64))).prop_map(
+        |(exponent, delay_s, (lines, scheduler, [is_cut, is_short, requeues], room), calls, queue, arq)| {
+            let is_cut = is_cut && scheduler != "redundant";
+            let (up, redial, failure, primary) = calls;
+            let spell = |mean_s: f64| json!({ "distribution": "exponential", "mean_s": mean_s });
+            let mut bundle = json!({
+                "lines": lines, "scheduler": scheduler, "packets": if is_cut { "fragmented" } else { "whole" },
+                "header": if is_short { "short" } else { "long" }, "line_packets": room,
+                "on_drop": if requeues { "requeue" } else { "lose" },
+                "calls": { "up": spell(up), "redial": spell(redial), "failure": failure, "retry_s": 1, "primary": primary },
+            });
+            if let Some((frame_bytes, loss)) = arq {
+                bundle["arq"] = json!({ "frame_bytes": frame_bytes, "window_frames": 3, "loss": loss });
+            }
+            let mut hop = json!({ "rate_bps": 10_f64.powf(exponent), "delay_s": delay_s, "bundle": bundle });
+            if let Some(packets) = queue {
+                hop["queue_packets"] = packets.into();
+            }
+            hop
+        },
+    )
+}
+
+fn links() -> impl Strategy<Value = Value> {
     let rate = prop_oneof![
         5 => (4.0..6.7_f64).prop_map(|exponent| json!(10_f64.powf(exponent))),
         1 => Just(json!({ "kind": "rate-trace", "file": a_rate() })),

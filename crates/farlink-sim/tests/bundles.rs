@@ -1,0 +1,84 @@
+//! Bundles in whole runs: what flows get of them.
+
+use crate::common::{once, real, run, scenario, setup};
+use farlink_sim::engine::RunResult;
+use serde_json::{Value, json};
+
+/// Lines of 100 kb/s and 0.1 s under one TCP connection.
+fn over(bundle: &Value) -> Value {
+    let mut scenario = scenario(&[("duration_s", json!(400)), ("transport.tcp.timestamps", json!(true))]);
+    let table = json!({ "rate_bps": 1e5, "delay_s": 0.1, "bundle": bundle, "queue_packets": 20 });
+    scenario["link"] = table;
+    scenario
+}
+
+fn goodput_bps(run: &RunResult) -> f64 {
+    let flow = &run.flows[0];
+    flow.delivered_bytes as f64 * 8.0 / flow.measured.as_secs_f64()
+}
+
+#[test]
+fn four_lines_give_nearly_four_times_as_much() {
+    let of = |lines: u64| goodput_bps(&once(&setup(&over(&json!({ "lines": lines }))), 1));
+    let (one, four) = (of(1), of(4));
+    assert!(one > 0.9e5 && one < 1e5, "{one}");
+    assert!(four > 3.7 * one && four < 4.0 * one + 1e3, "{one} {four}");
+}
+
+/// Both ways have the same calls: in an outage of all lines nothing at all passes.
+#[test]
+fn both_ways_drop_together() {
+    let calls = json!({ "schedule": [[[100, 200]], [[100, 200]]] });
+    let setup = setup(&over(&json!({ "lines": 2, "calls": calls })));
+    let run = once(&setup, 1);
+    let bundles = run.bundles.expect("there is a bundle");
+    assert_eq!((bundles.availability.all_s, bundles.availability.any_s, bundles.availability.drops), (300.0, 300.0, 2));
+    assert!(goodput_bps(&run) < 0.76 * 2e5, "{}", goodput_bps(&run));
+    assert!(goodput_bps(&run) > 0.5 * 2e5, "{}", goodput_bps(&run));
+}
+
+/// What a drop would have lost goes over other lines: fewer timeouts, more goodput.
+#[test]
+fn requeued_packets_save_timeouts() {
+    let spell = |mean_s: f64| json!({ "distribution": "exponential", "mean_s": mean_s });
+    let of = |on_drop: &str| {
+        let calls = json!({ "up": spell(20.0), "redial": spell(2.0) });
+        let bundle = json!({ "lines": 4, "calls": calls, "on_drop": on_drop, "reorder_timeout_s": 2 });
+        once(&setup(&over(&bundle)), 1)
+    };
+    let (lost, requeued) = (of("lose"), of("requeue"));
+    assert_eq!(lost.bundles.map(|bundles| bundles.availability), requeued.bundles.map(|bundles| bundles.availability));
+    assert!(requeued.bundles.expect("there is a bundle").requeued > 50);
+    assert!(requeued.flows[0].lost_packets < lost.flows[0].lost_packets / 4);
+    assert!(goodput_bps(&requeued) > 1.1 * goodput_bps(&lost), "{} {}", goodput_bps(&requeued), goodput_bps(&lost));
+}
+
+/// The rows over all flows have what became of the lines; those of one flow do not, nor paths without a bundle.
+#[test]
+fn rows_tell_of_the_lines() {
+    let calls = json!({ "schedule": [[[100, 200]], []] });
+    let rows = run(&over(&json!({ "lines": 2, "calls": calls })), 1).rows;
+    for (name, expected) in [
+        ("all_lines_up_fraction", 0.75),
+        ("any_line_up_fraction", 1.0),
+        ("lines_up_fraction", 0.875),
+        ("call_drops", 1.0),
+    ] {
+        let values = real(&rows, name);
+        let known: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+        assert_eq!(known.len() * 2, values.len(), "{name}");
+        assert!(known.iter().all(|value| (value - expected).abs() < 1e-9), "{name}: {known:?}");
+    }
+    let single = run(&scenario(&[]), 1).rows;
+    assert!(real(&single, "call_drops").iter().all(|value| value.is_nan()));
+}
+
+/// Time in the warm-up does not count.
+#[test]
+fn the_warm_up_is_left_out() {
+    let mut scenario = over(&json!({ "lines": 1, "calls": { "schedule": [[[50, 150]]] } }));
+    scenario["measure"] = json!({ "warmup_s": 100 });
+    let rows = run(&scenario, 1).rows;
+    let known = real(&rows, "any_line_up_fraction").iter().copied().find(|value| !value.is_nan());
+    assert!((known.expect("there is a bundle") - 250.0 / 300.0).abs() < 1e-9, "{known:?}");
+}
