@@ -108,7 +108,7 @@ def test_the_clocks_of_log_and_capture(farlink, tmp_path, log):
     assert_refused(done, ["no time in common", f"--offset-s -{BEGIN_S} makes them begin together"])
 
 
-def test_several_links_are_played_one_at_a_time(farlink, tmp_path):
+def test_several_links_are_played_as_a_bundle(farlink, tmp_path):
     rows = [(0, "a", "connected"), (1, "b", "connected"), (50, "a", "dropped"), (60, "a", "connected"), (70, "b", "dropped")]
     rows += [(75, "b", "connected"), (90, "a", "dropped"), (95, "a", "connected"), (99, "b", "dropped")]
     (tmp_path / "two.csv").write_text("time,link,event\n" + "".join(f"{BEGIN_S + t},{link},{e}\n" for t, link, e in rows))
@@ -116,11 +116,15 @@ def test_several_links_are_played_one_at_a_time(farlink, tmp_path):
     done = farlink("bundle", "fit", "two.csv", "--replicates", "49", "--replay", "-")
 
     assert done.returncode == 0, done.stderr
-    assert tomllib.loads(done.stdout)["link"]["channel"]["schedule"] == [[50, 60], [90, 95]]
-    behind = done.stdout.partition("# The other links")[2]
-    second = "\n".join(line.removeprefix("# ") for line in behind.splitlines()[3:])
+    bundle = tomllib.loads(done.stdout)["link"]["bundle"]
     # Both count from the first event of either.
-    assert tomllib.loads(second)["link"]["channel"]["schedule"] == [[0, 1], [70, 75]]
+    assert bundle == {"lines": 2, "calls": {"schedule": [[[50, 60], [90, 95]], [[0, 1], [70, 75]]]}}
+    rest = 'duration_s = 100\nruns = 1\n[transport.udp]\nkind = "udp"\n[flow.a]\ntransport = "udp"\n'
+    rest += 'traffic = { kind = "cbr", rate_bps = 1e3, payload_bytes = 100 }\n'
+    (tmp_path / "played.toml").write_text(f"{rest}[link]\nrate_bps = 2400\ndelay_s = 0.5\n{done.stdout}")
+    run = farlink("run", "played.toml", "--json", "-")
+    assert run.returncode == 0, run.stderr
+    assert '"call_drops"' in run.stdout
 
 
 def test_json_of_a_fit_stays_whole_beside_a_replay(farlink, tmp_path, log):

@@ -73,9 +73,8 @@ def down_times(links: Sequence[Link]) -> list[DownTimes]:
     >>> down_times([link])[0].spells
     [(0.0, 20.0), (80.0, 90.0)]
     """
-    is_common = len(links) > 1 and bundle_span_s(links) is not None
     first_s, last_s = min(link.first_s for link in links), max(link.last_s for link in links)
-    return [_down(link, first_s, last_s) if is_common else _down(link, link.first_s, link.last_s) for link in links]
+    return [_down(link, first_s, last_s) if _is_common(links) else _down(link, link.first_s, link.last_s) for link in links]
 
 
 def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: str = "") -> str:
@@ -93,26 +92,35 @@ def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: st
     Returns
     -------
     str
-        TOML: a channel ``outage``. Of several links the tables of the first; those of the others are comments behind it.
+        TOML: a channel ``outage``; of several links whose logs run at the same time, the calls of a bundle with a line for each. Of
+        several that do not, the tables of the first; those of the others are comments behind it.
 
     Raises
     ------
     JournalError
         As `down_times`, and if the log is longer than a scenario may be.
     """
-    blocks = []
-    for number, times in enumerate(down_times(links)):
+    all_times = down_times(links)
+    for times in all_times:
         if times.spells and times.spells[-1][1] > _LONGEST_S:
             message = (
                 f"{times.link}: the log is {duration(times.span_s)} long, and the times of a scenario end at {_LONGEST_S:g} s"
             )
             raise JournalError(message, f"play at most {duration(_LONGEST_S)} of it: cut the log into parts")
+    if _is_common(links):
+        return "\n".join([*(_heading(times, measured_on) for times in all_times), *_bundle(all_times, table), ""])
+    blocks = []
+    for number, times in enumerate(all_times):
         lines = [_heading(times, measured_on), *_tables(times, table)]
         is_first = number == 0
         if number == 1:
             blocks.append("# The other links: take the # away in place of the tables above.\n")
         blocks.append("".join(f"{line if is_first or line.startswith('# ') else f'# {line}'}\n" for line in lines))
     return "\n".join(blocks)
+
+
+def _is_common(links: Sequence[Link]) -> bool:
+    return len(links) > 1 and bundle_span_s(links) is not None
 
 
 def _down(link: Link, first_s: float, last_s: float) -> DownTimes:
@@ -142,11 +150,21 @@ def _heading(times: DownTimes, measured_on: str) -> str:
     )
 
 
+def _bundle(all_times: Sequence[DownTimes], table: str) -> list[str]:
+    lines = [f"[{table}.bundle]", f"lines = {len(all_times)}", f"[{table}.bundle.calls]", "schedule = ["]
+    for times in all_times:
+        lines += [f"  [ # {times.link}", *_rows(times, indent="    "), "  ],"]
+    return [*lines, "]"]
+
+
+def _rows(times: DownTimes, *, indent: str = "  ") -> list[str]:
+    spells = [f"[{_number(begin)}, {_number(end)}]," for begin, end in times.spells]
+    return [f"{indent}{' '.join(spells[at : at + 6])}" for at in range(0, len(spells), 6)]
+
+
 def _tables(times: DownTimes, table: str) -> list[str]:
     lines = [f"[{table}.channel]", 'kind = "outage"', "schedule = ["]
-    spells = [f"[{_number(begin)}, {_number(end)}]," for begin, end in times.spells]
-    lines += [f"  {' '.join(spells[at : at + 6])}" for at in range(0, len(spells), 6)]
-    lines.append("]")
+    lines += [*_rows(times), "]"]
     # A call that is down is down both ways.
     return [*lines, f"[{table}.return.channel]", *lines[1:]]
 
