@@ -130,6 +130,27 @@ class Result:
             sentences.append(f"{flow}{share}{f' at {place}' if place else ''}: {reasons[0]}")
         return sentences
 
+    def bundles(self) -> list[str]:
+        """What became of the lines of a bundle, a sentence for each point of the grid.
+
+        Returns
+        -------
+        list of str
+            Means over the runs; empty if no hop is a bundle.
+        """
+        sentences = []
+        for entry in self.summary():
+            every, some = (entry.get(f"{which}_up_fraction", {}).get("mean") for which in ("all_lines", "any_line"))
+            if entry["flow"] != "all" or every is None or some is None:
+                continue
+            place = ", ".join(f"{path} = {entry[path]}" for path in self.grid_paths if entry[path] is not None)
+            drops = entry["call_drops"]["mean"]
+            sentences.append(
+                f"all lines up {100 * every:.4g} % of the time, at least one {100 * some:.4g} %; {drops:.4g} drops a run"
+                f"{f' at {place}' if place else ''}"
+            )
+        return sentences
+
     def summary(self) -> list[dict[str, Any]]:
         """Means over the runs, one entry per engine x grid point x flow.
 

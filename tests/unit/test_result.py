@@ -47,6 +47,24 @@ def made(**columns: list[float]) -> Result:
     )
 
 
+def test_what_became_of_the_lines_of_a_bundle_is_said_for_each_point():
+    scenario = {
+        "link": {"rate_bps": 1e4, "delay_s": 0.1, "bundle": {"lines": 2, "calls": {"schedule": [[[10, 20]], []]}}},
+        "transport": {"udp": {"kind": "udp"}},
+        "flow": {"data": {"transport": "udp", "traffic": {"kind": "cbr", "rate_bps": 1e3, "payload_bytes": 100}}},
+        "duration_s": 40,
+        "runs": 2,
+        "grid": {"link.bundle.on_drop": ["lose", "requeue"]},
+    }
+
+    sentences = farlink.run(scenario).bundles()
+
+    said = "all lines up 75 % of the time, at least one 100 %; 1 drops a run at link.bundle.on_drop = "
+    assert sentences == [said + "lose", said + "requeue"]
+    del scenario["link"]["bundle"], scenario["grid"]
+    assert farlink.run(scenario).bundles() == []
+
+
 def test_a_flow_that_cannot_finish_is_named_with_the_time_of_its_last_progress():
     dead = {
         "link": {"rate_bps": 1e6, "delay_s": 0.1, "channel": {"kind": "loss", "loss": 0.0}},

@@ -94,7 +94,8 @@ def run(
             raise typer.Exit(130)
         if "-" not in (json, csv):
             _print_table(result)
-        _print_stalls(result.stalls())
+        _print_some("bundle", result.bundles(), "--csv has all")
+        _print_some("stalled", result.stalls(), "--csv has the reason of each")
         _write(result, json=json, csv=csv, parquet=parquet)
         _write_traces(prepared, traced, pcap, series)
         if report is not None:
@@ -119,15 +120,15 @@ def _print_table(result: Result) -> None:
     data(text if is_terminal else "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 
 
-# So many stalled flows are named; of the others, how many there are.
-_MOST_STALLS = 10
+# So many sentences of a kind are written; of the others, how many there are.
+_MOST_SENTENCES = 10
 
 
-def _print_stalls(stalls: list[str]) -> None:
-    for sentence in stalls[:_MOST_STALLS]:
-        note(f"stalled: {sentence}")
-    if len(stalls) > _MOST_STALLS:
-        note(f"stalled: {len(stalls) - _MOST_STALLS} more; --csv has the reason of each")
+def _print_some(kind: str, sentences: list[str], where: str) -> None:
+    for sentence in sentences[:_MOST_SENTENCES]:
+        note(f"{kind}: {sentence}")
+    if len(sentences) > _MOST_SENTENCES:
+        note(f"{kind}: {len(sentences) - _MOST_SENTENCES} more; {where}")
 
 
 def _write(result: Result, *, json: str | None, csv: str | None, parquet: Path | None) -> None:

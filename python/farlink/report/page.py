@@ -80,9 +80,10 @@ def _lead(result: Result) -> str:
     grid = f" over {' and '.join(axes)}" if axes else ""
     run_words += " of each" if axes else ""
     note = " The run was interrupted: only finished runs are shown." if result.interrupted else ""
-    if stalls := result.stalls():
-        more = f" and {len(stalls) - 1} more" if len(stalls) > 1 else ""
-        note += f" Stalled: {stalls[0]}{more}."
+    for kind, sentences in (("Bundle", result.bundles()), ("Stalled", result.stalls())):
+        if sentences:
+            more = f" and {len(sentences) - 1} more" if len(sentences) > 1 else ""
+            note += f" {kind}: {sentences[0]}{more}."
     return _text(f"Packet-level simulation{grid}; {run_words}. Values are means, ± the half-width of the 95 % interval.{note}")
 
 
