@@ -92,8 +92,8 @@ def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: st
     Returns
     -------
     str
-        TOML: a channel ``outage``; of several links whose logs run at the same time, the calls of a bundle with a line for each. Of
-        several that do not, the tables of the first; those of the others are comments behind it.
+        TOML: a channel ``outage``; of several links whose logs run at the same time, the calls of a bundle with a line for
+        each. Of several that do not, the tables of the first; those of the others are comments behind it.
 
     Raises
     ------
