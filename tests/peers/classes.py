@@ -122,7 +122,7 @@ class ClassCell:
         return served[index].packets > 0.99 * self.classes[index].packets_per_s * (DURATION_S - WARMUP_S)
 
     def in_device_s(self, index: int, served: tuple[Served, ...]) -> float:
-        """What a packet waits in ns-3 for the one that the device has already taken: the mean time of a packet of those that go.
+        """What a packet waits in ns-3 for the one that the device has already taken: a packet's mean time on the link.
 
         In farlink the link takes a packet when it can send it.
         """

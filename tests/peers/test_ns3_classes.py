@@ -57,7 +57,7 @@ def test_strict_and_fair_service_differ() -> None:
 
 
 def test_sparse_flows_go_first_in_ns3_only() -> None:
-    """FqCoDel serves who has just begun to wait before all others; plain deficit round robin does not (RFC 8290, section 4.2)."""
+    """FqCoDel serves who has just begun to wait first (RFC 8290, section 4.2); plain deficit round robin does not."""
     cell = next(cell for cell in CELLS if cell.name == "fair-one-modest")
     theirs, ours = RECORDED[cell.name].served[0], classes.farlink_served(cell)[0]
 
