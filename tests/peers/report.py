@@ -1,8 +1,9 @@
 """Write the tables of `docs/validation/peers.md`: every cell on both sides.
 
-Usage:  python -m tests.peers.report [TABLE ...]        geo, deep, shared, excused, modern, telemetry, stock; all unless named
-                                                        (four minutes)
+Usage:  python -m tests.peers.report [TABLE ...]        geo, deep, shared, excused, modern, classes, telemetry, stock; all
+                                                        unless named (four minutes)
         python -m tests.peers.report record             measures in ns-3 what the table `modern` lacks (a quarter of an hour)
+        python -m tests.peers.report classes-record     measures in ns-3 what `classes` needs (a minute)
         python -m tests.peers.report telemetry-record   measures in ns-3 what `telemetry` and `stock` need (ten minutes)
 """
 
@@ -14,7 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from tests.peers import modern, ns2, ns3, telemetry
+from tests.peers import classes, modern, ns2, ns3, telemetry
 from tests.peers.agreement import EXCUSED, agree
 from tests.peers.cells import DEEP_CELLS, GEO_CELLS, SHARED_CELLS, Cell
 from tests.peers.estimate import Estimate
@@ -148,6 +149,24 @@ def telemetry_table() -> str:
     return "\n".join(lines)
 
 
+def classes_table() -> str:
+    """Both sides, class by class; ns-3's figures are the recorded ones."""
+    lines = [
+        "| cell | class | offered, b/s (bytes a packet) | share: farlink | ns-3 | mean delay, s: farlink | ns-3 |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    record = classes.recorded()
+    for cell in classes.CELLS:
+        ours, theirs = classes.farlink_served(cell), record[cell.name].served
+        for index, one in enumerate(cell.classes):
+            label = f"{index}, weight {one.weight}" if cell.discipline == "fair" else f"{index}"
+            shares = [f"{cell.shares(served)[index]:.4f}" for served in (ours, theirs)]
+            delays = [f"{served[index].delay_mean_s:.4f}" for served in (ours, theirs)]
+            offered = f"{one.packets_per_s * one.wire_bytes * 8:,.0f} ({one.wire_bytes})"
+            lines.append(f"| {' | '.join([cell.name if index == 0 else '', label, offered, *shares, *delays])} |")
+    return "\n".join(lines)
+
+
 def stock_table() -> str:
     """What becomes of ns-3's connections with its own timers and retries."""
     from farlink.papers.pathapati import peers
@@ -167,6 +186,12 @@ def record_telemetry() -> None:
     """Measure in ns-3 all that is kept of the path of `pathapati`."""
     with tempfile.TemporaryDirectory() as folder:
         telemetry.record(telemetry.build(Path(folder)))
+
+
+def record_classes() -> None:
+    """Measure in ns-3 what each class gets."""
+    with tempfile.TemporaryDirectory() as folder:
+        classes.record(classes.build(Path(folder)))
 
 
 def record_ns3() -> None:
@@ -194,10 +219,11 @@ TABLES = {
     "shared": shared_table,
     "excused": excused_table,
     "modern": modern_table,
+    "classes": classes_table,
     "telemetry": telemetry_table,
     "stock": stock_table,
 }
-RECORDS = {"record": record_ns3, "telemetry-record": record_telemetry}
+RECORDS = {"record": record_ns3, "classes-record": record_classes, "telemetry-record": record_telemetry}
 
 
 def main() -> None:

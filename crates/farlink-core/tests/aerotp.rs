@@ -3,7 +3,7 @@
 use crate::pair;
 use crate::pair::{ONE_WAY, Pair};
 use farlink_core::event::Abort;
-use farlink_core::payload::Virtual;
+use farlink_core::payload::{Payload, Virtual};
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Mack, Repair, Segment, State};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
 use farlink_core::{Endpoint, Event, LinkHint, Packet, PathId, Rx, Stream, Time};
@@ -328,6 +328,25 @@ fn a_restarted_listener_resets() {
     wait(&mut net, 1.0);
     assert_eq!(net.events[0].last(), Some(&Event::Aborted(Abort::Reset)));
     assert_eq!(net.ends[1].state(), State::Listen);
+}
+
+/// `[C12]`: the listener began anew, and an opening that came late has opened it again: it acknowledges what its predecessor has
+/// delivered. The opener would wait for answers under the tag that it knows until it gives up.
+#[test]
+fn an_opener_hears_from_an_acknowledgement_that_its_listener_began_anew() {
+    let mut net = established(json!({}));
+    let old = packets(&net, 0)[0];
+    net.ends[1] = restarted(json!({}), 99).into_iter().nth(1).unwrap();
+    cut_off(&mut net, 0);
+    net.ends[1].handle_packet(net.now, &old, Rx::default());
+    wait(&mut net, 1.0);
+    let answer = last_of(&net, 1, |segment| segment.mack.is_some() && segment.flags.has(Flags::ASYN));
+    let forged = Segment { sequence: answer.sequence.wrapping_add(100_000), ..answer };
+    net.ends[0].handle_packet(net.now, &forged, Rx::default());
+    assert_eq!(net.ends[0].state(), State::Established, "it acknowledges what was never sent");
+    net.ends[0].handle_packet(net.now, &answer, Rx::default());
+    net.pump(0);
+    assert_eq!(net.events[0].last(), Some(&Event::Aborted(Abort::PeerRestarted)));
 }
 
 /// `[C12]`: who opened began anew; the listener reports the end of the first connection and serves the second.
@@ -670,4 +689,24 @@ fn elsewhere_nothing_goes_out_again_unless_it_is_lost() {
     wait(&mut net, 10.0);
     let sent: Vec<_> = net.log.iter().filter(|sent| sent.1 == 0 && sent.2.payload.0 > 0).map(|s| (s.0, s.2)).collect();
     assert!(repeated_early(&sent).is_empty() && sent.len() > 20);
+}
+
+/// `[P3]`, `[P11]`: the first sixteen packets a microsecond apart, with a question behind the first, the eighth and the last.
+#[test]
+fn the_first_packets_of_a_learnt_rate_ask_for_answers() {
+    let first_second = |control: &str| {
+        let mut net = net(json!({ "rate_control": control, "initial_rto_s": 10 }));
+        cut_all(&mut net);
+        write(&mut net, 0, 10_000);
+        wait(&mut net, 0.1);
+        packets(&net, 0)
+    };
+    let sent = first_second("learnt");
+    let is_question: Vec<bool> = sent.iter().map(|segment| segment.payload.is_empty()).collect();
+    let asked: Vec<usize> = (0..sent.len()).filter(|&at| is_question[at]).collect();
+    assert_eq!((sent.len(), asked), (19, vec![1, 9, 18]));
+    let data: Vec<u32> = sent.iter().filter(|segment| !segment.payload.is_empty()).map(|one| one.timestamp).collect();
+    assert!(data.windows(2).all(|pair| pair[1] == pair[0] + 1), "{data:?}");
+    let friendly = first_second("friendly");
+    assert!(friendly.len() == 16 && friendly.iter().all(|one| one.timestamp == friendly[0].timestamp), "all at once");
 }

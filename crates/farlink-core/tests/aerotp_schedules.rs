@@ -247,7 +247,8 @@ impl World {
             self.sent.push((to, packet.clone()));
         }
         self.count += 1;
-        assert!(self.count < 100_000, "this does not end");
+        let states = || self.ends.each_ref().map(Connection::state);
+        assert!(self.count < 100_000, "this does not end: {:?} at {:?}, {packet:?} to {to}", states(), self.now);
         let is_calm = self.now >= self.trouble.calm;
         if self.is_out || (!is_calm && self.rng.chance(self.trouble.loss)) {
             return;

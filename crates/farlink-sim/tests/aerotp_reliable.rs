@@ -36,6 +36,12 @@ fn flows(scenario: &Value, runs: u64) -> Vec<FlowResult> {
         .collect()
 }
 
+/// All flows of one run.
+fn flows_together(scenario: &Value) -> Vec<FlowResult> {
+    let setup = resolve(&expanded(scenario).points[0].scenario, &MemoryTraces::default()).unwrap();
+    simulate(&setup, 1, 0, &mut NoTrace, &|| false).expect("nobody stops it").flows
+}
+
 /// Mean number of round trips until the file is there, and of bytes sent.
 fn cost(scenario: &Value, runs: u64) -> (f64, f64) {
     let flows = flows(scenario, runs);
@@ -176,6 +182,42 @@ fn bulk_data_loses_little_to_symbols_that_are_not_needed() {
         // In order, data comes a block at a time: one more or less of them is 0.013.
         assert!((0.97..1.02).contains(&share), "{share} at {delay_s} s and a loss of {loss}");
     }
+}
+
+/// Nothing is known of the path: the first packets tell how fast it is, and what follows goes out at a quarter of that and more. Doubling
+/// alone takes 130 s for 1 MB and 349 s for 100 MB.
+#[test]
+fn a_rate_is_learnt_from_the_first_burst() {
+    for (control, bytes, seconds) in [
+        ("learnt", 1e6, 40.0..45.0),
+        ("learnt", 1e8, 220.0..240.0),
+        // Who is not to outdo TCP doubles.
+        ("friendly", 1e6, 120.0..140.0),
+    ] {
+        let transport = json!({ "rate_bps": null, "rate_control": control, "initial_rto_s": 25 });
+        let file = [("flow.file.traffic.bytes", json!(bytes)), ("link.queue_bytes", json!(12.5e6))];
+        let (round_trips, _) = cost(&scenario(0.0, &transport, &file), 1);
+        assert!(seconds.contains(&(round_trips * ROUND_TRIP_S)), "{control}, {bytes} bytes: {round_trips} round trips");
+    }
+}
+
+/// Four that begin together would each go on from a quarter of a link that none has for itself: what is too much is taken back before the
+/// queue of a bandwidth-delay product runs over.
+#[test]
+fn several_learnt_rates_do_not_fill_the_queue() {
+    let changes = [
+        ("duration_s", json!(100)),
+        ("link.delay_s", json!(0.5)),
+        ("link.queue_bytes", json!(625e3)),
+        ("flow.file.count", json!(4)),
+        ("flow.file.traffic", json!({ "kind": "bulk" })),
+    ];
+    let flows = flows_together(&scenario(0.0, &json!({ "rate_bps": null }), &changes));
+    let sent: u64 = flows.iter().map(|flow| flow.sent_packets).sum();
+    let lost: u64 = flows.iter().map(|flow| flow.lost_packets).sum();
+    let bytes: u64 = flows.iter().map(|flow| flow.delivered_bytes).sum();
+    assert!(lost * 500 < sent, "{lost} of {sent} are lost");
+    assert!(bytes as f64 * 8.0 > 0.85 * 5e6 * 100.0, "{bytes} bytes");
 }
 
 /// More than a bulk source writes at once, 2^31 bytes.

@@ -49,7 +49,8 @@ pub(super) struct Heard {
     /// Where coded blocks begin, and how many symbols each wants; none if it lists blocks that have arrived.
     pub(super) deficits: [(u64, u64); MOST_EDGES / 2],
     pub(super) deficit_count: usize,
-    /// With those, how many segments have arrived so far.
+    /// It says how many segments have arrived so far, instead of blocks; and how many.
+    pub(super) counts_segments: bool,
     pub(super) arrived: u32,
     /// Bytes that the peer has skipped so far, modulo 2^32, if any.
     pub(super) skipped: Option<u32>,
@@ -71,6 +72,17 @@ impl Heard {
             None => self.is_from_start,
         };
         is_before_known && is_behind_known
+    }
+
+    /// How much of the stream has arrived by it; segments count as full ones where it counts those.
+    pub(super) fn arrived_bytes(&self, payload_bytes: u64) -> u64 {
+        let beyond: u64 = self.blocks().iter().map(|(start, end)| end - start).sum();
+        if self.counts_segments { u64::from(self.arrived) * payload_bytes } else { self.ack + beyond }
+    }
+
+    /// Whether something before what has arrived is missing, or may be.
+    pub(super) fn has_gaps(&self) -> bool {
+        self.counts_segments || self.block_count > 0
     }
 
     /// Coded blocks that are known to the peer, and how many symbols each wants.

@@ -33,6 +33,9 @@ impl<D: Payload> Connection<D> {
             let skipped = self.receiving.skipped();
             return Some(Segment { sequence, flags: Flags::MACK, mack: Some(mack), skipped, ..self.blank(now) });
         }
+        if self.may_send() && self.rate.ask() {
+            return Some(self.question(now));
+        }
         if !self.may_send() || self.rate.pacer.is_holding(now) {
             return None;
         }
@@ -57,14 +60,16 @@ impl<D: Payload> Connection<D> {
             let class = self.sending.class();
             return Some(Segment { sequence, class, flags, repair, forward, payload, ..self.blank(now) });
         }
-        if std::mem::take(&mut self.is_question_due) {
-            let forward = self.forward(now, u32::from(FORWARD_BYTES));
-            let (first, next) = self.sending.limits();
-            let sequence = self.number(if forward.is_some() { first } else { next });
-            self.asked = self.asked.or(Some(now));
-            return Some(Segment { sequence, forward, ..self.blank(now) });
-        }
-        None
+        std::mem::take(&mut self.is_question_due).then(|| self.question(now))
+    }
+
+    /// An empty segment: it is answered at once. `[C9]`
+    fn question(&mut self, now: Time) -> Segment<D> {
+        let forward = self.forward(now, u32::from(FORWARD_BYTES));
+        let (first, next) = self.sending.limits();
+        let sequence = self.number(if forward.is_some() { first } else { next });
+        self.asked = self.asked.or(Some(now));
+        Segment { sequence, forward, ..self.blank(now) }
     }
 
     /// The number at which the stream goes on, if the peer has to be told and there are so many bytes of room. `[V5]`

@@ -23,8 +23,11 @@ impl<D: Payload> Connection<D> {
                 self.adapt_to(&heard);
                 self.sending.on_mack(now, &heard);
                 let Heard { echo, round_trip, .. } = heard;
-                self.rate
-                    .on_answer(now, &Answer { echo, round_trip, held: span(mack.held.into()), marked: mack.marked });
+                let held = span(mack.held.into());
+                let arrived_bytes = heard.arrived_bytes(self.config.payload_bytes());
+                let has_gaps = heard.has_gaps();
+                let answer = Answer { echo, round_trip, held, marked: mack.marked, arrived_bytes, has_gaps };
+                self.rate.on_answer(now, &answer);
                 self.lifecycle.on_mack(self.sending.is_done());
             }
             None => self.dropped.forged += 1,
@@ -77,6 +80,7 @@ impl<D: Payload> Connection<D> {
             damaged: mack.damaged,
             deficits: [(0, 0); MOST_EDGES / 2],
             deficit_count: 0,
+            counts_segments: mack.counts_symbols,
             arrived: 0,
             skipped: segment.skipped,
         };

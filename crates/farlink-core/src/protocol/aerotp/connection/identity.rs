@@ -74,9 +74,13 @@ impl<D: Payload> Connection<D> {
             return false; // of the past `[C11]`
         }
         if self.peer.is_some() {
-            // Only who begins anew sends ASYN under another tag; who acknowledges does not begin.
+            // Only who begins anew sends ASYN under another tag; who acknowledges what this side sent has heard it all the same.
             if !is_asyn || segment.mack.is_some() || !self.is_listener {
-                if is_asyn && segment.mack.is_none() && self.may_send() {
+                let begins_anew = match &segment.mack {
+                    Some(mack) => !self.is_listener && self.hear(now, segment, mack).is_some(),
+                    None => is_asyn,
+                };
+                if begins_anew && self.may_send() {
                     self.abort(Abort::PeerRestarted);
                 }
                 self.answer_with_reset(segment);

@@ -29,6 +29,7 @@ pub(super) struct Arrivals {
 pub(super) struct Speeds {
     pub(super) sent: f64,
     pub(super) arrived: f64,
+    pub(super) bytes: u64,
 }
 
 /// Instants that are kept in mind; with more, neighbours are joined.
@@ -69,7 +70,7 @@ impl Arrivals {
         let took = arrived.since(from_arrived).as_secs_f64();
         let sending_took = (latest.at - from.at) as f64 / 1e6;
         let speed = |seconds: f64| if seconds > 0.0 { bytes as f64 / seconds } else { f64::INFINITY };
-        Some(Speeds { sent: speed(sending_took), arrived: speed(took) })
+        Some(Speeds { sent: speed(sending_took), arrived: speed(took), bytes })
     }
 }
 
@@ -86,7 +87,7 @@ mod tests {
         assert_eq!(arrivals.on_answer(0, Time::from_secs(1), 4000), None, "it begins here");
         assert_eq!(arrivals.on_answer(2_000, Time::from_millis(1020), 4000), None, "too little");
         let speeds = arrivals.on_answer(8_000, Time::from_millis(1080), 4000);
-        assert_eq!(speeds, Some(Speeds { sent: 1e6, arrived: 1e5 }));
+        assert_eq!(speeds, Some(Speeds { sent: 1e6, arrived: 1e5, bytes: 8000 }));
         assert_eq!(arrivals.on_answer(8_000, Time::from_millis(1090), 0), None, "no news");
     }
 }

@@ -6,6 +6,7 @@ use crate::units::BitRate;
 use super::super::clock::ticks;
 use super::super::config::AerotpConfig;
 use super::arrivals::{Arrivals, Speeds};
+use super::burst::{Dispersion, FIRST_BURST, FirstBurst};
 use super::friendly::tcp_rate;
 use super::{Answer, RateControl};
 
@@ -18,12 +19,18 @@ pub(super) struct Learnt {
     most: f64,
     most_hinted: f64,
     packet_bytes: f64,
+    /// Bytes on the wire for each of data, in a full packet.
+    wire_share: f64,
     is_friendly: bool,
     /// It doubles until the bottleneck shows.
     is_starting: bool,
+    /// The first packets, and what they showed; none where TCP is not to be outdone.
+    pub(super) burst: Option<Box<FirstBurst>>,
+    dispersion: Option<Dispersion>,
     arrivals: Arrivals,
     /// The latest that is known.
     speeds: Option<Speeds>,
+    recent: Recent,
     /// Periods in a row that found packets waiting, and the shortest round trip of the first of them.
     waiting: (u32, Time),
     least: LeastRoundTrip,
@@ -46,6 +53,14 @@ struct Period {
     sent_bytes: u64,
 }
 
+/// What was measured since the rate was set last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recent {
+    bytes: f64,
+    sent_s: f64,
+    arrived_s: f64,
+}
+
 /// The shortest round trip of late: over as many periods as it takes to tell a longer path from a queue.
 #[derive(Clone, Copy, Debug)]
 struct LeastRoundTrip {
@@ -54,17 +69,19 @@ struct LeastRoundTrip {
     periods: u32,
 }
 
-/// Packets that go out at once at the beginning: how they spread tells how fast the link is. `[P3]`
-const FIRST_BURST: u32 = 16;
 /// Packets that tell how fast they arrive.
-const LEAST_PACKETS: f64 = 4.0;
+pub(super) const LEAST_PACKETS: f64 = 4.0;
 /// After so many periods the shortest round trip of those before is forgotten.
 const PERIODS_IN_MIND: u32 = 16;
 /// Arrivals that are so much slower than what was sent show the bottleneck.
-const SLOWER: f64 = 0.9;
-/// Growth in a period without congestion, at the beginning and later.
+pub(super) const SLOWER: f64 = 0.9;
+/// Growth in a period without congestion: at the beginning, there beyond what the first burst showed, and later.
 const START_GROWTH: f64 = 2.0;
+const BEYOND_GROWTH: f64 = 1.25;
 const GROWTH: f64 = 1.05;
+/// The share of the speed of the first burst that is tried first: others may use the link as well, and for a round trip nobody
+/// hears of it. `[P12]`
+const FIRST_SHARE: f64 = 0.25;
 /// What marks leave of the rate; what a long queue and a short one leave of the speed of the bottleneck, to drain.
 const MARKED: f64 = 0.8;
 const LONG_QUEUE: f64 = 0.9;
@@ -79,15 +96,20 @@ impl Learnt {
         let packet_bytes = config.packet_bytes.whole() as f64;
         let most = config.rate_bps.map_or(f64::INFINITY, |rate| rate.get() / 8.0);
         let start = f64::from(FIRST_BURST) * packet_bytes / config.initial_rto_s.get();
+        let is_friendly = config.rate_control == Some(RateControl::Friendly);
         Learnt {
             rate: start.min(most),
             most,
             most_hinted: f64::INFINITY,
             packet_bytes,
-            is_friendly: config.rate_control == Some(RateControl::Friendly),
+            wire_share: packet_bytes / (config.payload_bytes() as f64).max(1.0),
+            is_friendly,
             is_starting: true,
+            burst: (!is_friendly).then(Box::default),
+            dispersion: None,
             arrivals: Arrivals::default(),
             speeds: None,
+            recent: Recent::default(),
             waiting: (0, Time::ZERO),
             least: LeastRoundTrip { present: Time::NEVER, before: Time::NEVER, periods: 0 },
             marked: 0,
@@ -115,7 +137,9 @@ impl Learnt {
     /// The link that it sends into is so fast: those beyond may be slower. If it has become faster, the bottleneck may have.
     pub(super) fn on_hint(&mut self, rate: BitRate) {
         let hinted = rate.get() / 8.0;
-        self.is_starting |= hinted > self.most_hinted;
+        if hinted > self.most_hinted {
+            (self.is_starting, self.dispersion) = (true, None);
+        }
         self.most_hinted = hinted;
         self.rate = self.rate.min(hinted);
     }
@@ -123,12 +147,18 @@ impl Learnt {
     pub(super) fn on_answer(&mut self, now: Time, answer: &Answer) {
         let round_trip = answer.round_trip;
         self.least.add(round_trip);
-        let arrived = Time::from_ps(now.as_ps() - answer.held.as_ps().min(now.as_ps()));
+        let arrived = before(now, answer.held);
         let least_bytes = (LEAST_PACKETS * self.packet_bytes) as u64;
         if let Some(speeds) = self.arrivals.on_answer(answer.echo, arrived, least_bytes) {
             self.speeds = Some(speeds);
+            self.recent.add(speeds);
         }
         self.period.is_marked |= answer.marked != std::mem::replace(&mut self.marked, answer.marked);
+        if let Some(dispersion) = self.burst.as_mut().and_then(|burst| burst.on_answer(now, answer, self.wire_share)) {
+            self.go_on_from(now, round_trip, dispersion);
+            return;
+        }
+        self.take_back(now, round_trip);
         if answer.echo < self.period.since {
             return;
         }
@@ -141,6 +171,53 @@ impl Learnt {
             let round_trips = if self.is_starting { 1 } else { 2 };
             self.period = Period::begin(now, now + round_trip.times(round_trips));
         }
+    }
+
+    /// The first burst has shown how fast the slowest link is. `[P12]`
+    fn go_on_from(&mut self, now: Time, round_trip: Time, dispersion: Dispersion) {
+        let first = FIRST_SHARE * dispersion.speed;
+        (self.speeds, self.recent) = (None, Recent::default()); // the burst went out much faster than it should
+        if !self.is_starting || self.period.is_marked {
+            return;
+        }
+        self.dispersion = Some(dispersion);
+        if first > self.rate {
+            self.rate = self.bounded(first, round_trip);
+            // Half a round trip of what goes out at this rate is seen to arrive before it grows.
+            self.period = Period::begin(now, now + round_trip + Time::from_ps(round_trip.as_ps() / 2));
+        }
+    }
+
+    /// At the beginning, what arrives so much slower than it was sent ends that, as soon as it shows. `[P13]`
+    fn take_back(&mut self, now: Time, round_trip: Time) {
+        let Recent { bytes, sent_s, arrived_s } = self.recent;
+        let is_enough =
+            bytes >= f64::from(FIRST_BURST) * self.packet_bytes && 4.0 * arrived_s >= self.least.get().as_secs_f64();
+        if self.burst.is_none() || !self.is_starting || !is_enough {
+            return;
+        }
+        self.recent = Recent::default();
+        if sent_s < SLOWER * arrived_s {
+            self.is_starting = false;
+            self.rate = self.bounded(self.rate.min(QUEUE * bytes / arrived_s), round_trip);
+            self.period = Period::begin(now, now + round_trip.times(2));
+        }
+    }
+
+    /// Within what is possible. `[P3]`
+    fn bounded(&self, rate: f64, round_trip: Time) -> f64 {
+        let slowest = self.packet_bytes / round_trip.as_secs_f64().max(1e-6);
+        rate.max(slowest).min(self.most).min(self.most_hinted)
+    }
+
+    /// What the rate becomes where nothing speaks against it.
+    fn grown(&self) -> f64 {
+        if !self.is_starting {
+            return self.rate * GROWTH;
+        }
+        let known =
+            self.dispersion.filter(|dispersion| dispersion.is_exact).map_or(f64::INFINITY, |it| QUEUE * it.speed);
+        if self.rate < known { (self.rate * START_GROWTH).min(known) } else { self.rate * BEYOND_GROWTH }
     }
 
     /// A queue shrinks when less is sent than arrives. What waits just as long after some periods of that is not a queue: the
@@ -178,7 +255,7 @@ impl Learnt {
         } else if let Some(speeds) = shown.filter(|_| self.is_starting) {
             QUEUE * speeds.arrived
         } else if is_used {
-            self.rate * if self.is_starting { START_GROWTH } else { GROWTH }
+            self.grown()
         } else {
             self.rate
         };
@@ -189,14 +266,28 @@ impl Learnt {
             let seconds = round_trip.as_secs_f64();
             self.rate = self.rate.min(tcp_rate(self.packet_bytes, seconds, self.events));
         }
-        let slowest = self.packet_bytes / round_trip.as_secs_f64().max(1e-6);
-        self.rate = self.rate.max(slowest).min(self.most).min(self.most_hinted);
+        self.rate = self.bounded(self.rate, round_trip);
+        self.recent = Recent::default();
     }
+}
+
+/// So long before an instant.
+pub(super) fn before(now: Time, span: Time) -> Time {
+    Time::from_ps(now.as_ps().saturating_sub(span.as_ps()))
 }
 
 /// A queue that takes so long is no congestion yet. `[P5]`
 fn tolerated(round_trip: Time) -> Time {
     Time::from_ps(round_trip.as_ps() / 16).max(Time::from_millis(5)).min(Time::from_millis(100))
+}
+
+impl Recent {
+    fn add(&mut self, speeds: Speeds) {
+        let bytes = speeds.bytes as f64;
+        self.bytes += bytes;
+        self.sent_s += bytes / speeds.sent;
+        self.arrived_s += bytes / speeds.arrived;
+    }
 }
 
 impl Period {

@@ -5,6 +5,7 @@
 //! Segments that are lost or damaged while the round trip does not grow tell of wrong bits, and change nothing. `[P8]`
 
 mod arrivals;
+mod burst;
 mod friendly;
 mod learnt;
 
@@ -16,6 +17,7 @@ use crate::time::Time;
 use crate::units::BitRate;
 
 use super::config::AerotpConfig;
+use burst::SPACING;
 use learnt::Learnt;
 
 /// Where the rate is from.
@@ -50,6 +52,9 @@ pub(super) struct Answer {
     pub(super) held: Time,
     /// Congestion marks so far; wraps.
     pub(super) marked: u16,
+    /// How much of the stream it says has arrived, and whether something before that has not, or may not have.
+    pub(super) arrived_bytes: u64,
+    pub(super) has_gaps: bool,
 }
 
 impl Rate {
@@ -67,15 +72,25 @@ impl Rate {
         rate
     }
 
-    /// A segment of so many bytes on the wire goes out.
+    /// A segment of so many bytes on the wire goes out, with data or without.
     #[inline]
-    pub(super) fn on_sent(&mut self, now: Time, bytes: u32) {
+    pub(super) fn on_sent(&mut self, now: Time, bytes: u32, has_data: bool) {
         if self.pacer.is_on() {
             self.pacer.on_sent(now, bytes);
         }
         if let Some(learnt) = &mut self.learnt {
             learnt.on_sent(now, bytes);
+            if let Some(burst) = learnt.burst.as_mut().filter(|burst| has_data && !burst.has_ended()) {
+                self.pacer.hold_until(now + SPACING);
+                burst.on_sent(now, bytes);
+            }
         }
+    }
+
+    /// Whether an answer is to be asked for now, whatever else is to be sent; once for each time. `[P11]`
+    #[inline]
+    pub(super) fn ask(&mut self) -> bool {
+        self.learnt.as_mut().and_then(|learnt| learnt.burst.as_mut()).is_some_and(|burst| burst.ask())
     }
 
     pub(super) fn on_answer(&mut self, now: Time, answer: &Answer) {

@@ -40,23 +40,35 @@ impl Path {
         let end = self.now + Time::from_secs(seconds);
         self.longest_queue = Time::ZERO;
         while self.now < end {
-            while let Some(&(at, answer)) = self.answers.front()
-                && at <= self.now
-            {
-                self.answers.pop_front();
-                self.learnt.on_answer(at, &answer);
-            }
-            self.learnt.on_sent(self.now, 1500);
-            let queue = self.free.since(self.now);
-            self.longest_queue = self.longest_queue.max(queue);
-            self.marked = self.marked.wrapping_add(u16::from(queue >= self.mark_from));
-            self.free = self.free.max(self.now) + Time::from_secs_f64(1500.0 / self.link);
-            let arrival = self.free + ROUND_TRIP;
-            let round_trip = arrival.since(self.now);
-            let answer = Answer { echo: ticks(self.now), round_trip, held: Time::ZERO, marked: self.marked };
-            self.answers.push_back((arrival, answer));
-            self.now += Time::from_secs_f64(1500.0 / self.learnt.bytes_per_s());
+            self.step();
         }
+    }
+
+    /// A packet goes out, and what has been answered by then is heard.
+    fn step(&mut self) {
+        while let Some(&(at, answer)) = self.answers.front()
+            && at <= self.now
+        {
+            self.answers.pop_front();
+            self.learnt.on_answer(at, &answer);
+        }
+        self.learnt.on_sent(self.now, 1500);
+        let queue = self.free.since(self.now);
+        self.longest_queue = self.longest_queue.max(queue);
+        self.marked = self.marked.wrapping_add(u16::from(queue >= self.mark_from));
+        self.free = self.free.max(self.now) + Time::from_secs_f64(1500.0 / self.link);
+        let arrival = self.free + ROUND_TRIP;
+        let round_trip = arrival.since(self.now);
+        let answer = Answer {
+            echo: ticks(self.now),
+            round_trip,
+            held: Time::ZERO,
+            marked: self.marked,
+            arrived_bytes: 0,
+            has_gaps: false,
+        };
+        self.answers.push_back((arrival, answer));
+        self.now += Time::from_secs_f64(1500.0 / self.learnt.bytes_per_s());
     }
 }
 
@@ -127,4 +139,60 @@ fn a_friendly_one_takes_no_more_than_tcp_where_there_is_congestion() {
         path.learnt.bytes_per_s()
     };
     assert!(run(RateControl::Friendly) < 0.7 * run(RateControl::Learnt));
+}
+
+/// Sixteen packets a microsecond apart, and the answers that were asked for, behind a link of so many bytes per second.
+fn after_the_first_burst(control: RateControl, link: f64, marked: u16) -> Path {
+    let mut path = Path::new(link, control);
+    let Some(burst) = &mut path.learnt.burst else { return path };
+    for n in 0..16_u64 {
+        burst.on_sent(Time::from_ps(n * 1_000_000), 1500);
+    }
+    for n in [1, 8, 16_u64] {
+        let echo = n - 1;
+        let now = ROUND_TRIP + Time::from_secs_f64(n as f64 * 1500.0 / link);
+        let (round_trip, arrived_bytes) = (now.since(Time::from_ps(echo * 1_000_000)), n * 1452);
+        let answer = Answer { echo, round_trip, held: Time::ZERO, marked, arrived_bytes, has_gaps: false };
+        path.learnt.on_answer(now, &answer);
+        path.now = now;
+    }
+    path
+}
+
+/// `[P12]`
+#[test]
+fn the_first_burst_is_a_place_to_go_on_from() {
+    let rate = |path: &Path| path.learnt.bytes_per_s().round();
+    let mut path = after_the_first_burst(RateControl::Learnt, 1e6, 0);
+    assert_eq!(rate(&path), 250e3, "a quarter at once");
+    for (now, then) in [(250e3, 500e3), (600e3, 950e3), (950e3, 1.1875e6)] {
+        path.learnt.rate = now;
+        assert_eq!(path.learnt.grown().round(), then, "no doubling beyond what was seen");
+    }
+    let marked = after_the_first_burst(RateControl::Learnt, 1e6, 1);
+    assert_eq!(rate(&marked), 24e3 * MARKED, "not where packets are marked");
+    let friendly = after_the_first_burst(RateControl::Friendly, 1e6, 0);
+    assert_eq!(rate(&friendly), 24e3, "TCP does not do so");
+    // What is faster than clocks tell is at least so fast.
+    let mut fast = after_the_first_burst(RateControl::Learnt, 1e9, 0);
+    assert_eq!(rate(&fast), (0.25 * 22_500.0_f64 / 0.005).round());
+    fast.learnt.rate = 1e7;
+    assert_eq!(fast.learnt.grown(), 2e7);
+}
+
+/// `[P13]`
+#[test]
+fn a_rate_that_is_too_high_is_taken_back_within_a_round_trip_and_a_half() {
+    let mut path = Path::new(1e6, RateControl::Learnt);
+    path.run(1);
+    path.learnt.rate = 2e6;
+    path.learnt.is_starting = true;
+    path.learnt.period = Period::begin(path.now, path.now + ROUND_TRIP.times(3));
+    let began = path.now;
+    while path.learnt.is_starting {
+        path.step();
+    }
+    let took = path.now.since(began);
+    assert!(took < Time::from_millis(310), "{} s", took.as_secs_f64());
+    assert!(path.learnt.bytes_per_s() < 1e6, "{}", path.learnt.bytes_per_s());
 }

@@ -1,0 +1,205 @@
+//! What the first packets tell of the bottleneck: how far apart they arrive.
+
+use crate::time::Time;
+
+use super::super::clock::{span, ticks};
+use super::Answer;
+use super::learnt::{LEAST_PACKETS, SLOWER, before};
+
+/// Packets that are sent at once arrive as far apart as the slowest link of the way carries them: packet-train dispersion
+/// (Dovrolis, Ramanathan and Moore, "What do packet dispersion techniques measure?", INFOCOM 2001). `[P11]`
+///
+/// It says how fast that link is, not what others leave of it; a bucket of tokens lets the whole burst through at its peak, and
+/// what the way back does to the answers counts as well. So it is a place to go on from, no rate to keep to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FirstBurst {
+    /// When it began, in ticks, and when its last packet went out, once it did.
+    began: Option<u64>,
+    ended: Option<u64>,
+    packets: u32,
+    wire_bytes: u64,
+    asked: usize,
+    /// What the first answer to it said, and the last one so far.
+    first: Option<Heard>,
+    last: Option<Heard>,
+}
+
+/// What an answer says of the burst.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    echo: u64,
+    /// When what it echoes was there, and when it said how much was: the way back aside.
+    echoed: Time,
+    told: Time,
+    arrived_bytes: u64,
+    has_gaps: bool,
+}
+
+/// How fast the burst arrived, bytes per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Dispersion {
+    pub(super) speed: f64,
+    /// It is the speed of the slowest link; if not, that is at least as fast.
+    pub(super) is_exact: bool,
+}
+
+/// Packets that go out at once at the beginning. `[P3]`
+pub(super) const FIRST_BURST: u32 = 16;
+/// An answer is asked for behind the first packet, in the middle and at the end: any two of them tell.
+const QUESTIONS: [u32; 3] = [1, FIRST_BURST / 2, FIRST_BURST];
+/// Timestamps must tell the packets apart.
+pub(super) const SPACING: Time = Time::from_ps(1_000_000);
+/// Clocks and interrupts blur what takes less: a burst that arrives within this counts as if it had taken so long.
+const LEAST_SPREAD: Time = Time::from_millis(5);
+
+impl FirstBurst {
+    /// Whether all of it has gone out.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// Data went out.
+    pub(super) fn on_sent(&mut self, now: Time, wire_bytes: u32) {
+        if self.ended.is_none() {
+            let now = ticks(now);
+            self.began = self.began.or(Some(now));
+            self.packets += 1;
+            self.wire_bytes += u64::from(wire_bytes);
+            if self.packets == FIRST_BURST {
+                self.ended = Some(now);
+            }
+        }
+    }
+
+    /// Whether an answer should be asked for now; once for each time.
+    pub(super) fn ask(&mut self) -> bool {
+        let is_due = QUESTIONS.get(self.asked).is_some_and(|&after| self.packets >= after);
+        self.asked += usize::from(is_due);
+        is_due
+    }
+
+    /// The receiver answers; packets have so many bytes on the wire for each of their data. Returns what the burst shows, once
+    /// nothing more is to be expected of it.
+    pub(super) fn on_answer(&mut self, now: Time, answer: &Answer, wire_share: f64) -> Option<Dispersion> {
+        let ended = self.ended.filter(|_| self.began.is_some_and(|began| answer.echo >= began))?;
+        if answer.echo <= ended {
+            let Answer { echo, held, arrived_bytes, has_gaps, .. } = *answer;
+            let heard = Heard { echo, echoed: before(now, held), told: now, arrived_bytes, has_gaps };
+            self.first.get_or_insert(heard);
+            // What was overtaken on the way back says less.
+            self.last = Some(self.last.filter(|last| last.echo > echo).unwrap_or(heard));
+        }
+        if answer.echo < ended {
+            return None;
+        }
+        let (first, last) = self.first.take().zip(self.last.take())?;
+        let bytes = last.arrived_bytes.saturating_sub(first.arrived_bytes) as f64 * wire_share;
+        if bytes * f64::from(FIRST_BURST) < LEAST_PACKETS * self.wire_bytes as f64 {
+            return None;
+        }
+        let took = last.told.since(first.echoed);
+        if took.as_secs_f64() * SLOWER < span(last.echo - first.echo).as_secs_f64() {
+            return None; // as fast as they were sent
+        }
+        self.began = None;
+        let is_prompt = last.told.since(last.echoed).times(16) <= took;
+        let is_exact = took >= LEAST_SPREAD && is_prompt && !first.has_gaps && !last.has_gaps;
+        let speed = bytes.min(self.wire_bytes as f64) / took.max(LEAST_SPREAD).as_secs_f64();
+        Some(Dispersion { speed, is_exact })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: u32 = 1500;
+    const DATA: u64 = 1450;
+    const WAY: Time = Time::from_secs(10);
+
+    /// Sixteen packets so many microseconds apart; when each was sent, and how many had been when an answer was asked for.
+    fn burst(apart: u64) -> (FirstBurst, Vec<Time>, Vec<usize>) {
+        let (mut burst, mut sent, mut asked) = (FirstBurst::default(), Vec::new(), Vec::new());
+        for n in 0..u64::from(FIRST_BURST) {
+            let now = Time::from_secs(1) + SPACING.times(n * apart);
+            burst.on_sent(now, PACKET);
+            sent.push(now);
+            if burst.ask() {
+                asked.push(sent.len());
+            }
+            assert!(!burst.ask(), "once");
+        }
+        assert!(burst.has_ended());
+        (burst, sent, asked)
+    }
+
+    /// So many packets have arrived, the last of them an instant after the first one.
+    fn answer(sent: &[Time], packets: usize, after: Time) -> (Time, Answer) {
+        let now = Time::from_secs(1) + WAY.times(2) + after;
+        let round_trip = now.since(sent[packets - 1]);
+        let (echo, arrived_bytes) = (ticks(sent[packets - 1]), packets as u64 * DATA);
+        (now, Answer { echo, round_trip, held: Time::ZERO, marked: 0, arrived_bytes, has_gaps: false })
+    }
+
+    fn tell(burst: &mut FirstBurst, (now, answer): (Time, Answer)) -> Option<Dispersion> {
+        burst.on_answer(now, &answer, f64::from(PACKET) / DATA as f64)
+    }
+
+    #[test]
+    fn a_burst_tells_how_fast_the_slowest_link_is() {
+        let (mut burst, sent, asked) = burst(1);
+        assert_eq!(asked, [1, 8, 16]);
+        for (packets, after) in [(1, 0), (8, 7)] {
+            assert_eq!(tell(&mut burst, answer(&sent, packets, Time::from_millis(after))), None, "more is to come");
+        }
+        let shown = tell(&mut burst, answer(&sent, 16, Time::from_millis(15))).unwrap();
+        assert!(shown.is_exact && (shown.speed / 1.5e6 - 1.0).abs() < 1e-9, "{shown:?}");
+        assert_eq!(tell(&mut burst, answer(&sent, 16, Time::from_millis(20))), None, "it is told once");
+    }
+
+    #[test]
+    fn any_two_answers_tell_and_one_does_not() {
+        let (whole, sent, _) = burst(1);
+        let mut burst = whole.clone();
+        tell(&mut burst, answer(&sent, 8, Time::from_millis(7)));
+        let shown = tell(&mut burst, answer(&sent, 16, Time::from_millis(15))).unwrap();
+        assert!((shown.speed / 1.5e6 - 1.0).abs() < 1e-9, "{shown:?}");
+        assert_eq!(tell(&mut whole.clone(), answer(&sent, 16, Time::from_millis(15))), None);
+        // What comes behind the burst ends the wait for the last answer.
+        let mut burst = whole.clone();
+        tell(&mut burst, answer(&sent, 1, Time::ZERO));
+        tell(&mut burst, answer(&sent, 8, Time::from_millis(7)));
+        let (now, later) = answer(&sent, 16, Time::from_secs(1));
+        let shown = tell(&mut burst, (now, Answer { echo: later.echo + 1_000_000, ..later })).unwrap();
+        assert!((shown.speed / 1.5e6 - 1.0).abs() < 1e-9, "{shown:?}");
+    }
+
+    /// Never more than what arrived in the time for which it is known that it took no longer.
+    #[test]
+    fn losses_overtaking_and_late_answers_make_it_less() {
+        let (whole, sent, _) = burst(1);
+        let end = |change: fn(Answer) -> Answer, late: u64| {
+            let mut burst = whole.clone();
+            tell(&mut burst, answer(&sent, 1, Time::ZERO));
+            let (now, last) = answer(&sent, 16, Time::from_millis(15 + late));
+            tell(&mut burst, (now, change(last))).map(|shown| (shown.is_exact, (shown.speed / 1e5).round()))
+        };
+        let third_lost = |answer: Answer| Answer { arrived_bytes: 11 * DATA, has_gaps: true, ..answer };
+        assert_eq!(end(third_lost, 0), Some((false, 10.0)), "10 of 15");
+        let overtook = |answer: Answer| Answer { arrived_bytes: 2 * DATA, has_gaps: true, ..answer };
+        assert_eq!(end(overtook, 0), None, "the last packet came second: nothing is known");
+        let held = |answer: Answer| Answer { held: Time::from_millis(30), ..answer };
+        assert_eq!(end(held, 30), Some((false, 5.0)), "15 packets in 45 ms at the latest");
+    }
+
+    #[test]
+    fn what_is_too_fast_for_clocks_or_was_sent_no_faster_is_no_measure() {
+        let (mut fast, sent, _) = burst(1);
+        tell(&mut fast, answer(&sent, 1, Time::ZERO));
+        let shown = tell(&mut fast, answer(&sent, 16, SPACING.times(20))).unwrap();
+        assert_eq!((shown.is_exact, shown.speed.round()), (false, 22_500.0 / 0.005), "as if in 5 ms");
+        let (mut slow, sent, _) = burst(1000);
+        tell(&mut slow, answer(&sent, 1, Time::ZERO));
+        assert_eq!(tell(&mut slow, answer(&sent, 16, Time::from_millis(15))), None);
+    }
+}
