@@ -78,7 +78,7 @@ is what the thesis's triple acknowledgement aims at, and the best that any schem
 - At a drop every 5 min a line, requeueing gains {gain_often_reno} with Reno and {gain_often_sack} with SACK, patience
   included.
 - Equation (36) with the round trip of `windowed_bundle`, {rtt} s, no loss but by drops, and T_0 = 60 s is the last column.
-  It counts a timeout for each drop, and is {eq_off} above SACK with the receiver of RFC 1990 at 50 min: what the thesis
+  It counts a timeout for each drop, and is {eq_off} from SACK with the receiver of RFC 1990 at 50 min: what the thesis
   measured may have been that receiver as much as the loss of half a window, by which it explains the timeouts. What is held
   back for longer than a timer it does not know. Where it says –, there would be more timeouts than time.
 

@@ -34,7 +34,7 @@ def test_results_have_the_broadcast_shape():
 
     for quantity in (packet_rate_hz, rtt_s, goodput_bps):
         assert quantity(bundle).shape == (2, 2, 3)
-    assert unloaded_rtt_s(bundle).shape == (2, 1, 3)
+    assert unloaded_rtt_s(bundle).shape == (2, 2, 3)
 
 
 def test_repetition_is_that_of_go_back_n():

@@ -226,7 +226,7 @@ def unloaded_rtt_s(bundle: WindowedBundle) -> Floats:
 
     Notes
     -----
-    Of N packets on N lines the i-th waits for those before it: :math:`m_i` is the expected largest of i standard normal
+    Of N packets on N lines the i-th waits for those before it, of :math:`W` where the window is smaller: :math:`m_i` is the expected largest of i standard normal
     values, here as Blom (1958) approximates it, :math:`\Phi^{-1}((i - 3/8) / (i + 1/4))`. A delayed acknowledgement adds up to
     its timer.
 
@@ -374,12 +374,12 @@ def _besides_s(bundle: WindowedBundle) -> Floats:
     """What a round trip has besides the time of the line for the packet."""
     lines, delay = whole(1, lines=bundle.lines), at_least(0, delay_s=bundle.delay_s)
     ack, (_, deviation) = _times(bundle, bundle.ack_bytes)[0], _times(bundle, bundle.packet_bytes)
-    return np.asarray(2 * delay + ack + deviation * _mean_largest(lines))
+    window = at_least(1, window_packets=bundle.window_packets)
+    return np.asarray(2 * delay + ack + deviation * _mean_largest(np.minimum(lines, window)))
 
 
-def _mean_largest(lines: ArrayLike) -> Floats:
-    """Mean of the expected largest of 1, 2, ... N standard normal values; the largest of one is 0."""
-    lines = np.asarray(lines)
-    places = np.arange(1, lines.max(initial=1) + 1)
+def _mean_largest(count: Floats) -> Floats:
+    """Mean of the expected largest of 1, 2, ... n standard normal values; straight between whole n."""
+    places = np.arange(1, np.ceil(count.max(initial=1)) + 1)
     largest = ndtri((places - 0.375) / (places + 0.25))
-    return np.asarray(np.cumsum(largest)[lines - 1] / lines)
+    return np.asarray(np.interp(count, places, np.cumsum(largest) / places))
