@@ -158,7 +158,7 @@ def drops(tell: Told) -> Drops:
     keys: list[DropKey] = list(product(VARIANTS, UP_TIMES_S, ("lose", "requeue"), (None, PATIENCE_S)))
     for patience_s in PATIENCES_S:
         keys += [("sack", up_s, on_drop, patience_s) for up_s in SWEPT_UP_TIMES_S for on_drop in ("lose", "requeue")]
-    found = {}
+    found: Drops = {}
     for variant, up_s, on_drop, patience_s in dict.fromkeys(keys):
         data = scenario(dropping(up_s, on_drop, patience_s), runs=12, hours=6, variant=variant)
         found[variant, up_s, on_drop, patience_s] = measured(data)
@@ -202,9 +202,9 @@ class Cell:
 
 
 def cells() -> Iterator[Cell]:
-    """Windows of one and two packets a line, of what the lines take, and one that is the same for all bundles."""
+    """Windows of half a packet, one and two a line, of what the lines take, and one that is the same for all bundles."""
     for repeats, lines, packets, length in product((False, True), LINE_COUNTS, LINE_PACKETS, PACKETS_BYTES):
-        for window in dict.fromkeys((lines, 2 * lines, lines * packets, WINDOW)):
+        for window in dict.fromkeys((max(1, lines // 2), lines, 2 * lines, lines * packets, WINDOW)):
             yield Cell(lines, packets, length, window, repeats)
 
 

@@ -8,20 +8,36 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bundle_studies as studies
-import numpy as np
+from bundle_pictures import picture_of_drops, picture_of_fragments, picture_of_windows
 from bundle_studies import Cell, Runs, gain
+from bundle_tables import (
+    IRIDIUM,
+    listed,
+    per_drop,
+    percent,
+    percents,
+    predicted_bps,
+    table_of_cuts,
+    table_of_drops,
+    table_of_errors,
+    table_of_given_up,
+    table_of_line_packets,
+    table_of_mrrus,
+    table_of_patience,
+    table_of_restless,
+    table_of_schedulers,
+    table_of_short_lines,
+    table_of_slow_timers,
+    table_of_unnumbered,
+)
 
 from farlink.cli.progress import progress_bar
-from farlink.models.multilink import call_drops
-from farlink.models.multilink.windowed_bundle import WindowedBundle, goodput_bps, packet_time_s, rtt_s
+from farlink.models.multilink.windowed_bundle import packet_time_s, rtt_s
 from farlink.papers.estimate import Estimate
-from farlink.plot.style import COLOURS, MARKERS, legend_above, new_figure, to_svg
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from farlink.plot.style import to_svg
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "validation" / "bundles.md"
@@ -31,7 +47,7 @@ PICTURES = ROOT / "docs" / "pictures"
 STUDIES: dict[str, tuple[Callable[[studies.Told], Any], int]] = {
     "drops": (studies.drops, 56),
     "slow_timers": (studies.slow_timers, 4),
-    "windows": (studies.windows, 330),
+    "windows": (studies.windows, len(list(studies.cells()))),
     "mrrus": (studies.mrrus, 5),
     "cuts": (studies.cuts, 24),
     "cuts_given_up": (studies.cuts_given_up, 12),
@@ -42,7 +58,6 @@ STUDIES: dict[str, tuple[Callable[[studies.Told], Any], int]] = {
 }
 
 Found = dict[str, Any]
-IRIDIUM = WindowedBundle(studies.LINES, studies.RATE_BPS, 1500, studies.WINDOW, delay_s=studies.DELAY_S, arq=studies.REPETITION)
 
 PAGE_TEXT = """\
 <!-- Written by docs/bundles.py (`make papers`). -->
@@ -105,7 +120,7 @@ the drops do at 50 min. Twice that time and more is too patient. Best here is {p
 `farlink.models.multilink.windowed_bundle` has the round trip and goodput of a window of W packets: window-limited W /
 RTT_0, line-limited N / S with RTT = W S / N, and between them a term for lines that run empty while packets wait for
 another one. S counts flags, multilink and PPP headers, escapes, whole ARQ frames and repetitions. {cells} cells: lines
-{line_counts}; `line_packets` {line_packets_counts}; packets of {lengths} bytes; windows of N, 2 N, N `line_packets` and
+{line_counts}; `line_packets` {line_packets_counts}; packets of {lengths} bytes; windows of N / 2, N, 2 N, N `line_packets` and
 {window} packets. Model over engine, - 1:
 
 {errors}
@@ -301,78 +316,6 @@ def of_drops(found: Found) -> dict[str, str]:
     }
 
 
-def per_drop(runs: Runs) -> float:
-    """Timeouts for each call that drops."""
-    return float(runs["timeouts"].sum() / runs["call_drops"].sum())
-
-
-def table_of_drops(drops: studies.Drops) -> str:
-    """A row per variant and mean up time."""
-    head = ["TCP", "a line drops every", "lost", "requeued", "gain", "timeouts"]
-    head += ["patience: lost", "requeued", "gain", "timeouts", "eq. (36)"]
-    rows = []
-    for variant in studies.VARIANTS:
-        for up_s in studies.UP_TIMES_S:
-            row = [variant, f"{up_s / 60:g} min"]
-            for patience_s in (None, studies.PATIENCE_S):
-                lose, requeue = (drops[variant, up_s, on_drop, patience_s] for on_drop in ("lose", "requeue"))
-                row += [
-                    rate(lose.mean("goodput_bps")),
-                    rate(requeue.mean("goodput_bps")),
-                    percents(gain(requeue, lose), signed=True),
-                ]
-                row += [f"{per_drop(lose):.2f}, {per_drop(requeue):.2f}"]
-            rows.append([*row, equation_36(up_s)])
-    return table(head, rows)
-
-
-def equation_36(up_s: float) -> str:
-    """Goodput by the thesis, with the round trip of the loaded bundle."""
-    bps = predicted_bps(up_s)
-    return "–" if bps is None else f"{bps:.0f}"
-
-
-def predicted_bps(up_s: float) -> float | None:
-    """The same as a number; none where the equation does not hold."""
-    dropped_hz = studies.LINES / up_s
-    if dropped_hz > float(call_drops.highest_drop_rate_hz(0.0, timeout_s=60)):
-        return None
-    segments_hz = call_drops.throughput(
-        dropped_hz, loss_rate=0.0, rtt_s=rtt_s(IRIDIUM), timeout_s=60, window_segments=studies.WINDOW
-    )
-    return 8 * studies.SEGMENT_BYTES * float(segments_hz)
-
-
-def table_of_slow_timers(slow: dict[tuple[str, float | None], Runs]) -> str:
-    """Rows with and without patience."""
-    rows = []
-    for patience_s in (None, studies.PATIENCE_S):
-        lose, requeue = (slow[on_drop, patience_s] for on_drop in ("lose", "requeue"))
-        row = [
-            "none" if patience_s is None else f"{patience_s} s",
-            rate(lose.mean("goodput_bps")),
-            rate(requeue.mean("goodput_bps")),
-        ]
-        rows.append([*row, f"{per_drop(lose):.2f}, {per_drop(requeue):.2f}"])
-    return table(["patience", "lost", "requeued", "timeouts per drop"], rows)
-
-
-def table_of_patience(drops: studies.Drops) -> str:
-    """A row per time that the receiver waits."""
-    head = ["patience"]
-    for up_s in studies.SWEPT_UP_TIMES_S:
-        head += [f"{up_s / 60:g} min: lost", "timeouts per drop", "requeued", "timeouts per drop"]
-    rows = []
-    for patience_s in (*studies.PATIENCES_S, None):
-        row = ["none" if patience_s is None else f"{patience_s} s"]
-        for up_s in studies.SWEPT_UP_TIMES_S:
-            for on_drop in ("lose", "requeue"):
-                runs = drops["sack", up_s, on_drop, patience_s]
-                row += [rate(runs.mean("goodput_bps")), f"{per_drop(runs):.2f}"]
-        rows.append(row)
-    return table(head, rows)
-
-
 def of_model(found: Found) -> dict[str, str]:
     """What the section on the closed form says."""
     windows: dict[Cell, Estimate] = found["windows"]
@@ -409,47 +352,6 @@ def of_model(found: Found) -> dict[str, str]:
     }
 
 
-def table_of_errors(errors: dict[Cell, float]) -> str:
-    """Mean and farthest error by lines and kind of window."""
-    kinds = {"N": lambda cell: cell.lines, "2 N": lambda cell: 2 * cell.lines}
-    kinds |= {"N `line_packets`": lambda cell: cell.lines * cell.line_packets, f"{studies.WINDOW}": lambda _: studies.WINDOW}
-    head = ["ARQ", "lines", *(f"window {name}" for name in kinds)]
-    rows = []
-    for repeats in (False, True):
-        for lines in studies.LINE_COUNTS:
-            row = ["yes" if repeats else "no", f"{lines}"]
-            for window in kinds.values():
-                chosen = [
-                    value
-                    for cell, value in errors.items()
-                    if cell.repeats == repeats and cell.lines == lines and cell.window == window(cell)
-                ]
-                row.append(f"{percent(min(chosen))} to {percent(max(chosen))}")
-            rows.append(row)
-    return table(head, rows)
-
-
-def table_of_line_packets(windows: dict[Cell, Estimate]) -> str:
-    """Engine and model by what a line takes."""
-    rows = []
-    for packets in studies.LINE_PACKETS:
-        cell = Cell(max(studies.LINE_COUNTS), packets, min(studies.PACKETS_BYTES), studies.WINDOW, True)
-        rows.append([f"{packets}", rate(windows[cell]), f"{float(goodput_bps(cell.model)):.0f}"])
-    return table(["`line_packets`", "engine", "model"], rows)
-
-
-def table_of_mrrus(mrrus: dict[int, studies.Mrru]) -> str:
-    """A row per largest packet."""
-    head = ["MRRU, bytes", "window, packets", "goodput, engine", "model", "round trip, engine", "model"]
-    head += ["a single packet, one way", f"goodput, drops every 50 min, patience {studies.PATIENCE_S} s"]
-    rows = []
-    for length, one in mrrus.items():
-        row = [f"{length}", f"{one.model.window_packets}", rate(one.steady.mean("goodput_bps"))]
-        row += [f"{float(goodput_bps(one.model)):.0f}", seconds(one.rtt), f"{float(rtt_s(one.model)):.2f} s"]
-        rows.append([*row, seconds(one.single.mean("delay_mean_s")), rate(one.dropping.mean("goodput_bps"))])
-    return table(head, rows)
-
-
 def of_cuts(found: Found) -> dict[str, str]:
     """What the section on fragments says."""
     cuts: dict[studies.CutKey, tuple[Runs, Runs]] = found["cuts"]
@@ -471,33 +373,6 @@ def of_cuts(found: Found) -> dict[str, str]:
         "attempts": f"{studies.GIVEN_UP_AFTER}",
         "given_up": table_of_given_up(found["cuts_given_up"]),
     }
-
-
-def table_of_cuts(cuts: dict[studies.CutKey, tuple[Runs, Runs]]) -> str:
-    """A row per number of lines and frame error rate."""
-    head = ["lines", "frame errors", "TCP, bit/s: whole", "fragments", "its delay: whole", "fragments"]
-    head += ["single packets, mean (99 %): whole", "fragments"]
-    rows = []
-    for lines, loss in dict.fromkeys(key[:2] for key in cuts):
-        pair = [cuts[lines, loss, packets] for packets in ("whole", "fragmented")]
-        row = [f"{lines}", f"{100 * loss:g} %", *(rate(bulk.mean("goodput_bps")) for bulk, _ in pair)]
-        row += [seconds(bulk.mean("delay_mean_s")) for bulk, _ in pair]
-        rows.append([*row, *(f"{seconds(one.mean('delay_mean_s'))} ({one['delay_p99_s'].mean():.1f} s)" for _, one in pair)])
-    return table(head, rows)
-
-
-def table_of_given_up(found: dict[tuple[float, str, float | None], tuple[Runs, Runs]]) -> str:
-    """A row per frame error rate and patience."""
-    head = ["frame errors", "patience", "TCP, bit/s: whole", "fragments", "single packets lost: whole", "fragments"]
-    head += ["their mean delay: whole", "fragments"]
-    rows = []
-    for loss, patience_s in dict.fromkeys((loss, patience_s) for loss, _, patience_s in found):
-        pair = [found[loss, packets, patience_s] for packets in ("whole", "fragmented")]
-        row = [f"{100 * loss:g} %", "none" if patience_s is None else f"{patience_s} s"]
-        row += [rate(bulk.mean("goodput_bps")) for bulk, _ in pair]
-        row += [percents(one.mean("loss_fraction")) for _, one in pair]
-        rows.append([*row, *(seconds(one.mean("delay_mean_s")) for _, one in pair)])
-    return table(head, rows)
 
 
 def of_schedulers(found: Found) -> dict[str, str]:
@@ -538,173 +413,6 @@ def of_schedulers(found: Found) -> dict[str, str]:
         "sack_cost": cost("sack"),
         "rack_cost": cost("rack"),
     }
-
-
-def table_of_schedulers(scheduled: dict[tuple[str, str], studies.Scheduled]) -> str:
-    """A row per bundle and scheduler."""
-    head = ["lines", "scheduler", "TCP, bit/s", "round trip", "its deviation", "out of order both ways, per packet"]
-    head += ["datagrams at 10 %: mean (99 %)", "at 50 %: mean (99 %)"]
-    rows = []
-    for (name, scheduler), one in scheduled.items():
-        overtaken = one.bulk["out_of_order_fragments"].sum() / one.bulk["delivered_packets"].sum()
-        row = [name, f"`{scheduler}`", rate(one.bulk.mean("goodput_bps")), seconds(one.rtt_s), seconds(one.rtt_deviation_s)]
-        row += [f"{overtaken:.2f}"]
-        row += [f"{seconds(load.mean('delay_mean_s'))} ({load['delay_p99_s'].mean():.1f} s)" for load in (one.light, one.half)]
-        rows.append(row)
-    return table(head, rows)
-
-
-def table_of_short_lines(short: dict[tuple[str, bool, int], Runs]) -> str:
-    """A row per scheduler, a column per `line_packets`."""
-    counts = sorted({packets for _, _, packets in short})
-    rows = []
-    for scheduler, repeats in dict.fromkeys(key[:2] for key in short):
-        values = [rate(short[scheduler, repeats, packets].mean("goodput_bps")) for packets in counts]
-        rows.append([f"`{scheduler}`", "yes" if repeats else "no", *values])
-    return table(["scheduler", "ARQ", *(f"`line_packets` {packets}" for packets in counts)], rows)
-
-
-def table_of_restless(restless: dict[str, Runs]) -> str:
-    """A row per scheduler."""
-    rows = []
-    for scheduler, runs in restless.items():
-        against = percents(gain(runs, restless["round-robin"]), signed=True) if scheduler != "round-robin" else "–"
-        also = percents(gain(runs, restless["earliest-delivery"]), signed=True) if scheduler == "drop-aware" else "–"
-        rows.append([f"`{scheduler}`", rate(runs.mean("goodput_bps")), against, also, f"{per_drop(runs):.3f}"])
-    return table(["scheduler", "TCP, bit/s", "to `round-robin`", "to `earliest-delivery`", "timeouts per drop"], rows)
-
-
-def table_of_unnumbered(found: dict[tuple[str, str, str, str], Runs]) -> str:
-    """A row per bundle, scheduler and variant."""
-    rows = []
-    for name, scheduler, variant in dict.fromkeys((name, scheduler, variant) for name, scheduler, _, variant in found):
-        numbered, bare = (found[name, scheduler, header, variant] for header in ("long", "none"))
-        overtaken = bare["out_of_order_fragments"].sum() / bare["delivered_packets"].sum()
-        row = [name, f"`{scheduler}`", variant, rate(numbered.mean("goodput_bps")), rate(bare.mean("goodput_bps"))]
-        rows.append([*row, percents(gain(bare, numbered), signed=True), f"{overtaken:.2f}"])
-    return table(["lines", "scheduler", "TCP", "with numbers", "without", "change", "out of order both ways, per packet"], rows)
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """A table; numbers to the right."""
-    rule = ["--:" if cell[:1].isdigit() or cell[:1] in "+-" else "---" for cell in rows[0]]
-    lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
-    return "\n".join([lines[0], "|" + "|".join(rule) + "|", *lines[1:]])
-
-
-def listed(values: tuple[int, ...]) -> str:
-    """Numbers in words."""
-    return f"{', '.join(f'{one}' for one in values[:-1])} and {values[-1]}"
-
-
-def rate(estimate: Estimate) -> str:
-    """Bit/s and their interval."""
-    return f"{estimate.mean:.0f} ± {estimate.half_width:.0f}"
-
-
-def seconds(estimate: Estimate) -> str:
-    """A time and its interval."""
-    return f"{estimate.mean:.2f} ± {estimate.half_width:.2f} s"
-
-
-def percents(estimate: Estimate, *, signed: bool = False) -> str:
-    """A share and its interval."""
-    sign = "+" if signed else ""
-    return f"{100 * estimate.mean:{sign}.1f} ± {100 * estimate.half_width:.1f} %"
-
-
-def percent(change: float) -> str:
-    """A change with its sign; none is -0.0."""
-    return f"{100 * change + 0.0:+.1f} %".replace("-0.0", "+0.0")
-
-
-def picture_of_drops(drops: studies.Drops) -> Figure:
-    """Goodput against the time between drops of a line."""
-    figure, axes = new_figure(height_in=6.4, rows=2)
-    minutes = [up_s / 60 for up_s in studies.UP_TIMES_S]
-    lost = {None: "lost", studies.PATIENCE_S: f"lost, patience {studies.PATIENCE_S} s"}
-    requeued = {None: "requeued", studies.PATIENCE_S: f"requeued, patience {studies.PATIENCE_S} s"}
-    for ax, variant in zip(axes, studies.VARIANTS, strict=True):
-        place = 0
-        for on_drop, names in (("lose", lost), ("requeue", requeued)):
-            for patience_s, name in names.items():
-                found = [drops[variant, up_s, on_drop, patience_s].mean("goodput_bps") for up_s in studies.UP_TIMES_S]
-                ax.errorbar(
-                    minutes,
-                    [one.mean / 1000 for one in found],
-                    yerr=[one.half_width / 1000 for one in found],
-                    color=COLOURS[place],
-                    marker=MARKERS[place],
-                    markersize=5.0,
-                    capsize=3,
-                    linestyle="-" if patience_s else "--",
-                    label=name,
-                )
-                place += 1
-        said = [(minute, bps) for minute, up_s in zip(minutes, studies.UP_TIMES_S, strict=True) if (bps := predicted_bps(up_s))]
-        ax.plot([x for x, _ in said], [y / 1000 for _, y in said], color=COLOURS[6], linestyle=":", label="eq. (36), 60 s")
-        ax.set(xscale="log", ylabel=f"{'Reno' if variant == 'reno' else 'SACK'}: goodput (kbit/s)")
-        ax.set_ylim(bottom=0)
-        ax.set_xticks(minutes, [f"{one:g}" for one in minutes])
-        ax.xaxis.set_tick_params(which="minor", size=0)
-    axes[-1].set_xlabel("mean time up of a line (min)")
-    legend_above(figure, axes[0], columns=3)
-    return figure
-
-
-def picture_of_windows(windows: dict[Cell, Estimate]) -> Figure:
-    """Goodput against the window, model and engine."""
-    lengths = (300, 1500)
-    figure, axes = new_figure(height_in=6.4, rows=2, is_y_shared=False)
-    span = np.geomspace(1, 48, 200)
-    for ax, length in zip(axes, lengths, strict=True):
-        for place, lines in enumerate(lines for lines in studies.LINE_COUNTS if lines != 6):
-            model = Cell(lines, 3, length, 1, True).model
-            bundle = WindowedBundle(lines, model.rate_bps, length, span, line_packets=3, delay_s=model.delay_s, arq=model.arq)
-            ax.plot(span, goodput_bps(bundle) / 1000, color=COLOURS[place], linewidth=1)
-            chosen = {
-                cell.window: estimate for cell, estimate in windows.items() if cell == Cell(lines, 3, length, cell.window, True)
-            }
-            ax.plot(
-                list(chosen),
-                [one.mean / 1000 for one in chosen.values()],
-                MARKERS[place],
-                color=COLOURS[place],
-                label=f"{lines} line{'s' * (lines > 1)}",
-            )
-        ax.set(xscale="log", yscale="log", ylabel=f"{length} bytes: goodput (kbit/s)")
-        ax.set_yticks([1, 2, 5, 10], ["1", "2", "5", "10"])
-        ax.yaxis.set_tick_params(which="minor", size=0, labelsize=0)
-    ticks = (1, 2, 4, 8, 16, 33)
-    axes[-1].set_xticks(ticks, [f"{tick}" for tick in ticks])
-    axes[-1].xaxis.set_tick_params(which="minor", size=0)
-    axes[-1].set_xlabel("window (packets)")
-    legend_above(figure, axes[0])
-    return figure
-
-
-def picture_of_fragments(cuts: dict[studies.CutKey, tuple[Runs, Runs]]) -> Figure:
-    """Delay of single packets against frame errors."""
-    figure, (ax,) = new_figure()
-    for place, lines in enumerate(dict.fromkeys(lines for lines, _, _ in cuts)):
-        for packets, name, style in (("whole", "whole", "--"), ("fragmented", "fragments", "-")):
-            found = [cuts[lines, loss, packets][1].mean("delay_mean_s") for loss in studies.LOSSES]
-            ax.errorbar(
-                [100 * loss for loss in studies.LOSSES],
-                [one.mean for one in found],
-                yerr=[one.half_width for one in found],
-                color=COLOURS[place],
-                marker=MARKERS[place],
-                markerfacecolor="white" if packets == "whole" else None,
-                markersize=5.0,
-                capsize=3,
-                linestyle=style,
-                label=f"{lines} lines, {name}",
-            )
-    ax.set(xlabel="frames that are bad at first (%)", ylabel="delay of a single packet (s)")
-    ax.set_ylim(bottom=0)
-    legend_above(figure, ax, columns=3)
-    return figure
 
 
 if __name__ == "__main__":
