@@ -50,6 +50,7 @@ papers: test-tools
 	@$(BIN)/python docs/fading.py
 	@$(BIN)/python docs/call_drops.py
 	@$(BIN)/python docs/tcp_latency.py
+	@$(BIN)/python docs/bundles.py
 
 soak: test-tools
 	@PROPTEST_CASES=20000 SEED=$$(date +%s) .ci/checks

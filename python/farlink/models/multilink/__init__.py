@@ -6,8 +6,9 @@
 - `fading`: frame errors as two states, of signal-to-noise ratio, speed and data rate
 - `go_back_n`: round trip, residual loss and needless timeouts over a link with ARQ
 - `faded_link`: that link, from its rate, its margin and its Doppler shift
+- `windowed_bundle`: round trip and goodput of a window of packets over lines with queues, framing and ARQ
 """
 
-from farlink.models.multilink import call_drops, drop_losses, faded_link, fading, go_back_n, loaded_bundle
+from farlink.models.multilink import call_drops, drop_losses, faded_link, fading, go_back_n, loaded_bundle, windowed_bundle
 
-__all__ = ["call_drops", "drop_losses", "faded_link", "fading", "go_back_n", "loaded_bundle"]
+__all__ = ["call_drops", "drop_losses", "faded_link", "fading", "go_back_n", "loaded_bundle", "windowed_bundle"]

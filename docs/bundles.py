@@ -1,0 +1,419 @@
+"""Write `docs/validation/bundles.md` and its pictures: `make papers`. Takes some minutes."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import bundle_studies as studies
+from bundle_pictures import picture_of_drops, picture_of_fragments, picture_of_windows
+from bundle_studies import Cell, Runs, gain
+from bundle_tables import (
+    IRIDIUM,
+    listed,
+    per_drop,
+    percent,
+    percents,
+    predicted_bps,
+    table_of_cuts,
+    table_of_drops,
+    table_of_errors,
+    table_of_given_up,
+    table_of_line_packets,
+    table_of_mrrus,
+    table_of_patience,
+    table_of_restless,
+    table_of_schedulers,
+    table_of_short_lines,
+    table_of_slow_timers,
+    table_of_unnumbered,
+)
+
+from farlink.cli.progress import progress_bar
+from farlink.models.multilink.windowed_bundle import packet_time_s, rtt_s
+from farlink.papers.estimate import Estimate
+from farlink.plot.style import to_svg
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "validation" / "bundles.md"
+PICTURES = ROOT / "docs" / "pictures"
+
+# Name, and how many scenarios it takes.
+STUDIES: dict[str, tuple[Callable[[studies.Told], Any], int]] = {
+    "drops": (studies.drops, 56),
+    "slow_timers": (studies.slow_timers, 4),
+    "windows": (studies.windows, len(list(studies.cells()))),
+    "mrrus": (studies.mrrus, 5),
+    "cuts": (studies.cuts, 24),
+    "cuts_given_up": (studies.cuts_given_up, 12),
+    "schedulers": (studies.schedulers, 12),
+    "unnumbered": (studies.unnumbered, 22),
+    "short_lines": (studies.short_lines, 20),
+    "restless": (studies.restless, 12),
+}
+
+Found = dict[str, Any]
+
+PAGE_TEXT = """\
+<!-- Written by docs/bundles.py (`make papers`). -->
+# Bundles: what Zaghloul left open
+
+Questions of the last chapter of S. I. Zaghloul, "TCP performance over multilink long delay wireless networks", answered by
+the packet engine's `[link.bundle]`: a drop that does not end in a timeout, queues and MRRU in the model, fragments,
+schedulers.
+
+The bundle is the thesis's, {lines} lines of {rate} bit/s and {delay} s each way, three packets a line, a window of {window}
+packets of 1500 bytes with their headers. The ARQ's figures are ours: frames of {frame} bytes, {loss} bad, {again} of
+repetitions, a bad frame costs {arq_window}; a packet takes {packet_s} s in the mean (6 s in the thesis, without the
+propagation). TCP has RFC 6298's timer, at least 1 s; calls drop after exponential times and are up again after {redial} s
+in the mean. The engine notices a drop at once, on both sides; the thesis names 10 to 30 s, in which more is lost. ± is the
+half-width of the 95 % interval; gains are of the same calls and errors with and without what is compared.
+
+## A drop that is not a loss
+
+*Requeue*: what a line held when its call dropped is sent again over the others, and the sender knows what has arrived. That
+is what the thesis's triple acknowledgement aims at, and the best that any scheme can do. *Patience*: `reorder_timeout_s` =
+{patience} s, see the next section. Goodput in bit/s, timeouts per drop:
+
+{drops}
+
+![Goodput against time between drops](../pictures/bundles-drops.svg)
+
+- With the receiver of RFC 1990, requeueing gains {gain_plain} at a drop every 50 min a line (SACK). Timeouts stay:
+  {timeouts_requeue} a drop. Nothing is missing then but numbers, and for those the receiver waits.
+- With patience, SACK hardly needs it: {gain_sack} at 50 min, {timeouts_sack} timeouts a drop *without* requeueing. A drop
+  costs what {line_packets} packets in a line and the acknowledgements on their way back cost, far from the half window that
+  makes SACK wait for its timer. Reno, which repairs one loss a round trip, gains {gain_reno}; {timeouts_reno} timeouts a
+  drop become {timeouts_reno_requeue}.
+- At a drop every 5 min a line, requeueing gains {gain_often_reno} with Reno and {gain_often_sack} with SACK, patience
+  included.
+- Equation (36) with the round trip of `windowed_bundle`, {rtt} s, no loss but by drops, and T_0 = 60 s is the last column.
+  It counts a timeout for each drop, and is {eq_off} from SACK with the receiver of RFC 1990 at 50 min: what the thesis
+  measured may have been that receiver as much as the loss of half a window, by which it explains the timeouts. What is held
+  back for longer than a timer it does not know. Where it says –, there would be more timeouts than time.
+
+With a timer of at least 60 s and back-off up to 64-fold, as in tables 6.1 and 6.2, at 50 min; there a timer that is doubled
+again and again meets a receiver that waits:
+
+{slow}
+
+## A receiver that waits for numbers that never come
+
+RFC 1990 (section 4.1) and Linux take a fragment for lost when *every* line that is up has delivered one with a higher
+number. A line that was just connected has delivered none, so that a number that was lost with a call holds all packets back
+until each line, that one too, has carried one. Under load that takes a round of the lines. After a timeout TCP has one
+segment under way, which is held back in its turn: the timer goes off again, twice as late, until 128 fragments wait or the
+lines have had their turn. `reorder_timeout_s` bounds it. SACK:
+
+{patience_table}
+
+A time below that of a packet ({packet_s} s) gives up what is only late, and SACK repeats it: at 2 s that costs more than
+the drops do at 50 min. Twice that time and more is too patient. Best here is {patience} s, {best_ratio} times a packet's.
+
+## Queues, framing, lines, MRRU and ARQ in closed form
+
+`farlink.models.multilink.windowed_bundle` has the round trip and goodput of a window of W packets: window-limited W /
+RTT_0, line-limited N / S with RTT = W S / N, and between them a term for lines that run empty while packets wait for
+another one. S counts flags, multilink and PPP headers, escapes, whole ARQ frames and repetitions. {cells} cells: lines
+{line_counts}; `line_packets` {line_packets_counts}; packets of {lengths} bytes; windows of N / 2, N, 2 N, N `line_packets` and
+{window} packets. Model over engine, - 1:
+
+{errors}
+
+![Goodput against the window](../pictures/bundles-windows.svg)
+
+Lines: the model. Points: the engine, 3 packets a line, with ARQ.
+
+{within} of {cells} cells are within 2 %, {within_5} within 5 %. Farthest off: {worst}. There, two packets on one line come
+to the knee between both regimes, where the delayed acknowledgement of the second one decides, or packets of several lines
+wait for each other. The model takes acknowledgements as immediate.
+
+**More `line_packets` gain nothing** where all packets are whole: what does not wait in front of all lines waits in one,
+which may be the slow one. No line runs empty while W - X Y > (N - 1) K, with Y the part of the round trip off the lines. A
+window of {window} and packets of 300 bytes over eight lines, bit/s:
+
+{line_packets_table}
+
+**Round trip.** Where the window is what the lines take, W = N K, RTT = Q_P T_MP as in section 4.1.6, whatever N is; in
+general it is W S / N, and does not depend on `line_packets`.
+
+**MRRU**, as the largest packet, with one window of {window_bytes} bytes:
+
+{mrru}
+
+A larger packet spreads its headers ({overhead} bytes on the line and off it) over more data, and a single one takes longer:
+the MRRU buys goodput with the delay of single packets. Drops, with the same patience for all, cost {drop_cost}, of which
+{down} are lines that are down. Nothing here asks for less than 1500 but the delay of a packet.
+
+## Fragments or whole packets
+
+TCP under load (SACK, a window of 4 packets a line) and single packets of 1500 bytes, one a minute, over `round-robin`:
+
+{cuts}
+
+![Delay of a packet against frame errors](../pictures/bundles-fragments.svg)
+
+Under load fragments change nothing: goodput within {cut_goodput} and mean delay within {cut_delay} of whole packets, as no
+line is free and each packet goes over one line anyway, which is what the thesis says of Linux. A single packet gains: over
+eight lines it takes {single_gain} of the time without errors, {single_gain_errors} at 10 % frame errors, where the slowest
+of the eight fragments decides.
+
+The thesis's worst case, a fragment that the ARQ gives up costs the whole packet: frames given up after {attempts} attempts,
+eight lines.
+
+{given_up}
+
+A packet has the same frames in fragments or not, so that fragments lose no more packets. Whole packets do far worse with
+the receiver of RFC 1990: only fragments of one packet visit all lines at once and tell it what is lost. Patience bounds the
+delays. TCP over fragments stays faster: losses keep its window small, and a small window goes round faster in fragments.
+
+## Schedulers
+
+SACK in bulk, and datagrams of 1500 bytes every so often, at a tenth and at half of what the lines carry:
+
+{schedulers}
+
+- Under load goodput is the same but for `redundant`, as the lines are always busy; the round trip varies least with
+  `earliest-delivery`: a standard deviation of {dev_ed} s against {dev_rr} s with `round-robin` over equal lines,
+  {dev_ed_rates} against {dev_rr_rates} over unequal rates. The thesis hoped for a shorter timeout from it: 4 deviations are
+  {four} s less of {rtt} s.
+- `earliest-delivery` pays where lines differ in rate and are not all busy: {ed_half} s against {rr_half} s at half load.
+- `redundant` is fastest for single packets ({red_light} s against {rr_light} s over equal lines), and at half load already
+  too much: {red_half} s. In bulk with ARQ, with lines out of step, only one has room at a time, so that data are hardly
+  copied; acknowledgements are, eight times, which is what arrives out of order.
+
+**Too few `line_packets` starve slow lines**: `earliest-delivery` waits for the fast line when a packet would arrive earlier
+over it even so, and the packets behind it wait, too, for which the slow lines were better. It looks at one packet. Of four
+lines of 2400 and one of 9600 bit/s it needs as many packets a line as the fast line is faster; `round-robin` suffers from
+the opposite. Goodput in bit/s:
+
+{short}
+
+**Lines that drop more often than others**: four drop every {restless} min, four every {steady} min in each of twelve runs,
+window {small_window}, patience {patience} s:
+
+{restless_table}
+
+## Without sequence numbers
+
+`header = "none"`: packets go to TCP in the order of their arrival, 6 bytes shorter. Goodput in bit/s:
+
+{unnumbered}
+
+Packets that overtake others look like losses after three duplicate acknowledgements; {retransmitted} of what SACK sends
+over equal lines is sent again, and the window is halved each time. RACK, whose reordering window grows with what it sees,
+loses {rack_cost} where SACK loses {sack_cost}. With ARQ, numbers are worth their 6 bytes unless the transport stands
+reordering.
+"""
+
+
+def main() -> None:
+    """Run everything and write the page."""
+    found: Found = {}
+    with progress_bar("bundles") as tell:
+        done, total = 0, sum(count for _, count in STUDIES.values())
+
+        def told() -> None:
+            nonlocal done
+            done += 1
+            tell(done, total)
+
+        for name, (study, _) in STUDIES.items():
+            found[name] = study(told)
+    write(found)
+
+
+def write(found: Found) -> None:
+    """The page and its pictures."""
+    PAGE.write_text(page(found), encoding="utf-8")
+    drawn = {
+        "bundles-drops": picture_of_drops(found["drops"]),
+        "bundles-windows": picture_of_windows(found["windows"]),
+        "bundles-fragments": picture_of_fragments(found["cuts"]),
+    }
+    for name, figure in drawn.items():
+        svg = to_svg(figure, name).replace("<svg ", '<svg style="background: white" ', 1)
+        (PICTURES / f"{name}.svg").write_text(svg, encoding="utf-8")
+    print(PAGE.relative_to(ROOT), *(f"docs/pictures/{name}.svg" for name in drawn), sep="\n")
+
+
+def page(found: Found) -> str:
+    """The whole page."""
+    said = setting() | of_drops(found) | of_model(found) | of_cuts(found) | of_schedulers(found)
+    return wrapped(PAGE_TEXT.format(**said))
+
+
+def wrapped(text: str) -> str:
+    """Paragraphs and lists filled anew, as the numbers in them have any length."""
+    blocks = []
+    for block in text.rstrip("\n").split("\n\n"):
+        if block[0] in "|#<!":
+            blocks.append(block)
+            continue
+        items = [" ".join(item.split()) for item in re.split(r"\n(?=- )", block)]
+        indents = ["  " if item.startswith("- ") else "" for item in items]
+        filled = [
+            textwrap.fill(item, 128, subsequent_indent=by, break_on_hyphens=False)
+            for item, by in zip(items, indents, strict=True)
+        ]
+        blocks.append("\n".join(filled))
+    return "\n\n".join(blocks) + "\n"
+
+
+def setting() -> dict[str, str]:
+    """What all scenarios have in common."""
+    arq = studies.ARQ
+    return {
+        "lines": f"{studies.LINES}",
+        "rate": f"{studies.RATE_BPS}",
+        "delay": f"{studies.DELAY_S:g}",
+        "window": f"{studies.WINDOW}",
+        "frame": f"{arq['frame_bytes']}",
+        "loss": f"{100 * arq['loss']:g} %",
+        "again": f"{100 * arq['loss_again']:g} %",
+        "arq_window": f"{arq['window_frames']}",
+        "packet_s": f"{float(packet_time_s(IRIDIUM)):.1f}",
+        "rtt": f"{float(rtt_s(IRIDIUM)):.1f}",
+        "redial": f"{studies.REDIAL_S}",
+        "patience": f"{studies.PATIENCE_S}",
+        "best_ratio": f"{studies.PATIENCE_S / float(packet_time_s(IRIDIUM)):.1f}",
+        "line_packets": "3",
+    }
+
+
+def of_drops(found: Found) -> dict[str, str]:
+    """What the first two sections say."""
+    drops: studies.Drops = found["drops"]
+
+    def requeued(variant: str, up_s: float, patience_s: float | None) -> str:
+        return percents(
+            gain(drops[variant, up_s, "requeue", patience_s], drops[variant, up_s, "lose", patience_s]), signed=True
+        )
+
+    def timeouts(variant: str, on_drop: str, patience_s: float | None) -> str:
+        return f"{per_drop(drops[variant, 3000, on_drop, patience_s]):.2f}"
+
+    patience = studies.PATIENCE_S
+    return {
+        "drops": table_of_drops(drops),
+        "slow": table_of_slow_timers(found["slow_timers"]),
+        "patience_table": table_of_patience(drops),
+        "eq_off": percent((predicted_bps(3000) or math.nan) / drops["sack", 3000, "lose", None]["goodput_bps"].mean() - 1),
+        "gain_plain": requeued("sack", 3000, None),
+        "gain_sack": requeued("sack", 3000, patience),
+        "gain_reno": requeued("reno", 3000, patience),
+        "gain_often_reno": requeued("reno", 300, patience),
+        "gain_often_sack": requeued("sack", 300, patience),
+        "timeouts_requeue": timeouts("sack", "requeue", None),
+        "timeouts_sack": timeouts("sack", "lose", patience),
+        "timeouts_reno": timeouts("reno", "lose", patience),
+        "timeouts_reno_requeue": timeouts("reno", "requeue", patience),
+    }
+
+
+def of_model(found: Found) -> dict[str, str]:
+    """What the section on the closed form says."""
+    windows: dict[Cell, Estimate] = found["windows"]
+    errors = {cell: studies.error(cell, estimate) for cell, estimate in windows.items()}
+    worst = sorted(errors, key=lambda cell: -abs(errors[cell]))
+    named: dict[tuple[int, int, int, bool], Cell] = {}
+    for cell in worst:  # what differs in `line_packets` alone is one case
+        named.setdefault((cell.lines, cell.packet_bytes, cell.window, cell.repeats), cell)
+    names = [
+        f"{percent(errors[cell])} with {cell.lines} line{'s' * (cell.lines > 1)}, {cell.packet_bytes} bytes, a window of "
+        f"{cell.window}, {'with' if cell.repeats else 'without'} ARQ"
+        for cell in list(named.values())[:3]
+    ]
+    mrrus: dict[int, studies.Mrru] = found["mrrus"]
+    costs = [
+        f"{100 * (1 - mrru.dropping['goodput_bps'].mean() / mrru.steady['goodput_bps'].mean()):.1f} % at {length}"
+        for length, mrru in mrrus.items()
+    ]
+    return {
+        "cells": f"{len(windows)}",
+        "line_counts": listed(studies.LINE_COUNTS),
+        "line_packets_counts": listed(studies.LINE_PACKETS),
+        "lengths": listed(studies.PACKETS_BYTES),
+        "errors": table_of_errors(errors),
+        "within": f"{sum(abs(one) <= 0.02 for one in errors.values())}",
+        "within_5": f"{sum(abs(one) <= 0.05 for one in errors.values())}",
+        "worst": "; ".join(names),
+        "line_packets_table": table_of_line_packets(windows),
+        "window_bytes": f"{studies.WINDOW_BYTES}",
+        "mrru": table_of_mrrus(mrrus),
+        "overhead": f"{studies.HEADER_BYTES + 9}",
+        "drop_cost": ", ".join(costs),
+        "down": f"{100 * (1 - mrrus[1500].dropping['lines_up_fraction'].mean()):.1f} %",
+    }
+
+
+def of_cuts(found: Found) -> dict[str, str]:
+    """What the section on fragments says."""
+    cuts: dict[studies.CutKey, tuple[Runs, Runs]] = found["cuts"]
+    pairs = [(cuts[lines, loss, "fragmented"], cuts[lines, loss, "whole"]) for lines, loss, cut in cuts if cut == "whole"]
+    largest = {
+        name: max(abs(gain(cut[0], whole[0], name).mean) for cut, whole in pairs) for name in ("goodput_bps", "delay_mean_s")
+    }
+
+    def share(loss: float) -> str:
+        cut, whole = (cuts[8, loss, packets][1]["delay_mean_s"].mean() for packets in ("fragmented", "whole"))
+        return f"{100 * cut / whole:.0f} %"
+
+    return {
+        "cuts": table_of_cuts(cuts),
+        "cut_goodput": f"{100 * largest['goodput_bps']:.1f} %",
+        "cut_delay": f"{100 * largest['delay_mean_s']:.1f} %",
+        "single_gain": share(0.0),
+        "single_gain_errors": share(max(studies.LOSSES)),
+        "attempts": f"{studies.GIVEN_UP_AFTER}",
+        "given_up": table_of_given_up(found["cuts_given_up"]),
+    }
+
+
+def of_schedulers(found: Found) -> dict[str, str]:
+    """What the last two sections say."""
+    scheduled: dict[tuple[str, str], studies.Scheduled] = found["schedulers"]
+    equal, rates, _ = studies.MEMBERS
+    deviation = {key: one.rtt_deviation_s.mean for key, one in scheduled.items()}
+    unnumbered: dict[tuple[str, str, str, str], Runs] = found["unnumbered"]
+
+    def cost(variant: str) -> str:
+        none, numbered = (unnumbered[equal, "round-robin", header, variant] for header in ("none", "long"))
+        return percents(Estimate(-gain(none, numbered).mean, gain(none, numbered).half_width))
+
+    bare = unnumbered[equal, "round-robin", "none", "sack"]
+    again = (
+        bare["retransmitted_bytes"].sum()
+        / (bare["retransmitted_bytes"] + studies.SEGMENT_BYTES * bare["delivered_packets"]).sum()
+    )
+    return {
+        "schedulers": table_of_schedulers(scheduled),
+        "dev_ed": f"{deviation[equal, 'earliest-delivery']:.1f}",
+        "dev_rr": f"{deviation[equal, 'round-robin']:.1f}",
+        "dev_ed_rates": f"{deviation[rates, 'earliest-delivery']:.1f}",
+        "dev_rr_rates": f"{deviation[rates, 'round-robin']:.1f}",
+        "four": f"{4 * (deviation[equal, 'round-robin'] - deviation[equal, 'earliest-delivery']):.1f}",
+        "ed_half": f"{scheduled[rates, 'earliest-delivery'].half['delay_mean_s'].mean():.1f}",
+        "rr_half": f"{scheduled[rates, 'round-robin'].half['delay_mean_s'].mean():.1f}",
+        "red_light": f"{scheduled[equal, 'redundant'].light['delay_mean_s'].mean():.1f}",
+        "rr_light": f"{scheduled[equal, 'round-robin'].light['delay_mean_s'].mean():.1f}",
+        "red_half": f"{scheduled[equal, 'redundant'].half['delay_mean_s'].mean():.1f}",
+        "short": table_of_short_lines(found["short_lines"]),
+        "restless": f"{studies.RESTLESS_S / 60:g}",
+        "steady": f"{studies.STEADY_S / 60:g}",
+        "small_window": f"{2 * studies.LINES}",
+        "restless_table": table_of_restless(found["restless"]),
+        "unnumbered": table_of_unnumbered(unnumbered),
+        "retransmitted": f"{100 * again:.0f} %",
+        "sack_cost": cost("sack"),
+        "rack_cost": cost("rack"),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
