@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -227,3 +228,84 @@ def test_measured_items_are_left_out_where_the_logs_are_not(monkeypatch, tmp_pat
     assert measured_drops.missing("a", "b") == "the measured logs a are not here: set FARLINK_DATA to their directory"
     (tmp_path / "a").mkdir()
     assert measured_drops.missing("a") == ""
+
+
+@pytest.mark.published("Zaghloul, section 5.2")
+def test_reno_needs_a_timeout_for_a_drop_and_sack_does_not():
+    checks = {check.cell: check for check in checks_of("drops", quick=True)}
+
+    assert checks["SACK: timeouts of one drop in the middle of a transfer"].value.mean == 0
+    assert checks["Reno, first timeout 60 s: timeouts of one drop in the middle of a transfer"].value.mean == 1
+    # Three in the line; the one that is in the air may have left it.
+    for reading in ("SACK", "Reno, first timeout 60 s"):
+        assert checks[f"{reading}: packets lost in one drop"].value.mean == pytest.approx(3.1, abs=0.5)
+    assert checks["SACK: what one drop costs, s"].value.mean < 15
+    assert checks["Reno, first timeout 60 s: what one drop costs, s"].value.mean > 60
+
+
+@pytest.mark.published("Zaghloul, section 4.1.6 and figure 4.6")
+def test_round_trips_under_load_are_those_of_the_packets_in_front():
+    checks = {check.cell: check.value.mean for check in checks_of("figures-4.5-4.6", quick=True)}
+
+    loaded = "section 4.1.6, window of 18 segments over six lines, {}: round trip, s"
+    assert checks[loaded.format("channel without errors")] == pytest.approx(15, rel=0.02)
+    assert checks[loaded.format("T_MP = 6.5 s")] == pytest.approx(3 * 6.0, rel=0.05)
+    assert checks["figure 4.6, SACK, a packet in 6.5 s: mean of the round trip, s"] == pytest.approx(21, rel=0.2)
+    # 100 and 52 bytes with their framing, and a second in the air.
+    ping = "figure 4.5, 2400 bit/s net of repetitions: {} of the round trip, s"
+    assert checks[ping.format("mean")] == pytest.approx(1 + (100 + 52 + 2 * 10) * 8 / 2400, abs=0.02)
+    assert checks[ping.format("deviation")] == 0
+
+
+@pytest.mark.published("Zaghloul, figure 7.15")
+def test_eight_modems_carry_datagrams_at_18_6_kbps():
+    checks = {check.cell: check for check in checks_of("figure-7.15", quick=True)}
+
+    assert checks["eight modems, datagrams of 1470 bytes, no drops: kb/s"].verdict == "agrees"
+    assert checks["eight modems over one, TCP without drops"].verdict == "agrees"
+
+
+@pytest.mark.published("Zaghloul, figure 7.14")
+@pytest.mark.parametrize("rule", ["none", "ends-bundle", "stays-lost"])
+def test_the_engine_counts_what_is_drawn(rule):
+    from farlink import engines, scenario
+    from farlink.papers.zaghloul.figure_7_14 import down_times
+
+    downs = down_times(rule, seed=3)
+    edges = sorted({0.0, 43_200.0, *(edge for line in downs for down in line for edge in down)})
+    spans = list(pairwise(edges))
+    up = [sum(not any(start <= begin < end for start, end in line) for line in downs) for begin, _ in spans]
+    shares = [sum(end - begin for (begin, end), many in zip(spans, up, strict=True) if wanted(many)) / 43_200
+              for wanted in (lambda many: many == 8, lambda many: many > 0)]  # fmt: skip
+
+    result = engines.run(scenario.from_data(with_calls({"schedule": downs}, runs=1)))
+
+    assert result.rows["all_lines_up_fraction"][-1] == pytest.approx(shares[0], abs=1e-9)
+    assert result.rows["any_line_up_fraction"][-1] == pytest.approx(shares[1], abs=1e-9)
+
+
+@pytest.mark.published("Zaghloul, section 7.6: all up 87 % of the time, at least one 97 %")
+@pytest.mark.parametrize("rule", ["none", "ends-bundle", "stays-lost"])
+def test_the_engine_has_the_rules_of_the_primary(rule):
+    from farlink import engines, scenario
+    from farlink.papers.zaghloul.figure_7_14 import down_times
+    from farlink.papers.zaghloul.packets import calls
+
+    result = engines.run(scenario.from_data(with_calls(calls(primary=rule), runs=200)))
+    ours = result.summary()[-1]["lines_up_fraction"]
+
+    drawn = [
+        1 - sum(end - start for line in down_times(rule, seed=seed) for start, end in line) / 8 / 43_200 for seed in range(200)
+    ]
+    assert ours["mean"] == pytest.approx(np.mean(drawn), abs=2 * ours["ci95"] + 1e-4)
+
+
+def with_calls(calls, runs):
+    little = {"kind": "cbr", "rate_bps": 8, "payload_bytes": 1000}
+    return {
+        "runs": runs,
+        "duration_s": 43_200,
+        "link": {"rate_bps": 2400, "delay_s": 0.5, "bundle": {"lines": 8, "calls": calls}},
+        "transport": {"udp": {"kind": "udp"}},
+        "flow": {"data": {"transport": "udp", "traffic": little}},
+    }
