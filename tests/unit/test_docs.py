@@ -148,6 +148,9 @@ def test_page_of_a_paper_has_every_item(key):
 
     assert paper.title in page
     for item in paper.items:
-        assert (f"- {item.key}, {item.title}: {item.not_yet}" if item.not_yet else f"## {item.key}\n\n{item.title}.") in page
+        # What needs measured data is on the page also where these are missing now.
+        assert f"## {item.key}\n\n{item.title}." in page or (
+            item.not_yet and f"- {item.key}, {item.title}: {item.not_yet}" in page
+        )
     for sentence in paper.setting:
         assert sentence in " ".join(page.split())

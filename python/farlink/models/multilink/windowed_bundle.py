@@ -226,9 +226,9 @@ def unloaded_rtt_s(bundle: WindowedBundle) -> Floats:
 
     Notes
     -----
-    Of N packets on N lines the i-th waits for those before it, of :math:`W` where the window is smaller: :math:`m_i` is the expected largest of i standard normal
-    values, here as Blom (1958) approximates it, :math:`\Phi^{-1}((i - 3/8) / (i + 1/4))`. A delayed acknowledgement adds up to
-    its timer.
+    Of N packets on N lines the i-th waits for those before it, of :math:`W` where the window is smaller: :math:`m_i` is the
+    expected largest of i standard normal values, here as Blom (1958) approximates it,
+    :math:`\Phi^{-1}((i - 3/8) / (i + 1/4))`. A delayed acknowledgement adds up to its timer.
 
     Examples
     --------
