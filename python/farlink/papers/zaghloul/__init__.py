@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from farlink.papers.item import Item, Paper
 from farlink.papers.zaghloul.bundle import drop, round_trip
-from farlink.papers.zaghloul.bundle_transfers import transfers
+from farlink.papers.zaghloul.bundle_transfers import transfers as packet_by_packet
 from farlink.papers.zaghloul.drops import drops
 from farlink.papers.zaghloul.figure_4_1 import figure_4_1
 from farlink.papers.zaghloul.figure_4_7 import figure_4_7
@@ -63,7 +63,7 @@ PAPER = Paper(
         Item("table-5.3", "Rates of drops", 80, table_5_3),
         Item("table-6.1", "Transfer times of four files over eight links", 1, table_6_1),
         Item("table-6.2", "Transfer times over three to eight links", 1, table_6_2),
-        Item("transfers", "Tables 6.1 and 6.2 packet by packet", 30, transfers),
+        Item("transfers", "Tables 6.1 and 6.2 packet by packet", 30, packet_by_packet),
         Item("drops", "What a drop costs, packet by packet", 40, drops),
         Item("figure-6.4", "Transfer time against the rate of drops", 1, figure_6_4),
         Item("figure-6.5", "Transfer time against losses", 1, figure_6_5),
