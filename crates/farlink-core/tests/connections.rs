@@ -2,8 +2,10 @@
 
 use crate::pair;
 use crate::pair::{Content, Pair, configs, count, faults, small};
+use farlink_core::protocol::parts::rto::RtoConfig;
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{CongestionControl, Connection, Flags, SackBlock, Segment, TcpConfig, Timestamps};
+use farlink_core::units::Seconds;
 use farlink_core::{Endpoint, Event, PathId, Rx, Stream, Time, Virtual};
 use proptest::prelude::*;
 
@@ -605,6 +607,63 @@ fn forged_timestamps_leave_the_timer_alone() {
     pair.assert_done([5_000, 0]);
     assert!(pair.log.iter().all(|(_, _, segment)| segment.timestamps.is_none_or(|sent| sent.echo != far)));
     assert!(pair.now < Time::from_secs(3), "a timer of {:?} was waited for", pair.now);
+}
+
+/// A second loss, found while proportional rate reduction lets hardly anything out, leaves Westwood a window that sends.
+#[test]
+fn westwood_keeps_a_segment_of_window() {
+    use pair::Fault::{Delay as D, Lose as L, Twice as T};
+    let rto = RtoConfig {
+        minimum_s: Some(Seconds::new(0.0).unwrap()),
+        granularity_s: Seconds::new(0.0).unwrap(),
+        ..RtoConfig::default()
+    };
+    let config = TcpConfig {
+        congestion_control: CongestionControl::Westwood,
+        segment_bytes: count(147),
+        initial_window_segments: count(1),
+        max_window_segments: Some(count(3)),
+        duplicate_ack_threshold: count(2),
+        handshake: false,
+        fin: false,
+        rto,
+        ..small(Variant::Rack)
+    };
+    let faults = [
+        L,
+        T(1, 1368),
+        L,
+        D(9),
+        D(1),
+        D(8),
+        D(29),
+        D(3),
+        D(39),
+        D(39),
+        D(12),
+        L,
+        L,
+        D(1),
+        L,
+        L,
+        D(5),
+        D(1),
+        D(3),
+        D(3),
+        D(3),
+        L,
+        T(1, 1),
+        D(1),
+        D(1),
+        D(1),
+        D(3),
+        D(3),
+        D(2),
+        D(2),
+        D(2),
+        D(2),
+    ]; // found at random
+    transfer::<Vec<u8>>(&config, 0, &faults, [514, 658], 50).assert_done([514, 658]);
 }
 
 /// The persist timer asks with one byte, at intervals that double, and never gives up (RFC 9293, section 3.8.6.1).

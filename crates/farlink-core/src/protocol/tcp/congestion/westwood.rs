@@ -84,7 +84,10 @@ impl Control for Westwood {
     }
 
     fn end_recovery(&mut self, window: &mut Window) {
-        window.cwnd = least(least(window.ssthresh, self.cwnd_before_loss), window.cwnd_cap);
+        // A loss that was found while proportional rate reduction held the window back saw less than a segment, which would send
+        // nothing ever.
+        let before = self.cwnd_before_loss.max(window.mss_f64());
+        window.cwnd = least(least(window.ssthresh, before), window.cwnd_cap);
     }
 
     fn wants_samples(&self) -> bool {
