@@ -619,15 +619,21 @@ fn westwood_keeps_a_segment_of_window() {
         ..RtoConfig::default()
     };
     let config = TcpConfig {
+        variant: Variant::Rack,
         congestion_control: CongestionControl::Westwood,
         segment_bytes: count(147),
         initial_window_segments: count(1),
         max_window_segments: Some(count(3)),
         duplicate_ack_threshold: count(2),
+        limited_transmit: false,
+        delayed_ack: false,
         handshake: false,
         fin: false,
+        restart_after_idle: false,
+        recover_guard: false,
+        window_scaling: true,
         rto,
-        ..small(Variant::Rack)
+        ..TcpConfig::default()
     };
     let faults = [
         L,
