@@ -4,6 +4,7 @@
 mod aerotp;
 mod aerotp_deadlines;
 mod aerotp_open_loop;
+mod aerotp_restarts;
 mod aerotp_schedules;
 mod aerotp_settings;
 mod aerotp_udp;
@@ -11,6 +12,7 @@ mod arq;
 mod bundles;
 mod connections;
 mod ecn;
+mod forged_segments;
 mod gateways;
 mod idle_keys;
 mod limits;

@@ -1,60 +1,13 @@
 //! The calls of a bundle's lines: who is connected when (Zaghloul, sections 7.2 and 7.3, figures 7.2, 7.6 and 7.7).
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+mod config;
 
 use crate::channel::spell::Spell;
-use crate::coding::Unfit;
 use crate::rng::Rng;
 use crate::time::Time;
-use crate::units::{Count, PositiveSeconds, Probability, Seconds};
+use crate::units::{Count, PositiveSeconds, Seconds};
 
-/// How the lines of a bundle are dialled, and when their calls drop. Either `up` and `redial`, or `schedule`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct CallsConfig {
-    /// How long a call lasts until it drops.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub up: Option<Spell>,
-    /// How long dialling takes, until the line is connected or the attempt has failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub redial: Option<Spell>,
-    /// Pause between a drop and dialling again.
-    pub idle_s: Seconds,
-    /// Share of attempts that fail; none unless given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub failure: Option<Probability>,
-    /// Pause between a failed attempt and the next one.
-    pub retry_s: Seconds,
-    /// Failed attempts in a row after which a line is blocked; never unless given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempts: Option<Count>,
-    /// How long a line stays blocked; an hour unless given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub blocked_s: Option<PositiveSeconds>,
-    /// What hangs on the first line that was connected.
-    pub primary: Primary,
-    /// Whether all lines are dialled at the start; they are connected then unless this is set.
-    pub starts_dialling: bool,
-    /// Recorded down times in place of `up` and `redial`: for each line a list of `[start_s, end_s]`, ascending, without overlap;
-    /// `farlink bundle fit` writes them from a log.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<Vec<Vec<[Seconds; 2]>>>,
-}
-
-/// What hangs on the primary line: the one that was connected first, the others being dialled only then. The line whose calls have
-/// lasted longest on average is chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Primary {
-    /// Nothing: there is none.
-    #[default]
-    None,
-    /// The bundle: if the primary line drops, all do.
-    EndsBundle,
-    /// Nothing, but it is not dialled again before all others have dropped, too: pppd 2.3.4 (Zaghloul, figure 7.7).
-    StaysLost,
-}
+pub use config::{CallsConfig, Primary};
 
 /// State of a line (Zaghloul, figure 7.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,88 +77,9 @@ struct Line {
     begun: usize,
 }
 
-/// The shortest time between drops (of half of them), so that their number stays in proportion to the run.
-const SHORTEST_CYCLE_S: f64 = 1e-6;
 const BLOCKED_S: u64 = 3600;
 
 impl CallsConfig {
-    /// Checks what the types cannot, for a bundle of so many lines.
-    ///
-    /// # Errors
-    /// If keys contradict each other.
-    pub fn check(&self, lines: usize) -> Result<(), Unfit> {
-        match (&self.schedule, self.up, self.redial) {
-            (Some(schedule), None, None) => self.check_schedule(schedule, lines),
-            (Some(_), ..) => {
-                Err(Unfit::new("schedule", "calls are recorded and drawn at random", "keep schedule, or up and redial"))
-            }
-            (None, Some(up), Some(redial)) => {
-                let cycle_s = up.median_s() + redial.median_s() + self.idle_s.get();
-                if cycle_s < SHORTEST_CYCLE_S {
-                    return Err(Unfit::new(
-                        "",
-                        "more than one drop per microsecond",
-                        "give up and redial longer times",
-                    ));
-                }
-                if self.failure_rate() > 0.0 && redial.median_s() + self.retry_s.get() < SHORTEST_CYCLE_S {
-                    let what = "more than one attempt per microsecond";
-                    return Err(Unfit::new("", what, "give redial and retry_s longer times"));
-                }
-                if self.failure_rate() >= 1.0 {
-                    return Err(Unfit::new("failure", "no attempt ever connects", "give less than 1"));
-                }
-                if self.blocked_s.is_some() && self.attempts.is_none() {
-                    return Err(Unfit::new("blocked_s", "no line is ever blocked", "give attempts too"));
-                }
-                Ok(())
-            }
-            (None, None, _) => Err(Unfit::new("up", "it is missing", "say how long a call lasts, or give schedule")),
-            (None, _, None) => {
-                Err(Unfit::new("redial", "it is missing", "say how long it takes to connect again, or give schedule"))
-            }
-        }
-    }
-
-    fn failure_rate(&self) -> f64 {
-        self.failure.map_or(0.0, Probability::get)
-    }
-
-    fn check_schedule(&self, schedule: &[Vec<[Seconds; 2]>], lines: usize) -> Result<(), Unfit> {
-        if schedule.len() != lines {
-            let what = format!("down times of {} lines, and the bundle has {lines}", schedule.len());
-            return Err(Unfit::new("schedule", what, "give one list a line, [] for one that never drops"));
-        }
-        for (line, downs) in schedule.iter().enumerate() {
-            let mut last = 0.0;
-            for [start, end] in downs {
-                if start >= end || start.get() < last {
-                    let (start, end) = (start.get(), end.get());
-                    let what = format!("[{start}, {end}] of line {line} is empty or out of order");
-                    let remedy = "give [start_s, end_s] with start_s < end_s, ascending, without overlap";
-                    return Err(Unfit::new("schedule", what, remedy));
-                }
-                last = end.get();
-            }
-        }
-        let idle_keys = [
-            ("idle_s", self.idle_s.get() > 0.0),
-            ("failure", self.failure.is_some()),
-            ("retry_s", self.retry_s.get() > 0.0),
-            ("attempts", self.attempts.is_some()),
-            ("blocked_s", self.blocked_s.is_some()),
-            ("primary", self.primary != Primary::None),
-            ("starts_dialling", self.starts_dialling),
-        ];
-        match idle_keys.into_iter().find(|(_, is_given)| *is_given) {
-            Some((key, _)) => {
-                let remedy = format!("remove {key}, or give up and redial instead of schedule");
-                Err(Unfit::new(key, "a recording says when lines are down, whatever the rest", remedy))
-            }
-            None => Ok(()),
-        }
-    }
-
     /// Begins a run of so many lines; the same stream gives the same calls.
     ///
     /// # Panics
@@ -574,22 +448,5 @@ mod tests {
             [(0.0, 2, false), (1.0, 0, false), (1.0, 2, true), (2.0, 0, true), (2.0, 0, false), (3.5, 0, true)];
         assert_eq!(seen, expected);
         assert_eq!(calls.next_change(), Time::NEVER);
-    }
-
-    #[test]
-    fn contradictions_are_refused() {
-        for (json, key) in [
-            ("{}", "up"),
-            (r#"{"up": {"distribution": "constant", "value_s": 1}}"#, "redial"),
-            (&format!(r#"{FIELD}, "schedule": []}}"#), "schedule"),
-            (r#"{"schedule": [[]]}"#, "schedule"),
-            (r#"{"schedule": [[[2, 1]], []]}"#, "schedule"),
-            (r#"{"schedule": [[[0, 2], [1, 3]], []]}"#, "schedule"),
-            (r#"{"schedule": [[], []], "primary": "ends-bundle"}"#, "primary"),
-            (&format!(r#"{FIELD}, "failure": 1}}"#), "failure"),
-            (&format!(r#"{FIELD}, "blocked_s": 10}}"#), "blocked_s"),
-        ] {
-            assert_eq!(config(json).check(2).unwrap_err().key, key, "{json}");
-        }
     }
 }

@@ -1,5 +1,7 @@
 //! A bundle in one direction: the queue in front of it, its lines, and the receiver behind them.
 
+mod dispatch;
+
 use std::collections::VecDeque;
 
 use super::availability::Availability;
@@ -18,8 +20,6 @@ use crate::time::Time;
 
 /// Fragments that the receiver lets wait: as in Linux.
 const MOST_HELD: usize = 128;
-/// How much a line must have been seen before its own drops say more than a guess.
-const PRIOR: Time = Time::from_secs(3000);
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -377,152 +377,5 @@ impl Multilink {
         self.put_torn_back();
         self.receiver.set_up(at, line, false);
         self.read();
-    }
-
-    /// Gives lines what they have room for.
-    fn dispatch(&mut self) {
-        while let Some(&place) = self.queue.front() {
-            if !self.dispatch_now(place) {
-                return;
-            }
-            self.queue.pop_front();
-            self.queue_bytes -= u64::from(self.packets[place as usize].bytes);
-        }
-    }
-
-    /// Gives a packet to lines, if there is room.
-    fn dispatch_now(&mut self, place: u32) -> bool {
-        let Packet { bytes, life, .. } = self.packets[place as usize];
-        let piece = Piece { packet: place, life, bytes };
-        let is_gone = match self.cut {
-            Cut::Whole => self.give_whole(piece),
-            Cut::Fragmented => self.give_fragments(piece),
-        };
-        if is_gone && self.has_numbers {
-            self.note_numbered(place, life);
-        }
-        is_gone
-    }
-
-    /// Remembers the order of numbers; what is dead in front is forgotten.
-    fn note_numbered(&mut self, place: u32, life: u32) {
-        while let Some(&(place, life)) = self.numbered.front() {
-            let packet = self.packets[place as usize];
-            if packet.is_alive && packet.life == life {
-                break;
-            }
-            self.numbered.pop_front();
-        }
-        self.numbered.push_back((place, life));
-    }
-
-    /// A packet goes over one line, or over all that have room.
-    fn give_whole(&mut self, mut piece: Piece) -> bool {
-        let on_line = self.line_bytes(piece.bytes, true);
-        let Some(first) = self.choose(on_line) else { return false };
-        let (now, place) = (self.now, piece.packet as usize);
-        let fragment = self.splitter.cut(&mut piece, usize::MAX, true);
-        self.turn = (first + 1) % self.lines.len();
-        let last = if self.scheduler == Scheduler::Redundant { self.lines.len() } else { first + 1 };
-        for line in &mut self.lines[first..last] {
-            if line.has_room(now, on_line) {
-                line.take(now, fragment, on_line);
-                self.packets[place].on_lines += 1;
-                self.counts.fragments += 1;
-            }
-        }
-        true
-    }
-
-    /// The line for so many bytes; none if it is to wait.
-    fn choose(&self, bytes: u32) -> Option<usize> {
-        let now = self.now;
-        let rate = |index| self.calls.as_ref().map_or(0.0, |calls| calls.drop_rate(index, now, PRIOR));
-        let all = self.lines.iter().enumerate().filter(|(_, line)| line.is_up);
-        let has_room = |line: &Line| line.has_room(now, bytes);
-        match self.scheduler {
-            // It may be better to wait for a fast line than to take a slow one.
-            Scheduler::EarliestDelivery | Scheduler::DropAware => {
-                let candidates = all.map(|(index, line)| line.candidate(index, now, bytes, rate(index)));
-                self.scheduler.choose(now, self.turn, candidates).filter(|&best| has_room(&self.lines[best]))
-            }
-            Scheduler::RoundRobin | Scheduler::ShortestQueue | Scheduler::Redundant => {
-                let with_room = all.filter(|(_, line)| has_room(line));
-                let candidates = with_room.map(|(index, line)| line.candidate(index, now, bytes, 0.0));
-                self.scheduler.choose(now, self.turn, candidates)
-            }
-        }
-    }
-
-    /// A packet is cut for the lines that have room.
-    fn give_fragments(&mut self, mut piece: Piece) -> bool {
-        let now = self.now;
-        let mut shares = std::mem::take(&mut self.shares);
-        shares.clear();
-        self.share(piece.bytes, &mut shares);
-        let first = match self.scheduler {
-            Scheduler::RoundRobin => self.turn,
-            _ => 0,
-        };
-        let (place, lines) = (piece.packet as usize, self.lines.len());
-        let mut is_beginning = true;
-        for index in (first..lines).chain(0..first) {
-            let Some(bytes) = shares.get(index).copied().filter(|&bytes| bytes > 0) else { continue };
-            let on_line = self.line_bytes(bytes, is_beginning);
-            let fragment = self.splitter.cut(&mut piece, bytes as usize, is_beginning);
-            self.lines[index].take(now, fragment, on_line);
-            self.packets[place].on_lines += 1;
-            self.counts.fragments += 1;
-            self.turn = (index + 1) % lines;
-            is_beginning = false;
-        }
-        self.shares = shares;
-        !is_beginning
-    }
-
-    /// How many bytes of a packet each line takes.
-    fn share(&mut self, bytes: u32, shares: &mut Vec<u32>) {
-        let now = self.now;
-        let has_room = |line: &Line| line.has_room(now, self.framing.line_bytes(self.least_fragment.min(bytes), true));
-        if matches!(self.scheduler, Scheduler::EarliestDelivery | Scheduler::DropAware) {
-            self.as_shares.clear();
-            self.as_shares.extend(self.lines.iter().map(|line| match line.as_share(now) {
-                share if has_room(line) => share,
-                share => shares::Line { bytes_per_s: 0.0, ..share },
-            }));
-            let overhead = self.framing.overhead_bytes(false);
-            shares::arriving_together(bytes, overhead, self.least_fragment.min(bytes), &self.as_shares, shares);
-            return;
-        }
-        shares.resize(self.lines.len(), 0);
-        let most = (bytes / self.least_fragment.max(1)).max(1);
-        let free = self.lines.iter().filter(|line| has_room(line)).count() as u32;
-        let used = free.min(most);
-        let mut each = shares::equal(bytes, used);
-        if self.scheduler == Scheduler::ShortestQueue && used < free {
-            for _ in 0..used {
-                let candidates =
-                    self.lines.iter().enumerate().filter(|(index, line)| shares[*index] == 0 && has_room(line));
-                let candidates = candidates.map(|(index, line)| line.candidate(index, now, bytes / used, 0.0));
-                let Some(best) = self.scheduler.choose(now, self.turn, candidates) else { break };
-                shares[best] = each.next().unwrap_or(0);
-            }
-            return;
-        }
-        let lines = self.lines.len();
-        for index in (self.turn..lines).chain(0..self.turn) {
-            if has_room(&self.lines[index]) {
-                let Some(share) = each.next() else { break };
-                shares[index] = share;
-            }
-        }
-    }
-
-    fn line_bytes(&self, bytes: u32, is_beginning: bool) -> u32 {
-        if self.has_numbers {
-            self.framing.line_bytes(bytes, is_beginning)
-        } else {
-            self.framing.plain_line_bytes(bytes)
-        }
     }
 }

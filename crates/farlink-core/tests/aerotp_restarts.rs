@@ -1,0 +1,90 @@
+//! AeroTP when one side begins anew and the other knows the earlier one.
+
+use crate::aerotp::{cut_all, cut_off, established, last_of, net, packets, restarted, restore, wait, write};
+use crate::pair::ONE_WAY;
+use farlink_core::event::Abort;
+use farlink_core::protocol::aerotp::{Flags, Segment, State};
+use farlink_core::{Endpoint, Event, Rx, Stream};
+use serde_json::json;
+
+/// `[C13]`, `[C14]`: a listener that began anew knows nothing, and says so.
+#[test]
+fn a_restarted_listener_resets() {
+    let mut net = established(json!({}));
+    net.ends[1] = restarted(json!({}), 99).into_iter().nth(1).unwrap();
+    write(&mut net, 0, 100);
+    wait(&mut net, 1.0);
+    assert_eq!(net.events[0].last(), Some(&Event::Aborted(Abort::Reset)));
+    assert_eq!(net.ends[1].state(), State::Listen);
+}
+
+/// `[C12]`: the listener began anew, and an opening that came late has opened it again: it acknowledges what its predecessor has
+/// delivered. The opener would wait for answers under the tag that it knows until it gives up.
+#[test]
+fn an_opener_hears_from_an_acknowledgement_that_its_listener_began_anew() {
+    let mut net = established(json!({}));
+    let old = packets(&net, 0)[0];
+    net.ends[1] = restarted(json!({}), 99).into_iter().nth(1).unwrap();
+    cut_off(&mut net, 0);
+    net.ends[1].handle_packet(net.now, &old, Rx::default());
+    wait(&mut net, 1.0);
+    let answer = last_of(&net, 1, |segment| segment.mack.is_some() && segment.flags.has(Flags::ASYN));
+    let forged = Segment { sequence: answer.sequence.wrapping_add(100_000), ..answer };
+    net.ends[0].handle_packet(net.now, &forged, Rx::default());
+    assert_eq!(net.ends[0].state(), State::Established, "it acknowledges what was never sent");
+    net.ends[0].handle_packet(net.now, &answer, Rx::default());
+    net.pump(0);
+    assert_eq!(net.events[0].last(), Some(&Event::Aborted(Abort::PeerRestarted)));
+}
+
+/// `[C12]`: who opened began anew; the listener reports the end of the first connection and serves the second.
+#[test]
+fn a_restarted_opener_is_served() {
+    let mut net = established(json!({}));
+    let old = packets(&net, 0)[0];
+    net.ends[0] = restarted(json!({}), 99).into_iter().next().unwrap();
+    (net.received, net.events) = ([0; 2], [vec![], vec![]]);
+    net.write_all(0, 500, 500);
+    wait(&mut net, 1.0);
+    assert_eq!(net.events[1][..2], [Event::Aborted(Abort::PeerRestarted), Event::Connected]);
+    // What the first one sent comes late: it is of the past. `[C11]`
+    assert!(old.flags.has(Flags::ASYN));
+    net.ends[1].handle_packet(net.now, &old, Rx::default());
+    net.pump(1);
+    assert_eq!(net.ends[1].dropped().stray, 1);
+    net.write_all(1, 0, 1);
+    wait(&mut net, 1.0);
+    assert_eq!(net.received, [0, 500]);
+    assert!(net.events.iter().all(|events| events.last() == Some(&Event::Closed)), "{:?}", net.events);
+}
+
+/// `[C6]`: what the listener had sent to the first one does not open the second.
+#[test]
+fn answers_to_an_earlier_opener_open_nothing() {
+    let mut net = net(json!({}));
+    write(&mut net, 0, 1000);
+    net.run_until(ONE_WAY);
+    write(&mut net, 1, 100);
+    let answers: Vec<_> = packets(&net, 1);
+    assert!(answers.len() >= 2 && answers.iter().all(|answer| answer.flags.has(Flags::ASYN)));
+    net.ends[0] = restarted(json!({}), 99).into_iter().next().unwrap();
+    write(&mut net, 0, 100);
+    for answer in answers {
+        net.ends[0].handle_packet(net.now, &answer, Rx::default());
+    }
+    assert_eq!((net.ends[0].state(), net.ends[0].read()), (State::AsynSent, None));
+}
+
+/// `[C13]`: a side that gave up tells who still sends.
+#[test]
+fn who_has_given_up_answers_with_resets() {
+    let mut net = established(json!({ "give_up_after_s": 10 }));
+    cut_all(&mut net);
+    write(&mut net, 0, 100);
+    wait(&mut net, 20.0);
+    assert_eq!(net.ends[0].state(), State::Closed);
+    restore(&mut net);
+    write(&mut net, 1, 100);
+    wait(&mut net, 1.0);
+    assert_eq!(net.events[1].last(), Some(&Event::Aborted(Abort::Reset)));
+}
