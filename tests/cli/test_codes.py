@@ -6,8 +6,6 @@ import csv
 import io
 import json
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -148,11 +146,8 @@ def test_bad_arguments_are_refused(arguments, said, farlink, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_interrupt_keeps_what_was_decoded(tmp_path):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "farlink.cli", "trace", "bursts", *SMALL, "--ebn0-db", "4", "--bits", "1e12", "-o", "wrong.npz"],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+def test_interrupt_keeps_what_was_decoded(started, tmp_path):
+    process = started("trace", "bursts", *SMALL, "--ebn0-db", "4", "--bits", "1e12", "-o", "wrong.npz")
     time.sleep(3)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)

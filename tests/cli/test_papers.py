@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
-import sys
 import time
 import tomllib
 
@@ -108,12 +106,9 @@ def test_bad_arguments_are_refused(arguments, said, farlink, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_interrupt_keeps_the_finished_items(tmp_path):
+def test_interrupt_keeps_the_finished_items(started, tmp_path):
     items = ["--item", "equation-1", "--item", "figure-2", "--runs", "3000", "--json", "out.json"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "farlink.cli", "papers", "brodbekier", *items],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = started("papers", "brodbekier", *items)
     assert process.stdout is not None
     heard = process.stdout.readline()
     time.sleep(2)

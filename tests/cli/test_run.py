@@ -125,12 +125,9 @@ def test_schema_is_json_schema(farlink):
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
-def test_interrupt_keeps_the_finished_runs(name, small, tmp_path):
+def test_interrupt_keeps_the_finished_runs(name, small, started, tmp_path):
     long = ["--set", "duration_s=2000", "--set", "link.rate_bps=1e8", "--set", "runs=1000", "--json", "out.json"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "farlink.cli", "run", small, *long],
-        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    process = started("run", small, *long)
     time.sleep(4)
     if process.poll() is not None:
         pytest.fail("the run was over before it could be interrupted")

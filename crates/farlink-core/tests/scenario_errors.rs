@@ -358,6 +358,18 @@ const BUNDLES: &[(&str, &str)] = &[
     ("recorded calls of other lines", "lines = 8\ncalls = { schedule = [[[1, 2]]] }"),
     ("recorded calls out of order", "lines = 2\ncalls = { schedule = [[], [[3, 4], [1, 2]]] }"),
     ("recorded calls with a primary", "lines = 1\ncalls = { schedule = [[]], primary = \"ends-bundle\" }"),
+    (
+        "recorded calls noticed late",
+        "lines = 1\ncalls = { schedule = [[]], detection = { distribution = \"constant\", value_s = 20 } }",
+    ),
+    ("duplicates without drops", "lines = 8\non_drop = \"duplicate-acks\""),
+    ("a member's calls alone", "members = [{ up = { distribution = \"constant\", value_s = 10 } }]"),
+    (
+        "a member's calls beside a recording",
+        "members = [{ redial = { distribution = \"constant\", value_s = 10 } }]\ncalls = { schedule = [[]] }",
+    ),
+    ("a member's port before a modem without end", "members = [{}, { serial_bytes = 4096 }]"),
+    ("a member's ARQ that never ends", "members = [{ arq = { frame_bytes = 60, window_frames = 4, loss = 1 } }]"),
     ("a channel on top", "lines = 8\n[link.channel]\nkind = \"loss\"\nloss = 0.1"),
     ("another way back", "lines = 8\n[link.return]\nrate_bps = 1000"),
 ];
@@ -475,7 +487,13 @@ fn bundles() {
     };
     let fine = with("members = [{ count = 7 }, { rate_bps = 9600, delay_s = 0.3 }]");
     from_toml(&fine).and_then(|scenario| expand(&scenario)).expect("it is fine");
-    let said: String = BUNDLES.iter().map(|(name, bundle)| refusal(name, &with(bundle))).collect();
+    let mut said: String = BUNDLES.iter().map(|(name, bundle)| refusal(name, &with(bundle))).collect();
+    let calls =
+        "up = { distribution = \"constant\", value_s = 10 }\nredial = { distribution = \"constant\", value_s = 1 }";
+    let told = with(&format!("lines = 8\non_drop = \"duplicate-acks\"\n[link.bundle.calls]\n{calls}\n"));
+    from_toml(&told).and_then(|scenario| expand(&scenario)).expect("it is fine");
+    let unheard = told.replace("kind = \"tcp\"\nvariant = \"sack\"", "kind = \"stp\"");
+    said += &refusal("duplicates that nobody hears", &unheard);
     insta::assert_snapshot!(said);
 }
 

@@ -53,6 +53,22 @@ fn requeued_packets_save_timeouts() {
     assert!(goodput_bps(&requeued) > 1.1 * goodput_bps(&lost), "{} {}", goodput_bps(&requeued), goodput_bps(&lost));
 }
 
+/// A sender that hears duplicates for what a drop has lost sends it again before others tell it. Duplicates that report nothing new mean
+/// nothing where acknowledgements are selective.
+#[test]
+fn duplicate_acknowledgements_speed_recovery_up() {
+    let spell = |mean_s: f64| json!({ "distribution": "exponential", "mean_s": mean_s });
+    let goodput_bps = |variant: &str, on_drop: &str| {
+        let calls = json!({ "up": spell(60.0), "redial": spell(2.0) });
+        let mut scenario = over(&json!({ "lines": 4, "calls": calls, "on_drop": on_drop }));
+        scenario["transport"]["tcp"]["variant"] = variant.into();
+        (1..=8).map(|seed| goodput_bps(&once(&setup(&scenario), seed))).sum::<f64>() / 8.0
+    };
+    let (lost, told) = (goodput_bps("reno", "lose"), goodput_bps("reno", "duplicate-acks"));
+    assert!(told > 1.02 * lost, "{told} {lost}");
+    assert_eq!(goodput_bps("sack", "duplicate-acks"), goodput_bps("sack", "lose"));
+}
+
 /// The rows over all flows have what became of the lines; those of one flow do not, nor paths without a bundle.
 #[test]
 fn rows_tell_of_the_lines() {

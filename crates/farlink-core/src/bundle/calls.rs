@@ -2,6 +2,7 @@
 
 mod config;
 
+use super::config::LineConfig;
 use crate::channel::spell::Spell;
 use crate::rng::Rng;
 use crate::time::Time;
@@ -18,6 +19,8 @@ pub enum CallState {
     Connecting,
     /// It carries packets.
     Connected,
+    /// Its call has dropped, and neither side has noticed.
+    Silent,
     /// Its call has dropped.
     Dropped,
     /// An attempt failed.
@@ -53,8 +56,7 @@ enum Plan {
 
 #[derive(Clone, Debug)]
 struct Random {
-    up: Spell,
-    redial: Spell,
+    detection: Option<Spell>,
     idle: Time,
     failure: f64,
     retry: Time,
@@ -65,6 +67,8 @@ struct Random {
 
 #[derive(Clone, Debug)]
 struct Line {
+    up: Option<Spell>,
+    redial: Option<Spell>,
     state: CallState,
     /// When it goes into another state by itself.
     until: Time,
@@ -80,11 +84,11 @@ struct Line {
 const BLOCKED_S: u64 = 3600;
 
 impl CallsConfig {
-    /// Begins a run of so many lines; the same stream gives the same calls.
+    /// Begins a run of lines; the same stream gives the same calls.
     ///
     /// # Panics
     /// If the configuration does not pass [`check`](CallsConfig::check).
-    pub fn start(&self, lines: usize, rng: &Rng) -> Calls {
+    pub fn start(&self, lines: &[LineConfig], rng: &Rng) -> Calls {
         let mut rng = rng.clone();
         let plan = match &self.schedule {
             Some(schedule) => {
@@ -92,8 +96,7 @@ impl CallsConfig {
                 Plan::Recorded(schedule.iter().map(times).collect())
             }
             None => Plan::Random(Box::new(Random {
-                up: self.up.expect("it was checked"),
-                redial: self.redial.expect("it was checked"),
+                detection: self.detection,
                 idle: self.idle_s.time(),
                 failure: self.failure_rate(),
                 retry: self.retry_s.time(),
@@ -102,7 +105,9 @@ impl CallsConfig {
                 primary: self.primary,
             })),
         };
-        let line = |_| Line {
+        let line = |config: &LineConfig| Line {
+            up: config.up,
+            redial: config.redial,
             state: CallState::Connected,
             until: Time::NEVER,
             failures: 0,
@@ -112,7 +117,7 @@ impl CallsConfig {
             rng: rng.detach(),
             begun: 0,
         };
-        let lines = (0..lines).map(line).collect();
+        let lines = lines.iter().map(line).collect();
         let mut calls = Calls { plan, lines, primary: None };
         calls.begin(self.starts_dialling);
         calls
@@ -133,7 +138,7 @@ impl Calls {
             }
             Plan::Random(random) => {
                 for line in &mut self.lines {
-                    line.until = random.up.draw(&mut line.rng);
+                    line.until = draw(line.up, &mut line.rng);
                 }
                 self.primary = (random.primary != Primary::None).then_some(0);
             }
@@ -143,6 +148,11 @@ impl Calls {
     /// Whether a line is connected.
     pub fn is_up(&self, line: usize) -> bool {
         self.lines[line].state == CallState::Connected
+    }
+
+    /// Whether a line is taken to be connected.
+    pub fn seems_up(&self, line: usize) -> bool {
+        matches!(self.lines[line].state, CallState::Connected | CallState::Silent)
     }
 
     /// A line's state.
@@ -213,49 +223,61 @@ impl Calls {
                     if is_blocked { (CallState::Blocked, random.blocked) } else { (CallState::Failed, random.retry) };
                 self.enter(index, state, at, at + pause, changes);
                 if is_blocked && random.primary != Primary::None && self.primary.is_none() {
-                    self.dial_primary(random, at, changes); // another one is chosen
+                    self.dial_primary(at, changes); // another one is chosen
                 }
             }
             CallState::Connecting => {
                 line.failures = 0;
-                let until = at + random.up.draw(&mut line.rng);
+                let until = at + draw(line.up, &mut line.rng);
                 self.enter(index, CallState::Connected, at, until, changes);
                 if random.primary != Primary::None && self.primary.is_none() {
                     self.primary = Some(index);
                     for other in 0..self.lines.len() {
                         if self.lines[other].state == CallState::Waiting {
-                            self.dial(random, other, at, changes);
+                            self.dial(other, at, changes);
                         }
                     }
                 }
             }
-            CallState::Connected => {
-                self.drop_call(random, index, at, changes);
-                match random.primary {
-                    Primary::EndsBundle if self.primary == Some(index) => {
-                        for other in 0..self.lines.len() {
-                            if self.lines[other].state == CallState::Connected {
-                                self.drop_call(random, other, at, changes);
-                            }
-                        }
-                        self.begin_bundle(random, at, changes);
-                    }
-                    Primary::StaysLost if self.lines_up() == 0 => self.begin_bundle(random, at, changes),
-                    Primary::StaysLost if self.primary == Some(index) => {
-                        self.enter(index, CallState::Waiting, at, Time::NEVER, changes);
-                    }
-                    _ => {}
+            CallState::Connected => match random.detection {
+                Some(detection) => {
+                    let until = at + detection.draw(&mut line.rng);
+                    self.enter(index, CallState::Silent, at, until, changes);
                 }
-            }
+                None => self.notice_drop(random, index, at, changes),
+            },
+            CallState::Silent => self.notice_drop(random, index, at, changes),
             CallState::Blocked if random.primary != Primary::None && self.primary.is_none() => {
                 // It may be chosen again; if another one is being dialled, it waits.
                 self.enter(index, CallState::Waiting, at, Time::NEVER, changes);
                 if !self.is_primary_dialled() {
-                    self.dial_primary(random, at, changes);
+                    self.dial_primary(at, changes);
                 }
             }
-            CallState::Dropped | CallState::Failed | CallState::Blocked => self.dial(random, index, at, changes),
+            CallState::Dropped | CallState::Failed | CallState::Blocked => self.dial(index, at, changes),
             CallState::Waiting => {}
+        }
+    }
+
+    /// Both sides know that a call has dropped.
+    fn notice_drop(&mut self, random: &Random, index: usize, at: Time, changes: &mut Vec<Change>) {
+        self.drop_call(random, index, at, changes);
+        match random.primary {
+            Primary::EndsBundle if self.primary == Some(index) => {
+                for other in 0..self.lines.len() {
+                    if self.seems_up(other) {
+                        self.drop_call(random, other, at, changes);
+                    }
+                }
+                self.begin_bundle(random, at, changes);
+            }
+            Primary::StaysLost if !(0..self.lines.len()).any(|line| self.seems_up(line)) => {
+                self.begin_bundle(random, at, changes);
+            }
+            Primary::StaysLost if self.primary == Some(index) => {
+                self.enter(index, CallState::Waiting, at, Time::NEVER, changes);
+            }
+            _ => {}
         }
     }
 
@@ -263,8 +285,9 @@ impl Calls {
         self.enter(index, CallState::Dropped, at, at + random.idle, changes);
     }
 
-    fn dial(&mut self, random: &Random, index: usize, at: Time, changes: &mut Vec<Change>) {
-        let takes = random.redial.draw(&mut self.lines[index].rng);
+    fn dial(&mut self, index: usize, at: Time, changes: &mut Vec<Change>) {
+        let line = &mut self.lines[index];
+        let takes = draw(line.redial, &mut line.rng);
         self.enter(index, CallState::Connecting, at, at + takes, changes);
     }
 
@@ -273,7 +296,7 @@ impl Calls {
         self.primary = None;
         if random.primary == Primary::None {
             for index in 0..self.lines.len() {
-                self.dial(random, index, at, changes);
+                self.dial(index, at, changes);
             }
             return;
         }
@@ -283,7 +306,7 @@ impl Calls {
             }
         }
         let begin = if at > Time::ZERO { at + random.idle } else { at };
-        self.dial_primary_from(random, at, begin, changes);
+        self.dial_primary_from(at, begin, changes);
     }
 
     fn is_primary_dialled(&self) -> bool {
@@ -291,20 +314,25 @@ impl Calls {
         self.lines.iter().any(is_tried)
     }
 
-    fn dial_primary(&mut self, random: &Random, at: Time, changes: &mut Vec<Change>) {
-        self.dial_primary_from(random, at, at, changes);
+    fn dial_primary(&mut self, at: Time, changes: &mut Vec<Change>) {
+        self.dial_primary_from(at, at, changes);
     }
 
     /// Dials the waiting line whose calls have lasted longest, from `begin` on.
-    fn dial_primary_from(&mut self, random: &Random, at: Time, begin: Time, changes: &mut Vec<Change>) {
+    fn dial_primary_from(&mut self, at: Time, begin: Time, changes: &mut Vec<Change>) {
         let waiting = (0..self.lines.len()).filter(|&index| self.lines[index].state == CallState::Waiting);
         let best = waiting.min_by(|&a, &b| self.lines[b].mean_call_s().total_cmp(&self.lines[a].mean_call_s()));
         match best {
             Some(index) if begin > at => self.enter(index, CallState::Dropped, at, begin, changes),
-            Some(index) => self.dial(random, index, at, changes),
+            Some(index) => self.dial(index, at, changes),
             None => {} // all are blocked: the first to come free is dialled
         }
     }
+}
+
+/// One of such times; without end if there are none.
+fn draw(spell: Option<Spell>, rng: &mut Rng) -> Time {
+    spell.map_or(Time::NEVER, |spell| spell.draw(rng))
 }
 
 impl Line {
@@ -332,6 +360,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::BitRate;
 
     fn config(json: &str) -> CallsConfig {
         serde_json::from_str(json).unwrap()
@@ -340,11 +369,18 @@ mod tests {
     const FIELD: &str = r#"{"up": {"distribution": "exponential", "mean_s": 3000},
         "redial": {"distribution": "constant", "value_s": 53}"#;
 
+    /// So many lines with the times of the calls.
+    fn alike(calls: &CallsConfig, lines: usize) -> Vec<LineConfig> {
+        let line = LineConfig::new(BitRate::new(2400.0).unwrap(), Seconds::new(0.5).unwrap());
+        vec![LineConfig { up: calls.up, redial: calls.redial, ..line }; lines]
+    }
+
     /// Shares of time with all and with any of the lines up, the mean share of lines, and the drops of all lines.
     fn shares(json: &str, lines: usize, seconds: u64) -> (f64, f64, f64, u64) {
         let calls = config(json);
-        calls.check(lines).unwrap();
-        let mut calls = calls.start(lines, &Rng::for_component(1, 0, "calls"));
+        let of = alike(&calls, lines);
+        calls.check(&of).unwrap();
+        let mut calls = calls.start(&of, &Rng::for_component(1, 0, "calls"));
         let (mut now, mut all, mut any, mut mean) = (Time::ZERO, 0.0, 0.0, 0.0);
         let end = Time::from_secs(seconds);
         let mut changes = Vec::new();
@@ -371,6 +407,24 @@ mod tests {
         assert!((drops as f64 / (8.0 * 1e7 / 3053.0) - 1.0).abs() < 0.02, "{drops}");
     }
 
+    /// Up 3000 of 3000 + 20 + 53 s, of which 20 s seem so.
+    #[test]
+    fn a_drop_is_noticed_late() {
+        let json = format!(r#"{FIELD}, "detection": {{"distribution": "constant", "value_s": 20}}}}"#);
+        let (_, _, share, _) = shares(&json, 8, 10_000_000);
+        assert!((share - 3000.0 / 3073.0).abs() < 0.001, "{share}");
+        let calls = config(&json);
+        let mut calls = calls.start(&alike(&calls, 1), &Rng::for_component(1, 0, "calls"));
+        let mut changes = Vec::new();
+        while changes.len() < 4 {
+            calls.advance(Time::NEVER, &mut changes);
+            assert_eq!(calls.seems_up(0), calls.is_up(0) || calls.state(0) == CallState::Silent);
+        }
+        let states = [CallState::Silent, CallState::Dropped, CallState::Connecting, CallState::Connected];
+        assert!(changes.iter().map(|change| change.state).eq(states), "{changes:?}");
+        assert_eq!(changes[1].at.since(changes[0].at), Time::from_secs(20));
+    }
+
     /// The bundle's cycle: up until the primary drops (3000 s), then 53 s until it is back and as long until the others are.
     #[test]
     fn with_the_primary_the_bundle_drops() {
@@ -383,7 +437,7 @@ mod tests {
     fn a_lost_primary_waits_for_the_end_of_the_bundle() {
         let json = format!(r#"{FIELD}, "primary": "stays-lost"}}"#);
         let calls = config(&json);
-        let mut calls = calls.start(8, &Rng::for_component(1, 0, "calls"));
+        let mut calls = calls.start(&alike(&calls, 8), &Rng::for_component(1, 0, "calls"));
         let mut changes = Vec::new();
         while calls.is_up(0) {
             calls.advance(Time::NEVER, &mut changes);
@@ -413,18 +467,22 @@ mod tests {
     /// However lines fail, a bundle with a primary line never waits for nobody.
     #[test]
     fn somebody_is_always_dialled() {
-        for primary in ["ends-bundle", "stays-lost"] {
+        let late = r#"{"distribution": "exponential", "mean_s": 20}"#;
+        let cases = [("ends-bundle", "null"), ("stays-lost", "null"), ("ends-bundle", late), ("stays-lost", late)];
+        for (primary, detection) in cases {
             let json = format!(
-                r#"{FIELD}, "failure": 0.7, "attempts": 2, "blocked_s": 600, "primary": "{primary}", "starts_dialling": true}}"#
+                r#"{FIELD}, "failure": 0.7, "attempts": 2, "blocked_s": 600, "primary": "{primary}",
+                "starts_dialling": true, "detection": {detection}}}"#
             );
             for lines in [1, 2, 5] {
-                let mut calls = config(&json).start(lines, &Rng::for_component(lines as u64, 0, "calls"));
+                let calls = config(&json);
+                let mut calls = calls.start(&alike(&calls, lines), &Rng::for_component(lines as u64, 0, "calls"));
                 let mut changes = Vec::new();
                 for _ in 0..20_000 {
                     assert!(calls.next_change() < Time::NEVER, "{primary}, {lines} lines");
                     calls.advance(Time::NEVER, &mut changes);
                     if let Some(primary) = calls.primary.filter(|_| primary == "ends-bundle") {
-                        assert!(calls.is_up(primary));
+                        assert!(calls.seems_up(primary));
                     }
                 }
                 assert!(changes.iter().any(|change| change.state == CallState::Blocked));
@@ -436,8 +494,8 @@ mod tests {
     fn a_recording_is_replayed() {
         let json = r#"{"schedule": [[[1, 2], [2, 3.5]], [], [[0, 1]]]}"#;
         let calls = config(json);
-        calls.check(3).unwrap();
-        let mut calls = calls.start(3, &Rng::for_component(1, 0, "calls"));
+        calls.check(&alike(&calls, 3)).unwrap();
+        let mut calls = calls.start(&alike(&calls, 3), &Rng::for_component(1, 0, "calls"));
         let mut changes = Vec::new();
         while calls.advance(Time::from_secs(10), &mut changes) {}
         let seen: Vec<(f64, usize, bool)> = changes

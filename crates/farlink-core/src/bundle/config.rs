@@ -1,5 +1,7 @@
 //! What a scenario says about a bundle.
 
+mod check;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +10,7 @@ use super::arq::LinkArq;
 use super::calls::CallsConfig;
 use super::fragment::Numbering;
 use super::schedule::Scheduler;
+use crate::channel::spell::Spell;
 use crate::coding::Unfit;
 use crate::link::setting::{DelaySetting, RateSetting};
 use crate::units::{BitRate, Count, CountToMillion, PositiveSeconds, Seconds};
@@ -78,6 +81,24 @@ pub struct Member {
     /// One-way delay of each, both ways; the hop's unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_s: Option<Seconds>,
+    /// As in the bundle, whose value they have unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modem_bytes: Option<Count>,
+    /// As in the bundle, whose value they have unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial_bytes: Option<Count>,
+    /// As in the bundle, whose value they have unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial_bps: Option<BitRate>,
+    /// As in the bundle, whose value they have unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arq: Option<LinkArq>,
+    /// How long their calls last; as in `calls` unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<Spell>,
+    /// How long dialling takes on them; as in `calls` unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redial: Option<Spell>,
 }
 
 /// Whether packets are cut into fragments.
@@ -111,6 +132,10 @@ pub enum OnDrop {
     /// It is lost.
     #[default]
     Lose,
+    /// It is lost, and each TCP sender that lost something hears its last acknowledgement three times more, so that it recovers
+    /// without a timeout (Zaghloul, chapters 6 and 8). The end of the bundle reads the acknowledgements that pass. SACK and RACK take
+    /// no notice of duplicates that report nothing new (RFC 6675, section 2).
+    DuplicateAcks,
     /// What has not arrived is sent again over other lines, before what waits. The sender is taken to know what has arrived: the
     /// best that any scheme can do.
     Requeue,
@@ -123,9 +148,41 @@ pub struct LineConfig {
     pub rate: BitRate,
     /// Its one-way delay.
     pub delay: Seconds,
+    /// Room in its modem; as much as there is if none is given.
+    pub modem_bytes: Option<Count>,
+    /// Room in the buffer of its serial port.
+    pub serial_bytes: Option<Count>,
+    /// Rate of its serial line.
+    pub serial_bps: Option<BitRate>,
+    /// Repetition on it.
+    pub arq: Option<LinkArq>,
+    /// How long its calls last, if they drop at random.
+    pub up: Option<Spell>,
+    /// How long dialling takes on it.
+    pub redial: Option<Spell>,
 }
 
 const MOST_LINES: u64 = 256;
+
+impl LineConfig {
+    /// A line without repetition that takes what it is given and is always up.
+    pub fn new(rate: BitRate, delay: Seconds) -> Self {
+        LineConfig {
+            rate,
+            delay,
+            modem_bytes: None,
+            serial_bytes: None,
+            serial_bps: None,
+            arq: None,
+            up: None,
+            redial: None,
+        }
+    }
+}
+
+fn count_of(member: &Member) -> usize {
+    member.count.whole().min(MOST_LINES + 1) as usize
+}
 
 fn one() -> CountToMillion {
     CountToMillion::new(1.0).expect("a constant within its range")
@@ -189,6 +246,17 @@ impl BundleConfig {
                 "give a number as delay_s",
             ));
         };
+        let calls = self.calls.as_ref();
+        let line = |member: Option<&Member>| LineConfig {
+            rate: member.and_then(|member| member.rate_bps).unwrap_or(*rate),
+            delay: member.and_then(|member| member.delay_s).unwrap_or(*delay),
+            modem_bytes: member.and_then(|member| member.modem_bytes).or(self.modem_bytes),
+            serial_bytes: member.and_then(|member| member.serial_bytes).or(self.serial_bytes),
+            serial_bps: member.and_then(|member| member.serial_bps).or(self.serial_bps),
+            arq: member.and_then(|member| member.arq).or(self.arq),
+            up: member.and_then(|member| member.up).or(calls.and_then(|calls| calls.up)),
+            redial: member.and_then(|member| member.redial).or(calls.and_then(|calls| calls.redial)),
+        };
         let lines: Vec<LineConfig> = match (self.lines, &self.members[..]) {
             (Some(_), [_, ..]) => {
                 return Err(Unfit::new("", "lines and members are both given", "keep one of them"));
@@ -196,89 +264,16 @@ impl BundleConfig {
             (None, []) => {
                 return Err(Unfit::new("", "a bundle has no lines", "say how many with lines = 8, or give members"));
             }
-            (Some(lines), []) => {
-                (0..lines.whole().min(MOST_LINES + 1)).map(|_| LineConfig { rate: *rate, delay: *delay }).collect()
+            (Some(lines), []) => (0..lines.whole().min(MOST_LINES + 1)).map(|_| line(None)).collect(),
+            (None, members) => {
+                members.iter().flat_map(|member| std::iter::repeat_n(line(Some(member)), count_of(member))).collect()
             }
-            (None, members) => members
-                .iter()
-                .flat_map(|member| {
-                    let line =
-                        LineConfig { rate: member.rate_bps.unwrap_or(*rate), delay: member.delay_s.unwrap_or(*delay) };
-                    (0..member.count.whole().min(MOST_LINES + 1)).map(move |_| line)
-                })
-                .collect(),
         };
         if lines.len() as u64 > MOST_LINES {
             let what = format!("a bundle of more than {MOST_LINES} lines");
             return Err(Unfit::new(if self.members.is_empty() { "lines" } else { "members" }, what, "give fewer"));
         }
         Ok(lines)
-    }
-
-    /// Checks what the types cannot, for so many lines.
-    ///
-    /// # Errors
-    /// If keys contradict each other.
-    pub fn check(&self, lines: usize) -> Result<(), Unfit> {
-        if self.header == Header::None && self.packets == Cut::Fragmented {
-            return Err(Unfit::new(
-                "header",
-                "fragments without sequence numbers cannot be put together",
-                "use header = \"long\" or \"short\", or packets = \"whole\"",
-            ));
-        }
-        if self.header == Header::None && self.reorder_timeout_s.is_some() {
-            return Err(Unfit::new(
-                "reorder_timeout_s",
-                "without sequence numbers nobody waits for anything",
-                "remove reorder_timeout_s, or use header = \"long\"",
-            ));
-        }
-        if self.scheduler == Scheduler::Redundant && self.packets == Cut::Fragmented {
-            return Err(Unfit::new(
-                "scheduler",
-                "what goes over all lines is not cut into fragments",
-                "use packets = \"whole\", or another scheduler",
-            ));
-        }
-        if self.scheduler == Scheduler::Redundant && self.header == Header::None {
-            return Err(Unfit::new(
-                "scheduler",
-                "copies without sequence numbers would all be delivered",
-                "use header = \"long\" or \"short\"",
-            ));
-        }
-        if self.min_fragment_bytes > self.mrru_bytes {
-            return Err(Unfit::new(
-                "min_fragment_bytes",
-                format!(
-                    "no packet of up to mrru_bytes = {} has a fragment of {}",
-                    self.mrru_bytes.get(),
-                    self.min_fragment_bytes.get()
-                ),
-                "give at most mrru_bytes",
-            ));
-        }
-        if self.serial_bytes.is_some() && self.modem_bytes.is_none() {
-            return Err(Unfit::new(
-                "serial_bytes",
-                "the buffer of the serial port never fills while the modem takes everything",
-                "give modem_bytes too",
-            ));
-        }
-        if self.arq.is_some_and(|arq| arq.never_ends()) {
-            return Err(Unfit::new("arq.loss", "no frame ever gets through", "give less than 1, or attempts"));
-        }
-        match &self.calls {
-            Some(calls) => calls.check(lines).map_err(|unfit| unfit.within("calls")),
-            None if self.on_drop == OnDrop::Requeue => {
-                Err(Unfit::new("on_drop", "no call ever drops", "remove on_drop, or give calls"))
-            }
-            None if self.scheduler == Scheduler::DropAware => {
-                Err(Unfit::new("scheduler", "no call ever drops", "use \"earliest-delivery\", or give calls"))
-            }
-            None => Ok(()),
-        }
     }
 
     /// How fragments look on a line; none if they have no numbers.

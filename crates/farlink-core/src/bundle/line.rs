@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::arq::{Arq, airtime};
-use super::config::{BundleConfig, LineConfig};
+use super::config::LineConfig;
 use super::fragment::Fragment;
 use super::piece::Piece;
 use super::schedule::Candidate;
@@ -35,6 +35,8 @@ pub(super) struct Line {
     most_fragments: usize,
     most_bytes: u64,
     pub(super) is_up: bool,
+    /// The call has dropped, and nobody has noticed: the modem goes on, and nothing arrives.
+    is_silent: bool,
     /// When the modem has sent everything.
     free_at: Time,
     /// When the serial port has.
@@ -45,17 +47,17 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn new(config: &BundleConfig, line: &LineConfig, rng: Rng) -> Self {
+    pub(super) fn new(line: &LineConfig, line_packets: usize, rng: Rng) -> Self {
         let room = |bytes: Option<Count>| bytes.map(Count::whole);
         Line {
             ps_per_byte: line.rate.ps_per_byte(),
             delay: line.delay.time(),
-            serial_ps_per_byte: config.serial_bps.map_or(0.0, BitRate::ps_per_byte),
-            arq: config.arq.map(|arq| arq.start()),
-            most_fragments: config.line_packets.whole() as usize,
-            most_bytes: room(config.modem_bytes)
-                .map_or(u64::MAX, |modem| modem + room(config.serial_bytes).unwrap_or(0)),
+            serial_ps_per_byte: line.serial_bps.map_or(0.0, BitRate::ps_per_byte),
+            arq: line.arq.map(|arq| arq.start()),
+            most_fragments: line_packets,
+            most_bytes: room(line.modem_bytes).map_or(u64::MAX, |modem| modem + room(line.serial_bytes).unwrap_or(0)),
             is_up: true,
+            is_silent: false,
             free_at: Time::ZERO,
             serial_free_at: Time::ZERO,
             sent: VecDeque::new(),
@@ -65,7 +67,7 @@ impl Line {
 
     /// When the fragment in front arrives.
     pub(super) fn next_arrival(&self) -> Time {
-        self.sent.front().map_or(Time::NEVER, |sent| sent.arrival)
+        if self.is_silent { Time::NEVER } else { self.sent.front().map_or(Time::NEVER, |sent| sent.arrival) }
     }
 
     /// When the line has sent the next of what it holds, after `now`.
@@ -122,9 +124,19 @@ impl Line {
         if self.next_arrival() <= now { self.sent.pop_front() } else { None }
     }
 
-    /// The call drops: what has not arrived is gone.
+    pub(super) fn is_silent(&self) -> bool {
+        self.is_silent
+    }
+
+    /// The call drops, and nobody notices.
+    pub(super) fn fall_silent(&mut self) {
+        self.is_silent = true;
+    }
+
+    /// It is noticed that the call has dropped: what has not arrived is gone.
     pub(super) fn take_down(&mut self) -> impl Iterator<Item = Sent> + '_ {
         self.is_up = false;
+        self.is_silent = false;
         self.sent.drain(..)
     }
 

@@ -28,6 +28,8 @@ pub enum Outcome {
     Delivered,
     /// It never will.
     Lost,
+    /// It never will, as a call dropped.
+    Cut,
 }
 
 /// What a bundle has done.
@@ -102,12 +104,13 @@ struct Packet {
 impl Multilink {
     /// Begins a run. `hop` is the same stream for both directions of a hop; what else they draw is from `rng`.
     pub fn new(config: &BundleConfig, lines: &[LineConfig], limit: QueueLimit, mut rng: Rng, hop: &Rng) -> Self {
-        let calls = config.calls.as_ref().map(|calls| calls.start(lines.len(), hop));
+        let calls = config.calls.as_ref().map(|calls| calls.start(lines, hop));
         let framing = config.framing();
+        let line_packets = config.line_packets.whole() as usize;
         let most_bytes = config.mrru_bytes.whole() as usize;
         let receiver = Reassembler::new(framing.numbering, lines.len(), most_bytes, MOST_HELD);
         let mut bundle = Multilink {
-            lines: lines.iter().map(|line| Line::new(config, line, rng.detach())).collect(),
+            lines: lines.iter().map(|line| Line::new(line, line_packets, rng.detach())).collect(),
             calls,
             changes: Vec::new(),
             availability: Availability::default(),
@@ -247,7 +250,7 @@ impl Multilink {
         for index in 0..self.lines.len() {
             while let Some(sent) = self.lines[index].pop_arrived(self.now) {
                 if sent.is_lost {
-                    self.lose_fragment(&sent);
+                    self.lose_fragment(&sent, Outcome::Lost);
                     continue;
                 }
                 let piece = sent.fragment.payload;
@@ -282,7 +285,7 @@ impl Multilink {
                 }
                 let packet = self.packets[place as usize];
                 if packet.is_alive && packet.life == life {
-                    self.lose(place);
+                    self.end(place, Outcome::Lost);
                 }
             }
             self.deliver(piece);
@@ -299,10 +302,6 @@ impl Multilink {
         }
     }
 
-    fn lose(&mut self, place: u32) {
-        self.end(place, Outcome::Lost);
-    }
-
     fn end(&mut self, place: u32, outcome: Outcome) {
         let packet = &mut self.packets[place as usize];
         packet.is_alive = false;
@@ -316,8 +315,8 @@ impl Multilink {
         self.free.push(place);
     }
 
-    /// A fragment did not arrive.
-    fn lose_fragment(&mut self, sent: &Sent) {
+    /// A fragment did not arrive; its packet comes to that end unless it is sent again.
+    fn lose_fragment(&mut self, sent: &Sent, outcome: Outcome) {
         let (is_copied, requeues) = (self.scheduler == Scheduler::Redundant, self.requeues);
         let place = sent.fragment.payload.packet;
         let Some(packet) = self.alive(sent.fragment.payload) else { return };
@@ -330,7 +329,7 @@ impl Multilink {
             packet.on_lines = 0;
             self.torn.push(place);
         } else {
-            self.lose(place);
+            self.end(place, outcome);
         }
     }
 
@@ -355,13 +354,20 @@ impl Multilink {
             }
             let changes = std::mem::take(&mut self.changes);
             for &Change { at, line, state } in &changes {
-                let is_up = state == CallState::Connected;
-                if self.lines[line].is_up && !is_up {
-                    self.availability.drops += 1;
-                    self.hang_up(line, at);
-                } else if is_up && !self.lines[line].is_up {
-                    self.lines[line].bring_up(at);
-                    self.receiver.set_up(at, line, true);
+                match (self.lines[line].is_up, state) {
+                    (false, CallState::Connected) => {
+                        self.lines[line].bring_up(at);
+                        self.receiver.set_up(at, line, true);
+                    }
+                    (true, CallState::Silent) => {
+                        self.availability.drops += 1;
+                        self.lines[line].fall_silent();
+                    }
+                    (true, CallState::Dropped | CallState::Waiting) => {
+                        self.availability.drops += u64::from(!self.lines[line].is_silent());
+                        self.hang_up(line, at);
+                    }
+                    _ => {}
                 }
             }
             self.changes = changes;
@@ -372,7 +378,7 @@ impl Multilink {
     fn hang_up(&mut self, line: usize, at: Time) {
         let lost: Vec<Sent> = self.lines[line].take_down().collect();
         for sent in &lost {
-            self.lose_fragment(sent);
+            self.lose_fragment(sent, Outcome::Cut);
         }
         self.put_torn_back();
         self.receiver.set_up(at, line, false);

@@ -14,7 +14,8 @@ pub enum Scheduler {
     RoundRobin,
     /// The one with the fewest bytes waiting.
     ShortestQueue,
-    /// The one over which it arrives first; with fragments, shares such that all arrive together.
+    /// The one over which it arrives first, which may mean to wait for it, but not so long that those behind would have been better
+    /// off over others; with fragments, shares such that all arrive together.
     EarliestDelivery,
     /// All lines that have room: the copy that arrives first counts.
     Redundant,
@@ -59,6 +60,11 @@ impl Scheduler {
 }
 
 impl Candidate {
+    /// The same line, arriving so much later.
+    pub(super) fn later(self, by: Time) -> Self {
+        Candidate { arrival: self.arrival + by, ..self }
+    }
+
     /// Time until it is there, in s, with that which a drop on the way would cost.
     fn cost(&self, now: Time) -> f64 {
         let wait_s = self.arrival.since(now).as_secs_f64();

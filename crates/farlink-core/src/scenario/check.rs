@@ -3,7 +3,9 @@
 use super::error::{ScenarioError, suggest};
 use super::flow::Flow;
 use super::gateway::Gateway;
-use super::{Scenario, TrafficKind, WholePath};
+use super::{Hop, Scenario, TrafficKind, WholePath};
+use crate::bundle::OnDrop;
+use crate::protocol::TransportConfig;
 
 /// Names that result tables use for something else.
 const ALL_FLOWS: &str = "all";
@@ -23,7 +25,27 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     for (name, flow) in &scenario.flow {
         self::flow(scenario, name, flow)?;
     }
+    duplicates(scenario)?;
     time(scenario)
+}
+
+/// A bundle that makes duplicate acknowledgements needs somebody who hears them.
+fn duplicates(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let makes = |hop: &Hop| hop.bundle.as_ref().is_some_and(|bundle| bundle.on_drop == OnDrop::DuplicateAcks);
+    let link = scenario.link.iter().map(|hop| ("link".to_owned(), hop));
+    let hops = scenario.hop.iter().map(|(name, hop)| (format!("hop.{name}"), hop));
+    let Some((place, _)) = link.chain(hops).find(|(_, hop)| makes(hop)) else { return Ok(()) };
+    let hears = |flow: &Flow| {
+        matches!(scenario.transport.get(&flow.transport), Some(TransportConfig::Tcp(_) | TransportConfig::ScpsTp(_)))
+    };
+    if scenario.flow.values().any(hears) {
+        return Ok(());
+    }
+    Err(ScenarioError::new(
+        format!("{place}.bundle.on_drop"),
+        "no flow's transport knows duplicate acknowledgements",
+        "use \"requeue\" or \"lose\", or a transport of kind \"tcp\" or \"scps-tp\"",
+    ))
 }
 
 fn engines(scenario: &Scenario) -> Result<(), ScenarioError> {

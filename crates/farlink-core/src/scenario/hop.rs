@@ -256,7 +256,7 @@ impl Hop {
             ScenarioError::new(unfit.key, unfit.message, unfit.remedy)
         };
         let lines = bundle.resolve(&self.rate_bps, &self.delay_s).map_err(refused)?;
-        bundle.check(lines.len()).map_err(refused)
+        bundle.check(&lines).map_err(refused)
     }
 }
 

@@ -35,6 +35,16 @@ pub(super) trait Carried: Load<Self> + Codec + 'static {
     fn ecn(_common: &Self::Common) -> Ecn {
         Ecn::NotCapable
     }
+
+    /// The position in the stream that it acknowledges everything before, of a protocol whose sender takes three equal ones for a loss.
+    fn asks_for(&self) -> Option<u32> {
+        None
+    }
+
+    /// What acknowledges the same and nothing else.
+    fn duplicate(&self) -> Option<Self> {
+        None
+    }
 }
 
 /// A packet on its way into a link's ring: all of it, or one that is known to have nothing rare.
@@ -88,6 +98,16 @@ impl Carried for Segment<Virtual> {
     #[inline(always)]
     fn ecn(common: &PlainSegment) -> Ecn {
         common.ecn
+    }
+
+    fn asks_for(&self) -> Option<u32> {
+        let ends = Flags::SYN.with(Flags::FIN).with(Flags::RST);
+        (self.flags.has(Flags::ACK) && self.flags.0 & ends.0 == 0).then_some(self.ack)
+    }
+
+    fn duplicate(&self) -> Option<Self> {
+        let seq = self.seq.wrapping_add(self.payload.0);
+        Some(Segment { seq, payload: Virtual(0), flags: Flags::ACK, ..*self })
     }
 }
 

@@ -256,11 +256,11 @@ macro_rules! engine_protocols {
             /// A bundle goes on: packets come out of it, or never will.
             fn unload(&mut self, link: usize, now: Time) {
                 self.world.path.wake(link, now);
-                while let Some((flow, kind, place, is_delivered)) = self.world.path.next_outcome(link, &mut self.world.timers) {
+                while let Some((flow, kind, left)) = self.world.path.next_outcome(link, &mut self.world.timers) {
                     match kind {
                         $($index => {
                             let counts = &mut self.$population.flows[flow as usize].counts;
-                            self.world.path.unload::<$packet>(link, now, flow, (place, is_delivered), counts);
+                            self.world.path.unload::<$packet>(link, now, flow, left, counts);
                         })+
                         _ => unreachable!("a packet of an undeclared protocol"),
                     }

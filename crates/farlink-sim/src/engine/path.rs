@@ -1,6 +1,7 @@
 //! The path that all flows share: links in each direction and what is under way on them.
 
 mod bundled;
+mod repeated;
 mod served;
 
 use std::collections::VecDeque;
@@ -18,6 +19,7 @@ use super::timers::{Alarm, Kind, Timers};
 use super::{KINDS, Rings};
 pub use bundled::BundleResult;
 use bundled::{Bundled, Kept};
+use repeated::Heard;
 use served::Served;
 
 /// A packet that a link carries, with what only the engine knows; or the first of a train of them.
@@ -38,11 +40,13 @@ pub(super) struct Ring<P: Carried> {
     beside: VecDeque<Beside<P::Rare>>,
     /// What is in a bundle, by place.
     kept: Vec<Option<Kept<P::Common, P::Rare>>>,
+    /// What a bundle's end has heard of each flow, where it repeats acknowledgements.
+    heard: Vec<Heard<P>>,
 }
 
 impl<P: Carried> Default for Ring<P> {
     fn default() -> Self {
-        Ring { packets: Fifo::default(), beside: VecDeque::new(), kept: Vec::new() }
+        Ring { packets: Fifo::default(), beside: VecDeque::new(), kept: Vec::new(), heard: Vec::new() }
     }
 }
 

@@ -12,7 +12,13 @@ use super::{bit_errors, losses, series};
 /// Some seconds of one to three hops with one to five flows.
 pub(crate) fn scenarios() -> impl Strategy<Value = Value> {
     (vec(hops(), 1..4), vec((transports(), flows()), 1..6), 1.0..15.0_f64, select(&[0.0, 0.0, 0.5][..])).prop_map(
-        |(hops, flows, duration_s, warmup_s)| {
+        |(mut hops, flows, duration_s, warmup_s)| {
+            let hears = |config: &Value| config["kind"] == "tcp" || config["kind"] == "scps-tp";
+            for hop in hops.iter_mut().filter(|hop| hop["bundle"]["on_drop"] == "duplicate-acks") {
+                if !flows.iter().any(|(config, _)| hears(config)) {
+                    hop["bundle"]["on_drop"] = "lose".into();
+                }
+            }
             let names: Vec<String> = (0..hops.len()).map(|i| format!("h{i}")).collect();
             let mut transport = Map::new();
             let mut flow = Map::new();
@@ -45,20 +51,31 @@ fn hops() -> impl Strategy<Value = Value> {
 /// Several lines in place of a link.
 fn bundles() -> impl Strategy<Value = Value> {
     let schedulers = ["round-robin", "shortest-queue", "earliest-delivery", "redundant", "drop-aware"];
-    let shape = (1_u64..6, select(schedulers.to_vec()), any::<[bool; 3]>(), 1_u64..5);
-    let calls = (0.2..20.0_f64, 0.1..5.0_f64, 0.0..0.5_f64, select(&["none", "ends-bundle", "stays-lost"][..]));
+    let on_drop = select(&["lose", "requeue", "duplicate-acks"][..]);
+    let shape = (1_u64..6, select(schedulers.to_vec()), any::<[bool; 3]>(), on_drop, 1_u64..5);
+    let primary = select(&["none", "ends-bundle", "stays-lost"][..]);
+    let calls = (0.2..20.0_f64, 0.1..5.0_f64, 0.0..0.5_f64, primary, proptest::option::of(0.1..5.0_f64));
     let queue = proptest::option::of(1_u64..60);
     (4.0..6.0_f64, 0.0..0.3_f64, shape, calls, queue, proptest::option::of((20_u64..300, 0.0..0.2_f64))).prop_map(
-        |(exponent, delay_s, (lines, scheduler, [is_cut, is_short, requeues], room), calls, queue, arq)| {
+        |(exponent, delay_s, (lines, scheduler, [is_cut, is_short, has_kinds], on_drop, room), calls, queue, arq)| {
             let is_cut = is_cut && scheduler != "redundant";
-            let (up, redial, failure, primary) = calls;
+            let (up, redial, failure, primary, late) = calls;
             let spell = |mean_s: f64| json!({ "distribution": "exponential", "mean_s": mean_s });
             let mut bundle = json!({
-                "lines": lines, "scheduler": scheduler, "packets": if is_cut { "fragmented" } else { "whole" },
+                "scheduler": scheduler, "packets": if is_cut { "fragmented" } else { "whole" },
                 "header": if is_short { "short" } else { "long" }, "line_packets": room,
-                "on_drop": if requeues { "requeue" } else { "lose" },
+                "on_drop": on_drop,
                 "calls": { "up": spell(up), "redial": spell(redial), "failure": failure, "retry_s": 1, "primary": primary },
             });
+            if has_kinds {
+                let fast = json!({ "rate_bps": 1e6, "delay_s": delay_s + 0.05, "modem_bytes": 3000, "up": spell(1.0) });
+                bundle["members"] = json!([{ "count": lines }, fast]);
+            } else {
+                bundle["lines"] = lines.into();
+            }
+            if let Some(mean_s) = late {
+                bundle["calls"]["detection"] = spell(mean_s);
+            }
             if let Some((frame_bytes, loss)) = arq {
                 bundle["arq"] = json!({ "frame_bytes": frame_bytes, "window_frames": 3, "loss": loss });
             }

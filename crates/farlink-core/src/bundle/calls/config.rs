@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::bundle::LineConfig;
 use crate::channel::spell::Spell;
 use crate::coding::Unfit;
 use crate::units::{Count, PositiveSeconds, Probability, Seconds};
@@ -11,13 +12,17 @@ use crate::units::{Count, PositiveSeconds, Probability, Seconds};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CallsConfig {
-    /// How long a call lasts until it drops.
+    /// How long a call lasts until it drops, on lines that do not say themselves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up: Option<Spell>,
-    /// How long dialling takes, until the line is connected or the attempt has failed.
+    /// How long dialling takes, until the line is connected or the attempt has failed, on lines that do not say themselves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redial: Option<Spell>,
-    /// Pause between a drop and dialling again.
+    /// How long it takes until both sides notice that a call has dropped; until then what a line is given is lost, too. At once
+    /// unless given; Zaghloul (section 5.2) has 10 to 30 s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detection: Option<Spell>,
+    /// Pause between noticing a drop and dialling again.
     pub idle_s: Seconds,
     /// Share of attempts that fail; none unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,42 +63,44 @@ pub enum Primary {
 const SHORTEST_CYCLE_S: f64 = 1e-6;
 
 impl CallsConfig {
-    /// Checks what the types cannot, for a bundle of so many lines.
+    /// Checks what the types cannot, for the lines of a bundle.
     ///
     /// # Errors
     /// If keys contradict each other.
-    pub fn check(&self, lines: usize) -> Result<(), Unfit> {
+    pub fn check(&self, lines: &[LineConfig]) -> Result<(), Unfit> {
         match (&self.schedule, self.up, self.redial) {
-            (Some(schedule), None, None) => self.check_schedule(schedule, lines),
+            (Some(schedule), None, None) => self.check_schedule(schedule, lines.len()),
             (Some(_), ..) => {
                 Err(Unfit::new("schedule", "calls are recorded and drawn at random", "keep schedule, or up and redial"))
             }
-            (None, Some(up), Some(redial)) => {
-                let cycle_s = up.median_s() + redial.median_s() + self.idle_s.get();
-                if cycle_s < SHORTEST_CYCLE_S {
-                    return Err(Unfit::new(
-                        "",
-                        "more than one drop per microsecond",
-                        "give up and redial longer times",
-                    ));
-                }
-                if self.failure_rate() > 0.0 && redial.median_s() + self.retry_s.get() < SHORTEST_CYCLE_S {
-                    let what = "more than one attempt per microsecond";
-                    return Err(Unfit::new("", what, "give redial and retry_s longer times"));
-                }
+            (None, ..) => {
                 if self.failure_rate() >= 1.0 {
                     return Err(Unfit::new("failure", "no attempt ever connects", "give less than 1"));
                 }
                 if self.blocked_s.is_some() && self.attempts.is_none() {
                     return Err(Unfit::new("blocked_s", "no line is ever blocked", "give attempts too"));
                 }
-                Ok(())
-            }
-            (None, None, _) => Err(Unfit::new("up", "it is missing", "say how long a call lasts, or give schedule")),
-            (None, _, None) => {
-                Err(Unfit::new("redial", "it is missing", "say how long it takes to connect again, or give schedule"))
+                lines.iter().try_for_each(|line| self.check_line(line))
             }
         }
+    }
+
+    fn check_line(&self, line: &LineConfig) -> Result<(), Unfit> {
+        let Some(up) = line.up else {
+            return Err(Unfit::new("up", "it is missing", "say how long a call lasts, or give schedule"));
+        };
+        let Some(redial) = line.redial else {
+            let remedy = "say how long it takes to connect again, or give schedule";
+            return Err(Unfit::new("redial", "it is missing", remedy));
+        };
+        if up.median_s() + redial.median_s() + self.idle_s.get() < SHORTEST_CYCLE_S {
+            return Err(Unfit::new("", "more than one drop per microsecond", "give up and redial longer times"));
+        }
+        if self.failure_rate() > 0.0 && redial.median_s() + self.retry_s.get() < SHORTEST_CYCLE_S {
+            let what = "more than one attempt per microsecond";
+            return Err(Unfit::new("", what, "give redial and retry_s longer times"));
+        }
+        Ok(())
     }
 
     /// Share of attempts that fail.
@@ -119,6 +126,7 @@ impl CallsConfig {
             }
         }
         let idle_keys = [
+            ("detection", self.detection.is_some()),
             ("idle_s", self.idle_s.get() > 0.0),
             ("failure", self.failure.is_some()),
             ("retry_s", self.retry_s.get() > 0.0),
@@ -140,6 +148,7 @@ impl CallsConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::BitRate;
 
     const FIELD: &str = r#"{"up": {"distribution": "exponential", "mean_s": 3000},
         "redial": {"distribution": "constant", "value_s": 53}"#;
@@ -154,10 +163,14 @@ mod tests {
             (r#"{"schedule": [[[2, 1]], []]}"#, "schedule"),
             (r#"{"schedule": [[[0, 2], [1, 3]], []]}"#, "schedule"),
             (r#"{"schedule": [[], []], "primary": "ends-bundle"}"#, "primary"),
+            (r#"{"schedule": [[], []], "detection": {"distribution": "constant", "value_s": 1}}"#, "detection"),
             (&format!(r#"{FIELD}, "failure": 1}}"#), "failure"),
             (&format!(r#"{FIELD}, "blocked_s": 10}}"#), "blocked_s"),
         ] {
-            assert_eq!(serde_json::from_str::<CallsConfig>(json).unwrap().check(2).unwrap_err().key, key, "{json}");
+            let calls: CallsConfig = serde_json::from_str(json).unwrap();
+            let line = LineConfig::new(BitRate::new(2400.0).unwrap(), Seconds::new(0.5).unwrap());
+            let line = LineConfig { up: calls.up, redial: calls.redial, ..line };
+            assert_eq!(calls.check(&[line; 2]).unwrap_err().key, key, "{json}");
         }
     }
 }

@@ -74,9 +74,13 @@ impl Multilink {
         let all = self.lines.iter().enumerate().filter(|(_, line)| line.is_up);
         let has_room = |line: &Line| line.has_room(now, bytes);
         match self.scheduler {
-            // It may be better to wait for a fast line than to take a slow one.
+            // It may be better to wait for a fast line than to take a slow one; but then all that wait, wait for it.
             Scheduler::EarliestDelivery | Scheduler::DropAware => {
-                let candidates = all.map(|(index, line)| line.candidate(index, now, bytes, rate(index)));
+                let ahead = self.wait_for_full_lines(bytes);
+                let candidates = all.map(|(index, line)| {
+                    let candidate = line.candidate(index, now, bytes, rate(index));
+                    if has_room(line) { candidate } else { candidate.later(ahead) }
+                });
                 self.scheduler.choose(now, self.turn, candidates).filter(|&best| has_room(&self.lines[best]))
             }
             Scheduler::RoundRobin | Scheduler::ShortestQueue | Scheduler::Redundant => {
@@ -85,6 +89,17 @@ impl Multilink {
                 self.scheduler.choose(now, self.turn, candidates)
             }
         }
+    }
+
+    /// How long the lines without room take for the packets behind the one at hand: whoever waits for a fast line makes all of them
+    /// wait, for which slow lines would have been better. As in ECF (Lim et al., "ECF: An MPTCP path scheduler to manage
+    /// heterogeneous paths", 2017), a line is worth waiting for if it would bring them all by the time of the slow one.
+    fn wait_for_full_lines(&self, bytes: u32) -> Time {
+        let waiting_bytes = self.queue_bytes + self.queue.len() as u64 * u64::from(self.line_bytes(0, true));
+        let behind_bytes = waiting_bytes.saturating_sub(bytes.into());
+        let full = self.lines.iter().filter(|line| line.is_up && !line.has_room(self.now, bytes));
+        let bytes_per_s: f64 = full.map(|line| line.as_share(self.now).bytes_per_s).sum();
+        if bytes_per_s > 0.0 { Time::from_secs_f64(behind_bytes as f64 / bytes_per_s) } else { Time::ZERO }
     }
 
     /// A packet is cut for the lines that have room.

@@ -1,7 +1,7 @@
 //! Bundles of lines in place of a link: what goes over which line is decided when a line has room, and what comes out depends on
 //! what the others still carry. As where classes are served, the run takes packets one by one and an alarm wakes the bundle.
 
-use farlink_core::bundle::{Availability, Calls, Counts as BundleCounts, Multilink, Outcome};
+use farlink_core::bundle::{Availability, Calls, Counts as BundleCounts, Multilink, OnDrop, Outcome};
 use farlink_core::link::LinkState;
 use farlink_core::units::BitRate;
 use farlink_core::{Rng, Rx, Time};
@@ -17,12 +17,21 @@ use super::{InFlight, Leg, OnLink, Path, is_whole};
 pub(super) struct Bundled {
     bundle: Multilink,
     /// What is in it, by place; of each protocol in its ring.
-    packets: Rings,
+    pub(super) packets: Rings,
     /// Flow and protocol of what is at each place.
     owners: Vec<(u32, u8)>,
     /// When the alarm is due; never if none is set.
     alarm: Time,
     asked: Asked,
+    /// Senders hear of drops by duplicate acknowledgements.
+    repeats: bool,
+}
+
+/// A packet is no longer in a bundle.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Left {
+    place: u32,
+    outcome: Outcome,
 }
 
 /// A packet in a bundle.
@@ -56,13 +65,14 @@ impl Bundled {
     /// None if the hop is a single link.
     pub(super) fn new(hop: &HopSetup, rng: Rng, of_hop: &Rng) -> Option<Box<Self>> {
         let setup = hop.bundle.as_ref()?;
-        let calls = setup.config.calls.as_ref().map(|calls| calls.start(setup.lines.len(), of_hop));
+        let calls = setup.config.calls.as_ref().map(|calls| calls.start(&setup.lines, of_hop));
         Some(Box::new(Bundled {
             bundle: Multilink::new(&setup.config, &setup.lines, hop.limit, rng, of_hop),
             packets: Rings::default(),
             owners: Vec::new(),
             alarm: Time::NEVER,
             asked: Asked { calls, setup: std::sync::Arc::clone(setup), rate: setup.rate() },
+            repeats: setup.config.on_drop == OnDrop::DuplicateAcks,
         }))
     }
 
@@ -107,7 +117,7 @@ impl Bundled {
         if let Some(calls) = calls {
             let mut changes = Vec::new();
             while calls.advance(now, &mut changes) {}
-            let up = setup.lines.iter().enumerate().filter(|(index, _)| calls.is_up(*index));
+            let up = setup.lines.iter().enumerate().filter(|(index, _)| calls.seems_up(*index));
             let rates: f64 = up.map(|(_, line)| line.rate.get()).sum();
             is_up = rates > 0.0;
             *rate = BitRate::new(rates.min(1e13)).unwrap_or(*rate); // while none is up, what it was before
@@ -119,6 +129,15 @@ impl Bundled {
     pub(super) fn next_change(&self) -> Time {
         self.asked.calls.as_ref().map_or(Time::NEVER, Calls::next_change)
     }
+}
+
+/// A packet of its parts.
+fn whole<P: OnLink>(common: &P::Common, rare: Option<P::Rare>) -> P {
+    let mut packet = P::plain(common);
+    if let Some(rare) = rare {
+        packet.add(rare);
+    }
+    packet
 }
 
 impl Path {
@@ -147,11 +166,8 @@ impl Path {
     ) -> bool {
         let Leg { bundled, .. } = &mut self.legs[link];
         let bundled = bundled.as_deref_mut().expect("the link is a bundle");
-        let mut whole = P::plain(&in_flight.common);
-        if let Some(rare) = rare.clone() {
-            whole.add(rare);
-        }
-        let place = bundled.bundle.send(now, whole.wire_bytes());
+        let bytes = whole::<P>(&in_flight.common, rare.clone()).wire_bytes();
+        let place = bundled.bundle.send(now, bytes);
         let Some(place) = place else {
             if is_whole(rx.integrity) {
                 counts.note_loss(link < self.hops);
@@ -183,14 +199,14 @@ impl Path {
 
     /// What came of the next packet of a bundle: its flow, its protocol, its place and whether it comes out. Sets the alarm when there
     /// is no more.
-    pub(in super::super) fn next_outcome(&mut self, link: usize, timers: &mut Timers) -> Option<(u32, u8, u32, bool)> {
+    pub(in super::super) fn next_outcome(&mut self, link: usize, timers: &mut Timers) -> Option<(u32, u8, Left)> {
         let bundled = self.legs[link].bundled.as_deref_mut()?;
         let Some((place, outcome)) = bundled.bundle.poll() else {
             bundled.arm(link, timers);
             return None;
         };
         let (flow, kind) = bundled.owners[place as usize];
-        Some((flow, kind, place, outcome == Outcome::Delivered))
+        Some((flow, kind, Left { place, outcome }))
     }
 
     /// A packet comes out of a bundle, or never will.
@@ -199,19 +215,40 @@ impl Path {
         link: usize,
         now: Time,
         flow: u32,
-        (place, is_delivered): (u32, bool),
+        Left { place, outcome }: Left,
         counts: &mut Counts,
     ) {
-        let leg = &mut self.legs[link];
-        let bundled = leg.bundled.as_deref_mut().expect("the link is a bundle");
+        let bundled = self.legs[link].bundled.as_deref_mut().expect("the link is a bundle");
+        let repeats = bundled.repeats;
         let kept = P::ring(&mut bundled.packets).kept.get_mut(place as usize).and_then(Option::take);
         let Some(Kept { in_flight, rare, rx }) = kept else { return };
-        if !is_delivered {
+        if outcome != Outcome::Delivered {
             if is_whole(rx.integrity) {
                 counts.note_loss(link < self.hops);
             }
+            if repeats && outcome == Outcome::Cut {
+                self.note_cut(link, now, flow, &whole::<P>(&in_flight.common, rare));
+            }
             return;
         }
+        let packet = repeats.then(|| whole::<P>(&in_flight.common, rare.clone()));
+        self.put_out::<P>(link, now, flow, in_flight, rare, rx);
+        if let Some(packet) = packet {
+            self.hear(link, now, flow, packet);
+        }
+    }
+
+    /// A packet comes out of a bundle.
+    pub(super) fn put_out<P: OnLink>(
+        &mut self,
+        link: usize,
+        now: Time,
+        flow: u32,
+        in_flight: InFlight<P::Common>,
+        rare: Option<P::Rare>,
+        rx: Rx,
+    ) {
+        let leg = &mut self.legs[link];
         if leg.under_way.order.is_empty() {
             self.heads[link] = now;
         }

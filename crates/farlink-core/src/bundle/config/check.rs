@@ -1,0 +1,97 @@
+//! Keys of a bundle that contradict each other.
+
+use super::super::arq::LinkArq;
+use super::super::schedule::Scheduler;
+use super::{BundleConfig, Cut, Header, LineConfig, OnDrop};
+use crate::coding::Unfit;
+use crate::units::Count;
+
+impl BundleConfig {
+    /// Checks what the types cannot, for its lines.
+    ///
+    /// # Errors
+    /// If keys contradict each other.
+    pub fn check(&self, lines: &[LineConfig]) -> Result<(), Unfit> {
+        if self.header == Header::None && self.packets == Cut::Fragmented {
+            return Err(Unfit::new(
+                "header",
+                "fragments without sequence numbers cannot be put together",
+                "use header = \"long\" or \"short\", or packets = \"whole\"",
+            ));
+        }
+        if self.header == Header::None && self.reorder_timeout_s.is_some() {
+            return Err(Unfit::new(
+                "reorder_timeout_s",
+                "without sequence numbers nobody waits for anything",
+                "remove reorder_timeout_s, or use header = \"long\"",
+            ));
+        }
+        if self.scheduler == Scheduler::Redundant && self.packets == Cut::Fragmented {
+            return Err(Unfit::new(
+                "scheduler",
+                "what goes over all lines is not cut into fragments",
+                "use packets = \"whole\", or another scheduler",
+            ));
+        }
+        if self.scheduler == Scheduler::Redundant && self.header == Header::None {
+            return Err(Unfit::new(
+                "scheduler",
+                "copies without sequence numbers would all be delivered",
+                "use header = \"long\" or \"short\"",
+            ));
+        }
+        if self.min_fragment_bytes > self.mrru_bytes {
+            return Err(Unfit::new(
+                "min_fragment_bytes",
+                format!(
+                    "no packet of up to mrru_bytes = {} has a fragment of {}",
+                    self.mrru_bytes.get(),
+                    self.min_fragment_bytes.get()
+                ),
+                "give at most mrru_bytes",
+            ));
+        }
+        check_equipment(self.serial_bytes, self.modem_bytes, self.arq)?;
+        for (at, member) in self.members.iter().enumerate() {
+            check_equipment(member.serial_bytes, member.modem_bytes.or(self.modem_bytes), member.arq)
+                .map_err(|unfit| unfit.within(&format!("members[{at}]")))?;
+        }
+        let own_calls = self.members.iter().enumerate().find_map(|(at, member)| {
+            let key = member.up.map(|_| "up").or(member.redial.map(|_| "redial"))?;
+            Some(format!("members[{at}].{key}"))
+        });
+        let is_recorded = self.calls.as_ref().is_some_and(|calls| calls.schedule.is_some());
+        if let Some(key) = own_calls.filter(|_| self.calls.is_none() || is_recorded) {
+            let (what, remedy) = match is_recorded {
+                true => ("a recording says when lines are down", "remove it, or calls.schedule"),
+                false => ("no call ever drops", "remove it, or give calls"),
+            };
+            return Err(Unfit::new(&key, what, remedy));
+        }
+        match &self.calls {
+            Some(calls) => calls.check(lines).map_err(|unfit| unfit.within("calls")),
+            None if self.on_drop != OnDrop::Lose => {
+                Err(Unfit::new("on_drop", "no call ever drops", "remove on_drop, or give calls"))
+            }
+            None if self.scheduler == Scheduler::DropAware => {
+                Err(Unfit::new("scheduler", "no call ever drops", "use \"earliest-delivery\", or give calls"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Checks what a line stands on.
+fn check_equipment(serial: Option<Count>, modem: Option<Count>, arq: Option<LinkArq>) -> Result<(), Unfit> {
+    if serial.is_some() && modem.is_none() {
+        return Err(Unfit::new(
+            "serial_bytes",
+            "the buffer of the serial port never fills while the modem takes everything",
+            "give modem_bytes too",
+        ));
+    }
+    if arq.is_some_and(|arq| arq.never_ends()) {
+        return Err(Unfit::new("arq.loss", "no frame ever gets through", "give less than 1, or attempts"));
+    }
+    Ok(())
+}
