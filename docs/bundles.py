@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import bundle_late
 import bundle_studies as studies
 from bundle_pictures import picture_of_drops, picture_of_fragments, picture_of_windows
 from bundle_studies import Cell, Runs, gain
@@ -55,6 +56,7 @@ STUDIES: dict[str, tuple[Callable[[studies.Told], Any], int]] = {
     "unnumbered": (studies.unnumbered, 22),
     "short_lines": (studies.short_lines, 20),
     "restless": (studies.restless, 12),
+    **bundle_late.STUDIES,
 }
 
 Found = dict[str, Any]
@@ -71,13 +73,13 @@ The bundle is the thesis's, {lines} lines of {rate} bit/s and {delay} s each way
 packets of 1500 bytes with their headers. The ARQ's figures are ours: frames of {frame} bytes, {loss} bad, {again} of
 repetitions, a bad frame costs {arq_window}; a packet takes {packet_s} s in the mean (6 s in the thesis, without the
 propagation). TCP has RFC 6298's timer, at least 1 s; calls drop after exponential times and are up again after {redial} s
-in the mean. The engine notices a drop at once, on both sides; the thesis names 10 to 30 s, in which more is lost. ± is the
-half-width of the 95 % interval; gains are of the same calls and errors with and without what is compared.
+in the mean. A drop is noticed at once, on both sides, but where the page says otherwise. ± is the half-width of the 95 %
+interval; gains are of the same calls and errors with and without what is compared.
 
 ## A drop that is not a loss
 
-*Requeue*: what a line held when its call dropped is sent again over the others, and the sender knows what has arrived. That
-is what the thesis's triple acknowledgement aims at, and the best that any scheme can do. *Patience*: `reorder_timeout_s` =
+*Requeue*: what a line held when its call dropped is sent again over the others, and the sender knows what has arrived: the
+best that any scheme can do. *Patience*: `reorder_timeout_s` =
 {patience} s, see the next section. Goodput in bit/s, timeouts per drop:
 
 {drops}
@@ -101,6 +103,8 @@ With a timer of at least 60 s and back-off up to 64-fold, as in tables 6.1 and 6
 again and again meets a receiver that waits:
 
 {slow}
+
+{late}
 
 ## A receiver that waits for numbers that never come
 
@@ -187,10 +191,10 @@ SACK in bulk, and datagrams of 1500 bytes every so often, at a tenth and at half
   too much: {red_half} s. In bulk with ARQ, with lines out of step, only one has room at a time, so that data are hardly
   copied; acknowledgements are, eight times, which is what arrives out of order.
 
-**Too few `line_packets` starve slow lines**: `earliest-delivery` waits for the fast line when a packet would arrive earlier
-over it even so, and the packets behind it wait, too, for which the slow lines were better. It looks at one packet. Of four
-lines of 2400 and one of 9600 bit/s it needs as many packets a line as the fast line is faster; `round-robin` suffers from
-the opposite. Goodput in bit/s:
+**How much a line takes**: `earliest-delivery` waits for a fast line when a packet would arrive earlier over it even so, but
+only while it would bring those that wait behind the packet, too, by then (as in ECF); with less than that, slow lines starve
+wherever `line_packets` is below the ratio of the rates. `round-robin` suffers from the opposite, packets that wait in slow
+lines. Four lines of 2400 and one of 9600 bit/s, goodput in bit/s:
 
 {short}
 
@@ -302,6 +306,7 @@ def of_drops(found: Found) -> dict[str, str]:
     return {
         "drops": table_of_drops(drops),
         "slow": table_of_slow_timers(found["slow_timers"]),
+        "late": bundle_late.section(found).rstrip(),
         "patience_table": table_of_patience(drops),
         "eq_off": percent((predicted_bps(3000) or math.nan) / drops["sack", 3000, "lose", None]["goodput_bps"].mean() - 1),
         "gain_plain": requeued("sack", 3000, None),

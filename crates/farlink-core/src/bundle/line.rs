@@ -91,6 +91,11 @@ impl Line {
                 || waiting < self.most_fragments && self.waiting_bytes(now) + u64::from(bytes) <= self.most_bytes)
     }
 
+    /// Whether it is up and has nothing to send.
+    pub(super) fn is_idle(&self, now: Time) -> bool {
+        self.is_up && self.departed(now) == self.sent.len()
+    }
+
     /// What a scheduler sees, for so many bytes on the line.
     pub(super) fn candidate(&self, line: usize, now: Time, bytes: u32, drop_rate: f64) -> Candidate {
         let end = now.max(self.free_at) + airtime(bytes.into(), self.ps_per_byte);

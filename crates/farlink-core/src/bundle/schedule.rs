@@ -14,8 +14,8 @@ pub enum Scheduler {
     RoundRobin,
     /// The one with the fewest bytes waiting.
     ShortestQueue,
-    /// The one over which it arrives first, which may mean to wait for it, but not so long that those behind would have been better
-    /// off over others; with fragments, shares such that all arrive together.
+    /// The one over which it arrives first. That may mean to wait for it, but while another line is idle only if it would bring all
+    /// that wait by the time of that one; with fragments, shares such that all arrive together.
     EarliestDelivery,
     /// All lines that have room: the copy that arrives first counts.
     Redundant,

@@ -74,14 +74,17 @@ impl Multilink {
         let all = self.lines.iter().enumerate().filter(|(_, line)| line.is_up);
         let has_room = |line: &Line| line.has_room(now, bytes);
         match self.scheduler {
-            // It may be better to wait for a fast line than to take a slow one; but then all that wait, wait for it.
             Scheduler::EarliestDelivery | Scheduler::DropAware => {
-                let ahead = self.wait_for_full_lines(bytes);
-                let candidates = all.map(|(index, line)| {
-                    let candidate = line.candidate(index, now, bytes, rate(index));
-                    if has_room(line) { candidate } else { candidate.later(ahead) }
-                });
-                self.scheduler.choose(now, self.turn, candidates).filter(|&best| has_room(&self.lines[best]))
+                let candidate = |(index, line): (usize, &Line)| line.candidate(index, now, bytes, rate(index));
+                let best = self.scheduler.choose(now, self.turn, all.clone().map(candidate))?;
+                if has_room(&self.lines[best]) {
+                    return Some(best);
+                }
+                // It may be better to wait for a fast line than to take a slow one, as long as none stands idle for it.
+                let awaited = candidate((best, &self.lines[best])).later(self.wait_for_full_lines(bytes));
+                let idle = all.filter(|(_, line)| line.is_idle(now)).map(candidate);
+                let chosen = self.scheduler.choose(now, self.turn, idle.chain([awaited]));
+                chosen.filter(|&chosen| chosen != best)
             }
             Scheduler::RoundRobin | Scheduler::ShortestQueue | Scheduler::Redundant => {
                 let with_room = all.filter(|(_, line)| has_room(line));
@@ -92,7 +95,7 @@ impl Multilink {
     }
 
     /// How long the lines without room take for the packets behind the one at hand: whoever waits for a fast line makes all of them
-    /// wait, for which slow lines would have been better. As in ECF (Lim et al., "ECF: An MPTCP path scheduler to manage
+    /// wait, for which an idle one would have been better. As in ECF (Lim et al., "ECF: An MPTCP path scheduler to manage
     /// heterogeneous paths", 2017), a line is worth waiting for if it would bring them all by the time of the slow one.
     fn wait_for_full_lines(&self, bytes: u32) -> Time {
         let waiting_bytes = self.queue_bytes + self.queue.len() as u64 * u64::from(self.line_bytes(0, true));

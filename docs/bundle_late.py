@@ -1,0 +1,170 @@
+"""The parts of `docs/validation/bundles.md` on duplicate acknowledgements and on drops that are noticed late: called by `docs/bundles.py`."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import bundle_studies as studies
+from bundle_studies import PATIENCE_S, Data, Runs, Told, dropping, gain, measured, scenario
+from bundle_tables import IRIDIUM, per_drop, percents, rate, table
+
+from farlink.models.multilink.drop_losses import segments_lost
+from farlink.models.multilink.windowed_bundle import packet_time_s
+
+# What a line carries of packets of 1500 bytes, repetitions and headers left out, in bit/s.
+NET_BPS = 1500 * 8 / float(packet_time_s(IRIDIUM))
+
+UP_TIMES_S = (900, 3000)
+VARIANTS = ("tahoe", "reno", "newreno", "sack")
+# The receiver: it waits as RFC 1990 has it, or ten seconds at most, or not at all.
+RECEIVERS: dict[str, Data] = {
+    "RFC 1990": {},
+    f"patience {PATIENCE_S} s": {"reorder_timeout_s": PATIENCE_S},
+    "no numbers": {"header": "none"},
+}
+DETECTIONS_S = (0, 10, 20, 30)
+# Datagrams that take some nine tenths of what the lines carry, bit/s of payload.
+DATAGRAMS = {"kind": "cbr", "payload_bytes": 1472, "rate_bps": 14_000}
+
+TEXT = """\
+### Three duplicate acknowledgements
+
+What the thesis proposes itself (chapters 6 and 8): the end of the bundle keeps track of the acknowledgements, and when a call
+drops it repeats the last one three times, so that TCP takes the drop for a loss. `on_drop = "duplicate-acks"` does so when the
+acknowledgements have come to the first byte that was lost; sent at the drop itself they ask for what is on its way over other
+lines. Goodput in bit/s, its gain, timeouts per drop:
+
+{duplicates}
+
+- Reno gains {reno_rfc} with the receiver of RFC 1990, {reno_patience} with patience, at 50 min. SACK is the same with and
+  without: to it a duplicate that reports nothing new is none (RFC 6675, section 2), and RACK does not count them.
+- The timeouts do not go away, against the thesis's hope that its model "collapses back into Padhye's": {timeouts_lost} a drop with
+  Reno and patience without, {timeouts_told} with them. A drop takes several packets of one window, acknowledgements among them, and
+  the numbers that went with it still hold back what is sent again. Where TCP can be chosen, SACK and a patient receiver are worth
+  more than all of this.
+
+### A drop that is noticed late
+
+Until both sides know (`calls.detection`), the sender goes on giving packets to the line that is gone. Section 5.2 counts what that
+costs, `farlink.models.multilink.drop_losses`: what the line sends until then, and what it holds. Datagrams of 1500 bytes with
+headers at nine tenths of what the lines carry, and SACK in bulk; patience {patience} s, 50 min:
+
+{late}
+
+{late_said}
+"""
+
+
+def duplicates(tell: Told) -> dict[tuple[str, str, float, str], Runs]:
+    """By receiver, variant, mean up time and what is done about drops."""
+    found = {}
+    for key in product(RECEIVERS, VARIANTS, UP_TIMES_S, ("lose", "duplicate-acks")):
+        receiver, variant, up_s, on_drop = key
+        bundle = dropping(up_s, on_drop, None, **RECEIVERS[receiver])
+        found[key] = measured(scenario(bundle, runs=12, hours=6, variant=variant))
+        tell()
+    return found
+
+
+def late(tell: Told) -> dict[tuple[int, str], Runs]:
+    """By the time until a drop is noticed, and what becomes of what was lost."""
+    found = {}
+    for detection_s, kind in product(DETECTIONS_S, ("lose", "requeue", "datagrams")):
+        bundle = dropping(3000, "requeue" if kind == "requeue" else "lose", PATIENCE_S)
+        if detection_s:
+            bundle["calls"]["detection"] = {"distribution": "constant", "value_s": detection_s}
+        more = {"transport": {"kind": "udp"}, "traffic": DATAGRAMS} if kind == "datagrams" else {}
+        found[detection_s, kind] = measured(scenario(bundle, runs=12, hours=6, **more))
+        tell()
+    return found
+
+
+STUDIES = {
+    "duplicates": (duplicates, len(RECEIVERS) * len(VARIANTS) * len(UP_TIMES_S) * 2),
+    "late": (late, len(DETECTIONS_S) * 3),
+}
+
+
+def section(found: dict[str, Any]) -> str:
+    """The text with its tables."""
+    told: dict[tuple[str, str, float, str], Runs] = found["duplicates"]
+    plain, patient, _ = RECEIVERS
+
+    def gained(receiver: str, variant: str) -> str:
+        key = (receiver, variant, 3000)
+        return percents(gain(told[*key, "duplicate-acks"], told[*key, "lose"]), signed=True)
+
+    return TEXT.format(
+        duplicates=table_of_duplicates(told),
+        reno_rfc=gained(plain, "reno"),
+        reno_patience=gained(patient, "reno"),
+        timeouts_lost=f"{per_drop(told[patient, 'reno', 3000, 'lose']):.2f}",
+        timeouts_told=f"{per_drop(told[patient, 'reno', 3000, 'duplicate-acks']):.2f}",
+        patience=PATIENCE_S,
+        late=table_of_late(found["late"]),
+        late_said=late_said(found["late"]),
+    )
+
+
+def table_of_duplicates(told: dict[tuple[str, str, float, str], Runs]) -> str:
+    """A row per receiver and variant."""
+    head = ["receiver", "TCP"]
+    for up_s in UP_TIMES_S:
+        head += [f"{up_s / 60:g} min: lost", "told", "gain", "timeouts"]
+    rows = []
+    for receiver, variant in product(RECEIVERS, VARIANTS):
+        row = [receiver, variant]
+        for up_s in UP_TIMES_S:
+            lose, tell = (told[receiver, variant, up_s, on_drop] for on_drop in ("lose", "duplicate-acks"))
+            row += [rate(lose.mean("goodput_bps")), rate(tell.mean("goodput_bps")), percents(gain(tell, lose), signed=True)]
+            row.append(f"{per_drop(lose):.2f}, {per_drop(tell):.2f}")
+        rows.append(row)
+    return table(head, rows)
+
+
+def table_of_late(found: dict[tuple[int, str], Runs]) -> str:
+    """A row per time until a drop is noticed."""
+    head = ["noticed after", "lost per drop: section 5.2", "at the rate net of ARQ", "datagrams", "SACK"]
+    head += ["goodput: lost", "timeouts per drop", "requeued", "timeouts per drop", "gain"]
+    rows = []
+    for detection_s in DETECTIONS_S:
+        lose, requeue, datagrams = (found[detection_s, kind] for kind in ("lose", "requeue", "datagrams"))
+        row = ["at once" if detection_s == 0 else f"{detection_s} s"]
+        row += [f"{predicted_packets(detection_s, bps):.1f}" for bps in (studies.RATE_BPS, NET_BPS)]
+        row += [f"{lost_per_drop(runs):.1f}" for runs in (datagrams, lose)]
+        row += [rate(lose.mean("goodput_bps")), f"{per_drop(lose):.2f}"]
+        row += [rate(requeue.mean("goodput_bps")), f"{per_drop(requeue):.2f}"]
+        rows.append([*row, percents(gain(requeue, lose), signed=True)])
+    return table(head, rows)
+
+
+def predicted_packets(detection_s: float, rate_bps: float) -> float:
+    """Packets lost by a drop (section 5.2): three packets a line are its buffers."""
+    held = 3 * 1500 / 2
+    lost = segments_lost(detection_s, rate_bps=rate_bps, modem_buffer_bytes=held, serial_buffer_bytes=0, segment_bytes=1500)
+    return float(lost)
+
+
+def lost_per_drop(runs: Runs) -> float:
+    """Packets forward that a drop took."""
+    delivered, loss = runs["delivered_packets"], runs["loss_fraction"]
+    return float((delivered * loss / (1 - loss)).sum() / runs["call_drops"].sum())
+
+
+def late_said(found: dict[tuple[int, str], Runs]) -> str:
+    """What the table shows."""
+    first, last = (found[detection_s, "lose"] for detection_s in (DETECTIONS_S[0], DETECTIONS_S[-1]))
+    again = found[DETECTIONS_S[-1], "requeue"]
+    cost = gain(last, first)
+    more = {
+        kind: lost_per_drop(found[DETECTIONS_S[-1], kind]) - lost_per_drop(found[DETECTIONS_S[0], kind])
+        for kind in ("datagrams", "lose")
+    }
+    return (
+        f"Of datagrams thirty seconds take {more['datagrams']:.1f} more, of {30 * NET_BPS / 12_000:.1f} that a line carries in them; "
+        f"at once they take fewer than the line has room for, as its buffers are not full. TCP loses {more['lose']:.1f} more: what is "
+        f"lost is not acknowledged, and the window that is halved then gives the dead line one packet in eight of what the others "
+        f"deliver. The thirty seconds cost {percents(cost, signed=True)} of SACK's goodput; requeueing wins "
+        f"{percents(gain(again, last), signed=True)} back."
+    )
