@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import bundle_studies as studies
+import cellular_bundle
+import cellular_lines
 from bundle_pictures import picture_of_drops, picture_of_fragments, picture_of_windows
 from bundle_studies import Cell, Runs, gain
 from bundle_tables import (
@@ -55,6 +57,7 @@ STUDIES: dict[str, tuple[Callable[[studies.Told], Any], int]] = {
     "unnumbered": (studies.unnumbered, 22),
     "short_lines": (studies.short_lines, 20),
     "restless": (studies.restless, 12),
+    "cellular": (cellular_lines.study, cellular_lines.SCENARIOS),
 }
 
 Found = dict[str, Any]
@@ -212,8 +215,10 @@ reordering.
 """
 
 
-def main() -> None:
+def main() -> int:
     """Run everything and write the page."""
+    if not cellular_bundle.is_there():
+        return 2
     found: Found = {}
     with progress_bar("bundles") as tell:
         done, total = 0, sum(count for _, count in STUDIES.values())
@@ -226,6 +231,7 @@ def main() -> None:
         for name, (study, _) in STUDIES.items():
             found[name] = study(told)
     write(found)
+    return 0
 
 
 def write(found: Found) -> None:
@@ -235,6 +241,7 @@ def write(found: Found) -> None:
         "bundles-drops": picture_of_drops(found["drops"]),
         "bundles-windows": picture_of_windows(found["windows"]),
         "bundles-fragments": picture_of_fragments(found["cuts"]),
+        cellular_bundle.PICTURE: cellular_bundle.picture(found["cellular"]),
     }
     for name, figure in drawn.items():
         svg = to_svg(figure, name).replace("<svg ", '<svg style="background: white" ', 1)
@@ -245,7 +252,7 @@ def write(found: Found) -> None:
 def page(found: Found) -> str:
     """The whole page."""
     said = setting() | of_drops(found) | of_model(found) | of_cuts(found) | of_schedulers(found)
-    return wrapped(PAGE_TEXT.format(**said))
+    return wrapped(PAGE_TEXT.format(**said)) + "\n" + wrapped(cellular_bundle.section(found["cellular"]))
 
 
 def wrapped(text: str) -> str:
