@@ -12,7 +12,7 @@ from typing import Any
 
 import bundle_studies as studies
 import cellular_bundle
-import cellular_lines
+import cellular_studies
 from bundle_pictures import picture_of_drops, picture_of_fragments, picture_of_windows
 from bundle_studies import Cell, Runs, gain
 from bundle_tables import (
@@ -57,7 +57,7 @@ STUDIES: dict[str, tuple[Callable[[studies.Told], Any], int]] = {
     "unnumbered": (studies.unnumbered, 22),
     "short_lines": (studies.short_lines, 20),
     "restless": (studies.restless, 12),
-    "cellular": (cellular_lines.study, cellular_lines.SCENARIOS),
+    "cellular": (cellular_studies.study, cellular_studies.SCENARIOS),
 }
 
 Found = dict[str, Any]

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import cellular
 import cellular_lines as lines
-from cellular_lines import Found
+import cellular_studies
 from cellular_said import LEO_RATE, MAHIMAHI, of_availability, of_setting, of_starlink, of_streams, of_tcp
+from cellular_studies import Found
 
 from farlink.cli.progress import progress_bar
 from farlink.papers.estimate import Estimate
@@ -69,6 +70,11 @@ SACK, Mb/s, by the length of a handover:
 By TCP, with handovers of {length} s; *gain*: of requeueing. CUBIC and BBR repair as RACK does, which is Linux:
 
 {transports}
+
+{drops_in_parts} of the {drops} drops without a cell, {down_lengths} long, fall into the parts. In parts that begin {before} s
+before each of them, with the handovers there:
+
+{drops_table}
 
 ![Goodput by TCP, and by scheduler beside Starlink](../pictures/bundles-cellular.svg)
 
@@ -143,9 +149,9 @@ def main() -> int:
         def told() -> None:
             nonlocal done
             done += 1
-            progress(done, lines.SCENARIOS)
+            progress(done, cellular_studies.SCENARIOS)
 
-        found = lines.study(told)
+        found = cellular_studies.study(told)
     before = PAGE.read_text(encoding="utf-8").partition(HEADING)[0].rstrip("\n")
     PAGE.write_text(f"{before}\n\n{wrapped(section(found))}", encoding="utf-8")
     svg = to_svg(picture(found), PICTURE).replace("<svg ", '<svg style="background: white" ', 1)
@@ -166,7 +172,7 @@ def is_there() -> bool:
 
 def section(found: Found | None = None) -> str:
     """The text."""
-    found = found or lines.study(lambda: None)
+    found = found or cellular_studies.study(lambda: None)
     said = of_setting(found) | of_availability(found) | of_tcp(found) | of_streams(found) | of_starlink(found)
     return TEXT.format(**said)
 

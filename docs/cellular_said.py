@@ -12,7 +12,7 @@ import numpy as np
 from bundle_studies import Runs, gain
 from bundle_tables import percents, table
 from cellular import Series
-from cellular_lines import Found
+from cellular_studies import Found
 from cellular_traffic import mean_rate_bps, median_delay_s, read_traffic
 
 from farlink.bundle.availability import availability
@@ -119,6 +119,12 @@ def of_tcp(found: Found) -> dict[str, str]:
 
     lost = {length_s: found.bulk[length_s, "lose"] for length_s in lines.LENGTHS_S}
     reno, sack, rack = ({key: found.transports[name, key] for key in lines.ON_DROP} for name in ("Reno", "SACK", "RACK"))
+    rows_of_drops = []
+    for name in ("SACK", "CUBIC"):
+        single, one, again = (found.drops[name, key] for key in ("alone", *lines.ON_DROP))
+        row = [name, mbps(single, 2), f"{single['timeouts'].mean():.1f}", mbps(one), f"{one['timeouts'].mean():.1f}"]
+        rows_of_drops.append([*row, mbps(again), percents(gain(again, one), signed=True)])
+    downs_s = [end - begin for spells in found.modems.downs[None] for begin, end in spells if begin > 0]
     schedulers = []
     for scheduler, runs in found.schedulers.items():
         row = [f"`{scheduler}`", mbps(runs), percents(gain(runs, found.schedulers["round-robin"]), signed=True)]
@@ -130,6 +136,13 @@ def of_tcp(found: Found) -> dict[str, str]:
         "transports": table(
             ["TCP", "a modem alone", "bundle: lost", "requeued", "gain", "timeouts per drop", "lost: 99 % delay"], rows_by_tcp
         ),
+        "drops_table": table(
+            ["TCP", "the modem that drops, alone", "timeouts a part", "bundle: lost", "timeouts", "requeued", "gain"],
+            rows_of_drops,
+        ),
+        "drops_in_parts": f"{found.bulk[None, 'lose']['call_drops'].sum():.0f}",
+        "down_lengths": f"{min(downs_s):.0f} to {max(downs_s):.0f} s",
+        "before": f"{lines.BEFORE_S}",
         "sack_cost": cost(shortest_s, lost),
         "sack_cost_long": cost(longest_s, lost),
         "redundant_cost": percent_down(found.schedulers["redundant"], found.schedulers["round-robin"]),
