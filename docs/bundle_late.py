@@ -1,4 +1,4 @@
-"""The parts of `docs/validation/bundles.md` on duplicate acknowledgements and on drops that are noticed late: called by `docs/bundles.py`."""
+"""The parts of `docs/validation/bundles.md` on duplicate acknowledgements and late notice: called by `docs/bundles.py`."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ DATAGRAMS = {"kind": "cbr", "payload_bytes": 1472, "rate_bps": 14_000}
 TEXT = """\
 ### Three duplicate acknowledgements
 
-What the thesis proposes itself (chapters 6 and 8): the end of the bundle keeps track of the acknowledgements, and when a call
-drops it repeats the last one three times, so that TCP takes the drop for a loss. `on_drop = "duplicate-acks"` does so when the
-acknowledgements have come to the first byte that was lost; sent at the drop itself they ask for what is on its way over other
-lines. Goodput in bit/s, its gain, timeouts per drop:
+What the thesis proposes itself (chapters 6 and 8): the end of the bundle keeps track of the acknowledgements, and when a
+call drops it repeats the last one three times, so that TCP takes the drop for a loss. `on_drop = "duplicate-acks"` does so
+when the acknowledgements have come to the first byte that was lost; sent at the drop itself they ask for what is on its way
+over other lines. Goodput in bit/s, its gain, timeouts per drop:
 
 {duplicates}
 
 - Reno gains {reno_rfc} with the receiver of RFC 1990, {reno_patience} with patience, at 50 min. SACK is the same with and
   without: to it a duplicate that reports nothing new is none (RFC 6675, section 2), and RACK does not count them.
-- The timeouts do not go away, against the thesis's hope that its model "collapses back into Padhye's": {timeouts_lost} a drop with
-  Reno and patience without, {timeouts_told} with them. A drop takes several packets of one window, acknowledgements among them, and
-  the numbers that went with it still hold back what is sent again. Where TCP can be chosen, SACK and a patient receiver are worth
-  more than all of this.
+- The timeouts do not go away, against the thesis's hope that its model "collapses back into Padhye's": {timeouts_lost} a
+  drop with Reno and patience without, {timeouts_told} with them. A drop takes several packets of one window,
+  acknowledgements among them, and the numbers that went with it still hold back what is sent again. Where TCP can be
+  chosen, SACK and a patient receiver are worth more than all of this.
 
 ### A drop that is noticed late
 
-Until both sides know (`calls.detection`), the sender goes on giving packets to the line that is gone. Section 5.2 counts what that
-costs, `farlink.models.multilink.drop_losses`: what the line sends until then, and what it holds. Datagrams of 1500 bytes with
-headers at nine tenths of what the lines carry, and SACK in bulk; patience {patience} s, 50 min:
+Until both sides know (`calls.detection`), the sender goes on giving packets to the line that is gone. Section 5.2 counts
+what that costs, `farlink.models.multilink.drop_losses`: what the line sends until then, and what it holds. Datagrams of
+1500 bytes with headers at nine tenths of what the lines carry, and SACK in bulk; patience {patience} s, 50 min:
 
 {late}
 
@@ -162,9 +162,9 @@ def late_said(found: dict[tuple[int, str], Runs]) -> str:
         for kind in ("datagrams", "lose")
     }
     return (
-        f"Of datagrams thirty seconds take {more['datagrams']:.1f} more, of {30 * NET_BPS / 12_000:.1f} that a line carries in them; "
-        f"at once they take fewer than the line has room for, as its buffers are not full. TCP loses {more['lose']:.1f} more: what is "
-        f"lost is not acknowledged, and the window that is halved then gives the dead line one packet in eight of what the others "
-        f"deliver. The thirty seconds cost {percents(cost, signed=True)} of SACK's goodput; requeueing wins "
+        f"Of datagrams thirty seconds take {more['datagrams']:.1f} more, of {30 * NET_BPS / 12_000:.1f} that a line carries in "
+        f"them; at once they take fewer than the line has room for, as its buffers are not full. TCP loses {more['lose']:.1f} "
+        f"more: what is lost is not acknowledged, and the window that is halved then gives the dead line one in eight of "
+        f"what the others deliver. The thirty seconds cost {percents(cost, signed=True)} of SACK's goodput; requeueing wins "
         f"{percents(gain(again, last), signed=True)} back."
     )

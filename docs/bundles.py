@@ -12,6 +12,8 @@ from typing import Any
 
 import bundle_late
 import bundle_studies as studies
+import cellular_bundle
+import cellular_studies
 from bundle_pictures import picture_of_drops, picture_of_fragments, picture_of_windows
 from bundle_studies import Cell, Runs, gain
 from bundle_tables import (
@@ -57,6 +59,7 @@ STUDIES: dict[str, tuple[Callable[[studies.Told], Any], int]] = {
     "short_lines": (studies.short_lines, 20),
     "restless": (studies.restless, 12),
     **bundle_late.STUDIES,
+    "cellular": (cellular_studies.study, cellular_studies.SCENARIOS),
 }
 
 Found = dict[str, Any]
@@ -216,8 +219,10 @@ reordering.
 """
 
 
-def main() -> None:
+def main() -> int:
     """Run everything and write the page."""
+    if not cellular_bundle.is_there():
+        return 2
     found: Found = {}
     with progress_bar("bundles") as tell:
         done, total = 0, sum(count for _, count in STUDIES.values())
@@ -230,6 +235,7 @@ def main() -> None:
         for name, (study, _) in STUDIES.items():
             found[name] = study(told)
     write(found)
+    return 0
 
 
 def write(found: Found) -> None:
@@ -239,6 +245,7 @@ def write(found: Found) -> None:
         "bundles-drops": picture_of_drops(found["drops"]),
         "bundles-windows": picture_of_windows(found["windows"]),
         "bundles-fragments": picture_of_fragments(found["cuts"]),
+        cellular_bundle.PICTURE: cellular_bundle.picture(found["cellular"]),
     }
     for name, figure in drawn.items():
         svg = to_svg(figure, name).replace("<svg ", '<svg style="background: white" ', 1)
@@ -249,7 +256,7 @@ def write(found: Found) -> None:
 def page(found: Found) -> str:
     """The whole page."""
     said = setting() | of_drops(found) | of_model(found) | of_cuts(found) | of_schedulers(found)
-    return wrapped(PAGE_TEXT.format(**said))
+    return wrapped(PAGE_TEXT.format(**said)) + "\n" + wrapped(cellular_bundle.section(found["cellular"]))
 
 
 def wrapped(text: str) -> str:

@@ -6,15 +6,19 @@ import io
 import itertools
 import json
 import os
+import tomllib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.conftest import assert_refused
 
 from farlink.bundle import causes, logs, replay, samples
-from farlink.bundle.calls import links_of
+from farlink.bundle.calls import Call, Link, links_of
+from farlink.bundle.handovers import interrupted
 from farlink.bundle.study import load, study
 from farlink.errors import JournalError
 from farlink.plot import call_drops
@@ -141,6 +145,57 @@ def test_reported_handovers_are_matched_with_drops(tmp_path):
 
     assert (cause.drops, cause.of) == (1, 1)
     assert all(one.is_observed for one in causes.handovers(link))
+
+
+def test_a_handover_interrupts_for_as_long_as_is_said(tmp_path):
+    (link,) = links_of(logs.read(write(tmp_path / "a.parquet", FIRST)).events)
+
+    (short,) = replay.down_times([link], handover_s=0.2)
+    (long,) = replay.down_times([link], handover_s=12)
+
+    assert short.spells == [(20, 20.2), (30, 33), (50, 50.2)]
+    # From the handover at 20 into the drop at 30, which takes until 33; from that at 50 beyond the end of the log.
+    assert long.spells == [(20, 33), (50, 60)]
+    assert replay.scenario_text([link], handover_s=0.2).splitlines()[0].endswith("0.2 s after each of 2 handovers are assumed.")
+    for wrong_s in (0, 61, -1, float("nan")):
+        with pytest.raises(JournalError, match="out of range"):
+            replay.down_times([link], handover_s=wrong_s)
+
+
+@given(
+    st.lists(st.floats(0, 100), max_size=12).map(sorted),
+    st.lists(st.floats(0, 100), min_size=2, max_size=6, unique=True).map(sorted),
+    st.floats(0.001, 30),
+)
+def test_a_link_is_up_where_it_was_and_no_handover_was_just_before(handovers_s, bounds, handover_s):
+    calls = [Call(begin, end, "dropped") for begin, end in zip(bounds[::2], bounds[1::2], strict=False)]
+    kept = [time_s for time_s in handovers_s if any(call.start_s <= time_s <= call.end_s for call in calls)]
+    link = Link("m", calls, handovers_s=kept, first_s=0, last_s=100)
+
+    cut = interrupted(link, handover_s)
+
+    for time_s in np.linspace(0, 100, 401):
+        was_up = [call for call in calls if call.start_s < time_s < call.end_s]
+        # A handover counts in its own call only.
+        just = any(one <= time_s < one + handover_s for call in was_up for one in kept if call.start_s <= one <= call.end_s)
+        near = [abs(time_s - edge) for edge in (*bounds, *kept, *(one + handover_s for one in kept))]
+        if min(near, default=1.0) > 1e-9:
+            assert any(call.start_s < time_s < call.end_s for call in cut.calls) == (bool(was_up) and not just)
+
+
+def test_the_length_of_handovers_as_a_user_gives_it(farlink, tmp_path):
+    write(tmp_path / "modem.parquet", FIRST)
+    fit = ("bundle", "fit", "modem.parquet", "--replicates", "49")
+
+    done = farlink(*fit, "--replay", "-", "--handover-s", "0.2")
+
+    assert done.returncode == 0, done.stderr
+    assert tomllib.loads(done.stdout)["link"]["channel"]["schedule"] == [[20, 20.2], [30, 33], [50, 50.2]]
+    assert_refused(farlink(*fit, "--handover-s", "0.2"), ["--handover-s changes what --replay writes", "--replay FILE"])
+    assert_refused(farlink(*fit, "--replay", "-", "--handover-s", "99"), ["--handover-s: 99 is out of range", "0.001 to 60"])
+    (tmp_path / "still.csv").write_text("time,link,event\n1e9,m,connected\n1000000005,m,dropped\n1000000009,m,connected\n")
+    still = farlink("bundle", "fit", "still.csv", "--replicates", "49", "--replay", "-", "--handover-s", "1")
+    assert_refused(still, ["the log has no handovers"])
 
 
 def test_a_handover_of_a_link_that_is_down_is_refused(tmp_path):

@@ -174,6 +174,20 @@ fn until_a_drop_is_noticed_more_is_lost() {
     assert_eq!((delivered(&log), requeues.counts().requeued), (vec![0], 8));
 }
 
+/// A packet of a slow line is waited for as long as no more fragments wait than the receiver takes.
+#[test]
+fn a_receiver_gives_up_what_too_many_wait_for() {
+    let of = [(800.0, 0.5), (80e3, 0.5)];
+    let lost = |fragments: u64| {
+        let config = json!({ "lines": 2, "line_packets": 50, "reorder_fragments": fragments });
+        let mut bundle = bundle(&config, &of, QueueLimit::Unlimited, 1);
+        let log = carry(&mut bundle, &[(0, 1000); 40], Time::from_secs(1000));
+        log.iter().filter(|entry| entry.2 == Outcome::Lost).count()
+    };
+    assert!(lost(5) > 0);
+    assert_eq!(lost(100), 0);
+}
+
 /// Kinds of lines have modems and calls of their own: those of the first hold one packet and drop every 2 s, the second is always up.
 #[test]
 fn members_differ() {

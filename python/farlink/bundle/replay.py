@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from farlink.bundle.calls import Link
+from farlink.bundle.handovers import interrupted
 from farlink.bundle.journal import time_text
 from farlink.bundle.samples import bundle_span_s
 from farlink.bundle.words import duration
@@ -46,7 +47,7 @@ class DownTimes:
         return math.fsum(end - begin for begin, end in self.spells)
 
 
-def down_times(links: Sequence[Link]) -> list[DownTimes]:
+def down_times(links: Sequence[Link], *, handover_s: float | None = None) -> list[DownTimes]:
     """When each link was down: whenever it was not connected, whatever the reason.
 
     Parameters
@@ -54,6 +55,8 @@ def down_times(links: Sequence[Link]) -> list[DownTimes]:
     links
         Links of a log. If their logs run at the same time, all times count from the first event of any of them and end with the
         last one; otherwise each link's own do.
+    handover_s
+        How long a link is down from each handover on, in s; not at all by default. No log says so.
 
     Returns
     -------
@@ -63,7 +66,7 @@ def down_times(links: Sequence[Link]) -> list[DownTimes]:
     Raises
     ------
     JournalError
-        If the log has no time at which a call ended.
+        If the log has no time at which a call ended; of handovers, as `interrupted`, and if no link has any.
 
     Examples
     --------
@@ -73,11 +76,15 @@ def down_times(links: Sequence[Link]) -> list[DownTimes]:
     >>> down_times([link])[0].spells
     [(0.0, 20.0), (80.0, 90.0)]
     """
+    if handover_s is not None:
+        if not any(link.handovers_s for link in links):
+            raise JournalError("the log has no handovers", "leave their length out: there is nothing that it would change")
+        links = [interrupted(link, handover_s) for link in links]
     first_s, last_s = min(link.first_s for link in links), max(link.last_s for link in links)
     return [_down(link, first_s, last_s) if _is_common(links) else _down(link, link.first_s, link.last_s) for link in links]
 
 
-def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: str = "") -> str:
+def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: str = "", handover_s: float | None = None) -> str:
     """Tables of a scenario that take a link down when the log says that it was down, in both directions.
 
     Parameters
@@ -88,6 +95,8 @@ def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: st
         The hop that they stand for.
     measured_on
         What the times are from, for a comment.
+    handover_s
+        As of `down_times`.
 
     Returns
     -------
@@ -100,7 +109,8 @@ def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: st
     JournalError
         As `down_times`, and if the log is longer than a scenario may be.
     """
-    all_times = down_times(links)
+    all_times = down_times(links, handover_s=handover_s)
+    headings = [_heading(times, measured_on, _assumed(link, handover_s)) for times, link in zip(all_times, links, strict=True)]
     for times in all_times:
         if times.spells and times.spells[-1][1] > _LONGEST_S:
             message = (
@@ -108,10 +118,10 @@ def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: st
             )
             raise JournalError(message, f"play at most {duration(_LONGEST_S)} of it: cut the log into parts")
     if _is_common(links):
-        return "\n".join([*(_heading(times, measured_on) for times in all_times), *_bundle(all_times, table), ""])
+        return "\n".join([*headings, *_bundle(all_times, table), ""])
     blocks = []
     for number, times in enumerate(all_times):
-        lines = [_heading(times, measured_on), *_tables(times, table)]
+        lines = [headings[number], *_tables(times, table)]
         is_first = number == 0
         if number == 1:
             blocks.append("# The other links: take the # away in place of the tables above.\n")
@@ -141,12 +151,16 @@ def _down(link: Link, first_s: float, last_s: float) -> DownTimes:
     return DownTimes(link.name, first_s, last_s - first_s, shifted)
 
 
-def _heading(times: DownTimes, measured_on: str) -> str:
+def _assumed(link: Link, handover_s: float | None) -> str:
+    return "" if handover_s is None else f" {handover_s:g} s after each of {len(link.handovers_s)} handovers are assumed."
+
+
+def _heading(times: DownTimes, measured_on: str, assumed: str) -> str:
     source = f" of {measured_on}" if measured_on else ""
     share = 100 * times.down_s / times.span_s if times.span_s else 0.0
     return (
         f"# Link {times.link}{source}: down {len(times.spells)} times, {share:.3g} % of {times.span_s / 3600:.4g} h. "
-        f"Time 0 is {time_text(times.origin_s)}."
+        f"Time 0 is {time_text(times.origin_s)}.{assumed}"
     )
 
 

@@ -24,6 +24,8 @@ farlink bundle fit events.csv --link modem-1 --plot drops.png -o drops.toml
 
 farlink bundle fit events.csv --link modem-1 --replay modem-1.toml
 
+farlink bundle fit 5g-router/*.parquet --replay bundle.toml --handover-s 0.2
+
 farlink bundle fit sg*.comm.log.gz --json - | jq '.parts[].name'
 """
 
@@ -74,6 +76,14 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    handover_s: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="With --replay: take each handover for an interruption of so many seconds, which logs do not have.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Fit how long links stay up, how often they drop and how soon they are back: per link and for the bundle.
 
@@ -83,12 +93,14 @@ def fit(
     with user_errors():
         from farlink.bundle import replay as played
         from farlink.bundle.describe import report
+        from farlink.bundle.distributions import DISTRIBUTIONS
         from farlink.bundle.process import scenario_text
         from farlink.bundle.study import study
         from farlink.limits import check_seed
         from farlink.output import check_writable, whole_file
 
         _check_numbers(pause_s, replicates)
+        _check_handovers(handover_s, replay)
         check_seed(seed)
         _check_outputs(json=json, replay=replay)
         for target in (plot, output, *(None if name in (None, "-") else Path(name) for name in (json, replay))):
@@ -102,10 +114,13 @@ def fit(
             found = study(
                 logs, format=format, only=link or (), pause_s=pause_s, replicates=replicates, seed=seed, progress=progress
             )
-        # Of a log that has handovers and no drop there is no process, unless it is asked for.
-        is_dropping = output is not None or found.whole.drops > 0
+        # Of a log that has handovers and no drop there is no process, unless it is asked for; one that is played needs none.
+        fewest = 1 if replay is None else DISTRIBUTIONS["exponential"].fewest
+        is_dropping = output is not None or found.whole.drops >= fewest
         process = scenario_text(found.whole, measured_on=_names(found)) if is_dropping else ""
-        schedule = played.scenario_text(found.links, measured_on=_names(found)) if replay is not None else ""
+        schedule = ""
+        if replay is not None:
+            schedule = played.scenario_text(found.links, measured_on=_names(found), handover_s=handover_s)
         _warn(found)
         if replay == "-":
             data(schedule)
@@ -141,6 +156,19 @@ def _check_numbers(pause_s: float, replicates: int) -> None:
     # With 19 the least probability there is would be that of an accepted fit.
     if not 39 <= replicates <= 100_000:
         raise JournalError(f"--replicates: {replicates} is out of range", "give 39 to 100000; 499 tells 5 % well enough")
+
+
+def _check_handovers(handover_s: float | None, replay: str | None) -> None:
+    from farlink.bundle.handovers import LONGEST_S, SHORTEST_S
+    from farlink.errors import JournalError
+
+    if handover_s is None:
+        return
+    if replay is None:
+        raise JournalError("--handover-s changes what --replay writes, and that is not given", "give --replay FILE, too")
+    if not SHORTEST_S <= handover_s <= LONGEST_S:
+        remedy = f"give {SHORTEST_S:g} to {LONGEST_S:g} s; what takes longer is a drop"
+        raise JournalError(f"--handover-s: {handover_s:g} is out of range", remedy)
 
 
 def _names(found: Study) -> str:

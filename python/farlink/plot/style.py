@@ -54,14 +54,14 @@ LOOK = {
 
 
 def new_figure(
-    height_in: float = 3.9, width_in: float = 7.6, rows: int = 1, is_y_shared: bool = True
+    height_in: float = 3.9, width_in: float = 7.6, rows: int = 1, is_y_shared: bool = True, is_x_shared: bool = True
 ) -> tuple[Figure, list[Axes]]:
-    """An empty figure with `rows` axes above each other that share the horizontal one."""
+    """An empty figure with `rows` axes above each other."""
     matplotlib = require("matplotlib", "a figure")
     require("matplotlib.figure", "a figure")
     with matplotlib.rc_context(LOOK):
         figure = _notebook_figure()(figsize=(width_in, height_in), layout="constrained")
-        axes = figure.subplots(rows, 1, sharex=True, sharey=is_y_shared, squeeze=False)[:, 0]
+        axes = figure.subplots(rows, 1, sharex=is_x_shared, sharey=is_y_shared, squeeze=False)[:, 0]
         for ax in axes:
             ax.grid(True, which="major")
     return figure, list(axes)

@@ -66,6 +66,9 @@ pub struct BundleConfig {
     /// one is lost unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder_timeout_s: Option<PositiveSeconds>,
+    /// How many fragments the receiver lets wait for missing ones; with more it gives those up. Linux: 128.
+    #[serde(default = "default_most_held")]
+    pub reorder_fragments: Count,
 }
 
 /// Lines of one kind.
@@ -204,6 +207,10 @@ fn default_line_packets() -> Count {
     count(3.0)
 }
 
+fn default_most_held() -> Count {
+    count(128.0)
+}
+
 impl Default for BundleConfig {
     fn default() -> Self {
         BundleConfig {
@@ -222,6 +229,7 @@ impl Default for BundleConfig {
             calls: None,
             on_drop: OnDrop::default(),
             reorder_timeout_s: None,
+            reorder_fragments: default_most_held(),
         }
     }
 }

@@ -18,9 +18,6 @@ use crate::link::QueueLimit;
 use crate::rng::Rng;
 use crate::time::Time;
 
-/// Fragments that the receiver lets wait: as in Linux.
-const MOST_HELD: usize = 128;
-
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -108,7 +105,8 @@ impl Multilink {
         let framing = config.framing();
         let line_packets = config.line_packets.whole() as usize;
         let most_bytes = config.mrru_bytes.whole() as usize;
-        let receiver = Reassembler::new(framing.numbering, lines.len(), most_bytes, MOST_HELD);
+        let most_held = config.reorder_fragments.whole() as usize;
+        let receiver = Reassembler::new(framing.numbering, lines.len(), most_bytes, most_held);
         let mut bundle = Multilink {
             lines: lines.iter().map(|line| Line::new(line, line_packets, rng.detach())).collect(),
             calls,
