@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from farlink.channels.importers.power_series import is_time
+from farlink.channels.importers.power_series import is_time, named_column, seconds_per_unit, time_column
 from farlink.channels.importers.recording import Recording
 from farlink.errors import TraceError
 
@@ -129,6 +129,47 @@ def _sniffed(line: str) -> str | None:
 
 def _cells(line: str, separator: str | None) -> list[str]:
     return [cell.strip().strip('"') for cell in line.split(separator)]
+
+
+def series(recording: Recording, is_value: Callable[[str], bool]) -> tuple[str, NDArray[np.float64], NDArray[np.float64]]:
+    """The column of values of a text, and its times.
+
+    Parameters
+    ----------
+    recording
+        The measured file, and what the user says of it: ``column``, ``time_column`` or ``sample_rate_hz``.
+    is_value
+        Whether a name speaks of what is wanted.
+
+    Returns
+    -------
+    tuple
+        Name of the column, times in s, and values, NaN where missing; both of one entry per row.
+
+    Raises
+    ------
+    TraceError
+        If the column is not known, there are no times, or a cell is not a number; names the line.
+    """
+    hints, where = recording.hints, recording.where
+    text = read(recording, is_value)
+    if hints.column is not None:
+        name = named_column(hints.column, "--column", text.names, where)
+    else:
+        found = [name for name in text.names if is_value(name)]
+        if len(found) != 1:
+            what = f"{len(found)} columns of it" if found else "no column of it"
+            raise TraceError(f"{where}: {what} among {', '.join(text.names[:8])}", "say which it is with --column NAME")
+        name = found[0]
+    values = column(recording, text, name)
+    if hints.sample_rate_hz is not None:
+        if not 0 < hints.sample_rate_hz < np.inf:
+            raise TraceError(f"a sampling rate of {hints.sample_rate_hz:g} Hz", "it is above 0 Hz")
+        return name, np.arange(values.size) / hints.sample_rate_hz, values
+    times = time_column(hints, text.names, where)
+    if times is None:
+        raise TraceError(f"{where}: no times", "give the column with --time-column NAME, or --sample-rate-hz HZ")
+    return name, column(recording, text, times) * seconds_per_unit(times), values
 
 
 def column(recording: Recording, text: Text, name: str) -> NDArray[np.float64]:

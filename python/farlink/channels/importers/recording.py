@@ -20,20 +20,21 @@ _TRUNCATED = "fetch it again; it may be truncated"
 
 @dataclass(frozen=True)
 class Hints:
-    """What a user says of a recording of received power that the file does not say itself.
+    """What a user says of a recording of received power or of C/N0 that the file does not say itself.
 
     Attributes
     ----------
     unit
         Unit of the power.
     column
-        Name of the column, variable or data set that holds the power, or its number from 1.
+        Name of the column, variable or data set that holds the values, or its number from 1.
     time_column
         That of the times.
     sample_rate_hz
         Sampling rate, in Hz, instead of times.
     gaps
-        What becomes of missing samples: ``refuse``, ``hold`` or ``blocked``; None is ``refuse``.
+        What becomes of missing samples: ``refuse``, ``hold``, and ``blocked`` (of power) or ``outage`` (of C/N0); None is
+        ``refuse``.
     separator
         What stands between the cells of a text file.
     """
