@@ -1,14 +1,18 @@
-"""`farlink trace synthesize`: received power of a free-space optical link that nobody measured."""
+"""`farlink trace synthesize`: received power of an optical link, or C/N0 under rain, that nobody measured."""
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from farlink.channels.synthesis.parameters import Parameter, Value
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -18,6 +22,9 @@ farlink trace synthesize --list
 farlink trace synthesize kiodo -o kiodo.npz --delay kiodo-delay.npz
 
 farlink trace synthesize fasolt -o fasolt.npz --duration-s 60 --seed 7 --set alpha=3 --set tau_s=0.01
+
+farlink trace synthesize rain -o rain.npz --set latitude_deg=50.67 --set longitude_deg=4.61 --set elevation_deg=30 --set
+frequency_hz=19.7e9 --set clear_sky_dbhz=95
 """
 
 
@@ -30,7 +37,9 @@ def synthesize(
     ] = None,
     duration_s: Annotated[
         float | None,
-        typer.Option("--duration-s", metavar="S", help="How long, in seconds.", show_default="100; all of a whole pass"),
+        typer.Option(
+            "--duration-s", metavar="S", help="How long, in seconds.", show_default="100; all of a whole pass; 30 days of rain"
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 1,
     settings: Annotated[
@@ -43,7 +52,7 @@ def synthesize(
     ] = None,
     is_list: Annotated[bool, typer.Option("--list", help="List the presets, or the parameters of PRESET, and stop.")] = False,
 ) -> None:
-    """Draw the received power of a free-space optical link, labelled as synthetic, for a fading channel."""
+    """Draw the received power of a free-space optical link, or C/N0 under rain, labelled as synthetic."""
     with user_errors():
         from farlink.channels.synthesis.summary import summary_lines
         from farlink.channels.synthesis.text import settled
@@ -72,7 +81,7 @@ def synthesize(
         wanted = settled(preset, given)
         delays = None if delay is None else wanted.delay()
         with progress_bar(wanted.title, "steps") as progress:
-            trace = wanted.power(progress)
+            trace = wanted.draw(progress)
         lines = summary_lines(wanted, trace)
         width = max(len(label) for label, _ in lines)
         data("".join(f"{label:<{width}}  {value}\n" for label, value in lines))
@@ -93,22 +102,37 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def _presets() -> str:
+    from farlink.channels.rain import synthesis as rain
     from farlink.channels.synthesis.presets import PRESETS
 
-    width = max(map(len, PRESETS))
-    return "".join(f"{name:<{width}}  {preset.title}\n" for name, preset in PRESETS.items())
+    titles = {**{name: preset.title for name, preset in PRESETS.items()}, rain.NAME: rain.TITLE}
+    width = max(map(len, titles))
+    return "".join(f"{name:<{width}}  {title}\n" for name, title in titles.items())
 
 
 def _parameters(name: str) -> str:
+    from farlink.channels.rain import synthesis as rain
     from farlink.channels.synthesis.parameters import PARAMETERS, with_overrides
     from farlink.channels.synthesis.presets import preset
 
+    if name == rain.NAME:
+        return f"{name}: {rain.TITLE}\n" + _table(rain.PARAMETERS, rain.read_values({}, rain.PARAMETERS), [])
     found = preset(name)
-    values = with_overrides(found.values, {})
-    shown = {key: f"{value:g}" if isinstance(value, float) else str(value) or "(none)" for key, value in values.items()}
-    widths = max(map(len, shown)), max(map(len, shown.values()))
     head = f"{name}: {found.title}\n" + (f"{found.notes}\n" if found.notes else "")
-    return head + "".join(
-        f"{'*' if key in found.values else ' '} {key:<{widths[0]}}  {shown[key]:<{widths[1]}}  {known.meaning}; {known.rule}\n"
-        for key, known in PARAMETERS.items()
+    return head + _table(PARAMETERS, with_overrides(found.values, {}), found.values)
+
+
+def _table(table: Mapping[str, Parameter], values: Mapping[str, Value], starred: Container[str]) -> str:
+    """A line per parameter: its value, meaning and rule."""
+    shown = {key: _shown(value) for key, value in values.items()}
+    widths = max(map(len, shown)), max(map(len, shown.values()))
+    return "".join(
+        f"{'*' if key in starred else ' '} {key:<{widths[0]}}  {shown[key]:<{widths[1]}}  {known.meaning}; {known.rule}\n"
+        for key, known in table.items()
     )
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, float):
+        return f"{value:g}" if value == value else "(none)"
+    return str(value) or "(none)"

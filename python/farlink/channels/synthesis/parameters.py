@@ -22,7 +22,7 @@ class Parameter:
     Parameters
     ----------
     default
-        Value where a preset says nothing; its type is that of every value.
+        Value where a preset says nothing; its type is that of every value. NaN: there is none.
     meaning
         What it is, in a line.
     low, high
@@ -113,7 +113,7 @@ PARAMETERS: dict[str, Parameter] = {
 }
 
 
-def read_value(name: str, value: object) -> Value:
+def read_value(name: str, value: object, table: Mapping[str, Parameter] = PARAMETERS, what: str = "synthetic fading") -> Value:
     """Read and check one value.
 
     Parameters
@@ -122,6 +122,10 @@ def read_value(name: str, value: object) -> Value:
         Parameter; an unknown one is refused with the nearest known.
     value
         Number, word, or the text of either.
+    table
+        The parameters there are.
+    what
+        What they are of, for messages.
 
     Raises
     ------
@@ -133,9 +137,9 @@ def read_value(name: str, value: object) -> Value:
     >>> read_value("tau_s", "6e-3")
     0.006
     """
-    if name not in PARAMETERS:
-        raise TraceError(f"{name!r} is no parameter of synthetic fading", _nearest(name, PARAMETERS))
-    known = PARAMETERS[name]
+    if name not in table:
+        raise TraceError(f"{name!r} is no parameter of {what}", _nearest(name, table))
+    known = table[name]
     if isinstance(known.default, str):
         if known.choices and value not in known.choices:
             raise TraceError(f"{name}: {value!r} is not {known.rule}", _nearest(str(value), known.choices))
@@ -144,9 +148,8 @@ def read_value(name: str, value: object) -> Value:
         # True is no number here.
         number = float(str(value) if isinstance(value, bool) else value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise TraceError(
-            f"{name}: {value!r} is not {known.rule}", f"give {known.meaning}, for example {known.default:g}"
-        ) from None
+        example = "" if math.isnan(known.default) else f", for example {known.default:g}"
+        raise TraceError(f"{name}: {value!r} is not {known.rule}", f"give {known.meaning}{example}") from None
     if name == "order" and number == 1:
         raise TraceError(f"order: 1 {FIRST_ORDER}", "give order=2 or more, or spectrum=gaussian")
     is_whole = isinstance(known.default, int)

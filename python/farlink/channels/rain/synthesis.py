@@ -1,0 +1,252 @@
+"""Synthetic C/N0 under rain: ``rain`` among the synthetic traces, labelled as what it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from farlink.channels.rain.budget import MEDIUM_TEMPERATURE_K, ClearSky, LinkBudget
+from farlink.channels.rain.distribution import MARGINALS, Distribution
+from farlink.channels.rain.prediction import SlantPath, predict, versions
+from farlink.channels.rain.process import TWO_SCALES, first_order, normal_process
+from farlink.channels.rain.series import cn0_trace
+from farlink.channels.synthesis.parameters import Parameter, Value, read_value
+from farlink.channels.synthesis.streams import root_seed, stream
+from farlink.channels.trace import Trace
+from farlink.errors import TraceError
+
+NAME = "rain"
+TITLE = "C/N0 of a satellite link under rain, by ITU-R P.618 and P.1853; needs latitude, longitude, elevation and frequency"
+DURATION_S = 30 * 86_400.0
+MOST_SAMPLES = 10**8
+
+_P = Parameter
+_NONE = math.nan
+
+LINK: dict[str, Parameter] = {
+    "clear_sky_dbhz": _P(_NONE, "C/N0 without rain; without it a link budget is needed", -50.0, 200.0),
+    "eirp_dbw": _P(_NONE, "link budget: radiated power towards the receiver", -200.0, 200.0),
+    "g_over_t_dbk": _P(_NONE, "link budget: G/T of the receiver in clear sky", -100.0, 100.0),
+    "range_m": _P(_NONE, "link budget: distance", 1e4, 1e12),
+    "gas_loss_db": _P(0.0, "link budget: attenuation by gases", 0.0, 100.0),
+    "other_loss_db": _P(0.0, "link budget: what else is lost, always", 0.0, 100.0),
+    "system_temperature_k": _P(
+        0.0, "noise temperature in clear sky of a receiver on the ground, which rain raises; 0: it does not", 0.0, 1e5
+    ),
+    "medium_temperature_k": _P(MEDIUM_TEMPERATURE_K, "mean radiating temperature of the rain", 200.0, 320.0),
+}
+"""What turns an attenuation into C/N0."""
+
+PATH: dict[str, Parameter] = {
+    "latitude_deg": _P(_NONE, "latitude of the station, north; needed", -90.0, 90.0),
+    "longitude_deg": _P(_NONE, "longitude of the station, east; needed", -180.0, 360.0),
+    "elevation_deg": _P(_NONE, "elevation of the satellite; needed", 5.0, 90.0),
+    "frequency_hz": _P(_NONE, "carrier; needed", 1e9, 55e9),
+    "height_m": _P(_NONE, "height of the station above the sea; without it that of the map", -500.0, 9000.0),
+    "tilt_deg": _P(45.0, "polarisation: 0 horizontal, 90 vertical, 45 circular", 0.0, 90.0),
+}
+"""Where the path is."""
+
+PARAMETERS: dict[str, Parameter] = {
+    **PATH,
+    **LINK,
+    "distribution": _P("prediction", "how the prediction is met: as it is, or by a lognormal fit", choices=tuple(MARGINALS)),
+    "process": _P("two-scales", "course in time, of P.1853-2 or -1", choices=("two-scales", "first-order")),
+    "rate_per_s": _P(2e-4, "inverse of the correlation time (first-order)", 1e-7, 1.0),
+    "step_s": _P(1.0, "time from value to value", 1e-3, 3600.0),
+}
+
+
+@dataclass(frozen=True)
+class RainSynthesis:
+    """A realisation that is settled but not yet drawn.
+
+    Parameters
+    ----------
+    values
+        All parameters.
+    duration_s
+        How long, in s.
+    seed
+        Seed of its random stream.
+    """
+
+    values: dict[str, Value]
+    duration_s: float
+    seed: int
+    name: str = NAME
+    kind: str = "cn0"
+
+    @property
+    def title(self) -> str:
+        """Title of its trace."""
+        return f"rain at {float(self.values['frequency_hz']) / 1e9:g} GHz, seed {self.seed} (synthetic)"
+
+    @property
+    def made_by(self) -> str:
+        """What else decides the values that are drawn, beside farlink and NumPy."""
+        return versions()
+
+    def prediction(self) -> Distribution:
+        """The distribution of the attenuation that is to be met."""
+        return predict(path_of(self.values))
+
+    def draw(self, progress: Callable[[int, int], None] | None = None) -> Trace:
+        """Draw the C/N0, a trace of kind ``cn0``.
+
+        Parameters
+        ----------
+        progress
+            Called with the steps done and planned.
+
+        Raises
+        ------
+        MissingExtraError
+            If itur is not installed.
+        """
+        tell = progress or (lambda _done, _total: None)
+        prediction = self.prediction()
+        attenuation = MARGINALS[str(self.values["distribution"])](prediction)
+        tell(1, 3)
+        step_s = float(self.values["step_s"])
+        samples = round(self.duration_s / step_s)
+        is_first = self.values["process"] == "first-order"
+        parts = first_order(float(self.values["rate_per_s"])) if is_first else TWO_SCALES
+        rng = stream(root_seed(self.seed, self.name), "rain")
+        attenuation_db = attenuation(normal_process(samples, step_s, parts, rng))
+        tell(2, 3)
+        time_s = step_s * np.arange(samples, dtype=np.float64)
+        trace = cn0_trace(time_s, attenuation_db, link_of(self.values), duration_s=self.duration_s, meta=self._meta())
+        tell(3, 3)
+        return trace
+
+    def delay(self) -> Trace:
+        """Refused: the distance does not change.
+
+        Raises
+        ------
+        TraceError
+            Always.
+        """
+        raise TraceError("rain has no pass, so its delay does not vary", "give a plain delay_s")
+
+    def _meta(self) -> dict[str, Any]:
+        course = "P.1853-1" if self.values["process"] == "first-order" else "P.1853-2"
+        return {
+            "title": self.title,
+            "source": f"farlink, synthetic rain: {versions()}, course in time of {course}",
+            "notes": "Not measured: attenuation by rain alone, no clouds, no scintillation.",
+            "synthetic": True,
+            "preset": self.name,
+            "seed": self.seed,
+            "parameters": given(self.values),
+        }
+
+
+def settle(overrides: Mapping[str, object], *, duration_s: float | None = None, seed: int = 1) -> RainSynthesis:
+    """Check what is wanted.
+
+    Parameters
+    ----------
+    overrides
+        Parameters, see `PARAMETERS`; numbers may be texts.
+    duration_s
+        How long, in s; 30 days by default.
+    seed
+        Seed of the random stream, at least 0.
+
+    Raises
+    ------
+    TraceError
+        If a name is unknown, a value missing or not allowed.
+
+    Examples
+    --------
+    >>> site = {"latitude_deg": 50.67, "longitude_deg": 4.61, "elevation_deg": 30, "frequency_hz": 19.7e9}
+    >>> settle({**site, "clear_sky_dbhz": 95}, seed=7).title
+    'rain at 19.7 GHz, seed 7 (synthetic)'
+    """
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**64:
+        raise TraceError(f"seed: {seed!r} is not a whole number from 0 to 2^64 - 1", "give for example seed=1")
+    wanted_s = DURATION_S if duration_s is None else duration_s
+    if not (math.isfinite(wanted_s) and wanted_s > 0):
+        raise TraceError(f"duration_s: {wanted_s:g} is not above 0", "give a number of seconds, for example 86400")
+    values = read_values(overrides, PARAMETERS)
+    path_of(values)
+    link_of(values)
+    samples = round(wanted_s / float(values["step_s"]))
+    if not 2 <= samples <= MOST_SAMPLES:
+        raise TraceError(
+            f"duration_s: {wanted_s:g} s are {samples:,} samples, not 2 to {MOST_SAMPLES:,}",
+            "give another duration_s or step_s",
+        )
+    return RainSynthesis(values, samples * float(values["step_s"]), seed)
+
+
+def read_values(overrides: Mapping[str, object], table: Mapping[str, Parameter]) -> dict[str, Value]:
+    """All parameters of a table: those given, else the defaults.
+
+    Raises
+    ------
+    TraceError
+        If a name is unknown or a value not allowed.
+    """
+    values = {name: known.default for name, known in table.items()}
+    return {**values, **{name: read_value(name, value, table, "rain") for name, value in overrides.items()}}
+
+
+def given(values: Mapping[str, Value]) -> dict[str, Value]:
+    """Parameters that have a value, by name."""
+    return {name: values[name] for name in sorted(values) if not _is_none(values[name])}
+
+
+def path_of(values: Mapping[str, Value]) -> SlantPath:
+    """The path that parameters describe.
+
+    Raises
+    ------
+    TraceError
+        If one is missing.
+    """
+    for name in ("latitude_deg", "longitude_deg", "elevation_deg", "frequency_hz"):
+        if _is_none(values[name]):
+            raise TraceError(f"{name} is not given", f"rain needs {PATH[name].meaning.removesuffix('; needed')}: {name}=...")
+    height_m = None if _is_none(values["height_m"]) else float(values["height_m"])
+    place = {name: float(values[name]) for name in PATH if name != "height_m"}
+    return SlantPath(**place, height_m=height_m)
+
+
+def link_of(values: Mapping[str, Value]) -> ClearSky:
+    """The link without rain that parameters describe.
+
+    Raises
+    ------
+    TraceError
+        If neither the C/N0 in clear sky nor a link budget is given, or both are.
+    """
+    clear_dbhz = float(values["clear_sky_dbhz"])
+    budgeted = [name for name in ("eirp_dbw", "g_over_t_dbk", "range_m") if not _is_none(values[name])]
+    if math.isnan(clear_dbhz):
+        if not budgeted:
+            raise TraceError(
+                "no C/N0 is given", "give clear_sky_dbhz=..., or a link budget: eirp_dbw, g_over_t_dbk, range_m, frequency_hz"
+            )
+        names = (*("eirp_dbw", "g_over_t_dbk", "frequency_hz", "range_m"), "gas_loss_db", "other_loss_db")
+        clear_dbhz = LinkBudget(**{name: float(values[name]) for name in names}).clear_sky_dbhz
+    elif budgeted:
+        raise TraceError(f"clear_sky_dbhz and {budgeted[0]} are both given", "leave one out: the budget gives C/N0 too")
+    system_k = float(values["system_temperature_k"])
+    return ClearSky(
+        clear_dbhz,
+        system_k if system_k > 0 else None,
+        float(values["gas_loss_db"]),
+        float(values["medium_temperature_k"]),
+    )
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, float) and math.isnan(value)
