@@ -37,6 +37,7 @@ def draw(trace: Trace, over_time: Axes, below: Axes, lengths: Axes) -> None:
     # A step: each value again just before the next.
     times = np.append(np.repeat(time_s, 2)[1:], duration_s)
     times, values = style.thin(times, np.repeat(shown, 2), _BUCKETS)
+    times, values = np.append(times, duration_s), np.append(values, shown[-1])
     over_time.plot(times / unit_s, values, color=style.COLOURS[0], linewidth=0.7)
     over_time.set(title="C/N0" + ("   (bottom: no signal)" if not np.isfinite(cn0_dbhz).all() else ""), ylabel="C/N0, dBHz")
     over_time.set(xlabel=f"time, {unit}", xlim=(0, duration_s / unit_s), ylim=(floor, highest + 0.05 * (highest - floor)))
