@@ -122,8 +122,9 @@ def _power(found: dict[str, float]) -> list[tuple[str, str]]:
 
 def _cn0(found: dict[str, float]) -> list[tuple[str, str]]:
     levels = [found[f"cn0_p{percent:g}_dbhz"] for percent in CN0_PERCENT]
+    days = found["duration_s"] / 86_400
     lines = [
-        ("Duration", f"{found['duration_s']:.6g} s"),
+        ("Duration", f"{found['duration_s']:.6g} s" + (f", {days:.4g} days" if days >= 2 else "")),
         ("Highest C/N0", f"{found['cn0_max_dbhz']:.2f} dBHz"),
         (
             f"C/N0, p{'/'.join(f'{percent:g}' for percent in CN0_PERCENT)}",

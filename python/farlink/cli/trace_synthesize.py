@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.progress import progress_bar
-
-if TYPE_CHECKING:
-    from farlink.channels.synthesis.parameters import Parameter, Value
+from farlink.cli.trace_settings import setting, table
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -75,7 +72,7 @@ def synthesize(
             check_writable(target)
         if delay is not None and delay.resolve() == output.resolve():
             raise OutputError(f"{delay} is the trace of power too", "give the delay another name")
-        given = {"seed": str(seed), **dict(_setting(text) for text in settings or [])}
+        given = {"seed": str(seed), **dict(setting(text) for text in settings or [])}
         if duration_s is not None:
             given["duration_s"] = str(duration_s)
         wanted = settled(preset, given)
@@ -92,17 +89,8 @@ def synthesize(
             note(f"Delay written to {delay}")
 
 
-def _setting(text: str) -> tuple[str, str]:
-    from farlink.errors import TraceError
-
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise TraceError(f"--set {text}: not KEY=VALUE", "write for example --set tau_s=0.005")
-    return key.strip(), value.strip()
-
-
 def _presets() -> str:
-    from farlink.channels.rain import synthesis as rain
+    from farlink.channels.synthesis import rain
     from farlink.channels.synthesis.presets import PRESETS
 
     titles = {**{name: preset.title for name, preset in PRESETS.items()}, rain.NAME: rain.TITLE}
@@ -111,28 +99,12 @@ def _presets() -> str:
 
 
 def _parameters(name: str) -> str:
-    from farlink.channels.rain import synthesis as rain
+    from farlink.channels.synthesis import rain
     from farlink.channels.synthesis.parameters import PARAMETERS, with_overrides
     from farlink.channels.synthesis.presets import preset
 
     if name == rain.NAME:
-        return f"{name}: {rain.TITLE}\n" + _table(rain.PARAMETERS, rain.read_values({}, rain.PARAMETERS), [])
+        return f"{name}: {rain.TITLE}\n" + table(rain.PARAMETERS)
     found = preset(name)
     head = f"{name}: {found.title}\n" + (f"{found.notes}\n" if found.notes else "")
-    return head + _table(PARAMETERS, with_overrides(found.values, {}), found.values)
-
-
-def _table(table: Mapping[str, Parameter], values: Mapping[str, Value], starred: Container[str]) -> str:
-    """A line per parameter: its value, meaning and rule."""
-    shown = {key: _shown(value) for key, value in values.items()}
-    widths = max(map(len, shown)), max(map(len, shown.values()))
-    return "".join(
-        f"{'*' if key in starred else ' '} {key:<{widths[0]}}  {shown[key]:<{widths[1]}}  {known.meaning}; {known.rule}\n"
-        for key, known in table.items()
-    )
-
-
-def _shown(value: Value) -> str:
-    if isinstance(value, float):
-        return f"{value:g}" if value == value else "(none)"
-    return str(value) or "(none)"
+    return head + table(PARAMETERS, with_overrides(found.values, {}), found.values)

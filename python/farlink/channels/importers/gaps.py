@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,7 +73,7 @@ def filled(time_s: Series, values: Series, policy: str, *, lost: float, where: s
     >>> found.values, found.gaps_s.tolist()
     (array([7., 7., 8., 9.]), [[1.0, 2.0]])
     >>> found.note
-    'missing for 1 s in 1 gap: 1 to 2 s; held at the value before'
+    'missing for 1.0 s in 1 gap: 1.0 to 2.0 s; held at the value before'
     """
     if policy not in POLICIES:
         raise TraceError(
@@ -94,7 +95,7 @@ def filled(time_s: Series, values: Series, policy: str, *, lost: float, where: s
     gaps_s = _runs(np.isnan(all_values), all_times, duration_s)
     if not gaps_s.size:
         return Filled(time_s, values, duration_s, gaps_s, None)
-    said = _said(gaps_s)
+    said = _said(gaps_s, usual_s)
     if policy == "refuse":
         raise TraceError(
             f"{where}: {said}", "say what they are: --gaps hold (as the value before) or --gaps outage (no signal)"
@@ -137,8 +138,11 @@ def _runs(missing: NDArray[np.bool_], time_s: Series, end_s: float) -> Series:
     return found
 
 
-def _said(gaps_s: Series) -> str:
+def _said(gaps_s: Series, usual_s: float) -> str:
     count = len(gaps_s)
-    named = ", ".join(f"{start:.9g} to {end:.9g} s" for start, end in gaps_s[:_MOST_NAMED])
+    # To a tenth of a step or finer.
+    decimals = max(0, 1 - math.floor(math.log10(usual_s)))
+    named = ", ".join(f"{start:,.{decimals}f} to {end:,.{decimals}f} s" for start, end in gaps_s[:_MOST_NAMED])
     more = f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
-    return f"missing for {np.diff(gaps_s).sum():.6g} s in {count} gap{'s' if count > 1 else ''}: {named}{more}"
+    missing_s = f"{np.diff(gaps_s).sum():,.{decimals}f}"
+    return f"missing for {missing_s} s in {count:,} gap{'s' if count > 1 else ''}: {named}{more}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import tarfile
 import zlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -151,6 +151,20 @@ def load(path: Path, member: str | None = None) -> list[Recording]:
     if member is not None:
         raise TraceError(f"{path} is one file, so it has no member {member}", "leave the member out")
     return [Recording(path.name.removesuffix(".gz"), str(path), _unpacked(data, str(path)))]
+
+
+def load_one(path: Path, member: str | None, hints: Hints) -> Recording:
+    """Read one measured file, with what a user says of it.
+
+    Raises
+    ------
+    TraceError
+        If it is missing, unreadable or truncated, or not one.
+    """
+    found = load(path, member)
+    if len(found) > 1:
+        raise TraceError(f"{path}: --member {member} selects {len(found)} files", "choose one")
+    return replace(found[0], hints=hints)
 
 
 def _split(path: Path) -> tuple[Path, str | None]:

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.channels.parameter import Value
 from farlink.channels.synthesis import blockage, pointing
 from farlink.channels.synthesis.elements import next_pass
 from farlink.channels.synthesis.orbit import LOWEST_DEG, CircularPass, Pass, delay_trace
-from farlink.channels.synthesis.parameters import Value, with_overrides
+from farlink.channels.synthesis.parameters import with_overrides
 from farlink.channels.synthesis.presets import preset
 from farlink.channels.synthesis.streams import root_seed, stream
 from farlink.channels.synthesis.turbulence import turbulence

@@ -8,9 +8,9 @@ import numpy as np
 
 from farlink.channels.describe import describe
 from farlink.channels.fades import fade_statistics
-from farlink.channels.rain.synthesis import RainSynthesis
 from farlink.channels.synthesis.generate import Synthesis
 from farlink.channels.synthesis.presets import PRESETS
+from farlink.channels.synthesis.rain import RainSynthesis
 from farlink.channels.trace import Trace
 
 _THRESHOLDS_DB = (-3, -6, -10)

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from farlink.channels.rain import synthesis
-from farlink.channels.rain.synthesis import RainSynthesis
+from farlink.channels.synthesis import rain
 from farlink.channels.synthesis.generate import Synthesis, settle
+from farlink.channels.synthesis.rain import RainSynthesis
 from farlink.channels.trace import KINDS, Trace, read, write
 from farlink.errors import OutputError, TraceError
 from farlink.folders import cache_folder
@@ -87,8 +87,8 @@ def settled(name: str, given: dict[str, str]) -> Synthesis | RainSynthesis:
         number = int(seed)
     except ValueError:
         raise TraceError(f"seed: {seed!r} is not a whole number", "give for example seed=1") from None
-    if name == synthesis.NAME:
-        return synthesis.settle(rest, duration_s=length, seed=number)
+    if name == rain.NAME:
+        return rain.settle(rest, duration_s=length, seed=number)
     return settle(name, rest, duration_s=length, seed=number)
 
 
