@@ -143,6 +143,6 @@ def _said(gaps_s: Series, usual_s: float) -> str:
     # To a tenth of a step or finer.
     decimals = max(0, 1 - math.floor(math.log10(usual_s)))
     named = ", ".join(f"{start:,.{decimals}f} to {end:,.{decimals}f} s" for start, end in gaps_s[:_MOST_NAMED])
-    more = f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
+    more = f" and {count - _MOST_NAMED:,} more" if count > _MOST_NAMED else ""
     missing_s = f"{np.diff(gaps_s).sum():,.{decimals}f}"
     return f"missing for {missing_s} s in {count:,} gap{'s' if count > 1 else ''}: {named}{more}"

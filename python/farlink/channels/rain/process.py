@@ -40,7 +40,11 @@ def first_order(rate_per_s: float) -> tuple[Part, ...]:
 
 
 TWO_SCALES = (Part(9.0186e-4, 0.3746), Part(5.0990e-5, 0.7738))
-"""The process of ITU-R P.1853-2, Annex 1: showers of 18 minutes in weather of 5 hours, driven by the same noise."""
+"""The process of ITU-R P.1853-2, Annex 1: correlation times of 18 minutes and 5 hours, driven by the same noise.
+
+The constants are those of the implementation in ITURPropagPY, not read in the Recommendation; the variance of the sum is 1 with
+them, as it has to be.
+"""
 
 
 def normal_process(samples: int, step_s: float, parts: tuple[Part, ...], rng: np.random.Generator) -> Series:

@@ -30,7 +30,7 @@ PARAMETERS: dict[str, Parameter] = {
     **PATH,
     **LINK,
     "distribution": _P("prediction", "how the prediction is met: as it is, or by a lognormal fit", choices=tuple(MARGINALS)),
-    "process": _P("two-scales", "course in time, of P.1853-2 or -1", choices=("two-scales", "first-order")),
+    "process": _P("first-order", "course in time, of P.1853-1 or -2", choices=("first-order", "two-scales")),
     "rate_per_s": _P(2e-4, "inverse of the correlation time (first-order)", 1e-7, 1.0),
     "step_s": _P(1.0, "time from value to value", 1e-3, 3600.0),
 }
