@@ -111,6 +111,12 @@ above a threshold of attenuation; slopes are differences from minute to minute w
 
 ![Fades and correlation](../pictures/rain-dynamics.svg)
 
+## Sources
+
+- Alphasat: M. Razavian, C. Oestges, D. Vanhoenacker-Janvier, statistics of the ground station of UCLouvain, read off the
+  published curves.
+- Microwave links: example data of [pycomlink](https://github.com/pycomlink/pycomlink) 0.6.0 (BSD-3-Clause).
+
 ## What is chosen, not known
 
 - The share of the time with rain on the path is that of P.837 at the station, as P.1853 says. P.618 also gives a share for the

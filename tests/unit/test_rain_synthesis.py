@@ -103,3 +103,16 @@ def test_what_is_missing_is_said(monkeypatch):
 def test_a_place_without_rain_is_refused():
     with pytest.raises(TraceError, match=r"% of the time at 23 north, 30 east"):
         rain.settle({**SITE, "latitude_deg": 23, "longitude_deg": 30, "clear_sky_dbhz": 95}).prediction()
+
+
+@pytest.mark.usefixtures("_itur")
+def test_where_the_prediction_turns_over_it_is_extrapolated():
+    tropics = {"latitude_deg": 3.133, "longitude_deg": 101.7, "elevation_deg": 10, "frequency_hz": 50e9, "clear_sky_dbhz": 40}
+    wanted = rain.settle({**tropics, "step_s": 600}, duration_s=3e8)
+    predicted, trace = wanted.prediction(), wanted.draw()
+
+    assert predicted.percent[0] > 0.001
+    assert np.all(np.diff(predicted.exceeded_db(np.geomspace(1e-4, 4, 50))) < 0)
+    # Deeper fades than the signal has decibels are C/N0 below 1 Hz, and no error.
+    assert trace["cn0_dbhz"].min() < -50
+    assert np.isfinite(trace["cn0_dbhz"]).all()

@@ -49,7 +49,7 @@ def any_trace(draw):
     if kind == "delivery":
         return Trace(kind, {"opportunity_s": times, "bytes_per_opportunity": np.array(1500)}, meta)
     if kind == "cn0":
-        levels = st.floats(-50, 200) | st.just(-np.inf)
+        levels = st.floats(-1e3, 200) | st.just(-np.inf)
         values = [*draw(st.lists(levels, min_size=times.size - 1, max_size=times.size - 1)), 70.0]
         return Trace(kind, {"time_s": times, "cn0_dbhz": values}, meta)
     name = {"rate": "rate_bps", "delay": "delay_s"}[kind]

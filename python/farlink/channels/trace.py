@@ -24,8 +24,8 @@ from farlink.output import whole_file
 
 FORMAT_VERSION = 1
 
-# C/N0 beyond these is taken for a mistake of unit.
-_LEAST_DBHZ, _MOST_DBHZ = -50.0, 200.0
+# C/N0 above this is a ratio, not dBHz.
+_MOST_DBHZ = 200.0
 
 # Date that every member of an archive bears, so that equal traces are equal files: the first that zip can express.
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
@@ -445,9 +445,9 @@ def _check_series(name: str, values: NDArray[Any], times: NDArray[Any]) -> None:
 def _check_cn0(values: NDArray[Any], times: NDArray[Any]) -> None:
     if np.all(np.isneginf(values)):
         raise TraceError("there is no signal throughout", "check the column")
-    bad = np.flatnonzero(((values < _LEAST_DBHZ) & ~np.isneginf(values)) | (values > _MOST_DBHZ))
+    bad = np.flatnonzero(values > _MOST_DBHZ)
     if bad.size:
         raise TraceError(
             f"cn0_dbhz is {values[bad[0]]:g} at {times[bad[0]]:.9g} s",
-            f"C/N0 in dBHz lies from {_LEAST_DBHZ:g} to {_MOST_DBHZ:g}, or is -inf, no signal",
+            f"C/N0 in dBHz is at most {_MOST_DBHZ:g}; take ten times the logarithm of a ratio",
         )

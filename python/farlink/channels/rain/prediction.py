@@ -148,6 +148,11 @@ def predict(path: SlantPath) -> Distribution:
         If it rains too rarely there for one.
     MissingExtraError
         If itur is not installed.
+
+    Notes
+    -----
+    Where rain costs more than about 100 dB the formula of P.618 turns over: rarer attenuations come out less than more frequent
+    ones. Such points are left out, and what is rarer is extrapolated.
     """
     rains = rain_percent(path)
     shares = np.array([share for share in PERCENT if share < rains])
@@ -156,7 +161,10 @@ def predict(path: SlantPath) -> Distribution:
             f"rain for {rains:.3g} % of the time at {path.latitude_deg:g} north, {path.longitude_deg:g} east",
             "P.618 predicts nothing for so dry a place",
         )
-    return Distribution(shares, exceeded_db(path, shares), rains)
+    attenuation_db = exceeded_db(path, shares)
+    more_often_db = np.append(np.maximum.accumulate(attenuation_db[::-1])[::-1][1:], 0.0)
+    kept = attenuation_db > more_often_db
+    return Distribution(shares[kept], attenuation_db[kept], rains)
 
 
 def specific_attenuation(frequency_hz: float, *, elevation_deg: float = 0.0, tilt_deg: float = 45.0) -> tuple[float, float]:
