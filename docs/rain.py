@@ -109,7 +109,9 @@ above a threshold of attenuation; slopes are differences from minute to minute w
 
 {said}
 
-![Fades and correlation](../pictures/rain-dynamics.svg)
+![Fades over 3 dB](../pictures/rain-dynamics.svg)
+
+Points: measured. Lines: the mean of {runs} series. Bands: the middle 95 % of them.
 
 ## Sources
 
