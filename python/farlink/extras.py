@@ -17,6 +17,7 @@ _EXTRA = {
     "scipy": "optics",
     "skyfield": "orbits",
     "h5py": "optics",
+    "itur": "rain",
 }
 
 

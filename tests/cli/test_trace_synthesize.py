@@ -16,7 +16,7 @@ def test_presets_and_their_parameters_are_listed(farlink):
     presets = farlink("trace", "synthesize", "--list")
     parameters = farlink("trace", "synthesize", "kiodo", "--list")
 
-    assert [line.split()[0] for line in presets.stdout.splitlines()] == list(PRESETS)
+    assert [line.split()[0] for line in presets.stdout.splitlines()] == [*PRESETS, "rain"]
     named = [line[2:].split()[0] for line in parameters.stdout.splitlines() if line.startswith(("  ", "* "))]
     assert named == list(PARAMETERS)
     assert any(line.startswith("* jitter_rad") for line in parameters.stdout.splitlines())

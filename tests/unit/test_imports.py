@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-SLOW = ("matplotlib", "pandas", "polars", "pyarrow", "scipy", "h5py")
+SLOW = ("matplotlib", "pandas", "polars", "pyarrow", "scipy", "h5py", "itur")
 
 
 @pytest.mark.parametrize("statement", ["import farlink", "import farlink.cli", "import farlink; farlink.run, farlink.Result"])

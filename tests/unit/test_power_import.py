@@ -259,7 +259,7 @@ REFUSED = [
         "p.csv",
         "time_s,delay_s\n0,1\n",
         {"unit": "W", "format": "csv"},
-        "--unit is for received power, this is csv",
+        "--unit is for received power and C/N0, this is csv",
         "csv-power",
     ),
     ("p.mat", b"MATLAB 5.0 MAT-file" + bytes(60), SAID, "not a complete MATLAB file", "again"),

@@ -48,6 +48,10 @@ def any_trace(draw):
     meta["duration_s"] = float(times[-1]) + 1
     if kind == "delivery":
         return Trace(kind, {"opportunity_s": times, "bytes_per_opportunity": np.array(1500)}, meta)
+    if kind == "cn0":
+        levels = st.floats(-1e3, 200) | st.just(-np.inf)
+        values = [*draw(st.lists(levels, min_size=times.size - 1, max_size=times.size - 1)), 70.0]
+        return Trace(kind, {"time_s": times, "cn0_dbhz": values}, meta)
     name = {"rate": "rate_bps", "delay": "delay_s"}[kind]
     values = draw(st.lists(st.floats(0.001, 1e12), min_size=times.size, max_size=times.size))
     return Trace(kind, {"time_s": times, name: values}, meta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from farlink.channels.summary import LEVELS, power_summary, summary
+from farlink.channels.summary import CN0_PERCENT, FADES_DB, LEVELS, power_summary, summary
 from farlink.channels.trace import KINDS, Trace
 
 if TYPE_CHECKING:
@@ -120,8 +120,30 @@ def _power(found: dict[str, float]) -> list[tuple[str, str]]:
     return lines
 
 
+def _cn0(found: dict[str, float]) -> list[tuple[str, str]]:
+    levels = [found[f"cn0_p{percent:g}_dbhz"] for percent in CN0_PERCENT]
+    days = found["duration_s"] / 86_400
+    lines = [
+        ("Duration", f"{found['duration_s']:.6g} s" + (f", {days:.4g} days" if days >= 2 else "")),
+        ("Highest C/N0", f"{found['cn0_max_dbhz']:.2f} dBHz"),
+        (
+            f"C/N0, p{'/'.join(f'{percent:g}' for percent in CN0_PERCENT)}",
+            f"{' / '.join(f'{level:.2f}' if math.isfinite(level) else 'no signal' for level in levels)} dBHz",
+        ),
+    ]
+    if found["time_without_signal"]:
+        lines.append(("No signal", f"{_percent(found['time_without_signal'])} of the time"))
+    for depth_db in FADES_DB:
+        name = f"{depth_db:g}_db"
+        if found[f"fades_{name}"]:
+            lengths = f"median {found[f'fade_{name}_median_s']:.4g} s, longest {found[f'fade_{name}_max_s']:.4g} s"
+            share = _percent(found[f"time_in_fades_{name}"])
+            lines.append((f"Fades of over {depth_db:g} dB", f"{found[f'fades_{name}']:.0f}, {share} of the time, {lengths}"))
+    return lines
+
+
 def _origin(trace: Trace) -> list[tuple[str, str]]:
-    """How a received power was made: synthesis and calibration."""
+    """How a trace was made: synthesis and calibration."""
     lines = []
     if trace.meta.get("synthetic"):
         lines.append(
@@ -155,6 +177,7 @@ def _pair(found: dict[str, float], first: str, second: str) -> str:
 
 
 _DESCRIBE = {
+    "cn0": _cn0,
     "delivery": _capacity,
     "rate": _capacity,
     "delay": _delay,

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 # Percentiles of a received power.
 LEVELS = (0.1, 1, 10, 50, 90, 99)
 
+# Shares of the time for which C/N0 is below a level, and depths of fades below the highest C/N0.
+CN0_PERCENT = (0.01, 0.1, 1.0, 10.0, 50.0)
+FADES_DB = (3.0, 10.0)
+
 # Gaps in a delivery trace above this count as outage.
 OUTAGE_S = 0.1
 
@@ -35,7 +39,8 @@ def summary(trace: Trace) -> dict[str, float]:
     dict
         ``duration_s``, and for capacity ``rate_mean_bps``, percentiles ``rate_100ms_p5_bps``, ``longest_gap_s``,
         ``time_in_gaps``; for delay ``delay_p50_s`` and the like; for losses ``loss``, ``burst_mean_frames`` and the like; for
-        received power see `power_summary`.
+        received power see `power_summary`; for C/N0 ``cn0_max_dbhz``, ``cn0_p1_dbhz`` and the like, and fades below the
+        highest.
 
     Examples
     --------
@@ -209,7 +214,26 @@ def _time_of_half(short_term: NDArray[np.float64]) -> float:
     return float(np.searchsorted(errors, errors[-1] / 2) + 1) / errors.size
 
 
+def _cn0(trace: Trace) -> dict[str, float]:
+    from farlink.channels.rain.series import fades_s, quantiles_dbhz, time_below
+
+    found = {"duration_s": float(trace.meta["duration_s"]), "cn0_max_dbhz": float(trace["cn0_dbhz"].max())}
+    shares = np.array(CN0_PERCENT)
+    levels = quantiles_dbhz(trace, shares / 100)
+    found |= {f"cn0_p{share:g}_dbhz": float(level) for share, level in zip(shares, levels, strict=True)}
+    found["time_without_signal"] = float(time_below(trace, np.array([-1e9]))[0])
+    for depth_db in FADES_DB:
+        lengths = fades_s(trace, found["cn0_max_dbhz"] - depth_db)
+        found[f"fades_{depth_db:g}_db"] = float(lengths.size)
+        found[f"time_in_fades_{depth_db:g}_db"] = float(lengths.sum()) / found["duration_s"]
+        if lengths.size:
+            found[f"fade_{depth_db:g}_db_median_s"] = float(np.median(lengths))
+            found[f"fade_{depth_db:g}_db_max_s"] = float(lengths.max())
+    return found
+
+
 _SUMMARY = {
+    "cn0": _cn0,
     "delivery": _capacity,
     "rate": _capacity,
     "delay": _delay,

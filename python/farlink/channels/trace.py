@@ -24,6 +24,9 @@ from farlink.output import whole_file
 
 FORMAT_VERSION = 1
 
+# C/N0 above this is a ratio, not dBHz.
+_MOST_DBHZ = 200.0
+
 # Date that every member of an archive bears, so that equal traces are equal files: the first that zip can express.
 _ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -68,6 +71,11 @@ KINDS: dict[str, Kind] = {
         {"power_w": "W", "blocked": "1"},
         'channel = { kind = "fading", file = ... }',
     ),
+    "cn0": Kind(
+        {"time_s": "<f8", "cn0_dbhz": "<f8"},
+        {"time_s": "s", "cn0_dbhz": "dBHz"},
+        "a series for adaptive coding, which no engine plays yet",
+    ),
     "packet-loss": Kind(
         {"lost": "|u1"},
         {"lost": "1", "segment_start": "frame"},
@@ -96,7 +104,8 @@ class Trace:
         The arrays of that kind; scalars are arrays without dimension. Converted to the types of the kind.
         A ``delay`` trace may carry ``drop_rate`` (probability, as long as ``time_s``); a ``packet-loss`` trace that joins
         several recordings carries ``segment_start`` (index of the first frame of each); a ``power`` trace, whose samples
-        are at equal distances, may carry ``blocked`` (1 where the line of sight was blocked or tracking lost).
+        are at equal distances, may carry ``blocked`` (1 where the line of sight was blocked or tracking lost); ``cn0_dbhz``
+        may be ``-inf``, no signal.
     meta
         ``duration_s`` (for the kinds with a time axis), and whatever is known of ``title``, ``source``, ``licence``, ``notes``.
 
@@ -349,7 +358,8 @@ def _converted(name: str, array: Any, dtype: str) -> NDArray[Any]:
     scalar = name in ("bytes_per_opportunity", "bits")
     if given.ndim != (0 if scalar else 1):
         raise TraceError(f"{name} has {given.ndim} dimensions", "scalars have none, series one")
-    if given.dtype.kind == "f" and not np.all(np.isfinite(given)):
+    allowed = np.isfinite(given) | (np.isneginf(given) & (name == "cn0_dbhz")) if given.dtype.kind == "f" else True
+    if not np.all(allowed):
         raise TraceError(f"{name} holds a value that is not finite", remedy)
     if wanted.kind == "u":
         limits = np.iinfo(wanted)
@@ -361,13 +371,13 @@ def _converted(name: str, array: Any, dtype: str) -> NDArray[Any]:
 def _check(trace: Trace) -> None:
     kind, arrays = trace.kind, trace.arrays
     remedy = "check the measurement it was made from"
-    if kind in ("delivery", "rate", "delay", "power"):
+    if kind in ("delivery", "rate", "delay", "power", "cn0"):
         duration_s = trace.meta.get("duration_s")
         if not isinstance(duration_s, int | float) or not np.isfinite(duration_s) or duration_s <= 0:
             raise TraceError(f"duration_s is {duration_s!r}", "a trace lasts a number of seconds above 0")
     if kind == "power":
         _check_power(arrays)
-    elif kind in ("delivery", "rate", "delay"):
+    elif kind in ("delivery", "rate", "delay", "cn0"):
         times = arrays["opportunity_s" if kind == "delivery" else "time_s"]
         if times.size == 0:
             raise TraceError("the trace is empty", remedy)
@@ -378,7 +388,7 @@ def _check(trace: Trace) -> None:
             raise TraceError(f"times from {times[0]:g} s to {times[-1]:g} s lie outside its {duration_s:g} s", remedy)
         if kind == "delivery" and arrays["bytes_per_opportunity"] == 0:
             raise TraceError("bytes_per_opportunity is 0", "give the bytes that may cross at each opportunity")
-        for name in ("rate_bps", "delay_s", "drop_rate"):
+        for name in ("rate_bps", "delay_s", "drop_rate", "cn0_dbhz"):
             if name in arrays:
                 _check_series(name, arrays[name], times)
         if kind != "delivery" and times[0] != 0:
@@ -421,9 +431,23 @@ def _check_power(arrays: Mapping[str, NDArray[Any]]) -> None:
 def _check_series(name: str, values: NDArray[Any], times: NDArray[Any]) -> None:
     if values.size != times.size:
         raise TraceError(f"{values.size} values of {name} for {times.size} times", "give one value for each time")
+    if name == "cn0_dbhz":
+        _check_cn0(values, times)
+        return
     if np.any(values < 0):
         raise TraceError(f"{name} is {values.min():g} at entry {int(np.argmin(values))}", "it is at least 0")
     if name == "drop_rate" and np.any(values > 1):
         raise TraceError(f"drop_rate is {values.max():g}", "it is a fraction, from 0 to 1")
     if name == "rate_bps" and not np.any(values > 0):
         raise TraceError("the rate is 0 throughout", "nothing could ever cross such a link")
+
+
+def _check_cn0(values: NDArray[Any], times: NDArray[Any]) -> None:
+    if np.all(np.isneginf(values)):
+        raise TraceError("there is no signal throughout", "check the column")
+    bad = np.flatnonzero(values > _MOST_DBHZ)
+    if bad.size:
+        raise TraceError(
+            f"cn0_dbhz is {values[bad[0]]:g} at {times[bad[0]]:.9g} s",
+            f"C/N0 in dBHz is at most {_MOST_DBHZ:g}; take ten times the logarithm of a ratio",
+        )

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from farlink.cli import trace_bursts, trace_calibrate, trace_fades, trace_receivers, trace_sequence, trace_synthesize
+from farlink.cli import (
+    trace_bursts,
+    trace_calibrate,
+    trace_fades,
+    trace_rain,
+    trace_receivers,
+    trace_sequence,
+    trace_synthesize,
+)
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.power_options import DEFAULT_RECEIVER, ReceiverName
 
@@ -17,10 +25,11 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Import measured capacity, delay, loss and received power, make traces of wrong bits, and draw them.",
+    help="Import measured capacity, delay, loss, received power and C/N0, make traces of wrong bits, and draw them.",
 )
 app.command(epilog=trace_bursts.EXAMPLES)(trace_bursts.bursts)
 app.command(epilog=trace_synthesize.EXAMPLES)(trace_synthesize.synthesize)
+app.command(epilog=trace_rain.EXAMPLES)(trace_rain.rain)
 app.command(epilog=trace_calibrate.EXAMPLES)(trace_calibrate.calibrate)
 app.command(epilog=trace_fades.EXAMPLES)(trace_fades.fades)
 app.command(epilog=trace_receivers.EXAMPLES)(trace_receivers.receivers)
@@ -36,7 +45,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         help="Format of a measured file, recognised by default: mahimahi, leoreplayer-delay, rutgers-802.11, "
-        "fjordlink-starlink, csv; of received power csv-power, matlab, hdf5, netcdf.",
+        "fjordlink-starlink, csv; of received power csv-power, matlab, hdf5, netcdf; of C/N0 csv-cn0.",
     ),
 ]
 Member = Annotated[
@@ -50,6 +59,8 @@ farlink trace import Verizon-EVDO-driving.down.gz
 farlink trace import power.csv --unit dBm --sample-rate-hz 10000 -o power.npz
 
 farlink trace import record.mat --column P_rx --unit uW --sample-rate-hz 10000 --gaps blocked
+
+farlink trace import modem.csv --gaps outage -o cn0.npz
 """
 
 # How a measurement of received power is to be read, where the file does not say so itself.
@@ -71,7 +82,10 @@ SampleRate = Annotated[
 ]
 Gaps = Annotated[
     str | None,
-    typer.Option(help="Missing samples: refuse; hold the power before; or take them as blocked.", show_default="refuse"),
+    typer.Option(
+        help="Missing values: refuse; hold the one before; or take them as blocked (power), as an outage (C/N0).",
+        show_default="refuse",
+    ),
 ]
 Separator = Annotated[
     str | None,

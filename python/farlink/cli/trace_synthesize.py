@@ -1,4 +1,4 @@
-"""`farlink trace synthesize`: received power of a free-space optical link that nobody measured."""
+"""`farlink trace synthesize`: received power of an optical link, or C/N0 under rain, that nobody measured."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.progress import progress_bar
+from farlink.cli.trace_settings import setting, table
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -18,6 +19,9 @@ farlink trace synthesize --list
 farlink trace synthesize kiodo -o kiodo.npz --delay kiodo-delay.npz
 
 farlink trace synthesize fasolt -o fasolt.npz --duration-s 60 --seed 7 --set alpha=3 --set tau_s=0.01
+
+farlink trace synthesize rain -o rain.npz --set latitude_deg=50.67 --set longitude_deg=4.61 --set elevation_deg=30 --set
+frequency_hz=19.7e9 --set clear_sky_dbhz=95
 """
 
 
@@ -30,7 +34,9 @@ def synthesize(
     ] = None,
     duration_s: Annotated[
         float | None,
-        typer.Option("--duration-s", metavar="S", help="How long, in seconds.", show_default="100; all of a whole pass"),
+        typer.Option(
+            "--duration-s", metavar="S", help="How long, in seconds.", show_default="100; all of a whole pass; 30 days of rain"
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 1,
     settings: Annotated[
@@ -43,7 +49,7 @@ def synthesize(
     ] = None,
     is_list: Annotated[bool, typer.Option("--list", help="List the presets, or the parameters of PRESET, and stop.")] = False,
 ) -> None:
-    """Draw the received power of a free-space optical link, labelled as synthetic, for a fading channel."""
+    """Draw the received power of a free-space optical link, or C/N0 under rain, labelled as synthetic."""
     with user_errors():
         from farlink.channels.synthesis.summary import summary_lines
         from farlink.channels.synthesis.text import settled
@@ -66,13 +72,13 @@ def synthesize(
             check_writable(target)
         if delay is not None and delay.resolve() == output.resolve():
             raise OutputError(f"{delay} is the trace of power too", "give the delay another name")
-        given = {"seed": str(seed), **dict(_setting(text) for text in settings or [])}
+        given = {"seed": str(seed), **dict(setting(text) for text in settings or [])}
         if duration_s is not None:
             given["duration_s"] = str(duration_s)
         wanted = settled(preset, given)
         delays = None if delay is None else wanted.delay()
         with progress_bar(wanted.title, "steps") as progress:
-            trace = wanted.power(progress)
+            trace = wanted.draw(progress)
         lines = summary_lines(wanted, trace)
         width = max(len(label) for label, _ in lines)
         data("".join(f"{label:<{width}}  {value}\n" for label, value in lines))
@@ -83,32 +89,22 @@ def synthesize(
             note(f"Delay written to {delay}")
 
 
-def _setting(text: str) -> tuple[str, str]:
-    from farlink.errors import TraceError
-
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise TraceError(f"--set {text}: not KEY=VALUE", "write for example --set tau_s=0.005")
-    return key.strip(), value.strip()
-
-
 def _presets() -> str:
+    from farlink.channels.synthesis import rain
     from farlink.channels.synthesis.presets import PRESETS
 
-    width = max(map(len, PRESETS))
-    return "".join(f"{name:<{width}}  {preset.title}\n" for name, preset in PRESETS.items())
+    titles = {**{name: preset.title for name, preset in PRESETS.items()}, rain.NAME: rain.TITLE}
+    width = max(map(len, titles))
+    return "".join(f"{name:<{width}}  {title}\n" for name, title in titles.items())
 
 
 def _parameters(name: str) -> str:
+    from farlink.channels.synthesis import rain
     from farlink.channels.synthesis.parameters import PARAMETERS, with_overrides
     from farlink.channels.synthesis.presets import preset
 
+    if name == rain.NAME:
+        return f"{name}: {rain.TITLE}\n" + table(rain.PARAMETERS)
     found = preset(name)
-    values = with_overrides(found.values, {})
-    shown = {key: f"{value:g}" if isinstance(value, float) else str(value) or "(none)" for key, value in values.items()}
-    widths = max(map(len, shown)), max(map(len, shown.values()))
     head = f"{name}: {found.title}\n" + (f"{found.notes}\n" if found.notes else "")
-    return head + "".join(
-        f"{'*' if key in found.values else ' '} {key:<{widths[0]}}  {shown[key]:<{widths[1]}}  {known.meaning}; {known.rule}\n"
-        for key, known in PARAMETERS.items()
-    )
+    return head + table(PARAMETERS, with_overrides(found.values, {}), found.values)

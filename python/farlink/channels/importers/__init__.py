@@ -6,13 +6,28 @@ import difflib
 from collections.abc import Collection
 from typing import Protocol
 
-from farlink.channels.importers import csv_power, csv_series, fjordlink, hdf5, leoreplayer, mahimahi, matlab, netcdf, rutgers
+from farlink.channels.importers import (
+    csv_cn0,
+    csv_power,
+    csv_series,
+    fjordlink,
+    hdf5,
+    leoreplayer,
+    mahimahi,
+    matlab,
+    netcdf,
+    rutgers,
+)
 from farlink.channels.importers.recording import Recording
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError
 
 # Part of the cache's key: raise it when an importer changes what it makes of a file.
 VERSION = 1
+
+
+# Kinds of trace of which a user may say what the file does not.
+_HINTED = {"power", "cn0"}
 
 
 class Importer(Protocol):
@@ -39,6 +54,7 @@ IMPORTERS: dict[str, Importer] = {
         matlab,
         hdf5,
         netcdf,
+        csv_cn0,
         csv_power,
         csv_series,
         rutgers,
@@ -84,10 +100,10 @@ def choose(recording: Recording, *, format: str | None = None, kinds: Collection
 
 def _hinted(importer: Importer, recording: Recording) -> Importer:
     given = recording.hints.given()
-    if given and "power" not in importer.KINDS:
-        known = ", ".join(name for name, one in IMPORTERS.items() if "power" in one.KINDS)
+    if given and not _HINTED & set(importer.KINDS):
+        known = ", ".join(name for name, one in IMPORTERS.items() if _HINTED & set(one.KINDS))
         raise TraceError(
-            f"{recording.where}: {given[0]} is for received power, this is {importer.NAME}",
+            f"{recording.where}: {given[0]} is for received power and C/N0, this is {importer.NAME}",
             f"leave it out, or name one of: {known}",
         )
     return importer

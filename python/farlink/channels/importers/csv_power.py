@@ -1,40 +1,15 @@
-"""Received power as text: CSV or another separator, with or without a header, times or a sampling rate.
-
-Lines before the data that begin with ``#`` or ``%`` are comments, the last of them perhaps the header. Cells that are empty or
-``nan`` are missing samples. With ``;`` between the cells a comma is a decimal point. Times are numbers, or dates and
-times as of ISO 8601.
-"""
+"""Received power as text, whatever its separators, header and times: see `csv_text`."""
 
 from __future__ import annotations
 
-import io
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
-
-from farlink.channels.importers import csv_series
-from farlink.channels.importers.power_series import Table, is_power, is_time, series_trace
+from farlink.channels.importers import csv_series, csv_text
+from farlink.channels.importers.power_series import Table, is_power, series_trace
 from farlink.channels.importers.recording import Recording
 from farlink.channels.trace import Trace
-from farlink.errors import TraceError
 
 NAME = "csv-power"
 KINDS = ("power",)
 DESCRIPTION = "received power as text: a header such as time_s,power_dbm; or --unit, --column and --sample-rate-hz"
-
-_SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": None}
-_MISSING = ("", "nan", "na", "n/a", "null", "none", "-")
-
-
-@dataclass(frozen=True)
-class _Text:
-    """The lines of data, and how to cut them."""
-
-    names: list[str]
-    lines: list[str]
-    first_line: int
-    separator: str | None
 
 
 def recognises(recording: Recording) -> bool:
@@ -46,11 +21,7 @@ def recognises(recording: Recording) -> bool:
         return True
     if csv_series.recognises(recording):
         return False  # a power beside a delay is not what such a file is about
-    lines = head.decode("utf-8-sig", "replace").splitlines()
-    start = _first_of_data(lines)
-    header = lines[start] if start < len(lines) else ""
-    cells = _commented(lines, start, header) or _cells(header, _sniffed(header))
-    return any(is_power(name) for name in cells) and all(_number(name) is None for name in cells)
+    return any(is_power(name) for name in csv_text.names_in(head, is_power))
 
 
 def trace(recording: Recording) -> Trace:
@@ -61,115 +32,5 @@ def trace(recording: Recording) -> Trace:
     TraceError
         If a cell is not a number, naming its line; and for what `series_trace` refuses.
     """
-    text = _read(recording)
-    return series_trace(recording, Table(dict.fromkeys(text.names), lambda name: _column(recording, text, name)))
-
-
-def _read(recording: Recording) -> _Text:
-    lines = recording.text().splitlines()
-    start = _first_of_data(lines)
-    while lines and not lines[-1].strip():
-        lines.pop()
-    if start >= len(lines):
-        raise TraceError(f"{recording.where}: the file is empty", "fetch or record it again")
-    separator = _separator(recording, lines[start])
-    cells = _cells(lines[start], separator)
-    has_header = not any(_number(cell) is not None or _stamp_ns(cell) is not None for cell in cells)
-    commented = [] if has_header else _commented(lines, start, lines[start])
-    names = cells if has_header else commented or [str(number + 1) for number in range(len(cells))]
-    if len(set(names)) < len(names):
-        raise TraceError(f"{recording.where}: two columns have the same name", "give every column a name of its own")
-    if names == ["1", "2"] and recording.hints.time_column is None and recording.hints.sample_rate_hz is None:
-        # Two columns without a header: the first is the time.
-        names = ["time", "2"]
-    start += has_header
-    if start >= len(lines):
-        raise TraceError(f"{recording.where}: a header and no rows", "fetch or record it again")
-    return _Text(names, lines[start:], start + 1, separator)
-
-
-def _first_of_data(lines: list[str]) -> int:
-    start = 0
-    while start < len(lines) and (not lines[start].strip() or lines[start][0] in "#%"):
-        start += 1
-    return start
-
-
-def _commented(lines: list[str], start: int, data: str) -> list[str]:
-    """Names in the last comment before the data, if there are as many as cells."""
-    comment = next((line for line in reversed(lines[:start]) if line.strip()), "").lstrip("#% ")
-    cells = _cells(comment, _sniffed(data))
-    return cells if len(cells) == len(_cells(data, _sniffed(data))) and any(is_power(name) for name in cells) else []
-
-
-def _separator(recording: Recording, line: str) -> str | None:
-    said = recording.hints.separator
-    if said is None:
-        return _sniffed(line)
-    if said in _SEPARATORS:
-        return _SEPARATORS[said]
-    if len(said) == 1:
-        return said if said != " " else None
-    raise TraceError(f"separator {said!r}", f"give one character, or one of: {', '.join(_SEPARATORS)}")
-
-
-def _sniffed(line: str) -> str | None:
-    return next((mark for mark in "\t;," if mark in line), None)
-
-
-def _cells(line: str, separator: str | None) -> list[str]:
-    return [cell.strip().strip('"') for cell in line.split(separator)]
-
-
-def _column(recording: Recording, text: _Text, name: str) -> NDArray[np.float64]:
-    index = text.names.index(name)
-    try:
-        if text.separator == ";" or not all(text.lines):
-            raise ValueError  # commas may be decimal points; empty lines are missing samples, which NumPy would skip
-        return np.loadtxt(io.StringIO("\n".join(text.lines)), delimiter=text.separator, usecols=index, comments=None, ndmin=1)
-    except ValueError:
-        return _column_by_line(recording, text, index, name)
-
-
-def _column_by_line(recording: Recording, text: _Text, index: int, name: str) -> NDArray[np.float64]:
-    """The same for cells that are missing, dates, or numbers with a decimal comma; names the line that is none of these."""
-    values = np.empty(len(text.lines))
-    reads_dates = is_time(name) or name == recording.hints.time_column
-    first_ns: int | None = None
-    for number, line in enumerate(text.lines):
-        cells = _cells(line, text.separator) or [""]
-        where = f"{recording.where}, line {text.first_line + number}"
-        if len(cells) != len(text.names):
-            raise TraceError(
-                f"{where}: {len(cells)} fields instead of {len(text.names)}",
-                "complete or remove that line; the file may be truncated",
-            )
-        cell = cells[index].replace(",", ".") if text.separator == ";" else cells[index]
-        value = float("nan") if cell.lower() in _MISSING else _number(cell)
-        stamp_ns = _stamp_ns(cell) if value is None and reads_dates else None
-        if stamp_ns is not None:
-            first_ns = stamp_ns if first_ns is None else first_ns
-            value = (stamp_ns - first_ns) * 1e-9
-        if value is None:
-            raise TraceError(
-                f"{where}: {name} is {cell[:40]!r}, not a number", "complete or remove that line, or say --separator"
-            )
-        values[number] = value
-    return values
-
-
-def _number(cell: str) -> float | None:
-    try:
-        return float(cell)
-    except ValueError:
-        return None
-
-
-def _stamp_ns(cell: str) -> int | None:
-    """Nanoseconds since 1970 of a date and time."""
-    if len(cell) < 10 or cell[4:5] != "-":
-        return None
-    try:
-        return int(np.datetime64(cell.removesuffix("Z"), "ns").astype(np.int64))
-    except ValueError:
-        return None
+    text = csv_text.read(recording, is_power)
+    return series_trace(recording, Table(dict.fromkeys(text.names), lambda name: csv_text.column(recording, text, name)))

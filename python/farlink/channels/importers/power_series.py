@@ -85,7 +85,7 @@ def series_trace(recording: Recording, table: Table) -> Trace:
         )
     if hints.sample_rate_hz is not None and not 0 < hints.sample_rate_hz < np.inf:
         raise TraceError(f"a sampling rate of {hints.sample_rate_hz:g} Hz", "it is above 0 Hz")
-    time_name = _time_column(hints, table, where)
+    time_name = time_column(hints, list(table.units), where)
     name = _power_column(hints, table, time_name, where)
     unit = _unit(hints, table, name, where)
     power_w = _watts(table.load(name), unit, name, where)
@@ -95,7 +95,7 @@ def series_trace(recording: Recording, table: Table) -> Trace:
         raise TraceError(f"{where}: {name} is 0 throughout", "check the column and its unit")
     # A rate that the user states comes first, then times, then what the file states.
     if hints.sample_rate_hz is None and time_name is not None:
-        seconds = _SECONDS[_time_unit(table.units[time_name], time_name)]
+        seconds = seconds_per_unit(time_name, table.units[time_name])
         time_s = table.load(time_name) * seconds
         if time_s.size != power_w.size:
             raise TraceError(
@@ -148,13 +148,25 @@ def is_time(name: str) -> bool:
     return _TIME_NAME.match(name.strip()) is not None
 
 
-def _spelled(word: str) -> str | None:
-    key = _OTHER_NAMES.get(word.strip().lower(), word.strip().lower()).replace("µ", "u").replace("μ", "u")
-    return next((unit for unit in UNITS if unit.lower() == key), None)
+def named_column(said: str, option: str, names: list[str], where: str) -> str:
+    """The column that a user means by a name, the end of a path, or a number from 1.
 
+    Parameters
+    ----------
+    said
+        What the user gave.
+    option
+        With which option, for messages.
+    names
+        Names of the columns.
+    where
+        Name of the file, for messages.
 
-def _named(said: str, option: str, table: Table, where: str) -> str:
-    names = list(table.units)
+    Raises
+    ------
+    TraceError
+        If there is no such column, or several.
+    """
     if said in names:
         return said
     if said.isdigit() and 1 <= int(said) <= len(names):
@@ -165,15 +177,42 @@ def _named(said: str, option: str, table: Table, where: str) -> str:
     raise TraceError(f"{where}: no column {said}", f"{option} is one of: {_listed(names)}; or a number from 1")
 
 
-def _time_column(hints: Hints, table: Table, where: str) -> str | None:
+def time_column(hints: Hints, names: list[str], where: str) -> str | None:
+    """The column of the times: as the user says, else by its name; None if there is none.
+
+    Raises
+    ------
+    TraceError
+        If the user names a column that is not there.
+    """
     if hints.time_column is not None:
-        return _named(hints.time_column, "--time-column", table, where)
-    return next((name for name in table.units if is_time(name)), None)
+        return named_column(hints.time_column, "--time-column", names, where)
+    return next((name for name in names if is_time(name)), None)
+
+
+def seconds_per_unit(name: str, stated: str | None = None) -> float:
+    """Seconds per unit of a column of times, by what the file states or by the column's name, as in ``time_ms``.
+
+    Examples
+    --------
+    >>> seconds_per_unit("time_ms"), seconds_per_unit("time", "hours since 2016-10-08"), seconds_per_unit("t")
+    (0.001, 3600.0, 1.0)
+    """
+    word = (stated or "").split(" since ")[0].strip().lower()
+    if word in _SECONDS:
+        return _SECONDS[word]
+    match = _TIME_NAME.match(name.strip())
+    return _SECONDS[(match[1] or "s").lower() if match else "s"]
+
+
+def _spelled(word: str) -> str | None:
+    key = _OTHER_NAMES.get(word.strip().lower(), word.strip().lower()).replace("µ", "u").replace("μ", "u")
+    return next((unit for unit in UNITS if unit.lower() == key), None)
 
 
 def _power_column(hints: Hints, table: Table, time_name: str | None, where: str) -> str:
     if hints.column is not None:
-        return _named(hints.column, "--column", table, where)
+        return named_column(hints.column, "--column", list(table.units), where)
     names = [name for name in table.units if name != time_name]
     stated = [name for name in names if unit_in(name) or _spelled(table.units[name] or "")]
     for found in (stated, names, [name for name in names if is_power(name)]):
@@ -196,14 +235,6 @@ def _unit(hints: Hints, table: Table, name: str, where: str) -> str:
             f"give it: {_IMPORT} --unit dBm, or another of {', '.join(UNITS)}",
         )
     return unit
-
-
-def _time_unit(stated: str | None, name: str) -> str:
-    word = (stated or "").split(" since ")[0].strip().lower()
-    if word in _SECONDS:
-        return word
-    match = _TIME_NAME.match(name.strip())
-    return (match[1] or "s").lower() if match else "s"
 
 
 def _watts(values: Series, unit: str, name: str, where: str) -> Series:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import tarfile
 import zlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -20,20 +20,21 @@ _TRUNCATED = "fetch it again; it may be truncated"
 
 @dataclass(frozen=True)
 class Hints:
-    """What a user says of a recording of received power that the file does not say itself.
+    """What a user says of a recording of received power or of C/N0 that the file does not say itself.
 
     Attributes
     ----------
     unit
         Unit of the power.
     column
-        Name of the column, variable or data set that holds the power, or its number from 1.
+        Name of the column, variable or data set that holds the values, or its number from 1.
     time_column
         That of the times.
     sample_rate_hz
         Sampling rate, in Hz, instead of times.
     gaps
-        What becomes of missing samples: ``refuse``, ``hold`` or ``blocked``; None is ``refuse``.
+        What becomes of missing samples: ``refuse``, ``hold``, and ``blocked`` (of power) or ``outage`` (of C/N0); None is
+        ``refuse``.
     separator
         What stands between the cells of a text file.
     """
@@ -150,6 +151,20 @@ def load(path: Path, member: str | None = None) -> list[Recording]:
     if member is not None:
         raise TraceError(f"{path} is one file, so it has no member {member}", "leave the member out")
     return [Recording(path.name.removesuffix(".gz"), str(path), _unpacked(data, str(path)))]
+
+
+def load_one(path: Path, member: str | None, hints: Hints) -> Recording:
+    """Read one measured file, with what a user says of it.
+
+    Raises
+    ------
+    TraceError
+        If it is missing, unreadable or truncated, or not one.
+    """
+    found = load(path, member)
+    if len(found) > 1:
+        raise TraceError(f"{path}: --member {member} selects {len(found)} files", "choose one")
+    return replace(found[0], hints=hints)
 
 
 def _split(path: Path) -> tuple[Path, str | None]:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.channels.parameter import Value
 from farlink.channels.synthesis import blockage, pointing
 from farlink.channels.synthesis.elements import next_pass
 from farlink.channels.synthesis.orbit import LOWEST_DEG, CircularPass, Pass, delay_trace
-from farlink.channels.synthesis.parameters import Value, with_overrides
+from farlink.channels.synthesis.parameters import with_overrides
 from farlink.channels.synthesis.presets import preset
 from farlink.channels.synthesis.streams import root_seed, stream
 from farlink.channels.synthesis.turbulence import turbulence
-from farlink.channels.trace import Trace
+from farlink.channels.trace import Trace, read_bytes
 from farlink.errors import TraceError
 
 DURATION_S = 100.0
@@ -51,6 +53,8 @@ class Synthesis:
     seed: int
     geometry: Pass | None
 
+    kind: ClassVar[str] = "power"
+
     @property
     def title(self) -> str:
         """Title of its traces."""
@@ -60,6 +64,16 @@ class Synthesis:
     def root(self) -> int:
         """What its random streams are drawn from."""
         return root_seed(self.seed, self.name)
+
+    @property
+    def made_by(self) -> str:
+        """What else decides the values that are drawn, beside farlink and NumPy."""
+        elements = str(self.values["elements"])
+        return hashlib.sha256(read_bytes(Path(elements))).hexdigest() if elements else ""
+
+    def draw(self, progress: Callable[[int, int], None] | None = None) -> Trace:
+        """Draw its trace: see `power`."""
+        return self.power(progress)
 
     def power(self, progress: Callable[[int, int], None] | None = None) -> Trace:
         """Draw the received power, a trace of kind ``power``.

@@ -1,54 +1,14 @@
-"""The parameters of synthetic fading: meaning, default and rule of each, and how a value is read."""
+"""The parameters of synthetic fading: meaning, default and rule of each."""
 
 from __future__ import annotations
 
-import difflib
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
+from farlink.channels.parameter import Parameter, Value, read_value
 from farlink.channels.synthesis.downlink import LEAST_TAU_S
 from farlink.channels.synthesis.marginals import MARGINALS
 from farlink.channels.synthesis.process import FIRST_ORDER
 from farlink.errors import TraceError
-
-Value = float | int | str
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter.
-
-    Parameters
-    ----------
-    default
-        Value where a preset says nothing; its type is that of every value.
-    meaning
-        What it is, in a line.
-    low, high
-        Smallest and largest value.
-    choices
-        Allowed words.
-    """
-
-    default: Value
-    meaning: str
-    low: float = 0.0
-    high: float = math.inf
-    choices: tuple[str, ...] = ()
-
-    @property
-    def rule(self) -> str:
-        """What is allowed, in words."""
-        if self.choices:
-            return f"one of {', '.join(self.choices)}"
-        if isinstance(self.default, str):
-            return "text"
-        what = "a whole number" if isinstance(self.default, int) else "a number"
-        if math.isinf(self.high):
-            return f"{what} from {self.low:g} up"
-        return f"{what} from {self.low:g} to {self.high:g}"
-
 
 _P = Parameter
 
@@ -113,7 +73,7 @@ PARAMETERS: dict[str, Parameter] = {
 }
 
 
-def read_value(name: str, value: object) -> Value:
+def read_parameter(name: str, value: object) -> Value:
     """Read and check one value.
 
     Parameters
@@ -130,30 +90,12 @@ def read_value(name: str, value: object) -> Value:
 
     Examples
     --------
-    >>> read_value("tau_s", "6e-3")
+    >>> read_parameter("tau_s", "6e-3")
     0.006
     """
-    if name not in PARAMETERS:
-        raise TraceError(f"{name!r} is no parameter of synthetic fading", _nearest(name, PARAMETERS))
-    known = PARAMETERS[name]
-    if isinstance(known.default, str):
-        if known.choices and value not in known.choices:
-            raise TraceError(f"{name}: {value!r} is not {known.rule}", _nearest(str(value), known.choices))
-        return str(value)
-    try:
-        # True is no number here.
-        number = float(str(value) if isinstance(value, bool) else value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise TraceError(
-            f"{name}: {value!r} is not {known.rule}", f"give {known.meaning}, for example {known.default:g}"
-        ) from None
-    if name == "order" and number == 1:
+    if name == "order" and _is_one(value):
         raise TraceError(f"order: 1 {FIRST_ORDER}", "give order=2 or more, or spectrum=gaussian")
-    is_whole = isinstance(known.default, int)
-    # A comparison with NaN is false.
-    if not known.low <= number <= known.high or math.isinf(number) or (is_whole and number != int(number)):
-        raise TraceError(f"{name}: {number:g} is not {known.rule}", f"it is {known.meaning}")
-    return int(number) if is_whole else number
+    return read_value(name, value, PARAMETERS, "synthetic fading")
 
 
 def with_overrides(defaults: Mapping[str, Value], overrides: Mapping[str, object]) -> dict[str, Value]:
@@ -173,7 +115,7 @@ def with_overrides(defaults: Mapping[str, Value], overrides: Mapping[str, object
     """
     values = {name: known.default for name, known in PARAMETERS.items()}
     values.update(defaults)
-    values.update({name: read_value(name, value) for name, value in overrides.items()})
+    values.update({name: read_parameter(name, value) for name, value in overrides.items()})
     _check_together(values)
     return values
 
@@ -216,7 +158,8 @@ def _check_together(values: Mapping[str, Value]) -> None:
                 raise TraceError(f"{name}: empty, where orbit is elements", f"give {PARAMETERS[name].meaning}")
 
 
-def _nearest(name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    near = difflib.get_close_matches(name, names, 1, 0.5)
-    return f"did you mean {near[0]!r}?" if near else f"choose one of: {', '.join(names)}"
+def _is_one(value: object) -> bool:
+    try:
+        return float(str(value)) == 1
+    except ValueError:
+        return False

@@ -10,8 +10,8 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from farlink.channels.parameter import Value
 from farlink.channels.synthesis.marginals import weibull_variance
-from farlink.channels.synthesis.parameters import Value
 from farlink.errors import TraceError
 
 

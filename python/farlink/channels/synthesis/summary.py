@@ -6,15 +6,17 @@ import math
 
 import numpy as np
 
+from farlink.channels.describe import describe
 from farlink.channels.fades import fade_statistics
 from farlink.channels.synthesis.generate import Synthesis
 from farlink.channels.synthesis.presets import PRESETS
+from farlink.channels.synthesis.rain import RainSynthesis
 from farlink.channels.trace import Trace
 
 _THRESHOLDS_DB = (-3, -6, -10)
 
 
-def summary_lines(wanted: Synthesis, trace: Trace) -> list[tuple[str, str]]:
+def summary_lines(wanted: Synthesis | RainSynthesis, trace: Trace) -> list[tuple[str, str]]:
     """Label and value of each line that tells what was drawn.
 
     Parameters
@@ -22,8 +24,10 @@ def summary_lines(wanted: Synthesis, trace: Trace) -> list[tuple[str, str]]:
     wanted
         What was asked for.
     trace
-        The power that was drawn.
+        The trace that was drawn.
     """
+    if isinstance(wanted, RainSynthesis):
+        return [("Title", trace.title), *describe(trace)]
     power = trace["power_w"]
     blocked = trace.arrays.get("blocked")
     clear = power if blocked is None else power[blocked == 0]

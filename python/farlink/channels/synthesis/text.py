@@ -10,8 +10,10 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from farlink.channels.synthesis import rain
 from farlink.channels.synthesis.generate import Synthesis, settle
-from farlink.channels.trace import KINDS, Trace, read, read_bytes, write
+from farlink.channels.synthesis.rain import RainSynthesis
+from farlink.channels.trace import KINDS, Trace, read, write
 from farlink.errors import OutputError, TraceError
 from farlink.folders import cache_folder
 
@@ -37,7 +39,7 @@ def is_synthetic(text: str | Path) -> bool:
     return str(text).startswith(PREFIX)
 
 
-def parse(text: str | Path) -> Synthesis:
+def parse(text: str | Path) -> Synthesis | RainSynthesis:
     """Settle what a text asks for.
 
     Parameters
@@ -60,13 +62,13 @@ def parse(text: str | Path) -> Synthesis:
     return settled(name, dict(_pair(item) for item in query.split("&") if item))
 
 
-def settled(name: str, given: dict[str, str]) -> Synthesis:
-    """Settle a preset with keys and values as texts.
+def settled(name: str, given: dict[str, str]) -> Synthesis | RainSynthesis:
+    """Settle a preset, or rain, with keys and values as texts.
 
     Parameters
     ----------
     name
-        The preset.
+        The preset, or ``"rain"``.
     given
         ``duration_s``, ``seed`` and parameters.
 
@@ -85,6 +87,8 @@ def settled(name: str, given: dict[str, str]) -> Synthesis:
         number = int(seed)
     except ValueError:
         raise TraceError(f"seed: {seed!r} is not a whole number", "give for example seed=1") from None
+    if name == rain.NAME:
+        return rain.settle(rest, duration_s=length, seed=number)
     return settle(name, rest, duration_s=length, seed=number)
 
 
@@ -117,14 +121,15 @@ def synthetic_file(text: str | Path, *, kinds: Collection[str] | None = None) ->
     Raises
     ------
     TraceError
-        If the name is unknown, a key or value not allowed, or a trace of power no use.
+        If the name is unknown, a key or value not allowed, or a trace of that kind no use.
     OutputError
         If the cache cannot be written.
     """
     wanted = parse(text)
-    if kinds is not None and "power" not in kinds:
+    if kinds is not None and wanted.kind not in kinds:
         raise TraceError(
-            f"{text}: a power trace, where {' or '.join(sorted(kinds))} is wanted", f"use it as {KINDS['power'].use}"
+            f"{text}: a {wanted.kind} trace, where {' or '.join(sorted(kinds))} is wanted",
+            f"use it as {KINDS[wanted.kind].use}",
         )
     kept = cache_folder("traces") / f"synthetic-{_key(wanted)}.npz"
     if kept.is_file():
@@ -140,16 +145,12 @@ def synthetic_file(text: str | Path, *, kinds: Collection[str] | None = None) ->
         raise OutputError(
             f"cannot create {kept.parent}: {error.strerror}", "set XDG_CACHE_HOME to a directory you may write to"
         ) from error
-    return write(wanted.power(), kept)
+    return write(wanted.draw(), kept)
 
 
-def _key(wanted: Synthesis) -> str:
-    digest = hashlib.sha256()
-    described = [VERSION, np.__version__, wanted.name, wanted.seed, wanted.duration_s, wanted.values]
-    digest.update(json.dumps(described, sort_keys=True).encode())
-    if wanted.values["elements"]:
-        digest.update(read_bytes(Path(str(wanted.values["elements"]))))
-    return digest.hexdigest()[:40]
+def _key(wanted: Synthesis | RainSynthesis) -> str:
+    described = [VERSION, np.__version__, wanted.made_by, wanted.name, wanted.seed, wanted.duration_s, wanted.values]
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:40]
 
 
 def _pair(item: str) -> tuple[str, str]:

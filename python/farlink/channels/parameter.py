@@ -1,0 +1,97 @@
+"""Parameters of a trace that is made: meaning, default and rule of each, and how a value is read."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from farlink.errors import TraceError
+
+Value = float | int | str
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter.
+
+    Parameters
+    ----------
+    default
+        Value where a preset says nothing; its type is that of every value. NaN: there is none.
+    meaning
+        What it is, in a line.
+    low, high
+        Smallest and largest value.
+    choices
+        Allowed words.
+    """
+
+    default: Value
+    meaning: str
+    low: float = 0.0
+    high: float = math.inf
+    choices: tuple[str, ...] = ()
+
+    @property
+    def rule(self) -> str:
+        """What is allowed, in words."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        if isinstance(self.default, str):
+            return "text"
+        what = "a whole number" if isinstance(self.default, int) else "a number"
+        if math.isinf(self.high):
+            return f"{what} from {self.low:g} up"
+        return f"{what} from {self.low:g} to {self.high:g}"
+
+
+def read_value(name: str, value: object, table: Mapping[str, Parameter], what: str) -> Value:
+    """Read and check one value.
+
+    Parameters
+    ----------
+    name
+        Parameter; an unknown one is refused with the nearest known.
+    value
+        Number, word, or the text of either.
+    table
+        The parameters there are.
+    what
+        What they are of, for messages.
+
+    Raises
+    ------
+    TraceError
+        With name, value and rule.
+
+    Examples
+    --------
+    >>> read_value("tau_s", "6e-3", {"tau_s": Parameter(1.0, "time")}, "fading")
+    0.006
+    """
+    if name not in table:
+        raise TraceError(f"{name!r} is no parameter of {what}", _nearest(name, table))
+    known = table[name]
+    if isinstance(known.default, str):
+        if known.choices and value not in known.choices:
+            raise TraceError(f"{name}: {value!r} is not {known.rule}", _nearest(str(value), known.choices))
+        return str(value)
+    try:
+        # True is no number here.
+        number = float(str(value) if isinstance(value, bool) else value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        example = "" if math.isnan(known.default) else f", for example {known.default:g}"
+        raise TraceError(f"{name}: {value!r} is not {known.rule}", f"give {known.meaning}{example}") from None
+    is_whole = isinstance(known.default, int)
+    # A comparison with NaN is false.
+    if not known.low <= number <= known.high or math.isinf(number) or (is_whole and number != int(number)):
+        raise TraceError(f"{name}: {number:g} is not {known.rule}", f"it is {known.meaning}")
+    return int(number) if is_whole else number
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    near = difflib.get_close_matches(name, names, 1, 0.5)
+    return f"did you mean {near[0]!r}?" if near else f"choose one of: {', '.join(names)}"
