@@ -70,6 +70,13 @@ pub enum Trace {
         /// When it starts over, seconds: the distance of samples times their number.
         duration_s: f64,
     },
+    /// A bit error rate in samples of equal distance; repeats after `duration_s`.
+    BitErrorRate {
+        /// From each sample to the next.
+        ber: Vec<f64>,
+        /// When it starts over, seconds: the distance of samples times their number.
+        duration_s: f64,
+    },
     /// Whether each frame was lost; starts over at its end.
     PacketLoss {
         /// One entry per frame.
@@ -92,6 +99,7 @@ impl Trace {
             Trace::Rate { .. } => "rate",
             Trace::Delay { .. } => "delay",
             Trace::Power { .. } => "power",
+            Trace::BitErrorRate { .. } => "ber",
             Trace::PacketLoss { .. } => "packet-loss",
             Trace::BitErrors { .. } => "bit-errors",
         }
@@ -119,6 +127,7 @@ impl Trace {
                 check_steps(time_s, "delay_s", delay_s, LONGEST_S, *duration_s)?;
             }
             Trace::Power { power_w, blocked, duration_s, .. } => check_power(power_w, blocked, *duration_s)?,
+            Trace::BitErrorRate { ber, duration_s } => check_samples("ber", ber, MOST_BER, "", *duration_s)?,
             Trace::PacketLoss { lost } => {
                 if lost.is_empty() {
                     return Err("lost is empty".into());
@@ -144,6 +153,7 @@ const SHORTEST_S: f64 = 1e-6;
 const LONGEST_S: f64 = 1e7;
 const CLOSEST_SAMPLES_S: f64 = 1e-9;
 const MOST_POWER_W: f64 = 1e6;
+const MOST_BER: f64 = 0.5;
 
 fn check_series(name: &str, time_s: &[f64], duration_s: f64, is_ascending: fn(f64, f64) -> bool) -> Result<(), String> {
     if !(SHORTEST_S..=LONGEST_S).contains(&duration_s) {
@@ -179,21 +189,26 @@ fn check_steps(time_s: &[f64], name: &str, values: &[f64], largest: f64, duratio
 }
 
 fn check_power(power_w: &[f64], blocked: &[bool], duration_s: f64) -> Result<(), String> {
-    if !(SHORTEST_S..=LONGEST_S).contains(&duration_s) {
-        return Err(format!("duration_s = {duration_s} is not allowed; allowed: {SHORTEST_S} to {LONGEST_S} s"));
-    }
-    if power_w.is_empty() {
-        return Err("power_w is empty".into());
-    }
-    // Times are whole picoseconds: samples closer than some of these would lie at the same instant.
-    if duration_s / (power_w.len() as f64) < CLOSEST_SAMPLES_S {
-        return Err(format!("its {} samples are closer than {CLOSEST_SAMPLES_S:e} s", power_w.len()));
-    }
     if !blocked.is_empty() && blocked.len() != power_w.len() {
         return Err(format!("blocked has {} entries but power_w has {}", blocked.len(), power_w.len()));
     }
-    match power_w.iter().position(|power| !(0.0..=MOST_POWER_W).contains(power)) {
-        Some(at) => Err(format!("power_w[{at}] is {}; allowed: 0 to {MOST_POWER_W} W", power_w[at])),
+    check_samples("power_w", power_w, MOST_POWER_W, " W", duration_s)
+}
+
+/// Samples of equal distance, from 0 to `most`.
+fn check_samples(name: &str, values: &[f64], most: f64, unit: &str, duration_s: f64) -> Result<(), String> {
+    if !(SHORTEST_S..=LONGEST_S).contains(&duration_s) {
+        return Err(format!("duration_s = {duration_s} is not allowed; allowed: {SHORTEST_S} to {LONGEST_S} s"));
+    }
+    if values.is_empty() {
+        return Err(format!("{name} is empty"));
+    }
+    // Times are whole picoseconds: samples closer than some of these would lie at the same instant.
+    if duration_s / (values.len() as f64) < CLOSEST_SAMPLES_S {
+        return Err(format!("its {} samples are closer than {CLOSEST_SAMPLES_S:e} s", values.len()));
+    }
+    match values.iter().position(|value| !(0.0..=most).contains(value)) {
+        Some(at) => Err(format!("{name}[{at}] is {}; allowed: 0 to {most}{unit}", values[at])),
         None => Ok(()),
     }
 }

@@ -6,6 +6,7 @@
 //! | `rate` | `time_s`, `rate_bps`; `duration_s` in `meta` |
 //! | `delay` | `time_s`, `delay_s`; `duration_s` in `meta` |
 //! | `power` | `power_w`, `blocked` (0 or 1 per sample, optional); `duration_s` in `meta` |
+//! | `ber` | `ber`; `duration_s` in `meta` |
 //! | `packet-loss` | `lost` (0 or 1 per frame) |
 //! | `bit-errors` | `position` (ascending), `bits` (scalar) |
 //!
@@ -110,11 +111,12 @@ pub(crate) fn read_trace(input: impl Read + Seek) -> Result<Trace, String> {
             is_relative: meta.relative_power,
             duration_s: duration_s()?,
         },
+        "ber" => Trace::BitErrorRate { ber: archive.floats("ber")?, duration_s: duration_s()? },
         "packet-loss" => Trace::PacketLoss { lost: archive.flags("lost")? },
         "bit-errors" => Trace::BitErrors { position: archive.integers("position")?, bits: archive.scalar("bits")? },
         other => {
             return Err(format!(
-                "its kind is {other:?}; allowed: delivery, rate, delay, power, packet-loss, bit-errors"
+                "its kind is {other:?}; allowed: delivery, rate, delay, power, ber, packet-loss, bit-errors"
             ));
         }
     };

@@ -86,9 +86,8 @@ impl Line {
     /// Whether it takes a fragment of so many bytes on the line; one that is free takes any.
     pub(super) fn has_room(&self, now: Time, bytes: u32) -> bool {
         let waiting = self.sent.len() - self.departed(now);
-        self.is_up
-            && (waiting == 0
-                || waiting < self.most_fragments && self.waiting_bytes(now) + u64::from(bytes) <= self.most_bytes)
+        let has_bytes = || self.most_bytes == u64::MAX || self.waiting_bytes(now) + u64::from(bytes) <= self.most_bytes;
+        self.is_up && (waiting == 0 || waiting < self.most_fragments && has_bytes())
     }
 
     /// Whether it is up and has nothing to send.

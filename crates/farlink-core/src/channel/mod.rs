@@ -189,11 +189,13 @@ crate::registry::registry! {
         BitTrace = "bit-trace" => bit_trace::BitTrace,
         Coded = "coded" => crate::coding::Coding,
         Fading = "fading" => fading::Fading,
+        BerTrace = "ber-trace" => ber_trace::BerTrace,
         Chain = "chain" => chain::Chain,
     }
 }
 
 pub mod ber;
+pub mod ber_trace;
 pub mod bit_trace;
 pub mod call_drops;
 pub mod chain;
@@ -208,6 +210,7 @@ pub mod packet_trace;
 mod replay;
 pub mod round_loss;
 pub mod spell;
+pub mod varying;
 
 impl ChannelKind {
     /// See [`ChannelConfig::prepare`].

@@ -42,6 +42,8 @@ const EXAMPLES: &[&str] = &[
     r#"{"kind": "fading", "file": "fades"}"#,
     r#"{"kind": "fading", "file": "fades", "ber": 1e-4, "offset_s": 0.0003}"#,
     r#"{"kind": "fading", "file": "fades", "ber": 0.2, "lost_above_ber": 0.4, "offset_s": "random"}"#,
+    r#"{"kind": "ber-trace", "file": "rain"}"#,
+    r#"{"kind": "ber-trace", "file": "rain", "lost_above_ber": 0.4, "offset_s": "random"}"#,
     r#"{"kind": "chain", "stages": []}"#,
     r#"{"kind": "chain", "stages": [{"kind": "ber", "ber": 1e-4}, {"kind": "ber", "ber": 1e-3},
         {"kind": "outage", "rate_per_s": 10, "down_s": 0.005}, {"kind": "round-loss", "loss": 0.01, "round_s": 0.02}]}"#,
@@ -54,6 +56,7 @@ fn traces() -> MemoryTraces {
         .with("no losses", Trace::PacketLoss { lost: vec![false; 10] })
         .with("errors", Trace::BitErrors { position: vec![0, 1, 2, 300, 698, 700], bits: 70_000 })
         .with("fades", fades())
+        .with("rain", Trace::BitErrorRate { ber: vec![0.0, 1e-5, 1e-2, 0.3, 1e-4, 1e-3, 0.0], duration_s: 0.0097 })
         .with("no errors", Trace::BitErrors { position: vec![], bits: 10 })
         .with_events(events())
 }

@@ -71,25 +71,27 @@ impl Multilink {
     fn choose(&self, bytes: u32) -> Option<usize> {
         let now = self.now;
         let rate = |index| self.calls.as_ref().map_or(0.0, |calls| calls.drop_rate(index, now, PRIOR));
-        let all = self.lines.iter().enumerate().filter(|(_, line)| line.is_up);
+        let first = self.scheduler.begins_with(self.turn);
+        let order = (first..self.lines.len()).chain(0..first);
+        let all = order.map(|index| (index, &self.lines[index])).filter(|(_, line)| line.is_up);
         let has_room = |line: &Line| line.has_room(now, bytes);
         match self.scheduler {
             Scheduler::EarliestDelivery | Scheduler::DropAware => {
                 let candidate = |(index, line): (usize, &Line)| line.candidate(index, now, bytes, rate(index));
-                let best = self.scheduler.choose(now, self.turn, all.clone().map(candidate))?;
+                let best = self.scheduler.choose(now, all.clone().map(candidate))?;
                 if has_room(&self.lines[best]) {
                     return Some(best);
                 }
                 // It may be better to wait for a fast line than to take a slow one, as long as none stands idle for it.
                 let awaited = candidate((best, &self.lines[best])).later(self.wait_for_full_lines(bytes));
                 let idle = all.filter(|(_, line)| line.is_idle(now)).map(candidate);
-                let chosen = self.scheduler.choose(now, self.turn, idle.chain([awaited]));
+                let chosen = self.scheduler.choose(now, idle.chain([awaited]));
                 chosen.filter(|&chosen| chosen != best)
             }
             Scheduler::RoundRobin | Scheduler::ShortestQueue | Scheduler::Redundant => {
                 let with_room = all.filter(|(_, line)| has_room(line));
                 let candidates = with_room.map(|(index, line)| line.candidate(index, now, bytes, 0.0));
-                self.scheduler.choose(now, self.turn, candidates)
+                self.scheduler.choose(now, candidates)
             }
         }
     }
@@ -155,7 +157,7 @@ impl Multilink {
                 let candidates =
                     self.lines.iter().enumerate().filter(|(index, line)| shares[*index] == 0 && has_room(line));
                 let candidates = candidates.map(|(index, line)| line.candidate(index, now, bytes / used, 0.0));
-                let Some(best) = self.scheduler.choose(now, self.turn, candidates) else { break };
+                let Some(best) = self.scheduler.choose(now, candidates) else { break };
                 shares[best] = each.next().unwrap_or(0);
             }
             return;

@@ -1,8 +1,10 @@
 use std::f64::consts::FRAC_1_SQRT_2;
 
 use super::*;
-use crate::channel::{ChannelKind, SettingId};
+
+use crate::channel::{ChannelKind, Fate, Frame, SettingId};
 use crate::trace::MemoryTraces;
+use crate::{Rng, Time};
 
 const RATE: f64 = 622e6;
 
