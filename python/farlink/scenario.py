@@ -29,6 +29,7 @@ _TRACES = {
     "packet-trace": ("packet-loss",),
     "bit-trace": ("bit-errors",),
     "fading": ("power",),
+    "ber-trace": ("ber",),
 }
 
 

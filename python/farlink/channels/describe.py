@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from farlink.channels.summary import CN0_PERCENT, FADES_DB, LEVELS, power_summary, summary
+from farlink.channels.summary import BER_LEVELS, CN0_PERCENT, FADES_DB, LEVELS, power_summary, summary
 from farlink.channels.trace import KINDS, Trace
 
 if TYPE_CHECKING:
@@ -142,6 +142,19 @@ def _cn0(found: dict[str, float]) -> list[tuple[str, str]]:
     return lines
 
 
+def _ber(found: dict[str, float]) -> list[tuple[str, str]]:
+    lines = [
+        ("Duration", f"{found['duration_s']:.6g} s"),
+        ("Bit error rate, mean", f"{found['ber']:.4g}"),
+        ("Highest", f"{found['ber_max']:.4g}"),
+    ]
+    return lines + [
+        (f"Above {level:g}", f"{_percent(found[f'time_above_{level:g}'])} of the time")
+        for level in BER_LEVELS
+        if found[f"time_above_{level:g}"]
+    ]
+
+
 def _origin(trace: Trace) -> list[tuple[str, str]]:
     """How a trace was made: synthesis and calibration."""
     lines = []
@@ -177,6 +190,7 @@ def _pair(found: dict[str, float], first: str, second: str) -> str:
 
 
 _DESCRIBE = {
+    "ber": _ber,
     "cn0": _cn0,
     "delivery": _capacity,
     "rate": _capacity,

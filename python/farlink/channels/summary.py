@@ -19,6 +19,7 @@ LEVELS = (0.1, 1, 10, 50, 90, 99)
 # Shares of the time for which C/N0 is below a level, and depths of fades below the highest C/N0.
 CN0_PERCENT = (0.01, 0.1, 1.0, 10.0, 50.0)
 FADES_DB = (3.0, 10.0)
+BER_LEVELS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 
 # Gaps in a delivery trace above this count as outage.
 OUTAGE_S = 0.1
@@ -39,7 +40,7 @@ def summary(trace: Trace) -> dict[str, float]:
     dict
         ``duration_s``, and for capacity ``rate_mean_bps``, percentiles ``rate_100ms_p5_bps``, ``longest_gap_s``,
         ``time_in_gaps``; for delay ``delay_p50_s`` and the like; for losses ``loss``, ``burst_mean_frames`` and the like; for
-        received power see `power_summary`; for C/N0 ``cn0_max_dbhz``, ``cn0_p1_dbhz`` and the like, and fades below the
+        received power see `power_summary`; for error rates ``ber`` and shares ``time_above_1e-06`` and the like; for C/N0 ``cn0_max_dbhz``, ``cn0_p1_dbhz`` and the like, and fades below the
         highest.
 
     Examples
@@ -232,7 +233,14 @@ def _cn0(trace: Trace) -> dict[str, float]:
     return found
 
 
+def _ber(trace: Trace) -> dict[str, float]:
+    ber = trace["ber"]
+    found = {"duration_s": float(trace.meta["duration_s"]), "ber": float(ber.mean()), "ber_max": float(ber.max())}
+    return found | {f"time_above_{level:g}": float((ber > level).mean()) for level in BER_LEVELS}
+
+
 _SUMMARY = {
+    "ber": _ber,
     "cn0": _cn0,
     "delivery": _capacity,
     "rate": _capacity,

@@ -76,6 +76,11 @@ KINDS: dict[str, Kind] = {
         {"time_s": "s", "cn0_dbhz": "dBHz"},
         "a series for adaptive coding, which no engine plays yet",
     ),
+    "ber": Kind(
+        {"ber": "<f8"},
+        {"ber": "1"},
+        'channel = { kind = "ber-trace", file = ... }',
+    ),
     "packet-loss": Kind(
         {"lost": "|u1"},
         {"lost": "1", "segment_start": "frame"},
@@ -105,7 +110,7 @@ class Trace:
         A ``delay`` trace may carry ``drop_rate`` (probability, as long as ``time_s``); a ``packet-loss`` trace that joins
         several recordings carries ``segment_start`` (index of the first frame of each); a ``power`` trace, whose samples
         are at equal distances, may carry ``blocked`` (1 where the line of sight was blocked or tracking lost); ``cn0_dbhz``
-        may be ``-inf``, no signal.
+        may be ``-inf``, no signal. Samples of ``power`` and ``ber`` are at equal distances.
     meta
         ``duration_s`` (for the kinds with a time axis), and whatever is known of ``title``, ``source``, ``licence``, ``notes``.
 
@@ -371,12 +376,14 @@ def _converted(name: str, array: Any, dtype: str) -> NDArray[Any]:
 def _check(trace: Trace) -> None:
     kind, arrays = trace.kind, trace.arrays
     remedy = "check the measurement it was made from"
-    if kind in ("delivery", "rate", "delay", "power", "cn0"):
+    if kind in ("delivery", "rate", "delay", "power", "cn0", "ber"):
         duration_s = trace.meta.get("duration_s")
         if not isinstance(duration_s, int | float) or not np.isfinite(duration_s) or duration_s <= 0:
             raise TraceError(f"duration_s is {duration_s!r}", "a trace lasts a number of seconds above 0")
     if kind == "power":
         _check_power(arrays)
+    elif kind == "ber":
+        _check_ber(arrays["ber"])
     elif kind in ("delivery", "rate", "delay", "cn0"):
         times = arrays["opportunity_s" if kind == "delivery" else "time_s"]
         if times.size == 0:
@@ -411,6 +418,14 @@ def _check(trace: Trace) -> None:
             raise TraceError("positions of wrong bits do not ascend", remedy)
         if position.size and int(position[-1]) >= bits:
             raise TraceError(f"wrong bit {int(position[-1])} lies beyond the {bits} bits", remedy)
+
+
+def _check_ber(ber: NDArray[Any]) -> None:
+    if ber.size == 0:
+        raise TraceError("the trace is empty", "give a bit error rate for each sample")
+    bad = np.flatnonzero((ber < 0) | (ber > 0.5))
+    if bad.size:
+        raise TraceError(f"ber is {ber[bad[0]]:g} at sample {bad[0]}", "a bit error rate is from 0 to 0.5")
 
 
 def _check_power(arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -15,7 +15,7 @@ from farlink.channels.trace import Trace
 from farlink.errors import OutputError
 from farlink.extras import require
 from farlink.output import whole_file
-from farlink.plot import cn0_trace, power_trace, style
+from farlink.plot import ber_trace, cn0_trace, power_trace, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -289,6 +289,7 @@ def _rate_unit(highest_bps: float) -> tuple[str, float]:
 
 
 _DRAW: dict[str, Any] = {
+    "ber": ber_trace.draw,
     "cn0": cn0_trace.draw,
     "delivery": _draw_capacity,
     "rate": _draw_capacity,
