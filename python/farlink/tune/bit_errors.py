@@ -22,8 +22,8 @@ Floats = NDArray[np.float64]
 
 # Wrong bytes that are counted beyond those that a codeword mends; what is more counts as so many.
 _BEYOND = 16
-# Bursts that span more bytes than this leave no codeword whole, and those beyond so many tell nothing new.
-_LONGEST_BYTES = 96
+# Bursts of more bytes than this, if they are more than such a share, leave no codeword whole; and how many are looked at.
+_LONGEST_BYTES, _TOO_LONG = 96, 1e-3
 _MOST_EVENTS = 2000
 
 
@@ -180,32 +180,42 @@ class Bursts:
         )
 
     def _bursts_in_bytes(self, depth: int, most: int) -> tuple[Floats | None, Floats]:
-        """Of a burst that begins in byte x: probability of its bytes and of the wrong ones among them, for each x modulo `depth`.
+        """Probability of the bytes of a burst and of the wrong ones among them, for each byte modulo `depth` that it begins in.
 
         Returns None for bursts too long to be of use, and the probability of each number of bytes from first to last wrong bit.
         """
-        events = min(self.spans.size, _MOST_EVENTS)
-        chosen = np.unique(np.linspace(0, self.spans.size - 1, events).astype(np.int64))
-        sizes = (self.start[1:] - self.start[:-1])[chosen]
-        picked = np.concatenate([self.position[self.start[at] : self.start[at + 1]] for at in chosen])
-        burst = np.repeat(np.arange(chosen.size), sizes)
         counts = np.zeros((depth, _LONGEST_BYTES + 1, most + 1))
         lengths = np.zeros(_LONGEST_BYTES + 1)
-        weight = 1 / (8 * chosen.size)
-        for phase in range(8):
-            byte = (picked + phase) // 8
-            length = np.zeros(chosen.size, dtype=np.int64)
-            np.maximum.at(length, burst, byte + 1)
-            if float((length > _LONGEST_BYTES).mean()) > 1e-3:
-                return None, lengths
-            length = np.minimum(length, _LONGEST_BYTES)
+        if self._bytes_of_bursts is None:
+            return None, lengths
+        for burst, byte, length in self._bytes_of_bursts:
+            weight = 1 / (8 * length.size)
             np.add.at(lengths, length, weight)
-            pairs = np.unique(np.stack([burst, byte]), axis=1)
             for turn in range(depth):
-                own = (pairs[1] + turn) % depth == 0
-                count = np.bincount(pairs[0][own], minlength=chosen.size)
+                count = np.bincount(burst[(byte + turn) % depth == 0], minlength=length.size)
                 np.add.at(counts[turn], (length, np.minimum(count, most)), weight)
         return counts, lengths
+
+    @cached_property
+    def _bytes_of_bursts(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] | None:
+        """Wrong bytes of bursts that begin at each bit of a byte: the burst, the byte, and the length of each burst in bytes.
+
+        None if too many are too long to be of use.
+        """
+        chosen = np.unique(np.linspace(0, self.spans.size - 1, min(self.spans.size, _MOST_EVENTS)).astype(np.int64))
+        sizes = (self.start[1:] - self.start[:-1])[chosen]
+        if float((self.spans[chosen] > 8 * (_LONGEST_BYTES - 1)).mean()) > _TOO_LONG:
+            return None
+        picked = np.concatenate([self.position[self.start[at] : self.start[at + 1]] for at in chosen])
+        burst = np.repeat(np.arange(chosen.size), sizes)
+        found = []
+        for phase in range(8):
+            byte = (picked + phase) // 8
+            # Positions ascend, so that those of the same byte follow each other.
+            is_first = np.concatenate([[True], (np.diff(byte) != 0) | (np.diff(burst) != 0)])
+            last = byte[np.cumsum(sizes) - 1]
+            found.append((burst[is_first], byte[is_first], np.minimum(last + 1, _LONGEST_BYTES)))
+        return found
 
 
 def _wrong_bytes(counts: Floats, lengths: Floats, gap: int, begins: float, bytes_: int, most: int) -> Floats:

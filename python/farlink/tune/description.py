@@ -60,9 +60,7 @@ def read_toml(path: Path, *, what: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise TuneError(
-            f"{path} is not valid TOML: {error}", "mend that line; strings need quotes, keys need '='"
-        ) from error
+        raise TuneError(f"{path} is not valid TOML: {error}", "mend that line; strings need quotes, keys need '='") from error
 
 
 def validated(kind: type[Described], data: Any, *, where: str) -> Described:
@@ -86,7 +84,7 @@ def validated(kind: type[Described], data: Any, *, where: str) -> Described:
         return kind.model_validate(data)
     except ValidationError as error:
         problems = error.errors(include_url=False)
-        message, remedy = _words(problems[0], kind)
+        message, remedy = _words(problems[0], kind, data)
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise TuneError(f"{where}: {message}{more}", remedy) from error
 
@@ -103,9 +101,9 @@ def nearest(name: str, known: Sequence[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"give one of {', '.join(known)}"
 
 
-def _words(problem: Any, kind: type[BaseModel]) -> tuple[str, str]:
+def _words(problem: Any, kind: type[BaseModel], data: Any) -> tuple[str, str]:
     """What is wrong and how to mend it, of one of Pydantic's problems."""
-    path = _path(problem["loc"])
+    path = _path(problem["loc"], data, is_missing=problem["type"] == "missing")
     sort, given, context = problem["type"], problem["input"], problem.get("ctx", {})
     if sort == "extra_forbidden":
         known = _keys(kind, problem["loc"][:-1])
@@ -128,11 +126,15 @@ def _words(problem: Any, kind: type[BaseModel]) -> tuple[str, str]:
     return f"{path}: {given!r}: {problem['msg'][:1].lower()}{problem['msg'][1:]}", "give a value that is allowed"
 
 
-def _path(place: Sequence[str | int]) -> str:
-    """The dotted path of a key; numbers in brackets."""
-    text = ""
-    for part in place:
+def _path(place: Sequence[str | int], data: Any, *, is_missing: bool) -> str:
+    """The dotted path of a key; numbers in brackets, and without the kind of a table, which Pydantic puts in."""
+    text, found = "", data
+    for number, part in enumerate(place):
+        is_there = part in found if isinstance(found, dict) else isinstance(part, int)
+        if not is_there and not (is_missing and number + 1 == len(place)):
+            continue
         text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
+        found = found[part] if is_there and isinstance(found, dict | list) else None
     return text
 
 

@@ -30,9 +30,7 @@ class Rated:
     half_width_bps: float
 
 
-def rated(
-    points: Sequence[Point], *, name: str, flows: int, path: Path, progress: Progress | None = None
-) -> list[Rated]:
+def rated(points: Sequence[Point], *, name: str, flows: int, path: Path, progress: Progress | None = None) -> list[Rated]:
     """Goodput of each point; none where every segment is lost.
 
     Parameters

@@ -21,6 +21,7 @@ _COLUMNS = [field.name for field in fields(Row)]
 _TEXT = ("status", "modulation", "family", "code", "access", "reason")
 _WHOLE = ("flows", "step", "segment_bytes")
 _ALWAYS = ("share", "flows", "cn0_dbhz", "status", "step")
+_REMEDY = "make a table with: farlink tune STUDY.toml -o table.csv"
 
 
 def text(table: Table, suffix: str) -> str:
@@ -86,15 +87,15 @@ def read_rows(path: str | Path) -> list[Row]:
     try:
         content = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise TuneError(f"cannot read {path}: {error.strerror}", "make a table with: farlink tune STUDY.toml -o table.csv") from error
+        raise TuneError(f"cannot read {path}: {error.strerror}", _REMEDY) from error
     except UnicodeDecodeError as error:
-        raise TuneError(f"{path} is not a text file in UTF-8", "make a table with: farlink tune STUDY.toml -o table.csv") from error
+        raise TuneError(f"{path} is not a text file in UTF-8", _REMEDY) from error
     try:
         found = _READ[path.suffix](content)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise TuneError(f"{path} is no look-up table: {error}", "make a table with: farlink tune STUDY.toml -o table.csv") from error
+        raise TuneError(f"{path} is no look-up table: {error}", _REMEDY) from error
     if not found:
-        raise TuneError(f"{path}: there is no row in it", "make a table with: farlink tune STUDY.toml -o table.csv")
+        raise TuneError(f"{path}: there is no row in it", _REMEDY)
     return [_row(path, number, one) for number, one in enumerate(found, start=1)]
 
 
@@ -144,18 +145,19 @@ def _csv_rows(content: str) -> list[dict[str, Any]]:
     return found
 
 
-def _row(path: Path, number: int, data: Mapping[str, Any]) -> Row:
+def _row(path: Path, number: int, data: Any) -> Row:
     """A row, refused if it lacks what the reader needs."""
-    remedy = "make a table with: farlink tune STUDY.toml -o table.csv"
+    if not isinstance(data, Mapping):
+        raise TuneError(f"{path}: row {number} is {data!r}", _REMEDY)
     unknown = [name for name in data if name not in _COLUMNS]
     missing = [name for name in _ALWAYS if data.get(name) is None]
     if unknown or missing:
         what = f"has no column {unknown[0]!r} in this version" if unknown else f"lacks {missing[0]!r}"
-        raise TuneError(f"{path}: row {number} {what}", remedy)
+        raise TuneError(f"{path}: row {number} {what}", _REMEDY)
     for name, value in data.items():
         is_right = isinstance(value, str) if name in _TEXT else isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not is_right:
-            raise TuneError(f"{path}: row {number}: {name} is {value!r}", remedy)
+            raise TuneError(f"{path}: row {number}: {name} is {value!r}", _REMEDY)
     if data["status"] not in (OK, NO_TRANSMISSION):
         raise TuneError(f"{path}: row {number}: status is {data['status']!r}", f"it is {OK!r} or {NO_TRANSMISSION!r}")
     return Row(**{name: value for name, value in data.items() if value is not None})

@@ -1,7 +1,7 @@
-"""Goodput of long TCP connections over a link of constant rate that loses segments. A new model or engine is a line in `GOODPUT`.
+"""Goodput of long TCP connections over a link of constant rate that loses segments. A new model is a line in `GOODPUT`.
 
-Each gives the share of the link's rate that all connections together deliver, and the half-width of its interval, 0 for a closed form.
-No model exceeds what arrives, 1 less the loss: over a link without limit relation (1) does.
+Each gives the share of the link's rate that all connections together deliver, and the half-width of its interval, 0 for a
+closed form. No model exceeds what arrives, 1 less the loss: over a link without limit relation (1) does.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from farlink.tune.description import nearest
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
+
+_FLUID = "farlink.engines.fluid"
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,8 @@ def goodput(name: str, offered: Offered, progress: Progress | None = None) -> Fo
     Returns
     -------
     ndarray, ndarray
-        Share of the link's rate that all connections deliver, in [0, 1], and the half-width of its interval, of the shape of the rates.
+        Share of the link's rate that all connections deliver, in [0, 1], and the half-width of its interval, of the shape of
+        the rates.
 
     Raises
     ------
@@ -152,16 +155,17 @@ def _relation(offered: Offered, _progress: Progress | None) -> Found:
 
 def _mathis(offered: Offered, _progress: Progress | None) -> Found:
     rate = offered.rate_segments_per_s
-    path = {"rtt_s": offered.path.rtt_s(rate), "segments_per_ack": offered.path.segments_per_ack}
+    path: dict[str, Any] = {"rtt_s": offered.path.rtt_s(rate), "segments_per_ack": offered.path.segments_per_ack}
     return offered.flows * mathis.throughput(offered.loss, **path) / rate, np.zeros_like(rate)
 
 
 def _padhye(rate_of: Callable[..., Floats]) -> Callable[[Offered, Progress | None], Found]:
     def of(offered: Offered, _progress: Progress | None) -> Found:
         rate, rtt = offered.rate_segments_per_s, offered.path.rtt_s(offered.rate_segments_per_s)
-        path = {"rtt_s": rtt, "timeout_s": timeout.timeout_s(rtt), "segments_per_ack": offered.path.segments_per_ack}
-        # Without loss the window is that of a full link.
-        full = rate * rtt + offered.path.buffer_segments(rate)
+        path: dict[str, Any] = {"rtt_s": rtt, "timeout_s": timeout.timeout_s(rtt)}
+        path["segments_per_ack"] = offered.path.segments_per_ack
+        # Without loss the windows fill the link and its queue.
+        full = np.maximum(1.0, (rate * rtt + offered.path.buffer_segments(rate)) / offered.flows)
         return offered.flows * rate_of(offered.loss, window_segments=full, **path) / rate, np.zeros_like(rate)
 
     return of
@@ -170,7 +174,7 @@ def _padhye(rate_of: Callable[..., Floats]) -> Callable[[Offered, Progress | Non
 def _fluid(offered: Offered, progress: Progress | None) -> Found:
     engine: Any
     try:
-        engine = import_module("farlink.engines.fluid")
+        engine = import_module(_FLUID)
     except ModuleNotFoundError as error:
         raise TuneError("goodput: this version has no fluid engine", "choose relation, or padhye") from error
     rate = offered.rate_segments_per_s

@@ -81,7 +81,9 @@ def _falls(below: Row, row: Row) -> list[Finding]:
         reason, is_harmless = _why_less(below, row)
         findings.append(_finding(row, "goodput_bps", below.goodput_bps, row.goodput_bps, reason, is_harmless=is_harmless))
     if row.information_bps < below.information_bps:
-        reason = f"{row.name} carries less than {below.name} and loses less: {row.loss:.2g} of the segments, not {below.loss:.2g}"
+        reason = (
+            f"{row.name} carries less than {below.name} and loses less: {row.loss:.2g} of the segments, not {below.loss:.2g}"
+        )
         values = (below.information_bps, row.information_bps)
         is_less = (row.loss or 0.0) <= (below.loss or 0.0)
         reason = reason if is_less else "the setting carries less and loses more"

@@ -1,8 +1,9 @@
 """What of the channel's noise is left behind the demodulator, or behind a Viterbi decoder.
 
-Without a code the bit error rate is a closed form. Behind a Viterbi decoder it is that of the error events which farlink's channels
-play (`farlink.channels.coding`), collected once on a grid of Eb/N0 and kept on disk; between two points of the grid, logarithms of
-rates are straight lines. Where the union bound says that errors are rarer than anything that matters, the bound stands for them.
+Without a code the bit error rate is a closed form. Behind a Viterbi decoder it is that of the error events which farlink's
+channels play (`farlink.channels.coding`), collected once on a grid of Eb/N0 and kept on disk; between two points of the grid,
+logarithms of rates are straight lines. Where the union bound says that errors are rarer than anything that matters, the bound
+stands for them.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
 from farlink.errors import FarlinkError, TuneError
 from farlink.tune.codes import Code, Family
 from farlink.tune.description import (
@@ -22,7 +24,6 @@ from farlink.tune.description import (
     validated,
 )
 from farlink.tune.inner import BITS
-from pydantic import Field
 
 Modulation = Literal["bpsk", "qpsk", "8psk", "16qam"]
 
@@ -76,8 +77,8 @@ class Modem(Description):
     title
         For people.
     access
-        ``"tdma"``: connections have a share of the carrier's time, and its C/N0. ``"scpc"``: they have a carrier of their own, whose
-        symbol rate is that share of `symbol_rates_hz`, and whose C/N0 is what is measured.
+        ``"tdma"``: connections have a share of the carrier's time, and its C/N0. ``"scpc"``: they have a carrier of their own,
+        whose symbol rate is that share of `symbol_rates_hz`, and whose C/N0 is what is measured.
     symbol_rates_hz
         Symbols per second of a carrier.
     modulations

@@ -70,8 +70,8 @@ def points(
 ) -> list[list[Point]]:
     """Every setting at every C/N0, less those at which the demodulator does not work.
 
-    Error events of convolutional codes that are not kept on disk are collected, a quarter of a second for each code and quarter of
-    a dB.
+    Error events of convolutional codes that are not kept on disk are collected, a quarter of a second for each code and quarter
+    of a dB.
 
     Parameters
     ----------
@@ -98,9 +98,7 @@ def points(
         for number, setting in enumerate(settings):
             esn0_db = modem.esn0_db(cn0, symbol_rate_hz=setting.symbol_rate_hz, share=share)
             if modem.lowest_esn0_db is None or esn0_db >= modem.lowest_esn0_db:
-                left = setting.code.residue(
-                    setting.modulation, esn0_db, packet_bytes=setting.packet_bytes, errors=modem.errors
-                )
+                left = setting.code.residue(setting.modulation, esn0_db, packet_bytes=setting.packet_bytes, errors=modem.errors)
                 row.append(Point(setting, cn0, share, esn0_db, left.ber, left.loss))
             if progress is not None:
                 progress(at * len(settings) + number + 1, len(cn0_dbhz) * len(settings))

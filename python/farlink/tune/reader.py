@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 from farlink.errors import TuneError
@@ -55,7 +55,7 @@ class LookUp:
         for (share, flows), entry in self._entries.items():
             if len({row.cn0_dbhz for row in entry}) < len(entry):
                 raise TuneError(f"share {share:g}, {flows} flows: a C/N0 is there twice", "keep one row of each condition")
-            if any(later.step < row.step for row, later in zip(entry, entry[1:], strict=False)):
+            if any(later.step < row.step for row, later in pairwise(entry)):
                 raise TuneError(f"share {share:g}, {flows} flows: steps do not ascend with C/N0", "make the table anew")
 
     @classmethod
@@ -84,8 +84,8 @@ class LookUp:
         share
             Share of the carrier; the nearest in ratio of the table is taken.
         flows
-            TCP connections. If the table has no such number and the carrier is shared in time, one connection on so much smaller a
-            share stands for them, as Celandroni's section V has it; otherwise the nearest number in ratio.
+            TCP connections. If the table has no such number and the carrier is shared in time, one connection on so much
+            smaller a share stands for them, as Celandroni's section V has it; otherwise the nearest number in ratio.
         current
             What was picked before: of another share or number of connections it does not count.
 

@@ -22,7 +22,8 @@ def staircase(points: Sequence[Point]) -> list[Point]:
 
     References
     ----------
-    Celandroni, section II and figure 1: "each member of such a family of graphs is a non-decreasing function of the BER versus IBR".
+    Celandroni, section II and figure 1: "each member of such a family of graphs is a non-decreasing function of the BER versus
+    IBR".
     """
     return _undominated(points, lambda point: point.ber)
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from pydantic import Field, model_validator
+
 from farlink.errors import TuneError
-from farlink.tune import goodput, modem
+from farlink.tune import goodput as models
+from farlink.tune import modem as modems
 from farlink.tune.description import (
     Count,
     Description,
@@ -20,7 +23,6 @@ from farlink.tune.description import (
     validated,
 )
 from farlink.tune.modem import Modem
-from pydantic import Field, model_validator
 
 _MOST_CONDITIONS = 10_000
 
@@ -46,8 +48,8 @@ class Thresholds(Description):
     Attributes
     ----------
     margin_db
-        A setting is held down to so much above the C/N0 from which it is the best: what the measurement and the time until the modem
-        has changed may cost.
+        A setting is held down to so much above the C/N0 from which it is the best: what the measurement and the time until the
+        modem has changed may cost.
     hysteresis_db
         It is entered from so much above that again.
     """
@@ -123,9 +125,9 @@ class Study(Description):
         return [round(self.cn0_from_dbhz + at * self.cn0_step_db, 9) for at in range(count)]
 
     @property
-    def path(self) -> goodput.Path:
+    def path(self) -> models.Path:
         """What connections meet beside the link."""
-        return goodput.Path(self.round_trip_s, self.buffer_bdp, self.segments_per_ack)
+        return models.Path(self.round_trip_s, self.buffer_bdp, self.segments_per_ack)
 
 
 def load(path: str | Path) -> tuple[Study, Modem]:
@@ -144,10 +146,10 @@ def load(path: str | Path) -> tuple[Study, Modem]:
     path = Path(path)
     study = validated(Study, read_toml(path, what="study"), where=str(path))
     try:
-        goodput.check(study.goodput)
+        models.check(study.goodput)
     except TuneError as error:
         raise TuneError(f"{path}: {error.message}", error.remedy) from error
-    tuned = modem.load(path.parent / study.modem)
+    tuned = modems.load(path.parent / study.modem)
     for name in study.families or ():
         if name not in tuned.code:
             raise TuneError(f"{path}: families: the modem has no codes {name!r}", nearest(name, list(tuned.code)))

@@ -49,8 +49,9 @@ def relation_1(
     Notes
     -----
     The formula as printed has :math:`T` under the root and lacks the factor 3; its own table I needs both as here, with
-    :math:`T` = 0.50634 s. :math:`\sqrt{3/2}` stands before both terms; in Padhye's eq. (33), from which it comes, before the first
-    only: relation (1) gives 22 % more where timeouts rule. To be used where it says less than half of the rate (`selection`).
+    :math:`T` = 0.50634 s. :math:`\sqrt{3/2}` stands before both terms; in Padhye's eq. (33), from which it comes, before the
+    first only: relation (1) gives 22 % more where timeouts rule. To be used where it says less than half of the rate
+    (`selection`).
 
     References
     ----------

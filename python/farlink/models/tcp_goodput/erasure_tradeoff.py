@@ -1,12 +1,12 @@
 r"""What an erasure code at link level takes from TCP's rate and gives back in loss, after Barakat and Altman.
 
-A TCP packet is cut into :math:`k` units, to which the link adds :math:`m` units of parity; any :math:`k` of the :math:`k + m` give
-the packet back. More parity leaves fewer losses, which TCP answers with its window, and less of the link's rate. TCP takes the
-lesser of what either allows, so that the best code is where the two meet.
+A TCP packet is cut into :math:`k` units, to which the link adds :math:`m` units of parity; any :math:`k` of the :math:`k + m`
+give the packet back. More parity leaves fewer losses, which TCP answers with its window, and less of the link's rate. TCP takes
+the lesser of what either allows, so that the best code is where the two meet.
 
-The article itself (C. Barakat, E. Altman, "Bandwidth tradeoff between TCP and link-level FEC", Computer Networks 39(2), 2002) could
-not be read: the equations here are derived from its abstract and from what Celandroni says of it, block erasure codes at link level
-and independent losses of units, with the law of the inverse square root for TCP. Its numbers are not compared.
+The article itself (C. Barakat, E. Altman, "Bandwidth tradeoff between TCP and link-level FEC", Computer Networks 39(2), 2002)
+could not be read: the equations here are derived from its abstract and from what Celandroni says of it, block erasure codes at
+link level and independent losses of units, with the law of the inverse square root for TCP. Its numbers are not compared.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ def timeout_s(rtt_s: ArrayLike) -> Floats:
 
     Notes
     -----
-    Today's timers (RFC 6298) settle lower where the round trip is steady, near 1 s over a satellite. In relation (1), 1 s instead
-    of 2 s is worth a third of the goodput at a loss of 0.1, and 4 % at 0.01.
+    Today's timers (RFC 6298) settle lower where the round trip is steady, near 1 s over a satellite. In relation (1), 1 s
+    instead of 2 s is worth a third of the goodput at a loss of 0.1, and 4 % at 0.01.
 
     References
     ----------

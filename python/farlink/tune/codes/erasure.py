@@ -30,8 +30,8 @@ class ErasureFamily(Description):
     parity_blocks
         Parity blocks of a segment.
     check
-        What finds a bad block: a check in each (``"crc-32"``, ``"crc-16"``, ``"crc-8"``), or ``"decoder"``, the code below, which
-        is then taken to find all of them at no cost.
+        What finds a bad block: a check in each (``"crc-32"``, ``"crc-16"``, ``"crc-8"``), or ``"decoder"``, the code below,
+        which is then taken to find all of them at no cost.
     """
 
     kind: Literal["erasure"]

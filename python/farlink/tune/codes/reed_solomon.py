@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from farlink.errors import TuneError
 from farlink.tune.bit_errors import BitErrors
 from farlink.tune.codes.code import Code, Outer
 from farlink.tune.description import Count, Description, Switch, Text
@@ -22,8 +21,9 @@ class ReedSolomonFamily(Description):
     ----------
     n, k
         Before it is shortened.
-    codewords
-        Codewords of a segment: more of them are shorter, and protect better.
+    data_bytes
+        Data of a codeword at most, up to k: a segment is as many codewords as that takes, all as long as each other. Fewer protect
+        better.
     interleaved
         Whether the codewords of a segment are sent in turns, byte by byte.
     """
@@ -31,7 +31,7 @@ class ReedSolomonFamily(Description):
     kind: Literal["reed-solomon"]
     n: Count
     k: Count
-    codewords: tuple[Count, ...] = Field(min_length=1)
+    data_bytes: tuple[Count, ...] = Field(min_length=1)
     interleaved: Switch = True
     name: Text = Field(default="RS")
 
@@ -39,19 +39,17 @@ class ReedSolomonFamily(Description):
     def _fits(self) -> ReedSolomonFamily:
         if not self.k < self.n <= 255:
             raise ValueError(f"n = {self.n} and k = {self.k} are no code over bytes; give k below n, and n up to 255")
+        if max(self.data_bytes) > self.k:
+            raise ValueError(f"data_bytes of {max(self.data_bytes)} are more than k = {self.k}; a code is shortened, not lengthened")
         return self
 
     def outers(self, packet_bytes: int) -> list[Outer]:
-        """One for each number of codewords."""
-        least = -(-packet_bytes // self.k)
-        for count in self.codewords:
-            if not least <= count <= packet_bytes:
-                message = f"{self.name}: {count} codewords of at most {self.k} bytes do not hold {packet_bytes} bytes"
-                raise TuneError(message, f"give codewords from {least} up, or smaller segments")
-        return [ReedSolomon(self.name, self.n - self.k, count, self.interleaved) for count in self.codewords]
+        """One for each length."""
+        counts = dict.fromkeys(-(-packet_bytes // data) for data in self.data_bytes)
+        return [ReedSolomon(self.name, self.n - self.k, count, self.interleaved) for count in counts]
 
     def codes(self, packet_bytes: int, decision: str, others: Mapping[str, Any]) -> list[Code]:  # noqa: ARG002
-        """One for each number of codewords."""
+        """One for each length."""
         return [Code(Inner.uncoded(), outer) for outer in self.outers(packet_bytes)]
 
 
