@@ -14,7 +14,9 @@ from tests import tuning
 pytest.importorskip("pydantic")
 
 from farlink.errors import OutputError, TuneError
-from farlink.tune import files, study as studies, table as tables
+from farlink.tune import files
+from farlink.tune import study as studies
+from farlink.tune import table as tables
 from farlink.tune.evaluate import rated
 from farlink.tune.goodput import GOODPUT, Offered, Path, goodput
 from farlink.tune.guard import guard
@@ -79,7 +81,7 @@ def test_a_least_goodput_is_kept():
     assert all(row.goodput_bps > 5e5 for row in found.rows if row.status == OK)
 
 
-def test_thresholds_are_where_a_step_begins(table):
+def test_thresholds_are_where_a_step_begins():
     thresholds = {"margin_db": 0.3, "hysteresis_db": 0.7}
     found = tables.tune(tuning.study(thresholds=thresholds), tuning.modem())
 
@@ -249,7 +251,7 @@ def test_files_give_the_rows_back(table, tmp_path, suffix):
 def test_a_table_that_cannot_be_written_leaves_what_was_there(table, tmp_path, monkeypatch):
     path = tmp_path / "table.csv"
     path.write_text("kept")
-    with pytest.raises(TuneError, match="no look-up table has the suffix '.xlsx'"):
+    with pytest.raises(TuneError, match=r"no look-up table has the suffix '\.xlsx'"):
         files.write(table, tmp_path / "table.xlsx")
     with pytest.raises(OutputError):
         files.write(table, tmp_path / "missing" / "table.csv")

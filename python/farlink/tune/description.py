@@ -130,11 +130,14 @@ def _path(place: Sequence[str | int], data: Any, *, is_missing: bool) -> str:
     """The dotted path of a key; numbers in brackets, and without the kind of a table, which Pydantic puts in."""
     text, found = "", data
     for number, part in enumerate(place):
-        is_there = part in found if isinstance(found, dict) else isinstance(part, int)
+        is_there = part in found if isinstance(found, dict) else isinstance(found, list)
         if not is_there and not (is_missing and number + 1 == len(place)):
             continue
         text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
-        found = found[part] if is_there and isinstance(found, dict | list) else None
+        if isinstance(found, dict):
+            found = found.get(part)
+        elif isinstance(found, list) and isinstance(part, int):
+            found = found[part]
     return text
 
 

@@ -22,8 +22,8 @@ class ReedSolomonFamily(Description):
     n, k
         Before it is shortened.
     data_bytes
-        Data of a codeword at most, up to k: a segment is as many codewords as that takes, all as long as each other. Fewer protect
-        better.
+        Data of a codeword at most, up to k: a segment is as many codewords as that takes, all as long as each other. Fewer
+        protect better.
     interleaved
         Whether the codewords of a segment are sent in turns, byte by byte.
     """
@@ -40,7 +40,9 @@ class ReedSolomonFamily(Description):
         if not self.k < self.n <= 255:
             raise ValueError(f"n = {self.n} and k = {self.k} are no code over bytes; give k below n, and n up to 255")
         if max(self.data_bytes) > self.k:
-            raise ValueError(f"data_bytes of {max(self.data_bytes)} are more than k = {self.k}; a code is shortened, not lengthened")
+            raise ValueError(
+                f"data_bytes of {max(self.data_bytes)} are more than k = {self.k}; codes are shortened, not lengthened"
+            )
         return self
 
     def outers(self, packet_bytes: int) -> list[Outer]:
