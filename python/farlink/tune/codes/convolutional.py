@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
+from farlink.errors import TuneError
 from farlink.tune.codes.code import Code
 from farlink.tune.description import Count, Description, Text
 from farlink.tune.inner import Inner
@@ -32,7 +34,7 @@ class ConvolutionalFamily(Description):
     rates: tuple[Text, ...] = ()
     patterns: tuple[Text, ...] = ()
     traceback_bits: Count | None = None
-    name: Text = Field(default="CV")
+    name: Text = "CV"
 
     @model_validator(mode="after")
     def _some(self) -> ConvolutionalFamily:
@@ -47,11 +49,21 @@ class ConvolutionalFamily(Description):
             common["traceback_bits"] = self.traceback_bits
         by_rate = [Inner.convolutional({**common, "rate": rate}, f"{self.name} {rate}", decision) for rate in self.rates]
         by_pattern = [
-            Inner.convolutional({**common, "puncture": pattern}, f"{self.name} {pattern}", decision)
+            Inner.convolutional({**common, "puncture": pattern}, f"{self.name} {_rate(pattern)}", decision)
             for pattern in self.patterns
         ]
+        names = [inner.name for inner in by_rate + by_pattern]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise TuneError(f"{twice} is there twice", "keep one code of each rate")
         return by_rate + by_pattern
 
     def codes(self, packet_bytes: int, decision: str, others: Mapping[str, Any]) -> list[Code]:  # noqa: ARG002
         """One for each rate."""
         return [Code(inner) for inner in self.inners(decision)]
+
+
+def _rate(pattern: str) -> str:
+    """Rate of a puncturing pattern, as a fraction; of what is none, the pattern."""
+    sent, period = pattern.count("1"), len(pattern.partition("/")[0])
+    return str(Fraction(period, sent)) if sent else pattern
