@@ -37,6 +37,25 @@ def test_uncoded_points_are_closed_forms():
     assert (bpsk.ebn0_db, qpsk.ebn0_db) == (pytest.approx(10.0), pytest.approx(10.0 - 10 * math.log10(2)))
 
 
+@pytest.mark.parametrize(("modulation", "bits", "esn0_db"), [("8psk", 3, 11.0), ("16qam", 4, 14.0)])
+def test_higher_modulations_are_as_bad_as_simulated(modulation, bits, esn0_db):
+    uncoded = tuning.modem(modulations=[modulation], code={"none": {"kind": "uncoded"}})
+    ((point,),) = points(uncoded, [esn0_db + OVER])
+
+    table = {"modulation": modulation, "decision": "hard", "code": {"kind": "uncoded"}}
+    simulated = coding.error_rate(table, point.ebn0_db, events=100_000, max_bits=10**8)
+    assert point.information_bps == bits * 1e6
+    # Three standard errors.
+    assert point.ber == pytest.approx(simulated.ber.value, abs=1.5 * simulated.ber.half_width)
+
+
+def test_a_code_too_good_to_be_simulated_has_the_end_of_the_interval():
+    code = {"CV": {"kind": "convolutional", "generators": "171,133", "rates": ["1/2"]}}
+    ((point,),) = points(tuning.modem(modulations=["8psk"], code=code), [16.0 + OVER])
+
+    assert point.ber == pytest.approx(1e-7)
+
+
 def test_outer_codes_carry_what_they_say():
     (row,) = points(tuning.modem(), [ES_N0_DB + OVER])
     rate = {name: point.information_bps for (modulation, name), point in by_name(row).items() if modulation == "bpsk"}

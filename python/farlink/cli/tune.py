@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -102,9 +103,11 @@ def _say(made: Table) -> None:
     """Say whether the table is monotone, or why not."""
     for finding in made.findings:
         note(f"{'note' if finding.is_harmless else 'warning'}: not monotone: {finding}")
-    silent = [row for row in made.rows if row.reason]
-    for row in silent:
-        note(f"note: share {row.share:g}, {row.flows} flows, {row.cn0_dbhz:g} dBHz: no transmission: {row.reason}")
+    for (share, flows, _), found in groupby(made.rows, key=lambda row: (row.share, row.flows, row.step)):
+        step = list(found)
+        if step[-1].reason:
+            where = f"share {share:g}, {flows} {'flow' if flows == 1 else 'flows'}, up to {step[-1].cn0_dbhz:g} dBHz"
+            note(f"note: {where}: no transmission: {step[-1].reason}")
 
 
 def _pictures(asked: list[str], targets: list[Path]) -> list[tuple[str, Path]]:

@@ -21,8 +21,8 @@ def report(table: Table) -> str:
         head = f"share {share:g}, {flows} {'flow' if flows == 1 else 'flows'}"
         blocks.append(f"{head}\n{columns(_HEAD, lines)}")
     blocks.append(
-        f"rates in {scale.unit}; C/N0 in dBHz: where a setting is the best, below which it is left (down), from which it is "
-        f"entered (up); errors and goodput at the lowest C/N0 of a line, goodput by {table.study['goodput']}"
+        f"rates in {scale.unit}, goodput by {table.study['goodput']}; errors and goodput at the lowest C/N0 of a line\n"
+        "C/N0 in dBHz: where a setting is the best, below which it is left (down), from which it is entered (up)"
     )
     return "\n\n".join(blocks) + "\n"
 
