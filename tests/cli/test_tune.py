@@ -51,6 +51,28 @@ def test_pictures(farlink, tmp_path):
     assert done.stderr.count("picture: ") == 3
 
 
+def test_points_of_each_condition(farlink, tmp_path):
+    tuning.write(tmp_path, study={**ONE, "flows": [1, 8]})
+
+    done = farlink("tune", "study.toml", "--points", "points.csv", "-o", "t.json")
+
+    assert done.returncode == 0, done.stderr
+    assert "points: points.csv" in done.stderr
+    rows = list(csv.DictReader((tmp_path / "points.csv").open()))
+    table = json.loads((tmp_path / "t.json").read_text())["rows"]
+    for condition in table:
+        here = [
+            row for row in rows if (int(row["flows"]), float(row["cn0_dbhz"])) == (condition["flows"], condition["cn0_dbhz"])
+        ]
+        best = [row for row in here if row["is_best"] == "1"]
+        assert len(best) == 1
+        assert float(best[0]["goodput_bps"]) == max(float(row["goodput_bps"]) for row in here)
+        if condition["status"] == "ok":
+            assert condition["goodput_bps"] >= 0.995 * float(best[0]["goodput_bps"])
+        steps = [row for row in here if row["is_on_staircase"] == "1"]
+        assert [float(row["ber"]) for row in steps] == sorted(float(row["ber"]) for row in steps)
+
+
 def test_goodput_is_by_what_is_asked_for(farlink, tmp_path):
     tuning.write(tmp_path, study=ONE)
 

@@ -12,6 +12,8 @@ from farlink.cli.messages import data, note, user_errors
 from farlink.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from farlink.tune.modem import Modem
+    from farlink.tune.study import Study
     from farlink.tune.table import Table
 
 EXAMPLES = """
@@ -55,6 +57,14 @@ def tune(
             show_default=False,
         ),
     ] = None,
+    points: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CSV",
+            help="Operating points to write: those of the fewest bit errors at their rate, and those that can be the best.",
+            show_default=False,
+        ),
+    ] = None,
     at: Annotated[
         float | None, typer.Option(metavar="DBHZ", help="C/N0 of the staircase.", show_default="the study's lowest")
     ] = None,
@@ -81,7 +91,9 @@ def tune(
             check_writable(target)
         if goodput is not None:
             models.check(goodput)
-        pictures = _pictures(plot or [], targets)
+        if points is not None:
+            check_writable(points)
+        pictures = _pictures(plot or [], targets if points is None else [*targets, points])
         read, modem = studies.load(study)
         made = tables.tune(read, modem, goodput=goodput, watch=lambda title: progress_bar(title, "points"))
         data(report(made))
@@ -89,6 +101,8 @@ def tune(
         for target in targets:
             files.write(made, target)
             note(f"table: {target}")
+        if points is not None:
+            _write_points(points, read, modem, goodput)
         if pictures:
             from farlink.tune.figures import Tuned
 
@@ -134,6 +148,16 @@ def _pictures(asked: list[str], targets: list[Path]) -> list[tuple[str, Path]]:
     if len(set(names)) < len(names):
         raise OutputError("two outputs have the same name", "give every file a name of its own")
     return found
+
+
+def _write_points(path: Path, study: Study, modem: Modem, goodput: str | None) -> None:
+    from farlink.output import whole_file
+    from farlink.tune.worth import to_csv, worth
+
+    rows = worth(study, modem, goodput=goodput, watch=lambda title: progress_bar(title, "points"))
+    with whole_file(path) as temporary:
+        temporary.write_text(to_csv(rows), encoding="utf-8")
+    note(f"points: {path}")
 
 
 def _draw(kind: str, path: Path, tuned: object) -> None:

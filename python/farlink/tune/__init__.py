@@ -6,6 +6,7 @@
 - `points`: every setting at a C/N0: error rates, information rate, segment loss
 - `staircase`: minimum bit error rate against information rate
 - `goodput`: models and engines of goodput, a line each
+- `worth`: the points of each condition that are worth a look, with their goodput
 - `envelope`: the best goodput of each family of codes
 - `table`, `guard`: the look-up table, its thresholds, and whether it is monotone
 - `files`: tables as CSV, JSON and TOML
