@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -203,6 +205,29 @@ def test_what_is_no_condition_is_refused(condition, words):
     with pytest.raises(TuneError) as refused:
         LookUp(tuning.shared_rows()).pick(cn0_dbhz, share=share, flows=flows)
     assert words in refused.value.message
+
+
+def test_reading_a_table_needs_nothing_but_the_base(tmp_path):
+    path = tmp_path / "table.json"
+    path.write_text(tuning.VECTORS.read_text())
+    code = f"""
+import sys
+sys.modules["pydantic"] = sys.modules["scipy"] = sys.modules["matplotlib"] = None
+from farlink.tune.reader import LookUp
+print(LookUp.load({str(path)!r}).pick(62.0).row.code)
+try:
+    import farlink.tune.study
+except Exception as error:
+    print(type(error).__name__, error, error.remedy, sep="; ")
+"""
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines() == [
+        "B",
+        "MissingExtraError; a description of a modem or of a study needs pydantic, which is not installed; "
+        "install it with: pip install 'farlink[tune]'",
+    ]
 
 
 def test_rows_that_are_no_table_are_refused():

@@ -128,7 +128,7 @@ def _pictures(asked: list[str], targets: list[Path]) -> list[tuple[str, Path]]:
     from farlink.errors import OutputError
     from farlink.extras import require
     from farlink.output import check_writable
-    from farlink.tune.description import nearest
+    from farlink.tune.words import nearest
 
     found = []
     kinds = ["staircase", "goodput", "envelopes"]

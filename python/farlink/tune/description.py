@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,11 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from farlink.errors import TuneError
 from farlink.extras import require
+from farlink.tune.words import nearest
 
 if not TYPE_CHECKING:
     require("pydantic", "a description of a modem or of a study")
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+# The same for all descriptions, which therefore say what is missing if Pydantic is.
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field as Field
+from pydantic import model_validator as model_validator
 
 # Numbers of a description: no text that looks like one, nothing infinite.
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -87,18 +90,6 @@ def validated(kind: type[Described], data: Any, *, where: str) -> Described:
         message, remedy = _words(problems[0], kind, data)
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise TuneError(f"{where}: {message}{more}", remedy) from error
-
-
-def nearest(name: str, known: Sequence[str]) -> str:
-    """What to write instead of a name that is none.
-
-    Examples
-    --------
-    >>> nearest("qspk", ["bpsk", "qpsk"]), nearest("zzz", ["bpsk", "qpsk"])
-    ("did you mean 'qpsk'?", 'give one of bpsk, qpsk')
-    """
-    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"give one of {', '.join(known)}"
 
 
 def _words(problem: Any, kind: type[BaseModel], data: Any) -> tuple[str, str]:

@@ -9,13 +9,15 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from farlink.errors import TuneError
 from farlink.extras import require
 from farlink.output import whole_file
 from farlink.tune.row import NO_TRANSMISSION, OK, Row
-from farlink.tune.table import Table
+
+if TYPE_CHECKING:
+    from farlink.tune.table import Table
 
 _COLUMNS = [field.name for field in fields(Row)]
 _TEXT = ("status", "modulation", "family", "code", "access", "reason")

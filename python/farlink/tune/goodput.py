@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from farlink.errors import TuneError
 from farlink.models.tcp_goodput import celandroni, mathis, selection, timeout
 from farlink.models.tcp_latency import padhye
-from farlink.tune.description import nearest
+from farlink.tune.words import nearest
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]

@@ -8,21 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
-
 from farlink.errors import FarlinkError, TuneError
 from farlink.tune.codes import Code, Family
-from farlink.tune.description import (
-    Count,
-    Description,
-    NotNegative,
-    Number,
-    Positive,
-    Some,
-    Text,
-    read_toml,
-    validated,
-)
+from farlink.tune.description import Count, Description, Field, NotNegative, Number, Positive, Some, Text, read_toml, validated
 from farlink.tune.inner import BITS
 
 Modulation = Literal["bpsk", "qpsk", "8psk", "16qam"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from farlink.tune.evaluate import Rated
-from farlink.tune.modem import Setting
+if TYPE_CHECKING:
+    from farlink.tune.evaluate import Rated
+    from farlink.tune.modem import Setting
 
 OK, NO_TRANSMISSION = "ok", "no transmission"
 

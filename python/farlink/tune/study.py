@@ -5,24 +5,24 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from pydantic import Field, model_validator
-
 from farlink.errors import TuneError
 from farlink.tune import goodput as models
 from farlink.tune import modem as modems
 from farlink.tune.description import (
     Count,
     Description,
+    Field,
     NotNegative,
     Number,
     Positive,
     Share,
     Text,
-    nearest,
+    model_validator,
     read_toml,
     validated,
 )
 from farlink.tune.modem import Modem
+from farlink.tune.words import nearest
 
 _MOST_CONDITIONS = 10_000
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
-
 from farlink.tune.codes.code import Code, Residue
 from farlink.tune.codes.concatenated import ConcatenatedFamily
 from farlink.tune.codes.convolutional import ConvolutionalFamily
 from farlink.tune.codes.erasure import ErasureFamily
 from farlink.tune.codes.reed_solomon import ReedSolomonFamily
 from farlink.tune.codes.uncoded import UncodedFamily
+from farlink.tune.description import Field
 
 __all__ = ["Code", "Family", "Residue"]
 

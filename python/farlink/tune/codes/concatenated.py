@@ -10,7 +10,8 @@ from farlink.tune.codes.code import Code
 from farlink.tune.codes.convolutional import ConvolutionalFamily
 from farlink.tune.codes.erasure import ErasureFamily
 from farlink.tune.codes.reed_solomon import ReedSolomonFamily
-from farlink.tune.description import Description, Text, nearest
+from farlink.tune.description import Description, Text
+from farlink.tune.words import nearest
 
 
 class ConcatenatedFamily(Description):

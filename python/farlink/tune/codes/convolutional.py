@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Literal
 
-from pydantic import model_validator
-
 from farlink.errors import TuneError
 from farlink.tune.codes.code import Code
-from farlink.tune.description import Count, Description, Text
+from farlink.tune.description import Count, Description, Text, model_validator
 from farlink.tune.inner import Inner
 
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from farlink.errors import TuneError
 from farlink.tune.bit_errors import BitErrors
 from farlink.tune.codes.code import Code, Outer
-from farlink.tune.description import Count, Description, Some, Text
+from farlink.tune.description import Count, Description, Field, Some, Text
 from farlink.tune.inner import Inner
 
 # What finds a bad block -> bytes that it adds to each, and the share of the bad blocks that it does not find.

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
-
 from farlink.tune.bit_errors import BitErrors
 from farlink.tune.codes.code import Code, Outer
-from farlink.tune.description import Count, Description, Switch, Text
+from farlink.tune.description import Count, Description, Field, Switch, Text, model_validator
 from farlink.tune.inner import Inner
 
 
