@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -187,11 +189,14 @@ def test_an_engine_without_all_its_parts_says_so(monkeypatch):
 def test_selection_takes_the_fluid_engine_from_half_of_the_rate(monkeypatch):
     asked = []
 
-    def fluid(offered, _progress):
-        asked.extend(offered.loss.tolist())
-        return np.full_like(offered.loss, 0.75), np.full_like(offered.loss, 0.01)
+    def fluid(rate, _round_trip, _buffer, loss, flows, **options):
+        asked.extend(loss.tolist())
+        assert flows == 1
+        assert options["timeouts"] is False
+        return SimpleNamespace(goodput=np.full_like(rate, 0.75), half_width=np.full_like(rate, 0.01))
 
-    monkeypatch.setattr("farlink.tune.goodput._fluid", fluid)
+    monkeypatch.setitem(sys.modules, "a_fluid_engine", SimpleNamespace(goodput=fluid))
+    monkeypatch.setattr("farlink.tune.goodput._FLUID", "a_fluid_engine")
     share, half_width = GOODPUT["selection"].of(Offered(np.full(2, 455.0), np.array([1e-5, 1e-2]), 1, Path()), None)
     assert asked == [1e-5]
     assert (share[0], half_width[0]) == (0.75, 0.01)

@@ -23,6 +23,9 @@ Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
 _FLUID = "farlink.engines.fluid"
+# What the fluid engine is told: Reno as it is, and as the paper's simulator has it, one loss in a round trip and no timeouts.
+_RENO = {"repair": "reno"}
+_TGEP = {"multiple_losses": False, "timeouts": False, "duplicate_acks": 0}
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ def goodput(name: str, offered: Offered, progress: Progress | None = None) -> Fo
     >>> links = Offered(np.array([455.0, 455.0]), np.array([1e-4, 1e-2]), 5, Path())
     >>> share, _ = goodput("relation", links)
     >>> share.round(4)
-    array([0.9999, 0.2495])
+    array([0.9999, 0.2496])
     """
     check(name)
     share, half_width = GOODPUT[name].of(offered, progress)
@@ -171,34 +174,34 @@ def _padhye(rate_of: Callable[..., Floats]) -> Callable[[Offered, Progress | Non
     return of
 
 
-def _fluid(offered: Offered, progress: Progress | None) -> Found:
+def _fluid(offered: Offered, progress: Progress | None, **options: Any) -> Found:
     engine: Any
     try:
         engine = import_module(_FLUID)
     except ModuleNotFoundError as error:
         raise TuneError("goodput: this version has no fluid engine", "choose relation, or padhye") from error
     rate = offered.rate_segments_per_s
-    share, half_width = engine.goodput(
+    found = engine.goodput(
         rate,
         offered.path.rtt_s(rate),
         offered.path.buffer_segments(rate),
         offered.loss,
         offered.flows,
         segments_per_ack=offered.path.segments_per_ack,
+        progress=progress,
+        **(options or _RENO),
     )
-    if progress is not None:
-        progress(rate.size, rate.size)
-    return np.asarray(share, dtype=np.float64), np.asarray(half_width, dtype=np.float64)
+    return np.asarray(found.goodput, dtype=np.float64), np.asarray(found.half_width, dtype=np.float64)
 
 
 def _selection(offered: Offered, progress: Progress | None) -> Found:
-    """Relation (1) below half of the rate, the fluid engine from there on."""
+    """Relation (1) below half of the rate, from there on the fluid engine with what the paper's simulator leaves out."""
     small, _ = _relation(offered, None)
     is_large = small >= 0.5
     share, half_width = np.full_like(small, np.nan), np.zeros_like(small)
     if is_large.any():
         large = Offered(offered.rate_segments_per_s[is_large], offered.loss[is_large], offered.flows, offered.path)
-        share[is_large], half_width[is_large] = _fluid(large, progress)
+        share[is_large], half_width[is_large] = _fluid(large, progress, **_TGEP)
     return selection.select(small, share), half_width
 
 
@@ -213,7 +216,7 @@ GOODPUT = {
     "padhye": Goodput("the full model of Padhye et al.", _padhye(padhye.throughput)),
     "padhye-approximate": Goodput("the approximate model of Padhye et al.", _padhye(padhye.send_rate_approximate)),
     "mathis": Goodput("the law of the inverse square root", _mathis),
-    "fluid": Goodput("the fluid engine", _fluid),
+    "fluid": Goodput("the fluid engine, Reno", _fluid),
     "selection": Goodput("relation (1) below half of the rate, the fluid engine above", _selection),
     "packet": Goodput("the packet engine, Reno", _packet),
 }
