@@ -191,7 +191,8 @@ def _fluid(offered: Offered, progress: Progress | None, **options: Any) -> Found
         progress=progress,
         **(options or _RENO),
     )
-    return np.asarray(found.goodput, dtype=np.float64), np.asarray(found.half_width, dtype=np.float64)
+    # A full link is full but for rounding.
+    return np.clip(np.asarray(found.goodput, dtype=np.float64), 0.0, 1.0), np.asarray(found.half_width, dtype=np.float64)
 
 
 def _selection(offered: Offered, progress: Progress | None) -> Found:
