@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+import tomllib
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests import tuning
+from tests.conftest import ROOT
 
 pytest.importorskip("pydantic")
 
 from farlink.channels import coding
 from farlink.errors import TuneError
 from farlink.tune import modem as modems
+from farlink.tune.description import validated
 from farlink.tune.points import Point, points
 from farlink.tune.staircase import candidates, staircase
+from farlink.tune.study import Study
 
 ES_N0_DB = 10.0
 OVER = 60.0  # 1 Msymbol/s, in dB
@@ -195,6 +204,68 @@ def test_bad_modems_are_refused(tmp_path, changes, words, remedy):
     assert words in refused.value.message
     assert str(tmp_path / "modem.toml") in refused.value.message
     assert remedy in refused.value.remedy
+
+
+# What a hand may write for any key.
+NUMBERS = [-1, 0, 1, 3, 10**12, 10**40, -1.5, 1e-300, 1e300, math.inf, -math.inf, math.nan, True]
+TABLES = [[], [[]], {}, ["x"], [0], [1e9], ["1/2", "9/8"], {"kind": "x"}, {"kind": "uncoded"}]
+STRANGE = st.sampled_from(["", "x", "171,133", *NUMBERS, *TABLES])
+
+
+def places(table: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path of every key and of every element."""
+    found = []
+    for key, value in table.items() if isinstance(table, dict) else enumerate(table):
+        found.append((*before, key))
+        if isinstance(value, dict | list):
+            found += places(value, (*before, key))
+    return found
+
+
+def refusal(call: Callable[[], object]) -> TuneError | None:
+    """How something is refused, if it is; any other error is one of ours."""
+    try:
+        call()
+    except TuneError as error:
+        return error
+    return None
+
+
+def with_value(table: Any, place: tuple[Any, ...], value: Any) -> Any:
+    """A copy with another value at a place."""
+    copied = copy.deepcopy(table)
+    at = copied
+    for key in place[:-1]:
+        at = at[key]
+    at[place[-1]] = value
+    return copied
+
+
+WHOLE_MODEM = tomllib.loads((ROOT / "studies" / "celandroni" / "modem.toml").read_text())
+WHOLE_STUDY = {**tuning.STUDY, "usable": {"loss": 0.1, "goodput_bps": 1.0}, "thresholds": {"margin_db": 0, "hysteresis_db": 1}}
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.sampled_from(places(WHOLE_MODEM)), STRANGE)
+def test_a_modem_with_a_strange_value_works_or_is_refused_in_words(place, value):
+    changed = with_value(WHOLE_MODEM, place, value)
+    error = refusal(lambda: validated(modems.Modem, changed, where="modem.toml").settings())
+    assert error is None or (error.message and error.remedy and "\n" not in error.message)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.sampled_from(places(WHOLE_STUDY)), STRANGE)
+def test_a_study_with_a_strange_value_works_or_is_refused_in_words(place, value):
+    changed = with_value(WHOLE_STUDY, place, value)
+    error = refusal(lambda: validated(Study, changed, where="study.toml").cn0_dbhz)
+    assert error is None or (error.message.startswith("study.toml: ") and error.remedy)
+
+
+@pytest.mark.parametrize("cn0", [-1e300, -200.0, 0.0, 200.0, 1e300])
+def test_no_signal_is_too_weak_or_too_strong(cn0):
+    for point in points(tuning.modem(), [cn0])[0]:
+        assert 0 <= point.loss <= 1
+        assert 0 <= point.ber <= 0.5
 
 
 def test_a_missing_or_broken_file_is_refused(tmp_path):

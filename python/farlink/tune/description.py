@@ -24,8 +24,11 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
 NotNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0)]
 Share = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=1)]
-Count = Annotated[int, Field(strict=True, ge=1)]
-Some = Annotated[int, Field(strict=True, ge=0)]
+Count = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+# As long as an IP packet may be.
+Bytes = Annotated[int, Field(strict=True, ge=1, le=65_535)]
+Headers = Annotated[int, Field(strict=True, ge=0, le=65_535)]
+Some = Annotated[int, Field(strict=True, ge=0, le=65_535)]
 Text = Annotated[str, Field(strict=True, min_length=1)]
 Switch = Annotated[bool, Field(strict=True)]
 

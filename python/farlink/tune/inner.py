@@ -25,6 +25,8 @@ BITS = {"bpsk": 1, "qpsk": 2, "8psk": 3, "16qam": 4}
 
 # Grid of Eb/N0 in dB, and where it ends: below, every other bit is as good as wrong.
 _STEP_DB, _LOWEST_DB, _HIGHEST_DB = 0.25, -4.0, 40.0
+# Lower, the core knows none.
+_NOTHING_DB = -10.0
 # Bit error rates below which the union bound stands for the decoder: one wrong bit in a week at 10 Mb/s.
 _NEGLIGIBLE = 1e-13
 # Without importance sampling, rare events are not waited for.
@@ -91,7 +93,7 @@ class Inner:
         """
         ebn0_db = esn0_db - 10 * math.log10(BITS[modulation] * self.rate)
         if not self.name:
-            return of(Independent(_channel_ber(modulation, round(min(ebn0_db, _HIGHEST_DB), 6))))
+            return of(Independent(_channel_ber(modulation, round(min(max(ebn0_db, _NOTHING_DB), _HIGHEST_DB), 6))))
         # As good as each other at the same Eb/N0.
         alike = "bpsk" if modulation == "qpsk" else modulation
         at = min(max(ebn0_db, _LOWEST_DB), _HIGHEST_DB) / _STEP_DB

@@ -10,7 +10,18 @@ from typing import Literal
 
 from farlink.errors import FarlinkError, TuneError
 from farlink.tune.codes import Code, Family
-from farlink.tune.description import Count, Description, Field, NotNegative, Number, Positive, Some, Text, read_toml, validated
+from farlink.tune.description import (
+    Bytes,
+    Description,
+    Field,
+    Headers,
+    NotNegative,
+    Number,
+    Positive,
+    Text,
+    read_toml,
+    validated,
+)
 from farlink.tune.inner import BITS
 
 Modulation = Literal["bpsk", "qpsk", "8psk", "16qam"]
@@ -93,8 +104,8 @@ class Modem(Description):
     modulations: tuple[Modulation, ...] = Field(min_length=1)
     implementation_loss_db: NotNegative = 0.0
     lowest_esn0_db: Number | None = None
-    segment_bytes: tuple[Count, ...] = Field(min_length=1)
-    header_bytes: Some = 40
+    segment_bytes: tuple[Bytes, ...] = Field(min_length=1)
+    header_bytes: Headers = 40
     errors: Literal["bursts", "independent"] = "bursts"
     decision: Literal["soft", "hard"] = "soft"
     code: dict[str, Family] = Field(min_length=1)
