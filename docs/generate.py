@@ -31,7 +31,15 @@ ROOT = Path(__file__).resolve().parent.parent
 SCENARIO = "scenarios/geo-tcp.toml"
 GUIDES = [
     ROOT / "docs" / "guides" / name
-    for name in ("first-scenario.md", "coding.md", "transports.md", "optical-links.md", "call-drops.md", "bundles.md")
+    for name in (
+        "first-scenario.md",
+        "coding.md",
+        "transports.md",
+        "optical-links.md",
+        "call-drops.md",
+        "bundles.md",
+        "tuning.md",
+    )
 ]
 CODECS = ROOT / "docs" / "validation" / "codecs.md"
 MEASURED = ROOT / "out" / "bench-codecs.json"

@@ -156,6 +156,9 @@ def code_spectrum(coding_json: str, terms: int) -> CodeSpectrum:
 def union_bound(coding_json: str, ebn0_db: float, terms: int) -> float | None:
     """The union bound on the bit error rate of a convolutional code with BPSK or QPSK; None for other modulations."""
 
+def channel_ber(coding_json: str, ebn0_db: float) -> float:
+    """Bit error rate of hard decisions at the channel, in closed form: of the data bits themselves without a code."""
+
 class ReceiverDict(TypedDict):
     name: str
     title: str

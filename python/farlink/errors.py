@@ -50,6 +50,10 @@ class CaptureError(FarlinkError):
     """A capture of packets is missing, cannot be read or holds nothing of use."""
 
 
+class TuneError(FarlinkError):
+    """A modem, a study of its settings or a look-up table cannot be used as it stands."""
+
+
 class OutputError(FarlinkError):
     """A result cannot be written where it was asked for."""
 

@@ -11,6 +11,7 @@ from farlink.errors import MissingExtraError
 _EXTRA = {
     "matplotlib": "plot",
     "tomli_w": "plot",
+    "pydantic": "tune",
     "pyarrow": "parquet",
     "pandas": "pandas",
     "polars": "polars",

@@ -22,7 +22,7 @@ from farlink.scenario import from_data
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 TRIED = [ROOT / "README.md", ROOT / "docs" / "guides" / "first-scenario.md", ROOT / "docs" / "guides" / "traces.md"]
 TRIED += [ROOT / "docs" / "guides" / "optical-links.md", ROOT / "docs" / "guides" / "call-drops.md"]
-TRIED += [ROOT / "docs" / "guides" / "bundles.md"]
+TRIED += [ROOT / "docs" / "guides" / "bundles.md", ROOT / "docs" / "guides" / "tuning.md"]
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import pytest
 
@@ -128,3 +130,18 @@ def test_repetitions_are_as_many_as_asked_for():
     assert [Workbench(**keys).repetitions(6) for keys in ({}, {"quick": True}, {"runs": 9})] == [6, 4, 9]
     assert Workbench().run("three", scenario).finished_runs == 3
     assert Workbench(runs=9).run("one", scenario, runs=1).finished_runs == 1
+
+
+def test_papers_are_listed_and_their_formulas_computed_without_extras():
+    code = """
+import sys
+sys.modules["pydantic"] = sys.modules["scipy"] = None
+from farlink import papers
+from farlink.papers.item import Workbench
+(outcome,) = Workbench().outcomes([papers.load("celandroni").item("table-1")])
+print(len(outcome.checks))
+"""
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "10\n"

@@ -24,6 +24,7 @@ pub mod rng;
 pub mod scenario;
 pub mod time;
 pub mod trace;
+pub mod tuning;
 pub mod turns;
 pub mod units;
 pub mod wire;

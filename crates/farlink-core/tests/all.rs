@@ -23,6 +23,7 @@ mod scenario;
 mod scenario_errors;
 mod scps;
 mod stp;
+mod tuning;
 mod wire;
 
 /// What is not named above would be run by nobody.

@@ -20,6 +20,13 @@ pub(crate) fn operating_point(coding_json: &str, ebn0_db: f64) -> Result<Operati
     Ok(coding.at(ebn0).map_err(unfit)?)
 }
 
+/// Bit error rate of hard decisions before any decoder.
+pub(crate) fn channel_ber(coding_json: &str, ebn0_db: f64) -> Result<f64, BoundaryError> {
+    let point = operating_point(coding_json, ebn0_db)?;
+    let scheme = point.scheme().map_err(|unfit| ScenarioError::new(unfit.key, unfit.message, unfit.remedy))?;
+    Ok(scheme.channel_bit_error_rate(point.ebn0_db.get()))
+}
+
 pub(crate) fn rate_to_dict<'py>(py: Python<'py>, rate: &ErrorRate) -> PyResult<Bound<'py, PyDict>> {
     let estimate = |estimate: &Estimate| (estimate.value, estimate.low, estimate.high);
     let dict = PyDict::new(py);

@@ -221,6 +221,12 @@ mod _core {
         crate::convolutional::union_bound(&operating_point(coding_json, ebn0_db)?, terms)
     }
 
+    /// Bit error rate of hard decisions at the channel, in closed form: of the data bits themselves without a code.
+    #[pyfunction]
+    fn channel_ber(coding_json: &str, ebn0_db: f64) -> Result<f64, BoundaryError> {
+        crate::codes::channel_ber(coding_json, ebn0_db)
+    }
+
     /// Receivers of light that can be named, and their parameters.
     #[pyfunction]
     fn receivers(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from farlink.cli import bundle, code, dissector, papers, run, schema, trace
+from farlink.cli import bundle, code, dissector, papers, run, schema, trace, tune
 
 app = typer.Typer(
     name="farlink",
@@ -20,6 +20,7 @@ app = typer.Typer(
 )
 
 app.command(epilog=run.EXAMPLES)(run.run)
+app.command(epilog=tune.EXAMPLES)(tune.tune)
 app.command(epilog=papers.EXAMPLES)(papers.papers)
 app.command()(schema.schema)
 app.command(epilog=dissector.EXAMPLES)(dissector.dissector)

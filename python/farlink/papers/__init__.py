@@ -14,6 +14,7 @@ __all__ = ["PAPERS", "PaperError", "chosen_items", "load", "ready_items"]
 # Key of a paper -> module that holds it, as `PAPER`.
 PAPERS = {
     "brodbekier": "farlink.papers.brodbekier",
+    "celandroni": "farlink.papers.celandroni",
     "epple": "farlink.papers.epple",
     "pathapati": "farlink.papers.pathapati",
     "zaghloul": "farlink.papers.zaghloul",

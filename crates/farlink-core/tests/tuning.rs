@@ -1,0 +1,173 @@
+//! The reader of look-up tables: the same picks as Python's, and what holds for every table.
+
+use farlink_core::tuning::{Condition, NoCondition, Row, Standing, Status, Table, TableError, Warning};
+use proptest::prelude::*;
+use serde::Deserialize;
+
+/// Written by `python -m tests.tuning`; Python's tests hold them to its reader.
+const VECTORS: &str = include_str!("../../../tests/vectors/tuning.json");
+
+#[derive(Deserialize)]
+struct Vectors {
+    rows: Vec<Row>,
+    picks: Vec<Asked>,
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    cn0_dbhz: f64,
+    share: f64,
+    flows: u32,
+    current: Option<Stood>,
+    picked: Picked,
+    warnings: usize,
+}
+
+#[derive(Deserialize)]
+struct Stood {
+    share: f64,
+    flows: u32,
+    step: u32,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct Picked {
+    share: f64,
+    flows: u32,
+    cn0_dbhz: f64,
+    step: u32,
+    status: Status,
+    code: Option<String>,
+}
+
+fn vectors() -> Vectors {
+    serde_json::from_str(VECTORS).unwrap()
+}
+
+fn condition(cn0_dbhz: f64) -> Condition {
+    Condition { cn0_dbhz, share: 1.0, flows: 1 }
+}
+
+#[test]
+fn picks_are_those_of_python() {
+    let Vectors { rows, picks } = vectors();
+    let table = Table::new(rows).unwrap();
+    assert!(picks.len() > 400);
+    for Asked { cn0_dbhz, share, flows, current, picked, warnings } in picks {
+        let current = current.map(|Stood { share, flows, step }| Standing { share, flows, step });
+        let found = table.pick(Condition { cn0_dbhz, share, flows }, current).unwrap();
+        let row = found.row.clone();
+        let ours = Picked {
+            share: row.share,
+            flows: row.flows,
+            cn0_dbhz: row.cn0_dbhz,
+            step: row.step,
+            status: row.status,
+            code: row.code,
+        };
+        assert_eq!(ours, picked, "{cn0_dbhz} dBHz, share {share}, {flows} flows, at {current:?}");
+        assert_eq!(found.warnings.len(), warnings, "{cn0_dbhz} dBHz, share {share}, {flows} flows");
+    }
+}
+
+#[test]
+fn a_table_is_read_from_what_farlink_writes() {
+    let table = Table::from_json(VECTORS).unwrap();
+    assert_eq!(table, Table::new(vectors().rows).unwrap());
+}
+
+#[test]
+fn outside_the_table_its_ends_hold_with_a_warning() {
+    let table = Table::new(vectors().rows).unwrap();
+    let below = table.pick(condition(10.0), None).unwrap();
+    assert_eq!((below.row.cn0_dbhz, below.row.status), (60.0, Status::NoTransmission));
+    let outside = Warning::CarrierToNoise { asked_dbhz: 10.0, low_dbhz: 60.0, high_dbhz: 68.0 };
+    assert_eq!(below.warnings, [outside]);
+    assert_eq!(outside.to_string(), "C/N0 of 10 dBHz is outside the table, 60 to 68 dBHz");
+    assert_eq!(table.pick(condition(f64::INFINITY), None).unwrap().row.cn0_dbhz, 68.0);
+}
+
+#[test]
+fn what_is_no_condition_is_refused() {
+    let table = Table::new(vectors().rows).unwrap();
+    for wrong in [
+        condition(f64::NAN),
+        Condition { share: 0.0, ..condition(63.0) },
+        Condition { share: f64::INFINITY, ..condition(63.0) },
+        Condition { flows: 0, ..condition(63.0) },
+    ] {
+        let NoCondition(refused) = table.pick(wrong, None).unwrap_err();
+        assert_eq!(refused.flows, wrong.flows);
+    }
+}
+
+#[test]
+fn rows_that_are_no_table_are_refused() {
+    let rows = vectors().rows;
+    assert!(matches!(Table::new(vec![]), Err(TableError::Empty)));
+    assert!(matches!(Table::new(vec![rows[3].clone(), rows[3].clone()]), Err(TableError::Twice { .. })));
+    let falling = Row { cn0_dbhz: 99.0, step: 0, ..rows[3].clone() };
+    assert!(matches!(Table::new(vec![rows[3].clone(), falling]), Err(TableError::Steps { .. })));
+    let nowhere = Row { share: -1.0, ..rows[3].clone() };
+    assert!(matches!(Table::new(vec![nowhere]), Err(TableError::OutOfRange { .. })));
+    for text in ["", "[]", "{\"rows\": [{}]}", "{\"rows\": [{\"share\": 1, \"flows\": 1.5}]}"] {
+        assert!(matches!(Table::from_json(text), Err(TableError::Json(_))), "{text}");
+    }
+}
+
+/// Rows of one share and number of flows: which code at each condition, with margin and hysteresis.
+fn any_rows() -> impl Strategy<Value = Vec<Row>> {
+    (prop::collection::vec(0u8..4, 1..12), 0.0..2.0, 0.0..3.0).prop_map(|(codes, margin, hysteresis)| {
+        let mut rows: Vec<Row> = Vec::new();
+        let (mut step, mut down) = (0, None);
+        for (at, &code) in codes.iter().enumerate() {
+            let cn0_dbhz = 60.0 + at as f64;
+            if at > 0 && code != codes[at - 1] {
+                step += 1;
+                down = Some(cn0_dbhz + margin);
+            }
+            let text = format!(
+                "{{\"share\": 1, \"flows\": 1, \"cn0_dbhz\": {cn0_dbhz}, \"status\": \"ok\", \"step\": {step}}}"
+            );
+            let row: Row = serde_json::from_str(&text).unwrap();
+            let up_dbhz = down.map(|down| down + hysteresis);
+            rows.push(Row { down_dbhz: down, up_dbhz, code: Some(code.to_string()), ..row });
+        }
+        rows
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_step_is_kept_between_its_thresholds_and_left_beyond(
+        rows in any_rows(),
+        walk in prop::collection::vec(55.0..80.0f64, 1..30),
+    ) {
+        let (low, high) = (rows[0].cn0_dbhz, rows[rows.len() - 1].cn0_dbhz);
+        let ends = |step: u32| rows.iter().find(|row| row.step == step).map(|row| (row.down_dbhz, row.up_dbhz)).unwrap();
+        let table = Table::new(rows.clone()).unwrap();
+        let mut standing = table.pick(condition(walk[0]), None).unwrap().standing();
+        for &cn0 in &walk[1..] {
+            let before = standing;
+            let found = table.pick(condition(cn0), Some(before)).unwrap();
+            standing = found.standing();
+            let at = cn0.clamp(low, high);
+            prop_assert!(ends(standing.step).0.is_none_or(|down| at >= down));
+            if standing.step > before.step {
+                prop_assert!(ends(standing.step).1.is_some_and(|up| at >= up));
+            }
+            if standing.step < before.step {
+                prop_assert!(ends(before.step).0.is_some_and(|down| at < down));
+            }
+            // Asked again, it answers the same.
+            prop_assert_eq!(table.pick(condition(cn0), Some(standing)).unwrap().row, found.row);
+        }
+    }
+
+    #[test]
+    fn more_signal_is_never_answered_with_a_lower_step(rows in any_rows(), a in 55.0..80.0f64, b in 55.0..80.0f64) {
+        let table = Table::new(rows).unwrap();
+        let step = |cn0| table.pick(condition(cn0), None).unwrap().row.step;
+        prop_assert!(step(a.min(b)) <= step(a.max(b)));
+    }
+}

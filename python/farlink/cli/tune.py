@@ -1,0 +1,171 @@
+"""`farlink tune`: look-up tables of modulation, code and packet size."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from farlink.cli.messages import data, note, user_errors
+from farlink.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from farlink.tune.modem import Modem
+    from farlink.tune.study import Study
+    from farlink.tune.table import Table
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+farlink tune studies/celandroni/tune.toml -o table.csv -o table.json
+
+farlink tune studies/celandroni/tune.toml --goodput padhye --plot envelopes=envelopes.svg --plot staircase=staircase.svg --at 67
+"""
+
+
+def tune(
+    study: Annotated[
+        Path, typer.Argument(metavar="STUDY", help="Study of a modem's settings (TOML); it names the modem's file.")
+    ],
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Look-up table to write, .csv, .json or .toml; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    goodput: Annotated[
+        str | None,
+        typer.Option(
+            "--goodput",
+            "--engine",
+            metavar="NAME",
+            help="What goodput is by: relation, padhye, padhye-approximate, mathis, fluid, selection or packet.",
+            show_default="the study's",
+        ),
+    ] = None,
+    plot: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND=PICTURE",
+            help="Picture to write, .png, .svg or .pdf: staircase, goodput or envelopes; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    points: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CSV",
+            help="Operating points to write: those of the fewest bit errors at their rate, and those that can be the best.",
+            show_default=False,
+        ),
+    ] = None,
+    at: Annotated[
+        float | None, typer.Option(metavar="DBHZ", help="C/N0 of the staircase.", show_default="the study's lowest")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if goodput falls with C/N0 for no good reason.")
+    ] = False,
+) -> None:
+    """Find the modulation, code and packet size of the best goodput at each C/N0, and write them as a look-up table.
+
+    A line for each setting: where it is the best, what it reaches, and between which C/N0 a modem leaves and enters it. Error
+    rates of convolutional codes are simulated once, and kept in the cache folder.
+    """
+    with user_errors():
+        from farlink.output import check_writable
+        from farlink.tune import files
+        from farlink.tune import goodput as models
+        from farlink.tune import study as studies
+        from farlink.tune import table as tables
+        from farlink.tune.describe import report
+
+        targets = output or []
+        for target in targets:
+            files.check_suffix(target)
+            check_writable(target)
+        if goodput is not None:
+            models.check(goodput)
+        if points is not None:
+            check_writable(points)
+        pictures = _pictures(plot or [], targets if points is None else [*targets, points])
+        read, modem = studies.load(study)
+        made = tables.tune(read, modem, goodput=goodput, watch=lambda title: progress_bar(title, "points"))
+        data(report(made))
+        _say(made)
+        for target in targets:
+            files.write(made, target)
+            note(f"table: {target}")
+        if points is not None:
+            _write_points(points, read, modem, goodput)
+        if pictures:
+            from farlink.tune.figures import Tuned
+
+            tuned = Tuned(read, modem, made, read.cn0_from_dbhz if at is None else at)
+            for kind, picture in pictures:
+                _draw(kind, picture, tuned)
+        if strict and not all(one.is_harmless for one in made.findings):
+            raise typer.Exit(1)
+
+
+def _say(made: Table) -> None:
+    """Say whether the table is monotone, or why not."""
+    for finding in made.findings:
+        note(f"{'note' if finding.is_harmless else 'warning'}: not monotone: {finding}")
+    for (share, flows, _), found in groupby(made.rows, key=lambda row: (row.share, row.flows, row.step)):
+        step = list(found)
+        if step[-1].reason:
+            where = f"share {share:g}, {flows} {'flow' if flows == 1 else 'flows'}, up to {step[-1].cn0_dbhz:g} dBHz"
+            note(f"note: {where}: no transmission: {step[-1].reason}")
+
+
+def _pictures(asked: list[str], targets: list[Path]) -> list[tuple[str, Path]]:
+    from farlink.errors import OutputError
+    from farlink.extras import require
+    from farlink.output import check_writable
+    from farlink.tune.words import nearest
+
+    found = []
+    kinds = ["staircase", "goodput", "envelopes"]
+    for one in asked:
+        kind, equals, name = one.partition("=")
+        path = Path(name)
+        if not equals or not name:
+            raise OutputError(f"--plot {one}: not of the form KIND=PICTURE", "for example: --plot envelopes=envelopes.svg")
+        if kind not in kinds:
+            raise OutputError(f"--plot {one}: there is no picture {kind!r}", nearest(kind, kinds))
+        if path.suffix not in (".png", ".svg", ".pdf"):
+            raise OutputError(f"{path}: no picture has the suffix {path.suffix!r}", "use .png, .svg or .pdf")
+        require("matplotlib", "a figure")
+        check_writable(path)
+        found.append((kind, path))
+    names = [path.resolve() for path in (*targets, *(path for _, path in found))]
+    if len(set(names)) < len(names):
+        raise OutputError("two outputs have the same name", "give every file a name of its own")
+    return found
+
+
+def _write_points(path: Path, study: Study, modem: Modem, goodput: str | None) -> None:
+    from farlink.output import whole_file
+    from farlink.tune.worth import to_csv, worth
+
+    rows = worth(study, modem, goodput=goodput, watch=lambda title: progress_bar(title, "points"))
+    with whole_file(path) as temporary:
+        temporary.write_text(to_csv(rows), encoding="utf-8")
+    note(f"points: {path}")
+
+
+def _draw(kind: str, path: Path, tuned: object) -> None:
+    from farlink.output import whole_file
+    from farlink.tune import figures
+
+    assert isinstance(tuned, figures.Tuned)
+    figure = figures.draw(kind, tuned)
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, format=path.suffix.removeprefix("."), dpi=150)
+    note(f"picture: {path}")

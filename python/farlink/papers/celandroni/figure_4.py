@@ -1,0 +1,61 @@
+"""Figure 4: one connection on the whole carrier, and eight on an eighth of it each."""
+
+from __future__ import annotations
+
+from farlink.papers.celandroni.setting import SENSIBLY, drawn, envelopes, told
+from farlink.papers.check import Check
+from farlink.papers.item import Drawing, Workbench
+
+_FLOWS = 8
+_FAMILIES = ("CV", "RS", "ER23", "RS+CV")
+# "Many": more than a third.
+_MANY = 1 / 3
+
+
+def figure_4(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
+    """The sum of eight over one, by family and C/N0; eight on one link beside eight links."""
+    one, eighth, shared = envelopes(bench, 1.0), envelopes(bench, 1.0 / _FLOWS), envelopes(bench, 1.0, _FLOWS)
+    eight = {name: [_FLOWS * value for value in row] for name, row in eighth.items()}
+    ratios = [
+        several / single for name in _FAMILIES for several, single in zip(eight[name], one[name], strict=True) if single > 0
+    ]
+    apart = [
+        abs(together / several - 1)
+        for name in _FAMILIES
+        for together, several in zip(shared[name], eight[name], strict=True)
+        if several > 0
+    ]
+    checks = [
+        told(
+            "figure-4",
+            f"share of C/N0 and families at which eight connections together have over {SENSIBLY:.0%} more than one",
+            "the total goodput sensibly differs in the two cases [...] for many of the C/N0 values considered and for all "
+            "coding types",
+            sum(ratio > 1 + SENSIBLY for ratio in ratios) / len(ratios),
+            at_least=_MANY,
+            rule=f"many: agrees above a third; families {', '.join(_FAMILIES)}",
+            cause="relation (1) fills the link with one connection as soon as losses allow; a fluid simulation does not",
+        ),
+        told(
+            "figure-4",
+            "goodput of eight connections together over that of one, least over C/N0 and families",
+            "the difference is null when the selection of the transmission parameters only allows excessively low values of "
+            "the SER",
+            min(ratios),
+            at_least=0.999,
+            rule="agrees if eight never have less: above 0.999",
+        ),
+        told(
+            "figure-4",
+            "goodput of eight connections on one link over that of eight links with an eighth of its rate, largest difference",
+            "do not sensibly differ: it is sufficient to divide the allocated bandwidth by the number of connections",
+            max(apart),
+            at_most=SENSIBLY,
+            rule=f"agrees below {SENSIBLY:.0%}; by relation (1) they differ by the time that a segment takes to be sent",
+        ),
+    ]
+    caption = "The whole carrier, by relation (1). Solid: one connection; dashed: eight, each with an eighth of the carrier."
+    single = {name: one[name] for name in _FAMILIES}
+    several = {f"{name}, 8 flows": eight[name] for name in _FAMILIES}
+    drawing = Drawing("figure-4", "One connection and eight", caption, lambda: drawn(single, dashed=several))
+    return checks, [drawing]

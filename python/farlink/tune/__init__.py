@@ -1,0 +1,14 @@
+"""Modulation, code and packet size for the best goodput: operating points of a modem, and look-up tables made of them.
+
+- `modem`, `codes`: what a modem can be set to, from TOML
+- `study`: which conditions to tune for, and what goodput is by, from TOML
+- `bit_errors`, `inner`: wrong bits at the demodulator's or the Viterbi decoder's output
+- `points`: every setting at a C/N0: error rates, information rate, segment loss
+- `staircase`: minimum bit error rate against information rate
+- `goodput`: models and engines of goodput, a line each
+- `worth`: the points of each condition that are worth a look, with their goodput
+- `envelope`: the best goodput of each family of codes
+- `table`, `guard`: the look-up table, its thresholds, and whether it is monotone
+- `files`: tables as CSV, JSON and TOML
+- `reader`: the setting for a C/N0, a share of the carrier and a number of flows
+"""

@@ -1,0 +1,97 @@
+"""A code of a modem: one next to the channel, and perhaps one around it that works on segments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from farlink.tune.bit_errors import BitErrors
+from farlink.tune.inner import Inner
+
+
+@dataclass(frozen=True)
+class Residue:
+    """What a code leaves wrong.
+
+    Attributes
+    ----------
+    ber
+        Share of wrong bits of the data.
+    loss
+        Probability that a segment is lost.
+    """
+
+    ber: float
+    loss: float
+
+
+class Outer(Protocol):
+    """A code around another one, over the bytes of a segment with its headers."""
+
+    def name(self, packet_bytes: int) -> str:
+        """For people."""
+        ...
+
+    def sent_bytes(self, packet_bytes: int) -> int:
+        """Bytes that a segment becomes."""
+        ...
+
+    def residue(self, errors: BitErrors, packet_bytes: int) -> tuple[float, float]:
+        """Bit error rate and segment loss that it leaves of a stream's errors."""
+        ...
+
+
+@dataclass(frozen=True)
+class Code:
+    """What a segment passes through.
+
+    Attributes
+    ----------
+    inner
+        Next to the channel.
+    outer
+        Around it, or None.
+    """
+
+    inner: Inner
+    outer: Outer | None = None
+
+    def name(self, packet_bytes: int) -> str:
+        """For people: the outer code first."""
+        parts = [self.outer.name(packet_bytes)] if self.outer else []
+        return "+".join([*parts, *([self.inner.name] if self.inner.name else [])]) or "uncoded"
+
+    def rate(self, packet_bytes: int) -> float:
+        """Bits of a segment for each bit of the channel."""
+        sent = self.outer.sent_bytes(packet_bytes) if self.outer else packet_bytes
+        return self.inner.rate * packet_bytes / sent
+
+    def residue(self, modulation: str, esn0_db: float, *, packet_bytes: int, errors: str) -> Residue:
+        """What it leaves wrong of segments with their headers.
+
+        Parameters
+        ----------
+        modulation
+            bpsk, qpsk, 8psk or 16qam.
+        esn0_db
+            Energy of a symbol over noise density, in dB.
+        packet_bytes
+            A segment with its headers, in bytes.
+        errors
+            How wrong bits lie behind the inner code: ``"bursts"`` or ``"independent"``.
+        """
+        left = self.inner.rates(modulation, esn0_db, errors, _Left(self.outer, packet_bytes))
+        return Residue(*left)
+
+
+@dataclass(frozen=True)
+class _Left:
+    """What is left of a stream's errors."""
+
+    outer: Outer | None
+    packet_bytes: int
+
+    def __call__(self, found: BitErrors) -> tuple[float, ...]:
+        if self.outer is None:
+            return found.ber, found.hit(8 * self.packet_bytes)
+        return self.outer.residue(found, self.packet_bytes)

@@ -1,0 +1,20 @@
+"""No code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from farlink.tune.codes.code import Code
+from farlink.tune.description import Description
+from farlink.tune.inner import Inner
+
+
+class UncodedFamily(Description):
+    """Bits as they are."""
+
+    kind: Literal["uncoded"]
+
+    def codes(self, packet_bytes: int, decision: str, others: Mapping[str, Any]) -> list[Code]:  # noqa: ARG002
+        """The one that there is."""
+        return [Code(Inner.uncoded())]

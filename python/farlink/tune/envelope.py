@@ -1,0 +1,50 @@
+"""The best goodput of each family of codes against C/N0."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from farlink.tune.evaluate import Rated, best, rated
+from farlink.tune.goodput import Path, Progress
+from farlink.tune.points import Point
+from farlink.tune.staircase import candidates
+
+UNCODED = "uncoded"
+
+
+def envelopes(
+    rows: Sequence[Sequence[Point]],
+    families: Sequence[str],
+    *,
+    name: str,
+    flows: int,
+    path: Path,
+    progress: Progress | None = None,
+) -> Mapping[str, list[Rated | None]]:
+    """The best point of each family at each C/N0; sending without a code belongs to all of them.
+
+    Parameters
+    ----------
+    rows
+        Settings, for each C/N0.
+    families
+        Families of codes.
+    name, flows, path, progress
+        See `farlink.tune.evaluate.rated`.
+
+    Returns
+    -------
+    mapping
+        For each family the best of each row; None where it has no setting.
+    """
+    chosen = {
+        family: [
+            candidates([point for point in row if point.setting.family == family or point.setting.code_name == UNCODED])
+            for row in rows
+        ]
+        for family in families
+    }
+    # All at once: an engine may share its work.
+    flat = list({id(point): point for kept in chosen.values() for row in kept for point in row}.values())
+    found = {id(one.point): one for one in rated(flat, name=name, flows=flows, path=path, progress=progress)}
+    return {family: [best([found[id(point)] for point in row]) for row in kept] for family, kept in chosen.items()}

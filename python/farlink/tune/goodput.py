@@ -1,0 +1,223 @@
+"""Goodput of long TCP connections over a link of constant rate that loses segments. A new model is a line in `GOODPUT`.
+
+Each gives the share of the link's rate that all connections together deliver, and the half-width of its interval, 0 for a
+closed form. No model exceeds what arrives, 1 less the loss: over a link without limit relation (1) does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farlink.errors import TuneError
+from farlink.models.tcp_goodput import celandroni, mathis, selection, timeout
+from farlink.models.tcp_latency import padhye
+from farlink.tune.words import nearest
+
+Floats = NDArray[np.float64]
+Progress = Callable[[int, int], None]
+
+_FLUID = "farlink.engines.fluid"
+# What the fluid engine is told: Reno as it is, and as the paper's simulator has it, one loss in a round trip and no timeouts.
+_RENO = {"repair": "reno"}
+_TGEP = {"multiple_losses": False, "timeouts": False, "duplicate_acks": 0}
+
+
+@dataclass(frozen=True)
+class Path:
+    """What a connection meets beside the link's rate and its losses.
+
+    Attributes
+    ----------
+    round_trip_s
+        Round trip without the time that a segment takes to be sent, in s.
+    buffer_bdp
+        Room in the queue in front of the link, over what the link carries in a round trip.
+    segments_per_ack
+        Segments that an acknowledgement answers.
+    """
+
+    round_trip_s: float = 0.5
+    buffer_bdp: float = 1.0
+    segments_per_ack: int = 1
+
+    def rtt_s(self, rate_segments_per_s: Floats) -> Floats:
+        """Round trip with the time that a segment takes to be sent: Celandroni's T."""
+        return self.round_trip_s + 1 / rate_segments_per_s
+
+    def buffer_segments(self, rate_segments_per_s: Floats) -> Floats:
+        """Room in the queue, a whole number of segments and at least one."""
+        return np.asarray(np.maximum(1.0, np.round(self.buffer_bdp * rate_segments_per_s * self.rtt_s(rate_segments_per_s))))
+
+
+@dataclass(frozen=True)
+class Offered:
+    """Links on which connections run, one for each element.
+
+    Attributes
+    ----------
+    rate_segments_per_s
+        Rate of each link; one dimension.
+    loss
+        Probability that a segment is lost, below 1; likewise.
+    flows
+        Connections on each link.
+    path
+        The rest of the path.
+    """
+
+    rate_segments_per_s: Floats
+    loss: Floats
+    flows: int
+    path: Path
+
+
+# Share of the rate that all connections deliver, and the half-width of its interval.
+Found = tuple[Floats, Floats]
+
+
+@dataclass(frozen=True)
+class Goodput:
+    """A way to find goodput.
+
+    Attributes
+    ----------
+    title
+        What it is.
+    of
+        Computes it.
+    """
+
+    title: str
+    of: Callable[[Offered, Progress | None], Found]
+
+
+def goodput(name: str, offered: Offered, progress: Progress | None = None) -> Found:
+    """Goodput by the model or engine of that name.
+
+    Parameters
+    ----------
+    name
+        A key of `GOODPUT`.
+    offered
+        The links.
+    progress
+        Called with the links done and planned, by engines.
+
+    Returns
+    -------
+    ndarray, ndarray
+        Share of the link's rate that all connections deliver, in [0, 1], and the half-width of its interval, of the shape of
+        the rates.
+
+    Raises
+    ------
+    TuneError
+        If there is none of that name; it names the nearest.
+
+    Examples
+    --------
+    >>> links = Offered(np.array([455.0, 455.0]), np.array([1e-4, 1e-2]), 5, Path())
+    >>> share, _ = goodput("relation", links)
+    >>> share.round(4)
+    array([0.9999, 0.2496])
+    """
+    check(name)
+    share, half_width = GOODPUT[name].of(offered, progress)
+    return np.minimum(share, 1 - offered.loss), half_width
+
+
+def check(name: str) -> None:
+    """Refuse a name that is none.
+
+    Raises
+    ------
+    TuneError
+        It names the nearest.
+    """
+    if name not in GOODPUT:
+        raise TuneError(f"goodput: there is no model or engine {name!r}", nearest(name, list(GOODPUT)))
+
+
+def _relation(offered: Offered, _progress: Progress | None) -> Found:
+    rate, rtt = offered.rate_segments_per_s, offered.path.rtt_s(offered.rate_segments_per_s)
+    one = celandroni.relation_1(
+        offered.loss,
+        rtt_s=rtt,
+        timeout_s=timeout.timeout_s(rtt),
+        rate_segments_per_s=rate,
+        segments_per_ack=offered.path.segments_per_ack,
+    )
+    return offered.flows * one, np.zeros_like(rate)
+
+
+def _mathis(offered: Offered, _progress: Progress | None) -> Found:
+    rate = offered.rate_segments_per_s
+    path: dict[str, Any] = {"rtt_s": offered.path.rtt_s(rate), "segments_per_ack": offered.path.segments_per_ack}
+    return offered.flows * mathis.throughput(offered.loss, **path) / rate, np.zeros_like(rate)
+
+
+def _padhye(rate_of: Callable[..., Floats]) -> Callable[[Offered, Progress | None], Found]:
+    def of(offered: Offered, _progress: Progress | None) -> Found:
+        rate, rtt = offered.rate_segments_per_s, offered.path.rtt_s(offered.rate_segments_per_s)
+        path: dict[str, Any] = {"rtt_s": rtt, "timeout_s": timeout.timeout_s(rtt)}
+        path["segments_per_ack"] = offered.path.segments_per_ack
+        # Without loss the windows fill the link and its queue.
+        full = np.maximum(1.0, (rate * rtt + offered.path.buffer_segments(rate)) / offered.flows)
+        return offered.flows * rate_of(offered.loss, window_segments=full, **path) / rate, np.zeros_like(rate)
+
+    return of
+
+
+def _fluid(offered: Offered, progress: Progress | None, **options: Any) -> Found:
+    engine: Any
+    try:
+        engine = import_module(_FLUID)
+    except ModuleNotFoundError as error:
+        raise TuneError("goodput: this version has no fluid engine", "choose relation, or padhye") from error
+    rate = offered.rate_segments_per_s
+    found = engine.goodput(
+        rate,
+        offered.path.rtt_s(rate),
+        offered.path.buffer_segments(rate),
+        offered.loss,
+        offered.flows,
+        segments_per_ack=offered.path.segments_per_ack,
+        progress=progress,
+        **(options or _RENO),
+    )
+    # A full link is full but for rounding.
+    return np.clip(np.asarray(found.goodput, dtype=np.float64), 0.0, 1.0), np.asarray(found.half_width, dtype=np.float64)
+
+
+def _selection(offered: Offered, progress: Progress | None) -> Found:
+    """Relation (1) below half of the rate, from there on the fluid engine with what the paper's simulator leaves out."""
+    small, _ = _relation(offered, None)
+    is_large = small >= 0.5
+    share, half_width = np.full_like(small, np.nan), np.zeros_like(small)
+    if is_large.any():
+        large = Offered(offered.rate_segments_per_s[is_large], offered.loss[is_large], offered.flows, offered.path)
+        share[is_large], half_width[is_large] = _fluid(large, progress, **_TGEP)
+    return selection.select(small, share), half_width
+
+
+def _packet(offered: Offered, progress: Progress | None) -> Found:
+    from farlink.tune.packet_goodput import packet_goodput
+
+    return packet_goodput(offered, progress)
+
+
+GOODPUT = {
+    "relation": Goodput("relation (1) of Celandroni et al.", _relation),
+    "padhye": Goodput("the full model of Padhye et al.", _padhye(padhye.throughput)),
+    "padhye-approximate": Goodput("the approximate model of Padhye et al.", _padhye(padhye.send_rate_approximate)),
+    "mathis": Goodput("the law of the inverse square root", _mathis),
+    "fluid": Goodput("the fluid engine, Reno", _fluid),
+    "selection": Goodput("relation (1) below half of the rate, the fluid engine above", _selection),
+    "packet": Goodput("the packet engine, Reno", _packet),
+}

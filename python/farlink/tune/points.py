@@ -1,0 +1,106 @@
+"""Operating points: every setting of a modem at a C/N0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from farlink.tune.modem import Modem, Setting
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A setting at a condition.
+
+    Attributes
+    ----------
+    setting
+        What the modem is set to.
+    cn0_dbhz
+        Carrier power over noise density.
+    share
+        Share of the carrier.
+    esn0_db
+        Energy of a symbol over noise density, the modem's loss taken off.
+    ber
+        Bit error rate of what the modem delivers.
+    loss
+        Probability that a segment is lost.
+    """
+
+    setting: Setting
+    cn0_dbhz: float
+    share: float
+    esn0_db: float
+    ber: float
+    loss: float
+
+    @cached_property
+    def information_bps(self) -> float:
+        """Bits of segments, headers included, that the share of the carrier takes."""
+        return self.share * self.setting.symbol_rate_hz * self.setting.bits_per_symbol
+
+    @property
+    def ebn0_db(self) -> float:
+        """Energy of a bit of segments over noise density."""
+        return self.esn0_db - 10 * math.log10(self.setting.bits_per_symbol)
+
+    @property
+    def rate_segments_per_s(self) -> float:
+        """Segments that the share of the carrier takes."""
+        return self.information_bps / (8 * self.setting.packet_bytes)
+
+    @property
+    def payload_bps(self) -> float:
+        """Data that the share of the carrier takes."""
+        return self.rate_segments_per_s * 8 * self.setting.segment_bytes
+
+
+def points(
+    modem: Modem,
+    cn0_dbhz: Sequence[float],
+    *,
+    share: float = 1.0,
+    families: Sequence[str] | None = None,
+    progress: Progress | None = None,
+) -> list[list[Point]]:
+    """Every setting at every C/N0, less those at which the demodulator does not work.
+
+    Error events of convolutional codes that are not kept on disk are collected, a quarter of a second for each code and quarter
+    of a dB.
+
+    Parameters
+    ----------
+    modem
+        Its settings.
+    cn0_dbhz
+        Carrier power over noise density.
+    share
+        Share of the carrier, in (0, 1].
+    families
+        Families of codes; all by default.
+    progress
+        Called with the points done and planned.
+
+    Returns
+    -------
+    list of list of Point
+        For each C/N0.
+    """
+    settings = [one for one in modem.settings() if families is None or one.family in families]
+    found = []
+    for at, cn0 in enumerate(cn0_dbhz):
+        row = []
+        for number, setting in enumerate(settings):
+            esn0_db = modem.esn0_db(cn0, symbol_rate_hz=setting.symbol_rate_hz, share=share)
+            if modem.lowest_esn0_db is None or esn0_db >= modem.lowest_esn0_db:
+                left = setting.code.residue(setting.modulation, esn0_db, packet_bytes=setting.packet_bytes, errors=modem.errors)
+                row.append(Point(setting, cn0, share, esn0_db, left.ber, left.loss))
+            if progress is not None:
+                progress(at * len(settings) + number + 1, len(cn0_dbhz) * len(settings))
+        found.append(row)
+    return found

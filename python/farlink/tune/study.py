@@ -1,0 +1,156 @@
+"""What a modem is tuned for: conditions, connections, goodput by what, thresholds."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from farlink.errors import TuneError
+from farlink.tune import goodput as models
+from farlink.tune import modem as modems
+from farlink.tune.description import (
+    Count,
+    Description,
+    Field,
+    NotNegative,
+    Number,
+    Positive,
+    Share,
+    Text,
+    model_validator,
+    read_toml,
+    validated,
+)
+from farlink.tune.modem import Modem
+from farlink.tune.words import nearest
+
+_MOST_CONDITIONS = 10_000
+
+
+class Usable(Description):
+    """What a setting must reach, or nothing is sent.
+
+    Attributes
+    ----------
+    loss
+        Largest probability that a segment is lost.
+    goodput_bps
+        Least goodput of all connections together.
+    """
+
+    loss: Share = 0.3
+    goodput_bps: NotNegative = 0.0
+
+
+class Thresholds(Description):
+    """Where a modem changes from one setting to the next.
+
+    Attributes
+    ----------
+    margin_db
+        A setting is held down to so much above the C/N0 from which it is the best: what the measurement and the time until the
+        modem has changed may cost.
+    hysteresis_db
+        It is entered from so much above that again.
+    """
+
+    margin_db: NotNegative = 0.0
+    hysteresis_db: NotNegative = 0.5
+
+
+class Study(Description):
+    """What a modem is tuned for.
+
+    Attributes
+    ----------
+    title
+        For people.
+    modem
+        File of its description, relative to the study's.
+    cn0_from_dbhz, cn0_to_dbhz, cn0_step_db
+        Carrier power over noise density: from, to, and how finely.
+    shares
+        Shares of the carrier.
+    flows
+        Numbers of TCP connections that a share is divided among.
+    families
+        Families of codes to choose from; all by default.
+    round_trip_s
+        Round trip without the time that a segment takes to be sent.
+    buffer_bdp
+        Room in the queue, over what the link carries in a round trip.
+    segments_per_ack
+        Segments that an acknowledgement answers.
+    goodput
+        What goodput is by: a key of `farlink.tune.goodput.GOODPUT`.
+    tolerance
+        Share of its goodput that the best setting must be better by, or the one of the C/N0 below is kept.
+    usable
+        What a setting must reach.
+    thresholds
+        Where a modem changes its setting.
+    """
+
+    title: Text = "Tuning"
+    modem: Text
+    cn0_from_dbhz: Number
+    cn0_to_dbhz: Number
+    cn0_step_db: Positive = 1.0
+    shares: tuple[Share, ...] = Field(default=(1.0,), min_length=1)
+    flows: tuple[Count, ...] = Field(default=(1,), min_length=1)
+    families: tuple[Text, ...] | None = Field(default=None, min_length=1)
+    round_trip_s: Positive = 0.5
+    buffer_bdp: Positive = 1.0
+    segments_per_ack: Count = 1
+    goodput: Text = "relation"
+    tolerance: NotNegative = 0.005
+    usable: Usable = Usable()
+    thresholds: Thresholds = Thresholds()
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Study:
+        if self.cn0_to_dbhz < self.cn0_from_dbhz:
+            raise ValueError(f"cn0_to_dbhz = {self.cn0_to_dbhz:g} is below cn0_from_dbhz; exchange them")
+        if (self.cn0_to_dbhz - self.cn0_from_dbhz) / self.cn0_step_db > _MOST_CONDITIONS:
+            raise ValueError(f"cn0_step_db = {self.cn0_step_db:g} makes too many conditions; 0.1 or 1 is usual")
+        for name, values in (("shares", self.shares), ("flows", self.flows)):
+            if len(set(values)) < len(values):
+                raise ValueError(f"{name}: a value is given twice; give each once")
+        return self
+
+    @property
+    def cn0_dbhz(self) -> list[float]:
+        """The conditions, from the lowest up; sums of steps without the errors of decimal fractions."""
+        count = math.floor((self.cn0_to_dbhz - self.cn0_from_dbhz) / self.cn0_step_db + 1e-9) + 1
+        return [round(self.cn0_from_dbhz + at * self.cn0_step_db, 9) for at in range(count)]
+
+    @property
+    def path(self) -> models.Path:
+        """What connections meet beside the link."""
+        return models.Path(self.round_trip_s, self.buffer_bdp, self.segments_per_ack)
+
+
+def load(path: str | Path) -> tuple[Study, Modem]:
+    """Read a study and the modem that it names.
+
+    Parameters
+    ----------
+    path
+        TOML file of the study.
+
+    Raises
+    ------
+    TuneError
+        If either cannot be read, or a key is missing, unknown or has a value that is not allowed.
+    """
+    path = Path(path)
+    study = validated(Study, read_toml(path, what="study"), where=str(path))
+    try:
+        models.check(study.goodput)
+    except TuneError as error:
+        raise TuneError(f"{path}: {error.message}", error.remedy) from error
+    tuned = modems.load(path.parent / study.modem)
+    for name in study.families or ():
+        if name not in tuned.code:
+            raise TuneError(f"{path}: families: the modem has no codes {name!r}", nearest(name, list(tuned.code)))
+    return study, tuned

@@ -1,0 +1,108 @@
+"""The points worth a look at each condition, with their goodput: those on the staircase, and those that can be the best."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from farlink.tune.evaluate import Rated, best, rated
+from farlink.tune.modem import Modem
+from farlink.tune.points import Point, points
+from farlink.tune.staircase import candidates, staircase
+from farlink.tune.study import Study
+
+Told = Callable[[int, int], None]
+Watch = Callable[[str], AbstractContextManager[Told]]
+
+COLUMNS = (
+    "share", "flows", "cn0_dbhz", "symbol_rate_hz", "modulation", "family", "code", "segment_bytes", "esn0_db", "ebn0_db",
+    "information_bps", "ber", "loss", "goodput_bps", "goodput_half_width_bps", "is_on_staircase", "is_best",
+)  # fmt: skip
+
+
+def worth(
+    study: Study,
+    modem: Modem,
+    *,
+    goodput: str | None = None,
+    watch: Watch = lambda _title: nullcontext(lambda _done, _total: None),
+) -> list[dict[str, Any]]:
+    """A row for each point that is worth a look, at each share, number of connections and C/N0.
+
+    Parameters
+    ----------
+    study, modem
+        Conditions, and what is to be set.
+    goodput
+        What goodput is by, instead of the study's.
+    watch
+        Given a title, a context whose value is told of the work done and planned.
+
+    Returns
+    -------
+    list of dict
+        With the keys `COLUMNS`; from the slowest to the fastest point of a condition.
+    """
+    rows = []
+    for share in sorted(study.shares):
+        with watch(f"operating points, share {share:g}") as progress:
+            found = points(modem, study.cn0_dbhz, share=share, families=study.families, progress=progress)
+        steps = [{id(point) for point in staircase(every)} for every in found]
+        kept = [_kept(every, on) for every, on in zip(found, steps, strict=True)]
+        for flows in sorted(study.flows):
+            with watch(f"goodput, {flows} flows, share {share:g}") as progress:
+                judged = rated(
+                    [point for row in kept for point in row],
+                    name=goodput or study.goodput,
+                    flows=flows,
+                    path=study.path,
+                    progress=progress,
+                )
+            values = {id(one.point): one for one in judged}
+            for row, on in zip(kept, steps, strict=True):
+                reached = [values[id(point)] for point in row]
+                top = best(reached)
+                rows += [
+                    {**_cells(one, flows), "is_on_staircase": id(one.point) in on, "is_best": one is top} for one in reached
+                ]
+    return rows
+
+
+def to_csv(rows: Sequence[dict[str, Any]]) -> str:
+    """The rows as CSV; what is true is 1, what is not is 0."""
+    page = io.StringIO()
+    writer = csv.DictWriter(page, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: int(value) if isinstance(value, bool) else value for name, value in row.items()})
+    return page.getvalue()
+
+
+def _cells(one: Rated, flows: int) -> dict[str, Any]:
+    point, setting = one.point, one.point.setting
+    return {
+        "share": point.share,
+        "flows": flows,
+        "cn0_dbhz": point.cn0_dbhz,
+        "symbol_rate_hz": setting.symbol_rate_hz,
+        "modulation": setting.modulation,
+        "family": setting.family,
+        "code": setting.code_name,
+        "segment_bytes": setting.segment_bytes,
+        "esn0_db": point.esn0_db,
+        "ebn0_db": point.ebn0_db,
+        "information_bps": point.information_bps,
+        "ber": point.ber,
+        "loss": point.loss,
+        "goodput_bps": one.goodput_bps,
+        "goodput_half_width_bps": one.half_width_bps,
+    }
+
+
+def _kept(every: Sequence[Point], on_staircase: set[int]) -> list[Point]:
+    can_be_best = {id(point) for point in candidates(every)}
+    kept = [point for point in every if id(point) in on_staircase or id(point) in can_be_best]
+    return sorted(kept, key=lambda point: point.information_bps)

@@ -1,0 +1,148 @@
+"""`farlink tune`, as a user types it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tomllib
+
+import pytest
+from tests import tuning
+from tests.conftest import ROOT, assert_refused
+
+pytest.importorskip("pydantic")
+
+ONE = {"shares": [1.0], "flows": [1], "cn0_step_db": 2}
+
+
+def test_table_in_every_form(farlink, tmp_path):
+    tuning.write(tmp_path, study=ONE)
+
+    done = farlink("tune", "study.toml", "-o", "t.csv", "-o", "t.json", "-o", "t.toml")
+
+    assert done.returncode == 0, done.stderr
+    assert "share 1, 1 flow\n" in done.stdout
+    assert "qpsk" in done.stdout
+    assert "goodput by relation" in done.stdout
+    assert "no transmission: every setting loses more than 0.3 of the segments" in done.stderr
+    rows = list(csv.DictReader((tmp_path / "t.csv").open()))
+    made = json.loads((tmp_path / "t.json").read_text())
+    assert [float(row["cn0_dbhz"]) for row in rows] == [row["cn0_dbhz"] for row in made["rows"]] == list(range(60, 77, 2))
+    assert (rows[0]["status"], rows[0]["modulation"], rows[0]["goodput_bps"]) == ("no transmission", "", "")
+    assert made["kind"] == "tuning table"
+    assert made["is_monotone"] is True
+    assert made["findings"] == []
+    assert made["modem"]["title"] == "Small modem"
+    assert made["study"]["cn0_step_db"] == 2
+    assert tomllib.loads((tmp_path / "t.toml").read_text())["rows"][-1] == made["rows"][-1]
+
+
+def test_pictures(farlink, tmp_path):
+    pytest.importorskip("matplotlib")
+    tuning.write(tmp_path, study=ONE)
+
+    plots = [f"{kind}={kind}.svg" for kind in ("staircase", "goodput", "envelopes")]
+    done = farlink("tune", "study.toml", *[word for plot in plots for word in ("--plot", plot)], "--at", "68")
+
+    assert done.returncode == 0, done.stderr
+    assert "best goodput" in (tmp_path / "staircase.svg").read_text()
+    assert "goodput (Mb/s)" in (tmp_path / "goodput.svg").read_text()
+    assert "<!-- ER -->" in (tmp_path / "envelopes.svg").read_text()
+    assert done.stderr.count("picture: ") == 3
+
+
+def test_points_of_each_condition(farlink, tmp_path):
+    tuning.write(tmp_path, study={**ONE, "flows": [1, 8]})
+
+    done = farlink("tune", "study.toml", "--points", "points.csv", "-o", "t.json")
+
+    assert done.returncode == 0, done.stderr
+    assert "points: points.csv" in done.stderr
+    rows = list(csv.DictReader((tmp_path / "points.csv").open()))
+    table = json.loads((tmp_path / "t.json").read_text())["rows"]
+    for condition in table:
+        here = [
+            row for row in rows if (int(row["flows"]), float(row["cn0_dbhz"])) == (condition["flows"], condition["cn0_dbhz"])
+        ]
+        best = [row for row in here if row["is_best"] == "1"]
+        assert len(best) == 1
+        assert float(best[0]["goodput_bps"]) == max(float(row["goodput_bps"]) for row in here)
+        if condition["status"] == "ok":
+            assert condition["goodput_bps"] >= 0.995 * float(best[0]["goodput_bps"])
+        steps = [row for row in here if row["is_on_staircase"] == "1"]
+        assert [float(row["ber"]) for row in steps] == sorted(float(row["ber"]) for row in steps)
+
+
+def test_goodput_is_by_what_is_asked_for(farlink, tmp_path):
+    tuning.write(tmp_path, study=ONE)
+
+    done = farlink("tune", "study.toml", "--goodput", "padhye", "-o", "t.json")
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "t.json").read_text())["study"]["goodput"] == "padhye"
+    assert "goodput by padhye" in done.stdout
+
+
+def test_same_bytes_every_time(farlink, tmp_path):
+    tuning.write(tmp_path, study=ONE)
+
+    texts = set()
+    for _ in range(2):
+        assert farlink("tune", "study.toml", "-o", "t.json").returncode == 0
+        texts.add((tmp_path / "t.json").read_text())
+    assert len(texts) == 1
+
+
+def test_the_study_that_is_shipped_is_one(farlink, tmp_path):
+    study = (ROOT / "studies" / "celandroni" / "tune.toml").read_text()
+    # Two conditions and two families: no more error events than that takes.
+    study = study.replace("cn0_to_dbhz = 78", "cn0_to_dbhz = 67") + "\n"
+    (tmp_path / "tune.toml").write_text('families = ["none", "RS"]\n' + study)
+    (tmp_path / "modem.toml").write_text((ROOT / "studies" / "celandroni" / "modem.toml").read_text())
+
+    done = farlink("tune", "tune.toml")
+
+    assert done.returncode == 0, done.stderr
+    assert "bpsk" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("none.toml",), ["cannot read study none.toml", "TOML file"]),
+        (("study.toml", "-o", "t.xlsx"), ["no look-up table has the suffix '.xlsx'", ".csv, .json, .toml"]),
+        (("study.toml", "-o", "none/t.csv"), ["directory none does not exist", "mkdir"]),
+        (("study.toml", "--goodput", "relatoin"), ["no model or engine 'relatoin'", "did you mean 'relation'?"]),
+        (("study.toml", "--plot", "envelopes.svg"), ["not of the form KIND=PICTURE", "envelopes=envelopes.svg"]),
+        (("study.toml", "--plot", "envelope=e.svg"), ["no picture 'envelope'", "did you mean 'envelopes'?"]),
+        (("study.toml", "--plot", "envelopes=e.gif"), ["no picture has the suffix '.gif'", ".png"]),
+        (("study.toml", "-o", "t.csv", "-o", "t.csv"), ["two outputs have the same name", "a name of its own"]),
+    ],
+)
+def test_bad_input_is_refused(farlink, tmp_path, arguments, said):
+    tuning.write(tmp_path, study=ONE)
+
+    assert_refused(farlink("tune", *arguments), said)
+    assert not (tmp_path / "t.csv").exists()
+
+
+def test_a_bad_modem_is_refused_by_its_key(farlink, tmp_path):
+    tuning.write(tmp_path, modem={"modulation": ["bpsk"]}, study=ONE)
+
+    said = ["modem.toml: modulation: there is no such key", "did you mean 'modulations'?"]
+    assert_refused(farlink("tune", "study.toml"), said)
+
+
+def test_a_failed_run_leaves_the_table_that_was_there(farlink, tmp_path):
+    tuning.write(tmp_path, study={**ONE, "shares": [0]})
+    (tmp_path / "t.csv").write_text("kept")
+
+    assert farlink("tune", "study.toml", "-o", "t.csv").returncode == 2
+    assert (tmp_path / "t.csv").read_text() == "kept"
+
+
+def test_help_has_examples(farlink):
+    done = farlink("tune", "--help")
+
+    assert done.returncode == 0
+    assert "farlink tune studies/celandroni/tune.toml" in done.stdout

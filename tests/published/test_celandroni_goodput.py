@@ -1,0 +1,58 @@
+"""Celandroni, Ferro and Potortì: what is printed, beside ours."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conftest import ROOT
+
+from farlink import papers
+from farlink.models.tcp_goodput import celandroni
+from farlink.papers.check import Verdict
+from farlink.papers.item import Workbench
+
+# Five connections over 455 segments per second; T in s is what makes the first cell agree, see `farlink.papers.celandroni`.
+FLOWS = 5
+LINK = {"rate_segments_per_s": 455.0, "rtt_s": 0.50634}
+TABLE_1 = [
+    (2.0, 1e-4, "2.656"),
+    (2.0, 1e-3, "0.8345"),
+    (2.0, 1e-2, "0.2478"),
+    (2.0, 1e-1, "0.0429"),
+    (1.0, 1e-4, "2.657"),
+    (1.0, 1e-3, "0.8375"),
+    (1.0, 1e-2, "0.2565"),
+    (1.0, 1e-1, "0.0568"),
+]
+
+
+@pytest.mark.published("Celandroni, table I, columns of relation (1)")
+@pytest.mark.parametrize(("timeout_s", "loss", "printed"), TABLE_1)
+def test_relation_1_gives_table_1(timeout_s, loss, printed):
+    total = FLOWS * float(celandroni.relation_1(loss, timeout_s=timeout_s, **LINK))
+
+    unit = 10.0 ** -len(printed.partition(".")[2])
+    assert total == pytest.approx(float(printed), abs=1.01 * unit / 2)
+
+
+@pytest.mark.published("Celandroni, table I")
+def test_table_1_agrees_but_for_two_misprints():
+    paper = papers.load("celandroni")
+    (outcome,) = Workbench().outcomes([paper.item("table-1")])
+
+    assert [check.verdict for check in outcome.checks] == [Verdict.AGREES] * 8 + [Verdict.MISPRINT] * 2
+    assert [check.printed for check in outcome.checks[:8]] == [float(printed) for *_, printed in TABLE_1]
+
+
+@pytest.mark.published("Celandroni, section IV")
+def test_a_carrier_of_ones_own_needs_3_db_less():
+    pytest.importorskip("pydantic")
+    paper = papers.load("celandroni")
+    (outcome,) = Workbench().outcomes([paper.item("section-4")])
+
+    assert [check.verdict for check in outcome.checks] == [Verdict.AGREES]
+
+
+def test_the_modem_that_is_shipped_is_that_of_the_paper():
+    own = ROOT / "python" / "farlink" / "papers" / "celandroni" / "modem.toml"
+
+    assert (ROOT / "studies" / "celandroni" / "modem.toml").read_text() == own.read_text()
