@@ -44,6 +44,9 @@ def any_trace(draw):
         if draw(st.booleans()):
             arrays["blocked"] = draw(st.lists(st.integers(0, 1), min_size=len(power_w), max_size=len(power_w)))
         return Trace(kind, arrays, {**meta, "duration_s": draw(st.floats(1e-3, 1e6))})
+    if kind == "ber":
+        ber = draw(st.lists(st.floats(0, 0.5), min_size=1, max_size=50))
+        return Trace(kind, {"ber": ber}, {**meta, "duration_s": draw(st.floats(1e-3, 1e6))})
     times = np.cumsum([0, *draw(st.lists(st.floats(1e-6, 10), max_size=20))])
     meta["duration_s"] = float(times[-1]) + 1
     if kind == "delivery":
