@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from farlink import scenario as scenarios
-from farlink.engines import packet
+from farlink.engines import fluid, packet
 from farlink.errors import ScenarioError
 from farlink.result import Result
 from farlink.scenario import Scenario
@@ -28,6 +28,7 @@ class Engine(Protocol):
 
 ENGINES: dict[str, Engine] = {
     "packet": packet.run,
+    "fluid": fluid.run,
 }
 
 
