@@ -39,6 +39,8 @@ class Goodput(NamedTuple):
 
     goodput: Floats
     """Segments delivered to all receivers together, as a fraction of what the link carries."""
+    utilisation: Floats
+    """The same with those that the channel loses: the share of the time that the link is busy."""
     half_width: Floats
     """Half-width of its confidence interval, in the same unit."""
     is_precise: NDArray[np.bool_]
@@ -93,7 +95,7 @@ def goodput(
         What several losses in one window cost; with ``"rack"`` a lost retransmission needs no timeout.
     multiple_losses
         Whether losses happen as they come. If not, one that comes less than a round trip after another waits until that one is
-        repaired; with ``duplicate_acks=0`` and ``timeouts=False`` this is what TGEP models.
+        repaired; with ``duplicate_acks=0`` and ``timeouts=False`` this is what TGEP models, and its goodput is `utilisation`.
     timeouts
         Whether the retransmission timer expires.
     least_timeout_s, timeout_round_trips
@@ -178,7 +180,8 @@ def goodput(
         found = _core.fluid_goodput(
             json.dumps(options), rate, round_trip, buffer, lost, count.astype(np.uint64), window, threads, progress
         )
-    return Goodput(*(column.reshape(shape) for column in found))
+    delivered, half_width, is_precise = (column.reshape(shape) for column in found)
+    return Goodput(delivered, delivered / (1 - lost.reshape(shape)), half_width, is_precise)
 
 
 def _known(name: str, value: str, allowed: tuple[str, ...]) -> None:
