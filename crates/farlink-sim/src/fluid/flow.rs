@@ -76,7 +76,8 @@ impl Flow {
             Phase::Silent => 0.0,
             Phase::Open if self.window >= point.max_window => point.max_window,
             Phase::Open if self.is_in_slow_start() => self.window,
-            Phase::Open => above(FRACTION),
+            // Of b segments that share an acknowledgement, (b - 1) / 2 wait at the receiver on average.
+            Phase::Open => above(FRACTION * point.segments_per_ack),
             // Two of the first three duplicates send something, or none.
             Phase::Duplicates if point.limited_transmit => above(FRACTION) * (2.0 / point.duplicate_acks).min(1.0),
             Phase::Duplicates => 0.0,
