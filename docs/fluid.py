@@ -12,7 +12,7 @@ import numpy as np
 
 import farlink
 from farlink.engines import fluid
-from farlink.plot.style import COLOURS, MARKERS, new_figure, to_svg
+from farlink.plot.style import COLOURS, MARKERS, MUTED, legend_above, new_figure, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -289,7 +289,7 @@ def celandroni() -> Iterator[str]:
 
 def picture(found: dict[str, list[Compared]]) -> Figure:
     """Differences against the mean window of a flow."""
-    figure, ((axes,),) = new_figure_of_one()
+    figure, (axes,) = new_figure(4.4)
     for (name, compared), colour, marker in zip(found.items(), COLOURS, MARKERS, strict=False):
         for qualifies in (True, False):
             chosen = [one for one in compared if one.qualifies is qualifies]
@@ -302,12 +302,12 @@ def picture(found: dict[str, list[Compared]]) -> Figure:
                 markersize=5,
                 label=name if qualifies else None,
             )
-    axes.axhline(100 * WITHIN, color="grey", linestyle="--", linewidth=0.8)
-    axes.axhline(-100 * WITHIN, color="grey", linestyle="--", linewidth=0.8)
+    for edge in (WITHIN, -WITHIN):
+        axes.axhline(100 * edge, color=MUTED, linestyle="--", linewidth=0.8)
     axes.set_xscale("log")
     axes.set_xlabel("mean window of a flow, segments")
     axes.set_ylabel("goodput of the fluid above that of packets, %")
-    axes.legend(fontsize=8)
+    legend_above(figure, axes, columns=3)
     return figure
 
 

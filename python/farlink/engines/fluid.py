@@ -158,9 +158,10 @@ def goodput(
     _known("repair", repair, ("reno", "newreno", "sack", "rack"))
     ranges.positive(precision=precision)
     ranges.positive(max_time_s=max_time_s)
-    ranges.positive(least_timeout_s=least_timeout_s)
     if not 0 < level < 1:
         raise ValueError(f"level must be above 0 and below 1, not {level!r}")
+    if not all(np.isfinite(column).all() for column in (*columns[:2], columns[4])):
+        raise ValueError("rate_segments_per_s, round_trip_s and flows must be finite")
     shape = columns[0].shape
     rate, round_trip, buffer, lost, count, window = (np.ascontiguousarray(column, dtype=np.float64).ravel() for column in columns)
     options = {
@@ -170,7 +171,7 @@ def goodput(
         "duplicate_acks": float(ranges.at_least(0, duplicate_acks=duplicate_acks)),
         "multiple_losses": multiple_losses,
         "own_buffers": own_buffers,
-        "timeout": [float(least_timeout_s), float(timeout_round_trips)] if timeouts else None,
+        "timeout": _timeout(least_timeout_s, timeout_round_trips) if timeouts else None,
         "seed": seed,
         "bound": precision,
         "level": level,
@@ -182,6 +183,13 @@ def goodput(
         )
     delivered, half_width, is_precise = (column.reshape(shape) for column in found)
     return Goodput(delivered, delivered / (1 - lost.reshape(shape)), half_width, is_precise)
+
+
+def _timeout(least_s: float, round_trips: float) -> list[float]:
+    return [
+        float(ranges.positive(least_timeout_s=least_s)),
+        float(ranges.at_least(0, timeout_round_trips=round_trips)),
+    ]
 
 
 def _known(name: str, value: str, allowed: tuple[str, ...]) -> None:
