@@ -32,7 +32,9 @@ def random_points(count: int) -> dict[str, Any]:
     return {
         "rate_segments_per_s": rate,
         "round_trip_s": round_trip_s,
-        "buffer_segments": np.maximum(1, np.round(10 ** rng.uniform(math.log10(0.2), math.log10(2), count) * rate * round_trip_s)),
+        "buffer_segments": np.maximum(
+            1, np.round(10 ** rng.uniform(math.log10(0.2), math.log10(2), count) * rate * round_trip_s)
+        ),
         "loss": 10 ** rng.uniform(-5, -2, count),
         "flows": rng.integers(1, 21, count),
     }

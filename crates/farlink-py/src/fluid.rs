@@ -88,7 +88,12 @@ impl Common {
     }
 
     /// Simulates all rows; `None` if it was stopped.
-    pub(crate) fn run(&self, rows: &[Row], options: &Options, progress: Progress<'_>) -> Result<Option<Found>, RunError> {
+    pub(crate) fn run(
+        &self,
+        rows: &[Row],
+        options: &Options,
+        progress: Progress<'_>,
+    ) -> Result<Option<Found>, RunError> {
         let rule = Rule { bound: self.bound, level: self.level, max_time_s: self.max_time_s };
         let done = std::sync::atomic::AtomicU64::new(0);
         let report = || progress(done.load(std::sync::atomic::Ordering::Relaxed), rows.len() as u64).is_break();

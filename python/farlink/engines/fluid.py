@@ -163,7 +163,9 @@ def goodput(
     if not all(np.isfinite(column).all() for column in (*columns[:2], columns[4])):
         raise ValueError("rate_segments_per_s, round_trip_s and flows must be finite")
     shape = columns[0].shape
-    rate, round_trip, buffer, lost, count, window = (np.ascontiguousarray(column, dtype=np.float64).ravel() for column in columns)
+    rate, round_trip, buffer, lost, count, window = (
+        np.ascontiguousarray(column, dtype=np.float64).ravel() for column in columns
+    )
     options = {
         "growth": growth,
         "repair": repair,
@@ -178,11 +180,15 @@ def goodput(
         "max_time_s": max_time_s,
     }
     with core_errors():
-        found = _core.fluid_goodput(
+        delivered, half_width, is_precise = _core.fluid_goodput(
             json.dumps(options), rate, round_trip, buffer, lost, count.astype(np.uint64), window, threads, progress
         )
-    delivered, half_width, is_precise = (column.reshape(shape) for column in found)
-    return Goodput(delivered, delivered / (1 - lost.reshape(shape)), half_width, is_precise)
+    return Goodput(
+        delivered.reshape(shape),
+        (delivered / (1 - lost)).reshape(shape),
+        half_width.reshape(shape),
+        is_precise.reshape(shape),
+    )
 
 
 def _timeout(least_s: float, round_trips: float) -> list[float]:

@@ -202,12 +202,11 @@ mod tests {
 
     use super::*;
 
-    static NARROW: Engine =
-        Engine {
-            name: "narrow",
-            honours: Honours::Only(&["duration_s", "link.*", "transport.*.variant", "flow.**"]),
-            is_of_long_run: false,
-        };
+    static NARROW: Engine = Engine {
+        name: "narrow",
+        honours: Honours::Only(&["duration_s", "link.*", "transport.*.variant", "flow.**"]),
+        is_of_long_run: false,
+    };
 
     #[test]
     fn patterns_match_whole_paths() {

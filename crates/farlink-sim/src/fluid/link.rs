@@ -43,9 +43,7 @@ impl Pace {
     /// Seconds that so many rounds take.
     pub(super) fn seconds(&self, rounds: f64) -> f64 {
         match self.regime {
-            Regime::Busy if self.is_even => {
-                (self.sums.segments + 0.5 * self.sums.growth * rounds) * rounds / self.rate
-            }
+            Regime::Busy if self.is_even => (self.sums.segments + 0.5 * self.sums.growth * rounds) * rounds / self.rate,
             _ => rounds * self.round_s,
         }
     }

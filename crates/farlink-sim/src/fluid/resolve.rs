@@ -92,12 +92,23 @@ fn transport(scenario: &Scenario) -> Result<&TcpConfig, ScenarioError> {
     for (name, flow) in &scenario.flow {
         let TransportConfig::Tcp(tcp) = scenario.transport_of(flow) else {
             let what = format!("the engine \"fluid\" knows tcp, and {:?} is another transport", flow.transport);
-            return Err(ScenarioError::new(format!("flow.{name}.transport"), what, "give a tcp transport, or take the engine \"packet\""));
+            return Err(ScenarioError::new(
+                format!("flow.{name}.transport"),
+                what,
+                "give a tcp transport, or take the engine \"packet\"",
+            ));
         };
         match found {
             Some((other, config)) if config != tcp => {
-                let what = format!("{:?} differs from {other:?}: the engine \"fluid\" has one transport for all flows", flow.transport);
-                return Err(ScenarioError::new(format!("flow.{name}.transport"), what, "give all flows the same settings, or take the engine \"packet\""));
+                let what = format!(
+                    "{:?} differs from {other:?}: the engine \"fluid\" has one transport for all flows",
+                    flow.transport
+                );
+                return Err(ScenarioError::new(
+                    format!("flow.{name}.transport"),
+                    what,
+                    "give all flows the same settings, or take the engine \"packet\"",
+                ));
             }
             Some(_) => {}
             None => found = Some((&flow.transport, tcp)),
@@ -109,8 +120,15 @@ fn transport(scenario: &Scenario) -> Result<&TcpConfig, ScenarioError> {
 fn kinds(scenario: &Scenario) -> Result<Vec<Kind>, ScenarioError> {
     let kind = |(name, flow): (&String, &farlink_core::scenario::Flow)| {
         if !matches!(flow.traffic, TrafficKind::Bulk(_)) {
-            let what = format!("traffic of kind {:?} ends or pauses, and the engine \"fluid\" is for the long run", flow.traffic.kind());
-            return Err(ScenarioError::new(format!("flow.{name}.traffic.kind"), what, "give kind = \"bulk\", or take the engine \"packet\""));
+            let what = format!(
+                "traffic of kind {:?} ends or pauses, and the engine \"fluid\" is for the long run",
+                flow.traffic.kind()
+            );
+            return Err(ScenarioError::new(
+                format!("flow.{name}.traffic.kind"),
+                what,
+                "give kind = \"bulk\", or take the engine \"packet\"",
+            ));
         }
         Ok(Kind { name: name.clone(), transport: flow.transport.clone(), count: flow.count.whole() as usize })
     };
@@ -136,7 +154,11 @@ fn growth(tcp: &TcpConfig) -> Result<Growth, ScenarioError> {
         }
         other => {
             let what = format!("the engine \"fluid\" does not know {:?}", other.name());
-            Err(ScenarioError::new("transport.congestion_control", what, "give \"reno\" or \"cubic\", or take the engine \"packet\""))
+            Err(ScenarioError::new(
+                "transport.congestion_control",
+                what,
+                "give \"reno\" or \"cubic\", or take the engine \"packet\"",
+            ))
         }
     }
 }
@@ -177,7 +199,12 @@ struct Path {
 }
 
 impl Path {
-    fn new(scenario: &Scenario, packet_bytes: f64, ack_bytes: f64, traces: &dyn TraceSource) -> Result<Self, ScenarioError> {
+    fn new(
+        scenario: &Scenario,
+        packet_bytes: f64,
+        ack_bytes: f64,
+        traces: &dyn TraceSource,
+    ) -> Result<Self, ScenarioError> {
         let packet_bits = 8.0 * packet_bytes;
         let mut path =
             Path { rate_bps: f64::INFINITY, spans: Vec::new(), buffer: f64::INFINITY, loss: 0.0, round_trip_s: 0.0 };
@@ -222,7 +249,8 @@ fn rates(
         return Err(ScenarioError::new(here, what, "give one of kind \"rate\", or take the engine \"packet\""));
     };
     let ends = time_s.iter().skip(1).chain(std::iter::once(duration_s));
-    let span = |((&start_s, &end_s), &bps): ((&f64, &f64), &f64)| Span { seconds: end_s - start_s, rate: bps / packet_bits };
+    let span =
+        |((&start_s, &end_s), &bps): ((&f64, &f64), &f64)| Span { seconds: end_s - start_s, rate: bps / packet_bits };
     let spans: Vec<Span> = time_s.iter().zip(ends).zip(rate_bps).map(span).filter(|span| span.seconds > 0.0).collect();
     let mean = spans.iter().map(|span| span.seconds * span.rate).sum::<f64>() * packet_bits / duration_s;
     Ok((mean, spans))
@@ -245,7 +273,8 @@ fn loss(channel: &ChannelKind, table: &str, packet_bits: f64) -> Result<f64, Sce
         ChannelKind::Loss(config) => config.loss.get(),
         ChannelKind::Ber(config) => -libm::expm1(packet_bits * libm::log1p(-config.ber.get())),
         other => {
-            let what = format!("the engine \"fluid\" knows losses that are independent, and {:?} has others", other.kind());
+            let what =
+                format!("the engine \"fluid\" knows losses that are independent, and {:?} has others", other.kind());
             let remedy = "give \"none\", \"loss\" or \"ber\", or take the engine \"packet\"";
             return Err(ScenarioError::new(format!("{table}.channel.kind"), what, remedy));
         }

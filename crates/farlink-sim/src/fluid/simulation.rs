@@ -454,7 +454,12 @@ impl<'a> Simulation<'a> {
         let of_flow = |(at, counts): (usize, &FlowOutcome)| {
             let found = batches.interval(at, 0.95);
             let goodput = counts.carried * delivered / time_s;
-            FlowOutcome { goodput, ci95: found.half_width * delivered, lost: counts.carried * self.point.loss, ..counts.clone() }
+            FlowOutcome {
+                goodput,
+                ci95: found.half_width * delivered,
+                lost: counts.carried * self.point.loss,
+                ..counts.clone()
+            }
         };
         let carried: f64 = self.counts.iter().map(|counts| counts.carried).sum();
         Outcome {
@@ -475,7 +480,11 @@ impl<'a> Simulation<'a> {
 /// The rate over all spans, segments per second.
 fn mean_rate(point: &Point) -> f64 {
     let seconds: f64 = point.spans.iter().map(|span| span.seconds).sum();
-    if seconds > 0.0 { point.spans.iter().map(|span| span.rate * span.seconds).sum::<f64>() / seconds } else { point.rate }
+    if seconds > 0.0 {
+        point.spans.iter().map(|span| span.rate * span.seconds).sum::<f64>() / seconds
+    } else {
+        point.rate
+    }
 }
 
 /// What is not above 0, or is not known, never comes.

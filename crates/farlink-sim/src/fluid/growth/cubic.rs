@@ -79,7 +79,8 @@ impl Constants {
 
     /// Reno's growth with this beta (RFC 9438, section 4.3). Acknowledged segments count, not acknowledgements.
     fn friendly(&self, flow: &Flow, in_flight: f64) -> f64 {
-        let alpha = if flow.curve.w_est >= flow.curve.prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
+        let alpha =
+            if flow.curve.w_est >= flow.curve.prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
         alpha * in_flight / flow.window
     }
 

@@ -5,8 +5,8 @@ mod reno;
 
 use super::flow::Flow;
 use super::point::Point;
-pub(super) use cubic::Curve;
 pub use cubic::Constants;
+pub(super) use cubic::Curve;
 
 /// A growth law.
 #[derive(Clone, Copy, Debug, PartialEq)]
