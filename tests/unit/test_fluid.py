@@ -103,7 +103,7 @@ def test_a_time_too_short_is_noted():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"link.channel": {"kind": "round-loss", "loss": 1e-3}}, "independent"),
+        ({"link.channel": {"kind": "round-loss", "loss": 1e-3, "round_s": 0.5}}, "cannot honour"),
         ({"link.return.channel": {"kind": "loss", "loss": 1e-3}}, "cannot honour"),
         ({"transport.sack.variant": "tahoe"}, "tahoe"),
         ({"transport.sack.congestion_control": "vegas"}, "vegas"),

@@ -92,7 +92,7 @@ mod _core {
     /// was asked for. Ctrl-C stops it.
     #[pyfunction]
     #[pyo3(signature = (options_json, rate, round_trip_s, buffer, loss, flows, max_window, threads=None, progress=None))]
-    #[expect(clippy::too_many_arguments, clippy::type_complexity, reason = "keyword arguments of Python")]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn fluid_goodput<'py>(
         py: Python<'py>,
         options_json: &str,

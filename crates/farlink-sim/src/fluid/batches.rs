@@ -34,7 +34,7 @@ impl Batches {
         self.segments.push(of_flows.iter().sum());
         self.seconds.push(seconds);
         let count = self.seconds.len();
-        count >= MOST / 2 && count % EVERY == 0
+        count >= MOST / 2 && count.is_multiple_of(EVERY)
     }
 
     fn merge(&mut self) {

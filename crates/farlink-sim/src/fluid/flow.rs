@@ -36,6 +36,8 @@ pub(super) struct Flow {
     pub(super) losses: u32,
     /// Losses since, which the one after it is about.
     pub(super) later_losses: u32,
+    /// The recovery ends as the timer expires, before all is repaired.
+    pub(super) will_expire: bool,
     /// Factor of the timeout.
     pub(super) backoff: f64,
     /// Has lost a segment since the queue filled.
@@ -54,6 +56,7 @@ impl Flow {
             alarm_s: f64::INFINITY,
             losses: 0,
             later_losses: 0,
+            will_expire: false,
             backoff: 1.0,
             is_hit: false,
             round_trip_s,

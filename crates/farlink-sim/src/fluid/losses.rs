@@ -122,7 +122,16 @@ impl Simulation<'_> {
         flow.losses = 0;
         flow.phase = Phase::Recovery;
         let round_trip_s = self.round_trip(at);
-        self.flows[at].alarm_s = self.now_s + f64::from(rounds) * round_trip_s;
+        let mut recovery_s = f64::from(rounds) * round_trip_s;
+        if let Some(timeouts) = point.timeouts
+            && point.repair == Repair::NewReno
+        {
+            // The first partial acknowledgement starts the timer anew, and no other (RFC 6582, section 3.2, step 3).
+            let expires_s = round_trip_s + timeouts.after(round_trip_s);
+            self.flows[at].will_expire = recovery_s > expires_s;
+            recovery_s = recovery_s.min(expires_s);
+        }
+        self.flows[at].alarm_s = self.now_s + recovery_s;
     }
 
     /// Whether `losses` in a window of `flight` segments are beyond what duplicate acknowledgements can tell.
@@ -141,7 +150,7 @@ impl Simulation<'_> {
     fn silence(&mut self, at: usize, timeouts: Timeouts) {
         let round_trip_s = self.round_trip(at);
         let flow = &mut self.flows[at];
-        let timeout_s = timeouts.least_s.max(timeouts.round_trips * round_trip_s) * flow.backoff;
+        let timeout_s = timeouts.after(round_trip_s) * flow.backoff;
         (flow.losses, flow.later_losses) = (0, 0);
         flow.phase = Phase::Silent;
         flow.alarm_s = self.now_s + timeout_s.min(timeouts.most_s.max(timeouts.least_s));
@@ -165,6 +174,12 @@ impl Simulation<'_> {
     }
 
     fn end_recovery(&mut self, at: usize) {
+        if std::mem::take(&mut self.flows[at].will_expire) {
+            self.counts[at].timeouts += 1.0;
+            self.flows[at].later_losses = 0;
+            self.expire(at);
+            return;
+        }
         let round_trip_s = self.round_trip(at);
         let flow = &mut self.flows[at];
         flow.phase = Phase::Open;
@@ -187,7 +202,7 @@ impl Simulation<'_> {
             flow.alarm_s += seconds;
             point.growth.pause(flow, seconds);
             let Some(timeouts) = point.timeouts else { continue };
-            let is_over = seconds > timeouts.least_s.max(timeouts.round_trips * flow.round_trip_s);
+            let is_over = seconds > timeouts.after(flow.round_trip_s);
             if is_over && flow.phase != Phase::Silent {
                 // The timer has expired in the meantime: slow start to half of what was under way.
                 let flight = flow.flight_at_loss();

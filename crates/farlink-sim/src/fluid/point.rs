@@ -55,12 +55,19 @@ pub struct Timeouts {
     pub most_s: f64,
 }
 
+impl Timeouts {
+    /// The timeout at a round trip, without back-off, s.
+    pub(super) fn after(&self, round_trip_s: f64) -> f64 {
+        self.least_s.max(self.round_trips * round_trip_s)
+    }
+}
+
 /// What several losses in one window cost (Fall and Floyd 1996).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repair {
     /// The window is halved for each; three, or two in a window below ten segments, wait for the timer.
     Reno,
-    /// One halving, and a round trip for each.
+    /// One halving, and a round trip for each; if that takes longer than the timer, a timeout.
     NewReno,
     /// One halving and one round trip.
     Sack,

@@ -242,7 +242,7 @@ impl<'a> Simulation<'a> {
         while self.now_s < last_s && !(by_reactions && self.reactions >= until) {
             self.step(last_s);
             steps += 1;
-            if steps % STEPS_PER_LOOK == 0 && is_stopped() {
+            if steps.is_multiple_of(STEPS_PER_LOOK) && is_stopped() {
                 return false;
             }
         }
