@@ -9,15 +9,18 @@ mod flow;
 mod growth;
 mod link;
 mod losses;
+mod outcome;
 mod point;
+mod queue;
 mod resolve;
 mod simulation;
 mod study;
 
 pub use growth::{Constants, Growth};
+pub use outcome::{FlowOutcome, Outcome};
 pub use point::{Point, Repair, Rule, Span, Timeouts};
 pub use resolve::{Kind, Setup, resolve};
-pub use simulation::{FlowOutcome, Outcome, simulate};
+pub use simulation::simulate;
 pub use study::run;
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use farlink_core::Rng;
 use super::batches::Batches;
 use super::flow::{Flow, Phase};
 use super::link::{Pace, Regime, Sums};
+use super::outcome::{FlowOutcome, Outcome};
 use super::point::{Point, Rule};
 use crate::stats::Interval;
 
@@ -13,86 +14,11 @@ const REACTIONS_PER_BATCH: u64 = 4;
 /// Batches that are thrown away at the start.
 const WARM_UP_BATCHES: usize = 3;
 /// So close to a limit is at it.
-const CLOSE: f64 = 1e-9;
+pub(super) const CLOSE: f64 = 1e-9;
 /// While a queue changes and round trips differ, it is followed for so much of a round at a time.
 const UNEVEN_ROUNDS: f64 = 0.25;
 /// Steps between two questions whether to stop.
 const STEPS_PER_LOOK: u64 = 4096;
-/// Windows are whole: on average a buffer overflows half a segment later than a continuous window says. Each further segment
-/// that an acknowledgement lets out at once finds it full a segment earlier.
-const HALF_A_SEGMENT: f64 = 0.5;
-
-/// What the flows of a point achieved, after a warm-up.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    /// Simulated time, s.
-    pub time_s: f64,
-    /// Segments per second delivered to all receivers together, and the interval at the level of the rule.
-    pub goodput: Interval,
-    /// The same at 95 %.
-    pub ci95: f64,
-    /// What each flow achieved.
-    pub flows: Vec<FlowOutcome>,
-    /// Whether the interval is as narrow as was asked for.
-    pub is_precise: bool,
-    /// Whether it was stopped from outside.
-    pub is_stopped: bool,
-    /// Most segments that waited in the queue.
-    pub peak_queue: f64,
-}
-
-/// What one flow achieved.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FlowOutcome {
-    /// Segments per second delivered.
-    pub goodput: f64,
-    /// Half-width of its interval at 95 %.
-    pub ci95: f64,
-    /// Segments that passed the link.
-    pub carried: f64,
-    /// Segments that the channel lost.
-    pub lost: f64,
-    /// Segments that the full buffer dropped.
-    pub dropped: f64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: f64,
-}
-
-impl Outcome {
-    /// Of flows that know nothing of each other.
-    pub(super) fn together(outcomes: Vec<Outcome>) -> Outcome {
-        let count = outcomes.len() as f64;
-        let root = |of: fn(&Outcome) -> f64| outcomes.iter().map(|outcome| of(outcome).powi(2)).sum::<f64>().sqrt();
-        let (half_width, ci95) = (root(|outcome| outcome.goodput.half_width), root(|outcome| outcome.ci95));
-        // Each has its own simulated time: counts are those of the mean.
-        let time_s = outcomes.iter().map(|outcome| outcome.time_s).sum::<f64>() / count;
-        let over_mean = |outcome: Outcome| {
-            let scale = time_s / outcome.time_s;
-            outcome.flows.into_iter().map(move |flow| flow.scaled(scale))
-        };
-        Outcome {
-            time_s,
-            goodput: Interval { mean: outcomes.iter().map(|outcome| outcome.goodput.mean).sum(), half_width },
-            ci95,
-            is_precise: outcomes.iter().all(|outcome| outcome.is_precise),
-            is_stopped: outcomes.iter().any(|outcome| outcome.is_stopped),
-            peak_queue: outcomes.iter().map(|outcome| outcome.peak_queue).fold(0.0, f64::max),
-            flows: outcomes.into_iter().flat_map(over_mean).collect(),
-        }
-    }
-}
-
-impl FlowOutcome {
-    fn scaled(self, scale: f64) -> FlowOutcome {
-        FlowOutcome {
-            carried: self.carried * scale,
-            lost: self.lost * scale,
-            dropped: self.dropped * scale,
-            timeouts: self.timeouts * scale,
-            ..self
-        }
-    }
-}
 
 /// Simulates a point until the rule is met, or `is_stopped`.
 pub fn simulate(point: &Point, rule: &Rule, rng: Rng, is_stopped: &dyn Fn() -> bool) -> Outcome {
@@ -351,51 +277,6 @@ impl<'a> Simulation<'a> {
             Regime::Full | Regime::Down => {}
         }
         (Pace { regime, sums, rate: self.rate, round_s, is_even: self.is_even }, rounds)
-    }
-
-    /// Time in the queue that the windows make, s; no more than the buffer allows.
-    fn measured_wait(&mut self) -> f64 {
-        let point = self.point;
-        self.in_flight.iter_mut().zip(&self.flows).for_each(|(segments, flow)| *segments = flow.in_flight(point));
-        let most_s = self.most_wait();
-        if self.is_even {
-            let segments: f64 = self.in_flight.iter().sum();
-            return (segments / self.rate - self.shortest_s).clamp(0.0, most_s);
-        }
-        // Arrivals at the link's rate: a function of the wait that falls and is convex, so that Newton's steps from below
-        // never pass its root.
-        let mut wait_s = 0.0;
-        for _ in 0..50 {
-            let (mut arrivals, mut slope) = (-self.rate, 0.0);
-            for (flow, segments) in self.flows.iter().zip(&self.in_flight) {
-                let round_trip_s = flow.round_trip_s + wait_s;
-                arrivals += segments / round_trip_s;
-                slope += segments / (round_trip_s * round_trip_s);
-            }
-            if arrivals <= CLOSE * CLOSE * self.rate {
-                break;
-            }
-            let next = arrivals / slope;
-            wait_s += next;
-            if wait_s >= most_s {
-                return most_s;
-            }
-            if next <= 1e-12 * (wait_s + self.shortest_s) {
-                break;
-            }
-        }
-        wait_s
-    }
-
-    /// Time in a full queue, s.
-    pub(super) fn most_wait(&self) -> f64 {
-        let burst = self.point.segments_per_ack - 1.0;
-        (self.point.buffer + HALF_A_SEGMENT - burst).max(0.0) / self.rate
-    }
-
-    /// The round trip of a flow with the queue as the windows are now, s.
-    pub(super) fn round_trip(&mut self, flow: usize) -> f64 {
-        self.flows[flow].round_trip_s + self.measured_wait()
     }
 
     fn advance(&mut self, pace: &Pace, rounds: f64) {

@@ -5,8 +5,9 @@ use farlink_core::scenario::quantity::QUANTITIES;
 use farlink_core::scenario::{Expanded, Scenario, ScenarioError};
 use rayon::prelude::*;
 
+use super::outcome::{FlowOutcome, Outcome};
 use super::resolve::{Setup, resolve};
-use super::simulation::{FlowOutcome, Outcome, simulate};
+use super::simulation::simulate;
 use crate::columns::{PointColumns, RunColumns};
 use crate::error_events::Sources;
 use crate::rows::{ALL, MOST_FLOW_ROWS};
