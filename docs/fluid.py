@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -235,7 +236,7 @@ def main() -> None:
 
 def page(found: dict[str, list[Compared]]) -> str:
     """The text of the page."""
-    return PAGE_TEXT.format(
+    text = PAGE_TEXT.format(
         count=POINTS,
         payload=PAYLOAD_BYTES,
         header=HEADER_BYTES,
@@ -246,6 +247,7 @@ def page(found: dict[str, list[Compared]]) -> str:
         table="\n".join(table(found["SACK"])),
         celandroni="\n".join(celandroni()),
     )
+    return re.sub(r"(?<=\d)%", " %", text)
 
 
 def summary(found: dict[str, list[Compared]]) -> Iterator[str]:
