@@ -38,6 +38,7 @@ bench: test-tools
 	@cargo build --release --quiet -p farlink-sim --features toml --example run
 	@$(BIN)/python benches/peers.py
 	@$(BIN)/python benches/fading.py
+	@$(BIN)/python benches/fluid.py
 	@$(BIN)/python benches/codecs.py
 
 peers: test-tools
@@ -52,6 +53,7 @@ papers: test-tools
 	@$(BIN)/python docs/call_drops.py
 	@$(BIN)/python docs/tcp_latency.py
 	@$(BIN)/python docs/bundles.py
+	@$(BIN)/python docs/fluid.py
 
 soak: test-tools
 	@PROPTEST_CASES=20000 SEED=$$(date +%s) .ci/checks

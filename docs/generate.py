@@ -55,6 +55,12 @@ SECTIONS = (
     ("The scenario", "", "", "Keys at the top of the file."),
     ("What is measured", "Measure", "measure", "Table `[measure]`."),
     ("The stopping rule", "Precision", "precision", "Table `precision`, instead of `runs`."),
+    (
+        "The fluid engine",
+        "Fluid",
+        "fluid",
+        'Table `[fluid]`, for `engines = ["fluid"]`; others pass over it. [How it works](../concepts/fluid-engine.md).',
+    ),
     ("A hop", "Hop", "link", "Table `[link]`, a path of one hop, or `[hop.NAME]` for each name of `path`."),
     ("The way back", "Return", "link.return", "Table `[link.return]` or `[hop.NAME.return]`."),
     (

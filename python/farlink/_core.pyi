@@ -95,6 +95,24 @@ def run(
 ) -> RunOutput:
     """Run a scenario; ``progress(done, total)`` is called about ten times a second. Ctrl-C gives what is finished."""
 
+def run_fluid(
+    scenario_json: str, threads: int | None = None, progress: Callable[[int, int], object] | None = None
+) -> RunOutput:
+    """Run a scenario with the fluid engine; as `run`."""
+
+def fluid_goodput(
+    options_json: str,
+    rate: NDArray[float64],
+    round_trip_s: NDArray[float64],
+    buffer: NDArray[float64],
+    loss: NDArray[float64],
+    flows: NDArray[uint64],
+    max_window: NDArray[float64],
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> tuple[NDArray[float64], NDArray[float64], NDArray[bool_]]:
+    """Goodput of operating points, half-widths, whether these are small enough. Ctrl-C stops it and raises `KeyboardInterrupt`."""
+
 def trace_run(scenario_json: str, point: int, run: int, series: bool = True, pcap: bool = False) -> TraceOutput:
     """Run one run again and observe it. Ctrl-C stops it and raises `KeyboardInterrupt`."""
 

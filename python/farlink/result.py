@@ -7,7 +7,7 @@ import html
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
@@ -106,7 +106,7 @@ class Result:
     @property
     def finished_runs(self) -> int:
         """How many runs there are, over all grid points."""
-        return len(set(zip(self.columns["point"], self.columns["run"], strict=True)))
+        return len(set(zip(*(_plain(self.columns[name]) for name in ("engine", "point", "run")), strict=True)))
 
     def stalls(self) -> list[str]:
         """Flows that did not get to their end, a sentence each: in how many runs, where in the grid, and why in the first.
@@ -306,6 +306,22 @@ class Result:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(rows)
         writer.writerows(zip(*(_flat(values) for values in rows.values()), strict=True))
+
+
+def together(results: Sequence[Result]) -> Result:
+    """One result of what several engines found for the same scenario, in their order."""
+    first = results[0]
+
+    def stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Column]:
+        return {name: [value for table in tables for value in _plain(table[name])] for name in tables[0]}
+
+    return replace(
+        first,
+        columns=stacked([result.columns for result in results]),
+        summary_columns=stacked([result.summary_columns for result in results]),
+        interrupted=any(result.interrupted for result in results),
+        notes=list(dict.fromkeys(note for result in results for note in result.notes)),
+    )
 
 
 def shown_entries(summary: list[dict[str, Any]], flow: str | None = None) -> list[dict[str, Any]]:

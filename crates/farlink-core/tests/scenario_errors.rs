@@ -116,6 +116,19 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
     ("no retransmission at all", &[("segment_bytes = 1000", "max_retransmissions = 0")]),
     ("patience beside a duration", &[("duration_s = 100", "duration_s = 100\ngive_up_after_s = 50")]),
     ("engine not built", &[("duration_s = 100", "duration_s = 100\nengines = [\"packet\", \"model\"]")]),
+    (
+        "a key that the fluid engine cannot honour",
+        &[("duration_s = 100", "engines = [\"fluid\"]"), ("segment_bytes = 1000", "pacing = true")],
+    ),
+    (
+        "endless traffic without a duration for one of two engines",
+        &[("duration_s = 100", "engines = [\"fluid\", \"packet\"]")],
+    ),
+    (
+        "a longer round trip of nobody",
+        &[("duration_s = 100", "duration_s = 100\nfluid.extra_round_trip_s = { bluk = 0.1 }")],
+    ),
+    ("unknown option of the fluid engine", &[("duration_s = 100", "duration_s = 100\nfluid.timeout = true")]),
     ("unknown engine", &[("duration_s = 100", "duration_s = 100\nengines = [\"pocket\"]")]),
     ("unknown series", &[("duration_s = 100", "duration_s = 100\nmeasure.series = [\"cwmd\"]")]),
     (

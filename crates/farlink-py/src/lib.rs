@@ -4,6 +4,7 @@ mod codes;
 mod columns;
 mod convolutional;
 mod error;
+mod fluid;
 mod optics;
 mod watch;
 
@@ -69,12 +70,62 @@ mod _core {
         let expanded = py.detach(|| read(scenario_json))?;
         let options = Options { threads, ..Options::default() };
         let output = watched(py, progress, |progress| farlink_sim::run(&expanded, &options, progress))??;
-        let result = PyDict::new(py);
-        result.set_item("interrupted", output.interrupted)?;
-        result.set_item("notes", output.notes)?;
-        result.set_item("rows", table_to_dict(py, output.rows)?)?;
-        result.set_item("summary", table_to_dict(py, output.summary)?)?;
-        Ok(result)
+        output_to_dict(py, output)
+    }
+
+    /// Runs a scenario with the fluid engine; Ctrl-C gives what is finished.
+    #[pyfunction]
+    #[pyo3(signature = (scenario_json, threads=None, progress=None))]
+    fn run_fluid<'py>(
+        py: Python<'py>,
+        scenario_json: &str,
+        threads: Option<usize>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyDict>, BoundaryError> {
+        let expanded = py.detach(|| read(scenario_json))?;
+        let options = Options { threads, ..Options::default() };
+        let output = watched(py, progress, |progress| farlink_sim::fluid::run(&expanded, &options, progress))??;
+        output_to_dict(py, output)
+    }
+
+    /// Goodput of operating points by the fluid engine: fractions of the rate, half-widths, and whether these are as small as
+    /// was asked for. Ctrl-C stops it.
+    #[pyfunction]
+    #[pyo3(signature = (options_json, rate, round_trip_s, buffer, loss, flows, max_window, threads=None, progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn fluid_goodput<'py>(
+        py: Python<'py>,
+        options_json: &str,
+        rate: PyReadonlyArray1<'py, f64>,
+        round_trip_s: PyReadonlyArray1<'py, f64>,
+        buffer: PyReadonlyArray1<'py, f64>,
+        loss: PyReadonlyArray1<'py, f64>,
+        flows: PyReadonlyArray1<'py, u64>,
+        max_window: PyReadonlyArray1<'py, f64>,
+        threads: Option<usize>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> Result<(Floats<'py>, Floats<'py>, Bound<'py, PyArray1<bool>>), BoundaryError> {
+        let common = crate::fluid::Common::parse(options_json)?;
+        let columns = [&rate, &round_trip_s, &buffer, &loss, &max_window];
+        let [rate, round_trip_s, buffer, loss, max_window] = columns.map(|column| column.as_array().to_vec());
+        let flows = flows.to_vec().map_err(PyErr::from)?;
+        let row = |at: usize| crate::fluid::Row {
+            rate: rate[at],
+            round_trip_s: round_trip_s[at],
+            buffer: buffer[at],
+            loss: loss[at],
+            flows: flows[at] as usize,
+            max_window: max_window[at],
+        };
+        let rows: Vec<_> = (0..rate.len()).map(row).collect();
+        let options = Options { threads, ..Options::default() };
+        let found = watched(py, progress, |progress| common.run(&rows, &options, progress))??;
+        let found = found.ok_or(farlink_sim::RunError::Stopped)?;
+        Ok((
+            PyArray1::from_vec(py, found.goodput),
+            PyArray1::from_vec(py, found.half_width),
+            PyArray1::from_vec(py, found.is_precise),
+        ))
     }
 
     /// Runs one run again and observes it; Ctrl-C stops it.
@@ -304,6 +355,15 @@ mod _core {
             .iter()
             .map(|quantity| (quantity.name, quantity.unit, quantity.description, quantity.unknown))
             .collect()
+    }
+
+    fn output_to_dict(py: Python<'_>, output: farlink_sim::Output) -> Result<Bound<'_, PyDict>, BoundaryError> {
+        let result = PyDict::new(py);
+        result.set_item("interrupted", output.interrupted)?;
+        result.set_item("notes", output.notes)?;
+        result.set_item("rows", table_to_dict(py, output.rows)?)?;
+        result.set_item("summary", table_to_dict(py, output.summary)?)?;
+        Ok(result)
     }
 
     fn read(scenario_json: &str) -> Result<Expanded, BoundaryError> {

@@ -1,12 +1,15 @@
-//! The packet engine of farlink: a discrete-event simulation of the real protocol state machines.
+//! The engines of farlink that simulate: the packet engine, a discrete-event simulation of the real protocol state machines,
+//! and the [`fluid`] engine for the long run of TCP.
 //!
 //! [`run`] takes a checked scenario and gives a row per grid point, flow and run, and a summary with confidence intervals;
 //! [`trace_run`] looks into one of those runs. Below them, [`engine`] runs one grid point once.
 #![forbid(unsafe_code)]
 
 pub mod codes;
+mod columns;
 pub mod engine;
 mod error_events;
+pub mod fluid;
 mod notes;
 mod observe;
 pub mod pcap;
@@ -20,6 +23,6 @@ mod trace_file;
 pub use error_events::Sources;
 pub use observe::{Traced, trace_run};
 pub use resolve::resolve;
-pub use study::{Options, Output, Progress, RunError, run};
+pub use study::{Options, Output, Progress, RunError, run, thread_pool};
 pub use table::{Column, Series, Table};
 pub use trace_file::TraceFiles;

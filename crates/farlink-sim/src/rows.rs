@@ -7,7 +7,7 @@ use farlink_core::scenario::quantity::QUANTITIES;
 use crate::engine::{BundleResult, DelaySum, FlowResult, FlowSetup, Histogram, RunResult, Setup};
 
 /// Up to this many flows each have a row of their own; beyond, one per name.
-const MOST_FLOW_ROWS: usize = 256;
+pub(crate) const MOST_FLOW_ROWS: usize = 256;
 
 /// The name of the row over all flows.
 pub(crate) const ALL: &str = "all";

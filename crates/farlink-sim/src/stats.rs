@@ -27,7 +27,7 @@ pub fn interval(values: impl Iterator<Item = f64> + Clone, level: f64) -> Option
 }
 
 /// The factor on the standard error that makes a two-sided interval of that level.
-fn t_quantile(degrees: usize, level: f64) -> f64 {
+pub(crate) fn t_quantile(degrees: usize, level: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees as f64).map_or(f64::NAN, |t| t.inverse_cdf(0.5 + level / 2.0))
 }
 

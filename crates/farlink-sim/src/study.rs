@@ -4,18 +4,19 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use farlink_core::scenario::quantity::{self, QUANTITIES};
+use farlink_core::scenario::quantity;
 use farlink_core::scenario::{Expanded, Precision, Scenario, ScenarioError};
 use farlink_core::trace::TraceSource;
 use rayon::prelude::*;
 
+use crate::columns::{PointColumns, RunColumns};
 use crate::engine::{NoTrace, Setup, simulate};
 use crate::error_events::{Asked, Sources, WORK_PER_POINT};
 use crate::notes::notes;
 use crate::resolve::{Channels, resolve_with};
 use crate::rows::{ALL, Row, rows};
 use crate::stats::interval;
-use crate::table::{Column, Table};
+use crate::table::Table;
 
 /// How to run.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +73,7 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
     let sources = Sources::new(options.codes.clone());
     let scenarios: Vec<&Scenario> = points.points.iter().map(|point| &point.scenario).collect();
     let pool = thread_pool(options.threads)?;
-    let watch = Watch { progress, done: AtomicU64::new(0), total: AtomicU64::new(0) };
+    let watch = Watch::new(progress);
     watch.expect(scenarios.iter().map(|scenario| least_runs(scenario)).sum());
     let setups = pool.install(|| setups(&scenarios, &sources, &watch))?;
     let study: Vec<(&Scenario, &Setup)> = scenarios.into_iter().zip(&setups).collect();
@@ -87,7 +88,10 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
 }
 
 /// So many threads, or as many as there are cores.
-pub(crate) fn thread_pool(threads: Option<usize>) -> Result<rayon::ThreadPool, RunError> {
+///
+/// # Errors
+/// If they cannot be started.
+pub fn thread_pool(threads: Option<usize>) -> Result<rayon::ThreadPool, RunError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
     pool.map_err(|error| RunError::Threads(error.to_string()))
 }
@@ -114,18 +118,22 @@ fn setups(scenarios: &[&Scenario], sources: &Sources, watch: &Watch<'_>) -> Resu
 }
 
 /// Counts runs, and passes on the wish to stop.
-struct Watch<'a> {
+pub(crate) struct Watch<'a> {
     progress: Progress<'a>,
     done: AtomicU64,
     total: AtomicU64,
 }
 
-impl Watch<'_> {
-    fn expect(&self, runs: u64) {
+impl<'a> Watch<'a> {
+    pub(crate) fn new(progress: Progress<'a>) -> Self {
+        Watch { progress, done: AtomicU64::new(0), total: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn expect(&self, runs: u64) {
         self.total.fetch_add(runs, Ordering::Relaxed);
     }
 
-    fn finish_one(&self) {
+    pub(crate) fn finish_one(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -133,7 +141,7 @@ impl Watch<'_> {
         (self.progress)(done, self.total.load(Ordering::Relaxed))
     }
 
-    fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.report(self.done.load(Ordering::Relaxed)).is_break()
     }
 }
@@ -185,7 +193,7 @@ fn is_precise(precision: &Precision, runs: &Runs) -> bool {
 }
 
 fn rows_table(study: &[(&Scenario, &Setup)], results: &[Runs]) -> Table {
-    let mut columns = Columns::default();
+    let mut columns = RunColumns::default();
     for (point, ((scenario, _), runs)) in study.iter().zip(results).enumerate() {
         for (run, rows) in runs {
             for row in rows {
@@ -202,71 +210,22 @@ fn rows_table(study: &[(&Scenario, &Setup)], results: &[Runs]) -> Table {
             }
         }
     }
-    columns.into_table()
-}
-
-/// The columns of the table of rows.
-struct Columns {
-    point: Vec<u64>,
-    flow: Vec<String>,
-    transport: Vec<String>,
-    run: Vec<u64>,
-    seed: Vec<u64>,
-    status: Vec<String>,
-    reason: Vec<String>,
-    values: Vec<Vec<f64>>,
-}
-
-impl Default for Columns {
-    fn default() -> Self {
-        Columns {
-            point: Vec::new(),
-            flow: Vec::new(),
-            transport: Vec::new(),
-            run: Vec::new(),
-            seed: Vec::new(),
-            status: Vec::new(),
-            reason: Vec::new(),
-            values: vec![Vec::new(); QUANTITIES.len()],
-        }
-    }
+    columns.into_table(ENGINE)
 }
 
 /// The name of this engine in tables.
 const ENGINE: &str = "packet";
 
-impl Columns {
-    fn into_table(self) -> Table {
-        let engine = vec![ENGINE.to_owned(); self.point.len()];
-        let mut columns: Vec<(String, Column)> = vec![
-            ("point".into(), Column::Integer(self.point)),
-            ("engine".into(), Column::Text(engine)),
-            ("flow".into(), Column::Text(self.flow)),
-            ("transport".into(), Column::Text(self.transport)),
-            ("run".into(), Column::Integer(self.run)),
-            ("seed".into(), Column::Integer(self.seed)),
-            ("status".into(), Column::Text(self.status)),
-            ("reason".into(), Column::Text(self.reason)),
-        ];
-        columns.extend(quantity::names().zip(self.values).map(|(name, values)| (name.into(), Column::Real(values))));
-        Table { columns }
-    }
-}
-
 fn summary_table(results: &[Runs]) -> Table {
-    let mut point = Vec::new();
-    let mut flow = Vec::new();
-    let mut transport = Vec::new();
-    let mut count = Vec::new();
-    let mut values: Vec<(Vec<f64>, Vec<f64>)> = vec![Default::default(); QUANTITIES.len()];
+    let mut columns = PointColumns::default();
     for (index, runs) in results.iter().enumerate() {
         // Every run of a point has the same rows.
         for (position, row) in runs.first().iter().flat_map(|(_, rows)| rows).enumerate() {
-            point.push(index as u64);
-            flow.push(row.flow.clone());
-            transport.push(row.transport.clone());
-            count.push(runs.len() as u64);
-            for (quantity, (means, half_widths)) in values.iter_mut().enumerate() {
+            columns.point.push(index as u64);
+            columns.flow.push(row.flow.clone());
+            columns.transport.push(row.transport.clone());
+            columns.runs.push(runs.len() as u64);
+            for (quantity, (means, half_widths)) in columns.values.iter_mut().enumerate() {
                 let of_runs = runs.iter().map(|(_, rows)| rows[position].values[quantity]);
                 let found = interval(of_runs, SUMMARY_LEVEL);
                 means.push(found.map_or(f64::NAN, |found| found.mean));
@@ -274,18 +233,6 @@ fn summary_table(results: &[Runs]) -> Table {
             }
         }
     }
-    debug_assert!(flow.iter().filter(|name| *name == ALL).count() <= results.len());
-    let engine = vec![ENGINE.to_owned(); point.len()];
-    let mut columns: Vec<(String, Column)> = vec![
-        ("point".into(), Column::Integer(point)),
-        ("engine".into(), Column::Text(engine)),
-        ("flow".into(), Column::Text(flow)),
-        ("transport".into(), Column::Text(transport)),
-        ("runs".into(), Column::Integer(count)),
-    ];
-    for (name, (means, half_widths)) in quantity::names().zip(values) {
-        columns.push((name.to_owned(), Column::Real(means)));
-        columns.push((format!("{name}_ci95"), Column::Real(half_widths)));
-    }
-    Table { columns }
+    debug_assert!(columns.flow.iter().filter(|name| *name == ALL).count() <= results.len());
+    columns.into_table(ENGINE)
 }

@@ -16,6 +16,7 @@ mod conservation;
 mod correction;
 mod determinism;
 mod ecn;
+mod fluid;
 mod gateways;
 mod interrupted;
 mod intervals;

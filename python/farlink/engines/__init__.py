@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from farlink import scenario as scenarios
-from farlink.engines import packet
+from farlink.engines import fluid, packet
 from farlink.errors import ScenarioError
-from farlink.result import Result
+from farlink.result import Result, together
 from farlink.scenario import Scenario
 from farlink.series import QUANTITIES, Series
 
@@ -28,6 +28,7 @@ class Engine(Protocol):
 
 ENGINES: dict[str, Engine] = {
     "packet": packet.run,
+    "fluid": fluid.run,
 }
 
 
@@ -50,7 +51,7 @@ def run(
     set
         Settings on top of it: ``{"link.channel.ber": 1e-7}`` or ``["link.channel.ber=1e-7"]``.
     engine
-        Name of the engine; by default the one that the scenario names, else ``"packet"``.
+        Name of the engine; by default those that the scenario names, else ``"packet"``.
     runs
         Runs per grid point; replaces a `precision` rule.
     seed
@@ -86,8 +87,12 @@ def run(
     True
     """
     prepared = prepare(scenario, set=set, engine=engine, runs=runs, seed=seed)
-    chosen = _engine(_named_engine(prepared))
-    return chosen(prepared, threads=threads, progress=progress)
+    results: list[Result] = []
+    for name in _named_engines(prepared):
+        results.append(_engine(name)(prepared, threads=threads, progress=progress))
+        if results[-1].interrupted:
+            break
+    return results[0] if len(results) == 1 else together(results)
 
 
 def trace_run(
@@ -152,13 +157,13 @@ def prepare(
     return changed
 
 
-def _named_engine(scenario: Scenario) -> str:
-    """The engine that the scenario names; what is no list of engines is the extension's to refuse."""
-    named = scenario.data.get("engines")
-    if not isinstance(named, list) or not named or named[0] not in ENGINES:
+def _named_engines(scenario: Scenario) -> list[str]:
+    """The engines that the scenario names; what is no list of engines is the extension's to refuse."""
+    named = scenario.data.get("engines", ["packet"])
+    if not isinstance(named, list) or not named or any(name not in ENGINES for name in named):
         scenario.points()
-        return "packet"
-    return str(named[0])
+        return ["packet"]
+    return [str(name) for name in named]
 
 
 def _engine(name: str) -> Engine:

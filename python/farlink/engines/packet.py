@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from farlink.engines.core_result import from_core
 from farlink.errors import ScenarioError, core_errors
 from farlink.limits import check_threads
 from farlink.result import Result
@@ -20,17 +21,7 @@ def run(scenario: Scenario, *, threads: int | None = None, progress: Callable[[i
     points = scenario.points()
     with core_errors(scenario.in_its_words):
         output = _core.run(scenario.to_json(), threads, progress)
-    return Result(
-        scenario=scenario,
-        version=_core.__version__,
-        seed=int(scenario.normalised().get("seed", 1)),
-        points=points,
-        columns=output["rows"],
-        summary_columns=output["summary"],
-        interrupted=output["interrupted"],
-        approximations=scenario.approximations(),
-        notes=[scenario.in_its_words(note) for note in output["notes"]],
-    )
+    return from_core(scenario, points, output)
 
 
 def trace(

@@ -26,6 +26,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
         self::flow(scenario, name, flow)?;
     }
     duplicates(scenario)?;
+    scenario.fluid.as_ref().map_or(Ok(()), |fluid| fluid.check(scenario)).map_err(|error| error.within("fluid"))?;
     time(scenario)
 }
 
@@ -215,6 +216,9 @@ fn restart(scenario: &Scenario, flow: &Flow) -> Result<(), ScenarioError> {
 
 fn time(scenario: &Scenario) -> Result<(), ScenarioError> {
     let Some(duration) = scenario.duration_s else {
+        if scenario.engines.iter().all(|engine| engine.engine().is_of_long_run) {
+            return Ok(());
+        }
         return match scenario.flow.iter().find(|(_, flow)| flow.traffic.as_dyn().is_endless()) {
             Some((name, flow)) => Err(ScenarioError::new(
                 "duration_s",

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::error::ScenarioError;
+use super::fluid;
 
 /// An engine that can run scenarios.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct Engine {
     pub name: &'static str,
     /// The keys that it honours.
     pub honours: Honours,
+    /// Whether it says what flows without end tend to, and needs no `duration_s` for that.
+    pub is_of_long_run: bool,
 }
 
 /// Which keys an engine honours.
@@ -29,7 +32,10 @@ pub enum Honours {
 }
 
 /// Every engine there is: one line each.
-pub const ENGINES: &[Engine] = &[Engine { name: "packet", honours: Honours::Everything }];
+pub const ENGINES: &[Engine] = &[
+    Engine { name: "packet", honours: Honours::Everything, is_of_long_run: false },
+    Engine { name: "fluid", honours: Honours::Only(fluid::HONOURED), is_of_long_run: true },
+];
 
 const NAMES: [&str; ENGINES.len()] = {
     let mut names = [""; ENGINES.len()];
@@ -42,7 +48,7 @@ const NAMES: [&str; ENGINES.len()] = {
 };
 
 /// Engines that the design names but that nobody has built yet.
-const PLANNED: &[&str] = &["model", "fluid", "live"];
+const PLANNED: &[&str] = &["model", "live"];
 
 impl Engine {
     /// Whether it honours the key at a dotted path.
@@ -196,8 +202,11 @@ mod tests {
 
     use super::*;
 
-    static NARROW: Engine =
-        Engine { name: "narrow", honours: Honours::Only(&["duration_s", "link.*", "transport.*.variant", "flow.**"]) };
+    static NARROW: Engine = Engine {
+        name: "narrow",
+        honours: Honours::Only(&["duration_s", "link.*", "transport.*.variant", "flow.**"]),
+        is_of_long_run: false,
+    };
 
     #[test]
     fn patterns_match_whole_paths() {

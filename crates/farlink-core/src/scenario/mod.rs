@@ -9,6 +9,7 @@ mod engine;
 mod error;
 mod expand;
 mod flow;
+mod fluid;
 mod gateway;
 mod grid;
 mod hop;
@@ -34,6 +35,7 @@ pub use error::ScenarioError;
 pub(crate) use error::suggest;
 pub use expand::{Expanded, MAX_POINTS, Point, expand};
 pub use flow::Flow;
+pub use fluid::Fluid;
 pub use gateway::{Custody, Gateway};
 pub use grid::Grid;
 pub use hop::{Direction, Hop, Ordering, Return};
@@ -97,6 +99,9 @@ pub struct Scenario {
     pub transport: IndexMap<String, TransportConfig>,
     /// Named flows.
     pub flow: IndexMap<String, Flow>,
+    /// Options of the engine `fluid`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fluid: Option<Fluid>,
     /// Settings that vary: every combination of their values is run.
     #[serde(skip_serializing_if = "Grid::is_empty")]
     pub grid: Grid,
@@ -122,6 +127,7 @@ impl Default for Scenario {
             hop: IndexMap::new(),
             transport: IndexMap::new(),
             flow: IndexMap::new(),
+            fluid: None,
             grid: Grid::default(),
             grid_zip: Vec::new(),
         }

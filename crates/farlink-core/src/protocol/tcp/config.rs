@@ -259,6 +259,11 @@ impl TcpConfig {
         self.max_window_segments.map_or(most.max(1), Count::whole)
     }
 
+    /// Most segments that the windows of sender and receiver let be under way.
+    pub fn most_in_flight_segments(&self) -> u64 {
+        self.largest_window().min((self.offered_bytes() / self.segment_bytes.whole()).max(1))
+    }
+
     /// As much as the largest window holds.
     pub(in crate::protocol) fn all_segments(&self) -> Count {
         Count::new(self.largest_window() as f64).unwrap_or(self.segment_bytes)
@@ -391,7 +396,7 @@ impl TcpConfig {
 
     /// Bytes of headers on the wire: of a data segment, and of one without data. With timestamps, and with the parity of
     /// the code around a full segment; SACK blocks come on top.
-    pub(super) fn overhead_bytes(&self) -> (u16, u16) {
+    pub fn overhead_bytes(&self) -> (u16, u16) {
         let ack = self.ack_bytes.unwrap_or(self.header_bytes).whole() + self.option_bytes();
         let full = self.full_bytes();
         let parity = |bytes: u64| {

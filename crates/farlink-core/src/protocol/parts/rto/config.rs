@@ -134,7 +134,7 @@ impl RtoConfig {
     }
 
     /// Least RTO, or with `linux` least variation, in seconds.
-    pub(super) fn least_s(&self) -> f64 {
+    pub fn least_s(&self) -> f64 {
         let default = match self.algorithm {
             RtoAlgorithm::Linux => 0.2,
             RtoAlgorithm::Fixed => 0.0,

@@ -1,0 +1,119 @@
+//! The engine `fluid`: which keys it honours, and its options.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Scenario;
+use super::error::{ScenarioError, suggest};
+use crate::units::{PositiveSeconds, Seconds};
+
+/// Keys that the engine honours. It says what flows tend to in the long run: of keys that decide how a run begins and when it
+/// ends, nothing is left in that.
+pub(super) const HONOURED: &[&str] = &[
+    "title",
+    "seed",
+    "engines",
+    "unsupported",
+    "precision.*",
+    "fluid.**",
+    "path",
+    "link.rate_bps",
+    "link.rate_bps.kind",
+    "link.rate_bps.file",
+    "link.delay_s",
+    "link.queue_bytes",
+    "link.queue_packets",
+    "link.channel.kind",
+    "link.channel.loss",
+    "link.channel.ber",
+    "link.return.rate_bps",
+    "link.return.delay_s",
+    "hop.*.rate_bps",
+    "hop.*.rate_bps.kind",
+    "hop.*.rate_bps.file",
+    "hop.*.delay_s",
+    "hop.*.queue_bytes",
+    "hop.*.queue_packets",
+    "hop.*.channel.kind",
+    "hop.*.channel.loss",
+    "hop.*.channel.ber",
+    "hop.*.return.rate_bps",
+    "hop.*.return.delay_s",
+    "transport.*.kind",
+    "transport.*.variant",
+    "transport.*.congestion_control",
+    "transport.*.cubic.*",
+    "transport.*.segment_bytes",
+    "transport.*.header_bytes",
+    "transport.*.ack_bytes",
+    "transport.*.timestamps",
+    "transport.*.window_scaling",
+    "transport.*.max_window_segments",
+    "transport.*.receive_window_segments",
+    "transport.*.duplicate_ack_threshold",
+    "transport.*.limited_transmit",
+    "transport.*.delayed_ack",
+    "transport.*.rto.minimum_s",
+    "transport.*.rto.maximum_s",
+    "flow.*.transport",
+    "flow.*.count",
+    "flow.*.traffic.kind",
+    // How a run begins, how long it is and what a trace of it holds.
+    "duration_s",
+    "runs",
+    "measure.*",
+    "flow.*.start_s",
+    "flow.*.start_spread_s",
+    "transport.*.initial_window_segments",
+    "transport.*.initial_ssthresh_segments",
+    "transport.*.hystart",
+    "transport.*.handshake",
+    "transport.*.fin",
+    "transport.*.restart_after_idle",
+    "transport.*.rto.initial_s",
+];
+
+/// Options of the engine `fluid`, which others pass over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fluid {
+    /// Each flow has an equal share of the bottleneck's rate and of its queue for itself, instead of sharing both.
+    pub own_buffers: bool,
+    /// Losses happen as they come; otherwise one that comes less than a round trip after another waits until that one is
+    /// repaired, as in TGEP (Celandroni et al.).
+    pub multiple_losses: bool,
+    /// Retransmission timers expire: where a retransmission is lost, or too little comes back to tell of a loss.
+    pub timeouts: bool,
+    /// By how much the round trip of a flow is longer than that of the path, in seconds, by the flow's name.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub extra_round_trip_s: IndexMap<String, Seconds>,
+    /// Longest simulated time of a point; it ends earlier, as soon as its goodput is known well enough.
+    pub max_time_s: PositiveSeconds,
+}
+
+impl Default for Fluid {
+    fn default() -> Self {
+        Fluid {
+            own_buffers: false,
+            multiple_losses: true,
+            timeouts: true,
+            extra_round_trip_s: IndexMap::new(),
+            max_time_s: PositiveSeconds::new(1e7).expect("a constant within its range"),
+        }
+    }
+}
+
+impl Fluid {
+    /// Checks what the types cannot; paths are relative to the table.
+    pub(super) fn check(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
+        for name in self.extra_round_trip_s.keys() {
+            if !scenario.flow.contains_key(name) {
+                let remedy = suggest(name, "flows", scenario.flow.keys().map(String::as_str));
+                let what = format!("there is no [flow.{name}]");
+                return Err(ScenarioError::new(format!("extra_round_trip_s.{name}"), what, remedy));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! CUBIC (RFC 9438): a cubic function of the time since the last loss, and Reno's window where that is larger.
+
+use super::Slope;
+use crate::fluid::flow::Flow;
+
+/// CUBIC's constants (RFC 9438, section 4.1.1).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Constants {
+    /// What a loss leaves of the window.
+    pub beta: f64,
+    /// Segments per cubic second.
+    pub c: f64,
+    /// Whether a loss below the window of the loss before aims lower.
+    pub fast_convergence: bool,
+    /// Whether it is never slower than Reno.
+    pub reno_friendly: bool,
+}
+
+impl Default for Constants {
+    fn default() -> Self {
+        Constants { beta: 0.7, c: 0.4, fast_convergence: true, reno_friendly: true }
+    }
+}
+
+/// The curve of one flow.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fluid) struct Curve {
+    /// Where it is flat, segments; 0 while no loss has told.
+    w_max: f64,
+    /// How long it takes to get there, s.
+    k_s: f64,
+    /// When this stage of congestion avoidance began; NaN before it has.
+    pub(super) epoch_s: f64,
+    /// What Reno would have; 0 before the stage has begun.
+    w_est: f64,
+    /// The window when the threshold was set last.
+    pub(super) prior: f64,
+}
+
+impl Default for Curve {
+    fn default() -> Self {
+        Curve { w_max: 0.0, k_s: 0.0, epoch_s: f64::NAN, w_est: 0.0, prior: 0.0 }
+    }
+}
+
+impl Curve {
+    /// What a timeout leaves: nothing but the window before it.
+    pub(super) fn after(prior: f64) -> Self {
+        Curve { prior, ..Curve::default() }
+    }
+}
+
+/// A step is at most this share of the time to or from the curve's flat point.
+const SHARE_OF_CURVE: f64 = 1.0 / 12.0;
+/// And at least so many round trips.
+const SHORTEST_STEP: f64 = 0.5;
+
+impl Constants {
+    /// The curve as congestion avoidance begins.
+    pub(in crate::fluid) fn begin(&self, flow: &mut Flow, now_s: f64) {
+        let (curve, window) = (&mut flow.curve, flow.window);
+        curve.epoch_s = now_s;
+        curve.w_est = window;
+        if curve.prior == 0.0 {
+            curve.prior = window;
+        }
+        if curve.w_max <= window {
+            curve.w_max = window;
+            curve.k_s = 0.0;
+        } else {
+            curve.k_s = libm::cbrt((curve.w_max - window) / self.c);
+        }
+    }
+
+    fn at(&self, curve: &Curve, now_s: f64) -> f64 {
+        let since_flat = now_s - curve.epoch_s - curve.k_s;
+        curve.w_max + self.c * since_flat * since_flat * since_flat
+    }
+
+    /// Reno's growth with this beta (RFC 9438, section 4.3). Acknowledged segments count, not acknowledgements.
+    fn friendly(&self, flow: &Flow, in_flight: f64) -> f64 {
+        let alpha =
+            if flow.curve.w_est >= flow.curve.prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
+        alpha * in_flight / flow.window
+    }
+
+    pub(super) fn slope(&self, flow: &Flow, in_flight: f64, now_s: f64, round_trip_s: f64) -> Slope {
+        let curve = &flow.curve;
+        let from_flat_s = (now_s - curve.epoch_s - curve.k_s).abs();
+        let rounds = SHORTEST_STEP.max(SHARE_OF_CURVE * from_flat_s / round_trip_s);
+        let cubic = self.at(curve, now_s + rounds * round_trip_s);
+        let reno = curve.w_est + self.friendly(flow, in_flight) * rounds;
+        let ahead = if self.reno_friendly { cubic.max(reno) } else { cubic };
+        // No faster than RFC 9438, section 4.2, allows: half a window in a round trip.
+        let per_round = ((ahead - flow.window) / rounds).clamp(0.0, 0.5 * flow.window);
+        Slope { per_round, rounds }
+    }
+
+    pub(super) fn advance(&self, flow: &mut Flow, in_flight: f64, rounds: f64) {
+        flow.curve.w_est += self.friendly(flow, in_flight) * rounds;
+    }
+
+    pub(super) fn reduce(&self, flow: &mut Flow, flight: f64) -> f64 {
+        let window = flow.window;
+        let is_below_last = self.fast_convergence && window < flow.curve.w_max;
+        let w_max = if is_below_last { window * (1.0 + self.beta) / 2.0 } else { window };
+        flow.curve = Curve { w_max, prior: window, ..Curve::default() };
+        flight * self.beta
+    }
+}

@@ -1,0 +1,186 @@
+//! All points of a scenario, on all cores; the same table on any number of them.
+
+use farlink_core::Rng;
+use farlink_core::scenario::quantity::QUANTITIES;
+use farlink_core::scenario::{Expanded, Scenario, ScenarioError};
+use rayon::prelude::*;
+
+use super::outcome::{FlowOutcome, Outcome};
+use super::resolve::{Setup, resolve};
+use super::simulation::simulate;
+use crate::columns::{PointColumns, RunColumns};
+use crate::error_events::Sources;
+use crate::rows::{ALL, MOST_FLOW_ROWS};
+use crate::study::{Options, Output, Progress, RunError, Watch, thread_pool};
+
+/// The name of this engine in tables, and of its random stream.
+const ENGINE: &str = "fluid";
+
+/// Runs every point of a scenario, each once and until its goodput is known as well as `precision` asks: within 1 % at 99 %
+/// unless given.
+///
+/// # Errors
+/// If the scenario, or a file that it names, is not usable by this engine.
+pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Result<Output, RunError> {
+    let sources = Sources::new(options.codes.clone());
+    let study: Vec<(&Scenario, Setup)> = points
+        .points
+        .iter()
+        .map(|point| Ok((&point.scenario, resolve(&point.scenario, &sources)?)))
+        .collect::<Result<_, ScenarioError>>()?;
+    let pool = thread_pool(options.threads)?;
+    let watch = Watch::new(progress);
+    watch.expect(study.len() as u64);
+    let results: Vec<Option<Outcome>> =
+        pool.install(|| study.par_iter().map(|(scenario, setup)| outcome(scenario, setup, &watch)).collect());
+    let mut tables = Tables::default();
+    for (index, ((scenario, setup), result)) in study.iter().zip(&results).enumerate() {
+        if let Some(result) = result {
+            tables.add(index as u64, scenario, setup, result);
+        }
+    }
+    let notes = notes(&study, &results);
+    Ok(Output {
+        rows: tables.runs.into_table(ENGINE),
+        summary: tables.points.into_table(ENGINE),
+        interrupted: watch.is_stopped(),
+        notes,
+    })
+}
+
+/// One point; nothing if it was stopped before its end.
+fn outcome(scenario: &Scenario, setup: &Setup, watch: &Watch<'_>) -> Option<Outcome> {
+    if watch.is_stopped() {
+        return None;
+    }
+    let rng = Rng::for_component(scenario.seed.whole(), 0, ENGINE);
+    let outcome = setup.simulate(rng, &|| watch.is_stopped());
+    (!outcome.is_stopped).then(|| {
+        watch.finish_one();
+        outcome
+    })
+}
+
+impl Setup {
+    /// Simulates it: all flows together, or one after the other if each has its share of the bottleneck for itself.
+    fn simulate(&self, mut rng: Rng, is_stopped: &dyn Fn() -> bool) -> Outcome {
+        if !self.has_own_buffers {
+            return simulate(&self.point, &self.rule, rng, is_stopped);
+        }
+        let outcomes: Vec<Outcome> = (0..self.point.round_trips_s.len())
+            .map(|flow| simulate(&self.point.share(flow), &self.rule, rng.detach(), is_stopped))
+            .collect();
+        Outcome::together(outcomes)
+    }
+}
+
+/// Points of which the goodput is not known as well as was asked for.
+fn notes(study: &[(&Scenario, Setup)], results: &[Option<Outcome>]) -> Vec<String> {
+    let imprecise = study.iter().zip(results).filter_map(|((_, setup), result)| {
+        result.as_ref().filter(|result| !result.is_precise).map(|result| (setup, result))
+    });
+    let worst = imprecise.clone().map(|(setup, result)| {
+        let reached = result.goodput.half_width / result.goodput.mean;
+        (if reached.is_nan() { f64::INFINITY } else { reached }, setup)
+    });
+    let Some((reached, setup)) = worst.max_by(|one, other| one.0.total_cmp(&other.0)) else { return Vec::new() };
+    let known = if reached.is_finite() { format!("within {:.2} %", 100.0 * reached) } else { "not at all".to_owned() };
+    vec![format!(
+        "at {} of {} points the goodput is not known within {} % at a level of {} %: the worst {known} after fluid.max_time_s = {} s",
+        imprecise.count(),
+        study.len(),
+        100.0 * setup.rule.bound,
+        100.0 * setup.rule.level,
+        setup.rule.max_time_s,
+    )]
+}
+
+#[derive(Default)]
+struct Tables {
+    runs: RunColumns,
+    points: PointColumns,
+}
+
+impl Tables {
+    fn add(&mut self, point: u64, scenario: &Scenario, setup: &Setup, outcome: &Outcome) {
+        let has_flow_rows = outcome.flows.len() <= MOST_FLOW_ROWS;
+        let mut first = 0;
+        for kind in &setup.kinds {
+            let flows = &outcome.flows[first..first + kind.count];
+            first += kind.count;
+            if kind.count > 1 && has_flow_rows {
+                for (number, flow) in flows.iter().enumerate() {
+                    let name = format!("{}.{}", kind.name, number + 1);
+                    self.row(point, scenario, setup, (&name, &kind.transport), (outcome, std::slice::from_ref(flow)));
+                }
+            } else {
+                self.row(point, scenario, setup, (&kind.name, &kind.transport), (outcome, flows));
+            }
+        }
+        let same = setup.kinds.iter().all(|kind| kind.transport == setup.kinds[0].transport);
+        let transport = if same { &setup.kinds[0].transport } else { "mixed" };
+        self.row(point, scenario, setup, (ALL, transport), (outcome, &outcome.flows));
+    }
+
+    fn row(
+        &mut self,
+        point: u64,
+        scenario: &Scenario,
+        setup: &Setup,
+        (flow, transport): (&str, &str),
+        (outcome, flows): (&Outcome, &[FlowOutcome]),
+    ) {
+        let values = values(setup, outcome, flows, flow == ALL);
+        let runs = &mut self.runs;
+        runs.point.push(point);
+        runs.flow.push(flow.to_owned());
+        runs.transport.push(transport.to_owned());
+        runs.run.push(0);
+        runs.seed.push(scenario.seed.whole());
+        runs.status.push("ok".to_owned());
+        runs.reason.push(String::new());
+        runs.values.iter_mut().zip(&values).for_each(|(column, (value, _))| column.push(*value));
+        let points = &mut self.points;
+        points.point.push(point);
+        points.flow.push(flow.to_owned());
+        points.transport.push(transport.to_owned());
+        points.runs.push(1);
+        for ((means, half_widths), (value, half_width)) in points.values.iter_mut().zip(values) {
+            means.push(value);
+            half_widths.push(half_width);
+        }
+    }
+}
+
+/// The quantities of some flows, each with its half-width at 95 %; NaN where unknown.
+fn values(setup: &Setup, outcome: &Outcome, flows: &[FlowOutcome], is_all: bool) -> Vec<(f64, f64)> {
+    let sum = |of: fn(&FlowOutcome) -> f64| flows.iter().map(of).sum::<f64>();
+    let payload_bits = 8.0 * setup.payload_bytes;
+    let goodput_bps = sum(|flow| flow.goodput) * payload_bits;
+    let ci95_bps = payload_bits
+        * match flows {
+            _ if is_all => outcome.ci95,
+            [only] => only.ci95,
+            // They depend on each other: of their sum, nothing is known.
+            _ => f64::NAN,
+        };
+    let (carried, lost, dropped) = (sum(|flow| flow.carried), sum(|flow| flow.lost), sum(|flow| flow.dropped));
+    let value = |name: &str| match name {
+        "goodput_bps" => (goodput_bps, ci95_bps),
+        "goodput_fraction" => (goodput_bps / setup.rate_bps, ci95_bps / setup.rate_bps),
+        "delivered_bytes" => ((carried - lost) * setup.payload_bytes, f64::NAN),
+        "delivered_packets" => (carried - lost, f64::NAN),
+        "sent_bytes" => ((carried + dropped) * setup.packet_bytes, f64::NAN),
+        "retransmitted_bytes" => ((lost + dropped) * setup.payload_bytes, f64::NAN),
+        "overhead_bytes" => {
+            let headers = (carried + dropped) * (setup.packet_bytes - setup.payload_bytes);
+            (headers + (lost + dropped) * setup.payload_bytes, f64::NAN)
+        }
+        "loss_fraction" => ((lost + dropped) / (carried + dropped), f64::NAN),
+        "timeouts" => (sum(|flow| flow.timeouts), f64::NAN),
+        "duration_s" => (outcome.time_s, f64::NAN),
+        "peak_queue_bytes" if is_all => (outcome.peak_queue * setup.packet_bytes, f64::NAN),
+        _ => (f64::NAN, f64::NAN),
+    };
+    QUANTITIES.iter().map(|quantity| value(quantity.name)).collect()
+}
