@@ -41,7 +41,7 @@ def figure_2(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
         ),
     ]
     lines = {name: found[name] for name in ("CV", "RS")}
-    caption = "One connection on half of the carrier, the best rate of each family at each C/N0, by relation (1)."
+    caption = "One connection on half of the carrier, the best rate of each family at each C/N0, by the rule of the paper."
     drawing = Drawing("figure-2", "Goodput of convolutional and Reed-Solomon codes", caption, lambda: drawn(lines))
     return checks, [drawing]
 

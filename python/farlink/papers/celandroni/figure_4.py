@@ -51,10 +51,12 @@ def figure_4(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
             "do not sensibly differ: it is sufficient to divide the allocated bandwidth by the number of connections",
             max(apart),
             at_most=SENSIBLY,
-            rule=f"agrees below {SENSIBLY:.0%}; by relation (1) they differ by the time that a segment takes to be sent",
+            rule=f"agrees below {SENSIBLY:.0%}; by the rule of the paper they differ by the time that a segment takes to be sent",
         ),
     ]
-    caption = "The whole carrier, by relation (1). Solid: one connection; dashed: eight, each with an eighth of the carrier."
+    caption = (
+        "The whole carrier, by the rule of the paper. Solid: one connection; dashed: eight, each with an eighth of the carrier."
+    )
     single = {name: one[name] for name in _FAMILIES}
     several = {f"{name}, 8 flows": eight[name] for name in _FAMILIES}
     drawing = Drawing("figure-4", "One connection and eight", caption, lambda: drawn(single, dashed=several))

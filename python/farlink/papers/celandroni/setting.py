@@ -28,7 +28,7 @@ HALF = 0.5
 # "Sensibly" different: by more than a tenth.
 SENSIBLY = 0.1
 
-GOODPUT = "relation"
+GOODPUT = "selection"
 PATH = Path(round_trip_s=0.5, buffer_bdp=1.0, segments_per_ack=1)
 
 # Best goodput of each family in b/s, in the order of the conditions; 0 where nothing is sent.
@@ -84,7 +84,7 @@ def told(
     found = Estimate(value)
     verdict = claim(found, at_least=at_least, at_most=at_most)
     note = f"{rule}; {cause}" if cause and not verdict.is_settled else rule
-    return Check(item, cell, printed, "formula", found, verdict, note)
+    return Check(item, cell, printed, "formula or fluid", found, verdict, note)
 
 
 def drawn(lines: Mapping[str, Sequence[float]], *, dashed: Mapping[str, Sequence[float]] | None = None) -> Figure:
