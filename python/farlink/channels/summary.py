@@ -40,8 +40,8 @@ def summary(trace: Trace) -> dict[str, float]:
     dict
         ``duration_s``, and for capacity ``rate_mean_bps``, percentiles ``rate_100ms_p5_bps``, ``longest_gap_s``,
         ``time_in_gaps``; for delay ``delay_p50_s`` and the like; for losses ``loss``, ``burst_mean_frames`` and the like; for
-        received power see `power_summary`; for error rates ``ber`` and shares ``time_above_1e-06`` and the like; for C/N0 ``cn0_max_dbhz``, ``cn0_p1_dbhz`` and the like, and fades below the
-        highest.
+        received power see `power_summary`; for error rates ``ber`` and shares ``time_above_1e-06`` and the like; for C/N0
+        ``cn0_max_dbhz``, ``cn0_p1_dbhz`` and the like, and fades below the highest.
 
     Examples
     --------

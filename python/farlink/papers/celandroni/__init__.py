@@ -27,7 +27,7 @@ PAPER = Paper(
     setting=(
         "The formula of relation (1) is printed with T under the root and without the factor 3 of the timeout's probability; "
         "table I is reproduced by the formula with both put right and T = 0.50634 s, which is neither τ nor τ + 1/μ.",
-        "Goodput of figures 1 to 4 is by the paper's rule: relation (1) where it says less than half of the rate, elsewhere the "
+        "Goodput of figures 1 to 4 is by the paper's rule: relation (1) where it says less than half of the rate, else the "
         "fluid engine with one loss in a round trip and without timeouts, as TGEP has it.",
         "The segment size is not printed: 552 bytes, a multiple of both block sizes that makes about 455 segments per second "
         "at 2 Mb/s, of which 40 are headers. Goodput counts the 512 bytes of data.",

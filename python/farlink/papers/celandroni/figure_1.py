@@ -45,5 +45,5 @@ def figure_1(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
         minimum = [(point.information_bps, point.ber) for point in steps]
         return picture.staircase(settings, minimum, chosen=(top.point.information_bps, top.point.ber))
 
-    caption = "Half of the carrier. Circles: minimum bit error rate at an information rate; star: best goodput by the rule of the paper."
+    caption = "Half of the carrier. Circles: minimum bit error rate at an information rate; star: best goodput, by its rule."
     return checks, [Drawing("figure-1", f"Minimum bit error rate against information rate at {AT_DBHZ:g} dBHz", caption, draw)]

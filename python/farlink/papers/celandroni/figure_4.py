@@ -51,7 +51,7 @@ def figure_4(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
             "do not sensibly differ: it is sufficient to divide the allocated bandwidth by the number of connections",
             max(apart),
             at_most=SENSIBLY,
-            rule=f"agrees below {SENSIBLY:.0%}; by the rule of the paper they differ by the time that a segment takes to be sent",
+            rule=f"agrees below {SENSIBLY:.0%}; by relation (1) they differ by the time that a segment takes to be sent",
         ),
     ]
     caption = (
