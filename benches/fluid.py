@@ -42,7 +42,7 @@ def random_points(count: int) -> dict[str, Any]:
 
 def packets(rate: float, round_trip_s: float, buffer: float, loss: float, flows: int) -> dict[str, Any]:
     """The scenario of one point."""
-    duration_s = 2000 * (round_trip_s + buffer / rate)
+    duration_s = 500 * (round_trip_s + buffer / rate)
     return {
         "duration_s": duration_s,
         "precision": PRECISION,

@@ -53,7 +53,7 @@ impl Curve {
 /// A step is at most this share of the time to or from the curve's flat point.
 const SHARE_OF_CURVE: f64 = 1.0 / 12.0;
 /// And at least so many round trips.
-const SHORTEST_STEP: f64 = 0.5;
+const SHORTEST_STEP: f64 = 1.0;
 
 impl Constants {
     /// The curve as congestion avoidance begins.
