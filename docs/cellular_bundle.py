@@ -120,9 +120,10 @@ and comes where its slots of 15 s begin. {star_rate} Mb/s (a trace of LeoCC has 
 
 {beside}
 
-- **`earliest-delivery` uses all three**, whatever `line_packets` is: {ed_shallow} Mb/s with {shallow}, {ed_deep} with {deep},
-  Starlink alone {star_alone}. A packet that waits for Starlink still arrives before one that leaves over a modem now, {ahead} ms longer
-  on its way, and so do the {ahead_packets} behind it; while more than that wait, an idle modem takes one.
+- **`earliest-delivery` uses all three**, whatever `line_packets` is: {ed_shallow} Mb/s with {shallow}, {ed_deep} with
+  {deep}, Starlink alone {star_alone}. A packet that waits for Starlink still arrives before one that leaves over a modem
+  now, {ahead} ms longer on its way, and so do the {ahead_packets} behind it; while more than that wait, an idle modem takes
+  one.
 - `round-robin` suffers from deep lines: {rr_shallow} Mb/s with {shallow}, {rr_deep} with {deep}. A packet in a full modem is
   then {full} ms late, in which Starlink delivers {full_packets}. The receiver lets {most_held} wait, as Linux does, gives up
   the one in the modem, and TCP repeats it: with these rates `line_packets` of up to {most_packets} go.

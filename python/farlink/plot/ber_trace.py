@@ -32,7 +32,7 @@ def draw(trace: Trace, over_time: Axes, above: Axes, lengths: Axes) -> None:
     duration_s = float(trace.meta["duration_s"])
     step_s = duration_s / ber.size
     unit_s, unit = (3600.0, "hours") if duration_s > 7200 else (1.0, "s")
-    times, values = style.thin(step_s * np.arange(ber.size), np.clip(ber, _LOWEST, 1.0), _BUCKETS)
+    times, values = style.thin(step_s * np.arange(ber.size, dtype=np.float64), np.clip(ber, _LOWEST, 1.0), _BUCKETS)
     over_time.step(times / unit_s, values, where="post", color=style.COLOURS[0], linewidth=0.7)
     over_time.set(title="Bit error rate", ylabel="bit error rate", xlabel=f"time, {unit}", yscale="log", ylim=(_LOWEST, 1))
     over_time.set(xlim=(0, duration_s / unit_s))
