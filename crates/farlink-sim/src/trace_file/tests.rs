@@ -129,7 +129,7 @@ fn refusals_name_the_array_and_what_is_wrong() {
     assert!(refusal(&[("meta", npy("|S2", "()", b"{}"))]).starts_with("meta is not as it should be: missing field"));
     assert_eq!(
         refusal(&[("meta", meta("fading", 1.0))]),
-        "its kind is \"fading\"; allowed: delivery, rate, delay, power, packet-loss, bit-errors"
+        "its kind is \"fading\"; allowed: delivery, rate, delay, power, ber, packet-loss, bit-errors"
     );
     let no_duration = [("meta", meta("rate", 0.0)), ("time_s", floats(&[0.0])), ("rate_bps", floats(&[1.0]))];
     assert_eq!(refusal(&no_duration), "meta has no duration_s");
