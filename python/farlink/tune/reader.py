@@ -112,6 +112,10 @@ class LookUp:
             warnings.warn(sentence, TuningWarning, stacklevel=2)
         return Pick(nearest, tuple(said))
 
+    def rows(self, *, share: float = 1.0, flows: int = 1) -> tuple[Row, ...]:
+        """The rows from which `pick` takes one for a share and a number of connections, by C/N0."""
+        return tuple(self._entry(share, flows, []))
+
     def _entry(self, share: float, flows: int, said: list[str]) -> list[Row]:
         numbers = {number for _, number in self._entries}
         is_shared_in_time = next(iter(self._entries.values()))[0].access == "tdma"
