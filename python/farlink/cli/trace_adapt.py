@@ -61,6 +61,7 @@ def adapt(
     with user_errors():
         from farlink.channels import cache
         from farlink.channels.trace import write
+        from farlink.errors import TraceError
         from farlink.output import check_writable
         from farlink.tune import modem as modems
         from farlink.tune.basis import basis
@@ -72,6 +73,8 @@ def adapt(
         made = basis(table)
         read = modems.load(modem)
         trace = cache.import_file(cn0, kinds=["cn0"])
+        if trace.kind != "cn0":
+            raise TraceError(f"{cn0}: a {trace.kind} trace, where C/N0 is wanted", "give one of kind cn0: farlink trace import")
         with progress_bar("settings", "settings") as progress:
             played = play(
                 trace,

@@ -58,7 +58,7 @@ def basis(path: str | Path) -> Basis:
     if path.suffix == ".csv":
         raise TuneError(f"{path}: a table as CSV does not say what its goodput is by", _REMEDY)
     rows = files.read_rows(path)
-    study = _PARSE[path.suffix](path.read_text(encoding="utf-8-sig")).get("study")
+    study: Any = _PARSE[path.suffix](path.read_text(encoding="utf-8-sig")).get("study")
     try:
         network = NetworkPath(float(study["round_trip_s"]), float(study["buffer_bdp"]), int(study["segments_per_ack"]))
         found = Basis(LookUp(rows), str(study["goodput"]), network, float(study["usable"]["loss"]))

@@ -49,8 +49,8 @@ class Curves:
 
     def ber(self, setting: int, cn0_dbhz: Floats) -> Floats:
         """Equivalent bit error rate of a setting, up to 0.5: interpolated in its logarithm; 0.5 below the curve."""
-        found = np.exp(np.interp(cn0_dbhz, self.cn0_dbhz, self.log_ber[setting]))
-        found[(found <= _LEAST_BER * 1.01)] = 0.0
+        found: Floats = np.exp(np.interp(cn0_dbhz, self.cn0_dbhz, self.log_ber[setting]))
+        found[found <= _LEAST_BER * 1.01] = 0.0
         found[cn0_dbhz < self.cn0_dbhz[0]] = MOST_BER
         return found
 
@@ -60,7 +60,7 @@ class Curves:
 
     def goodput(self, setting: int, cn0_dbhz: Floats) -> Floats:
         """Goodput of a setting, in bit/s, interpolated; 0 below the curve."""
-        return np.interp(cn0_dbhz, self.cn0_dbhz, self.goodput_bps[setting], left=0.0)
+        return np.asarray(np.interp(cn0_dbhz, self.cn0_dbhz, self.goodput_bps[setting], left=0.0), dtype=np.float64)
 
 
 def curves(
@@ -133,12 +133,14 @@ def ber_of(loss: Floats, bits: int) -> Floats:
     array([0.  , 0.01, 1.  ])
     """
     with np.errstate(divide="ignore"):
-        return np.minimum(MOST_BER, -np.expm1(np.log1p(-loss) / bits))
+        found: Floats = np.minimum(MOST_BER, -np.expm1(np.log1p(-loss) / bits))
+    return found
 
 
 def lost_of(ber: Floats, bits: int) -> Floats:
     """Probability that a segment of so many bits is lost at a bit error rate: the inverse of `ber_of`."""
-    return -np.expm1(bits * np.log1p(-ber)) + 0.0
+    found: Floats = -np.expm1(bits * np.log1p(-ber)) + 0.0
+    return found
 
 
 def _from_the_top(modem: Modem, setting: Setting, grid: Floats, share: float) -> list[Point]:

@@ -106,7 +106,9 @@ class Played:
         numbers, counts = np.unique(self.setting, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         shares = counts / self.setting.size
-        return {"no transmission" if numbers[at] == SILENT else name(self.settings[numbers[at]]): float(shares[at]) for at in order}
+        return {
+            "no transmission" if numbers[at] == SILENT else name(self.settings[numbers[at]]): float(shares[at]) for at in order
+        }
 
     def rate_trace(self) -> Trace:
         """The rate over time, for ``rate_bps = { kind = "rate-trace", file = ... }``.
@@ -189,9 +191,7 @@ def play(
     models.check(goodput)
     step_s, cn0 = instants(trace, detection_s if policy == "adaptive" else 0.0, step_s)
     settings = _settings(lookup, modem, share, flows, setting)
-    found = curves(
-        modem, settings, cn0, share=share, flows=flows, goodput=goodput, path=path or Path(), progress=progress
-    )
+    found = curves(modem, settings, cn0, share=share, flows=flows, goodput=goodput, path=path or Path(), progress=progress)
     late = detection_s if policy == "adaptive" else 0.0
     chosen, said = POLICIES[policy](Condition(cn0, step_s, late, share, flows, lookup, found, setting))
     rate, ber = np.zeros(cn0.size), np.full(cn0.size, MOST_BER)
@@ -205,9 +205,7 @@ def play(
     meta = _meta(trace, policy, share=share, flows=flows, detection_s=late, modem=modem.title)
     if policy == "fixed":
         meta["setting"] = name(settings[chosen[0]])
-    return Played(
-        policy, tuple(settings), step_s, cn0, chosen, rate, ber, loss, delivered, usable_loss, tuple(said), meta
-    )
+    return Played(policy, tuple(settings), step_s, cn0, chosen, rate, ber, loss, delivered, usable_loss, tuple(said), meta)
 
 
 def rounded(ber: Floats) -> Floats:
@@ -219,7 +217,9 @@ def rounded(ber: Floats) -> Floats:
     array([1.235e-06, 0.000e+00, 5.000e-01])
     """
     exponent = np.floor(np.log10(np.where(ber > 0, ber, 1.0))).astype(np.int64)
-    distinct, where = np.unique(np.stack([np.round(ber / 10.0 ** (exponent - _DIGITS + 1)), exponent]), axis=1, return_inverse=True)
+    distinct, where = np.unique(
+        np.stack([np.round(ber / 10.0 ** (exponent - _DIGITS + 1)), exponent]), axis=1, return_inverse=True
+    )
     # As a text has them, so that equal values are equal bytes.
     values = [float(f"{int(digits)}e{int(power) - _DIGITS + 1}") for digits, power in distinct.T]
     return np.array(values)[where.reshape(-1)]
@@ -248,7 +248,9 @@ def _settings(lookup: LookUp, modem: Modem, share: float, flows: int, setting: s
     every = tuple(modem.settings())
     used = sorted({number_of(row, every) for row in lookup.rows(share=share, flows=flows) if row.status == OK})
     if not used:
-        raise TuneError(f"share {share:g}, {flows} flows: the table has no setting at any C/N0", "make a table up to a higher C/N0")
+        raise TuneError(
+            f"share {share:g}, {flows} flows: the table has no setting at any C/N0", "make a table up to a higher C/N0"
+        )
     if setting is not None and (asked := named(setting, every)) not in used:
         used.append(asked)
     return [every[at] for at in used]
@@ -259,8 +261,8 @@ def _meta(trace: Trace, policy: str, **values: Any) -> dict[str, Any]:
     late = f" {values['detection_s']:g} s after a change" if policy == "adaptive" else ""
     notes = (
         str(trace.meta.get("notes", "")),
-        f"Modem: {values['modem']}, share {values['share']:g}. Bit error rates are those at which bits that are wrong independently",
-        "lose as many segments as the modem's bursts do.",
+        f"Modem: {values['modem']}, share {values['share']:g}. Bit error rates are those at which bits that are wrong",
+        "independently lose as many segments as the modem's bursts do.",
     )
     return {
         **given,

@@ -72,9 +72,7 @@ def adaptive(condition: Condition) -> Chosen:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for begin, end in zip(begins, [*begins[1:], cn0.size], strict=True):
-            current = condition.lookup.pick(
-                float(known[begin]), share=condition.share, flows=condition.flows, current=current
-            )
+            current = condition.lookup.pick(float(known[begin]), share=condition.share, flows=condition.flows, current=current)
             said.update(dict.fromkeys(one for one in current.warnings if not one.startswith("C/N0")))
             step = current.row.step
             if step not in numbers:
