@@ -179,8 +179,8 @@ def play(
     Returns
     -------
     Played
-        Error rates are equivalent ones: bits that are wrong independently of each other lose as many segments as the modem does,
-        whose wrong bits come in bursts. So they hold for segments of the modem's length only.
+        Error rates are equivalent ones: bits that are wrong independently of each other lose as many segments as the modem
+        does, whose wrong bits come in bursts. So they hold for segments of the modem's length only.
 
     Raises
     ------
