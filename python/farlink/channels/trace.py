@@ -74,7 +74,7 @@ KINDS: dict[str, Kind] = {
     "cn0": Kind(
         {"time_s": "<f8", "cn0_dbhz": "<f8"},
         {"time_s": "s", "cn0_dbhz": "dBHz"},
-        "a series for adaptive coding, which no engine plays yet",
+        "farlink trace adapt makes a rate and a bit error rate of it",
     ),
     "ber": Kind(
         {"ber": "<f8"},

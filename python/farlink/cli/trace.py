@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from farlink.cli import (
+    trace_adapt,
     trace_bursts,
     trace_calibrate,
     trace_fades,
@@ -30,6 +31,7 @@ app = typer.Typer(
 app.command(epilog=trace_bursts.EXAMPLES)(trace_bursts.bursts)
 app.command(epilog=trace_synthesize.EXAMPLES)(trace_synthesize.synthesize)
 app.command(epilog=trace_rain.EXAMPLES)(trace_rain.rain)
+app.command(epilog=trace_adapt.EXAMPLES)(trace_adapt.adapt)
 app.command(epilog=trace_calibrate.EXAMPLES)(trace_calibrate.calibrate)
 app.command(epilog=trace_fades.EXAMPLES)(trace_fades.fades)
 app.command(epilog=trace_receivers.EXAMPLES)(trace_receivers.receivers)

@@ -96,11 +96,19 @@ def points(
     for at, cn0 in enumerate(cn0_dbhz):
         row = []
         for number, setting in enumerate(settings):
-            esn0_db = modem.esn0_db(cn0, symbol_rate_hz=setting.symbol_rate_hz, share=share)
-            if modem.lowest_esn0_db is None or esn0_db >= modem.lowest_esn0_db:
-                left = setting.code.residue(setting.modulation, esn0_db, packet_bytes=setting.packet_bytes, errors=modem.errors)
-                row.append(Point(setting, cn0, share, esn0_db, left.ber, left.loss))
+            one = point(modem, setting, cn0, share=share)
+            if one is not None:
+                row.append(one)
             if progress is not None:
                 progress(at * len(settings) + number + 1, len(cn0_dbhz) * len(settings))
         found.append(row)
     return found
+
+
+def point(modem: Modem, setting: Setting, cn0_dbhz: float, *, share: float = 1.0) -> Point | None:
+    """A setting at a C/N0; None if the demodulator does not work there. See `points`."""
+    esn0_db = modem.esn0_db(cn0_dbhz, symbol_rate_hz=setting.symbol_rate_hz, share=share)
+    if modem.lowest_esn0_db is not None and esn0_db < modem.lowest_esn0_db:
+        return None
+    left = setting.code.residue(setting.modulation, esn0_db, packet_bytes=setting.packet_bytes, errors=modem.errors)
+    return Point(setting, cn0_dbhz, share, esn0_db, left.ber, left.loss)

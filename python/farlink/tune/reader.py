@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 from farlink.errors import TuneError
-from farlink.tune.row import Row
+from farlink.tune.row import OK, Row
 
 
 class TuningWarning(UserWarning):
@@ -31,6 +31,41 @@ class Pick:
 
     row: Row
     warnings: tuple[str, ...] = ()
+
+    def frame_bytes(self, *, header_bytes: int, least_bytes: int = 1, most_bytes: int = 65_535) -> int | None:
+        """The data of a frame at which selective-repeat ARQ over this setting has the highest goodput.
+
+        Equation (11) of Epple at the row's bit error rate, whose errors it takes to be independent: behind a Viterbi decoder
+        they come in bursts, and longer frames are better.
+
+        Parameters
+        ----------
+        header_bytes
+            Header of a frame, above 0.
+        least_bytes, most_bytes
+            Limits of the length.
+
+        Returns
+        -------
+        int or None
+            Whole bytes; `most_bytes` if there are no errors, None if nothing is sent.
+
+        Raises
+        ------
+        TuneError
+            If the header has no length, or the limits are none.
+        """
+        from farlink.models.arq import best_payload_bytes
+
+        if header_bytes <= 0 or not 1 <= least_bytes <= most_bytes:
+            message = f"a header of {header_bytes} bytes, and frames of {least_bytes} to {most_bytes} bytes"
+            raise TuneError(message, "give a header above 0 bytes, and limits of at least 1 byte that ascend")
+        if self.row.status != OK or self.row.ber is None:
+            return None
+        if self.row.ber <= 0:
+            return most_bytes
+        best = float(best_payload_bytes(self.row.ber, header_bytes=header_bytes))
+        return int(min(max(round(best), least_bytes), most_bytes))
 
 
 class LookUp:
@@ -111,6 +146,10 @@ class LookUp:
         for sentence in said:
             warnings.warn(sentence, TuningWarning, stacklevel=2)
         return Pick(nearest, tuple(said))
+
+    def rows(self, *, share: float = 1.0, flows: int = 1) -> tuple[Row, ...]:
+        """The rows from which `pick` takes one for a share and a number of connections, by C/N0."""
+        return tuple(self._entry(share, flows, []))
 
     def _entry(self, share: float, flows: int, said: list[str]) -> list[Row]:
         numbers = {number for _, number in self._entries}

@@ -1,0 +1,156 @@
+"""What settings of a modem lose and deliver over C/N0, as curves to be read at any of its values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farlink.tune.evaluate import rated
+from farlink.tune.goodput import Path
+from farlink.tune.modem import Modem, Setting
+from farlink.tune.points import Point, Progress, point
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+STEP_DB = 0.1
+MOST_BER = 0.5
+# Below this nothing is ever lost, and a logarithm needs something.
+_LEAST_BER = 1e-30
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Loss and goodput of settings over C/N0.
+
+    Attributes
+    ----------
+    settings
+        Of a modem.
+    information_bps
+        Bits of segments, headers included, that the share of the carrier takes of each. Shape ``(settings,)``.
+    cn0_dbhz
+        Where the curves have their points. Shape ``(n,)``.
+    log_ber
+        Natural logarithm of the equivalent bit error rate. Shape ``(settings, n)``.
+    goodput_bps
+        Data that all connections together deliver. Shape ``(settings, n)``.
+    """
+
+    settings: tuple[Setting, ...]
+    information_bps: Floats
+    cn0_dbhz: Floats
+    log_ber: Floats
+    goodput_bps: Floats
+
+    def ber(self, setting: int, cn0_dbhz: Floats) -> Floats:
+        """Equivalent bit error rate of a setting, up to 0.5: interpolated in its logarithm; 0.5 below the curve."""
+        found: Floats = np.exp(np.interp(cn0_dbhz, self.cn0_dbhz, self.log_ber[setting]))
+        found[found <= _LEAST_BER * 1.01] = 0.0
+        found[cn0_dbhz < self.cn0_dbhz[0]] = MOST_BER
+        return found
+
+    def loss(self, setting: int, cn0_dbhz: Floats) -> Floats:
+        """Probability that a segment of a setting is lost."""
+        return lost_of(self.ber(setting, cn0_dbhz), 8 * self.settings[setting].packet_bytes)
+
+    def goodput(self, setting: int, cn0_dbhz: Floats) -> Floats:
+        """Goodput of a setting, in bit/s, interpolated; 0 below the curve."""
+        return np.asarray(np.interp(cn0_dbhz, self.cn0_dbhz, self.goodput_bps[setting], left=0.0), dtype=np.float64)
+
+
+def curves(
+    modem: Modem,
+    settings: Sequence[Setting],
+    cn0_dbhz: Floats,
+    *,
+    share: float,
+    flows: int,
+    goodput: str,
+    path: Path,
+    progress: Progress | None = None,
+) -> Curves:
+    """Curves of settings that reach over a series of C/N0.
+
+    Parameters
+    ----------
+    modem
+        Whose settings they are.
+    settings
+        Which of them.
+    cn0_dbhz
+        The series; values that are not finite are left out. Any shape.
+    share
+        Share of the carrier, in (0, 1].
+    flows
+        Connections that share the link.
+    goodput
+        What goodput is by; see `farlink.tune.goodput`.
+    path
+        What connections meet beside the link.
+    progress
+        Called with the settings done and planned.
+    """
+    finite = cn0_dbhz[np.isfinite(cn0_dbhz)]
+    first, last = math.floor(finite.min() / STEP_DB), math.ceil(finite.max() / STEP_DB)
+    grid = STEP_DB * np.arange(first, max(last, first + 1) + 1)
+    log_ber = np.full((len(settings), grid.size), math.log(MOST_BER))
+    delivered = np.zeros_like(log_ber)
+    for number, setting in enumerate(settings):
+        found = _from_the_top(modem, setting, grid, share)
+        start = grid.size - len(found)
+        loss = np.array([one.loss for one in found])
+        log_ber[number, start:] = np.log(np.maximum(ber_of(loss, 8 * setting.packet_bytes), _LEAST_BER))
+        judged = rated(found, name=goodput, flows=flows, path=path)
+        delivered[number, start:] = [one.goodput_bps for one in judged]
+        if progress is not None:
+            progress(number + 1, len(settings))
+    information = np.array([share * one.symbol_rate_hz * one.bits_per_symbol for one in settings])
+    return Curves(tuple(settings), information, grid, log_ber, delivered)
+
+
+def ber_of(loss: Floats, bits: int) -> Floats:
+    r"""The equivalent bit error rate: that at which so many bits, wrong independently of each other, lose as many segments.
+
+    .. math:: p = 1 - (1 - P)^{1/n}, at most 1/2
+
+    Behind a Viterbi decoder wrong bits come in bursts, so that the decoder's bit error rate is larger than this one.
+
+    Parameters
+    ----------
+    loss
+        Probability that a segment is lost. Any shape.
+    bits
+        Of a segment, headers included.
+
+    Examples
+    --------
+    >>> lost_of(ber_of(np.array([0.0, 0.01, 1.0]), 4416), 4416).round(4)
+    array([0.  , 0.01, 1.  ])
+    """
+    with np.errstate(divide="ignore"):
+        found: Floats = np.minimum(MOST_BER, -np.expm1(np.log1p(-loss) / bits))
+    return found
+
+
+def lost_of(ber: Floats, bits: int) -> Floats:
+    """Probability that a segment of so many bits is lost at a bit error rate: the inverse of `ber_of`."""
+    found: Floats = -np.expm1(bits * np.log1p(-ber)) + 0.0
+    return found
+
+
+def _from_the_top(modem: Modem, setting: Setting, grid: Floats, share: float) -> list[Point]:
+    """A setting from the highest C/N0 down to where nothing arrives any more, in ascending order."""
+    found: list[Point] = []
+    for cn0 in grid[::-1]:
+        one = point(modem, setting, float(cn0), share=share)
+        if one is None:
+            break
+        found.append(one)
+        if one.loss > 1 - 1e-9:
+            break
+    return found[::-1]
