@@ -27,7 +27,7 @@ from farlink.tune.points import point
 from farlink.tune.policies import SILENT
 from farlink.tune.reader import LookUp
 from farlink.tune.study import Study
-from farlink.tune.table import tune
+from farlink.tune.table import Table, tune
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -149,11 +149,11 @@ def main() -> int:
         for number, (title, played) in enumerate((*wanted.items(), *late.items())):
             rows[title] = ran(title, played, Path(folder))
             progress(number + 1, len(wanted) + len(late))
-        # Of all settings that of the highest goodput by the engine, which need not be the model's.
+        # Of these that of the highest goodput by the engine, which need not be the model's.
         every = [ran(FIXED, played, Path(folder)) for played in fixed.values()]
         rows[FIXED] = max(every, key=lambda row: row.goodput_bps["mean"])
         arq = arq_rows(next(iter(wanted.values())), Path(folder))
-    beside = model_beside_engine(modem, study)
+    beside = model_beside_engine(modem, study, table, wanted["ideal"])
     text = page(trace, beside, [rows[title] for title in (*wanted, FIXED)], [rows[title] for title in late], arq)
     PAGE.write_text(text, encoding="utf-8")
     print(PAGE.relative_to(ROOT))
@@ -296,7 +296,7 @@ def said_arq(arq: dict[str, dict[str, float]]) -> str:
     )
 
 
-def model_beside_engine(modem: Modem, study: Study) -> str:
+def model_beside_engine(modem: Modem, study: Study, table: Table, ideal: Played) -> str:
     """Why a choice that is ideal by the model need not be by the engine: two settings at one C/N0, by both."""
     found = {}
     for setting in modem.settings():
@@ -315,9 +315,11 @@ def model_beside_engine(modem: Modem, study: Study) -> str:
         f"{_interval(by_engine)} by the engine"
         for code, (loss, by_model, by_engine) in found.items()
     ]
-    return (
-        f"At {COMPARED_DBHZ:g} dBHz {'; '.join(parts)}. The ideal choice takes the one that the model prefers wherever it does."
-    )
+    fast = np.array([one.code_name == COMPARED[0] for one in ideal.settings])
+    early = ideal.cn0_dbhz[(ideal.setting != SILENT) & fast[ideal.setting]].min()
+    late = max(row.down_dbhz or 0.0 for row in table.rows)
+    text = f"At {COMPARED_DBHZ:g} dBHz {'; '.join(parts)}. The ideal choice takes {COMPARED[0]} from {early:.1f} dBHz on,"
+    return f"{text} the table, with its margin, from {late:g} dBHz on only."
 
 
 def picture(played: Played) -> Figure:
