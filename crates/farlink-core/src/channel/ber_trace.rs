@@ -11,7 +11,7 @@ use crate::trace::{Offset, Trace, TraceError};
 use crate::units::{ErrorRate, Seconds};
 
 /// The bit error rate varies as recorded: each bit is wrong with that of the instant it is sent, whatever the others are. What a modem
-/// that adapts leaves of rain, for example (`farlink tune --play`).
+/// that adapts leaves of rain, for example (`farlink trace adapt`).
 ///
 /// Both directions of a hop with the same `file` and `offset_s` vary together, also if that is "random"; their errors are independent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -16,7 +16,7 @@ pub enum Estimate {
     #[default]
     Acknowledged,
     /// The true short-term bit error rate of the link that the sender sends into, as it sends: what a real sender could at most
-    /// know. Where a link has no bit error rate to tell (none but `coding` and the channel `fading` have), frames keep
+    /// know. Where a link has no bit error rate to tell (none but `coding` and the channels `fading` and `ber-trace` have), frames keep
     /// `segment_bytes`.
     Genie,
 }
