@@ -104,7 +104,7 @@ fn blocks_that_nothing_was_heard_of_yet_are_owed_what_the_loss_asks_for() {
 #[ignore = "minutes; make soak runs it"]
 fn long_files_take_hardly_longer_than_any_scheme_needs() {
     for loss in [0.001, 0.01, 0.03, 0.1, 0.2, 0.3] {
-        for (transport, least) in [(json!({}), 0.97), (json!({ "coded": {} }), 0.98)] {
+        for (transport, least) in [(json!({ "spare_copies": true }), 0.97), (json!({ "coded": {} }), 0.98)] {
             let share = share_of_bound(&transport, 5e8, loss);
             assert!((least..1.0).contains(&share), "{transport} at a loss of {loss}: {share} of the bound");
         }
