@@ -11,7 +11,7 @@ const LEAST_WINDOW_OF_RENO: f64 = 10.0;
 
 impl Simulation<'_> {
     pub(super) fn draw_loss(&mut self) {
-        let loss = self.point.loss;
+        let loss = self.loss;
         self.until_loss = if loss > 0.0 { self.rng.exponential(1.0 / loss) } else { f64::INFINITY };
     }
 
@@ -141,7 +141,7 @@ impl Simulation<'_> {
         // The first two duplicates send what makes further ones.
         let enough = if point.limited_transmit { 1.0 } else { point.duplicate_acks };
         let is_lost_again =
-            point.repair != Repair::Rack && self.rng.chance(1.0 - (1.0 - point.loss).powi(losses.min(1000) as i32));
+            point.repair != Repair::Rack && self.rng.chance(1.0 - (1.0 - self.loss).powi(losses.min(1000) as i32));
         let is_beyond_reno = point.repair == Repair::Reno
             && (losses > MOST_LOSSES_OF_RENO || losses == MOST_LOSSES_OF_RENO && flight < LEAST_WINDOW_OF_RENO);
         duplicates < enough || is_lost_again || is_beyond_reno
@@ -159,7 +159,7 @@ impl Simulation<'_> {
     /// The timer has expired and the first segment is sent again.
     fn expire(&mut self, at: usize) {
         if let Some(timeouts) = self.point.timeouts
-            && self.rng.chance(self.point.loss)
+            && self.rng.chance(self.loss)
         {
             self.counts[at].timeouts += 1.0;
             self.flows[at].backoff *= 2.0;

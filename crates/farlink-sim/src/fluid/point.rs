@@ -7,14 +7,14 @@ use super::growth::Growth;
 pub struct Point {
     /// Rate of the bottleneck, segments per second.
     pub rate: f64,
-    /// Instead of the one rate: spans of constant rate, one after the other and then from the start again; empty if it never
-    /// changes. A rate of 0 is a link that is down.
+    /// Instead of the one rate and loss: spans in which both are constant, one after the other and then from the start again; empty if
+    /// they never change. A rate of 0 is a link that is down.
     pub spans: Vec<Span>,
     /// Round trip of each flow without queueing, the service time of a segment included: one entry per flow.
     pub round_trips_s: Vec<f64>,
     /// Room of the queue, the segment in service not counted; infinite if it has no limit.
     pub buffer: f64,
-    /// Probability that the channel loses a segment, from 0 to below 1.
+    /// Probability that the channel loses a segment, from 0 to below 1; of spans, their mean.
     pub loss: f64,
     /// Segments that one acknowledgement stands for (b).
     pub segments_per_ack: f64,
@@ -35,13 +35,15 @@ pub struct Point {
     pub timeouts: Option<Timeouts>,
 }
 
-/// A rate that holds for some time.
+/// A rate and a loss that hold for some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
     /// How long, seconds; above 0.
     pub seconds: f64,
     /// Segments per second; 0 if the link is down.
     pub rate: f64,
+    /// Probability that the channel loses a segment, from 0 to below 1.
+    pub loss: f64,
 }
 
 /// When the retransmission timer expires: `max(least_s, round_trips * RTT)`, doubled for each expiry in a row.

@@ -6,7 +6,7 @@ use super::batches::Batches;
 use super::flow::{Flow, Phase};
 use super::link::{Pace, Regime, Sums};
 use super::outcome::{FlowOutcome, Outcome};
-use super::point::{Point, Rule};
+use super::point::{Point, Rule, Span};
 use crate::stats::Interval;
 
 /// Reactions of each flow to losses that a batch has at first.
@@ -34,14 +34,19 @@ pub fn simulate(point: &Point, rule: &Rule, rng: Rng, is_stopped: &dyn Fn() -> b
         stopped = !simulation.run_batch(last_s, reactions * batches.merged, is_stopped);
         let seconds = simulation.now_s - start_s;
         let carried = std::mem::replace(&mut simulation.carried, vec![0.0; simulation.flows.len()]);
+        let lost = std::mem::replace(&mut simulation.lost, vec![0.0; simulation.flows.len()]);
         if left_to_warm > 0 {
             left_to_warm -= 1;
             simulation.restart_counts();
             continue;
         }
         measured_s += seconds;
-        simulation.counts.iter_mut().zip(&carried).for_each(|(counts, carried)| counts.carried += carried);
-        if !stopped && batches.push(&carried, seconds) {
+        for (counts, (carried, lost)) in simulation.counts.iter_mut().zip(carried.iter().zip(&lost)) {
+            counts.carried += carried;
+            counts.lost += lost;
+        }
+        let delivered: Vec<f64> = carried.iter().zip(&lost).map(|(carried, lost)| carried - lost).collect();
+        if !stopped && batches.push(&delivered, seconds) {
             is_precise = batches.all(rule.level).is_some_and(|found| found.half_width <= rule.bound * found.mean);
         }
     }
@@ -71,15 +76,17 @@ pub(super) struct Simulation<'a> {
     pub(super) weights: Vec<f64>,
     pub(super) shortest_s: f64,
     pub(super) is_even: bool,
-    /// Segments per second at present, and until when.
+    /// Segments per second and their losses at present, and until when.
     pub(super) rate: f64,
+    pub(super) loss: f64,
     span: usize,
     span_end_s: f64,
     /// Time in the queue, s.
     pub(super) wait_s: f64,
     peak_queue: f64,
-    /// Segments carried in this batch.
+    /// Segments carried in this batch, and those of them that the channel lost in the mean.
     carried: Vec<f64>,
+    lost: Vec<f64>,
 }
 
 /// What ends a step.
@@ -111,8 +118,8 @@ impl<'a> Simulation<'a> {
             Flow::new(window, round_trip_s)
         };
         let flows: Vec<Flow> = point.round_trips_s.iter().map(&mut flow).collect();
-        let (rate, span_end_s) =
-            point.spans.first().map_or((point.rate, f64::INFINITY), |span| (span.rate, span.seconds));
+        let whole = Span { seconds: f64::INFINITY, rate: point.rate, loss: point.loss };
+        let &Span { seconds: span_end_s, rate, loss } = point.spans.first().unwrap_or(&whole);
         let mut simulation = Simulation {
             point,
             rng,
@@ -129,11 +136,13 @@ impl<'a> Simulation<'a> {
             shortest_s,
             is_even,
             rate,
+            loss,
             span: 0,
             span_end_s,
             wait_s: 0.0,
             peak_queue: 0.0,
             carried: vec![0.0; count],
+            lost: vec![0.0; count],
             flows,
         };
         simulation.draw_loss();
@@ -296,7 +305,9 @@ impl<'a> Simulation<'a> {
             }
             let own = rounds * self.weights[at];
             let slope = self.slopes[at];
-            self.carried[at] += share * (self.in_flight[at] + 0.5 * slope * own) * own;
+            let carried = share * (self.in_flight[at] + 0.5 * slope * own) * own;
+            self.carried[at] += carried;
+            self.lost[at] += carried * self.loss;
             if slope > 0.0 {
                 let was_slow = flow.is_in_slow_start();
                 flow.window += slope * own;
@@ -319,6 +330,11 @@ impl<'a> Simulation<'a> {
         self.span = (self.span + 1) % spans.len();
         self.rate = spans[self.span].rate;
         self.span_end_s += spans[self.span].seconds;
+        if self.loss != spans[self.span].loss {
+            // However long it has been, the next loss is as far off as ever.
+            self.loss = spans[self.span].loss;
+            self.draw_loss();
+        }
         if was_down_s > 0.0 {
             self.link_is_back(was_down_s);
         }
@@ -330,26 +346,17 @@ impl<'a> Simulation<'a> {
     }
 
     fn outcome(&self, batches: &Batches, rule: &Rule, time_s: f64, (is_precise, is_stopped): (bool, bool)) -> Outcome {
-        let delivered = 1.0 - self.point.loss;
         let count = self.flows.len();
         let of_flow = |(at, counts): (usize, &FlowOutcome)| {
             let found = batches.interval(at, 0.95);
-            let goodput = counts.carried * delivered / time_s;
-            FlowOutcome {
-                goodput,
-                ci95: found.half_width * delivered,
-                lost: counts.carried * self.point.loss,
-                ..counts.clone()
-            }
+            let goodput = (counts.carried - counts.lost) / time_s;
+            FlowOutcome { goodput, ci95: found.half_width, ..counts.clone() }
         };
-        let carried: f64 = self.counts.iter().map(|counts| counts.carried).sum();
+        let delivered: f64 = self.counts.iter().map(|counts| counts.carried - counts.lost).sum();
         Outcome {
             time_s,
-            goodput: Interval {
-                mean: carried * delivered / time_s,
-                half_width: batches.interval(count, rule.level).half_width * delivered,
-            },
-            ci95: batches.interval(count, 0.95).half_width * delivered,
+            goodput: Interval { mean: delivered / time_s, half_width: batches.interval(count, rule.level).half_width },
+            ci95: batches.interval(count, 0.95).half_width,
             flows: self.counts.iter().enumerate().map(of_flow).collect(),
             is_precise,
             is_stopped,

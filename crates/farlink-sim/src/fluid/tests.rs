@@ -79,18 +79,28 @@ fn a_longer_round_trip_gets_less() {
 #[test]
 fn spans_of_the_same_rate_are_one_rate() {
     let whole = with_everything(Point::new(500.0, 0.2, 50.0, 1e-3, 2));
-    let spans = vec![Span { seconds: 7.0, rate: 500.0 }, Span { seconds: 13.0, rate: 500.0 }];
+    let spans = vec![Span { seconds: 7.0, rate: 500.0, loss: 1e-3 }, Span { seconds: 13.0, rate: 500.0, loss: 1e-3 }];
     let cut = Point { spans, ..whole.clone() };
     assert!(are_close(fraction(&whole), fraction(&cut)), "{:?} {:?}", fraction(&whole), fraction(&cut));
 }
 
 #[test]
 fn a_link_that_is_down_carries_nothing() {
-    let spans = vec![Span { seconds: 30.0, rate: 1000.0 }, Span { seconds: 10.0, rate: 0.0 }];
+    let spans = vec![Span { seconds: 30.0, rate: 1000.0, loss: 0.0 }, Span { seconds: 10.0, rate: 0.0, loss: 0.0 }];
     let point = Point { spans, ..with_everything(Point::new(750.0, 0.1, 200.0, 0.0, 2)) };
     let (found, _) = fraction(&point);
     // Slow start after each timeout costs little of 30 s.
     assert!(found > 0.95 && found <= 1.0, "{found}");
+}
+
+/// Long spans are each what they would be for ever.
+#[test]
+fn a_loss_that_changes_rarely_gives_the_mean_of_both() {
+    let at = |loss: f64| with_everything(Point::new(500.0, 0.2, 50.0, loss, 2));
+    let (clear, bad) = (fraction(&at(1e-4)).0, fraction(&at(1e-2)).0);
+    let spans = [1e-4, 1e-2].map(|loss| Span { seconds: 2000.0, rate: 500.0, loss }).to_vec();
+    let (both, _) = fraction(&Point { spans, ..at(5e-3) });
+    assert!(clear > 1.5 * bad && (both / (0.5 * (clear + bad)) - 1.0).abs() < 0.02, "{clear} {bad} {both}");
 }
 
 #[test]
