@@ -54,12 +54,12 @@ def all_points(bench: Workbench, share: float, cn0_dbhz: Sequence[float] = CN0) 
         return points(modem(), cn0_dbhz, share=share, progress=progress)
 
 
-def envelopes(bench: Workbench, share: float = HALF, flows: int = 1) -> Envelopes:
+def envelopes(bench: Workbench, share: float = HALF, flows: int = 1, path: Path = PATH) -> Envelopes:
     """Best goodput of each family of codes."""
     from farlink.tune import envelope
 
     families = [name for name, family in modem().code.items() if family.kind != "uncoded"]
-    found = envelope.envelopes(all_points(bench, share), families, name=GOODPUT, flows=flows, path=PATH)
+    found = envelope.envelopes(all_points(bench, share), families, name=GOODPUT, flows=flows, path=path)
     return {name: tuple(0.0 if one is None else one.goodput_bps for one in row) for name, row in found.items()}
 
 
