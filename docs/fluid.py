@@ -289,9 +289,7 @@ def celandroni() -> Iterator[str]:
     rate, round_trip_s, flows = 455.0, 0.5 + 1 / 455, 5
     losses = [loss for loss, _, _ in TABLE_1]
     buffer = 0.8 * rate * round_trip_s
-    plain = fluid.goodput(
-        rate, round_trip_s, buffer, losses, flows, multiple_losses=False, timeouts=False, duplicate_acks=0, precision=0.003
-    )
+    plain = fluid.goodput(rate, round_trip_s, buffer, losses, flows, precision=0.003, **fluid.TGEP)
     whole = fluid.goodput(rate, round_trip_s, buffer, losses, flows, repair="reno", precision=0.003)
     yield "| q | TGEP, printed | fluid | difference | ns-2 Reno, printed | fluid, timeouts and several losses | difference |"
     yield "|--:|--:|--:|--:|--:|--:|--:|"

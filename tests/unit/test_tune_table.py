@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -178,14 +177,6 @@ def test_unknown_goodput_is_refused():
     assert "did you mean 'relation'?" in refused.value.remedy
 
 
-def test_an_engine_without_all_its_parts_says_so(monkeypatch):
-    monkeypatch.setattr("farlink.tune.goodput._FLUID", "farlink.engines.none")
-
-    for name in ("fluid", "selection"):
-        with pytest.raises(TuneError, match="no fluid engine"):
-            goodput(name, Offered(np.array([10.0]), np.array([1e-6]), 1, Path()))
-
-
 def test_selection_takes_the_fluid_engine_from_half_of_the_rate(monkeypatch):
     asked = []
 
@@ -195,8 +186,7 @@ def test_selection_takes_the_fluid_engine_from_half_of_the_rate(monkeypatch):
         assert options["timeouts"] is False
         return SimpleNamespace(goodput=np.full_like(rate, 0.75), half_width=np.full_like(rate, 0.01))
 
-    monkeypatch.setitem(sys.modules, "a_fluid_engine", SimpleNamespace(goodput=fluid))
-    monkeypatch.setattr("farlink.tune.goodput._FLUID", "a_fluid_engine")
+    monkeypatch.setattr("farlink.engines.fluid.goodput", fluid)
     share, half_width = GOODPUT["selection"].of(Offered(np.full(2, 455.0), np.array([1e-5, 1e-2]), 1, Path()), None)
     assert asked == [1e-5]
     assert (share[0], half_width[0]) == (0.75, 0.01)

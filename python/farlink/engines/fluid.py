@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,10 @@ from farlink.result import Result
 from farlink.scenario import Scenario
 
 Floats = NDArray[np.float64]
+
+# What makes `goodput` the simulator of Celandroni, Ferro and Potorti: one loss in a round trip, known after one, no timeouts.
+# Their goodput is then `Goodput.utilisation`.
+TGEP: dict[str, Any] = {"multiple_losses": False, "timeouts": False, "duplicate_acks": 0.0}
 
 
 def run(scenario: Scenario, *, threads: int | None = None, progress: Callable[[int, int], None] | None = None) -> Result:
@@ -95,7 +99,7 @@ def goodput(
         What several losses in one window cost; with ``"rack"`` a lost retransmission needs no timeout.
     multiple_losses
         Whether losses happen as they come. If not, one that comes less than a round trip after another waits until that one is
-        repaired; with ``duplicate_acks=0`` and ``timeouts=False`` this is what TGEP models, and its goodput is `utilisation`.
+        repaired; see `TGEP`.
     timeouts
         Whether the retransmission timer expires.
     least_timeout_s, timeout_round_trips

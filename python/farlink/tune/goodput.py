@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,6 @@ from farlink.tune.words import nearest
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, int], None]
-
-_FLUID = "farlink.engines.fluid"
-# What the fluid engine is told: Reno as it is, and as the paper's simulator has it, one loss in a round trip and no timeouts.
-_RENO = {"repair": "reno"}
-_TGEP = {"multiple_losses": False, "timeouts": False, "duplicate_acks": 0}
 
 
 @dataclass(frozen=True)
@@ -174,14 +168,15 @@ def _padhye(rate_of: Callable[..., Floats]) -> Callable[[Offered, Progress | Non
     return of
 
 
+def _reno(offered: Offered, progress: Progress | None) -> Found:
+    return _fluid(offered, progress, repair="reno")
+
+
 def _fluid(offered: Offered, progress: Progress | None, **options: Any) -> Found:
-    engine: Any
-    try:
-        engine = import_module(_FLUID)
-    except ModuleNotFoundError as error:
-        raise TuneError("goodput: this version has no fluid engine", "choose relation, or padhye") from error
+    from farlink.engines import fluid
+
     rate = offered.rate_segments_per_s
-    found = engine.goodput(
+    found = fluid.goodput(
         rate,
         offered.path.rtt_s(rate),
         offered.path.buffer_segments(rate),
@@ -189,7 +184,7 @@ def _fluid(offered: Offered, progress: Progress | None, **options: Any) -> Found
         offered.flows,
         segments_per_ack=offered.path.segments_per_ack,
         progress=progress,
-        **(options or _RENO),
+        **options,
     )
     # A full link is full but for rounding.
     return np.clip(np.asarray(found.goodput, dtype=np.float64), 0.0, 1.0), np.asarray(found.half_width, dtype=np.float64)
@@ -197,12 +192,14 @@ def _fluid(offered: Offered, progress: Progress | None, **options: Any) -> Found
 
 def _selection(offered: Offered, progress: Progress | None) -> Found:
     """Relation (1) below half of the rate, from there on the fluid engine with what the paper's simulator leaves out."""
+    from farlink.engines import fluid
+
     small, _ = _relation(offered, None)
     is_large = small >= 0.5
     share, half_width = np.full_like(small, np.nan), np.zeros_like(small)
     if is_large.any():
         large = Offered(offered.rate_segments_per_s[is_large], offered.loss[is_large], offered.flows, offered.path)
-        share[is_large], half_width[is_large] = _fluid(large, progress, **_TGEP)
+        share[is_large], half_width[is_large] = _fluid(large, progress, **fluid.TGEP)
     return selection.select(small, share), half_width
 
 
@@ -217,7 +214,7 @@ GOODPUT = {
     "padhye": Goodput("the full model of Padhye et al.", _padhye(padhye.throughput)),
     "padhye-approximate": Goodput("the approximate model of Padhye et al.", _padhye(padhye.send_rate_approximate)),
     "mathis": Goodput("the law of the inverse square root", _mathis),
-    "fluid": Goodput("the fluid engine, Reno", _fluid),
+    "fluid": Goodput("the fluid engine, Reno", _reno),
     "selection": Goodput("relation (1) below half of the rate, the fluid engine above", _selection),
     "packet": Goodput("the packet engine, Reno", _packet),
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.channels.importers.clock import check_clock
 from farlink.errors import TraceError
 
 Series = NDArray[np.float64]
@@ -79,7 +80,7 @@ def filled(time_s: Series, values: Series, policy: str, *, lost: float, where: s
         raise TraceError(
             f"gaps {policy!r} is not one of {', '.join(POLICIES)}", "hold keeps the last value, outage means no signal"
         )
-    _check_times(time_s, where)
+    check_clock(time_s, where, entry="row", first=1, remedy="sort the rows, and remove what was recorded twice")
     missing = np.isnan(values)
     if missing.all():
         raise TraceError(f"{where}: no value is a number", "check the column")
@@ -106,21 +107,6 @@ def filled(time_s: Series, values: Series, policy: str, *, lost: float, where: s
     known = np.flatnonzero(~missing)
     last = known[np.maximum(np.searchsorted(known, np.arange(values.size), side="right") - 1, 0)]
     return Filled(time_s, values[last], duration_s, gaps_s, f"{said}; held at the value before")
-
-
-def _check_times(time_s: Series, where: str) -> None:
-    bad = np.flatnonzero(~np.isfinite(time_s))
-    if bad.size:
-        raise TraceError(f"{where}: the time of row {bad[0] + 1} is missing", "complete or remove that row")
-    steps = np.diff(time_s)
-    back = np.flatnonzero(steps <= 0)
-    if back.size:
-        at = int(back[0]) + 1
-        what = "goes backwards" if steps[at - 1] < 0 else "stands still"
-        raise TraceError(
-            f"{where}: the clock {what} at row {at + 1}, {time_s[at]:.9g} s after {time_s[at - 1]:.9g} s",
-            "sort the rows, and remove what was recorded twice",
-        )
 
 
 def _after_long_steps(time_s: Series, usual_s: float) -> NDArray[np.int64]:

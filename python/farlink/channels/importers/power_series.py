@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.channels.importers.clock import check_clock
 from farlink.channels.importers.recording import Hints, Recording
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError
@@ -261,20 +262,11 @@ def _watts(values: Series, unit: str, name: str, where: str) -> Series:
 
 def _on_a_grid(time_s: Series, where: str) -> tuple[float, NDArray[np.int64]]:
     """Sample interval in s, and the place of each sample on a grid of that interval."""
-    missing = np.flatnonzero(~np.isfinite(time_s))
-    if missing.size:
-        raise TraceError(f"{where}: the time of sample {missing[0]} is missing", "complete or remove that sample")
+    remedy = "sort the samples, remove what was recorded twice, or give --sample-rate-hz HZ"
+    check_clock(time_s, where, entry="sample", first=0, remedy=remedy)
     if time_s.size < 2:
         raise TraceError(f"{where}: one sample has no sampling rate", f"{_IMPORT} --sample-rate-hz HZ")
     steps = np.diff(time_s)
-    back = np.flatnonzero(steps <= 0)
-    if back.size:
-        at = int(back[0]) + 1
-        what = "goes backwards" if steps[at - 1] < 0 else "stands still"
-        raise TraceError(
-            f"{where}: the clock {what} at sample {at}, {time_s[at]:.9g} s after {time_s[at - 1]:.9g} s",
-            "sort the samples, remove what was recorded twice, or give --sample-rate-hz HZ",
-        )
     usual = float(np.median(steps))
     is_gap = steps > _GAP * usual
     # The mean of the usual steps: times are printed rounded, their median too.

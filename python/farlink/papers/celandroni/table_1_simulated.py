@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from farlink.engines import fluid
+from farlink.papers.celandroni.table_1 import FLOWS, RATE_SEGMENTS_PER_S
 from farlink.papers.check import Check, number
 from farlink.papers.estimate import Estimate
 from farlink.papers.item import Drawing, Workbench
 
-FLOWS = 5
-RATE_SEGMENTS_PER_S = 455.0
 # τ and the time that a segment takes, as the text has T.
 ROUND_TRIP_S = 0.5 + 1 / RATE_SEGMENTS_PER_S
 BUFFER_BDP = 0.8
@@ -40,17 +39,7 @@ def table_1_simulated(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
 
 def _tgep() -> list[Check]:
     buffer = BUFFER_BDP * RATE_SEGMENTS_PER_S * ROUND_TRIP_S
-    found = fluid.goodput(
-        RATE_SEGMENTS_PER_S,
-        ROUND_TRIP_S,
-        buffer,
-        np.array(LOSSES),
-        FLOWS,
-        multiple_losses=False,
-        timeouts=False,
-        duplicate_acks=0,
-        precision=0.005,
-    )
+    found = fluid.goodput(RATE_SEGMENTS_PER_S, ROUND_TRIP_S, buffer, np.array(LOSSES), FLOWS, precision=0.005, **fluid.TGEP)
     checks = []
     for place, (loss, printed, off) in enumerate(zip(LOSSES, TGEP, FLUID_OFF, strict=True)):
         half_width = float(found.half_width[place]) * _NARROWER

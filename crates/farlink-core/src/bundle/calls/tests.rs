@@ -1,0 +1,146 @@
+use super::*;
+use crate::units::BitRate;
+
+fn config(json: &str) -> CallsConfig {
+    serde_json::from_str(json).unwrap()
+}
+
+const FIELD: &str = r#"{"up": {"distribution": "exponential", "mean_s": 3000},
+    "redial": {"distribution": "constant", "value_s": 53}"#;
+
+/// So many lines with the times of the calls.
+fn alike(calls: &CallsConfig, lines: usize) -> Vec<LineConfig> {
+    let line = LineConfig::new(BitRate::new(2400.0).unwrap(), Seconds::new(0.5).unwrap());
+    vec![LineConfig { up: calls.up, redial: calls.redial, ..line }; lines]
+}
+
+/// Shares of time with all and with any of the lines up, the mean share of lines, and the drops of all lines.
+fn shares(json: &str, lines: usize, seconds: u64) -> (f64, f64, f64, u64) {
+    let calls = config(json);
+    let of = alike(&calls, lines);
+    calls.check(&of).unwrap();
+    let mut calls = calls.start(&of, &Rng::for_component(1, 0, "calls"));
+    let (mut now, mut all, mut any, mut mean) = (Time::ZERO, 0.0, 0.0, 0.0);
+    let end = Time::from_secs(seconds);
+    let mut changes = Vec::new();
+    while now < end {
+        let next = calls.next_change().min(end);
+        let span = next.since(now).as_secs_f64();
+        all += if calls.lines_up() == lines { span } else { 0.0 };
+        any += if calls.lines_up() > 0 { span } else { 0.0 };
+        mean += span * calls.lines_up() as f64 / lines as f64;
+        now = next;
+        while calls.advance(now, &mut changes) {}
+    }
+    assert!(changes.windows(2).all(|two| two[0].at <= two[1].at));
+    let total = end.as_secs_f64();
+    (all / total, any / total, mean / total, calls.lines.iter().map(|line| line.drops).sum())
+}
+
+/// Up 3000 of 3053 s each: independent lines are all up for the eighth power of that.
+#[test]
+fn independent_lines_are_up_as_long_as_each_is() {
+    let (all, any, _, drops) = shares(&format!("{FIELD}}}"), 8, 10_000_000);
+    assert!((all - (3000.0_f64 / 3053.0).powi(8)).abs() < 0.004, "{all}");
+    assert!(any > 0.999_999, "{any}");
+    assert!((drops as f64 / (8.0 * 1e7 / 3053.0) - 1.0).abs() < 0.02, "{drops}");
+}
+
+/// Up 3000 of 3000 + 20 + 53 s, of which 20 s seem so.
+#[test]
+fn a_drop_is_noticed_late() {
+    let json = format!(r#"{FIELD}, "detection": {{"distribution": "constant", "value_s": 20}}}}"#);
+    let (_, _, share, _) = shares(&json, 8, 10_000_000);
+    assert!((share - 3000.0 / 3073.0).abs() < 0.001, "{share}");
+    let calls = config(&json);
+    let mut calls = calls.start(&alike(&calls, 1), &Rng::for_component(1, 0, "calls"));
+    let mut changes = Vec::new();
+    while changes.len() < 4 {
+        calls.advance(Time::NEVER, &mut changes);
+        assert_eq!(calls.seems_up(0), calls.is_up(0) || calls.state(0) == CallState::Silent);
+    }
+    let states = [CallState::Silent, CallState::Dropped, CallState::Connecting, CallState::Connected];
+    assert!(changes.iter().map(|change| change.state).eq(states), "{changes:?}");
+    assert_eq!(changes[1].at.since(changes[0].at), Time::from_secs(20));
+}
+
+/// The bundle's cycle: up until the primary drops (3000 s), then 53 s until it is back and as long until the others are.
+#[test]
+fn with_the_primary_the_bundle_drops() {
+    let (_, any, ..) = shares(&format!(r#"{FIELD}, "primary": "ends-bundle"}}"#), 8, 10_000_000);
+    assert!((any - 3000.0 / 3053.0).abs() < 0.002, "{any}");
+}
+
+/// A lost primary stays lost as long as any other line is up; of eight that come back soon that is for ever, of one at once.
+#[test]
+fn a_lost_primary_waits_for_the_end_of_the_bundle() {
+    let json = format!(r#"{FIELD}, "primary": "stays-lost"}}"#);
+    let calls = config(&json);
+    let mut calls = calls.start(&alike(&calls, 8), &Rng::for_component(1, 0, "calls"));
+    let mut changes = Vec::new();
+    while calls.is_up(0) {
+        calls.advance(Time::NEVER, &mut changes);
+    }
+    assert_eq!(calls.state(0), CallState::Waiting);
+    let at = changes.last().unwrap().at;
+    while calls.next_change() < at + Time::from_secs(100_000) && calls.lines_up() > 0 {
+        calls.advance(Time::NEVER, &mut changes);
+    }
+    assert_eq!(calls.state(0), CallState::Waiting);
+    let (all, any, ..) = shares(&json, 1, 10_000_000);
+    assert!((all - 3000.0 / 3053.0).abs() < 0.003 && all == any, "{all}");
+}
+
+/// Four of ten attempts fail; after two in a row a line rests for an hour.
+#[test]
+fn lines_fail_and_are_blocked() {
+    let json = format!(r#"{FIELD}, "failure": 0.4, "retry_s": 10, "attempts": 2, "blocked_s": 3600, "idle_s": 5}}"#);
+    let (_, _, share, _) = shares(&json, 32, 15_000_000);
+    // Rounds of two attempts, each until one connects: with probability 0.16 a round ends blocked.
+    let round_s = 53.0 + 0.4 * (10.0 + 53.0);
+    let down_s = 5.0 + (round_s + 0.16 * 3600.0) / 0.84;
+    assert!((share - 3000.0 / (3000.0 + down_s)).abs() < 0.004, "{share}");
+}
+
+/// However lines fail, a bundle with a primary line never waits for nobody.
+#[test]
+fn somebody_is_always_dialled() {
+    let late = r#"{"distribution": "exponential", "mean_s": 20}"#;
+    let cases = [("ends-bundle", "null"), ("stays-lost", "null"), ("ends-bundle", late), ("stays-lost", late)];
+    for (primary, detection) in cases {
+        let json = format!(
+            r#"{FIELD}, "failure": 0.7, "attempts": 2, "blocked_s": 600, "primary": "{primary}",
+            "starts_dialling": true, "detection": {detection}}}"#
+        );
+        for lines in [1, 2, 5] {
+            let calls = config(&json);
+            let mut calls = calls.start(&alike(&calls, lines), &Rng::for_component(lines as u64, 0, "calls"));
+            let mut changes = Vec::new();
+            for _ in 0..20_000 {
+                assert!(calls.next_change() < Time::NEVER, "{primary}, {lines} lines");
+                calls.advance(Time::NEVER, &mut changes);
+                if let Some(primary) = calls.primary.filter(|_| primary == "ends-bundle") {
+                    assert!(calls.seems_up(primary));
+                }
+            }
+            assert!(changes.iter().any(|change| change.state == CallState::Blocked));
+        }
+    }
+}
+
+#[test]
+fn a_recording_is_replayed() {
+    let json = r#"{"schedule": [[[1, 2], [2, 3.5]], [], [[0, 1]]]}"#;
+    let calls = config(json);
+    calls.check(&alike(&calls, 3)).unwrap();
+    let mut calls = calls.start(&alike(&calls, 3), &Rng::for_component(1, 0, "calls"));
+    let mut changes = Vec::new();
+    while calls.advance(Time::from_secs(10), &mut changes) {}
+    let seen: Vec<(f64, usize, bool)> = changes
+        .iter()
+        .map(|change| (change.at.as_secs_f64(), change.line, change.state == CallState::Connected))
+        .collect();
+    let expected = [(0.0, 2, false), (1.0, 0, false), (1.0, 2, true), (2.0, 0, true), (2.0, 0, false), (3.5, 0, true)];
+    assert_eq!(seen, expected);
+    assert_eq!(calls.next_change(), Time::NEVER);
+}
