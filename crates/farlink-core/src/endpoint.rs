@@ -225,6 +225,10 @@ pub trait Stream<D: Payload>: Endpoint {
 
     /// Nothing more will be written.
     fn close(&mut self, now: Time);
+
+    /// How many bytes, from the beginning of the stream, will not be sent again: they were acknowledged or given up, or, where
+    /// nothing is acknowledged, they were sent. Whoever keeps a copy of what was written no longer needs it; never less than before.
+    fn settled_bytes(&self) -> u64;
 }
 
 /// What an endpoint counted since it was made.
@@ -251,7 +255,7 @@ pub struct Probe {
     pub rtt: Option<Time>,
     /// Bytes sent and not acknowledged.
     pub in_flight_bytes: Option<u64>,
-    /// First byte of the stream not yet acknowledged.
+    /// First byte of the stream not yet acknowledged; [`Stream::settled_bytes`] has an answer in every mode.
     pub acknowledged_bytes: Option<u64>,
     /// Rate at which the sender spreads its packets.
     pub pacing_bps: Option<f64>,

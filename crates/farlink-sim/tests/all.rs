@@ -14,6 +14,7 @@ mod common;
 mod congestion;
 mod conservation;
 mod correction;
+mod custody;
 mod determinism;
 mod ecn;
 mod fluid;

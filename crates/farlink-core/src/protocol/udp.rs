@@ -117,6 +117,7 @@ pub struct Socket<D> {
     segment_bytes: usize,
     outgoing: VecDeque<D>,
     incoming: VecDeque<D>,
+    sent_bytes: u64,
     is_closing: bool,
     is_closed: bool,
 }
@@ -129,6 +130,7 @@ impl<D: Payload> Socket<D> {
             segment_bytes: usize::try_from(config.segment_bytes.whole()).unwrap_or(usize::MAX),
             outgoing: VecDeque::new(),
             incoming: VecDeque::new(),
+            sent_bytes: 0,
             is_closing: false,
             is_closed: false,
         };
@@ -154,6 +156,7 @@ impl<D: Payload> Endpoint for Socket<D> {
         if waiting.is_empty() {
             self.outgoing.pop_front();
         }
+        self.sent_bytes += payload.len() as u64;
         Some(Transmit::plain(Datagram { header_bytes: self.header_bytes, payload }))
     }
 
@@ -199,6 +202,10 @@ impl<D: Payload> Stream<D> for Socket<D> {
 
     fn close(&mut self, _now: Time) {
         self.is_closing = true;
+    }
+
+    fn settled_bytes(&self) -> u64 {
+        self.sent_bytes
     }
 }
 

@@ -28,8 +28,6 @@ pub(super) struct Connection {
     /// Written and never sent.
     unsent: Spans,
     pub(super) written: u64,
-    /// Sent, retransmissions not counted.
-    sent: u64,
     released: u64,
     /// It takes more.
     pub(super) is_writable: bool,
@@ -49,7 +47,7 @@ pub(super) struct Node {
     taken: u64,
     /// Taken and not written to the next connection.
     pub(super) waiting: Spans,
-    /// Written and not acknowledged by the next node.
+    /// Written, and perhaps to be sent again.
     lent: Spans,
     /// There is reason to open the next connection.
     pub(super) is_called: bool,
@@ -134,7 +132,6 @@ impl Connection {
             on_the_way: Spans::default(),
             unsent: Spans::default(),
             written: 0,
-            sent: 0,
             released: 0,
             is_writable: true,
             is_closing: false,
@@ -229,10 +226,9 @@ impl Chain {
 
     /// A connection has sent bytes for the first time.
     pub(super) fn on_sent(&mut self, connection: usize, mut bytes: u64, at: Time) {
-        let Connection { hop, unsent, sent, .. } = &mut self.connections[connection];
+        let Connection { hop, unsent, .. } = &mut self.connections[connection];
         let first = *hop;
         let hop = &mut self.hops[first];
-        *sent += bytes;
         while let Some(span) = unsent.pop(bytes) {
             bytes -= span.len();
             hop.resent_bytes += span.to.min(hop.sent_end).saturating_sub(span.from);
@@ -243,12 +239,10 @@ impl Chain {
         }
     }
 
-    /// The next node has acknowledged so much of all that was written, or, where nobody acknowledges, it was sent; `true` if
-    /// that is more than before.
-    pub(super) fn on_acknowledged(&mut self, connection: usize, acknowledged: Option<u64>) -> bool {
-        let Connection { hop, written, sent, released, .. } = &mut self.connections[connection];
-        let now = acknowledged.unwrap_or(*sent).min(*written);
-        let more = now.saturating_sub(*released);
+    /// Nothing of so much of all that was written goes out again; `true` if that is more than before. `[N3]`
+    pub(super) fn on_settled(&mut self, connection: usize, settled: u64) -> bool {
+        let Connection { hop, written, released, .. } = &mut self.connections[connection];
+        let more = settled.min(*written).saturating_sub(*released);
         *released += more;
         self.nodes[*hop].lent.drop_front(more);
         more > 0

@@ -122,6 +122,10 @@ impl<D: Payload, E: Stream<D>> Stream<D> for End<E> {
     fn close(&mut self, now: Time) {
         self.inner.close(now);
     }
+
+    fn settled_bytes(&self) -> u64 {
+        self.inner.settled_bytes()
+    }
 }
 
 impl<E: Express> Express for End<E> {

@@ -53,8 +53,8 @@ pub(super) trait Joint {
     /// Side 0 has no more to write.
     fn close(&mut self, now: Time);
 
-    /// Bytes of side 0 that the peer has acknowledged; `None` if the protocol does not acknowledge.
-    fn acknowledged(&self) -> Option<u64>;
+    /// See [`Stream::settled_bytes`]; of side 0.
+    fn settled_bytes(&self) -> u64;
 
     /// Side 1 reads what its relay has room for.
     fn read(&mut self, now: Time);
@@ -94,8 +94,8 @@ where
         self.ends[0].close(now);
     }
 
-    fn acknowledged(&self) -> Option<u64> {
-        self.ends[0].probe().acknowledged_bytes
+    fn settled_bytes(&self) -> u64 {
+        self.ends[0].settled_bytes()
     }
 
     fn read(&mut self, now: Time) {

@@ -101,9 +101,9 @@ impl<T: Tracer> Engine<'_, T> {
             has_moved |= self.absorb(chain, connection, now);
             if chain.hops[hop].writing == Some(connection) {
                 let joint = self.joint(chain.connections[connection].port);
-                let acknowledged = joint.acknowledged();
+                let settled = joint.settled_bytes();
                 joint.new_transmissions(&mut |bytes, at| chain.on_sent(connection, bytes, at));
-                has_moved |= chain.on_acknowledged(connection, acknowledged);
+                has_moved |= chain.on_settled(connection, settled);
             }
         }
         has_moved

@@ -245,7 +245,7 @@ pub(crate) fn tcp() -> impl Strategy<Value = Value> {
 }
 
 /// The same transport, without the keys that do nothing beside its others and are refused for it.
-fn without_idle_keys(mut config: Value) -> Value {
+pub(crate) fn without_idle_keys(mut config: Value) -> Value {
     let transport: TransportConfig = serde_json::from_value(config.clone()).unwrap();
     for idle in transport.as_dyn().idle() {
         let (table, key) = idle.key.rsplit_once('.').unwrap_or(("", &idle.key));

@@ -185,6 +185,15 @@ impl<D: Payload> Sending<D> {
         each!(self, sender => sender.limits())
     }
 
+    /// Up to where nothing goes out again. `[U1]`, `[N3]`
+    pub(super) fn settled_bytes(&self) -> u64 {
+        match self {
+            Sending::Reliable(_) | Sending::Coded(_) => self.limits().0,
+            Sending::OpenLoop(sender) => sender.settled_bytes(),
+            Sending::Datagrams(sender) => sender.limits().1,
+        }
+    }
+
     /// Whether all data was written, sent and acknowledged; perhaps not its end.
     pub(super) fn is_all_acknowledged(&self) -> bool {
         each!(self, sender => sender.is_all_acknowledged())

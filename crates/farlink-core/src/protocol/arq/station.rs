@@ -310,6 +310,10 @@ impl<D: Payload> Stream<D> for Station<D> {
     fn close(&mut self, _now: Time) {
         self.sender.close();
     }
+
+    fn settled_bytes(&self) -> u64 {
+        self.sender.in_flight().1
+    }
 }
 
 impl Express for Station<Virtual> {

@@ -479,6 +479,10 @@ impl<D: Payload> Stream<D> for Connection<D> {
         self.is_closing = true;
         self.note_closed();
     }
+
+    fn settled_bytes(&self) -> u64 {
+        self.tx.una
+    }
 }
 
 impl Express for Connection<Virtual> {

@@ -412,4 +412,8 @@ impl<D: Payload> Stream<D> for Connection<D> {
         self.update_end();
         self.note_closed();
     }
+
+    fn settled_bytes(&self) -> u64 {
+        self.window.una.saturating_sub(1)
+    }
 }

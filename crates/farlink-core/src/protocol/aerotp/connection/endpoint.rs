@@ -192,7 +192,7 @@ impl<D: Payload> Endpoint for Connection<D> {
         Probe {
             rtt: account.latest_round_trip,
             in_flight_bytes: Some(account.in_flight_bytes),
-            acknowledged_bytes: Some(self.sending.limits().0),
+            acknowledged_bytes: self.mode.is_acknowledged().then(|| self.sending.limits().0),
             pacing_bps: self.rate.pacer.bytes_per_s().map(|rate| rate * 8.0),
             ..Probe::default()
         }
@@ -210,6 +210,10 @@ impl<D: Payload> Stream<D> for Connection<D> {
 
     fn close(&mut self, _now: Time) {
         self.sending.close();
+    }
+
+    fn settled_bytes(&self) -> u64 {
+        self.sending.settled_bytes()
     }
 }
 

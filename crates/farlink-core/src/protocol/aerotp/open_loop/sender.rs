@@ -199,6 +199,11 @@ impl<D: Payload> Sender<D> {
         (self.next.saturating_sub(MOST_BEHIND), self.next)
     }
 
+    /// Data that was sent, or given up for its age; its end is none.
+    pub(in super::super) fn settled_bytes(&self) -> u64 {
+        self.next - u64::from(self.ended.is_some())
+    }
+
     /// Nobody acknowledges data here: what was sent is done with.
     pub(in super::super) fn is_all_acknowledged(&self) -> bool {
         self.is_closing && self.unsent_bytes == 0
