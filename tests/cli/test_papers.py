@@ -30,8 +30,8 @@ def test_table_goes_to_standard_output_and_the_count_to_standard_error(farlink):
     assert done.returncode == 0, done.stderr
     assert "0.45" in done.stdout
     assert "0.5507" in done.stdout
-    assert "paper misprint" in done.stdout
-    assert done.stderr == "2 checks: 2 paper misprint\n"
+    assert "misprint" in done.stdout
+    assert done.stderr == "2 checks: 2 misprint\n"
 
 
 def test_json_is_what_the_design_says(farlink):
@@ -44,7 +44,7 @@ def test_json_is_what_the_design_says(farlink):
         assert check["paper"] == "brodbekier"
         assert check["item"] == "figure-2"
         assert check["engine"] == "packet"
-        assert check["verdict"] in ("agrees", "differs", "undecided", "paper misprint")
+        assert check["verdict"] in ("agrees", "differs", "undecided", "misprint")
         assert check["value"] > 0 or "less 1" in check["cell"]
         assert check["ci95"] >= 0
         assert check["note"]

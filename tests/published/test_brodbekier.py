@@ -64,7 +64,7 @@ def test_stp_without_rate_control_is_similar_to_tcp(figure_2):
 def test_packet_loss_of_0_45_is_a_misprint():
     checks = computed("equation-1").checks
 
-    assert [check.engine for check in checks] == ["formula", "packet"]
+    assert [check.engine for check in checks] == ["model", "packet"]
     for check in checks:
         assert check.value.mean == pytest.approx(0.5507, abs=0.003)
         assert check.verdict is Verdict.MISPRINT

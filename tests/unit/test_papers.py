@@ -23,7 +23,9 @@ CHECK_KEYS = ["paper", "item", "cell", "printed", "engine", "value", "ci95", "ve
         (2.75, 0.0, Verdict.AGREES),
         (2.76, 0.0, Verdict.DIFFERS),
         (2.80, 0.049, Verdict.DIFFERS),
-        (2.80, 0.05, Verdict.AGREES),
+        (2.80, 0.05, Verdict.UNDECIDED),
+        (2.76, 0.025, Verdict.AGREES),
+        (2.76, 0.026, Verdict.UNDECIDED),
         (2.80, 0.06, Verdict.UNDECIDED),
         (2.70, 3.0, Verdict.UNDECIDED),
         (2.70, math.nan, Verdict.UNDECIDED),
@@ -37,6 +39,9 @@ def test_printed_digits_are_the_tolerance(mean, half_width, verdict):
 def test_relative_tolerance_widens_the_band():
     assert number(Estimate(5.9, 0.1), "5.4") is Verdict.DIFFERS
     assert number(Estimate(5.9, 0.1), "5.4", relative=0.1) is Verdict.AGREES
+    # Tolerance 0.59: ten per cent and half a tenth.
+    assert number(Estimate(6.2, 0.29), "5.4", relative=0.1) is Verdict.AGREES
+    assert number(Estimate(6.2, 0.30), "5.4", relative=0.1) is Verdict.UNDECIDED
 
 
 @pytest.mark.parametrize(
@@ -69,6 +74,23 @@ def test_a_check_as_json_has_the_keys_of_the_contract():
     assert list(content) == CHECK_KEYS
     assert content["verdict"] == "differs"
     assert content["ci95"] is None
+
+
+def test_a_choice_made_on_the_numbers_compared_is_no_agreement():
+    made = [
+        Check("i", "c", 1.0, "packet", Estimate(1.0, 0.1), verdict, "within 10 %").fitted("the timer was chosen on it")
+        for verdict in Verdict
+    ]
+
+    assert [check.verdict for check in made] == [Verdict.FITTED, *list(Verdict)[1:]]
+    assert {check.note for check in made} == {"within 10 %; fitted: the timer was chosen on it"}
+
+
+def test_a_closed_form_has_no_interval_and_equal_runs_have_one_of_no_width():
+    made = [Check("i", "c", 1.0, engine, Estimate(1.0), Verdict.AGREES, "").to_dict("k") for engine in ("model", "packet")]
+
+    assert [content["ci95"] for content in made] == [None, 0.0]
+    assert Check("i", "c", 1.0, "model", Estimate(1.0, 0.2), Verdict.AGREES, "").to_dict("k")["ci95"] == 0.2
 
 
 def test_a_ratio_to_nothing_is_unknown():

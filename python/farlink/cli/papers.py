@@ -55,7 +55,7 @@ def papers(
 ) -> None:
     """Compute tables and figures of published papers and compare them with what is printed.
 
-    Exit status 0: everything agrees. 1: something differs, or stays undecided. 2: the input is wrong.
+    Exit status 0: everything agrees or was fitted to what is printed. 1: something differs, or stays undecided. 2: the input is wrong.
     """
     with user_errors():
         from farlink import papers as library
@@ -114,7 +114,13 @@ def _print_outcome(outcome: Outcome) -> None:
 
     from farlink.papers.check import Verdict
 
-    looks = {Verdict.AGREES: "green", Verdict.DIFFERS: "bold red", Verdict.UNDECIDED: "yellow", Verdict.MISPRINT: "magenta"}
+    looks = {
+        Verdict.AGREES: "green",
+        Verdict.FITTED: "cyan",
+        Verdict.DIFFERS: "bold red",
+        Verdict.UNDECIDED: "yellow",
+        Verdict.MISPRINT: "magenta",
+    }
     table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
     table.add_column("what", ratio=5)
     table.add_column("printed", ratio=4)

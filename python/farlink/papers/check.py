@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
@@ -16,18 +16,20 @@ class Verdict(StrEnum):
     """What a check found."""
 
     AGREES = "agrees"
-    """Ours is within the stated tolerance of what is printed."""
+    """The 95 % interval reaches into the stated tolerance of what is printed, and is narrow beside it."""
+    FITTED = "fitted"
+    """As close as `AGREES`, but a setting, a definition or the tolerance was chosen on the numbers compared: no confirmation."""
     DIFFERS = "differs"
     """The whole 95 % interval lies outside the tolerance; the note names the cause as far as it is known."""
     UNDECIDED = "undecided"
     """The 95 % interval is too wide to tell: more runs are needed."""
-    MISPRINT = "paper misprint"
+    MISPRINT = "misprint"
     """The printed number contradicts the paper's own equation, and the note says which number it is instead."""
 
     @property
     def is_settled(self) -> bool:
         """Whether nothing is left to be explained."""
-        return self in (Verdict.AGREES, Verdict.MISPRINT)
+        return self in (Verdict.AGREES, Verdict.FITTED, Verdict.MISPRINT)
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class Check:
     printed
         The number as printed, or the claim in the paper's words.
     engine
-        What ours comes from: ``"packet"``, ``"monte-carlo"`` or ``"formula"``.
+        What ours comes from: an engine (``"model"``, ``"fluid"``, ``"packet"``), ``"monte-carlo"`` for decoders alone,
+        ``"measured"`` for logs, ``"ns-3"`` for that simulator.
     value
         Ours.
     verdict
@@ -60,11 +63,32 @@ class Check:
     verdict: Verdict
     note: str
 
+    def fitted(self, what: str) -> Check:
+        """The same check, where a choice was made on the numbers that it compares: ``fitted`` instead of ``agrees``.
+
+        Parameters
+        ----------
+        what
+            What was chosen, and on which numbers; it goes into the note, whatever the verdict.
+
+        Examples
+        --------
+        >>> check = Check("table-1", "K = 4", 2.7, "packet", Estimate(2.7, 0.01), Verdict.AGREES, "within 10 %")
+        >>> check.fitted("the timer was chosen on this column").note
+        'within 10 %; fitted: the timer was chosen on this column'
+        """
+        verdict = Verdict.FITTED if self.verdict is Verdict.AGREES else self.verdict
+        return replace(self, verdict=verdict, note=f"{self.note}; fitted: {what}")
+
+    @property
+    def ci95(self) -> float | None:
+        """Half-width of the 95 % interval; None where there is none: closed forms, and what is made of fluids without one."""
+        return None if self.engine in ("model", "fluid") and not self.value.half_width else self.value.ci95
+
     @property
     def shown(self) -> str:
         """Ours with its interval, for people."""
-        # A formula has no interval.
-        return Scale(1.0, "").interval(self.value.mean, self.value.half_width or math.nan)
+        return Scale(1.0, "").interval(self.value.mean, self.ci95 or math.nan)
 
     def to_dict(self, paper: str) -> dict[str, Any]:
         """The check as JSON knows it; what is unknown is None."""
@@ -76,7 +100,7 @@ class Check:
             "printed": self.printed,
             "engine": self.engine,
             "value": mean if math.isfinite(mean) else None,
-            "ci95": self.value.ci95,
+            "ci95": self.ci95,
             "verdict": str(self.verdict),
             "note": self.note,
         }
@@ -136,8 +160,9 @@ def claim(value: Estimate, *, at_least: float = -math.inf, at_most: float = math
 def number(value: Estimate, printed: str, *, relative: float = 0.0) -> Verdict:
     """Judge a number against a printed one.
 
-    The printed digits stand for half a unit of the last of them on either side, `relative` adds that share of the number. It
-    differs if the 95 % interval lies outside that band; it agrees if it meets the band and is no wider than it.
+    The printed digits stand for half a unit of the last of them on either side, `relative` adds that share of the number: both
+    together are the tolerance. It differs if the whole 95 % interval lies outside the tolerance. It agrees if the interval
+    reaches into the tolerance and its half-width is at most half of the tolerance; otherwise it is undecided.
 
     Parameters
     ----------
@@ -152,18 +177,18 @@ def number(value: Estimate, printed: str, *, relative: float = 0.0) -> Verdict:
     --------
     >>> str(number(Estimate(2.74, 0.02), "2.7")), str(number(Estimate(2.8, 0.02), "2.7"))
     ('agrees', 'differs')
-    >>> str(number(Estimate(2.7, 0.5), "2.7"))
-    'undecided'
+    >>> str(number(Estimate(2.7, 0.04), "2.7")), str(number(Estimate(2.7, 0.02), "2.7"))
+    ('undecided', 'agrees')
     """
     centre = float(printed)
-    band = rounding(printed) + relative * abs(centre)
+    tolerance = rounding(printed) + relative * abs(centre)
     # Decimal fractions are not exact: 2.75 is within half a tenth of 2.7.
     slack = 1e-12 * abs(centre)
     if not (math.isfinite(value.mean) and math.isfinite(value.half_width)):
         return Verdict.UNDECIDED
-    if abs(value.mean - centre) > band + value.half_width + slack:
+    if abs(value.mean - centre) > tolerance + value.half_width + slack:
         return Verdict.DIFFERS
-    return Verdict.AGREES if value.half_width <= band + slack else Verdict.UNDECIDED
+    return Verdict.AGREES if value.half_width <= tolerance / 2 + slack else Verdict.UNDECIDED
 
 
 def rounding(printed: str) -> float:

@@ -13,6 +13,7 @@ from farlink.report.page import figure_element, filled
 
 _CLASS = {
     Verdict.AGREES: "agrees",
+    Verdict.FITTED: "fitted",
     Verdict.DIFFERS: "differs",
     Verdict.UNDECIDED: "undecided",
     Verdict.MISPRINT: "misprint",

@@ -19,7 +19,7 @@ def equation_1(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
         verdict = Verdict.MISPRINT
     note = "equation (1) with n = 8000 bits; agrees within the printed digits"
     note += f"; 0.45 is the probability that a packet survives, 1 - p = {1 - lost:.3f}" if is_survival else ""
-    checks = [Check("equation-1", "packet loss at BER 1e-4", float(printed), "formula", Estimate(lost), verdict, note)]
+    checks = [Check("equation-1", "packet loss at BER 1e-4", float(printed), "model", Estimate(lost), verdict, note)]
 
     scenario = base("equation (1): packet loss at BER 1e-4", ("sack",))
     scenario |= {

@@ -129,9 +129,9 @@ def _fourteen_percent(bench: Workbench) -> list[Check]:
             "packet",
             with_window,
             number(with_window, _PRINTED, relative=_NEAR),
-            f"agrees within {_NEAR:.0%}, as how often STP asks is not printed: {windows} POLLs per round trip of 0.5 s. The "
+            f"within {_NEAR:.0%}, as how often STP asks is not printed: {windows} POLLs per round trip of 0.5 s. The "
             "likeliest cause of the printed 14 %: 70 packets cannot pass the one that is lost again and again",
-        ),
+        ).fitted("the window and the POLLs per round trip were chosen on this number"),
     ]
 
 

@@ -80,11 +80,14 @@ def told(
     at_most: float = np.inf,
     cause: str = "",
 ) -> Check:
-    """A check of a claim by a formula, put as bounds on a number; `cause` is said if it differs."""
+    """A check of a claim by goodputs of `GOODPUT`, put as bounds on a number; `cause` is said if it differs.
+
+    Goodputs are relation (1) below half of the rate and the fluid engine's above; their intervals are not carried through.
+    """
     found = Estimate(value)
     verdict = claim(found, at_least=at_least, at_most=at_most)
     note = f"{rule}; {cause}" if cause and not verdict.is_settled else rule
-    return Check(item, cell, printed, "formula or fluid", found, verdict, note)
+    return Check(item, cell, printed, "fluid", found, verdict, note)
 
 
 def drawn(lines: Mapping[str, Sequence[float]], *, dashed: Mapping[str, Sequence[float]] | None = None) -> Figure:

@@ -128,7 +128,7 @@ def _needed(setting: Setting) -> list[Check]:
                 "blocks",
                 f"AWGN KIODO, {payload} bytes: blocks needed on average, equation (12)",
                 "the reason for this is the limitation to only four data blocks",
-                "formula",
+                "model",
                 mean,
                 Verdict.AGREES if mean.mean > 4 else Verdict.DIFFERS,
                 "agrees above four; sigma of equation (13) is not printed, and with that of geometric repetitions "

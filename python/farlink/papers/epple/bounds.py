@@ -46,7 +46,7 @@ def awgn_bound(bench: Workbench, setting: Setting = PAPER_SETTING) -> Outcome:
                 _check(
                     f"{place} ({STAND_IN}), {payload} bytes: share of packets that survive fading over that with independent "
                     "errors",
-                    "formula",
+                    "model",
                     ratio(interval(survive), Estimate(even)),
                 )
             )

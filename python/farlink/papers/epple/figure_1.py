@@ -90,7 +90,7 @@ def _seconds(bench: Workbench) -> float:
 
 def _claim(cell: str, printed: str, value: Estimate, at_least: float, at_most: float, rule: str) -> Check:
     verdict: Verdict = claim(value, at_least=at_least, at_most=at_most)
-    return Check("figure-1", cell, printed, "formula", value, verdict, f"{rule}; {STAND_IN}")
+    return Check("figure-1", cell, printed, "model", value, verdict, f"{rule}; {STAND_IN}")
 
 
 def _quotient(above: Estimate, below: Estimate) -> Estimate:

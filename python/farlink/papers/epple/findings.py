@@ -148,7 +148,7 @@ def _rules(setting: Setting) -> Iterator[Check]:
             "back-channel",
             f"{PROTOCOLS[protocol]}: shortest user data for which acknowledgements take at most {share:.0%}, bytes",
             printed,
-            "formula",
+            "model",
             Estimate(least),
             verdict,
             "an acknowledgement for each packet, l_ACK / (l + l'); agrees if the shortest packets of the table are long enough"

@@ -109,7 +109,7 @@ def figure_4(bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[list[C
                 "figure-4",
                 f"selective repeat, packets of {length} bytes: bit error rate at which a tenth of the goodput is lost",
                 "at bit error ratios larger than 1e-5 the goodput starts to drop significantly for all packet lengths",
-                "formula",
+                "model",
                 Estimate(ber),
                 Verdict.AGREES if 0.5e-5 < ber < 5e-5 else Verdict.DIFFERS,
                 "a tenth is significant: agrees between half of 1e-5 and five times that",

@@ -209,7 +209,7 @@ def goodput_checks(
         text, ours = row.goodput(protocol), column.goodput[row.payload_bytes]
         verdict = number(ours, text, relative=TOLERANCE[protocol])
         note = (
-            f"agrees within {TOLERANCE[protocol]:.0%}; {row.scenario}, {PROTOCOLS[protocol]}: the timer that comes nearest is "
+            f"within {TOLERANCE[protocol]:.0%}; {row.scenario}, {PROTOCOLS[protocol]}: the timer that comes nearest is "
             f"{column.timer.words} (mean deviation in a short search: {misfits[column.timer.words]:.1%}; others: {others})"
         )
         if protocol == "tcp":
@@ -225,7 +225,7 @@ def goodput_checks(
                 ours,
                 verdict,
                 note,
-            )
+            ).fitted("the timer was chosen on this column")
         )
     return checks
 
@@ -258,9 +258,9 @@ def _back(setting: Setting, printed: Sequence[Row], protocol: str, column: Colum
             "packet",
             column.back[row.payload_bytes],
             number(column.back[row.payload_bytes], row.back(protocol), relative=_BACK_TOLERANCE),
-            f"{PROTOCOLS[protocol]}: agrees within {_BACK_TOLERANCE:.0%}; an acknowledgement of {REPORT_BYTES[protocol]} bytes "
+            f"{PROTOCOLS[protocol]}: within {_BACK_TOLERANCE:.0%}; an acknowledgement of {REPORT_BYTES[protocol]} bytes "
             "for each packet that arrives, kept or not, counted at the receiver",
-        )
+        ).fitted("the length of an acknowledgement was chosen on these columns")
         for row in printed
     ]
 

@@ -153,7 +153,7 @@ def _bound(setting: Setting, found: Mapping[str, list[float]]) -> list[Check]:
                 "table-1-scaled",
                 f"{place}: least long-term bit error rate that loses as many packets as the printed back channel says",
                 "they have been scaled to result in a Long-Term BER of 1e-6",
-                "formula",
+                "model",
                 Estimate(least),
                 Verdict.AGREES if least <= setting.ber else Verdict.DIFFERS,
                 "a packet is lost with at most the sum of its bits' error probabilities, so a loss p needs a mean of at least "
@@ -179,13 +179,24 @@ def _checks(item: str, setting: Setting, cells: Cells, scaled: Callable[[str], s
             ):
                 ours, tolerance = interval(values), _TOLERANCE[quantity]
                 verdict = number(ours, printed, relative=tolerance)
-                note = f"{quantity}: agrees within {tolerance:.0%}; {words}"
+                note = f"{quantity}: within {tolerance:.0%}; {words}"
                 if item == "table-1-fading" and verdict is Verdict.DIFFERS:
                     note += _CAUSE
                 elif quantity == "goodput" and verdict is Verdict.DIFFERS:
                     note += _CAUSES.get((row.scenario, protocol), "")
-                checks.append(Check(item, f"{cell}: {quantity}", float(printed), "packet", ours, verdict, note))
+                check = Check(item, f"{cell}: {quantity}", float(printed), "packet", ours, verdict, note)
+                chosen = _chosen(item, protocol, quantity)
+                checks.append(check.fitted(chosen) if chosen else check)
     return checks
+
+
+def _chosen(item: str, protocol: str, quantity: str) -> str:
+    """What was chosen on the numbers of a column; empty if nothing was."""
+    if quantity == "back channel":
+        return "the length of an acknowledgement was chosen on table 1" + (
+            ", and the fading was scaled by its back channel at 1000 bytes" if item == "table-1-scaled" else ""
+        )
+    return "the timer was chosen on this column" if item == "table-1-scaled" and protocol == "tcp" else ""
 
 
 _CAUSE = (

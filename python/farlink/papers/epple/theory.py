@@ -35,14 +35,14 @@ def table_1_theory(_bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple
                     "table-1-theory",
                     f"{row.scenario}, {name}, {payload} bytes",
                     float(printed),
-                    "formula",
+                    "model",
                     ours,
                     number(ours, printed, relative=_WITHIN / float(printed)),
-                    f"agrees within {_WITHIN:g} of the printed digits; the data's bits alone decide the loss, c = "
+                    f"within {_WITHIN:g} of the printed digits; the data's bits alone decide the loss, c = "
                     f"{setting.speed_mps:.0e} m/s, {setting.distances_m[row.scenario] / 1000:g} km"
                     + (f" ({_TEXT_SAYS[row.scenario]} in the text)" if row.scenario in _TEXT_SAYS else "")
                     + (f"; it would be {others}" if number(ours, printed) is Verdict.DIFFERS else ""),
-                )
+                ).fitted("which bits count, c and the distances that the text has otherwise were chosen on these cells")
             )
     return checks, [_drawing(checks)]
 
@@ -67,7 +67,7 @@ def equations(_bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[list
             "equations",
             "equation (3): window for 2500 km and 1 Gb/s, bytes",
             words,
-            "formula",
+            "model",
             window,
             number(Estimate(window.mean // 1), printed_window),
             f"{window.mean:,.0f}: agrees if all printed digits do; here c is 299,792,458 m/s, unlike in table 1",
@@ -76,7 +76,7 @@ def equations(_bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[list
             "equations",
             "equation (11): best length of user data at the links' bit error rate, header of 20 bytes, bytes",
             _STAR,
-            "formula",
+            "model",
             best,
             Verdict.AGREES if 1000 < best.mean < 2000 else Verdict.DIFFERS,
             f"lengths in the equation are bits: {8 * best.mean:,.0f} of them; agrees if it lies where the text says that "
@@ -86,7 +86,7 @@ def equations(_bench: Workbench, setting: Setting = PAPER_SETTING) -> tuple[list
             "equations",
             "selective repeat: goodput at the best length over that at 1000 bytes, less 1",
             "not increasing significant when packets longer than 1000 bytes are transmitted",
-            "formula",
+            "model",
             enough,
             Verdict.AGREES if enough.mean < 0.01 else Verdict.DIFFERS,
             "not significant: agrees below 1 %",

@@ -293,7 +293,7 @@ def _saturation() -> list[Check]:
             note += f"; by the printed numbers {words} words already saturate the link"
         verdict = Verdict.AGREES if is_saturated == is_printed else Verdict.DIFFERS
         cell = f"{words} words: load offered to the radio, over its rate"
-        checks.append(Check("figures-9-12", cell, printed, "formula", Estimate(load), verdict, note))
+        checks.append(Check("figures-9-12", cell, printed, "model", Estimate(load), verdict, note))
     return checks
 
 
@@ -340,7 +340,7 @@ def _sufficient() -> list[Check]:
             "figures-9-12",
             "smallest sufficient strength at BER 1e-4, words",
             "an FEC strength of 96 words/packet or greater is able to correct all errors at the error rates tested",
-            "formula",
+            "model",
             Estimate(float(ours)),
             Verdict.AGREES if ours <= 96 else Verdict.DIFFERS,
             f"fewest words that leave less than half a payload of {packets:.0f} (20 runs) unmended: agrees up to 96. The paper "
@@ -357,7 +357,7 @@ def _sufficient() -> list[Check]:
                 "figures-9-12",
                 f"{words} words: payloads that are not mended at BER 1e-4",
                 "an FEC strength of 96 words/packet or greater is able to correct all errors at the error rates tested",
-                "formula",
+                "model",
                 Estimate(residual),
                 Verdict.AGREES if is_all == (words >= 96) else Verdict.DIFFERS,
                 "agrees if all are mended from 96 words on and not before"

@@ -43,7 +43,7 @@ def drop(_bench: Workbench) -> tuple[list[Check], list[Drawing]]:
     latest = float(drop_losses.latest_detection_s(window, **link))
     return [
         _check("section-5.2", "packets lost", "9", lost, "agrees within the printed digits"),
-        Check("section-5.2", "packets lost, of a window of 15", "it is obvious that even TCP SACK will timeout", "formula",
+        Check("section-5.2", "packets lost, of a window of 15", "it is obvious that even TCP SACK will timeout", "model",
               Estimate(lost), verdict,
               f"agrees if more than half the window is lost; it would not be if the modem noticed within {latest:.1f} s"),
     ], []  # fmt: skip
@@ -51,4 +51,4 @@ def drop(_bench: Workbench) -> tuple[list[Check], list[Drawing]]:
 
 def _check(item: str, cell: str, printed: str, ours: float, rule: str, relative: float = 0.0) -> Check:
     value = Estimate(ours)
-    return Check(item, cell, float(printed), "formula", value, number(value, printed, relative=relative), rule)
+    return Check(item, cell, float(printed), "model", value, number(value, printed, relative=relative), rule)

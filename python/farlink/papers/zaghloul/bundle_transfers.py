@@ -64,16 +64,17 @@ def _check(transfer: _Transfer, reading: str, times: Floats) -> Check:
     verdict = Verdict.AGREES if low - near <= measured <= high + near else Verdict.DIFFERS
     if len(times) < _LEAST_RUNS:
         verdict = Verdict.UNDECIDED
-    return Check(
+    check = Check(
         "transfers",
         f"{transfer.table}, {transfer.words}, predicted {transfer.predicted}; {reading}: minutes ({low:.1f} to {high:.1f})",
         measured,
         "packet",
         mean_of(times.tolist()),
         verdict,
-        "printed: measured, once. In brackets: between them lie 95 % of the runs; agrees if the measured time does, too, "
-        f"rounded as it is. What parts the columns: item drops{_too_fast(transfer)}",
+        "printed: measured, once. In brackets: between them lie 95 % of the runs; the measured time should, too, rounded as it "
+        f"is. What parts the columns: item drops{_too_fast(transfer)}",
     )
+    return check.fitted("the band is the spread of our single runs, wide enough for several readings of what is not printed")
 
 
 def _too_fast(transfer: _Transfer) -> str:

@@ -36,7 +36,7 @@ def figure_4_1(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
         "figure-4.1",
         "needless timeouts with twice the mean, over those with mean and four deviations",
         "the RTT variance is estimated and the timeout value takes this estimate into consideration",
-        "formula",
+        "model",
         Estimate(float(quotient.mean()), float(spread)),
         verdict,
         rule,

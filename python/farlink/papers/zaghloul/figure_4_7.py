@@ -29,8 +29,8 @@ def figure_4_7(_bench: Workbench) -> tuple[list[Check], list[Drawing]]:
     sums = "eq. (17) is not the sum of the windows of eq. (16), which is (2 + 3 / sqrt 2) (2^(k/2) - 1)"
     cell = f"packets of {_SUMMED} rounds, by eq. (17)"
     return [
-        Check("figure-4.7", "constant of eq. (17)", 4.12, "formula", offset, number(offset, "4.12"), digits),
-        Check("figure-4.7", cell, round(printed, 1), "formula", Estimate(closed), verdict, sums),
+        Check("figure-4.7", "constant of eq. (17)", 4.12, "model", offset, number(offset, "4.12"), digits),
+        Check("figure-4.7", cell, round(printed, 1), "model", Estimate(closed), verdict, sums),
     ], [_drawing()]
 
 

@@ -36,7 +36,7 @@ def figure_6_4(_bench: Workbench) -> tuple[list[Check], list[Drawing]]:
         "figure-6.4",
         "growth of the logarithm with the drop rate, from 1/30 to 1/20 min over that from 1/52 to 1/30 min",
         "the higher call dropping rate leads to an exponential increase in TCP transfer latency",
-        "formula",
+        "model",
         bend,
         verdict,
         "1 for an exponential: agrees within 5 %; by eq. (36) the time is hyperbolic, without bound at a drop of each link in "
@@ -60,7 +60,7 @@ def figure_6_5(_bench: Workbench) -> tuple[list[Check], list[Drawing]]:
         "figure-6.5",
         "growth of the transfer time from p = 0.05 % to 0.15 %, minutes",
         25,
-        "formula",
+        "model",
         stated,
         number(stated, "25", relative=0.1),
         "“approximately 25-minute increase”: agrees within 10 %; the drop rate is not printed, a drop of each link in 50 "
@@ -85,7 +85,7 @@ def figure_6_6(_bench: Workbench) -> tuple[list[Check], list[Drawing]]:
         "figure-6.6",
         "transfer time with 120 s over that with 60 s, a drop of each link in 10 minutes",
         "the timeout value becomes an important factor when the call drop rate is high",
-        "formula",
+        "model",
         value,
         claim(value, at_least=1.5 * rare),
         f"important: agrees if it is half as much again as with a drop of each link in 50 minutes, {rare:.3f}",

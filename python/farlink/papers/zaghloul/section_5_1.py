@@ -41,7 +41,7 @@ def section_5_1(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
             "section-5.1",
             f"matches beyond chance among {_DROPS} drops, %",
             "10% of the call drops are due to handovers",
-            "formula",
+            "model",
             single,
             claim(single, at_least=5.0),
             "agrees if half of the 10 % or more are left when chance is taken away; the interval is that of 10 % of 182 drops",
