@@ -3,7 +3,8 @@
 # make bench    speed and memory beside ns-2 and ns-3, and over fading; codecs beside other libraries
 # make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec
 # make papers   published tables and figures beside ours, and their pages in docs/validation
-# make soak     the tests again, with many more and other random cases and states, and a million executions of each fuzz target
+# make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
+# make soak     the same with many more cases and states, and a million executions of each fuzz target: a night
 # make docs     write the generated pages, tables and pictures of the documentation anew
 # make fmt      format Rust and Python
 # make clean    remove everything that was built
@@ -16,7 +17,7 @@ SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -n
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run test install test-tools bench peers papers soak docs fmt clean
+.PHONY: help run test install test-tools bench peers papers nightly soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -57,9 +58,10 @@ papers: test-tools
 	@$(BIN)/python docs/fluid.py
 
 soak: test-tools
-	@PROPTEST_CASES=20000 SEED=$$(date +%s) .ci/checks
-	@cargo test --release --quiet -p farlink-sim --test all aerotp_reliable -- --ignored
-	@.ci/fuzz
+	@.ci/soak all
+
+nightly: test-tools
+	@.ci/soak nightly
 
 docs: test-tools
 	@$(BIN)/python docs/generate.py

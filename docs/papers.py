@@ -55,12 +55,12 @@ def page_of(paper: Paper, outcomes: list[Outcome]) -> str:
         f"    farlink papers {paper.key} --report {paper.key}.html",
         "",
         wrapped(
-            "± is the half-width of the 95 % interval. The tolerance of a number is half a unit of its last printed digit, and "
-            "what its rule adds. A number differs if its whole interval lies outside the tolerance; it agrees if the interval "
-            "reaches into the tolerance and its half-width is at most half of the tolerance; otherwise it is undecided. A claim "
-            "in words is put as bounds on a number, and agrees if the whole interval lies within them. Fitted means as close as "
-            "that, but a setting, a definition or the tolerance was chosen on the numbers compared: that confirms nothing, and "
-            "the rule says what was chosen."
+            "± is the half-width of the 95 % interval. The tolerance of a number is half a unit of its last printed digit, "
+            "and what its rule adds. A number differs if its whole interval lies outside the tolerance; it agrees if the "
+            "interval reaches into the tolerance and its half-width is at most half of the tolerance; otherwise it is "
+            "undecided. A claim in words is put as bounds on a number, and agrees if the whole interval lies within them. "
+            "Fitted means as close as that, but a setting, a definition or the tolerance was chosen on the numbers "
+            "compared: that confirms nothing, and the rule says what was chosen."
         ),
         "",
         "## What the paper leaves open",

@@ -136,7 +136,7 @@ def test_simulated_cells_follow_the_seed(usual):
     assert short(PAPER_SETTING) == usual
 
 
-@pytest.mark.parametrize(("ber", "verdict"), [(1e-6, Verdict.AGREES), (3e-5, Verdict.DIFFERS)])
+@pytest.mark.parametrize(("ber", "verdict"), [(1e-6, Verdict.FITTED), (3e-5, Verdict.DIFFERS)])
 @pytest.mark.parametrize(("protocol", "timer"), [("tcp", beta(4.75)), ("sr", beta(1.3))], ids=["tcp", "sr"])
 def test_verdicts_of_simulated_cells_follow_the_setting(protocol, timer, ber, verdict):
     setting = Setting(ber=ber)

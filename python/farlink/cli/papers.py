@@ -55,7 +55,7 @@ def papers(
 ) -> None:
     """Compute tables and figures of published papers and compare them with what is printed.
 
-    Exit status 0: everything agrees or was fitted to what is printed. 1: something differs, or stays undecided. 2: the input is wrong.
+    Exit status 0: everything agrees or was fitted. 1: something differs, or stays undecided. 2: the input is wrong.
     """
     with user_errors():
         from farlink import papers as library

@@ -18,7 +18,7 @@ class Verdict(StrEnum):
     AGREES = "agrees"
     """The 95 % interval reaches into the stated tolerance of what is printed, and is narrow beside it."""
     FITTED = "fitted"
-    """As close as `AGREES`, but a setting, a definition or the tolerance was chosen on the numbers compared: no confirmation."""
+    """As close as `AGREES`, but a setting, a definition or the tolerance was chosen on the numbers compared: no proof."""
     DIFFERS = "differs"
     """The whole 95 % interval lies outside the tolerance; the note names the cause as far as it is known."""
     UNDECIDED = "undecided"
