@@ -43,6 +43,23 @@ def test_table_1_is_met_but_for_two_misprints():
     assert [check.printed for check in outcome.checks[:8]] == [float(printed) for *_, printed in TABLE_1]
 
 
+@pytest.mark.published("Celandroni, table I, 40 goodputs of connections and eight totals")
+def test_every_connection_of_table_1_is_compared_with_its_own_interval():
+    (outcome,) = Workbench(runs=6).outcomes([papers.load("celandroni").item("table-1-simulated")])
+
+    connections = [check for check in outcome.checks if "connection" in check.cell]
+    assert len(connections) == 40
+    # Runs are few: what is decided at all is what the page says.
+    misprints = [check.cell for check in connections if check.verdict is Verdict.MISPRINT]
+    assert misprints == ["ns-2, loss 0.01: connection 3 (± 1.5 %)"]
+    assert {check.cell.split(":")[0] for check in connections if check.verdict is Verdict.DIFFERS} <= {
+        "TGEP, loss 0.1",
+        "ns-2, loss 0.1",
+    }
+    assert not [check for check in connections if check.engine == "fluid" and check.verdict is Verdict.AGREES]
+    assert sum(check.verdict is Verdict.FITTED for check in connections) == 15
+
+
 @pytest.mark.published("Celandroni, section IV")
 def test_a_carrier_of_ones_own_needs_3_db_less():
     pytest.importorskip("pydantic")

@@ -182,6 +182,25 @@ def test_drops_are_heard_where_the_channel_has_them():
     assert heard == pytest.approx([begin for begin, _ in downs], abs=2.3)
 
 
+@pytest.mark.published("Zaghloul, figure 5.3: a bundle of n links drops at n β")
+def test_drops_of_a_bundle_are_those_of_its_links_together():
+    pytest.importorskip("scipy.stats")
+    mean, accepted = checks_of("figure-5.3", runs=6)
+
+    # Six times 399 exponential times: standard error 2.0 %; three of them.
+    assert mean.value.mean == pytest.approx(50 / 8, rel=0.06)
+    assert accepted.value.mean >= 0.5
+
+
+@pytest.mark.published("Zaghloul, table 5.1: ten handovers of 16 July 2004")
+def test_handovers_are_ten_minutes_apart_and_satellites_nine():
+    interpolated, apart, orbit = checks_of("table-5.1")
+
+    assert interpolated.value.mean < 1
+    assert apart.value.mean == pytest.approx(81 / 8)
+    assert (apart.verdict, orbit.verdict) == ("agrees", "differs")
+
+
 @pytest.mark.published("Zaghloul, section 5.1: 10 % of 182 drops at handovers")
 def test_a_tenth_of_the_drops_matches_handovers_by_chance():
     found, beyond = checks_of("section-5.1", runs=6)

@@ -10,6 +10,8 @@ from farlink.papers.zaghloul.figure_4_1 import figure_4_1
 from farlink.papers.zaghloul.figure_4_7 import figure_4_7
 from farlink.papers.zaghloul.figure_5_1 import figure_5_1
 from farlink.papers.zaghloul.figure_5_2 import figure_5_2, table_5_3
+from farlink.papers.zaghloul.figure_5_3 import figure_5_3
+from farlink.papers.zaghloul.figure_6_4_packets import figure_6_4_packets
 from farlink.papers.zaghloul.figure_7_14 import figure_7_14
 from farlink.papers.zaghloul.figure_7_15 import figure_7_15
 from farlink.papers.zaghloul.figures_6 import figure_6_4, figure_6_5, figure_6_6
@@ -24,6 +26,7 @@ from farlink.papers.zaghloul.measured_drops import (
 from farlink.papers.zaghloul.round_trips import round_trips
 from farlink.papers.zaghloul.section_5_1 import section_5_1
 from farlink.papers.zaghloul.section_5_2 import section_5_2
+from farlink.papers.zaghloul.table_5_1 import table_5_1
 from farlink.papers.zaghloul.tables import table_6_1, table_6_2
 from farlink.papers.zaghloul.tables_4 import table_4_2, table_4_3
 
@@ -41,6 +44,7 @@ PAPER = Paper(
         Item("figure-4.7", "Slow start with delayed acknowledgements, and eq. (17)", 1, figure_4_7),
         Item("table-4.2", "Which model is nearer for short transfers", 2, table_4_2),
         Item("table-4.3", "Which model is nearer for long transfers", 6, table_4_3),
+        Item("table-5.1", "Handovers from satellite to satellite", 1, table_5_1),
         Item("section-5.1", "Drops that match handovers", 15, section_5_1),
         Item(
             "section-5.1-measured",
@@ -60,12 +64,14 @@ PAPER = Paper(
             None if _NO_CALLS else figure_5_2_measured,
             _NO_CALLS,
         ),
+        Item("figure-5.3", "Times between the simulated drops of a bundle", 20, figure_5_3),
         Item("table-5.3", "Rates of drops", 80, table_5_3),
         Item("table-6.1", "Transfer times of four files over eight links", 1, table_6_1),
         Item("table-6.2", "Transfer times over three to eight links", 1, table_6_2),
         Item("transfers", "Tables 6.1 and 6.2 packet by packet", 30, packet_by_packet),
         Item("drops", "What a drop costs, packet by packet", 40, drops),
         Item("figure-6.4", "Transfer time against the rate of drops", 1, figure_6_4),
+        Item("figure-6.4-packets", "Figure 6.4 packet by packet", 40, figure_6_4_packets),
         Item("figure-6.5", "Transfer time against losses", 1, figure_6_5),
         Item("figure-6.6", "Transfer time against the timeout", 1, figure_6_6),
         Item("figure-7.14", "Reliability over twelve hours, by rules of the primary modem", 3, figure_7_14),

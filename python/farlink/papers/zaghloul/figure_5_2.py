@@ -33,7 +33,7 @@ def figure_5_2(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
     """The chi-square test with 15 bins at 5 %, on 394 drops of a constant rate."""
     series = [_intervals(bench, GREENLAND_MIN, index) for index in range(bench.repetitions(_SERIES))]
     accepted = [goodness.chi_square(one, fit(one)).is_accepted is True for one in series]
-    share = _share(accepted)
+    share = share_of(accepted)
     passed = ", ".join(f"{100 * _passed(shape, bench.seed):.0f} % with shape {shape}" for shape in _SHAPES)
     first = series[0]
     verdict = goodness.chi_square(first, fit(first))
@@ -74,7 +74,7 @@ def table_5_3(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
                 f"mean of {count} series of {DROPS} drops: agrees within 3 %; one series alone leaves 10 % either way",
             )
         )
-    told = _share([_is_told_apart(a, b) for a, b in zip(means[GREENLAND_MIN], means[KANSAS_MIN], strict=True)])
+    told = share_of([_is_told_apart(a, b) for a, b in zip(means[GREENLAND_MIN], means[KANSAS_MIN], strict=True)])
     checks.append(
         Check(
             "table-5.3",
@@ -97,7 +97,8 @@ def _intervals(bench: Workbench, minutes: float, series: int) -> Sample:
     return samples.inter_drop_times([link_of(times_s)])
 
 
-def _share(hits: list[bool]) -> Estimate:
+def share_of(hits: list[bool]) -> Estimate:
+    """Share of what is true, with the interval of Agresti and Coull."""
     count = len(hits)
     share = sum(hits) / count
     # Agresti and Coull: two more of each keep the interval from vanishing where all are alike.

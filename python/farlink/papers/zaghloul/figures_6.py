@@ -17,17 +17,17 @@ from farlink.papers.zaghloul.setting import INMARSAT, LABORATORY, MEGABYTE, MINU
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_LABORATORY_BYTES, _INMARSAT_BYTES = 10 * MEGABYTE, 100 * MEGABYTE
+LABORATORY_BYTES, _INMARSAT_BYTES = 10 * MEGABYTE, 100 * MEGABYTE
 # Figure 6.4, minutes between the drops of a link.
-_INTERVALS = (52, 30, 20)
+INTERVALS_MIN = (52, 30, 20)
 # Minutes between the drops of an Inmarsat link, of which the figures' one is not printed.
 _INMARSAT_INTERVALS = (10, 20, 50)
 
 
 def figure_6_4(_bench: Workbench) -> tuple[list[Check], list[Drawing]]:
     """Six Iridium links in the laboratory, with drops added."""
-    rates_hz = 1 / (np.array(_INTERVALS) * MINUTE_S)
-    log_times = np.log(LABORATORY.minutes(_LABORATORY_BYTES, drop_rate_hz=rates_hz))
+    rates_hz = 1 / (np.array(INTERVALS_MIN) * MINUTE_S)
+    log_times = np.log(LABORATORY.minutes(LABORATORY_BYTES, drop_rate_hz=rates_hz))
     slopes = np.diff(log_times) / np.diff(rates_hz)
     bend = Estimate(float(slopes[1] / slopes[0]))
     verdict: Verdict = claim(bend, at_least=0.95, at_most=1.05)
@@ -43,8 +43,8 @@ def figure_6_4(_bench: Workbench) -> tuple[list[Check], list[Drawing]]:
         f"{1 / bound / MINUTE_S:.1f} minutes",
     )
     axis = np.linspace(0.005, 0.08, 200)
-    curves = {"eq. (36)": LABORATORY.minutes(_LABORATORY_BYTES, drop_rate_hz=axis / MINUTE_S)}
-    marks = (1 / np.array(_INTERVALS), np.exp(log_times))
+    curves = {"eq. (36)": LABORATORY.minutes(LABORATORY_BYTES, drop_rate_hz=axis / MINUTE_S)}
+    marks = (1 / np.array(INTERVALS_MIN), np.exp(log_times))
     text = "Six links, 10 MB, round trip 18.2 s, p = 5e-4, first timeout 60 s; dots: the three rates of the experiment."
     return [check], [
         _drawing("figure-6-4", "Transfer time against drops", text, "drops of a link per minute", axis, curves, marks)
