@@ -116,17 +116,19 @@ class Result:
         list of str
             Empty if every flow did; the row over all flows is left out.
         """
-        found: dict[tuple[int, str], list[str]] = {}
-        runs: dict[tuple[int, str], int] = {}
-        columns = {name: _plain(self.columns[name]) for name in ("point", "flow", "status", "reason")}
-        for point, flow, status, reason in zip(*columns.values(), strict=True):
-            runs[point, flow] = runs.get((point, flow), 0) + 1
+        found: dict[tuple[str, int, str], list[str]] = {}
+        runs: dict[tuple[str, int, str], int] = {}
+        columns = {name: _plain(self.columns[name]) for name in ("engine", "point", "flow", "status", "reason")}
+        for engine, point, flow, status, reason in zip(*columns.values(), strict=True):
+            key = engine, point, flow
+            runs[key] = runs.get(key, 0) + 1
             if status == "stalled" and flow != "all":
-                found.setdefault((point, flow), []).append(reason)
+                found.setdefault(key, []).append(reason)
         sentences = []
-        for (point, flow), reasons in found.items():
+        for (engine, point, flow), reasons in found.items():
             place = ", ".join(f"{path} = {value}" for path, value in self.grid[point].items())
-            share = "" if runs[point, flow] == 1 else f" in {len(reasons)} of {runs[point, flow]} runs"
+            of_runs = runs[engine, point, flow]
+            share = "" if of_runs == 1 else f" in {len(reasons)} of {of_runs} runs"
             sentences.append(f"{flow}{share}{f' at {place}' if place else ''}: {reasons[0]}")
         return sentences
 

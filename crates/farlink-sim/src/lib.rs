@@ -10,6 +10,7 @@ mod columns;
 pub mod engine;
 mod error_events;
 pub mod fluid;
+mod layout;
 mod notes;
 mod observe;
 pub mod pcap;

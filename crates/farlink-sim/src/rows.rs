@@ -5,49 +5,36 @@ use farlink_core::event::Abort;
 use farlink_core::scenario::quantity::QUANTITIES;
 
 use crate::engine::{BundleResult, DelaySum, FlowResult, FlowSetup, Histogram, RunResult, Setup};
+use crate::layout::Layout;
 
-/// Up to this many flows each have a row of their own; beyond, one per name.
-pub(crate) const MOST_FLOW_ROWS: usize = 256;
-
-/// The name of the row over all flows.
-pub(crate) const ALL: &str = "all";
-
-/// What one flow, or several together, achieved in one run.
+/// What one flow, or several together, achieved in one run. Which, the layout says.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
-    pub(crate) flow: String,
-    pub(crate) transport: String,
     /// Why it did not get to its end; empty if it did.
     pub(crate) stalled: String,
     /// In the order of [`QUANTITIES`]; NaN where unknown.
     pub(crate) values: Vec<f64>,
 }
 
-/// The rows of one run: per flow or name, then over all.
-pub(crate) fn rows(setup: &Setup, run: &RunResult) -> Vec<Row> {
+/// The rows of one run, those that the layout of its grid point has, in its order.
+pub(crate) fn rows(layout: &Layout, setup: &Setup, run: &RunResult) -> Vec<Row> {
     let path = PathFigures::new(setup, run);
-    let mut rows = Vec::new();
-    let has_flow_rows = run.flows.len() <= MOST_FLOW_ROWS;
-    for (index, spec) in setup.flows.iter().enumerate() {
-        let of_spec: Vec<&FlowResult> = run.flows.iter().filter(|flow| flow.spec == index).collect();
-        if spec.count > 1 && has_flow_rows && !spec.is_transfers() {
-            for flow in &of_spec {
-                let name = format!("{}.{}", spec.name, flow.number + 1);
-                rows.push(row(name, &spec.transport_name, &[flow], &path, Some(spec), run));
-            }
-        } else {
-            rows.push(row(spec.name.clone(), &spec.transport_name, &of_spec, &path, Some(spec), run));
-        }
+    let mut flows: Vec<Vec<&FlowResult>> = vec![Vec::new(); layout.rows.len()];
+    for flow in &run.flows {
+        flows[layout.row_of(flow.spec, flow.number)].push(flow);
     }
-    let everything: Vec<&FlowResult> = run.flows.iter().collect();
-    let mut transports: Vec<&str> = setup.flows.iter().map(|spec| spec.transport_name.as_str()).collect();
-    transports.dedup();
-    let transport = if let [only] = transports[..] { only } else { "mixed" };
-    let mut all = row(ALL.into(), transport, &everything, &path, None, run);
-    if let Some(stalled) = rows.iter().find(|row| !row.stalled.is_empty()) {
-        all.stalled = format!("{}: {}", stalled.flow, stalled.stalled);
+    flows[layout.all()] = run.flows.iter().collect();
+    let specs = setup.flows.iter().enumerate().flat_map(|(index, spec)| {
+        let end = setup.flows.get(index + 1).map_or(layout.all(), |_| layout.row_of(index + 1, 0));
+        std::iter::repeat_n(Some(spec), end - layout.row_of(index, 0))
+    });
+    let of_rows = layout.rows.iter().zip(&flows).zip(specs.chain([None]));
+    let mut rows: Vec<Row> =
+        of_rows.map(|((of, flows), spec)| row(of.is_single, flows, &path, (spec, setup), run)).collect();
+    let stalled = layout.rows.iter().zip(&rows).find(|(_, row)| !row.stalled.is_empty());
+    if let Some(stalled) = stalled.map(|(of, row)| format!("{}: {}", of.flow, row.stalled)) {
+        rows[layout.all()].stalled = stalled;
     }
-    rows.push(all);
     rows
 }
 
@@ -95,22 +82,21 @@ fn of_bundles(name: &str, bundles: &BundleResult, path: &PathFigures) -> f64 {
 }
 
 fn row(
-    flow: String,
-    transport: &str,
+    is_single: bool,
     flows: &[&FlowResult],
     path: &PathFigures,
-    spec: Option<&FlowSetup>,
+    (spec, setup): (Option<&FlowSetup>, &Setup),
     run: &RunResult,
 ) -> Row {
     let sum = |count: fn(&FlowResult) -> u64| flows.iter().map(|flow| count(flow)).sum::<u64>() as f64;
     let most = |size: fn(&FlowResult) -> u64| flows.iter().map(|flow| size(flow)).max().unwrap_or(0) as f64;
     let ratio = |over: f64, under: f64| if under > 0.0 { over / under } else { f64::NAN };
 
-    // One flow is measured over its own time, several over the run's.
-    let duration_s = if let [only] = flows { only.measured.as_secs_f64() } else { path.measured_s };
+    // One flow is measured over its own time, several over the run's: the same in all runs, whatever comes by chance.
+    let only = flows.first().filter(|_| is_single);
+    let duration_s = only.map_or(path.measured_s, |only| only.measured.as_secs_f64());
     // Acknowledgements still come, and are counted, when the last byte has been delivered.
-    let answered_s =
-        if let [only] = flows { run.end.since(only.start.max(path.warmup)).as_secs_f64() } else { path.measured_s };
+    let answered_s = only.map_or(path.measured_s, |only| run.end.since(only.start.max(path.warmup)).as_secs_f64());
     let delivered = sum(|flow| flow.delivered_bytes);
     let sent = sum(|flow| flow.sent_bytes);
     let retransmitted = sum(|flow| flow.retransmitted_bytes);
@@ -125,7 +111,7 @@ fn row(
         .filter_map(|flow| flow.finished.filter(|&finished| finished >= path.warmup).map(|at| at.since(flow.start)))
         .map(Time::as_secs_f64)
         .collect();
-    let is_finite = flows.iter().any(|flow| flow.is_finite);
+    let has_transfers = spec.map_or_else(|| setup.flows.iter().any(FlowSetup::has_transfers), FlowSetup::has_transfers);
 
     let value = |name: &str| match name {
         "goodput_bps" => goodput_bps,
@@ -152,15 +138,13 @@ fn row(
         "peak_reorder_bytes" => most(|flow| flow.peak_reorder_bytes),
         "peak_send_buffer_bytes" => most(|flow| flow.peak_send_buffer_bytes),
         "transfer_time_mean_s" => ratio(transfer_times.iter().sum(), transfer_times.len() as f64),
-        "transfers_done" if is_finite => transfer_times.len() as f64,
+        "transfers_done" if has_transfers => transfer_times.len() as f64,
         "peak_queue_bytes" if spec.is_none() => path.peak_queue_bytes,
         _ if spec.is_none() => path.bundles.map_or(f64::NAN, |bundles| of_bundles(name, &bundles, path)),
         _ => f64::NAN,
     };
     Row {
         stalled: spec.map_or_else(String::new, |spec| why_stalled(spec, flows, run)),
-        flow,
-        transport: transport.to_owned(),
         values: QUANTITIES.iter().map(|quantity| value(quantity.name)).collect(),
     }
 }

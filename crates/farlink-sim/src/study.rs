@@ -12,9 +12,10 @@ use rayon::prelude::*;
 use crate::columns::{PointColumns, RunColumns};
 use crate::engine::{NoTrace, Setup, simulate};
 use crate::error_events::{Asked, Sources, WORK_PER_POINT};
+use crate::layout::Layout;
 use crate::notes::notes;
 use crate::resolve::{Channels, resolve_with};
-use crate::rows::{ALL, Row, rows};
+use crate::rows::{Row, rows};
 use crate::stats::interval;
 use crate::table::Table;
 
@@ -62,8 +63,15 @@ pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<()> + Sync);
 /// The level of the intervals in the summary.
 const SUMMARY_LEVEL: f64 = 0.95;
 
-/// The finished runs of one grid point with their numbers, in their order.
+/// The finished runs of one grid point with their numbers, in their order. Each has the rows of the point's layout.
 type Runs = Vec<(u64, Vec<Row>)>;
+
+/// A grid point, ready to run, and the rows that its runs have.
+struct Point<'a> {
+    scenario: &'a Scenario,
+    setup: &'a Setup,
+    layout: Layout,
+}
 
 /// Runs every point of a scenario.
 ///
@@ -77,11 +85,12 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
     watch.expect(scenarios.iter().map(|scenario| least_runs(scenario)).sum());
     let setups = pool.install(|| setups(&scenarios, &sources, &watch))?;
     let study: Vec<(&Scenario, &Setup)> = scenarios.into_iter().zip(&setups).collect();
-    let results: Vec<Runs> =
-        pool.install(|| study.par_iter().map(|(scenario, setup)| point_runs(scenario, setup, &watch)).collect());
+    let points: Vec<Point<'_>> =
+        study.iter().map(|&(scenario, setup)| Point { scenario, setup, layout: Layout::of(setup) }).collect();
+    let results: Vec<Runs> = pool.install(|| points.par_iter().map(|point| point_runs(point, &watch)).collect());
     Ok(Output {
-        rows: rows_table(&study, &results),
-        summary: summary_table(&results),
+        rows: rows_table(&points, &results),
+        summary: summary_table(&points, &results),
         interrupted: watch.is_stopped(),
         notes: sources.notes().into_iter().chain(notes(&study)).collect(),
     })
@@ -154,54 +163,54 @@ fn least_runs(scenario: &Scenario) -> u64 {
 }
 
 /// All runs of one point; interrupted, those that were finished.
-fn point_runs(scenario: &Scenario, setup: &Setup, watch: &Watch<'_>) -> Runs {
-    let mut runs = batch(scenario, setup, 0..least_runs(scenario), watch);
-    let Some(precision) = &scenario.precision else { return runs };
+fn point_runs(point: &Point<'_>, watch: &Watch<'_>) -> Runs {
+    let mut runs = batch(point, 0..least_runs(point.scenario), watch);
+    let Some(precision) = &point.scenario.precision else { return runs };
     let most = precision.max_runs.whole();
     // The rule is asked after 25 % more runs each time, in the order of the runs: never at a moment that a thread picks,
     // and seldom enough that a lucky streak does not end it.
-    while !watch.is_stopped() && (runs.len() as u64) < most && !is_precise(precision, &runs) {
+    while !watch.is_stopped() && (runs.len() as u64) < most && !is_precise(precision, &point.layout, &runs) {
         let first = runs.len() as u64;
         let next = (first + first.div_ceil(4)).min(most);
         watch.expect(next - first);
-        runs.extend(batch(scenario, setup, first..next, watch));
+        runs.extend(batch(point, first..next, watch));
     }
     runs
 }
 
-fn batch(scenario: &Scenario, setup: &Setup, runs: std::ops::Range<u64>, watch: &Watch<'_>) -> Runs {
-    let seed = scenario.seed.whole();
+fn batch(point: &Point<'_>, runs: std::ops::Range<u64>, watch: &Watch<'_>) -> Runs {
+    let seed = point.scenario.seed.whole();
     runs.into_par_iter()
         .filter_map(|run| {
             // Short runs end before they ask.
             if watch.is_stopped() {
                 return None;
             }
-            let result = simulate(setup, seed, run, &mut NoTrace, &|| watch.is_stopped())?;
+            let result = simulate(point.setup, seed, run, &mut NoTrace, &|| watch.is_stopped())?;
             watch.finish_one();
-            Some((run, rows(setup, &result)))
+            Some((run, rows(&point.layout, point.setup, &result)))
         })
         .collect()
 }
 
 /// Whether the interval of the aggregate is narrow enough.
-fn is_precise(precision: &Precision, runs: &Runs) -> bool {
+fn is_precise(precision: &Precision, layout: &Layout, runs: &Runs) -> bool {
     let Some(index) = quantity::names().position(|name| name == precision.quantity) else { return true };
-    let values = runs.iter().filter_map(|(_, rows)| rows.last()).map(|all| all.values[index]);
+    let values = runs.iter().map(|(_, rows)| rows[layout.all()].values[index]);
     interval(values, precision.level.get())
         .is_some_and(|found| found.half_width <= precision.ci.get() * found.mean.abs())
 }
 
-fn rows_table(study: &[(&Scenario, &Setup)], results: &[Runs]) -> Table {
+fn rows_table(points: &[Point<'_>], results: &[Runs]) -> Table {
     let mut columns = RunColumns::default();
-    for (point, ((scenario, _), runs)) in study.iter().zip(results).enumerate() {
+    for (index, (point, runs)) in points.iter().zip(results).enumerate() {
         for (run, rows) in runs {
-            for row in rows {
-                columns.point.push(point as u64);
-                columns.flow.push(row.flow.clone());
-                columns.transport.push(row.transport.clone());
+            for (of, row) in point.layout.rows.iter().zip(rows) {
+                columns.point.push(index as u64);
+                columns.flow.push(of.flow.clone());
+                columns.transport.push(of.transport.clone());
                 columns.run.push(*run);
-                columns.seed.push(scenario.seed.whole());
+                columns.seed.push(point.scenario.seed.whole());
                 columns.status.push(if row.stalled.is_empty() { "ok" } else { "stalled" }.to_owned());
                 columns.reason.push(row.stalled.clone());
                 for (column, &value) in columns.values.iter_mut().zip(&row.values) {
@@ -216,14 +225,13 @@ fn rows_table(study: &[(&Scenario, &Setup)], results: &[Runs]) -> Table {
 /// The name of this engine in tables.
 const ENGINE: &str = "packet";
 
-fn summary_table(results: &[Runs]) -> Table {
+fn summary_table(points: &[Point<'_>], results: &[Runs]) -> Table {
     let mut columns = PointColumns::default();
-    for (index, runs) in results.iter().enumerate() {
-        // Every run of a point has the same rows.
-        for (position, row) in runs.first().iter().flat_map(|(_, rows)| rows).enumerate() {
+    for (index, (point, runs)) in points.iter().zip(results).enumerate().filter(|(_, (_, runs))| !runs.is_empty()) {
+        for (position, of) in point.layout.rows.iter().enumerate() {
             columns.point.push(index as u64);
-            columns.flow.push(row.flow.clone());
-            columns.transport.push(row.transport.clone());
+            columns.flow.push(of.flow.clone());
+            columns.transport.push(of.transport.clone());
             columns.runs.push(runs.len() as u64);
             for (quantity, (means, half_widths)) in columns.values.iter_mut().enumerate() {
                 let of_runs = runs.iter().map(|(_, rows)| rows[position].values[quantity]);
@@ -233,6 +241,5 @@ fn summary_table(results: &[Runs]) -> Table {
             }
         }
     }
-    debug_assert!(columns.flow.iter().filter(|name| *name == ALL).count() <= results.len());
     columns.into_table(ENGINE)
 }

@@ -29,6 +29,7 @@ mod scps;
 mod shortcut;
 mod stalls;
 mod stp_traces;
+mod summaries;
 mod traces;
 
 /// What is not named above would be run by nobody.

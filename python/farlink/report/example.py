@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from farlink.plot.against_grid import Entry
+import math
+
+from farlink.result import Result
 from farlink.series import Series
 
 _MOST_PANELS = 4
 
 
-def telling_point(summary: list[Entry], count: int) -> int:
+def telling_point(result: Result) -> int:
     """Number of the grid point whose aggregate goodput is nearest to half of the best: losses show, and recovery too."""
-    entries = [entry for entry in summary if entry["flow"] == "all"]
-    goodputs = [entry["goodput_bps"]["mean"] or 0.0 for entry in entries]
-    if len(goodputs) != count:
-        return 0
-    half = max(goodputs) / 2
-    return min(range(count), key=lambda i: abs(goodputs[i] - half))
+    columns = (result.summary_columns[name] for name in ("engine", "point", "flow", "goodput_bps"))
+    goodputs = {
+        int(point): 0.0 if math.isnan(goodput) else float(goodput)
+        for engine, point, flow, goodput in zip(*columns, strict=True)
+        if engine == "packet" and flow == "all"
+    }
+    half = max(goodputs.values(), default=0.0) / 2
+    return min(goodputs, key=lambda point: abs(goodputs[point] - half), default=0)
 
 
 def compared_points(points: list[dict[str, object]], point: int) -> list[int]:

@@ -131,7 +131,7 @@ def _grid_figures(result: Result) -> Iterator[str]:
 
 def _run_figures(result: Result) -> Iterator[str]:
     """The section of one run, with its heading; nothing if no transport has a window."""
-    point = telling_point(result.summary(), len(result.points))
+    point = telling_point(result)
     points = compared_points(result.points, point)
     runs = [trace_run(result.scenario, point=i) for i in points]
     shown = runs[points.index(point)]

@@ -123,7 +123,7 @@ pub const QUANTITIES: &[Quantity] = &[
         "duration_s",
         "s",
         "measured time; of one flow from its start or the end of the warm-up, whichever is later, to its last byte or the \
-         end of the run; of several flows from the end of the warm-up to the end of the run",
+         end of the run; of several flows, or of transfers at random, from the end of the warm-up to the end of the run",
         "",
     ),
     quantity(

@@ -5,9 +5,6 @@ use std::rc::Rc;
 
 use farlink_core::Time;
 
-/// Up to this many flows each keep a histogram of their own; of more, those of one name share one.
-pub(super) const MOST_HISTOGRAMS: usize = 256;
-
 /// Sub-buckets per octave, as a power of two.
 const SUB_BITS: u32 = 6;
 /// Delays below this (2^20 ps, one microsecond) share the first bucket.

@@ -150,7 +150,7 @@ pub(super) struct Flow<E> {
     aborted: Option<(Time, Abort)>,
     pub(super) id: u32,
     pub(super) spec: usize,
-    number: u64,
+    pub(super) number: u64,
     /// What the endpoints had counted when the measurement began.
     counted_before: Counters,
     /// Bytes of a file that are not yet delivered; `None` if the flow is endless.

@@ -62,6 +62,8 @@ use route::Route;
 use split::Chains;
 use timers::{Alarm, CHAINS, Timers};
 
+use crate::layout::Layout;
+
 /// What a run gives.
 pub struct RunResult {
     /// One entry per flow, in the order of [`Setup::flows`] and of the flow's number.
@@ -300,17 +302,17 @@ macro_rules! engine_protocols {
                 }
             }
 
+            /// The flows of one row fill one histogram.
             fn keep_histograms(&mut self) {
-                let flows = self.chains.len() $(+ self.$population.flows.len())+;
-                let of_spec: Vec<Shared> = self.setup.flows.iter().map(|_| Shared::default()).collect();
+                let layout = Layout::of(self.setup);
+                let of_rows: Vec<Shared> = layout.rows[..layout.all()].iter().map(|_| Shared::default()).collect();
+                let shared = |spec, number| Shared::clone(&of_rows[layout.row_of(spec, number)]);
                 $(for flow in &mut self.$population.flows {
-                    let is_shared = flows > delays::MOST_HISTOGRAMS;
-                    flow.keep_histogram(if is_shared { Shared::clone(&of_spec[flow.spec]) } else { Shared::default() });
+                    flow.keep_histogram(shared(flow.spec, flow.number));
                 })+
                 for chain in self.chains.iter_mut().flatten() {
-                    let is_shared = flows > delays::MOST_HISTOGRAMS;
-                    let own = if is_shared { Shared::clone(&of_spec[chain.spec]) } else { Shared::default() };
-                    chain.account.keep_histogram(own);
+                    let histogram = shared(chain.spec, chain.number);
+                    chain.account.keep_histogram(histogram);
                 }
             }
 

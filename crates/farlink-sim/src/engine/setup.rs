@@ -179,6 +179,20 @@ impl FlowSetup {
         matches!(self.traffic, TrafficSetup::List(_) | TrafficSetup::Poisson { .. })
     }
 
+    /// How many connections all flows of this name make in a run; `None` if that is left to chance.
+    pub fn connections(&self) -> Option<u64> {
+        match &self.traffic {
+            TrafficSetup::Bulk | TrafficSetup::File { .. } | TrafficSetup::Cbr { .. } => Some(self.count),
+            TrafficSetup::List(files) => Some(self.count * files.len() as u64),
+            TrafficSetup::Poisson { .. } => None,
+        }
+    }
+
+    /// Whether it carries something that has an end: a file, or transfers, however many come.
+    pub fn has_transfers(&self) -> bool {
+        self.is_finite() || self.is_transfers()
+    }
+
     /// What the application does from its beginning; none if there are several connections that each do something else.
     pub(super) fn source(&self) -> Option<Source> {
         match &self.traffic {

@@ -10,7 +10,7 @@ use super::resolve::{Setup, resolve};
 use super::simulation::simulate;
 use crate::columns::{PointColumns, RunColumns};
 use crate::error_events::Sources;
-use crate::rows::{ALL, MOST_FLOW_ROWS};
+use crate::layout::{ALL, Layout, Name, RowOf};
 use crate::study::{Options, Output, Progress, RunError, Watch, thread_pool};
 
 /// The name of this engine in tables, and of its random stream.
@@ -103,23 +103,26 @@ struct Tables {
 
 impl Tables {
     fn add(&mut self, point: u64, scenario: &Scenario, setup: &Setup, outcome: &Outcome) {
-        let has_flow_rows = outcome.flows.len() <= MOST_FLOW_ROWS;
+        let layout = Layout::new(setup.kinds.iter().map(|kind| Name {
+            name: &kind.name,
+            transport: &kind.transport,
+            count: kind.count as u64,
+            connections: Some(kind.count as u64),
+            is_together: false,
+        }));
+        let rows = setup.kinds.iter().enumerate().flat_map(|(name, kind)| {
+            let layout = &layout;
+            (0..kind.count as u64).map(move |number| layout.row_of(name, number))
+        });
+        // The flows of a row stand side by side.
+        let rows: Vec<usize> = rows.collect();
         let mut first = 0;
-        for kind in &setup.kinds {
-            let flows = &outcome.flows[first..first + kind.count];
-            first += kind.count;
-            if kind.count > 1 && has_flow_rows {
-                for (number, flow) in flows.iter().enumerate() {
-                    let name = format!("{}.{}", kind.name, number + 1);
-                    self.row(point, scenario, setup, (&name, &kind.transport), (outcome, std::slice::from_ref(flow)));
-                }
-            } else {
-                self.row(point, scenario, setup, (&kind.name, &kind.transport), (outcome, flows));
-            }
+        for flows in rows.chunk_by(|one, other| one == other) {
+            let last = first + flows.len();
+            self.row(point, scenario, setup, &layout.rows[flows[0]], (outcome, &outcome.flows[first..last]));
+            first = last;
         }
-        let same = setup.kinds.iter().all(|kind| kind.transport == setup.kinds[0].transport);
-        let transport = if same { &setup.kinds[0].transport } else { "mixed" };
-        self.row(point, scenario, setup, (ALL, transport), (outcome, &outcome.flows));
+        self.row(point, scenario, setup, &layout.rows[layout.all()], (outcome, &outcome.flows));
     }
 
     fn row(
@@ -127,14 +130,14 @@ impl Tables {
         point: u64,
         scenario: &Scenario,
         setup: &Setup,
-        (flow, transport): (&str, &str),
+        of: &RowOf,
         (outcome, flows): (&Outcome, &[FlowOutcome]),
     ) {
-        let values = values(setup, outcome, flows, flow == ALL);
+        let values = values(setup, outcome, flows, of.flow == ALL);
         let runs = &mut self.runs;
         runs.point.push(point);
-        runs.flow.push(flow.to_owned());
-        runs.transport.push(transport.to_owned());
+        runs.flow.push(of.flow.clone());
+        runs.transport.push(of.transport.clone());
         runs.run.push(0);
         runs.seed.push(scenario.seed.whole());
         runs.status.push("ok".to_owned());
@@ -142,8 +145,8 @@ impl Tables {
         runs.values.iter_mut().zip(&values).for_each(|(column, (value, _))| column.push(*value));
         let points = &mut self.points;
         points.point.push(point);
-        points.flow.push(flow.to_owned());
-        points.transport.push(transport.to_owned());
+        points.flow.push(of.flow.clone());
+        points.transport.push(of.transport.clone());
         points.runs.push(1);
         for ((means, half_widths), (value, half_width)) in points.values.iter_mut().zip(values) {
             means.push(value);
