@@ -181,8 +181,8 @@ most 100,000 points.
 
 ROW_KEYS = (
     ("engine", "which engine; `packet`"),
-    ("flow", "name of the flow; `NAME.1`, `NAME.2`, ... if its `count` is above 1 and there are at most 256 such flows; transfers "
-     "have one row for all of a name; `all` for all flows together"),
+    ("flow", "name of the flow; `NAME.1`, `NAME.2`, ... if its `count` is above 1 and there are at most 256 such flows; "
+     "transfers have one row for all of a name; `all` for all flows together"),
     ("transport", "name of the flow's transport; `mixed` for several"),
     ("run", "number of the run at its grid point, from 0"),
     ("seed", "seed of the scenario"),
