@@ -3,10 +3,14 @@
 from collections.abc import Callable
 from typing import TypedDict
 
-from numpy import bool_, float64, uint64
+from numpy import bool_, float64, uint8, uint64
 from numpy.typing import NDArray
 
 __version__: str
+__build__: str
+"""SHA-256 over the Rust sources and Cargo.lock: equal ones give equal results."""
+LARGEST_TRACE: int
+"""Most bytes that the arrays of a trace may have in memory."""
 
 class ScenarioError(ValueError):
     """A scenario is refused."""
@@ -17,6 +21,9 @@ class ScenarioError(ValueError):
     """What is wrong; begins with the path."""
     remedy: str
     """How to mend it."""
+
+class EngineError(RuntimeError):
+    """An engine could not run for a reason that no scenario mends."""
 
 class RunOutput(TypedDict):
     interrupted: bool
@@ -63,12 +70,24 @@ class BurstStatistics(TypedDict):
     mean_span_error_bits: float
     longest_span_bits: int
     mean_wrong_bits: float
+    reach_bits: int
+    """From the first wrong bit of all to the last."""
     span_bits: NDArray[uint64]
     span_bursts: NDArray[uint64]
     """How many bursts have each of `span_bits`."""
     wrong_bits_per_burst: NDArray[uint64]
     wrong_bits_bursts: NDArray[uint64]
     """How many bursts have each of `wrong_bits_per_burst`."""
+
+class ErrorBursts(BurstStatistics):
+    written: tuple[int, int]
+    """Wrong bits that were written, and the bits that they are among."""
+    interrupted: bool
+
+class TraceContent(TypedDict):
+    meta: str
+    kind: str
+    arrays: dict[str, int | NDArray[float64] | NDArray[uint64] | NDArray[uint8]]
 
 class ErrorEvents(TypedDict):
     position: NDArray[uint64]
@@ -142,6 +161,19 @@ def error_trace(
 ) -> ErrorTrace:
     """Where the wrong bits of a coding lie; Ctrl-C gives those of what is finished."""
 
+def error_bursts(
+    coding_json: str,
+    ebn0_db: float,
+    bits: int,
+    gap_bits: int,
+    *,
+    seed: int = 1,
+    positions: str | None = None,
+    most: int = ...,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> ErrorBursts: ...
+def read_trace(content: bytes) -> TraceContent: ...
 def burst_statistics(position: NDArray[uint64], bits: int, gap_bits: int) -> BurstStatistics:
     """Statistics of the bursts among wrong bits: at least `gap_bits` right bits end a burst."""
 

@@ -77,7 +77,7 @@ def core_errors(words: Callable[[str], str] = str) -> Iterator[None]:
         yield
     except _core.ScenarioError as error:
         raise ScenarioError(_one_line(words(error.message)), _one_line(words(error.remedy))) from error
-    except RuntimeError as error:
+    except _core.EngineError as error:
         raise FarlinkError(_one_line(str(error)), "give fewer threads, or try again later") from error
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from farlink.errors import ScenarioError, TraceError, core_errors
+from farlink.untrusted import read_text, toml_tables
 
 Table = dict[str, Any]
 Point = dict[str, Any]
@@ -170,7 +171,7 @@ def load(path: str | Path) -> Scenario:
     """
     path = Path(path)
     try:
-        source = path.read_text(encoding="utf-8-sig")
+        source = read_text(path, ScenarioError)
     except IsADirectoryError as error:
         raise ScenarioError(f"{path} is a directory", "give the name of a scenario file in it") from error
     except OSError as error:
@@ -180,8 +181,8 @@ def load(path: str | Path) -> Scenario:
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path} is not a text file in UTF-8", "a scenario is a TOML file; save it as UTF-8") from error
     try:
-        data = tomllib.loads(source)
-    except (ValueError, RecursionError) as error:
+        data = toml_tables(source)
+    except ValueError as error:
         raise ScenarioError(
             f"{path} is not valid TOML: {error}", "mend that line; strings need quotes, keys need '='"
         ) from error

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from farlink import _core
-from farlink.channels import coding
+from farlink.channels import coding, kept_rates
 
 CODING = {"modulation": "bpsk", "decision": "hard", "code": {"kind": "convolutional", "generators": "7,5"}}
 
@@ -39,13 +41,71 @@ def test_another_simulation_is_not_taken_for_it(other, simulations):
     assert len(simulations) == 2
 
 
-def test_a_damaged_file_is_simulated_again(simulations, tmp_path):
+def kept_file(tmp_path):
+    (kept,) = (tmp_path / "cache" / "codes").glob("*.json")
+    return kept
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda _: "",
+        lambda _: "{}",
+        lambda text: text[:-5],
+        lambda _: "[" * 100_000,
+        lambda text: text + " " * 100_000,
+        lambda text: text.replace("seed", "sead"),
+        lambda text: text.replace('"wrong_bits": ', '"wrong_bits": 1'),
+        lambda text: text.replace('"bit_error_rate": [0.', '"bit_error_rate": [0.00'),
+        lambda text: text.replace('"reached": true', '"reached": "yes"'),
+        lambda text: text.replace('"bit_error_rate": [', '"bit_error_rate": [NaN, '),
+    ],
+)
+def test_a_damaged_file_is_set_aside_and_simulated_again(simulations, tmp_path, caplog, damage):
     before = rate()
-    (kept,) = (tmp_path / "cache" / "codes").iterdir()
-    for damage in ("", "{}", kept.read_text()[:-5], kept.read_text().replace('"seed', '"sead')):
-        kept.write_text(damage)
-        assert rate() == before
-    assert len(simulations) == 5
+    kept = kept_file(tmp_path)
+    whole = kept.read_text()
+    assert damage(whole) != whole
+    kept.write_text(damage(whole))
+
+    assert rate() == before
+    assert len(simulations) == 2
+    assert kept.read_text() == whole
+    assert kept.with_suffix(".damaged").read_text() == damage(whole)
+    assert f"{kept} is not used" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("bit_error_rate", [1e-5, 1e-6, 1e-4]),
+        ("bit_error_rate", [2.0, 1.0, 3.0]),
+        ("packet_error_rate", [0.5, 0.6, 0.7]),
+        ("event_rate", ["a", 0.0, 1.0]),
+        ("wrong_bits", 10**30),
+        ("bits", True),
+        ("extra", 1),
+    ],
+)
+def test_a_file_with_numbers_that_cannot_be_is_not_believed(simulations, tmp_path, name, value):
+    """Its checksum is right, as somebody who means it would make it."""
+    before = rate()
+    kept = kept_file(tmp_path)
+    lie = json.loads(kept.read_text())
+    lie["found"][name] = value
+    lie["sha256"] = kept_rates._digest(lie["key"], lie["found"])
+    kept.write_text(json.dumps(lie))
+
+    assert rate() == before
+    assert len(simulations) == 2
+
+
+def test_what_other_code_has_kept_is_not_used(simulations, monkeypatch):
+    before = rate()
+    monkeypatch.setattr(_core, "__build__", "0" * 64)
+
+    assert rate() == before
+    assert len(simulations) == 2
 
 
 def test_a_folder_that_cannot_be_written_does_no_harm(simulations, monkeypatch):

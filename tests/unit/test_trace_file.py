@@ -56,7 +56,7 @@ def any_trace(draw):
         values = [*draw(st.lists(levels, min_size=times.size - 1, max_size=times.size - 1)), 70.0]
         return Trace(kind, {"time_s": times, "cn0_dbhz": values}, meta)
     name = {"rate": "rate_bps", "delay": "delay_s"}[kind]
-    values = draw(st.lists(st.floats(0.001, 1e12), min_size=times.size, max_size=times.size))
+    values = draw(st.lists(st.floats(0.001, {"rate": 1e12, "delay": 1e6}[kind]), min_size=times.size, max_size=times.size))
     return Trace(kind, {"time_s": times, name: values}, meta)
 
 

@@ -61,6 +61,7 @@ pub(crate) fn bursts_to_dict<'py>(py: Python<'py>, bursts: &BurstStatistics) -> 
     dict.set_item("mean_span_error_bits", bursts.mean_span_error_bits)?;
     dict.set_item("longest_span_bits", bursts.longest_span_bits)?;
     dict.set_item("mean_wrong_bits", bursts.mean_wrong_bits)?;
+    dict.set_item("reach_bits", bursts.reach_bits)?;
     let (span, count) = columns(&bursts.spans);
     dict.set_item("span_bits", span)?;
     dict.set_item("span_bursts", count)?;

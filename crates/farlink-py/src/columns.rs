@@ -1,6 +1,6 @@
 //! Tables on their way to Python: numbers as NumPy arrays that take the memory over, names as lists.
 
-use farlink_sim::{Column, Series, Table};
+use farlink_sim::{Column, Content, Series, Table, Values};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -24,6 +24,24 @@ pub(crate) fn series_to_dict(py: Python<'_>, series: Series) -> PyResult<Bound<'
     dict.set_item("quantity", names(py, series.quantity.into_iter())?)?;
     dict.set_item("time_s", PyArray1::from_vec(py, series.time_s))?;
     dict.set_item("value", PyArray1::from_vec(py, series.value))?;
+    Ok(dict)
+}
+
+/// A trace: scalars as whole numbers of Python.
+pub(crate) fn content_to_dict(py: Python<'_>, content: Content) -> PyResult<Bound<'_, PyDict>> {
+    let arrays = PyDict::new(py);
+    for (name, values) in content.arrays {
+        match values {
+            Values::Floats(values) => arrays.set_item(name, PyArray1::from_vec(py, values))?,
+            Values::Whole(values) => arrays.set_item(name, PyArray1::from_vec(py, values))?,
+            Values::Flags(values) => arrays.set_item(name, PyArray1::from_vec(py, values))?,
+            Values::Scalar(value) => arrays.set_item(name, value)?,
+        }
+    }
+    let dict = PyDict::new(py);
+    dict.set_item("meta", content.meta)?;
+    dict.set_item("kind", content.kind)?;
+    dict.set_item("arrays", arrays)?;
     Ok(dict)
 }
 

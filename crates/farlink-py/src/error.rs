@@ -13,6 +13,13 @@ create_exception!(
     "A scenario is refused: `message` says what is wrong, `remedy` how to mend it, `path` where."
 );
 
+create_exception!(
+    farlink._core,
+    EngineError,
+    PyRuntimeError,
+    "An engine could not run for a reason that no scenario mends."
+);
+
 /// Everything that can go wrong at the boundary.
 pub(crate) enum BoundaryError {
     /// The scenario is refused.
@@ -57,7 +64,7 @@ impl From<BoundaryError> for PyErr {
                     Err(failure) => failure,
                 }
             }),
-            BoundaryError::Engine(error) => PyRuntimeError::new_err(error.to_string()),
+            BoundaryError::Engine(error) => EngineError::new_err(error.to_string()),
             BoundaryError::Python(error) => error,
         }
     }

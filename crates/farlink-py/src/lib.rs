@@ -13,20 +13,26 @@ use pyo3::prelude::*;
 /// The Rust side of farlink.
 #[pymodule]
 mod _core {
+    use std::fs::File;
+    use std::io::{BufWriter, Cursor, Write};
+    use std::path::PathBuf;
+
     use farlink_core::scenario::{self, Expanded, from_json, quantity::QUANTITIES};
     use farlink_fec::events::burst_statistics as statistics;
     use farlink_fec::monte_carlo::Effort;
     use farlink_sim::Options;
     use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+    use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
+    use pyo3::pybacked::PyBackedBytes;
     use pyo3::types::{PyBytes, PyDict};
     use serde_json::{Map, Value, json};
 
     use crate::codes::{bursts_to_dict, events_to_dict, operating_point, rate_to_dict};
-    use crate::columns::{series_to_dict, table_to_dict};
+    use crate::columns::{content_to_dict, series_to_dict, table_to_dict};
     use crate::error::BoundaryError;
     #[pymodule_export]
-    use crate::error::ScenarioError;
+    use crate::error::{EngineError, ScenarioError};
     use crate::watch::watched;
 
     type Floats<'py> = Bound<'py, PyArray1<f64>>;
@@ -34,6 +40,22 @@ mod _core {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "the name that Python expects")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    /// Fingerprint of the code that computes: SHA-256 over the Rust sources and Cargo.lock.
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "the name that Python expects")]
+    const __build__: &str = farlink_sim::BUILD;
+
+    /// Most bytes that the arrays of a trace may have in memory.
+    #[pymodule_export]
+    const LARGEST_TRACE: u64 = farlink_sim::LARGEST_TRACE;
+
+    /// What the bytes of a trace file hold: the text of its metadata, its kind, and its arrays by name.
+    #[pyfunction]
+    fn read_trace<'py>(py: Python<'py>, content: PyBackedBytes) -> PyResult<Bound<'py, PyDict>> {
+        let read = py.detach(|| farlink_sim::Content::read(Cursor::new(&content[..])));
+        content_to_dict(py, read.map_err(PyValueError::new_err)?)
+    }
 
     /// The JSON Schema of scenarios.
     #[pyfunction]
@@ -196,6 +218,39 @@ mod _core {
         result.set_item("bits", trace.bits)?;
         result.set_item("gave_up", trace.gave_up)?;
         result.set_item("interrupted", trace.is_interrupted)?;
+        Ok(result)
+    }
+
+    /// Statistics of the bursts of the wrong bits at a decoder's output, which are not kept; positions of up to `most` of them
+    /// are written to the file `positions`. Ctrl-C gives what is finished.
+    #[pyfunction]
+    #[pyo3(signature = (coding_json, ebn0_db, bits, gap_bits, *, seed=1, positions=None, most=u64::MAX, threads=None,
+        progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn error_bursts<'py>(
+        py: Python<'py>,
+        coding_json: &str,
+        ebn0_db: f64,
+        bits: u64,
+        gap_bits: u64,
+        seed: u64,
+        positions: Option<PathBuf>,
+        most: u64,
+        threads: Option<usize>,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyDict>, BoundaryError> {
+        let point = operating_point(coding_json, ebn0_db)?;
+        let options = Options { threads, ..Options::default() };
+        let mut file = positions.map(File::create).transpose().map_err(PyErr::from)?.map(BufWriter::new);
+        let found = watched(py, progress, |progress| {
+            let sink = file.as_mut().map(|file| file as &mut (dyn Write + Send));
+            farlink_sim::codes::error_bursts(&point, bits, gap_bits, seed, sink, most, &options, progress)
+        })??;
+        let found = found.and_then(|found| file.as_mut().map_or(Ok(()), Write::flush).map(|()| found));
+        let found = found.map_err(PyErr::from)?;
+        let result = bursts_to_dict(py, &found.statistics)?;
+        result.set_item("written", found.written)?;
+        result.set_item("interrupted", found.is_interrupted)?;
         Ok(result)
     }
 

@@ -1,8 +1,10 @@
 //! Codes on their own, without a link: error rates and where the wrong bits lie.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use farlink_core::coding::OperatingPoint;
 use farlink_core::scenario::ScenarioError;
-use farlink_fec::events::{self, ErrorEvents, Trace};
+use farlink_fec::events::{self, BurstCounter, BurstStatistics, ErrorEvents, Trace};
 use farlink_fec::monte_carlo::{self, Effort, ErrorRate};
 use farlink_fec::scheme::Scheme;
 
@@ -41,6 +43,62 @@ pub fn error_trace(
     let scheme = scheme(point)?;
     let watch = |done, total| progress(done, total).is_continue();
     Ok(thread_pool(options.threads)?.install(|| events::trace(&scheme, point.ebn0_db.get(), bits, seed, &watch)))
+}
+
+/// What [`error_bursts`] found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bursts {
+    /// Statistics of the bursts of all bits that were decoded.
+    pub statistics: BurstStatistics,
+    /// How many wrong bits were written, and among how many bits they are: all, unless there were more than may be written.
+    pub written: (u64, u64),
+    /// Whether it was stopped.
+    pub is_interrupted: bool,
+}
+
+/// Statistics of the bursts of wrong bits among the first `bits` at a decoder's output: those of [`error_trace`], counted as
+/// they come, so that memory does not grow with the bits. Positions of up to `most` wrong bits are written to `positions` as
+/// little-endian numbers of 8 bytes.
+///
+/// # Errors
+/// If there is no such code, or `positions` cannot be written.
+#[expect(clippy::too_many_arguments, reason = "a run, what is counted in it, and where what is kept goes")]
+pub fn error_bursts(
+    point: &OperatingPoint,
+    bits: u64,
+    gap_bits: u64,
+    seed: u64,
+    mut positions: Option<&mut (dyn std::io::Write + Send)>,
+    most: u64,
+    options: &Options,
+    progress: Progress<'_>,
+) -> Result<Result<Bursts, std::io::Error>, RunError> {
+    let scheme = scheme(point)?;
+    let failed = AtomicBool::new(false);
+    let watch = |done, total| !failed.load(Ordering::Relaxed) && progress(done, total).is_continue();
+    let mut counter = BurstCounter::new(gap_bits);
+    let mut failure = None;
+    let mut first_left_out = None;
+    let visit = |at: u64| {
+        if counter.wrong_bits() == most {
+            first_left_out = Some(at);
+        }
+        counter.wrong_bit(at);
+        if let (Some(file), None, None) = (&mut positions, first_left_out, &failure)
+            && let Err(error) = file.write_all(&at.to_le_bytes())
+        {
+            failed.store(true, Ordering::Relaxed);
+            failure = Some(error);
+        }
+    };
+    let walked =
+        thread_pool(options.threads)?.install(|| events::walk(&scheme, point.ebn0_db.get(), bits, seed, &watch, visit));
+    if let Some(error) = failure {
+        return Ok(Err(error));
+    }
+    let written = (counter.wrong_bits().min(most), first_left_out.unwrap_or(walked.bits));
+    let statistics = counter.finish(walked.bits);
+    Ok(Ok(Bursts { statistics, written, is_interrupted: walked.is_interrupted }))
 }
 
 /// The error events that the channel `coded` plays, kept on disk for the next time, and what the user should know.

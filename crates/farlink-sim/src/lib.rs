@@ -22,8 +22,14 @@ mod table;
 mod trace_file;
 
 pub use error_events::Sources;
+#[cfg(fuzzing)]
+pub use error_events::is_kept_file;
 pub use observe::{Traced, trace_run};
 pub use resolve::resolve;
 pub use study::{Options, Output, Progress, RunError, run, thread_pool};
 pub use table::{Column, Series, Table};
-pub use trace_file::TraceFiles;
+pub use trace_file::{Content, LARGEST_TRACE, TraceFiles, Values};
+
+/// Fingerprint of the code that computes: SHA-256 over the Rust sources of every crate and `Cargo.lock`. Equal ones give equal
+/// results.
+pub const BUILD: &str = env!("FARLINK_BUILD");

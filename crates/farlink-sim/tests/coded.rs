@@ -55,12 +55,14 @@ fn a_damaged_file_is_collected_anew_with_a_note() {
     let mut damaged = whole.clone();
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
-    std::fs::write(&file, damaged).unwrap();
+    std::fs::write(&file, &damaged).unwrap();
     let second = run(&study(), &codes, 1).unwrap();
     assert_eq!(format!("{:?}", first.rows), format!("{:?}", second.rows));
     assert_eq!(second.notes.len(), 1, "{:?}", second.notes);
     assert!(second.notes[0].contains("collected anew") && second.notes[0].contains("its checksum is wrong"));
-    assert_eq!(std::fs::read(&file).unwrap(), whole, "it was mended");
+    assert_eq!(std::fs::read(&file).unwrap(), whole, "it was collected anew");
+    assert_eq!(std::fs::read(file.with_extension("events.damaged")).unwrap(), damaged, "the other is set aside");
+    assert!(second.notes[0].contains("set aside as"), "{:?}", second.notes);
 }
 
 #[test]

@@ -18,9 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from farlink.errors import CaptureError
+from farlink.untrusted import gunzip, read_file
 
 # Longest packet that is believed: pcap files of 256 KiB snapshots exist, what is beyond it is damage.
 _LONGEST = 1 << 24
+# Each becomes an object of some 300 bytes.
+_MOST_PACKETS = 2_000_000
 _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _PACKET = 0x0A0D0D0A, 1, 2, 3, 6
 _BYTE_ORDER = 0x1A2B3C4D
 _RESOLUTION, _OFFSET = 9, 14
@@ -136,6 +139,9 @@ def parse(data: bytes, name: str) -> Capture:
     found = Capture(Path(name).name)
     try:
         for packet in _packets(data, name):
+            if len(found.packets) == _MOST_PACKETS:
+                message = f"{name}: more than the {_MOST_PACKETS:,} packets that are read"
+                raise CaptureError(message, "cut it into parts: editcap -c 1000000 FILE PART")
             found.packets.append(packet)
     except _CutOffError as error:
         if not found.packets:
@@ -148,16 +154,12 @@ def parse(data: bytes, name: str) -> Capture:
 
 def _bytes(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
+        data = read_file(path, CaptureError)
     except IsADirectoryError as error:
         raise CaptureError(f"{path} is a directory", "give one of the captures in it") from error
     except OSError as error:
         raise CaptureError(f"{path}: {error.strerror}", "check the name of the capture") from error
-    if data[:2] == b"\x1f\x8b":
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise CaptureError(f"{path}: the compressed file is damaged", "fetch it again") from error
+    data = gunzip(data, str(path), CaptureError)
     if not data:
         raise CaptureError(f"{path}: the file is empty", _NOT_A_CAPTURE)
     return data

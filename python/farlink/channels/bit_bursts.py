@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError, core_errors
+
+if TYPE_CHECKING:
+    from farlink._core import BurstStatistics
 
 _Z_95 = 1.959964
 
@@ -81,15 +85,19 @@ def burst_statistics(trace: Trace, gap_bits: int) -> BitBursts:
         raise TraceError(f"gap of {gap_bits} bits", "at least one right bit ends a burst")
     from farlink import _core
 
-    position, bits = trace["position"], int(trace["bits"])
     with core_errors():
-        found = _core.burst_statistics(position, bits, gap_bits)
-    count = found["bursts"]
+        found = _core.burst_statistics(trace["position"], int(trace["bits"]), gap_bits)
+    return bursts_of(found)
+
+
+def bursts_of(found: BurstStatistics) -> BitBursts:
+    """What the core has counted, in the words of `BitBursts`."""
+    count, gap_bits = found["bursts"], found["gap_bits"]
     if not count:
         nan = float("nan")
         return BitBursts(gap_bits, 0, nan, nan, nan, nan, 0, nan, 0.0)
     alone = found["wrong_bits_bursts"][found["wrong_bits_per_burst"] == 1]
-    between = int(position[-1]) - int(position[0]) + 1 - found["mean_span_bits"] * count
+    between = found["reach_bits"] - found["mean_span_bits"] * count
     return BitBursts(
         gap_bits=gap_bits,
         bursts=count,

@@ -15,7 +15,7 @@ from farlink.channels.importers.recording import Hints, Recording
 from farlink.channels.synthesis.text import is_synthetic, synthetic_file, synthetic_trace
 from farlink.channels.trace import KINDS, Trace, read, read_bytes, write
 from farlink.errors import OutputError, TraceError
-from farlink.folders import cache_folder
+from farlink.folders import cache_folder, fingerprint, set_aside
 
 
 def directory() -> Path:
@@ -78,10 +78,11 @@ def resolve(path: Path, *, kinds: Collection[str] | None, format: str | None, me
     kept = directory() / f"{key}.npz"
     if kept.is_file():
         try:
-            _check_kind(read(kept), kinds, path)
-        except TraceError:
-            kept.unlink(missing_ok=True)  # damaged, or of another kind: the import below says so
+            found = read(kept)
+        except TraceError as error:
+            set_aside(kept, error.message)
         else:
+            _check_kind(found, kinds, path)
             return kept
     imported = _import(recordings, format, kinds, member)
     _check_kind(imported, kinds, path)
@@ -120,7 +121,8 @@ def _import(recordings: list[Recording], format: str | None, kinds: Collection[s
 
 
 def _key(recordings: list[Recording], format: str | None, kinds: Collection[str] | None) -> str:
-    digest = hashlib.sha256(f"{importers.VERSION}\0{format}\0{sorted(kinds) if kinds else None}".encode())
+    made_by = fingerprint("farlink.channels", "farlink.channels.importers")
+    digest = hashlib.sha256(f"{made_by}\0{format}\0{sorted(kinds) if kinds else None}".encode())
     for item in recordings:
         # The name is part of the key: it decides the format, and stands in the title.
         digest.update(f"\0{item.name}\0{len(item.data)}\0".encode())

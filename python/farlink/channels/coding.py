@@ -157,7 +157,7 @@ def error_trace(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Trace, bool]:
-    """Decode random data and note where the wrong bits are.
+    """Decode random data and note where the wrong bits are: all of them, in memory; `burst_run.run` keeps none.
 
     Parameters
     ----------
@@ -186,15 +186,25 @@ def error_trace(
         found = _core.error_trace(json.dumps(coding), ebn0_db, bits, seed=seed, threads=threads, progress=progress)
     if found["interrupted"] and not found["bits"]:
         raise KeyboardInterrupt
-    meta: dict[str, Any] = {
+    arrays: dict[str, Any] = {"position": found["position"], "bits": found["bits"]}
+    return Trace("bit-errors", arrays, error_trace_meta(coding, ebn0_db, seed)), found["interrupted"]
+
+
+def error_trace_meta(coding: Mapping[str, Any], ebn0_db: float, seed: int) -> dict[str, Any]:
+    """What is known of a trace of wrong bits.
+
+    Parameters
+    ----------
+    coding, ebn0_db, seed
+        As for `error_rate`.
+    """
+    return {
         "title": f"Wrong bits of {describe(coding)} at {ebn0_db:g} dB",
         "source": f"farlink, simulated with seed {seed}",
         "coding": dict(coding),
         "ebn0_db": ebn0_db,
         "seed": seed,
     }
-    arrays: dict[str, Any] = {"position": found["position"], "bits": found["bits"]}
-    return Trace("bit-errors", arrays, meta), found["interrupted"]
 
 
 def ebn0_for_ber(coding: Mapping[str, Any], ber: float) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from farlink.channels.summary import BER_LEVELS, CN0_PERCENT, FADES_DB, LEVELS, power_summary, summary
 from farlink.channels.trace import KINDS, Trace
+from farlink.untrusted import printable
 
 if TYPE_CHECKING:
     from farlink.channels.receiver import Receiver
@@ -33,12 +34,14 @@ def describe(trace: Trace, receiver: Receiver | None = None) -> list[tuple[str, 
     found = power_summary(trace, receiver) if trace.kind == "power" else summary(trace)
     lines = [("Kind", trace.kind)]
     lines += [
-        (label, str(trace.meta[key])) for key, label in (("source", "Source"), ("licence", "Licence")) if trace.meta.get(key)
+        (label, printable(trace.meta[key]))
+        for key, label in (("source", "Source"), ("licence", "Licence"))
+        if trace.meta.get(key)
     ]
     lines = lines[:1] + _DESCRIBE[trace.kind](found) + lines[1:]
     lines += _origin(trace)
     if trace.meta.get("notes"):
-        lines.append(("Note", str(trace.meta["notes"])))
+        lines.append(("Note", printable(trace.meta["notes"], 2000)))
     return [*lines, ("In a scenario", KINDS[trace.kind].use)]
 
 
@@ -160,12 +163,18 @@ def _origin(trace: Trace) -> list[tuple[str, str]]:
     lines = []
     if trace.meta.get("synthetic"):
         lines.append(
-            ("Synthetic", ", ".join(f"{key} {trace.meta[key]}" for key in ("preset", "seed") if key in trace.meta) or "yes")
+            (
+                "Synthetic",
+                ", ".join(f"{key} {printable(trace.meta[key])}" for key in ("preset", "seed") if key in trace.meta) or "yes",
+            )
         )
     done = trace.meta.get("calibration")
     if done:
         lines.append(
-            ("Calibrated", f"to a bit error rate of {done['ber']:g} with {done['receiver']}, by {done['gain_db']:.2f} dB")
+            (
+                "Calibrated",
+                f"to a bit error rate of {done['ber']:g} with {printable(done.get('receiver'))}, by {done['gain_db']:.2f} dB",
+            )
         )
     return lines
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from farlink.channels.trace import KINDS, Trace
+from farlink.channels.trace import KINDS, Trace, made
 from farlink.errors import TraceError
 from farlink.extras import require
+from farlink.untrusted import parquet_table
 
 _KEY = b"farlink_trace"
 
@@ -48,14 +49,9 @@ def table_of(data: bytes, where: str) -> Any:
     Raises
     ------
     TraceError
-        If it is truncated.
+        If it is truncated, or too large.
     """
-    pa = require("pyarrow", "a Parquet file")
-    pq = require("pyarrow.parquet", "a Parquet file")
-    try:
-        return pq.read_table(pa.BufferReader(data))
-    except (pa.ArrowInvalid, OSError) as error:
-        raise TraceError(f"{where}: not a complete Parquet file", "fetch it again; it may be truncated") from error
+    return parquet_table(data, where, TraceError)
 
 
 def from_bytes(data: bytes, where: str) -> Trace:
@@ -77,12 +73,14 @@ def from_bytes(data: bytes, where: str) -> Trace:
     stored = (table.schema.metadata or {}).get(_KEY)
     if stored is None:
         raise TraceError(f"{where}: a Parquet file, but not a trace", "import it first: farlink trace import FILE")
+    remedy = "write it again with farlink trace import"
     try:
         meta = json.loads(stored)
+        kind, rest, said = meta["kind"], meta["rest"], meta["meta"]
+        if not (isinstance(kind, str) and isinstance(rest, dict) and isinstance(said, dict)):
+            raise TypeError(kind)
         arrays = {name: table[name].to_numpy() for name in table.column_names}
-        arrays |= {name: np.array(value) for name, value in meta["rest"].items()}
-        return Trace(meta["kind"], arrays, meta["meta"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise TraceError(f"{where}: its metadata is not that of a trace", "write it again with farlink trace import") from error
-    except TraceError as error:
-        raise TraceError(f"{where}: {error.message}", error.remedy) from error
+        arrays |= {name: np.array(value) for name, value in rest.items()}
+    except (ValueError, KeyError, TypeError, RecursionError, NotImplementedError) as error:
+        raise TraceError(f"{where}: its metadata is not that of a trace", remedy) from error
+    return made(kind, arrays, said, where)

@@ -26,6 +26,9 @@ OUTAGE_S = 0.1
 
 _LONGEST_CORRELATION_S = 30.0
 
+# Windows of which a rate is told and drawn: 0.1 s over five days.
+MOST_WINDOWS = 4_500_000
+
 
 def summary(trace: Trace) -> dict[str, float]:
     """Numbers that characterise a trace, by name; the suffix is the unit, ratios have none.
@@ -101,7 +104,7 @@ def _capacity(trace: Trace) -> dict[str, float]:
         bits = float(_carried_bits(trace, np.array([duration_s]))[0])
     found = {"duration_s": duration_s, "rate_mean_bps": bits / duration_s}
     for name, window_s in (("100ms", 0.1), ("1s", 1.0)):
-        if duration_s >= window_s:
+        if duration_s >= window_s and duration_s / window_s <= MOST_WINDOWS:
             rates = windowed_rate_bps(trace, window_s)
             found |= {f"rate_{name}_p{p}_bps": float(np.percentile(rates, p)) for p in (1, 5, 50, 95, 99)}
     gaps = gaps_s(trace)

@@ -10,6 +10,9 @@ from contextlib import contextmanager
 import typer
 
 from farlink.errors import FarlinkError, OutputError
+from farlink.untrusted import printable
+
+_MOST_CHARACTERS = 2000
 
 
 @contextmanager
@@ -18,8 +21,8 @@ def user_errors() -> Iterator[None]:
     try:
         yield
     except FarlinkError as error:
-        typer.echo(f"error: {_one_line(error.message)}", err=True)
-        typer.echo(f"hint: {_one_line(error.remedy)}", err=True)
+        typer.echo(f"error: {printable(error.message, _MOST_CHARACTERS)}", err=True)
+        typer.echo(f"hint: {printable(error.remedy, _MOST_CHARACTERS)}", err=True)
         raise typer.Exit(2) from error
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
@@ -50,7 +53,3 @@ def data(text: str) -> None:
 def note(text: str) -> None:
     """Say something that is not data."""
     typer.echo(text, err=True)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

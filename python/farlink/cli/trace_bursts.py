@@ -14,7 +14,7 @@ from farlink.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from farlink.channels.bit_bursts import BitBursts
-    from farlink.channels.trace import Trace
+    from farlink.channels.burst_run import BurstRun
 
 _MOST_BITS = 10**12
 
@@ -48,9 +48,7 @@ def bursts(
 ) -> None:
     """Decode random data, print how the wrong bits cluster, and keep them as a trace that a scenario can replay."""
     with user_errors():
-        from farlink.channels import coding
-        from farlink.channels.bit_bursts import burst_statistics
-        from farlink.channels.trace import write
+        from farlink.channels import burst_run, coding
         from farlink.cli.coding_options import whole
         from farlink.errors import OutputError
         from farlink.output import check_writable
@@ -63,24 +61,28 @@ def bursts(
         count = whole("--bits", bits, 1, _MOST_BITS)
         gap_bits = None if gap is None else whole("--gap", gap, 1, 10**9)
         with progress_bar(coding.describe(table), "bits") as progress:
-            trace, is_interrupted = coding.error_trace(table, ebn0_db, count, seed=seed, threads=threads, progress=progress)
-        if is_interrupted:
-            note(f"interrupted: {int(trace['bits']):,} decoded bits kept")
-        found = burst_statistics(trace, gap_bits or coding.memory_bits(table))
-        _print(trace, found, is_default=gap is None and table["code"].get("kind") == "convolutional")
+            gap_bits = gap_bits or coding.memory_bits(table)
+            found = burst_run.run(table, ebn0_db, count, gap_bits, seed=seed, threads=threads, output=output, progress=progress)
+        if found.is_interrupted:
+            note(f"interrupted: {found.bits:,} decoded bits kept")
+        _print(found, is_default=gap is None and table["code"].get("kind") == "convolutional")
         if output is not None:
-            write(trace, output)
             note(f"Trace written to {output}")
-        if is_interrupted:
+            if found.trace_bits < found.bits:
+                note(
+                    f"note: the trace is of the first {found.trace_bits:,} bits; it would have more wrong ones than a trace may"
+                )
+        if found.is_interrupted:
             raise typer.Exit(130)
 
 
-def _print(trace: Trace, found: BitBursts, *, is_default: bool) -> None:
+def _print(run: BurstRun, *, is_default: bool) -> None:
+    found = run.bursts
     rule = f"{found.gap_bits} right bits or more end a burst"
     lines = [
-        ("Title", trace.title),
-        ("Bits", f"{int(trace['bits']):,}"),
-        ("Wrong bits", f"{trace['position'].size:,}"),
+        ("Title", run.title),
+        ("Bits", f"{run.bits:,}"),
+        ("Wrong bits", f"{run.wrong_bits:,}"),
         ("Bit error rate", f"{found.ber:.3g}"),
         ("Definition", f"{rule} (K - 1)" if is_default else rule),
         ("Bursts", f"{found.bursts:,}"),

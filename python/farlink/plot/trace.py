@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farlink.channels.bursts import segments, trace_runs
-from farlink.channels.summary import OUTAGE_S, gaps_s, windowed_rate_bps
+from farlink.channels.summary import MOST_WINDOWS, OUTAGE_S, gaps_s, windowed_rate_bps
 from farlink.channels.trace import Trace
 from farlink.errors import OutputError
 from farlink.extras import require
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
 
 _INK, _FAINT, _GREY, _BLUE, _RED = style.INK, style.RULE, style.MUTED, style.COLOURS[0], style.COLOURS[1]
+_MOST_DOTS = 3_000_000
 _FIGURE = {
     "font.size": 9,
     "axes.titlesize": 10,
@@ -71,12 +72,12 @@ def figure(trace: Trace, receiver: Receiver | None = None) -> Figure:
         is_power = trace.kind == "power"
         drawn: Figure = module.Figure(figsize=power_trace.SIZE_IN if is_power else (9.0, 6.0), layout="constrained")
         if is_power:
-            drawn.suptitle(trace.title, x=0.01, ha="left", fontsize=12, fontweight="bold")
+            drawn.suptitle(_plain(trace.title), x=0.01, ha="left", fontsize=12, fontweight="bold")
             power_trace.draw(drawn, trace, receiver)
             return drawn
         grid = drawn.add_gridspec(2, 2, height_ratios=(1.25, 1))
         panels = (drawn.add_subplot(grid[0, :]), drawn.add_subplot(grid[1, 0]), drawn.add_subplot(grid[1, 1]))
-        drawn.suptitle(trace.title, x=0.01, ha="left", fontsize=12, fontweight="bold")
+        drawn.suptitle(_plain(trace.title), x=0.01, ha="left", fontsize=12, fontweight="bold")
         _DRAW[trace.kind](trace, *panels)
     return drawn
 
@@ -137,12 +138,18 @@ def _page(trace: Trace, svg: str, receiver: Receiver | None) -> str:
     )
 
 
+def _plain(title: str) -> str:
+    """A title in which a dollar is one, and begins no formula."""
+    return title.replace("$", r"\$")
+
+
 def _draw_capacity(trace: Trace, over_time: Axes, cdf: Axes, gap_panel: Axes) -> None:
     duration_s = float(trace.meta["duration_s"])
-    window_s = 0.1 if duration_s <= 300 else 1.0
+    # A long trace in as many windows as a picture can show.
+    window_s = 0.1 if duration_s <= 300 else max(1.0, float(f"{duration_s / 1e5:.1g}"))
     rates = windowed_rate_bps(trace, window_s)
     unit, scale = _rate_unit(float(rates.max()))
-    window = "100 ms" if window_s == 0.1 else "1 s"
+    window = "100 ms" if window_s == 0.1 else f"{window_s:g} s"
     over_time.stairs(rates / scale, np.arange(rates.size + 1) * window_s, color=_BLUE, linewidth=0.7, fill=True, alpha=0.25)
     over_time.stairs(rates / scale, np.arange(rates.size + 1) * window_s, color=_BLUE, linewidth=0.7)
     mean = float(rates.mean()) / scale
@@ -151,7 +158,7 @@ def _draw_capacity(trace: Trace, over_time: Axes, cdf: Axes, gap_panel: Axes) ->
     over_time.set(title=f"Capacity, mean of each {window}   (dashed: {note})", xlabel="time, s", ylabel=f"capacity, {unit}")
     over_time.set(xlim=(0, duration_s), ylim=(0, None))
     for length_s, color in ((0.1, _BLUE), (1.0, _RED)):
-        if duration_s >= 10 * length_s:
+        if 10 * length_s <= duration_s <= MOST_WINDOWS * length_s:
             values = windowed_rate_bps(trace, length_s)
             _cdf(cdf, values / scale, color, "100 ms" if length_s == 0.1 else "1 s")
     cdf.set(title="Share of windows with at most this capacity", xlabel=f"capacity, {unit}", ylabel="share", xlim=(0, None))
@@ -217,10 +224,11 @@ def _draw_loss(trace: Trace, raster: Axes, histogram: Axes, spread: Axes) -> Non
         rows = [parts[index] for index in order]
         what, ylabel = f"{len(parts)} recordings, best first", "recording"
     else:
-        width = int(min(max(50, np.ceil(np.sqrt(lost.size * 4) / 50) * 50), 1000))
-        rows = np.split(lost, np.arange(width, lost.size, width))
-        what, ylabel = f"{width} frames per line", "line"
-    image = np.full((len(rows), max(row.size for row in rows)), np.nan)
+        pooled, each = _pooled(lost)
+        width = int(min(max(50, np.ceil(np.sqrt(pooled.size * 4) / 50) * 50), 1000))
+        rows = np.split(pooled, np.arange(width, pooled.size, width))
+        what, ylabel = f"{width * each} frames per line", "line"
+    image = np.full((len(rows), max(row.size for row in rows)), np.nan, dtype=np.float32)
     for index, row in enumerate(rows):
         image[index, : row.size] = row
     palette = colors.ListedColormap(["#dbe6f2", _RED])
@@ -233,6 +241,13 @@ def _draw_loss(trace: Trace, raster: Axes, histogram: Axes, spread: Axes) -> Non
         spread.set(title="Recordings by share received", xlabel="received, %", ylabel="recordings", yscale="log")
     else:
         _run_histogram(spread, runs.received, "Good runs between them", _BLUE)
+
+
+def _pooled(lost: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], int]:
+    """No more dots than a picture shows, each of so many frames; a dot is lost if one of them is."""
+    each = -(-lost.size // _MOST_DOTS)
+    padded = np.append(lost, np.zeros(-lost.size % each, dtype=np.uint8))
+    return padded.reshape(-1, each).max(axis=1), each
 
 
 def _run_histogram(panel: Axes, lengths: NDArray[np.int64], title: str, color: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +13,10 @@ from farlink.tune import files
 from farlink.tune.goodput import Path as NetworkPath
 from farlink.tune.reader import LookUp
 from farlink.tune.row import OK
+from farlink.untrusted import read_text, toml_tables
 
 _REMEDY = "make one with: farlink tune STUDY.toml -o table.json"
-_PARSE: dict[str, Callable[[str], dict[str, Any]]] = {".json": json.loads, ".toml": tomllib.loads}
+_PARSE: dict[str, Callable[[str], dict[str, Any]]] = {".json": json.loads, ".toml": toml_tables}
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ def basis(path: str | Path) -> Basis:
     if path.suffix == ".csv":
         raise TuneError(f"{path}: a table as CSV does not say what its goodput is by", _REMEDY)
     rows = files.read_rows(path)
-    study: Any = _PARSE[path.suffix](path.read_text(encoding="utf-8-sig")).get("study")
+    study: Any = _PARSE[path.suffix](read_text(path, TuneError)).get("study")
     try:
         network = NetworkPath(float(study["round_trip_s"]), float(study["buffer_bdp"]), int(study["segments_per_ack"]))
         found = Basis(LookUp(rows), str(study["goodput"]), network, float(study["usable"]["loss"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise TuneError(f"{path}: the table does not say what study it is of", _REMEDY) from error
     if all(row.status != OK for row in rows):
         raise TuneError(f"{path}: nothing is sent at any C/N0 of the table", "make one up to a higher C/N0")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from farlink.errors import TuneError
 from farlink.extras import require
 from farlink.tune.words import nearest
+from farlink.untrusted import read_text, toml_tables
 
 if not TYPE_CHECKING:
     require("pydantic", "a description of a modem or of a study")
@@ -58,14 +58,14 @@ def read_toml(path: Path, *, what: str) -> dict[str, Any]:
         If it cannot be read or is not TOML.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, TuneError)
     except OSError as error:
         raise TuneError(f"cannot read {what} {path}: {error.strerror}", "give the path of a TOML file") from error
     except UnicodeDecodeError as error:
         raise TuneError(f"{path} is not a text file in UTF-8", "a description is a TOML file; save it as UTF-8") from error
     try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
+        return toml_tables(text)
+    except ValueError as error:
         raise TuneError(f"{path} is not valid TOML: {error}", "mend that line; strings need quotes, keys need '='") from error
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -15,6 +14,7 @@ from farlink.errors import TuneError
 from farlink.extras import require
 from farlink.output import whole_file
 from farlink.tune.row import NO_TRANSMISSION, OK, Row
+from farlink.untrusted import read_text, toml_tables
 
 if TYPE_CHECKING:
     from farlink.tune.table import Table
@@ -87,14 +87,14 @@ def read_rows(path: str | Path) -> list[Row]:
     path = Path(path)
     _form(path.suffix)
     try:
-        content = path.read_text(encoding="utf-8-sig")
+        content = read_text(path, TuneError)
     except OSError as error:
         raise TuneError(f"cannot read {path}: {error.strerror}", _REMEDY) from error
     except UnicodeDecodeError as error:
         raise TuneError(f"{path} is not a text file in UTF-8", _REMEDY) from error
     try:
         found = _READ[path.suffix](content)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError, csv.Error) as error:
         raise TuneError(f"{path} is no look-up table: {error}", _REMEDY) from error
     if not found:
         raise TuneError(f"{path}: there is no row in it", _REMEDY)
@@ -169,5 +169,5 @@ _WRITE: dict[str, Callable[[Table], str]] = {".csv": _csv, ".json": _json, ".tom
 _READ: dict[str, Callable[[str], list[dict[str, Any]]]] = {
     ".csv": _csv_rows,
     ".json": lambda content: list(json.loads(content)["rows"]),
-    ".toml": lambda content: list(tomllib.loads(content)["rows"]),
+    ".toml": lambda content: list(toml_tables(content)["rows"]),
 }

@@ -7,8 +7,8 @@ mod statistics;
 mod trace;
 
 pub use library::{Library, LibraryError, Method, importance_sampled, library, played, simulated};
-pub use statistics::{BurstStatistics, burst_statistics, bursts};
-pub use trace::{Trace, trace};
+pub use statistics::{BurstCounter, BurstStatistics, burst_statistics, bursts};
+pub use trace::{Trace, Walked, trace, walk};
 
 /// Error events at a decoder's output, enough of them to play them back over and over.
 ///

@@ -1,5 +1,7 @@
 //! Statistics of error bursts.
 
+use std::collections::BTreeMap;
+
 /// Bursts of wrong bits, by a definition that its gap length states.
 ///
 /// A burst begins with a wrong bit and ends with one; a run of at least `gap_bits` right bits separates two bursts. Its span
@@ -22,6 +24,8 @@ pub struct BurstStatistics {
     pub longest_span_bits: u64,
     /// Mean wrong bits of a burst; 0 without bursts.
     pub mean_wrong_bits: f64,
+    /// Bits from the first wrong bit of all to the last, both included; 0 without bursts.
+    pub reach_bits: u64,
     /// How many bursts have each span: span in bits, bursts; ascending.
     pub spans: Vec<(u64, u64)>,
     /// How many bursts have each number of wrong bits: wrong bits, bursts; ascending.
@@ -43,28 +47,85 @@ impl BurstStatistics {
 /// Statistics of the bursts among `bits` data bits with these wrong ones, in ascending order. With `gap_bits` of 0 or 1 every
 /// run of wrong bits without a right one between is a burst (0: every wrong bit is).
 pub fn burst_statistics(wrong: &[u64], bits: u64, gap_bits: u64) -> BurstStatistics {
-    let mut spans = std::collections::BTreeMap::<u64, u64>::new();
-    let mut sizes = std::collections::BTreeMap::<u64, u64>::new();
-    for burst in bursts(wrong, gap_bits) {
-        *spans.entry(burst[burst.len() - 1] - burst[0] + 1).or_default() += 1;
-        *sizes.entry(burst.len() as u64).or_default() += 1;
+    let mut counter = BurstCounter::new(gap_bits);
+    wrong.iter().for_each(|&at| counter.wrong_bit(at));
+    counter.finish(bits)
+}
+
+/// Counts bursts as the wrong bits come, and keeps none of them: what it holds grows with the number of different spans, at
+/// most as the square root of the bits.
+///
+/// Call [`BurstCounter::wrong_bit`] for every wrong bit, then [`BurstCounter::finish`].
+#[derive(Clone, Debug)]
+pub struct BurstCounter {
+    gap_bits: u64,
+    spans: BTreeMap<u64, u64>,
+    sizes: BTreeMap<u64, u64>,
+    wrong_bits: u64,
+    first: Option<u64>,
+    /// First and last wrong bit of the burst that goes on, and how many it has.
+    current: Option<(u64, u64, u64)>,
+}
+
+impl BurstCounter {
+    /// For bursts that so many right bits end.
+    pub fn new(gap_bits: u64) -> Self {
+        let (spans, sizes) = (BTreeMap::new(), BTreeMap::new());
+        BurstCounter { gap_bits, spans, sizes, wrong_bits: 0, first: None, current: None }
     }
-    let bursts: u64 = spans.values().sum();
-    let n = bursts.max(1) as f64;
-    let mean_span_bits = spans.iter().map(|(&span, &count)| span as f64 * count as f64).sum::<f64>() / n;
-    let square = |span: u64| (span as f64 - mean_span_bits).powi(2);
-    let variance = spans.iter().map(|(&span, &count)| square(span) * count as f64).sum::<f64>() / (n - 1.0).max(1.0);
-    BurstStatistics {
-        gap_bits,
-        bits,
-        bursts,
-        wrong_bits: wrong.len() as u64,
-        mean_span_bits,
-        mean_span_error_bits: (variance / n).sqrt(),
-        longest_span_bits: spans.keys().next_back().copied().unwrap_or(0),
-        mean_wrong_bits: wrong.len() as f64 / n,
-        spans: spans.into_iter().collect(),
-        sizes: sizes.into_iter().collect(),
+
+    /// The next wrong bit; positions ascend.
+    ///
+    /// # Panics
+    /// If this one does not come after the one before, in builds with debug assertions.
+    pub fn wrong_bit(&mut self, at: u64) {
+        self.wrong_bits += 1;
+        self.first.get_or_insert(at);
+        self.current = match self.current {
+            Some((begin, last, size)) if at - last - 1 < self.gap_bits => Some((begin, at, size + 1)),
+            former => {
+                former.into_iter().for_each(|burst| self.ended(burst));
+                Some((at, at, 1))
+            }
+        };
+    }
+
+    /// How many wrong bits there were so far.
+    pub fn wrong_bits(&self) -> u64 {
+        self.wrong_bits
+    }
+
+    /// The statistics, of so many data bits.
+    pub fn finish(mut self, bits: u64) -> BurstStatistics {
+        let reach_bits = match (self.first, self.current) {
+            (Some(first), Some((_, last, _))) => last - first + 1,
+            _ => 0,
+        };
+        self.current.take().into_iter().for_each(|burst| self.ended(burst));
+        let bursts: u64 = self.spans.values().sum();
+        let n = bursts.max(1) as f64;
+        let mean_span_bits = self.spans.iter().map(|(&span, &count)| span as f64 * count as f64).sum::<f64>() / n;
+        let square = |span: u64| (span as f64 - mean_span_bits).powi(2);
+        let squares = self.spans.iter().map(|(&span, &count)| square(span) * count as f64).sum::<f64>();
+        let variance = squares / (n - 1.0).max(1.0);
+        BurstStatistics {
+            gap_bits: self.gap_bits,
+            bits,
+            bursts,
+            wrong_bits: self.wrong_bits,
+            mean_span_bits,
+            mean_span_error_bits: (variance / n).sqrt(),
+            longest_span_bits: self.spans.keys().next_back().copied().unwrap_or(0),
+            mean_wrong_bits: self.wrong_bits as f64 / n,
+            reach_bits,
+            spans: self.spans.into_iter().collect(),
+            sizes: self.sizes.into_iter().collect(),
+        }
+    }
+
+    fn ended(&mut self, (begin, last, size): (u64, u64, u64)) {
+        *self.spans.entry(last - begin + 1).or_default() += 1;
+        *self.sizes.entry(size).or_default() += 1;
     }
 }
 
@@ -91,11 +152,39 @@ mod tests {
         assert_eq!(statistics.mean_span_error_bits, 2.0);
         assert_eq!(statistics.sizes, [(1, 1), (3, 1)]);
         assert_eq!((statistics.bit_error_rate(), statistics.bursts_per_bit()), (0.04, 0.02));
+        assert_eq!(statistics.reach_bits, 18);
     }
 
     #[test]
     fn no_wrong_bits_are_no_burst() {
         let none = burst_statistics(&[], 10, 5);
-        assert_eq!((none.bursts, none.mean_span_bits, none.longest_span_bits), (0, 0.0, 0));
+        assert_eq!((none.bursts, none.mean_span_bits, none.longest_span_bits, none.reach_bits), (0, 0.0, 0, 0));
+    }
+
+    /// Bursts cut out of the whole list, as they are defined.
+    #[test]
+    fn counting_as_they_come_gives_what_the_whole_list_gives() {
+        let mut noise = crate::awgn::Noise::stream(1, 0);
+        for gap in [0, 1, 2, 7, 64] {
+            let mut at = 0;
+            let wrong: Vec<u64> = (0..2_000)
+                .map(|_| {
+                    at += 1 + noise.below(noise_range(at));
+                    at
+                })
+                .collect();
+            let found = burst_statistics(&wrong, at + 1, gap);
+            let whole: Vec<&[u64]> = bursts(&wrong, gap).collect();
+            let spans: Vec<u64> = whole.iter().map(|burst| burst[burst.len() - 1] - burst[0] + 1).collect();
+            assert_eq!(found.bursts as usize, whole.len());
+            assert_eq!(found.spans.iter().map(|(span, count)| span * count).sum::<u64>(), spans.iter().sum());
+            assert_eq!(found.sizes.iter().map(|(size, count)| size * count).sum::<u64>(), 2_000);
+            assert_eq!(found.longest_span_bits, *spans.iter().max().unwrap());
+        }
+    }
+
+    /// Now dense, now sparse.
+    fn noise_range(at: u64) -> u64 {
+        if at % 5 == 0 { 100 } else { 4 }
     }
 }

@@ -19,11 +19,36 @@ pub struct Trace {
 /// Positions of the wrong bits among the first `bits` data bits of a simulated run of a scheme at an Eb/N0 in dB.
 ///
 /// The bits that [`error_rate`](crate::monte_carlo::error_rate) counts for the same seed. `watch` is asked with bits done and
-/// bits to do, and stops the run by `false`.
+/// bits to do, and stops the run by `false`. It keeps every position: [`walk`] does not.
 pub fn trace(scheme: &Scheme, eb_n0_db: f64, bits: u64, seed: u64, watch: Watch<'_>) -> Trace {
+    let mut wrong = Vec::new();
+    let walked = walk(scheme, eb_n0_db, bits, seed, watch, |at| wrong.push(at));
+    Trace { wrong, bits: walked.bits, gave_up: walked.gave_up, is_interrupted: walked.is_interrupted }
+}
+
+/// What a walk along the bits came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Walked {
+    /// Data bits that were decoded; fewer than asked for if the run was stopped.
+    pub bits: u64,
+    /// Frames that a decoder gave up, in whole batches.
+    pub gave_up: u64,
+    /// Whether it was told to stop.
+    pub is_interrupted: bool,
+}
+
+/// Shows each wrong bit of [`trace`] to `visit`, in ascending order, and keeps none: memory does not grow with the bits.
+pub fn walk(
+    scheme: &Scheme,
+    eb_n0_db: f64,
+    bits: u64,
+    seed: u64,
+    watch: Watch<'_>,
+    mut visit: impl FnMut(u64),
+) -> Walked {
     let link = scheme.link(eb_n0_db);
     let batch_bits = link.batch_bits();
-    let mut trace = Trace { wrong: Vec::new(), bits: 0, gave_up: 0, is_interrupted: false };
+    let mut walked = Walked { bits: 0, gave_up: 0, is_interrupted: false };
     let ended = run(
         bits,
         batch_bits,
@@ -31,14 +56,14 @@ pub fn trace(scheme: &Scheme, eb_n0_db: f64, bits: u64, seed: u64, watch: Watch<
         |batch, goes_on| link.run_while(seed, batch, goes_on),
         |outcome, batch, watch| {
             let positions = outcome.wrong.iter().map(|&at| batch * batch_bits + u64::from(at));
-            trace.wrong.extend(positions.take_while(|&at| at < bits));
-            trace.bits = ((batch + 1) * batch_bits).min(bits);
-            trace.gave_up += outcome.gave_up;
-            (trace.bits == bits, watch(trace.bits, bits))
+            positions.take_while(|&at| at < bits).for_each(&mut visit);
+            walked.bits = ((batch + 1) * batch_bits).min(bits);
+            walked.gave_up += outcome.gave_up;
+            (walked.bits == bits, watch(walked.bits, bits))
         },
     );
-    trace.is_interrupted = ended == Ended::Interrupted;
-    trace
+    walked.is_interrupted = ended == Ended::Interrupted;
+    walked
 }
 
 #[cfg(test)]

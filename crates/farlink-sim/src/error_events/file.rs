@@ -11,10 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use farlink_core::coding::OperatingPoint;
 use farlink_fec::events::ErrorEvents;
 
-/// The first line. The number changes with the format and with whatever else makes kept events wrong.
-const HEADING: &str = concat!("farlink ", env!("CARGO_PKG_VERSION"), " error events 2");
-/// The largest file that is read, in bytes: a file is not trusted to say how much memory it needs.
-const LARGEST: u64 = 1 << 28;
+/// The first line. It changes with the code that collects events; the number is that of the format.
+const HEADING: &str = concat!("farlink ", env!("CARGO_PKG_VERSION"), " error events 2, build ", env!("FARLINK_BUILD"));
+/// The largest file that is read, in bytes: a file is not trusted to say how much memory it needs. A library of 2e7 wrong bits,
+/// which is the most that is gathered, fits.
+const LARGEST: u64 = 1 << 26;
 const CHECKSUM_BYTES: usize = 4;
 
 /// A folder of such files.
@@ -29,7 +30,7 @@ impl Folder {
         self.0.join(format!("{}-{}dB-{key:08x}.events", point.code.kind(), point.ebn0_db.get()))
     }
 
-    /// Reads the events of an operating point, if they are there.
+    /// Reads the events of an operating point, if they are there. A file that is damaged is set aside.
     ///
     /// # Errors
     /// Why the file cannot be used.
@@ -42,7 +43,13 @@ impl Folder {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(refused(&error)),
         };
-        parse(&bytes, &point.key()).map(Some).map_err(|why| refused(&why))
+        parse(&bytes, &point.key()).map(Some).map_err(|why| {
+            let aside = path.with_extension("events.damaged");
+            match std::fs::rename(&path, &aside) {
+                Ok(()) => refused(&format!("{why}; set aside as {}", aside.display())),
+                Err(_) => refused(&why),
+            }
+        })
     }
 
     /// Keeps the events of an operating point. Readers see the whole file or none.
@@ -78,7 +85,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 fn serialise(events: &ErrorEvents, key: &str) -> Vec<u8> {
-    let mut bytes = format!("{HEADING}\n{key}\n").into_bytes();
+    let mut bytes = Vec::new();
     bytes.extend(events.gap_min_bits().to_le_bytes());
     bytes.extend(events.gap_mean_bits().to_le_bytes());
     bytes.extend((events.len() as u64).to_le_bytes());
@@ -88,12 +95,18 @@ fn serialise(events: &ErrorEvents, key: &str) -> Vec<u8> {
             push_number(&mut bytes, pair[1] - pair[0]);
         }
     }
+    sealed(&bytes, key)
+}
+
+/// A file with this content.
+pub(super) fn sealed(content: &[u8], key: &str) -> Vec<u8> {
+    let mut bytes = [format!("{HEADING}\n{key}\n").as_bytes(), content].concat();
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
     bytes
 }
 
 /// The events in the bytes of a file. Any bytes give events or an error.
-fn parse(bytes: &[u8], key: &str) -> Result<ErrorEvents, &'static str> {
+pub(super) fn parse(bytes: &[u8], key: &str) -> Result<ErrorEvents, &'static str> {
     let (content, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or("it is too short")?;
     if crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
         return Err("its checksum is wrong");
@@ -104,7 +117,8 @@ fn parse(bytes: &[u8], key: &str) -> Result<ErrorEvents, &'static str> {
     let gap_min = f64::from_le_bytes(take(&mut rest)?);
     let gap_mean = f64::from_le_bytes(take(&mut rest)?);
     let count = u64::from_le_bytes(take(&mut rest)?);
-    if !(gap_min >= 0.0 && gap_mean >= gap_min && gap_mean > 0.0) {
+    let is_gap = gap_min >= 0.0 && gap_mean >= gap_min && gap_mean > 0.0;
+    if !is_gap || (count > 0 && !gap_mean.is_finite()) {
         return Err("its gaps make no sense");
     }
     let mut positions = Vec::new();
@@ -195,10 +209,9 @@ mod tests {
         assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1, "no temporary file is left");
     }
 
-    /// Files kept from before a decoder, the noise or the choice of events changed would go on being played. If this fails,
-    /// raise the number in [`HEADING`] and note the new checksums.
+    /// A decoder, the noise or the choice of events that changes without intent shows here; with intent, note the new checksums.
     #[test]
-    fn events_are_those_of_kept_files() {
+    fn events_are_those_of_before() {
         let checksum = |ebn0_db| {
             let point = point(ebn0_db);
             let scheme = point.scheme().unwrap();
@@ -216,7 +229,7 @@ mod tests {
         let folder = folder("events-swapped");
         folder.write(&point(3.0), &events()).unwrap();
         std::fs::rename(folder.path(&point(3.0)), folder.path(&point(4.0))).unwrap();
-        assert!(folder.read(&point(4.0)).unwrap_err().ends_with("it holds something else than its name says"));
+        assert!(folder.read(&point(4.0)).unwrap_err().contains("it holds something else than its name says"));
     }
 
     #[test]
@@ -227,7 +240,7 @@ mod tests {
     }
 
     /// With a right checksum, so that what lies behind it is tested.
-    fn sealed(content: &[u8]) -> Vec<u8> {
+    fn checked(content: &[u8]) -> Vec<u8> {
         [content, &crc32fast::hash(content).to_le_bytes()].concat()
     }
 
@@ -238,7 +251,7 @@ mod tests {
         for length in 0..whole.len() {
             assert!(parse(&whole[..length], &key).is_err(), "{length}");
             if length + CHECKSUM_BYTES < whole.len() {
-                assert!(parse(&sealed(&whole[..length]), &key).is_err(), "{length}, sealed");
+                assert!(parse(&checked(&whole[..length]), &key).is_err(), "{length}, sealed");
             }
         }
         for bit in 0..whole.len() * 8 {
@@ -246,7 +259,11 @@ mod tests {
             other[bit / 8] ^= 1 << (bit % 8);
             assert!(parse(&other, &key).is_err(), "{bit}");
         }
-        let longer = sealed(&[&whole[..whole.len() - CHECKSUM_BYTES], &[1]].concat());
+        let mut endless = whole[..whole.len() - CHECKSUM_BYTES].to_vec();
+        let gap_mean = HEADING.len() + key.len() + 2 + 8;
+        endless[gap_mean..gap_mean + 8].copy_from_slice(&f64::INFINITY.to_le_bytes());
+        assert_eq!(parse(&checked(&endless), &key), Err("its gaps make no sense"));
+        let longer = checked(&[&whole[..whole.len() - CHECKSUM_BYTES], &[1]].concat());
         assert_eq!(parse(&longer, &key), Err("it is longer than it says"));
     }
 
@@ -257,9 +274,9 @@ mod tests {
         fn any_content_gives_events_or_an_error(mut content: Vec<u8>, gaps in proptest::array::uniform2(0.0..1e9f64), count in 0..9u64) {
             let key = point(3.0).key();
             let head = [gaps[0].to_le_bytes(), gaps[1].to_le_bytes(), count.to_le_bytes()].concat();
-            let _ = parse(&sealed(&[format!("{HEADING}\n{key}\n").as_bytes(), &head, &content].concat()), &key);
+            let _ = parse(&checked(&[format!("{HEADING}\n{key}\n").as_bytes(), &head, &content].concat()), &key);
             content.splice(0..0, format!("{HEADING}\n{key}\n").into_bytes());
-            let _ = parse(&sealed(&content), &key);
+            let _ = parse(&checked(&content), &key);
         }
     }
 }

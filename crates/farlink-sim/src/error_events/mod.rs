@@ -128,6 +128,14 @@ impl TraceSource for Sources {
     }
 }
 
+/// For the fuzzer: whether bytes are a file of events that can be played; with `is_sealed` behind the heading that they should
+/// have and before its checksum.
+#[cfg(fuzzing)]
+pub fn is_kept_file(bytes: &[u8], is_sealed: bool) -> bool {
+    let whole = if is_sealed { file::sealed(bytes, "key") } else { bytes.to_vec() };
+    file::parse(&whole, "key").is_ok()
+}
+
 /// Notes which error events are asked for and gives none at all in their place: what was resolved with it must not run.
 pub(crate) struct Asked<'a> {
     sources: &'a Sources,

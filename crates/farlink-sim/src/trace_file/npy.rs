@@ -1,13 +1,24 @@
 //! NumPy's array format, as far as trace files use it: numbers and text, little-endian, at most one dimension.
 //!
 //! <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>
+//!
+//! An array is read as a stream: what its header promises is compared with how many bytes there are, and with how many may be
+//! kept, before memory is taken for it.
 
-/// An array as it lies in the file.
-pub(super) struct Array {
+use std::io::Read;
+
+use super::archive::BYTES_EACH;
+
+/// The longest header that is read, in bytes; NumPy's own have about a hundred.
+const LONGEST_HEADER: usize = 1 << 14;
+/// Bytes that are converted at a time; a whole number of elements of every size.
+const CHUNK: usize = 1 << 16;
+
+/// An array whose header was read, and what follows it.
+pub(super) struct Array<R> {
     element: Element,
-    bytes: Vec<u8>,
-    /// Where its first element begins.
-    data: usize,
+    count: usize,
+    elements: R,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,68 +61,85 @@ impl Element {
     }
 }
 
-impl Array {
-    /// Takes a file apart and checks that header and length agree.
-    pub(super) fn parse(bytes: Vec<u8>) -> Result<Self, String> {
+impl<R: Read> Array<R> {
+    /// Reads the header of an array that has `length` bytes, and checks that both agree.
+    pub(super) fn open(mut input: R, length: u64) -> Result<Self, String> {
         let broken = || "is not a NumPy array".to_string();
-        let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or_else(broken)?;
-        let (length, rest) = match rest {
-            [1, 0, a, b, rest @ ..] => (usize::from(u16::from_le_bytes([*a, *b])), rest),
-            [2, 0, a, b, c, d, rest @ ..] => (u32::from_le_bytes([*a, *b, *c, *d]) as usize, rest),
-            [major, minor, _, _, ..] => return Err(format!("has NumPy's format {major}.{minor}; allowed: 1.0, 2.0")),
-            _ => return Err(broken()),
+        let mut start = [0; 8];
+        input.read_exact(&mut start).map_err(|_| broken())?;
+        let [0x93, b'N', b'U', b'M', b'P', b'Y', major, minor] = start else { return Err(broken()) };
+        let digits = match (major, minor) {
+            (1, 0) => 2,
+            (2, 0) => 4,
+            _ => return Err(format!("has NumPy's format {major}.{minor}; allowed: 1.0, 2.0")),
         };
-        let (header, elements) = rest.split_at_checked(length).ok_or("ends within its header")?;
-        let header = std::str::from_utf8(header).map_err(|_| broken())?;
+        let mut header_length = [0; 4];
+        input.read_exact(&mut header_length[..digits]).map_err(|_| broken())?;
+        let header_length = u32::from_le_bytes(header_length) as usize;
+        if header_length > LONGEST_HEADER {
+            return Err(format!("has a header of {header_length} bytes; allowed: up to {LONGEST_HEADER}"));
+        }
+        let mut header = vec![0; header_length];
+        input.read_exact(&mut header).map_err(|_| "ends within its header")?;
+        let header = std::str::from_utf8(&header).map_err(|_| broken())?;
 
         let descriptor = field(header, "descr").and_then(unquote).ok_or("has a header without a plain descr")?;
-        let element = Element::parse(descriptor)
-            .ok_or_else(|| format!("holds {descriptor}; allowed: little-endian numbers of 1 to 8 bytes, and text"))?;
+        let element = Element::parse(descriptor).ok_or_else(|| {
+            let shown: String = descriptor.chars().take(20).collect();
+            format!("holds {shown}; allowed: little-endian numbers of 1 to 8 bytes, and text")
+        })?;
         let shape = field(header, "shape").and_then(|rest| rest.strip_prefix('(')?.split_once(')'));
         let count = shape.and_then(|(shape, _)| count(shape)).ok_or("has more than one dimension, or no shape")?;
-        if count.checked_mul(element.size()) != Some(elements.len()) {
-            return Err(format!(
-                "has {} bytes of data but {count} elements of {} bytes",
-                elements.len(),
-                element.size()
-            ));
+        let promised = length.saturating_sub((start.len() + digits + header_length) as u64);
+        if count.checked_mul(element.size()).and_then(|bytes| u64::try_from(bytes).ok()) != Some(promised) {
+            return Err(format!("has {promised} bytes of data but {count} elements of {} bytes", element.size()));
         }
-        let data = bytes.len() - elements.len();
-        Ok(Array { element, bytes, data })
+        Ok(Array { element, count, elements: input })
     }
 
-    /// As floating-point numbers.
-    pub(super) fn floats(&self) -> Result<Vec<f64>, String> {
+    /// As floating-point numbers, at most so many bytes of them.
+    pub(super) fn floats(self, most_bytes: u64) -> Result<Vec<f64>, String> {
         match self.element {
-            Element::Float(4) => Ok(self.map(|bytes| f64::from(f32::from_le_bytes(bytes)))),
-            Element::Float(_) => Ok(self.map(f64::from_le_bytes)),
-            Element::Signed(_) => Ok(self.signed().map(|value| value as f64).collect()),
-            Element::Unsigned(_) => Ok(self.unsigned().map(|value| value as f64).collect()),
+            Element::Float(4) => {
+                self.convert(most_bytes, |bytes| Ok(f64::from(f32::from_bits(widen(bytes, 0) as u32))))
+            }
+            Element::Float(_) => self.convert(most_bytes, |bytes| Ok(f64::from_bits(widen(bytes, 0)))),
+            Element::Signed(_) => self.convert(most_bytes, |bytes| Ok(signed(bytes) as f64)),
+            Element::Unsigned(_) => self.convert(most_bytes, |bytes| Ok(widen(bytes, 0) as f64)),
             Element::Bytes(_) | Element::Characters(_) => Err("holds text, not numbers".into()),
         }
     }
 
-    /// As whole numbers from 0 on.
-    pub(super) fn integers(&self) -> Result<Vec<u64>, String> {
-        match self.element {
-            Element::Unsigned(_) => Ok(self.unsigned().collect()),
-            Element::Signed(_) => self
-                .signed()
-                .map(|value| u64::try_from(value).map_err(|_| format!("holds {value}; allowed: 0 and above")))
-                .collect(),
-            _ => Err("does not hold whole numbers".into()),
-        }
+    /// As whole numbers from 0 on, at most so many bytes of them.
+    pub(super) fn integers(self, most_bytes: u64) -> Result<Vec<u64>, String> {
+        let whole = self.whole()?;
+        self.convert(most_bytes, whole)
     }
 
-    /// As one text.
-    pub(super) fn text(&self) -> Result<String, String> {
-        let elements = &self.bytes[self.data..];
-        if elements.len() != self.element.size() {
+    /// As 0 and 1, at most so many bytes of them.
+    pub(super) fn flags(self, most_bytes: u64) -> Result<Vec<u8>, String> {
+        let whole = self.whole()?;
+        self.convert(most_bytes, |bytes| match whole(bytes)? {
+            flag @ (0 | 1) => Ok(flag as u8),
+            other => Err(format!("holds {other}; allowed: 0 and 1")),
+        })
+    }
+
+    /// As one text, of at most so many bytes.
+    pub(super) fn text(mut self, most_bytes: u64) -> Result<String, String> {
+        if self.count != 1 {
             return Err("is not one text".into());
         }
+        let size = self.element.size();
+        if size as u64 > most_bytes {
+            return Err(format!("has {size} bytes of text; allowed: up to {most_bytes}"));
+        }
+        let mut bytes = Vec::new();
+        (&mut self.elements).take(size as u64).read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+        self.is_whole(bytes.len() == size)?;
         let text = match self.element {
-            Element::Bytes(_) => String::from_utf8(elements.to_vec()).ok(),
-            Element::Characters(_) => elements
+            Element::Bytes(_) => String::from_utf8(bytes).ok(),
+            Element::Characters(_) => bytes
                 .chunks_exact(4)
                 .map(|code| char::from_u32(u32::from_le_bytes(code.try_into().ok()?)))
                 .collect::<Option<String>>(),
@@ -121,27 +149,61 @@ impl Array {
         text.map(|text| text.trim_end_matches('\0').to_owned()).ok_or_else(|| "does not hold text".into())
     }
 
-    fn map<const N: usize, T>(&self, convert: impl Fn([u8; N]) -> T) -> Vec<T> {
-        self.bytes[self.data..].chunks_exact(N).filter_map(|chunk| chunk.try_into().ok()).map(convert).collect()
+    fn whole(&self) -> Result<fn(&[u8]) -> Result<u64, String>, String> {
+        match self.element {
+            Element::Unsigned(_) => Ok(|bytes| Ok(widen(bytes, 0))),
+            Element::Signed(_) => Ok(|bytes| {
+                let value = signed(bytes);
+                u64::try_from(value).map_err(|_| format!("holds {value}; allowed: 0 and above"))
+            }),
+            _ => Err("does not hold whole numbers".into()),
+        }
     }
 
-    fn unsigned(&self) -> impl Iterator<Item = u64> {
-        self.bytes[self.data..].chunks_exact(self.element.size()).map(|chunk| widen(chunk, 0))
+    /// Every element, read and converted a few at a time.
+    fn convert<T>(mut self, most_bytes: u64, convert: impl Fn(&[u8]) -> Result<T, String>) -> Result<Vec<T>, String> {
+        let (count, size) = (self.count, self.element.size());
+        if count as u64 > most_bytes / BYTES_EACH {
+            return Err(format!("has {count} elements; a trace may have {} more", most_bytes / BYTES_EACH));
+        }
+        // As many as there are: the length of the file has been compared, and how much may be kept.
+        let mut values = Vec::with_capacity(count);
+        let mut chunk = vec![0; CHUNK.min(count * size)];
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(CHUNK / size);
+            let bytes = &mut chunk[..now * size];
+            self.elements.read_exact(bytes).map_err(|error| unreadable(&error))?;
+            for element in bytes.chunks_exact(size) {
+                values.push(convert(element)?);
+            }
+            left -= now;
+        }
+        self.is_whole(true)?;
+        Ok(values)
     }
 
-    fn signed(&self) -> impl Iterator<Item = i64> {
-        self.bytes[self.data..].chunks_exact(self.element.size()).map(|chunk| {
-            let is_negative = chunk.last().is_some_and(|&high| high >= 0x80);
-            widen(chunk, if is_negative { 0xff } else { 0 }) as i64
-        })
+    /// Refuses an array that has fewer elements than it promised, or more. Reading to the end also compares its checksum.
+    fn is_whole(&mut self, has_all: bool) -> Result<(), String> {
+        let more = self.elements.read(&mut [0]).map_err(|error| unreadable(&error))?;
+        if has_all && more == 0 { Ok(()) } else { Err("has another length than the archive says".into()) }
     }
 }
 
+fn unreadable(error: &std::io::Error) -> String {
+    format!("cannot be read ({error})")
+}
+
 /// A little-endian number of up to 8 bytes, filled up.
-fn widen(chunk: &[u8], fill: u8) -> u64 {
-    let mut bytes = [fill; 8];
-    bytes[..chunk.len()].copy_from_slice(chunk);
-    u64::from_le_bytes(bytes)
+fn widen(bytes: &[u8], fill: u8) -> u64 {
+    let mut whole = [fill; 8];
+    whole[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(whole)
+}
+
+fn signed(bytes: &[u8]) -> i64 {
+    let is_negative = bytes.last().is_some_and(|&high| high >= 0x80);
+    widen(bytes, if is_negative { 0xff } else { 0 }) as i64
 }
 
 /// What follows a key of the header, a Python dictionary on one line.

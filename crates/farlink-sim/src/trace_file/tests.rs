@@ -63,6 +63,15 @@ fn read(bytes: &[u8]) -> Result<Trace, String> {
     read_trace(Cursor::new(bytes))
 }
 
+/// As everything that an array may hold.
+fn read_all(bytes: &[u8]) {
+    let array = || npy::Array::open(bytes, bytes.len() as u64);
+    let _ = array().map(|array| array.floats(1 << 20));
+    let _ = array().map(|array| array.integers(1 << 20));
+    let _ = array().map(|array| array.flags(1 << 20));
+    let _ = array().map(|array| array.text(1 << 20));
+}
+
 fn refusal(arrays: &[(&str, Vec<u8>)]) -> String {
     read(&stored(arrays)).unwrap_err()
 }
@@ -129,7 +138,7 @@ fn refusals_name_the_array_and_what_is_wrong() {
     assert!(refusal(&[("meta", npy("|S2", "()", b"{}"))]).starts_with("meta is not as it should be: missing field"));
     assert_eq!(
         refusal(&[("meta", meta("fading", 1.0))]),
-        "its kind is \"fading\"; allowed: delivery, rate, delay, power, ber, packet-loss, bit-errors"
+        "its kind is \"fading\"; allowed: delivery, rate, delay, power, cn0, ber, packet-loss, bit-errors"
     );
     let no_duration = [("meta", meta("rate", 0.0)), ("time_s", floats(&[0.0])), ("rate_bps", floats(&[1.0]))];
     assert_eq!(refusal(&no_duration), "meta has no duration_s");
@@ -156,6 +165,37 @@ fn files_are_read_once_and_missing_ones_named() {
     assert_eq!(missing.to_string(), "cannot read the trace /no/such/trace.npz: no such file or directory");
     let directory = TraceFiles::new().load("/").unwrap_err();
     assert_eq!(directory.to_string(), "cannot read the trace /: it is not a file");
+}
+
+/// What a header or the archive promises is compared before memory is taken for it.
+#[test]
+fn sizes_are_believed_by_nobody() {
+    let refused = |name: &str, array: Vec<u8>| {
+        let arrays = [("meta", meta("power", 4.0)), (name, array)];
+        read(&stored(&arrays)).unwrap_err()
+    };
+    let many = refused("power_w", npy("<f8", "(1152921504606846976,)", &[0; 8]));
+    assert_eq!(many, "the array power_w has 8 bytes of data but 1152921504606846976 elements of 8 bytes");
+    assert!(refused("power_w", npy("<f8", "(70000000, 70000000)", &[])).contains("more than one dimension"));
+    assert!(refused("power_w", npy("|O", "(1,)", &[0; 8])).contains("holds |O"));
+    let other = [("meta", meta("power", 4.0)), ("power_w", floats(&[1.0])), ("junk", floats(&[1.0]))];
+    assert_eq!(refusal(&other), "\"junk\" is no array of a power trace; its arrays are: power_w, blocked");
+
+    // A byte of an array becomes 8 as a number: the limit is on what is kept.
+    let zeros = vec![0; (LARGEST_TRACE / 8 + 1) as usize];
+    let wide = npz(
+        CompressionMethod::Deflated,
+        &[("meta", meta("power", 4.0)), ("power_w", npy("|u1", &format!("({},)", zeros.len()), &zeros))],
+    );
+    assert!(wide.len() < 1_000_000);
+    assert_eq!(read(&wide).unwrap_err(), "the array power_w has 67108865 elements; a trace may have 67108864 more");
+
+    let nested = format!(r#"{{"farlink_trace": 1, "kind": "rate", "deep": {}{}}}"#, "[".repeat(9999), "]".repeat(9999));
+    let deep = npy(&format!("|S{}", nested.len()), "()", nested.as_bytes());
+    assert!(refusal(&[("meta", deep)]).starts_with("meta is not as it should be: recursion limit exceeded"));
+    let many: Vec<(String, Vec<u8>)> = (0..17).map(|at| (format!("a{at}"), floats(&[1.0]))).collect();
+    let many: Vec<(&str, Vec<u8>)> = many.iter().map(|(name, array)| (name.as_str(), array.clone())).collect();
+    assert_eq!(refusal(&many), "it has 17 arrays; allowed: up to 16");
 }
 
 proptest! {
@@ -192,9 +232,7 @@ proptest! {
         bytes.extend((header.len() as u16).to_le_bytes());
         bytes.extend(header.as_bytes());
         bytes.extend(data);
-        if let Ok(array) = Array::parse(bytes) {
-            let _ = (array.floats(), array.integers(), array.text());
-        }
+        read_all(&bytes);
     }
 
     #[test]
@@ -202,8 +240,6 @@ proptest! {
         order in "[<>|]?", kind in "[fiubSUOcV]", size in 0..40u64, shape in "\\([0-9]{0,20},?( ?[0-9]+)?\\)?",
         data in proptest::collection::vec(any::<u8>(), 0..40),
     ) {
-        if let Ok(array) = Array::parse(npy(&format!("{order}{kind}{size}"), &shape, &data)) {
-            let _ = (array.floats(), array.integers(), array.text());
-        }
+        read_all(&npy(&format!("{order}{kind}{size}"), &shape, &data));
     }
 }

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import gzip
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from farlink.bundle.journal import Event
 from farlink.bundle.logs import csv_events, fjordlink_5g, fjordlink_starlink, json_lines, seaglider, slocum
 from farlink.bundle.logs.telemetry import Table, table_of
 from farlink.errors import JournalError
+from farlink.untrusted import check_lines, gunzip, lines_of, read_file
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,8 @@ def read(path: str | Path, format: str | None = None) -> Log:
         return _read_table(path, data, format)
     if format in TABLE_FORMATS:
         raise JournalError(f"{path}: no table (Parquet), as {format} is", f"text has {', '.join(FORMATS)}")
-    lines = [line.removesuffix("\r") for line in _text(path, data).removesuffix("\n").split("\n")]
+    check_lines(data, str(path), JournalError)
+    lines = lines_of(_text(path, data))
     head = [line for line in lines if line.strip()][:_HEAD_LINES]
     if not head:
         raise JournalError(f"{path}: the file is empty", "give a log with at least one call")
@@ -136,17 +136,12 @@ def _described(formats: Mapping[str, Format] | Mapping[str, TableFormat]) -> str
 
 def _data(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
+        data = read_file(path, JournalError)
     except IsADirectoryError as error:
         raise JournalError(f"{path} is a directory", "give the files in it") from error
     except OSError as error:
         raise JournalError(f"{path}: {error.strerror}", "check the name of the log") from error
-    if data[:2] == b"\x1f\x8b":
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise JournalError(f"{path}: the compressed file is damaged", "fetch it again") from error
-    return data
+    return gunzip(data, str(path), JournalError)
 
 
 def _text(path: Path, data: bytes) -> str:

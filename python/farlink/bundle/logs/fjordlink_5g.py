@@ -41,7 +41,7 @@ def events(table: Table, name: str) -> Iterator[Event]:
     state: dict[str, tuple[float, str]] = {}
     for row, (link, time_s, given, ratio) in enumerate(zip(links, times, cells, snr, strict=True), start=1):
         where = f"{name}, row {row}"
-        if not link:
+        if not isinstance(link, str) or not link:
             raise JournalError(f"{where}: {_LINK} is missing", "leave the row out")
         cell = str(given or "").strip()
         last_s, before = state.get(link, (math.nan, ""))
@@ -80,7 +80,7 @@ def _ratio(value: Any, where: str) -> float:
         return math.nan
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise JournalError(f"{where}: {_SNR}: {shortened(str(value))!r} is no number", "leave the cell empty")

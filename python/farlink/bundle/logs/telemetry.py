@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from farlink.bundle.journal import EARLIEST_S, LATEST_S, shortened
 from farlink.errors import JournalError
-from farlink.extras import require
+from farlink.untrusted import parquet_table
 
 
 class Table(Protocol):
@@ -29,16 +29,11 @@ def table_of(data: bytes, where: str) -> Table:
     Raises
     ------
     JournalError
-        If it is truncated.
+        If it is truncated, or too large.
     MissingExtraError
         If pyarrow is not installed.
     """
-    pa = require("pyarrow", "a log in Parquet")
-    pq = require("pyarrow.parquet", "a log in Parquet")
-    try:
-        table: Table = pq.read_table(pa.BufferReader(data))
-    except (pa.ArrowInvalid, OSError) as error:
-        raise JournalError(f"{where}: not a complete Parquet file", "fetch it again; it may be truncated") from error
+    table: Table = parquet_table(data, where, JournalError)
     return table
 
 
@@ -70,7 +65,7 @@ def times_s(stamps: Sequence[Any], where: str) -> list[float]:
         try:
             moment = datetime.fromisoformat(stamp)
             seconds = moment.timestamp() if moment.tzinfo else math.nan
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             seconds = math.nan
         if not EARLIEST_S <= seconds <= LATEST_S:
             message = f"{where}, row {row}: time: {shortened(str(stamp))!r} is no time with a zone between 1990 and 2200"

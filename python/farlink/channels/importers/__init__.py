@@ -22,10 +22,6 @@ from farlink.channels.importers.recording import Recording
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError
 
-# Part of the cache's key: raise it when an importer changes what it makes of a file.
-VERSION = 1
-
-
 # Kinds of trace of which a user may say what the file does not.
 _HINTED = {"power", "cn0"}
 

@@ -7,6 +7,9 @@ from numpy.typing import NDArray
 
 from farlink.errors import TraceError
 
+# Of the absolute value of a time: 30,000 years, and a double still tells milliseconds apart.
+MOST_SECONDS = 1e12
+
 
 def check_clock(time_s: NDArray[np.float64], where: str, *, entry: str, first: int, remedy: str) -> None:
     """Refuse times that are missing or do not ascend.
@@ -32,6 +35,10 @@ def check_clock(time_s: NDArray[np.float64], where: str, *, entry: str, first: i
     missing = np.flatnonzero(~np.isfinite(time_s))
     if missing.size:
         raise TraceError(f"{where}: the time of {entry} {missing[0] + first} is missing", f"complete or remove that {entry}")
+    beyond = np.flatnonzero(np.abs(time_s) > MOST_SECONDS)
+    if beyond.size:
+        at = int(beyond[0])
+        raise TraceError(f"{where}: the time of {entry} {at + first} is {time_s[at]:g} s", "check the column of the times")
     steps = np.diff(time_s)
     back = np.flatnonzero(steps <= 0)
     if back.size:

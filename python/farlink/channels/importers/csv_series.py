@@ -7,14 +7,18 @@ in the order of sending.
 from __future__ import annotations
 
 import csv
-import io
+import math
+from array import array
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.channels.importers.clock import MOST_SECONDS
 from farlink.channels.importers.recording import Recording
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError
+from farlink.untrusted import printable
 
 NAME = "csv"
 KINDS = ("delay", "rate", "packet-loss")
@@ -47,7 +51,8 @@ def trace(recording: Recording) -> Trace:
     named = [name for name in _SERIES if name in columns]
     if len(named) != 1 or "time_s" not in columns:
         raise TraceError(
-            f"{recording.where}: columns {', '.join(columns)}", "needed: time_s and one of delay_s, rate_bps; or lost"
+            f"{recording.where}: columns {', '.join(columns) or 'of other names'}",
+            "needed: time_s and one of delay_s, rate_bps; or lost",
         )
     name = named[0]
     time_s, values = columns["time_s"], columns[name]
@@ -59,47 +64,61 @@ def trace(recording: Recording) -> Trace:
     return Trace(_SERIES[name], {"time_s": time_s, name: values}, meta)
 
 
-def _columns(recording: Recording) -> tuple[dict[str, NDArray[np.float64]], list[int]]:
+def _columns(recording: Recording) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int64]]:
     """The columns by name, and the line of each row."""
-    reader = csv.reader(io.StringIO(recording.text()))
+    reader = csv.reader(_lines(recording.text()))
     try:
-        header = [name.strip() for name in next(reader)]
-    except StopIteration:
-        raise TraceError(f"{recording.where}: the file is empty", "fetch or record it again") from None
-    rows, lines = [], []
-    for row in reader:
-        if not row:
-            continue
-        if len(row) != len(header):
-            raise TraceError(
-                f"{recording.where}, line {reader.line_num}: {len(row)} fields instead of {len(header)}",
-                "complete or remove that line; the file may be truncated",
-            )
-        rows.append(row)
-        lines.append(reader.line_num)
-    if not rows:
+        header = [name.strip() for name in next(reader, [])]
+        if not header:
+            raise TraceError(f"{recording.where}: the file is empty", "fetch or record it again")
+        wanted = {name: index for index, name in enumerate(header) if name in ("time_s", "lost", *_SERIES)}
+        # Numbers as they come: the cells of a long file would take many times its own length.
+        columns = {name: array("d") for name in wanted}
+        lines = array("q")
+        for row in reader:
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise TraceError(
+                    f"{recording.where}, line {reader.line_num}: {len(row)} fields instead of {len(header)}",
+                    "complete or remove that line; the file may be truncated",
+                )
+            lines.append(reader.line_num)
+            for name, index in wanted.items():
+                columns[name].append(_number(recording, row[index], name, reader.line_num))
+    except csv.Error as error:
+        where = f"{recording.where}, line {reader.line_num}"
+        raise TraceError(f"{where}: {error}", "check that it is the measured file itself") from error
+    if not lines:
         raise TraceError(f"{recording.where}: a header and no rows", "fetch or record it again")
-    wanted = [index for index, name in enumerate(header) if name in ("time_s", "lost", *_SERIES)]
-    columns = {header[index]: _numbers(recording, rows, lines, index, header[index]) for index in wanted}
-    return columns, lines
+    return {name: np.array(values) for name, values in columns.items()}, np.array(lines)
 
 
-def _numbers(recording: Recording, rows: list[list[str]], lines: list[int], index: int, name: str) -> NDArray[np.float64]:
-    values = np.empty(len(rows))
-    for number, row in enumerate(rows):
-        try:
-            values[number] = float(row[index])
-        except ValueError:
-            values[number] = np.nan
-        if not np.isfinite(values[number]):
-            raise TraceError(
-                f"{recording.where}, line {lines[number]}: {name} is {row[index].strip()!r}, not a number",
-                "complete or remove that line",
-            )
-    return values
+def _lines(text: str) -> Iterator[str]:
+    """The lines of a text with their ends, one after the other."""
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at) + 1 or len(text)
+        yield text[at:end]
+        at = end
 
 
-def _refuse(recording: Recording, lines: list[int], bad: NDArray[np.bool_], values: NDArray[np.float64], rule: str) -> None:
+def _number(recording: Recording, cell: str, name: str, line: int) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or (name == "time_s" and abs(value) > MOST_SECONDS):
+        raise TraceError(
+            f"{recording.where}, line {line}: {name} is {printable(cell, 40)!r}, not a number",
+            "complete or remove that line",
+        )
+    return value
+
+
+def _refuse(
+    recording: Recording, lines: NDArray[np.int64], bad: NDArray[np.bool_], values: NDArray[np.float64], rule: str
+) -> None:
     if np.any(bad):
         first = int(np.flatnonzero(bad)[0])
         raise TraceError(f"{recording.where}, line {lines[first]}: {values[first]:g} is out of order or range", rule)

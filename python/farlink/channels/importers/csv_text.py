@@ -7,7 +7,6 @@ Lines before the data that begin with ``#`` or ``%`` are comments, the last of t
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,8 +16,10 @@ from numpy.typing import NDArray
 from farlink.channels.importers.power_series import is_time, named_column, seconds_per_unit, time_column
 from farlink.channels.importers.recording import Recording
 from farlink.errors import TraceError
+from farlink.untrusted import lines_of, printable
 
 _SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": None}
+_FIRST, _LAST = np.datetime64("1678-01-01", "us"), np.datetime64("2262-01-01", "us")
 _MISSING = ("", "nan", "na", "n/a", "null", "none", "-")
 
 
@@ -54,7 +55,7 @@ def names_in(data: bytes, is_value: Callable[[str], bool]) -> list[str]:
     """
     if b"\0" in data or not data.strip():
         return []
-    lines = data.decode("utf-8-sig", "replace").splitlines()
+    lines = lines_of(data.decode("utf-8-sig", "replace"))
     start = _first_of_data(lines)
     header = lines[start] if start < len(lines) else ""
     cells = _commented(lines, start, header, is_value) or _cells(header, _sniffed(header))
@@ -76,7 +77,7 @@ def read(recording: Recording, is_value: Callable[[str], bool]) -> Text:
     TraceError
         If it is empty, has a header and no rows, or the same name twice.
     """
-    lines = recording.text().splitlines()
+    lines = lines_of(recording.text())
     start = _first_of_data(lines)
     while lines and not lines[-1].strip():
         lines.pop()
@@ -193,7 +194,7 @@ def column(recording: Recording, text: Text, name: str) -> NDArray[np.float64]:
     try:
         if text.separator == ";" or not all(text.lines):
             raise ValueError  # commas may be decimal points; empty lines are missing samples, which NumPy would skip
-        return np.loadtxt(io.StringIO("\n".join(text.lines)), delimiter=text.separator, usecols=index, comments=None, ndmin=1)
+        return np.loadtxt(text.lines, delimiter=text.separator, usecols=index, comments=None, ndmin=1)
     except ValueError:
         return _column_by_line(recording, text, index, name)
 
@@ -219,7 +220,8 @@ def _column_by_line(recording: Recording, text: Text, index: int, name: str) -> 
             value = (stamp_ns - first_ns) * 1e-9
         if value is None:
             raise TraceError(
-                f"{where}: {name} is {cell[:40]!r}, not a number", "complete or remove that line, or say --separator"
+                f"{where}: {printable(name, 40)} is {printable(cell, 40)!r}, not a number",
+                "complete or remove that line, or say --separator",
             )
         values[number] = value
     return values
@@ -234,9 +236,13 @@ def _number(cell: str) -> float | None:
 
 def _stamp_ns(cell: str) -> int | None:
     """Nanoseconds since 1970 of a date and time."""
-    if len(cell) < 10 or cell[4:5] != "-":
+    if not 10 <= len(cell) <= 40 or cell[4:5] != "-":
         return None
     try:
-        return int(np.datetime64(cell.removesuffix("Z"), "ns").astype(np.int64))
-    except ValueError:
+        moment = np.datetime64(cell.removesuffix("Z"), "us")
+    except (ValueError, OverflowError):
         return None
+    # Nanoseconds of 64 bits hold the years 1678 to 2261, and wrap beyond.
+    if not _FIRST <= moment <= _LAST:
+        return None
+    return int(np.datetime64(cell.removesuffix("Z"), "ns").astype(np.int64))

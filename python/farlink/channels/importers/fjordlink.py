@@ -13,8 +13,10 @@ FjordLink, Kiel University (ds-kiel), CC BY 4.0.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from farlink.channels import parquet
 from farlink.channels.importers.recording import Recording
@@ -51,11 +53,10 @@ def trace(recording: Recording) -> Trace:
         raise TraceError(f"{recording.where}: no rows", "fetch or record it again")
     try:
         stamps = [datetime.fromisoformat(text).timestamp() for text in table[_TIME].to_pylist()]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TraceError(f"{recording.where}: {_TIME} holds no ISO times", "check the file") from error
     time_s = np.array(stamps) - stamps[0]
-    latency_ms = table[_LATENCY_MS].to_numpy().astype(np.float64)
-    drop_rate = table[_DROP_RATE].to_numpy().astype(np.float64)
+    latency_ms, drop_rate = (_numbers(table, name, recording.where) for name in (_LATENCY_MS, _DROP_RATE))
     if np.any(np.diff(time_s) <= 0):
         row = int(np.flatnonzero(np.diff(time_s) <= 0)[0]) + 2
         raise TraceError(f"{recording.where}, row {row}: time does not go on", "sort the rows by time")
@@ -73,3 +74,11 @@ def trace(recording: Recording) -> Trace:
     }
     arrays = {"time_s": time_s, "delay_s": latency_ms / 2000, "drop_rate": drop_rate}
     return Trace("delay", arrays, meta)
+
+
+def _numbers(table: Any, name: str, where: str) -> NDArray[np.float64]:
+    try:
+        found: NDArray[np.float64] = table[name].to_numpy().astype(np.float64)
+    except (TypeError, ValueError, OverflowError, NotImplementedError) as error:
+        raise TraceError(f"{where}: {name} holds no numbers", "check the file") from error
+    return found

@@ -18,16 +18,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.channels.importers.apart import trace_apart
 from farlink.channels.importers.power_series import Table, columns_of, series_trace, with_rate
 from farlink.channels.importers.recording import Recording
 from farlink.channels.trace import Trace
 from farlink.errors import FarlinkError, TraceError
 from farlink.extras import require
+from farlink.untrusted import MOST_VALUES
 
 NAME = "hdf5"
 KINDS = ("power",)
 DESCRIPTION = "received power in HDF5 or NetCDF-4: --column names the data set"
 
+# Attributes of more values are not read.
+_LONG = 1000
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
@@ -42,13 +46,25 @@ def trace(recording: Recording) -> Trace:
     Raises
     ------
     TraceError
-        If the file is truncated; and for what `series_trace` refuses.
+        If the file is truncated or too large; and for what `series_trace` refuses.
+    """
+    require("h5py", "an HDF5 file")
+    return trace_apart(recording, __name__, "HDF5")
+
+
+def trace_here(recording: Recording) -> Trace:
+    """The same, in this process, which some damaged files end.
+
+    Parameters
+    ----------
+    recording
+        The measured file.
     """
     h5py = require("h5py", "an HDF5 file")
     try:
         with h5py.File(io.BytesIO(recording.data), "r") as file:
             return series_trace(recording, _table(h5py, file))
-    except FarlinkError:
+    except (FarlinkError, MemoryError):
         raise
     except Exception as error:  # h5py raises whatever it runs into in a damaged file
         raise TraceError(f"{recording.where}: not a complete HDF5 file", "fetch it again; it may be truncated") from error
@@ -85,13 +101,16 @@ def _table(h5py: Any, file: Any) -> Table:
     units: dict[str, str | None] = {}
     loads: dict[str, Callable[[], NDArray[np.float64]]] = {}
     scalars: dict[str, float] = {
-        name: float(value) for name, value in file.attrs.items() if np.ndim(value) == 0 and _is_real(value)
+        name: float(value) for name, value in _attributes(file).items() if np.ndim(value) == 0 and _is_real(value)
     }
 
     def visit(path: str, item: Any) -> None:
         if not isinstance(item, h5py.Dataset) or item.shape is None or path.startswith("#"):
             return
-        attributes = dict(item.attrs)
+        # What lies in other files is not read for a stranger.
+        if item.external or item.is_virtual:
+            return
+        attributes = _attributes(item)
         if text_of(attributes.get("MATLAB_class")) == "char":
             return
         scalars.update(
@@ -106,6 +125,8 @@ def _table(h5py: Any, file: Any) -> Table:
                 scalars[name] = float(np.ravel(item[()] if field is None else item[field])[0])
                 continue
             # A view without data tells how many columns there are.
+            if item.size > MOST_VALUES:
+                continue
             for column in columns_of(name, np.broadcast_to(np.zeros(1, dtype), item.shape)):
                 units[column] = text_of(attributes.get("units"))
                 loads[column] = partial(_load, item, field, name, column)
@@ -115,7 +136,16 @@ def _table(h5py: Any, file: Any) -> Table:
 
 
 def _load(item: Any, field: str | None, name: str, column: str) -> NDArray[np.float64]:
-    return unpacked(columns_of(name, item[()] if field is None else item[field])[column], dict(item.attrs))
+    return unpacked(columns_of(name, item[()] if field is None else item[field])[column], _attributes(item))
+
+
+def _attributes(item: Any) -> dict[str, Any]:
+    """The short ones."""
+    return {
+        name: item.attrs[name]
+        for name in item.attrs
+        if item.attrs.get_id(name).get_space().get_simple_extent_npoints() <= _LONG
+    }
 
 
 def _is_real(value: Any) -> bool:

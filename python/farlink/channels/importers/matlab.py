@@ -1,16 +1,13 @@
 """Received power in MATLAB's files: format 5 to 7 through SciPy, 7.3 as the HDF5 that it is.
 
 Every vector of numbers is a column, fields of structures too; the sampling rate may be a scalar such as ``fs``.
-
-SciPy's reader crashes on some damaged files, and the process with it: so another process reads, and only that is lost.
+Another process reads: see `apart`.
 """
 
 from __future__ import annotations
 
 import io
-import os
-import subprocess
-import sys
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farlink.channels.importers import hdf5
+from farlink.channels.importers.apart import trace_apart
 from farlink.channels.importers.power_series import Table, columns_of, series_trace, with_rate
 from farlink.channels.importers.recording import Recording
 from farlink.channels.trace import Trace
-from farlink.errors import TraceError
+from farlink.errors import FarlinkError, TraceError
 from farlink.extras import require
+from farlink.untrusted import MOST_VALUES
 
 NAME = "matlab"
 KINDS = ("power",)
@@ -42,43 +41,43 @@ def trace(recording: Recording) -> Trace:
     Raises
     ------
     TraceError
-        If the file is truncated; and for what `series_trace` refuses.
+        If the file is truncated or too large; and for what `series_trace` refuses.
     """
     if hdf5.recognises(recording):
         return hdf5.trace(recording)
     require("scipy.io", "a MATLAB file")
+    return trace_apart(recording, __name__, "MATLAB")
+
+
+def trace_here(recording: Recording) -> Trace:
+    """The same, in this process, which some damaged files end.
+
+    Parameters
+    ----------
+    recording
+        The measured file.
+    """
+    sio = require("scipy.io", "a MATLAB file")
+    try:
+        # A matrix says its size before it is unpacked.
+        if sum(math.prod(shape) for _, shape, _ in sio.whosmat(io.BytesIO(recording.data))) > MOST_VALUES:
+            raise TraceError(f"{recording.where}: more than the {MOST_VALUES:,} values that are read", "cut it into parts")
+        stored = sio.loadmat(io.BytesIO(recording.data), squeeze_me=True, struct_as_record=True)
+    except (FarlinkError, MemoryError):
+        raise
+    except Exception as error:  # SciPy's reader raises whatever it runs into in a damaged file
+        raise TraceError(f"{recording.where}: not a complete MATLAB file", "fetch it again; it may be truncated") from error
     columns: dict[str, NDArray[Any]] = {}
     scalars: dict[str, float] = {}
-    for name, values in _read_apart(recording):
-        if values.size == 1 and values.dtype.kind in "biuf":
+    for name, values in _variables("", stored):
+        if values.dtype.kind not in "biuf":
+            continue
+        if values.size == 1:
             scalars[name] = float(values.ravel()[0])
         else:
             columns |= columns_of(name, values)
     table = Table(dict.fromkeys(columns), lambda name: columns[name].astype(np.float64))
     return series_trace(recording, with_rate(table, scalars))
-
-
-def _read_apart(recording: Recording) -> list[tuple[str, NDArray[Any]]]:
-    """The numbers in a recording by name, read by another process."""
-    command = [sys.executable, "-c", f"from {__name__} import _hand_over; _hand_over()"]
-    paths = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    child = subprocess.run(command, input=recording.data, capture_output=True, env=paths, check=False)
-    if child.returncode != 0:
-        raise TraceError(f"{recording.where}: not a complete MATLAB file", "fetch it again; it may be truncated")
-    with np.load(io.BytesIO(child.stdout), allow_pickle=False) as found:
-        names = [str(name) for name in found["arr_0"]]
-        return [(name, found[f"arr_{at}"]) for at, name in enumerate(names, 1)]
-
-
-def _hand_over() -> None:
-    """Read a MATLAB file from standard input; write its numbers, names first, to standard output as an archive of NumPy's."""
-    import scipy.io
-
-    variables = scipy.io.loadmat(io.BytesIO(sys.stdin.buffer.read()), squeeze_me=True, struct_as_record=True)
-    numbers = [(name, values) for name, values in _variables("", variables) if values.dtype.kind in "biuf"]
-    archive = io.BytesIO()
-    np.savez(archive, np.array([name for name, _ in numbers], dtype=np.str_), *(values for _, values in numbers))
-    sys.stdout.buffer.write(archive.getvalue())
 
 
 def _variables(path: str, items: dict[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:

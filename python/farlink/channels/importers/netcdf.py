@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from farlink.channels.importers.apart import trace_apart
 from farlink.channels.importers.hdf5 import text_of, unpacked
 from farlink.channels.importers.power_series import Table, series_trace, with_rate
 from farlink.channels.importers.recording import Recording
@@ -33,13 +34,27 @@ def trace(recording: Recording) -> Trace:
     Raises
     ------
     TraceError
-        If the file is truncated or of format 5; and for what `series_trace` refuses.
+        If the file is truncated, too large or of format 5; and for what `series_trace` refuses.
     """
     if recording.data[3:4] == b"\x05":
         raise TraceError(f"{recording.where}: NetCDF of format 5 is not read", "convert it: nccopy -k nc4 IN OUT")
+    require("scipy.io", "a NetCDF file")
+    return trace_apart(recording, __name__, "NetCDF")
+
+
+def trace_here(recording: Recording) -> Trace:
+    """The same, in this process, which some damaged files end.
+
+    Parameters
+    ----------
+    recording
+        The measured file.
+    """
     sio = require("scipy.io", "a NetCDF file")
     try:
         file = sio.netcdf_file(io.BytesIO(recording.data), "r", mmap=False)
+    except MemoryError:
+        raise
     except Exception as error:  # SciPy's reader raises whatever it runs into in a damaged file
         raise TraceError(f"{recording.where}: not a complete NetCDF file", "fetch it again; it may be truncated") from error
     attributes = {name: vars(item).get("_attributes", {}) for name, item in file.variables.items()}

@@ -14,6 +14,7 @@ from farlink.channels.importers.clock import check_clock
 from farlink.channels.importers.recording import Hints, Recording
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError
+from farlink.untrusted import MOST_VALUES, printable
 
 Series = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ _BRACKET = re.compile(r"[\[(]\s*([^\])]*?)\s*[\])]\s*$")
 
 # A step of time this many sample intervals long is a gap, one this short means that samples are not taken at a rate.
 _GAP, _CROWDED = 1.5, 0.5
-_MOST_SAMPLES = 500_000_000
+_MOST_SAMPLES = MOST_VALUES
 
 # What takes the options that remedies name; others, a scenario too, read the trace that it writes.
 _IMPORT = "farlink trace import FILE"
@@ -170,7 +171,7 @@ def named_column(said: str, option: str, names: list[str], where: str) -> str:
     """
     if said in names:
         return said
-    if said.isdigit() and 1 <= int(said) <= len(names):
+    if said.isascii() and said.isdigit() and len(said) < 10 and 1 <= int(said) <= len(names):
         return names[int(said) - 1]
     ends = [name for name in names if name.rpartition("/")[2] == said]
     if len(ends) == 1:
@@ -278,13 +279,12 @@ def _on_a_grid(time_s: Series, where: str) -> tuple[float, NDArray[np.int64]]:
             f"{where}: sample {at} comes {steps[at - 1]:.4g} s after the one before, usual are {usual:.4g} s",
             "resample the measurement at a fixed rate, or give --sample-rate-hz HZ",
         )
-    strides = np.where(is_gap, np.maximum(np.rint(steps / interval_s), 2), 1).astype(np.int64)
-    place = np.concatenate(([0], np.cumsum(strides)))
-    if place[-1] >= _MOST_SAMPLES:
+    strides = np.where(is_gap, np.maximum(np.rint(steps / interval_s), 2), 1)
+    total = float(strides.sum()) + 1
+    if not total <= _MOST_SAMPLES:
         at = int(np.argmax(steps)) + 1
-        raise TraceError(
-            f"{where}: {place[-1] + 1:,} samples with the gap before sample {at}", "cut the record at its long gaps"
-        )
+        raise TraceError(f"{where}: {total:,.6g} samples with the gap before sample {at}", "cut the record at its long gaps")
+    place = np.concatenate(([0], np.cumsum(strides.astype(np.int64))))
     return interval_s, place
 
 
@@ -316,7 +316,7 @@ def _s(count: int) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return ", ".join(printable(name, 40) for name in names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def with_rate(table: Table, scalars: Mapping[str, float]) -> Table:

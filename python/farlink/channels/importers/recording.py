@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
+import io
 import tarfile
-import zlib
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from farlink.channels.trace import missing_remedy, read_bytes
 from farlink.errors import TraceError
+from farlink.untrusted import MOST_UNPACKED_BYTES, check_lines, gunzip, lines_of, printable
 
 _TRUNCATED = "fetch it again; it may be truncated"
 
@@ -78,8 +78,9 @@ class Recording:
         Raises
         ------
         TraceError
-            If it is not text.
+            If it is not text, or has too many lines.
         """
+        check_lines(self.data, self.where, TraceError)
         try:
             return self.data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -101,9 +102,7 @@ class Recording:
         TraceError
             If the file is empty or a line is not a finite number of at least 0; names the first such line.
         """
-        lines = self.text().split("\n")
-        if lines[-1] == "":
-            lines.pop()
+        lines = lines_of(self.text())
         if not any(line.strip() for line in lines):
             raise TraceError(f"{self.where}: the file is empty", "fetch or record it again")
         try:
@@ -144,13 +143,15 @@ def load(path: Path, member: str | None = None) -> list[Recording]:
         path, member = container, inside
     if path.is_dir():
         found = {file.relative_to(path).as_posix(): file for file in sorted(path.rglob("*")) if file.is_file()}
-        return [_recording(found[name], f"{path}/{name}") for name in _selected(list(found), path, member)]
+        names = _selected(list(found), path, member)
+        _check_total(sum(found[name].stat().st_size for name in names), path)
+        return [_recording(found[name], f"{path}/{name}") for name in names]
     data = read_bytes(path)
     if path.name.endswith((".tar", ".tgz", ".tar.gz")):
-        return _from_archive(path, member)
+        return _from_archive(data, path, member)
     if member is not None:
         raise TraceError(f"{path} is one file, so it has no member {member}", "leave the member out")
-    return [Recording(path.name.removesuffix(".gz"), str(path), _unpacked(data, str(path)))]
+    return [Recording(path.name.removesuffix(".gz"), str(path), gunzip(data, str(path), TraceError))]
 
 
 def load_one(path: Path, member: str | None, hints: Hints) -> Recording:
@@ -178,22 +179,33 @@ def _split(path: Path) -> tuple[Path, str | None]:
 
 
 def _recording(file: Path, where: str) -> Recording:
-    return Recording(file.name.removesuffix(".gz"), where, _unpacked(read_bytes(file), where))
+    return Recording(file.name.removesuffix(".gz"), where, gunzip(read_bytes(file), where, TraceError))
 
 
-def _from_archive(path: Path, member: str | None) -> list[Recording]:
+def _from_archive(data: bytes, path: Path, member: str | None) -> list[Recording]:
     try:
-        with tarfile.open(path) as archive:
-            found = {info.name.removeprefix("./"): info for info in archive.getmembers() if info.isfile()}
-            # Names in order, contents in the order of the archive: seeking back in a compressed one reads it again.
+        content = gunzip(data, str(path), TraceError)
+    except TraceError as error:
+        message = f"{path}: not a complete archive" if isinstance(error.__cause__, Exception) else error.message
+        raise TraceError(message, error.remedy) from error
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+            found = {info.name.removeprefix("./"): info for info in archive if info.isfile()}
             names = _selected(sorted(found), path, member)
-            contents = {}
-            for name in sorted(names, key=lambda name: found[name].offset):
-                stream = archive.extractfile(found[name])
-                contents[name] = stream.read() if stream else b""
-    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+            # A sparse file is larger than what the archive has of it.
+            _check_total(sum(found[name].size for name in names), path)
+            contents = [stream.read() if (stream := archive.extractfile(found[name])) else b"" for name in names]
+    except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError) as error:
         raise TraceError(f"{path}: not a complete archive", _TRUNCATED) from error
-    return [Recording(Path(name).name, f"{path}/{name}", contents[name]) for name in names]
+    return [Recording(Path(name).name, f"{path}/{name}", held) for name, held in zip(names, contents, strict=True)]
+
+
+def _check_total(total_bytes: int, path: Path) -> None:
+    if total_bytes > MOST_UNPACKED_BYTES:
+        raise TraceError(
+            f"{path}: {total_bytes:,} bytes are chosen, more than the {MOST_UNPACKED_BYTES:,} that are read",
+            "choose fewer with --member",
+        )
 
 
 def _selected(names: list[str], path: Path, member: str | None) -> list[str]:
@@ -211,15 +223,6 @@ def _selected(names: list[str], path: Path, member: str | None) -> list[str]:
     return chosen
 
 
-def _unpacked(data: bytes, where: str) -> bytes:
-    if data[:2] != b"\x1f\x8b":
-        return data
-    try:
-        return gzip.decompress(data)
-    except (EOFError, OSError, zlib.error) as error:
-        raise TraceError(f"{where}: not a complete gzip file", _TRUNCATED) from error
-
-
 def _number(line: str) -> float:
     try:
         return float(line)
@@ -229,4 +232,4 @@ def _number(line: str) -> float:
 
 def _shown(line: str) -> str:
     line = line.strip()
-    return repr(line if len(line) <= 40 else f"{line[:40]}...") if line else "an empty line"
+    return repr(printable(line, 40)) if line else "an empty line"

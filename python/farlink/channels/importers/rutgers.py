@@ -22,6 +22,7 @@ import numpy as np
 from farlink.channels.importers.recording import Recording
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError
+from farlink.untrusted import lines_of, printable
 
 NAME = "rutgers-802.11"
 KINDS = ("packet-loss",)
@@ -29,6 +30,7 @@ DESCRIPTION = "802.11 reception trace: 'sequence rssi' of each received frame, 3
 
 _FRAMES = 300
 _ERROR_RSSI = 128
+_MOST_DIGITS = 18
 _LINE = re.compile(rb"[ \t]*\d+[ \t]+\d+[ \t\r]*(\n|$)")
 
 
@@ -48,11 +50,11 @@ def trace(recording: Recording) -> Trace:
     lost = np.ones(_FRAMES, dtype=np.uint8)
     beyond = errors = 0
     previous = -1
-    for number, line in enumerate(recording.text().splitlines(), start=1):
+    for number, line in enumerate(lines_of(recording.text()), start=1):
         words = line.split()
-        if len(words) != 2 or not all(word.isascii() and word.isdigit() for word in words):
+        if len(words) != 2 or not all(word.isascii() and word.isdigit() and len(word) <= _MOST_DIGITS for word in words):
             raise TraceError(
-                f"{recording.where}, line {number}: {line.strip()[:40]!r} is not a sequence number and an RSSI",
+                f"{recording.where}, line {number}: {printable(line, 40)!r} is not a sequence number and an RSSI",
                 "each line is two whole numbers; the file may be truncated",
             )
         sequence, rssi = int(words[0]), int(words[1])

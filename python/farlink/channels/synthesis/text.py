@@ -15,12 +15,9 @@ from farlink.channels.synthesis.generate import Synthesis, settle
 from farlink.channels.synthesis.rain import RainSynthesis
 from farlink.channels.trace import KINDS, Trace, read, write
 from farlink.errors import OutputError, TraceError
-from farlink.folders import cache_folder
+from farlink.folders import cache_folder, fingerprint, set_aside
 
 PREFIX = "synthetic:"
-
-# Part of the cache's key: raise it when the same parameters give another trace.
-VERSION = 1
 
 
 def is_synthetic(text: str | Path) -> bool:
@@ -135,8 +132,8 @@ def synthetic_file(text: str | Path, *, kinds: Collection[str] | None = None) ->
     if kept.is_file():
         try:
             read(kept)
-        except TraceError:
-            kept.unlink(missing_ok=True)  # damaged
+        except TraceError as error:
+            set_aside(kept, error.message)
         else:
             return kept
     try:
@@ -149,7 +146,8 @@ def synthetic_file(text: str | Path, *, kinds: Collection[str] | None = None) ->
 
 
 def _key(wanted: Synthesis | RainSynthesis) -> str:
-    described = [VERSION, np.__version__, wanted.made_by, wanted.name, wanted.seed, wanted.duration_s, wanted.values]
+    made_by = fingerprint("farlink.channels", "farlink.channels.synthesis", "farlink.channels.rain")
+    described = [made_by, np.__version__, wanted.made_by, wanted.name, wanted.seed, wanted.duration_s, wanted.values]
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:40]
 
 
