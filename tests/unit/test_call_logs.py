@@ -242,7 +242,7 @@ BAD_FILES = {
     "unknown": ("a.txt", b"hello\nworld\n", "no known log of calls"),
     "no events": ("a.jsonl", b'{"farlink_journal": 1}\n', "no event in 1 lines"),
     "not text": ("a.csv", b"time,link,event\n1e9,\xff\xfe,up\n", "a.csv, line 2: not text"),
-    "broken gzip": ("a.gz", b"\x1f\x8b\x08\x00abc", "the compressed file is damaged"),
+    "broken gzip": ("a.gz", b"\x1f\x8b\x08\x00abc", "not a complete gzip file"),
     "csv with a cell too many": ("a.csv", b"time,link,event\n1e9,a,connected,x\n", "a.csv, line 2: 4 cells in 3 columns"),
     "csv with a cell too few": ("a.csv", b"time,link,event\n1e9,a\n", "a.csv, line 2: event is missing"),
     "seaglider end without a beginning": (

@@ -213,7 +213,7 @@ REFUSED = {
     "text": (b"No.,Time,Source\n1,0.0,10.0.0.1\n", "no capture: it begins with 4e 6f 2e 2c"),
     "short": (b"\xd4", "no capture"),
     "no packet": (pcap([]), "no packet in 24 bytes"),
-    "damaged gzip": (b"\x1f\x8b\x08\0abc", "the compressed file is damaged"),
+    "damaged gzip": (b"\x1f\x8b\x08\0abc", "not a complete gzip file"),
     "patched": (b"\x34\xcd\xb2\xa1" + bytes(40), "a patched form of pcap"),
     "no byte order": (block(0x0A0D0D0A, bytes(16)), "a section without its byte order: 00 00 00 00"),
     "without times": (

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from farlink.channels import cache, power
-from farlink.channels.importers.recording import Hints
+from farlink.channels import cache, importers, power
+from farlink.channels.importers.recording import Hints, Recording
 from farlink.errors import FarlinkError, TraceError
 
 POWER_W = np.array([1e-8, 2e-8, 0.5e-8, 4e-8, 3e-8])
@@ -350,7 +350,7 @@ def test_a_damaged_matlab_file_is_imported_or_refused(tmp_path, cut, byte):
 
 
 def test_a_file_that_crashes_the_reader_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("farlink.channels.importers.matlab.sys.executable", "/bin/false")
+    monkeypatch.setattr("farlink.channels.importers.apart.sys.executable", "/bin/false")
 
     with pytest.raises(TraceError, match="not a complete MATLAB file"):
         imported(tmp_path, "a.mat", matlab(power_w=POWER_W), sample_rate_hz=1000.0)
@@ -359,6 +359,8 @@ def test_a_file_that_crashes_the_reader_is_refused(tmp_path, monkeypatch):
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.floats(0, 0.99), kind=st.sampled_from(["h5", "nc"]), byte=st.integers(0, 255))
 def test_a_damaged_file_is_imported_or_refused(tmp_path, cut, kind, byte):
+    """In this process, which such damage does not end; `test_mutated_files` reads as users do."""
+    importer = {"h5": importers.hdf5, "nc": importers.netcdf}[kind]
     made = {
         "h5": lambda: hdf5(lambda root: root.create_dataset("power_w", data=POWER_W)),
         "nc": lambda: classic_netcdf(tmp_path),
@@ -367,7 +369,7 @@ def test_a_damaged_file_is_imported_or_refused(tmp_path, cut, kind, byte):
     for content in (made[:place], made[:place] + bytes([byte]) + made[place + 1 :]):
         refusal = None
         try:
-            imported(tmp_path, f"a.{kind}", content, sample_rate_hz=1000.0)
+            importer.trace_here(Recording(f"a.{kind}", f"a.{kind}", content, Hints(sample_rate_hz=1000.0)))
         except FarlinkError as error:
             refusal = error
         assert refusal is None or refusal.remedy

@@ -167,7 +167,7 @@ def test_a_trace_file_passes_through(tmp_path):
         ("e.csv", b"time_s,rate_bps\n0,abc\n", "line 2: rate_bps is 'abc', not a number"),
         ("f.csv", b"lost\n0\n2\n", "line 3: 2 is out of order or range"),
         ("g.bin", b"\x00\x01\x02", "not a known format"),
-        ("h.npz", b"PK\x03\x04", "not a complete .npz archive"),
+        ("h.npz", b"PK\x03\x04", "not a whole .npz archive"),
         ("i.parquet", b"PAR1", "not a complete Parquet file"),
         ("j.tar.gz", b"\x1f\x8b\x08", "not a complete archive"),
     ],

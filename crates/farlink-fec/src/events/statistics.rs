@@ -185,6 +185,6 @@ mod tests {
 
     /// Now dense, now sparse.
     fn noise_range(at: u64) -> u64 {
-        if at % 5 == 0 { 100 } else { 4 }
+        if at.is_multiple_of(5) { 100 } else { 4 }
     }
 }

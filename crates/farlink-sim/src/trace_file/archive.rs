@@ -27,8 +27,11 @@ enum Type {
     Scalar,
 }
 
+/// Name of a kind, how many of its arrays it must have, and all of them.
+type Kind = (&'static str, usize, &'static [(&'static str, Type)]);
+
 /// The arrays of each kind of trace, the ones it must have first; how many of these there are.
-const KINDS: [(&str, usize, &[(&str, Type)]); 8] = [
+const KINDS: [Kind; 8] = [
     ("delivery", 2, &[("opportunity_s", Type::Floats), ("bytes_per_opportunity", Type::Scalar)]),
     ("rate", 2, &[("time_s", Type::Floats), ("rate_bps", Type::Floats)]),
     ("delay", 2, &[("time_s", Type::Floats), ("delay_s", Type::Floats), ("drop_rate", Type::Floats)]),

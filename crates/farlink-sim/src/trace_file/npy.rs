@@ -149,7 +149,7 @@ impl<R: Read> Array<R> {
         text.map(|text| text.trim_end_matches('\0').to_owned()).ok_or_else(|| "does not hold text".into())
     }
 
-    fn whole(&self) -> Result<fn(&[u8]) -> Result<u64, String>, String> {
+    fn whole(&self) -> Result<Convert, String> {
         match self.element {
             Element::Unsigned(_) => Ok(|bytes| Ok(widen(bytes, 0))),
             Element::Signed(_) => Ok(|bytes| {
@@ -189,6 +189,9 @@ impl<R: Read> Array<R> {
         if has_all && more == 0 { Ok(()) } else { Err("has another length than the archive says".into()) }
     }
 }
+
+/// Makes a whole number of an element, or says why there is none.
+type Convert = fn(&[u8]) -> Result<u64, String>;
 
 fn unreadable(error: &std::io::Error) -> String {
     format!("cannot be read ({error})")
