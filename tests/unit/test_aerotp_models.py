@@ -279,3 +279,9 @@ def test_erasure_codes_lose_what_random_groups_lose():
 def test_models_refuse_what_cannot_be(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_the_shortest_packet_has_one_byte_of_payload():
+    assert Trailer.of(8, packet_bytes=57, header_bytes=20).payload_bytes == 1
+    with pytest.raises(ValueError, match="8 words of parity leave no room for payload in 56 bytes"):
+        Trailer.of(8, packet_bytes=56, header_bytes=20)

@@ -77,3 +77,17 @@ def test_other_traces_are_refused(tmp_path):
     }
     with pytest.raises(farlink.FarlinkError, match="ber"):
         farlink.run(scenario)
+
+
+def test_shares_of_time_are_told_at_five_levels():
+    # One sample just above each level, and one on the highest, which is not above it.
+    found = summary(trace([1.1e-7, 1.1e-6, 1.1e-5, 1.1e-4, 1e-3, 1.1e-3, 0.0, 0.0]))
+
+    shares = {name: value for name, value in found.items() if name.startswith("time_above_")}
+    assert shares == {
+        "time_above_1e-07": 6 / 8,
+        "time_above_1e-06": 5 / 8,
+        "time_above_1e-05": 4 / 8,
+        "time_above_0.0001": 3 / 8,
+        "time_above_0.001": 1 / 8,
+    }

@@ -111,3 +111,14 @@ def test_summary_has_depths_and_outages():
     assert found["cn0_max_dbhz"] == 80
     assert found["time_without_signal"] == pytest.approx(0.1)
     assert (found["fades_3_db"], found["time_in_fades_3_db"], found["fade_3_db_max_s"]) == (1, 0.25, 25)
+
+
+def test_summary_has_levels_for_five_shares_of_the_time():
+    # Ten thousand entries of a second each: level n is the n-th worst.
+    series = {"time_s": np.arange(10_000.0), "cn0_dbhz": np.arange(10_000) / 1e3}
+    ramp = Trace("cn0", series, {"duration_s": 10_000.0})
+    found = summary(ramp)
+
+    levels = {name: value for name, value in found.items() if name.startswith("cn0_p")}
+    assert list(levels) == ["cn0_p0.01_dbhz", "cn0_p0.1_dbhz", "cn0_p1_dbhz", "cn0_p10_dbhz", "cn0_p50_dbhz"]
+    assert list(levels.values()) == pytest.approx([0.0, 0.009, 0.099, 0.999, 4.999], abs=1.1e-3)

@@ -321,3 +321,13 @@ def test_round_trips_shrink_with_signal_and_speed_and_grow_with_the_rate_of_the_
 def test_what_lies_outside_its_range_is_refused(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_what_parts_two_frames_is_one_less_the_size_of_their_correlation():
+    special = pytest.importorskip("scipy.special")
+    # Where J_0 is negative and where it is positive, on either side of where the series takes over.
+    phase = np.concatenate((np.linspace(0.0, 60.0, 400), np.geomspace(60.0, 1e5, 200)))
+    correlation = special.j0(phase)
+
+    assert (correlation < -0.1).any()
+    assert fading._one_less_correlation(phase) == pytest.approx(1 - np.abs(correlation), abs=2e-5)

@@ -266,3 +266,15 @@ def test_an_unknown_format_names_the_nearest(tmp_path):
     with pytest.raises(TraceError, match="no trace format 'mahimah'") as caught:
         traces.resolve(file, format="mahimah")
     assert "did you mean mahimahi?" in caught.value.remedy
+
+
+@pytest.mark.parametrize("starts", [None, [0], [0, 3]])
+def test_links_are_told_of_where_there_are_several(starts):
+    from farlink.channels.summary import summary
+
+    arrays = {"lost": [1, 1, 1, 0, 0, 0]} | ({} if starts is None else {"segment_start": starts})
+    found = summary(Trace("packet-loss", arrays))
+
+    assert ("links" in found) == (starts == [0, 3])
+    if "links" in found:
+        assert (found["links"], found["links_with_nothing"], found["links_with_everything"]) == (2, 0.5, 0.5)

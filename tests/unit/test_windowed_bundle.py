@@ -23,6 +23,7 @@ from farlink.models.multilink.windowed_bundle import (
     rtt_s,
     unloaded_rtt_s,
 )
+from farlink.models.multilink.windowed_bundle import _mean_largest as mean_largest
 from farlink.scenario import from_data
 
 ARQ = Repetition(frame_bytes=25, window_frames=6, loss=0.03, loss_again=0.1)
@@ -130,3 +131,15 @@ def test_engine_has_the_same_goodput(lines, packet_bytes, repeats, window, toler
 def test_what_lies_outside_its_range_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         goodput_bps(replace(IRIDIUM, **changes))
+
+
+def test_expected_largest_of_normal_values_is_straight_between_whole_numbers_of_them():
+    # Blom's approximation: of one 0, of two 0.589, of three 0.869; their running means.
+    one, two, three = 0.0, 0.5894558 / 2, (0.5894558 + 0.8694238) / 3
+
+    assert mean_largest(np.array([1.0])) == pytest.approx([one], abs=1e-6)
+    assert mean_largest(np.array([2.0])) == pytest.approx([two], abs=1e-6)
+    assert mean_largest(np.array([2.5])) == pytest.approx([(two + three) / 2], abs=1e-6)
+    assert mean_largest(np.array([3.0])) == pytest.approx([three], abs=1e-6)
+    # How many others are asked for changes nothing.
+    assert mean_largest(np.array([2.5, 40.0]))[0] == pytest.approx(float(mean_largest(np.array([2.5]))[0]))
