@@ -73,3 +73,30 @@ fn print_coverage_of_many_rules() {
         }
     }
 }
+
+/// Runs that a precision rule takes.
+fn runs_of(rule: Value) -> u64 {
+    let mut scenario = cheap();
+    set(&mut scenario, "runs", Value::Null);
+    set(&mut scenario, "precision", rule);
+    aggregates(&scenario)[0].2
+}
+
+#[test]
+fn a_higher_level_takes_more_runs() {
+    let [low, usual, high] = [json!(0.8), json!(0.95), json!(0.999)]
+        .map(|level| runs_of(json!({ "quantity": "goodput_bps", "ci": 0.02, "level": level })));
+    // By the normal distribution, the square of 1.28 : 1.96 : 3.29.
+    assert!(low * 3 < usual * 2 && usual * 2 < high, "{low}, {usual}, {high}");
+}
+
+#[test]
+fn the_rule_is_asked_after_a_quarter_more_runs_each_time() {
+    let least = 5_u64;
+    let asked: Vec<u64> = std::iter::successors(Some(least), |runs| Some(runs + runs.div_ceil(4))).take(20).collect();
+    let found: Vec<u64> = [0.08, 0.06, 0.04, 0.03, 0.02, 0.015]
+        .map(|ci| runs_of(json!({ "quantity": "goodput_bps", "ci": ci, "min_runs": least })))
+        .to_vec();
+    assert!(found.iter().all(|runs| asked.contains(runs)), "{found:?} are not of {asked:?}");
+    assert!(found.iter().max() > Some(&20), "{found:?}: some must take many runs");
+}

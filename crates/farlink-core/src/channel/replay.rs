@@ -63,3 +63,21 @@ impl Replay {
         self.mark().map_or(u64::MAX, |mark| mark - at - 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_random_offset_lies_anywhere_in_the_recording() {
+        // One mark at the end: what lies before it tells where the replay began.
+        let recording = Recording { marks: Arc::new([999]), length: 1000, offset: Offset::Random };
+        let mut quarters = [0; 4];
+        for seed in 0..400 {
+            let replay = recording.start(&mut Rng::for_component(seed, 0, "test"));
+            quarters[(999 - replay.gap as usize) / 250] += 1;
+        }
+        // A hundred each, with a standard deviation of nine.
+        assert!(quarters.iter().all(|count| (65..=135).contains(count)), "{quarters:?}");
+    }
+}

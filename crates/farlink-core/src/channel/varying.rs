@@ -240,3 +240,29 @@ fn time(position: Position, offset: u64) -> Time {
     // A run may begin where frames are being lost already: that stretch began before time zero.
     if position == u64::MAX { Time::NEVER } else { Time::from_ps(position.saturating_sub(offset)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_random_offset_lies_anywhere_in_the_series() {
+        // Frames are lost in the last of a thousand seconds: how far off that is tells where the channel began.
+        let ber = (0..1000).map(|second| if second < 999 { 0.0 } else { 0.5 });
+        let ready = Ready::new(ber, 1000.0, 0.1, Offset::Random, None, Vec::new());
+        let mut quarters = [0; 4];
+        for seed in 0..400 {
+            let mut channel = ready.start(&mut Rng::for_component(seed, 0, "test"));
+            let left_s = (0..1000)
+                .find(|&second| {
+                    let start = Time::from_secs(second);
+                    let frame = Frame { start, end: start, bits: 8, setting: Default::default() };
+                    channel.carry(&frame, &mut Rng::for_component(0, 0, "bits"), &mut Vec::new()) == Fate::Lost
+                })
+                .unwrap();
+            quarters[(999 - left_s as usize) / 250] += 1;
+        }
+        // A hundred each, with a standard deviation of nine.
+        assert!(quarters.iter().all(|count| (65..=135).contains(count)), "{quarters:?}");
+    }
+}

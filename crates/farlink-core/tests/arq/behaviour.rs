@@ -320,3 +320,14 @@ fn a_rate_spreads_the_window() {
     let times: Vec<u64> = network.sent(0, Flags::DATA).iter().map(|sent| sent.0.as_ps() / 1_000_000_000).collect();
     assert_eq!(times, [0, 1, 2, 3, 4, 5], "30 bytes in a millisecond");
 }
+
+/// Five frames and the end are lost together, twice: the timer doubles once for all of them and not once for each.
+#[test]
+fn frames_that_are_lost_together_back_the_timer_off_once() {
+    let mut config = config(Mode::SelectiveRepeat);
+    config.rto.backoff_limit = Some(count(64));
+    let network = five(&config, &[const { Fault::Lose }; 12]);
+    let times: Vec<Time> =
+        network.sent(0, Flags::DATA).iter().filter(|sent| sent.2.number == 0).map(|sent| sent.0).collect();
+    assert_eq!(times, [0, 100, 300].map(Time::from_millis));
+}

@@ -379,3 +379,26 @@ fn mean_rate(point: &Point) -> f64 {
 fn positive(rounds: f64) -> f64 {
     if rounds > 0.0 { rounds } else { f64::INFINITY }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fluid::Timeouts;
+
+    #[test]
+    fn nobody_learns_of_a_loss_while_the_link_is_down() {
+        let timeouts = Some(Timeouts { least_s: 1.0, round_trips: 1.5, most_s: 60.0 });
+        let spans = [500.0, 0.0].map(|rate| Span { seconds: 5.0, rate, loss: 0.02 }).to_vec();
+        let point = Point { spans, timeouts, ..Point::new(250.0, 0.5, 100.0, 0.02, 3) };
+        let mut simulation = Simulation::new(&point, Rng::for_component(1, 0, "test"));
+        let mut waited_for = 0;
+        while simulation.now_s < 1000.0 {
+            let is_down = simulation.rate <= 0.0;
+            waited_for +=
+                u32::from(is_down && simulation.flows.iter().any(|flow| flow.alarm_s < simulation.span_end_s));
+            simulation.step(2000.0);
+            assert!(!is_down || simulation.rate > 0.0, "nothing happens before the link is back");
+        }
+        assert!(waited_for > 20, "{waited_for} outages found a flow that waited");
+    }
+}

@@ -263,6 +263,20 @@ mod tests {
     }
 
     #[test]
+    fn a_sample_ends_the_back_off_and_its_count() {
+        let mut timer = timer(0.0);
+        // As often as the limit of 64 times allows, and more.
+        (0..8).for_each(|_| timer.back_off());
+        timer.sample(Time::ZERO, Time::from_millis(100));
+        let computed = timer.rto();
+        assert_eq!(computed, Time::from_millis(300));
+        timer.back_off();
+        assert_eq!(timer.rto(), computed.times(2));
+        timer.back_off();
+        assert_eq!(timer.rto(), computed.times(4));
+    }
+
+    #[test]
     fn the_estimate_starts_anew_after_four_timeouts() {
         // Constant samples shrink RTTVAR by a quarter each time: 250, 187.5 ms; a first sample sets it to half of itself.
         for (timeouts, microseconds) in [(3, 1_250_000), (4, 1_500_000)] {

@@ -149,6 +149,14 @@ mod tests {
         board.add(600, 700, nobody);
         assert_eq!(board.lost_below(3, 100), 200);
 
+        // Three short ranges are enough, however few bytes they have.
+        board.clear();
+        board.add(200, 210, nobody);
+        board.add(400, 410, nobody);
+        assert_eq!(board.lost_below(3, 100), 0);
+        board.add(600, 610, nobody);
+        assert_eq!(board.lost_below(3, 100), 200);
+
         board.clear();
         board.add(200, 400, nobody);
         assert_eq!(board.lost_below(3, 100), 0, "two segments are not more than two");

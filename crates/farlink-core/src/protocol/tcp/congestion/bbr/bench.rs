@@ -73,6 +73,10 @@ impl Bench {
         &self.ends[0].window
     }
 
+    pub(super) fn window_mut(&mut self) -> &mut Window {
+        &mut self.ends[0].window
+    }
+
     /// Bytes that fill the pipe.
     pub(super) fn bdp(&self) -> f64 {
         self.rate * 2.0 * self.one_way.as_secs_f64()

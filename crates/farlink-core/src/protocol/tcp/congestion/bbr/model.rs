@@ -88,6 +88,12 @@ pub(super) struct Aggregation {
 }
 
 impl Aggregation {
+    /// So many bytes at once of late.
+    #[cfg(test)]
+    pub(super) fn of(bytes: f64) -> Self {
+        Aggregation { slots: [bytes, 0.0], ..Aggregation::default() }
+    }
+
     /// The largest of late, bytes.
     pub(super) fn get(&self) -> f64 {
         self.slots[0].max(self.slots[1])

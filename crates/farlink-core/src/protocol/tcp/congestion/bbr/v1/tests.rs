@@ -1,8 +1,9 @@
 //! The sequence of states in virtual time, over a path of 100 segments per round trip.
 
 use super::super::bench::{Bench, MSS, min_rtt_window};
-use super::{Bbr, CYCLE, Mode};
+use super::{Aggregation, Bbr, CYCLE, Mode};
 use crate::protocol::tcp::congestion::CongestionControl;
+use crate::protocol::tcp::flight::Sample;
 use crate::time::Time;
 
 /// 1 MB/s and 100 ms: 100 segments fill the pipe.
@@ -209,4 +210,42 @@ fn long_timer() -> crate::protocol::parts::rto::RetransmissionTimer {
         maximum_s: PositiveSeconds::new(1e5).unwrap(),
         ..RtoConfig::default()
     })
+}
+
+/// A receiver may wait for a second segment before it acknowledges a lone one: that wait is no round trip of the path.
+#[test]
+fn an_old_minimum_is_replaced_by_the_round_trip_of_a_segment_in_company_only() {
+    let mut bench = in_probe_bw();
+    let known = bench.v1().model.min_rtt;
+    let late = bench.v1().model.min_rtt_at + Time::from_secs(11);
+    let learns = |bench: &mut Bench, segments: u64| {
+        let mut bbr = bench.v1().clone();
+        let sent_in_flight = segments * u64::from(MSS);
+        let sample =
+            Sample { now: late, rtt: Some(known + Time::from_millis(40)), sent_in_flight, ..Sample::default() };
+        bbr.update_min_rtt(bench.window_mut(), &sample);
+        bbr.model.min_rtt
+    };
+    assert_eq!(learns(&mut bench, 1), known);
+    assert_eq!(learns(&mut bench, 2), known + Time::from_millis(40));
+}
+
+/// However much was acknowledged at once, the window makes up for a tenth of a second of it.
+#[test]
+fn the_window_makes_up_for_a_tenth_of_a_second_of_acknowledgements() {
+    let mut bench = in_probe_bw();
+    let grown_to = |bench: &mut Bench, extra: f64| {
+        let mut bbr = bench.v1().clone();
+        bbr.extra = Aggregation::of(extra);
+        let window = bench.window_mut();
+        window.cwnd = 1e9;
+        let sample = Sample { newly_delivered: 1, delivered: 1 << 30, ..Sample::default() };
+        bbr.set_cwnd(window, &sample);
+        window.cwnd
+    };
+    let plain = grown_to(&mut bench, 0.0);
+    let tenth = 0.1 * bench.v1().rate();
+    assert!((grown_to(&mut bench, 0.5 * tenth) - plain - 0.5 * tenth).abs() <= 2.0 * SEGMENT);
+    assert!((grown_to(&mut bench, tenth) - plain - tenth).abs() <= 2.0 * SEGMENT);
+    assert_eq!(grown_to(&mut bench, 10.0 * tenth), grown_to(&mut bench, tenth));
 }
