@@ -51,6 +51,11 @@ impl Window {
         self.marked > 0 && self.una <= self.marked
     }
 
+    /// Whether the oldest segment under way was sent before the latest loss was found.
+    fn is_of_reduced_window(&self) -> bool {
+        self.phase == Phase::Recovery || self.una < self.recover
+    }
+
     /// What every version does on a retransmission timeout.
     pub(super) fn on_timeout(&mut self, control: &mut Congestion, is_first_of_segment: bool) {
         if self.una == 0 {
@@ -72,10 +77,10 @@ impl Window {
                 //= https://www.rfc-editor.org/rfc/rfc5681#section-4.3
                 //# Loss in two successive windows of data, or the loss of a retransmission, should be taken as two indications
                 //# of congestion and, therefore, cwnd (and ssthresh) MUST be lowered twice in this case.
-                // Duplicates have made the window larger since the recovery began, and it is no measure of what the network
-                // holds: half of it may be more than the recovery left. A further loss never raises the threshold.
-                let is_further = self.phase == Phase::Recovery;
-                self.ssthresh = if is_further { least(self.ssthresh, ssthresh) } else { ssthresh };
+                // Duplicates have made the window larger since the loss was found, and it is no measure of what the network
+                // holds: half of it may be more than the reduction left. A further loss of the same window never raises the
+                // threshold, even where the first acknowledgement of new data has ended the recovery, as in Reno.
+                self.ssthresh = if self.is_of_reduced_window() { least(self.ssthresh, ssthresh) } else { ssthresh };
             }
             self.has_reduced = true;
             self.cwnd = control.loss_window(self);
@@ -214,13 +219,26 @@ mod tests {
         window.cwnd += 6000.0;
         window.on_timeout(&mut control, true);
         assert_eq!((window.cwnd, window.ssthresh, window.phase), (100.0, 1000.0, Phase::Loss));
-        // What is under way counts again once the recovery is over, and where it is little, in a recovery as well.
-        (window.phase, window.nxt) = (Phase::Open, 3001);
+        // What is under way counts again once all of that window is acknowledged, and where it is little, before that as well.
+        (window.phase, window.una, window.nxt, window.max) = (Phase::Open, 6001, 9001, 9001);
         window.on_timeout(&mut control, true);
         assert_eq!(window.ssthresh, 1500.0);
-        (window.phase, window.nxt) = (Phase::Recovery, 801);
+        (window.phase, window.nxt) = (Phase::Recovery, 6801);
         window.on_timeout(&mut control, true);
         assert_eq!(window.ssthresh, 400.0);
+    }
+
+    /// Reno leaves its recovery with the first acknowledgement of new data, while more losses of that window are to be found.
+    #[test]
+    fn a_timeout_behind_the_recovery_of_reno_is_one_of_the_same_window() {
+        let (mut window, mut control) = under_way(CongestionControl::Reno);
+        lose(&mut window, &mut control);
+        // Thirty duplicates let as much out; one segment is acknowledged, the next was lost, too.
+        (window.nxt, window.max) = (5001, 5001);
+        control.end_recovery(&mut window);
+        (window.phase, window.una) = (Phase::Open, 101);
+        window.on_timeout(&mut control, true);
+        assert_eq!((window.ssthresh, window.cwnd), (1000.0, 100.0), "not half of 4900");
     }
 
     /// A segment lost again, as RACK finds it, is another loss by bit errors.
