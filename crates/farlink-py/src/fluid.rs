@@ -67,6 +67,7 @@ impl Common {
     fn point(&self, row: &Row) -> Point {
         let point = Point {
             segments_per_ack: self.segments_per_ack,
+            counts_bytes: false,
             growth: match self.growth {
                 GrowthName::Reno => Growth::Reno,
                 GrowthName::Cubic => Growth::Cubic(Constants::default()),

@@ -58,6 +58,7 @@ pub(super) const HONOURED: &[&str] = &[
     "transport.*.duplicate_ack_threshold",
     "transport.*.limited_transmit",
     "transport.*.delayed_ack",
+    "transport.*.byte_counting",
     "transport.*.rto.minimum_s",
     "transport.*.rto.maximum_s",
     "flow.*.transport",

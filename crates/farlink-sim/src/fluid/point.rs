@@ -18,6 +18,8 @@ pub struct Point {
     pub loss: f64,
     /// Segments that one acknowledgement stands for (b).
     pub segments_per_ack: f64,
+    /// Whether windows grow by the segments acknowledged and not by the acknowledgements (RFC 3465).
+    pub counts_bytes: bool,
     /// How windows grow in congestion avoidance.
     pub growth: Growth,
     /// Largest window; infinite if there is none.
@@ -104,6 +106,7 @@ impl Point {
             buffer,
             loss,
             segments_per_ack: 1.0,
+            counts_bytes: false,
             growth: Growth::Reno,
             max_window: f64::INFINITY,
             repair: Repair::Sack,
@@ -112,6 +115,11 @@ impl Point {
             multiple_losses: false,
             timeouts: None,
         }
+    }
+
+    /// Segments for which a window grows as much as for one acknowledgement.
+    pub(super) fn segments_per_increase(&self) -> f64 {
+        if self.counts_bytes { 1.0 } else { self.segments_per_ack }
     }
 
     /// An equal share of the bottleneck, of its rate and its queue, for one of the flows.

@@ -65,6 +65,7 @@ pub fn resolve(scenario: &Scenario, traces: &dyn TraceSource) -> Result<Setup, S
         buffer: path.buffer,
         loss: path.loss,
         segments_per_ack: if tcp.delayed_ack { 2.0 } else { 1.0 },
+        counts_bytes: tcp.counts_bytes(),
         growth: growth(tcp)?,
         max_window: tcp.most_in_flight_segments() as f64,
         repair: repair(scenario, tcp)?,

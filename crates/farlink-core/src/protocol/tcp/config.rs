@@ -41,6 +41,12 @@ pub struct TcpConfig {
     /// Constants of `vegas`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vegas: Option<VegasConfig>,
+    /// Let the window grow by the bytes that an acknowledgement reports and not by acknowledgements (appropriate byte counting,
+    /// RFC 3465): in slow start by two segments for one at most, behind a timeout by one (section 2.3). Linux counts so, ns-2
+    /// and the older papers do not; of use with `delayed_ack`. With `rack` unless given. For `reno`, the slow start of `cubic`,
+    /// and what `vegas`, `westwood` and `hybla` have of Reno.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub byte_counting: Option<bool>,
     /// End the first slow start when round trips grow longer (HyStart++, RFC 9406), unless `initial_ssthresh_segments` ends it;
     /// with `cubic` yes, with `reno` no, unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,6 +130,7 @@ impl Default for TcpConfig {
             cubic: None,
             hybla: None,
             vegas: None,
+            byte_counting: None,
             hystart: None,
             segment_bytes: count(1460),
             header_bytes: count(40),
@@ -191,6 +198,7 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
                 "acknowledgements are not delayed",
                 "delayed_ack = true",
             ),
+            Idle::when(rules || is_free, "byte_counting", &own, other_control),
             Idle::when(rules, "initial_ssthresh_segments", &own, other_control),
             Idle::when(rules, "restart_after_idle", &own, other_control),
             Idle::when(rules || is_free, "prr", &own, other_control),
@@ -226,6 +234,11 @@ impl<D: Payload> Pairs<D> for TcpConfig {
 }
 
 impl TcpConfig {
+    /// Whether the window grows by bytes and not by acknowledgements.
+    pub fn counts_bytes(&self) -> bool {
+        self.byte_counting.unwrap_or(self.variant == Variant::Rack)
+    }
+
     /// What holds for SCPS-TP too, which may be bound by a rate.
     pub(in crate::protocol) fn check_all_but_bounds(&self) -> Result<(), ScenarioError> {
         crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;

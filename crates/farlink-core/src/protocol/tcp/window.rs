@@ -116,6 +116,8 @@ pub(super) struct Window {
     /// The congestion window held the sender back since the last acknowledgement.
     pub(super) is_cwnd_limited: bool,
     pub(super) is_limited_transmit: bool,
+    /// The window grows by bytes and not by acknowledgements (RFC 3465).
+    pub(super) counts_bytes: bool,
     pub(super) has_recover_guard: bool,
     pub(super) fast_retransmits: u64,
     /// The congestion window was reduced, and no new data has been sent since.
@@ -180,6 +182,7 @@ impl Window {
             keeps_timer: false,
             is_cwnd_limited: false,
             is_limited_transmit: config.limited_transmit,
+            counts_bytes: config.counts_bytes(),
             has_recover_guard: config.recover_guard,
             fast_retransmits: 0,
             has_reduced: false,

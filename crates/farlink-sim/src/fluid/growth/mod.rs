@@ -85,9 +85,9 @@ impl Growth {
     }
 }
 
-/// A window that every acknowledgement makes a segment longer: times 1 + 1/b in each round trip.
+/// A window that every acknowledgement makes a segment longer: times 1 + 1/b in each round trip, twice as long with bytes counted.
 fn slow_start(flow: &Flow, point: &Point) -> Slope {
-    let rate = libm::log1p(1.0 / point.segments_per_ack);
+    let rate = libm::log1p(1.0 / point.segments_per_increase());
     let rounds = SLOW_START_ROUNDS.min(libm::log(flow.threshold / flow.window) / rate).max(1e-6);
     Slope { per_round: flow.window * libm::expm1(rate * rounds) / rounds, rounds }
 }

@@ -4,7 +4,7 @@ use super::Control;
 use super::hystart::HyStart;
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::flight::Sample;
-use crate::protocol::tcp::window::{Window, least};
+use crate::protocol::tcp::window::{Phase, Window, least};
 
 /// Doubles the window every round trip up to the threshold, then adds a segment; halves it on a loss.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ impl Control for Reno {
             return;
         }
         let increase = if window.cwnd >= window.ssthresh {
-            avoidance(window)
+            avoidance(window, acked)
         } else if self.hystart.is_running() {
             self.hystart.increase(window, acked)
         } else {
@@ -51,7 +51,7 @@ impl Control for Reno {
 /// Slow start below the threshold, congestion avoidance above it, for others to fall back to.
 pub(super) fn grow(window: &mut Window, acked: u64) {
     if window.may_grow() {
-        let increase = if window.cwnd < window.ssthresh { slow_start(window, acked) } else { avoidance(window) };
+        let increase = if window.cwnd < window.ssthresh { slow_start(window, acked) } else { avoidance(window, acked) };
         window.cwnd = least(window.cwnd + increase, window.cwnd_cap);
     }
 }
@@ -62,16 +62,33 @@ pub(super) fn slow_start(window: &Window, acked: u64) -> f64 {
     //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
     //# cwnd += min (N, SMSS)
     // No further than the threshold: what lies beyond it belongs to congestion avoidance.
-    least(least(window.mss_f64(), acked as f64), window.ssthresh - window.cwnd)
+    least(least(most_counted(window), acked as f64), window.ssthresh - window.cwnd)
+}
+
+/// As many bytes as one acknowledgement may add in slow start.
+#[inline]
+fn most_counted(window: &Window) -> f64 {
+    //= https://www.rfc-editor.org/rfc/rfc3465#section-2.2
+    //# an initial value of L=2*SMSS
+    //= https://www.rfc-editor.org/rfc/rfc3465#section-2.3
+    //# during slow start phases that follow an RTO [...] a TCP implementation [...] MUST use L=1*SMSS
+    if window.counts_bytes && window.phase != Phase::Loss { 2.0 * window.mss_f64() } else { window.mss_f64() }
 }
 
 /// By how much it grows in congestion avoidance, bytes.
 #[inline]
-fn avoidance(window: &Window) -> f64 {
+fn avoidance(window: &Window, acked: u64) -> f64 {
     //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
     //# cwnd += SMSS*SMSS/cwnd
     let mss = window.mss_f64();
-    mss * mss / window.cwnd
+    if !window.counts_bytes {
+        return mss * mss / window.cwnd;
+    }
+    //= https://www.rfc-editor.org/rfc/rfc3465#section-2.1
+    //# cwnd is incremented by one full-sized segment [...] when bytes_acked becomes greater than or equal to the value of the
+    //# congestion window
+    // By the share of the window that is acknowledged, at most all of it: a segment per window, as without rounding.
+    mss * least(acked as f64 / window.cwnd, 1.0)
 }
 
 /// The threshold after a loss, bytes.
@@ -79,4 +96,54 @@ pub(super) fn half(window: &Window, flight: u64) -> f64 {
     //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
     //# ssthresh = max (FlightSize / 2, 2*SMSS)
     (flight as f64 / 2.0).max(2.0 * window.mss_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::tcp::Variant;
+    use crate::units::Count;
+
+    /// A window of ten segments of 100 bytes with a threshold, and what a round of acknowledgements of so many bytes makes of it.
+    fn after_a_round(changes: &TcpConfig, ssthresh: f64, bytes_per_ack: u64, phase: Phase) -> f64 {
+        let config = TcpConfig { segment_bytes: Count::new(100.0).unwrap(), ..changes.clone() };
+        let mut window = Window::new(&config, 1, 1 << 20, false);
+        (window.phase, window.ssthresh, window.is_cwnd_limited) = (phase, ssthresh, true);
+        let mut reno = Reno::new(&config);
+        for _ in 0..1000 / bytes_per_ack {
+            reno.on_acknowledged(&mut window, bytes_per_ack);
+        }
+        window.cwnd
+    }
+
+    #[test]
+    fn with_bytes_counted_delayed_acknowledgements_grow_the_window_as_others_do() {
+        let acks = TcpConfig::default();
+        let bytes = TcpConfig { variant: Variant::Rack, ..TcpConfig::default() };
+        assert!(!acks.counts_bytes() && bytes.counts_bytes());
+        // Congestion avoidance: a segment a round trip, or half of one.
+        let grown = |config: &TcpConfig, per_ack| after_a_round(config, 500.0, per_ack, Phase::Open);
+        assert!((grown(&acks, 100) - 1096.0).abs() < 1.0 && (grown(&acks, 200) - 1049.0).abs() < 1.0);
+        assert!((grown(&bytes, 100) - 1096.0).abs() < 1.0 && (grown(&bytes, 200) - 1096.0).abs() < 1.0);
+        // Slow start: twice, or one and a half times; of what stretches further, two segments count.
+        let doubled = |config: &TcpConfig, per_ack| after_a_round(config, 1e6, per_ack, Phase::Open);
+        assert_eq!((doubled(&acks, 100), doubled(&acks, 200)), (2000.0, 1500.0));
+        assert_eq!((doubled(&bytes, 100), doubled(&bytes, 200), doubled(&bytes, 500)), (2000.0, 2000.0, 1400.0));
+        assert_eq!(
+            after_a_round(&bytes, 1e6, 200, Phase::Loss),
+            1500.0,
+            "behind a timeout, one segment an acknowledgement"
+        );
+    }
+
+    #[test]
+    fn an_acknowledgement_of_more_than_the_window_is_one_of_the_window() {
+        let bytes = TcpConfig { variant: Variant::Rack, ..TcpConfig::default() };
+        assert_eq!(after_a_round(&bytes, 500.0, 1000, Phase::Open), 1100.0);
+        let mut window =
+            Window::new(&TcpConfig { segment_bytes: Count::new(100.0).unwrap(), ..bytes }, 1, 1 << 20, false);
+        (window.ssthresh, window.is_cwnd_limited) = (500.0, true);
+        grow(&mut window, 50_000);
+        assert_eq!(window.cwnd, 1100.0);
+    }
 }
