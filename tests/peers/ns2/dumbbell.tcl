@@ -24,6 +24,7 @@ array set config {
     ack_interval_s 0.1
     loss           0
     ber            0
+    losses_file    {}
     loss_place     far
     seed           1
     warmup_s       0
@@ -86,7 +87,16 @@ $ns queue-limit $receiver $sender 10000000
 set forward [$ns link $sender $receiver]
 
 set error_model ""
-if {$config(loss) > 0 || $config(ber) > 0} {
+if {$config(losses_file) ne ""} {
+    # Numbers of the packets that are lost, counted from 0 where they reach the far end of the link.
+    set channel [open $config(losses_file)]
+    set error_model [new ErrorModel/List]
+    $error_model unit pkt
+    $error_model droplist [split [string trim [read $channel]]]
+    close $channel
+    $error_model drop-target [new Agent/Null]
+    $forward install-error $error_model
+} elseif {$config(loss) > 0 || $config(ber) > 0} {
     set error_model [new ErrorModel]
     if {$config(ber) > 0} {
         # Per byte, so that the loss probability follows each packet's own length.
