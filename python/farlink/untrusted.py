@@ -229,17 +229,24 @@ def printable(text: object, most: int = 300) -> str:
     text
         Anything.
     most
-        Characters at most.
+        Characters at most; of a longer one the beginning and the end.
 
     Examples
     --------
     >>> printable("a\x1b[31m\nb")
     'a[31m b'
+    >>> printable("a" * 9 + "z", 6)
+    'aaaa...az'
     """
-    # Enough of it for the characters that are left out; a text may be of any length.
-    words = " ".join(str(text)[: 10 * most].split())
-    shown = "".join(letter for letter in words if letter.isprintable())
-    return shown if len(shown) <= most else f"{shown[:most]}..."
+    whole = str(text)
+    if len(whole) > 10 * most:  # enough of it for the characters that are left out
+        whole = whole[: 5 * most] + whole[-5 * most :]
+    shown = "".join(letter for letter in " ".join(whole.split()) if letter.isprintable())
+    if len(shown) <= most:
+        return shown
+    # What is wrong often stands behind the value.
+    head = 2 * most // 3
+    return f"{shown[:head]}...{shown[head - most :]}"
 
 
 def _within(file: IO[bytes] | gzip.GzipFile, most: int, where: str, does: str, refusal: type[FarlinkError]) -> bytes:
