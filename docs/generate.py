@@ -54,6 +54,7 @@ Schema = dict[str, Any]
 SECTIONS = (
     ("The scenario", "", "", "Keys at the top of the file."),
     ("What is measured", "Measure", "measure", "Table `[measure]`."),
+    ("What it may cost", "Limits", "limits", "Table `[limits]`. [How it is estimated](../design/estimate.md)."),
     ("The stopping rule", "Precision", "precision", "Table `precision`, instead of `runs`."),
     (
         "The fluid engine",

@@ -110,12 +110,21 @@ def expand(scenario_json: str) -> str:
     """Check a scenario; JSON with ``points``, ``scenario`` (every default written out) and ``approximations``."""
 
 def run(
-    scenario_json: str, threads: int | None = None, progress: Callable[[int, int], object] | None = None
+    scenario_json: str,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    announce: Callable[[str], object] | None = None,
 ) -> RunOutput:
-    """Run a scenario; ``progress(done, total)`` is called about ten times a second. Ctrl-C gives what is finished."""
+    """Run a scenario; ``progress(done, total)`` is called about ten times a second. Ctrl-C gives what is finished.
+
+    ``announce(text)`` is called before a study that will take long begins.
+    """
 
 def run_fluid(
-    scenario_json: str, threads: int | None = None, progress: Callable[[int, int], object] | None = None
+    scenario_json: str,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    announce: Callable[[str], object] | None = None,
 ) -> RunOutput:
     """Run a scenario with the fluid engine; as `run`."""
 
@@ -131,6 +140,9 @@ def fluid_goodput(
     progress: Callable[[int, int], object] | None = None,
 ) -> tuple[NDArray[float64], NDArray[float64], NDArray[bool_]]:
     """Goodput of operating points, half-widths, whether these are small enough. Ctrl-C stops it and raises `KeyboardInterrupt`."""
+
+def estimate(scenario_json: str, threads: int = 1) -> tuple[float, float]:
+    """CPU time in s and memory in bytes that a scenario will take on so many threads, as estimated before it is run."""
 
 def trace_run(scenario_json: str, point: int, run: int, series: bool = True, pcap: bool = False) -> TraceOutput:
     """Run one run again and observe it. Ctrl-C stops it and raises `KeyboardInterrupt`."""

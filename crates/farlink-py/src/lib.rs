@@ -82,30 +82,32 @@ mod _core {
 
     /// Runs a scenario; Ctrl-C gives what is finished.
     #[pyfunction]
-    #[pyo3(signature = (scenario_json, threads=None, progress=None))]
+    #[pyo3(signature = (scenario_json, threads=None, progress=None, announce=None))]
     fn run<'py>(
         py: Python<'py>,
         scenario_json: &str,
         threads: Option<usize>,
         progress: Option<&Bound<'py, PyAny>>,
+        announce: Option<Py<PyAny>>,
     ) -> Result<Bound<'py, PyDict>, BoundaryError> {
         let expanded = py.detach(|| read(scenario_json))?;
-        let options = Options { threads, ..Options::default() };
+        let options = Options { threads, announce: announce.map(announcing), ..Options::default() };
         let output = watched(py, progress, |progress| farlink_sim::run(&expanded, &options, progress))??;
         output_to_dict(py, output)
     }
 
     /// Runs a scenario with the fluid engine; Ctrl-C gives what is finished.
     #[pyfunction]
-    #[pyo3(signature = (scenario_json, threads=None, progress=None))]
+    #[pyo3(signature = (scenario_json, threads=None, progress=None, announce=None))]
     fn run_fluid<'py>(
         py: Python<'py>,
         scenario_json: &str,
         threads: Option<usize>,
         progress: Option<&Bound<'py, PyAny>>,
+        announce: Option<Py<PyAny>>,
     ) -> Result<Bound<'py, PyDict>, BoundaryError> {
         let expanded = py.detach(|| read(scenario_json))?;
-        let options = Options { threads, ..Options::default() };
+        let options = Options { threads, announce: announce.map(announcing), ..Options::default() };
         let output = watched(py, progress, |progress| farlink_sim::fluid::run(&expanded, &options, progress))??;
         output_to_dict(py, output)
     }
@@ -148,6 +150,17 @@ mod _core {
             PyArray1::from_vec(py, found.half_width),
             PyArray1::from_vec(py, found.is_precise),
         ))
+    }
+
+    /// CPU time in s and memory in bytes that a scenario will take on so many threads, as estimated before it is run.
+    #[pyfunction]
+    #[pyo3(signature = (scenario_json, threads=1))]
+    fn estimate(py: Python<'_>, scenario_json: &str, threads: usize) -> Result<(f64, f64), BoundaryError> {
+        py.detach(|| {
+            let options = Options { threads: Some(threads), ..Options::default() };
+            let estimate = farlink_sim::estimate(&read(scenario_json)?, &options)?;
+            Ok((estimate.cpu_s, estimate.memory_bytes))
+        })
     }
 
     /// Runs one run again and observes it; Ctrl-C stops it.
@@ -419,6 +432,17 @@ mod _core {
         result.set_item("rows", table_to_dict(py, output.rows)?)?;
         result.set_item("summary", table_to_dict(py, output.summary)?)?;
         Ok(result)
+    }
+
+    /// A function of Python that is told of a long study; what it raises is written to standard error.
+    fn announcing(callback: Py<PyAny>) -> farlink_sim::Announce {
+        farlink_sim::Announce(std::sync::Arc::new(move |text: &str| {
+            Python::attach(|py| {
+                if let Err(error) = callback.call1(py, (text,)) {
+                    error.write_unraisable(py, None);
+                }
+            });
+        }))
     }
 
     fn read(scenario_json: &str) -> Result<Expanded, BoundaryError> {

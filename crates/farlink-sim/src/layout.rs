@@ -3,7 +3,7 @@
 use crate::engine::Setup;
 
 /// Up to this many flows each have a row of their own; beyond, one per name.
-const MOST_FLOW_ROWS: u64 = 256;
+pub(crate) const MOST_FLOW_ROWS: u64 = 256;
 
 /// The name of the row over all flows.
 pub(crate) const ALL: &str = "all";

@@ -9,6 +9,7 @@ pub mod codes;
 mod columns;
 pub mod engine;
 mod error_events;
+mod estimate;
 pub mod fluid;
 mod layout;
 mod notes;
@@ -24,9 +25,10 @@ mod trace_file;
 pub use error_events::Sources;
 #[cfg(fuzzing)]
 pub use error_events::is_kept_file;
+pub use estimate::Estimate;
 pub use observe::{Traced, trace_run};
 pub use resolve::resolve;
-pub use study::{Options, Output, Progress, RunError, run, thread_pool};
+pub use study::{Announce, Options, Output, Progress, RunError, estimate, run, thread_pool};
 pub use table::{Column, Series, Table};
 pub use trace_file::{Content, LARGEST_TRACE, TraceFiles, Values};
 

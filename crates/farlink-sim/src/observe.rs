@@ -7,6 +7,7 @@ use farlink_core::{Ecn, Time};
 
 use crate::engine::{FlowResult, RunResult, Setup, Tracer, UNTRACED, simulate};
 use crate::error_events::Sources;
+use crate::estimate::of_study;
 use crate::pcap::{Direction, PcapWriter};
 use crate::resolve::resolve;
 use crate::study::RunError;
@@ -42,6 +43,7 @@ pub fn trace_run(
     };
     let scenario = &chosen.scenario;
     let setup = resolve(scenario, &Sources::new(None))?;
+    of_study(std::iter::once((&setup, 1)), 1).check(scenario.limits, std::slice::from_ref(&setup))?;
     let mut observer = Observer {
         wanted: if want_series {
             scenario.measure.series.iter().map(|quantity| quantity.name()).collect()

@@ -39,9 +39,8 @@ pub(crate) fn rows(layout: &Layout, setup: &Setup, run: &RunResult) -> Vec<Row> 
 }
 
 /// What the path could carry and did.
-struct PathFigures {
-    forward_bps: f64,
-    return_bps: f64,
+struct PathFigures<'a> {
+    run: &'a RunResult,
     /// NaN if a queue keeps no account.
     peak_queue_bytes: f64,
     measured_s: f64,
@@ -51,13 +50,10 @@ struct PathFigures {
     lines: usize,
 }
 
-impl PathFigures {
-    fn new(setup: &Setup, run: &RunResult) -> Self {
-        let slowest =
-            |hops: &[crate::engine::HopSetup]| hops.iter().map(|hop| hop.rate.mean_bps()).fold(f64::INFINITY, f64::min);
+impl<'a> PathFigures<'a> {
+    fn new(setup: &Setup, run: &'a RunResult) -> Self {
         PathFigures {
-            forward_bps: slowest(&setup.forward),
-            return_bps: slowest(&setup.back),
+            run,
             peak_queue_bytes: run.peak_queue_bytes.unwrap_or(f64::NAN),
             measured_s: run.end.since(setup.warmup).as_secs_f64(),
             warmup: setup.warmup,
@@ -67,13 +63,20 @@ impl PathFigures {
     }
 }
 
+impl PathFigures<'_> {
+    /// The mean rate of the hop forward that could carry least from one instant to another, bit/s.
+    fn slowest_bps(&self, from: Time, to: Time) -> f64 {
+        self.run.forward.iter().map(|hop| hop.mean_bps(from, to)).fold(f64::INFINITY, f64::min)
+    }
+}
+
 /// A quantity of bundles.
-fn of_bundles(name: &str, bundles: &BundleResult, path: &PathFigures) -> f64 {
+fn of_bundles(name: &str, bundles: &BundleResult, path: &PathFigures<'_>) -> f64 {
     let BundleResult { availability, out_of_order, requeued } = bundles;
     match name {
-        "all_lines_up_fraction" => availability.all_s / path.measured_s,
-        "any_line_up_fraction" => availability.any_s / path.measured_s,
-        "lines_up_fraction" => availability.lines_s / path.measured_s / path.lines as f64,
+        "all_lines_up_fraction" => at_most_one(availability.all_s / path.measured_s),
+        "any_line_up_fraction" => at_most_one(availability.any_s / path.measured_s),
+        "lines_up_fraction" => at_most_one(availability.lines_s / path.measured_s / path.lines as f64),
         "call_drops" => availability.drops as f64,
         "out_of_order_fragments" => *out_of_order as f64,
         "requeued_packets" => *requeued as f64,
@@ -84,7 +87,7 @@ fn of_bundles(name: &str, bundles: &BundleResult, path: &PathFigures) -> f64 {
 fn row(
     is_single: bool,
     flows: &[&FlowResult],
-    path: &PathFigures,
+    path: &PathFigures<'_>,
     (spec, setup): (Option<&FlowSetup>, &Setup),
     run: &RunResult,
 ) -> Row {
@@ -94,9 +97,11 @@ fn row(
 
     // One flow is measured over its own time, several over the run's: the same in all runs, whatever comes by chance.
     let only = flows.first().filter(|_| is_single);
-    let duration_s = only.map_or(path.measured_s, |only| only.measured.as_secs_f64());
+    let from = only.map_or(path.warmup, |only| only.start.max(path.warmup));
+    let measured = only.map_or(run.end.since(path.warmup), |only| only.measured);
+    let duration_s = measured.as_secs_f64();
     // Acknowledgements still come, and are counted, when the last byte has been delivered.
-    let answered_s = only.map_or(path.measured_s, |only| run.end.since(only.start.max(path.warmup)).as_secs_f64());
+    let answered_s = run.back_end.since(from).as_secs_f64();
     let delivered = sum(|flow| flow.delivered_bytes);
     let sent = sum(|flow| flow.sent_bytes);
     let retransmitted = sum(|flow| flow.retransmitted_bytes);
@@ -115,7 +120,8 @@ fn row(
 
     let value = |name: &str| match name {
         "goodput_bps" => goodput_bps,
-        "goodput_fraction" => goodput_bps / path.forward_bps,
+        // After a warm-up, data may come out that passed this hop before: behind a gap that is closed, or out of a later queue.
+        "goodput_fraction" => at_most_one(goodput_bps / path.slowest_bps(from, from + measured)),
         "delivered_bytes" => delivered,
         "delivered_packets" => sum(|flow| flow.delivered_packets),
         "sent_bytes" => sent,
@@ -125,7 +131,10 @@ fn row(
         "discarded_bytes" => sum(|flow| flow.discarded_bytes),
         "lost_in_custody_bytes" => sum(|flow| flow.lost_in_custody_bytes),
         "peak_custody_bytes" => most(|flow| flow.peak_custody_bytes),
-        "back_channel_fraction" => ratio(sum(|flow| flow.return_bytes) * 8.0, answered_s) / path.return_bps,
+        "back_channel_fraction" => {
+            let carried_bps = ratio(sum(|flow| flow.carried_back_bytes) * 8.0, answered_s);
+            at_most_one(carried_bps / run.back.mean_bps(from, run.back_end))
+        }
         "arrival_delay_mean_s" => arrival_delay.mean().unwrap_or(f64::NAN),
         "delay_mean_s" => delay.mean().unwrap_or(f64::NAN),
         "delay_p50_s" => quantile(0.5),
@@ -198,6 +207,11 @@ fn words(why: Abort) -> &'static str {
 /// Seconds to the millisecond.
 fn seconds(time: Time) -> f64 {
     (time.as_secs_f64() * 1e3).round() / 1e3
+}
+
+/// A share, without what rounding adds; NaN stays as it is.
+fn at_most_one(share: f64) -> f64 {
+    if share > 1.0 { 1.0 } else { share }
 }
 
 fn merged(flows: &[&FlowResult], of: fn(&FlowResult) -> &DelaySum) -> DelaySum {

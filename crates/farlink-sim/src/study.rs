@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use farlink_core::scenario::quantity;
@@ -12,6 +13,7 @@ use rayon::prelude::*;
 use crate::columns::{PointColumns, RunColumns};
 use crate::engine::{NoTrace, Setup, simulate};
 use crate::error_events::{Asked, Sources, WORK_PER_POINT};
+use crate::estimate::{Estimate, of_study};
 use crate::layout::Layout;
 use crate::notes::notes;
 use crate::resolve::{Channels, resolve_with};
@@ -26,6 +28,18 @@ pub struct Options {
     pub threads: Option<usize>,
     /// Where error events are kept; see [`Sources::new`].
     pub codes: Option<PathBuf>,
+    /// Told before it begins that a study will take long.
+    pub announce: Option<Announce>,
+}
+
+/// Something to tell before a study begins.
+#[derive(Clone)]
+pub struct Announce(pub Arc<dyn Fn(&str) + Send + Sync>);
+
+impl std::fmt::Debug for Announce {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Announce(..)")
+    }
 }
 
 /// What a scenario gave.
@@ -83,7 +97,7 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
     let pool = thread_pool(options.threads)?;
     let watch = Watch::new(progress);
     watch.expect(scenarios.iter().map(|scenario| least_runs(scenario)).sum());
-    let setups = pool.install(|| setups(&scenarios, &sources, &watch))?;
+    let setups = pool.install(|| setups(&scenarios, (&sources, options), &watch))?;
     let study: Vec<(&Scenario, &Setup)> = scenarios.into_iter().zip(&setups).collect();
     let points: Vec<Point<'_>> =
         study.iter().map(|&(scenario, setup)| Point { scenario, setup, layout: Layout::of(setup) }).collect();
@@ -106,13 +120,25 @@ pub fn thread_pool(threads: Option<usize>) -> Result<rayon::ThreadPool, RunError
 }
 
 /// Resolves all points. The error events that they need are collected together, once all else is known to be in order.
-fn setups(scenarios: &[&Scenario], sources: &Sources, watch: &Watch<'_>) -> Result<Vec<Setup>, RunError> {
+fn setups(
+    scenarios: &[&Scenario],
+    (sources, options): (&Sources, &Options),
+    watch: &Watch<'_>,
+) -> Result<Vec<Setup>, RunError> {
     let resolve_all = |traces: &dyn TraceSource| -> Result<Vec<Setup>, ScenarioError> {
         let mut channels = Channels::default();
         scenarios.iter().map(|scenario| resolve_with(scenario, traces, &mut channels)).collect()
     };
     let asked = Asked::new(sources);
     let setups = resolve_all(&asked)?;
+    let threads = rayon::current_num_threads();
+    let expected = estimate_of(scenarios, &setups, threads);
+    if let Some(scenario) = scenarios.first() {
+        expected.check(scenario.limits, &setups)?;
+    }
+    if let (Some(Announce(tell)), Some(text)) = (&options.announce, expected.announcement(&setups, threads)) {
+        tell(&text);
+    }
     let wanted = asked.into_points();
     if wanted.is_empty() {
         return Ok(setups);
@@ -124,6 +150,24 @@ fn setups(scenarios: &[&Scenario], sources: &Sources, watch: &Watch<'_>) -> Resu
     }
     watch.done.fetch_add(work, Ordering::Relaxed);
     Ok(resolve_all(sources)?)
+}
+
+fn estimate_of(scenarios: &[&Scenario], setups: &[Setup], threads: usize) -> Estimate {
+    of_study(setups.iter().zip(scenarios.iter().map(|scenario| least_runs(scenario))), threads)
+}
+
+/// What a study will cost, before it is refused for that or begins.
+///
+/// # Errors
+/// If the scenario, or a file that it names, is not usable.
+pub fn estimate(points: &Expanded, options: &Options) -> Result<Estimate, RunError> {
+    let sources = Sources::new(options.codes.clone());
+    let asked = Asked::new(&sources);
+    let mut channels = Channels::default();
+    let scenarios: Vec<&Scenario> = points.points.iter().map(|point| &point.scenario).collect();
+    let setups: Result<Vec<Setup>, _> =
+        scenarios.iter().map(|scenario| resolve_with(scenario, &asked, &mut channels)).collect();
+    Ok(estimate_of(&scenarios, &setups?, options.threads.unwrap_or(1)))
 }
 
 /// Counts runs, and passes on the wish to stop.

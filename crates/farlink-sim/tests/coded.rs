@@ -16,7 +16,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn run(study: &Value, codes: &Path, threads: usize) -> Result<Output, RunError> {
-    let options = Options { threads: Some(threads), codes: Some(codes.to_path_buf()) };
+    let options = Options { threads: Some(threads), codes: Some(codes.to_path_buf()), ..Options::default() };
     farlink_sim::run(&expanded(study), &options, &|_, _| ControlFlow::Continue(()))
 }
 
@@ -106,7 +106,7 @@ fn progress_counts_the_collection_and_reaches_its_total() {
         total.fetch_max(of, Ordering::Relaxed);
         ControlFlow::Continue(())
     };
-    let options = Options { threads: Some(1), codes: Some(folder("progress")) };
+    let options = Options { threads: Some(1), codes: Some(folder("progress")), ..Options::default() };
     farlink_sim::run(&expanded(&study()), &options, &note).unwrap();
     assert_eq!((most.into_inner(), total.into_inner()), (102, 102));
 }
@@ -121,7 +121,7 @@ fn a_stop_while_events_are_collected_stops() {
         ControlFlow::Break(())
     };
     let codes = folder("stopped");
-    let options = Options { threads: Some(1), codes: Some(codes.to_path_buf()) };
+    let options = Options { threads: Some(1), codes: Some(codes.to_path_buf()), ..Options::default() };
     let stopped = farlink_sim::run(&expanded(&study), &options, &stop);
     assert!(matches!(stopped, Err(RunError::Stopped)), "{stopped:?}");
     assert!(asked.into_inner() && !codes.exists(), "what is not complete is not kept");

@@ -1,6 +1,6 @@
 //! Columns of a result whose meaning is easily got wrong.
 
-use crate::common::{real, run, scenario};
+use crate::common::{real, run, scenario, series};
 use serde_json::{Value, json};
 
 /// A file over a clean link.
@@ -63,4 +63,128 @@ fn shares_of_the_way_back_add_up() {
     let [short, long, all] = share[..] else { panic!("{share:?}") };
     assert!(short > 0.0 && long > 5.0 * short, "{share:?}");
     assert!((short + long - all).abs() < 1e-12, "{share:?}");
+}
+
+/// Datagrams at a constant rate.
+fn datagrams(rate_bps: f64, bytes: u64, start_s: f64) -> Value {
+    let traffic = json!({ "kind": "cbr", "rate_bps": rate_bps, "payload_bytes": 1000, "bytes": bytes });
+    json!({ "transport": "udp", "traffic": traffic, "start_s": start_s })
+}
+
+/// A hundred datagrams are still on the first hop when the warm-up ends, and the second one loses all of them: of the ten that
+/// were sent since, it loses as many as arrive there before the end.
+#[test]
+fn what_was_sent_before_the_end_of_the_warm_up_is_not_lost_after_it() {
+    let path = [
+        ("runs", json!(1)),
+        ("duration_s", json!(2.55)),
+        ("measure", json!({ "warmup_s": 1.0 })),
+        ("link", json!(null)),
+        ("path", json!(["far", "bad"])),
+        (
+            "hop",
+            json!({
+                "far": { "rate_bps": 1e7, "delay_s": 1.0 },
+                "bad": { "rate_bps": 1e7, "delay_s": 0, "channel": { "kind": "loss", "loss": 1 } },
+            }),
+        ),
+        ("transport", json!({ "udp": { "kind": "udp" } })),
+        ("flow", json!({ "early": datagrams(1e6, 100_000, 0.0), "late": datagrams(8e4, 10_000, 1.05) })),
+    ];
+    let lost = figures(&scenario(&path), "loss_fraction");
+    let [early, late, all] = lost[..] else { panic!("{lost:?}") };
+    assert!(early.is_nan(), "nothing was sent since: {early}");
+    assert!((late - 0.5).abs() < 0.11 && all == late, "{lost:?}");
+}
+
+/// Acknowledgements of 32 kb/s find a way back of 10 kb/s with little room: it is full, and not three times full.
+#[test]
+fn what_the_queue_back_drops_takes_nothing_of_the_way_back() {
+    for (queue_packets, duration_s) in [(3, 20.0), (100_000, 20.0), (3, 3.0)] {
+        let narrow = [
+            ("duration_s", json!(duration_s)),
+            ("link.return", json!({ "rate_bps": 1e4, "queue_packets": queue_packets })),
+            (
+                "transport",
+                json!({ "arq": { "kind": "arq", "segment_bytes": 960, "header_bytes": 40, "rate_bps": 8e5, "rto": { "initial_s": 60 }, "window_frames": 4000 } }),
+            ),
+            ("flow", json!({ "file": { "transport": "arq", "traffic": { "kind": "file", "bytes": 1_920_000 } } })),
+        ];
+        for share in figures(&file(1, &narrow), "back_channel_fraction") {
+            assert!((0.85..=1.0).contains(&share), "{queue_packets} packets, {duration_s} s: {share}");
+        }
+    }
+}
+
+/// Between gateways the transport's own way back counts, not a slower one behind them.
+#[test]
+fn with_gateways_the_way_back_is_the_one_between_them() {
+    let path = [
+        ("runs", json!(1)),
+        ("duration_s", json!(30)),
+        ("link", json!(null)),
+        ("path", json!(["near", "space", "far"])),
+        (
+            "hop",
+            json!({
+                "near": { "rate_bps": 1e6, "delay_s": 0.001 },
+                "space": { "rate_bps": 1e6, "delay_s": 0.25, "return": { "rate_bps": 5e4 }, "gateway": true },
+                "far": { "rate_bps": 1e6, "delay_s": 0.001, "return": { "rate_bps": 3e3 } },
+            }),
+        ),
+    ];
+    let share = figures(&scenario(&path), "back_channel_fraction");
+    // One acknowledgement of 40 bytes for each packet of 1040, at most.
+    let most = 1e6 * 40.0 / 1040.0 / 5e4;
+    assert!(share.iter().all(|&share| share > 0.3 * most && share <= most), "{share:?} of {most}");
+}
+
+/// The rate was above its mean while the flow was there.
+#[test]
+fn goodput_is_a_fraction_of_what_a_recorded_rate_allowed_meanwhile() {
+    let fast_first = series("fast-first", "rate", "rate_bps", &[(0.0, 1e6), (10.0, 1e3)], 100.0);
+    let changes = [
+        ("duration_s", json!(9)),
+        ("link.rate_bps", json!({ "kind": "rate-trace", "file": fast_first })),
+        ("flow.file.traffic", json!({ "kind": "bulk" })),
+    ];
+    let share = figures(&file(1, &changes), "goodput_fraction");
+    assert!(share.iter().all(|share| (0.8..1.0).contains(share)), "{share:?}");
+}
+
+/// Each of three hops damages nearly every packet, and each packet is mended three times.
+#[test]
+fn a_packet_that_is_mended_behind_several_hops_counts_once() {
+    let hop = || json!({ "rate_bps": 1e7, "delay_s": 0.01, "channel": { "kind": "ber", "ber": 4e-4 } });
+    let path = [
+        ("runs", json!(1)),
+        ("duration_s", json!(10)),
+        ("link", json!(null)),
+        ("path", json!(["a", "b", "c"])),
+        ("hop", json!({ "a": hop(), "b": hop(), "c": hop() })),
+        ("transport", json!({ "udp": { "kind": "udp", "correction": { "bits": 40 } } })),
+        ("flow", json!({ "data": datagrams(1e6, 1_000_000, 0.0) })),
+    ];
+    for share in figures(&scenario(&path), "mended_fraction") {
+        assert!((0.99..=1.0).contains(&share), "{share}");
+    }
+}
+
+/// What a sender sent before it went down arrives after it has begun anew: that is no delivery of what it sends then.
+#[test]
+fn nothing_arrives_before_its_time_after_a_restart() {
+    for kind in ["tcp", "aerotp", "stp", "arq", "scps-tp"] {
+        let changes = [
+            ("duration_s", json!(20)),
+            ("link", json!({ "rate_bps": 1e6, "delay_s": 1.0 })),
+            ("transport", json!({ "tcp": { "kind": kind } })),
+            ("flow.file.restart", json!({ "side": "sender", "at_s": 2.5, "down_for_s": 0.01 })),
+        ];
+        let scenario = file(200_000, &changes);
+        for quantity in ["delay_mean_s", "delay_p50_s", "arrival_delay_mean_s"] {
+            for delay in figures(&scenario, quantity) {
+                assert!(!(delay < 0.992), "{kind}: {quantity} of {delay} s over a path of 1 s");
+            }
+        }
+    }
 }

@@ -82,7 +82,9 @@ def run(
         prepared = engines.prepare(scenario, set=set_ or [], engine=engine, runs=runs, seed=seed)
         traced = _points(point or ["0"], prepared) if pcap or series else []
         with progress_bar(prepared.title) as progress:
-            result = engines.run(prepared, threads=threads, progress=progress)
+            result = engines.run(
+                prepared, threads=threads, progress=progress, announce=lambda text: note(f"note: {prepared.in_its_words(text)}")
+            )
 
         for name, path in result.approximations:
             note(f"note: the {name} engine ran without {path}")

@@ -21,8 +21,10 @@ Progress = Callable[[int, int], None]
 class Engine(Protocol):
     """Runs every point and seed of a scenario."""
 
-    def __call__(self, scenario: Scenario, *, threads: int | None, progress: Progress | None) -> Result:
-        """Run it; a caller may be told of progress."""
+    def __call__(
+        self, scenario: Scenario, *, threads: int | None, progress: Progress | None, announce: Callable[[str], None] | None
+    ) -> Result:
+        """Run it; a caller may be told of progress, and beforehand that it will take long."""
         ...
 
 
@@ -41,6 +43,7 @@ def run(
     seed: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
+    announce: Callable[[str], None] | None = None,
 ) -> Result:
     """Run a scenario.
 
@@ -61,6 +64,8 @@ def run(
     progress
         Called with the runs done and the runs planned, about ten times a second. Error events of a coding that must be
         collected first count as 100 runs each.
+    announce
+        Called before the runs, with one sentence, if they are estimated to take more than ten minutes of CPU time or 2 GB.
 
     Returns
     -------
@@ -89,7 +94,7 @@ def run(
     prepared = prepare(scenario, set=set, engine=engine, runs=runs, seed=seed)
     results: list[Result] = []
     for name in _named_engines(prepared):
-        results.append(_engine(name)(prepared, threads=threads, progress=progress))
+        results.append(_engine(name)(prepared, threads=threads, progress=progress, announce=announce))
         if results[-1].interrupted:
             break
     return results[0] if len(results) == 1 else together(results)

@@ -23,7 +23,13 @@ Floats = NDArray[np.float64]
 TGEP: dict[str, Any] = {"multiple_losses": False, "timeouts": False, "duplicate_acks": 0.0}
 
 
-def run(scenario: Scenario, *, threads: int | None = None, progress: Callable[[int, int], None] | None = None) -> Result:
+def run(
+    scenario: Scenario,
+    *,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> Result:
     """Run every point of a scenario until its goodput is known; see `farlink.run`.
 
     Without ``precision`` within 1 % at a level of 99 %. There is one run per point, however many the scenario names, and its
@@ -34,7 +40,7 @@ def run(scenario: Scenario, *, threads: int | None = None, progress: Callable[[i
     check_threads(threads)
     points = scenario.points()
     with core_errors(scenario.in_its_words):
-        output = _core.run_fluid(scenario.to_json(), threads, progress)
+        output = _core.run_fluid(scenario.to_json(), threads, progress, announce)
     return from_core(scenario, points, output)
 
 

@@ -13,14 +13,20 @@ from farlink.scenario import Scenario
 from farlink.series import Series
 
 
-def run(scenario: Scenario, *, threads: int | None = None, progress: Callable[[int, int], None] | None = None) -> Result:
+def run(
+    scenario: Scenario,
+    *,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> Result:
     """Run every point and seed of a scenario; see `farlink.run`."""
     from farlink import _core
 
     check_threads(threads)
     points = scenario.points()
     with core_errors(scenario.in_its_words):
-        output = _core.run(scenario.to_json(), threads, progress)
+        output = _core.run(scenario.to_json(), threads, progress, announce)
     return from_core(scenario, points, output)
 
 

@@ -5,6 +5,7 @@
 //! a departure. Where classes of service decide who goes next, they do so at each departure: then who drives the link keeps
 //! the packets and a [`ClassQueue`] of them, and sends one when the link can begin with it.
 
+mod capacity;
 mod classes;
 pub mod pass;
 pub mod series;
@@ -17,6 +18,7 @@ use crate::channel::{Channel, Fate, Frame, Prepared, Quiet, SettingId};
 use crate::rng::Rng;
 use crate::time::Time;
 
+pub use capacity::Capacity;
 pub use classes::ClassQueue;
 pub use state::LinkState;
 
@@ -180,6 +182,16 @@ impl Link {
     /// For who keeps the queue: when the transmission of a packet begins that is sent at `now`, behind those before it.
     pub fn next_start(&self, now: Time) -> Time {
         self.transmitter.next_start(now.max(self.free_at))
+    }
+
+    /// When the transmitter will have sent all that it was given.
+    pub fn free_at(&self) -> Time {
+        self.free_at
+    }
+
+    /// What it could send in any span of the run.
+    pub fn capacity(&self) -> Capacity {
+        Capacity::of(&self.transmitter)
     }
 
     /// For who keeps the queue: whether nothing is being transmitted.

@@ -396,5 +396,74 @@ impl Delivery {
     }
 }
 
+/// What a recording allows to be sent, in bits, up to any instant of a run.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    steps: Arc<Steps>,
+    /// Position at the start of the run.
+    offset: u64,
+    /// What one repetition allows before each step.
+    before: Box<[f64]>,
+    /// What the step allows: bit/s all through it, or so many bits at its beginning.
+    steps_allow: Allowance,
+    bits_per_cycle: f64,
+}
+
+#[derive(Clone, Debug)]
+enum Allowance {
+    Rates(Arc<[f64]>),
+    Bits(f64),
+}
+
+impl Recorded {
+    fn new(steps: &Arc<Steps>, offset: u64, steps_allow: Allowance) -> Self {
+        let Steps { starts, duration } = &**steps;
+        let ends = starts[1..].iter().chain([duration]);
+        let mut sum = 0.0;
+        let allowed = starts.iter().zip(ends).enumerate().map(|(index, (start, end))| {
+            let before = sum;
+            sum += match &steps_allow {
+                Allowance::Rates(rate_bps) => (end - start) as f64 / PS_PER_S * rate_bps[index],
+                Allowance::Bits(bits) => *bits,
+            };
+            before
+        });
+        let before = allowed.collect();
+        Recorded { steps: Arc::clone(steps), offset, before, steps_allow, bits_per_cycle: sum }
+    }
+
+    /// Bits that may leave from one instant to another; of what may leave at an instant, both ends count.
+    pub fn bits(&self, from: Time, to: Time) -> f64 {
+        let [from, to] = [from, to].map(|time| time.as_ps().saturating_add(self.offset));
+        self.up_to(to, |start, position| start <= position) - self.up_to(from, |start, position| start < position)
+    }
+
+    /// What may leave before a position; what may leave at an instant counts if it `has_come`.
+    fn up_to(&self, position: u64, has_come: fn(u64, u64) -> bool) -> f64 {
+        let Steps { starts, duration } = &*self.steps;
+        let (cycles, within) = (position / duration, position % duration);
+        let begun = starts.partition_point(|&start| has_come(start, within));
+        let of_cycle = match &self.steps_allow {
+            Allowance::Bits(bits) => begun as f64 * bits,
+            Allowance::Rates(rate_bps) => begun
+                .checked_sub(1)
+                .map_or(0.0, |last| self.before[last] + (within - starts[last]) as f64 / PS_PER_S * rate_bps[last]),
+        };
+        cycles as f64 * self.bits_per_cycle + of_cycle
+    }
+}
+
+impl RateSeries {
+    pub(super) fn recorded(&self) -> Recorded {
+        Recorded::new(&self.cursor.steps, self.cursor.offset, Allowance::Rates(Arc::clone(&self.rate_bps)))
+    }
+}
+
+impl Delivery {
+    pub(super) fn recorded(&self) -> Recorded {
+        Recorded::new(&self.opportunities, self.offset, Allowance::Bits(f64::from(self.bytes_per_opportunity) * 8.0))
+    }
+}
+
 #[cfg(test)]
 mod tests;

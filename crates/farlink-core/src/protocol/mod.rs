@@ -3,6 +3,7 @@
 pub mod aerotp;
 pub mod arq;
 mod idle;
+mod pace;
 pub mod parts;
 pub mod scps;
 pub mod stp;
@@ -17,6 +18,7 @@ use crate::time::Time;
 use crate::units::{Count, PositiveSeconds};
 
 pub use idle::Idle;
+pub use pace::Pace;
 
 /// What a scenario says about a transport.
 pub trait ProtocolConfig {

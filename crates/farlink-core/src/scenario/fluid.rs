@@ -68,6 +68,7 @@ pub(super) const HONOURED: &[&str] = &[
     "duration_s",
     "runs",
     "measure.*",
+    "limits.*",
     "flow.*.start_s",
     "flow.*.start_spread_s",
     "transport.*.initial_window_segments",

@@ -14,6 +14,7 @@ mod gateway;
 mod grid;
 mod hop;
 mod idle;
+mod limits;
 mod measure;
 mod precision;
 pub mod quantity;
@@ -39,6 +40,7 @@ pub use fluid::Fluid;
 pub use gateway::{Custody, Gateway};
 pub use grid::Grid;
 pub use hop::{Direction, Hop, Ordering, Return};
+pub use limits::Limits;
 pub use measure::{Measure, SeriesQuantity};
 pub use precision::Precision;
 pub use restart::{Restart, Side};
@@ -86,6 +88,8 @@ pub struct Scenario {
     pub unsupported: Unsupported,
     /// What is measured.
     pub measure: Measure,
+    /// What the study may cost.
+    pub limits: Limits,
     /// A path of one hop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<Hop>,
@@ -122,6 +126,7 @@ impl Default for Scenario {
             engines: vec![EngineName::default()],
             unsupported: Unsupported::default(),
             measure: Measure::default(),
+            limits: Limits::default(),
             link: None,
             path: None,
             hop: IndexMap::new(),

@@ -23,6 +23,7 @@ const fn quantity(
 }
 
 const NO_TIME: &str = "no time was measured: the flow ended before the warm-up, or never started";
+const NO_CAPACITY: &str = "no time was measured (the flow ended before the warm-up, or never started), or a recorded rate was 0 all that time";
 const NO_BUNDLE: &str = "in the rows of single flows, and if no hop is a bundle";
 const NOT_DELIVERED: &str = "nothing was delivered";
 
@@ -32,8 +33,10 @@ pub const QUANTITIES: &[Quantity] = &[
     quantity(
         "goodput_fraction",
         "",
-        "goodput over the rate of the slowest hop forward (of a recorded rate, its mean)",
-        NO_TIME,
+        "goodput over what the hop forward that can carry least carries in the same time (of a recorded rate, its mean over that \
+         time; of a bundle, all lines together); 1 where more came out, as after a warm-up data may have passed that hop \
+         before and waited behind a gap or in a later queue",
+        NO_CAPACITY,
     ),
     quantity("delivered_bytes", "bytes", "application data delivered in order", ""),
     quantity(
@@ -73,10 +76,12 @@ pub const QUANTITIES: &[Quantity] = &[
     quantity(
         "back_channel_fraction",
         "",
-        "what the receiver sent on the first hop back, from the flow's start or the end of the warm-up, whichever is later, to \
-         the end of the run (which acknowledgements of the last byte belong to), over what the slowest hop back can carry in \
-         that time",
-        NO_TIME,
+        "what one hop back has sent of the flow's packets, headers included, over what it can send in the same time: the slowest \
+         hop, of several the first, or with gateways the hop between them. The time is from the flow's start or the end of the \
+         warm-up, whichever is later, to the end of the run (which acknowledgements of the last byte belong to); a run that \
+         ends before `duration_s` counts until this hop has sent what it holds. What the queue drops, and what was sent \
+         before the end of the warm-up, does not count; of a bundle, what comes out of it counts",
+        NO_CAPACITY,
     ),
     quantity(
         "arrival_delay_mean_s",
@@ -96,20 +101,21 @@ pub const QUANTITIES: &[Quantity] = &[
     quantity(
         "loss_fraction",
         "",
-        "packets that a channel lost or a full queue dropped on the way forward, over packets sent",
+        "share of the packets sent since the end of the warm-up that a channel lost or a full queue dropped on the way forward, \
+         before the end of the run",
         "nothing was sent",
     ),
     quantity(
         "mended_fraction",
         "",
-        "packets that arrived with wrong bits which their code mended, over packets sent; counted at the end of every hop \
-         forward",
+        "share of the packets sent since the end of the warm-up that had wrong bits behind a hop forward which their code mended; \
+         one that several hops damage counts once",
         "nothing was sent",
     ),
     quantity(
         "marked_fraction",
         "",
-        "packets that a queue forward marked with congestion (RFC 3168), over packets sent",
+        "share of the packets sent since the end of the warm-up that a queue forward marked with congestion (RFC 3168)",
         "nothing was sent",
     ),
     quantity(

@@ -367,6 +367,7 @@ impl Chain {
             mended_packets: sum(|part| part.mended_packets),
             marked_packets: sum(|part| part.marked_packets),
             return_bytes: sum(|part| part.return_bytes),
+            carried_back_bytes: sum(|part| part.carried_back_bytes),
             timeouts: sum(|part| part.timeouts),
             peak_reorder_bytes: most(|part| part.peak_reorder_bytes),
             peak_send_buffer_bytes: most(|part| part.peak_send_buffer_bytes),

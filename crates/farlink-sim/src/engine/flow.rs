@@ -95,27 +95,31 @@ pub(super) struct Counts {
     skipped_bytes: u64,
     discarded_bytes: u64,
     pub(super) return_bytes: u64,
+    /// Wire bytes that the measured hop of the way back has sent.
+    pub(super) carried_back_bytes: u64,
     delivered_bytes: u64,
     delivered_packets: u64,
+    /// When the measurement began: what happens to packets that were sent before is not counted.
+    pub(super) since: Time,
 }
 
 impl Counts {
-    /// A packet was lost or dropped.
+    /// A packet that was sent then was lost or dropped.
     #[cold]
-    pub(super) fn note_loss(&mut self, is_forward: bool) {
-        self.lost_packets += u64::from(is_forward);
+    pub(super) fn note_loss(&mut self, is_forward: bool, sent: Time) {
+        self.lost_packets += u64::from(is_forward && sent >= self.since);
     }
 
     /// A queue marked a packet with congestion.
     #[cold]
-    pub(super) fn note_marked(&mut self, is_forward: bool) {
-        self.marked_packets += u64::from(is_forward);
+    pub(super) fn note_marked(&mut self, is_forward: bool, sent: Time) {
+        self.marked_packets += u64::from(is_forward && sent >= self.since);
     }
 
     /// A packet's code mended it.
     #[cold]
-    pub(super) fn note_mended(&mut self, is_forward: bool) {
-        self.mended_packets += u64::from(is_forward);
+    pub(super) fn note_mended(&mut self, is_forward: bool, sent: Time) {
+        self.mended_packets += u64::from(is_forward && sent >= self.since);
     }
 }
 
@@ -156,6 +160,8 @@ pub(super) struct Flow<E> {
     /// Bytes of a file that are not yet delivered; `None` if the flow is endless.
     undelivered: Option<u64>,
     restarts: bool,
+    /// The sender has begun anew then, and nothing that it sent since has arrived: what is delivered is of the old transfer.
+    anew_since: Option<Time>,
     /// Sides whose connection was reset by a peer that had gone down.
     was_reset: [bool; 2],
     /// What endpoints that are gone had counted.
@@ -205,6 +211,7 @@ where
             counted_before: Counters::default(),
             undelivered,
             restarts,
+            anew_since: None,
             was_reset: [false; 2],
             former: Counters::default(),
         });
@@ -338,6 +345,12 @@ where
     /// A packet from the sender has arrived and was handled.
     #[inline(always)]
     pub(super) fn on_arrival<P: OnLink>(&mut self, now: Time, packet: &impl Load<P>, sent: Time) {
+        if let Some(since) = self.anew_since {
+            if sent < since {
+                return;
+            }
+            self.anew_since = None;
+        }
         let Some(position) = packet.stream_position() else {
             if packet.is_datagram() && packet.payload_bytes() > 0 {
                 self.note_delay(now, sent);
@@ -393,6 +406,10 @@ where
     /// The receiving application has read so many bytes.
     #[inline(always)]
     pub(super) fn on_read(&mut self, now: Time, bytes: u64) {
+        if self.anew_since.is_some() {
+            self.counts.discarded_bytes += bytes;
+            return;
+        }
         self.counts.delivered_bytes += bytes;
         self.move_on(now, bytes, true);
     }
@@ -400,8 +417,10 @@ where
     /// The transport has given up so many bytes; what it held back behind them can be read.
     #[cold]
     pub(super) fn on_skipped(&mut self, now: Time, bytes: u64) {
-        self.counts.skipped_bytes += bytes;
-        self.move_on(now, bytes, false);
+        if self.anew_since.is_none() {
+            self.counts.skipped_bytes += bytes;
+            self.move_on(now, bytes, false);
+        }
         self.read(now);
     }
 
@@ -478,8 +497,8 @@ where
     }
 
     /// The warm-up is over: counts start anew.
-    pub(super) fn begin_measurement(&mut self) {
-        self.counts = Counts::default();
+    pub(super) fn begin_measurement(&mut self, since: Time) {
+        self.counts = Counts { since, ..Counts::default() };
         self.delay.clear();
         self.arrival_delay.clear();
         self.counted_before = self.ends[0].counters();

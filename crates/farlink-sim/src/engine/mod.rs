@@ -42,6 +42,7 @@ pub use setup::{BundleSetup, FlowSetup, GatewaySetup, HopSetup, RestartSetup, Se
 pub(crate) use split::UNTRACED;
 pub use tracing::{NoTrace, Tracer};
 
+use farlink_core::link::Capacity;
 use farlink_core::protocol::aerotp;
 use farlink_core::protocol::arq::{Frame, Station};
 use farlink_core::protocol::stp;
@@ -74,6 +75,12 @@ pub struct RunResult {
     pub was_given_up: bool,
     /// Forward and return wire bytes that entered the path.
     pub return_bytes: u64,
+    /// What each hop forward could carry.
+    pub forward: Vec<Capacity>,
+    /// The same of the measured hop back: the slowest, or that between gateways.
+    pub back: Capacity,
+    /// The end of the run, or when the measured hop back has sent what it holds then, if that is before the duration is over.
+    pub back_end: Time,
     /// Largest queue on the forward path, bytes; `None` if it is not known.
     pub peak_queue_bytes: Option<f64>,
     /// What the bundles of the path did, if there are any.
@@ -349,9 +356,10 @@ macro_rules! engine_protocols {
             }
 
             fn begin_measurement(&mut self) {
-                $(self.$population.flows.iter_mut().for_each(Flow::begin_measurement);)+
+                let since = self.setup.warmup;
+                $(self.$population.flows.iter_mut().for_each(|flow| flow.begin_measurement(since));)+
                 self.chains.iter_mut().flatten().for_each(|chain| chain.begin_measurement());
-                self.world.path.begin_measurement(self.setup.warmup);
+                self.world.path.begin_measurement(since);
             }
 
             fn results(self) -> Vec<FlowResult> {
@@ -404,8 +412,20 @@ pub fn simulate<T: Tracer>(
     let return_bytes = engine.world.path.return_bytes();
     let peak_queue_bytes = engine.world.path.peak_queue_bytes();
     let bundles = engine.world.path.bundles(end);
+    let (forward, back) = engine.world.path.capacities();
+    let back_end = engine.world.path.back_end(end);
     engine.settle_chains(end);
-    Some(RunResult { flows: engine.results(), end, was_given_up, return_bytes, peak_queue_bytes, bundles })
+    Some(RunResult {
+        flows: engine.results(),
+        end,
+        was_given_up,
+        return_bytes,
+        forward,
+        back,
+        back_end,
+        peak_queue_bytes,
+        bundles,
+    })
 }
 
 impl<T: Tracer> Engine<'_, T> {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use farlink_core::correction::Correction;
 use farlink_core::endpoint::{Damage, Ecn, Integrity};
-use farlink_core::link::{Link, LinkState, Verdict};
+use farlink_core::link::{Capacity, Link, LinkState, Verdict};
 use farlink_core::{Packet, PacketCode, PlainPacket, Rng, Rx, Time, Train};
 
 use super::carried::{Beside, Carried, Load};
@@ -88,12 +88,14 @@ struct Order {
 struct UnderWay {
     order: Fifo<Order>,
     rings: Rings,
+    /// The end of the warm-up: of what was sent before, nothing goes into one train with what is sent later.
+    warmup: Time,
 }
 
 impl UnderWay {
     /// Couples packets to the train that was put last; `false` if they do not continue it.
     #[inline(always)]
-    fn couple<P: OnLink>(&mut self, flow: u32, train: &Train<P::Common>) -> bool {
+    fn couple<P: OnLink>(&mut self, flow: u32, train: &Train<P::Common>, sent: Time) -> bool {
         let Some(&order) = self.order.back() else { return false };
         if order.flow != flow || order.kind != P::KIND {
             return false;
@@ -101,6 +103,9 @@ impl UnderWay {
         let Some(in_flight) = P::ring(&mut self.rings).packets.back_mut().filter(|last| !last.has_beside) else {
             return false;
         };
+        if (in_flight.sent < self.warmup) != (sent < self.warmup) {
+            return false;
+        }
         let Order { arrival, gap, count, .. } = order;
         let mut last = Train { first: in_flight.common, step: in_flight.step, count, at: arrival, gap };
         if !last.couple(train) {
@@ -117,7 +122,7 @@ impl UnderWay {
     /// Puts packets behind all others.
     #[inline(always)]
     fn put<P: OnLink>(&mut self, flow: u32, train: &Train<P::Common>, sent: Time) {
-        if self.couple::<P>(flow, train) {
+        if self.couple::<P>(flow, train, sent) {
             return;
         }
         let &Train { first, step, count, at, gap } = train;
@@ -202,14 +207,14 @@ struct Leg {
 }
 
 impl Leg {
-    fn new(hop: &HopSetup, direction: &str, seed: u64, run: u64) -> Self {
+    fn new(hop: &HopSetup, direction: &str, seed: u64, run: u64, warmup: Time) -> Self {
         let rng = Rng::for_component(seed, run, &format!("hop.{}.{direction}", hop.name));
         let of_hop = Rng::for_component(seed, run, &format!("hop.{}", hop.name));
         Leg {
             bundled: Bundled::new(hop, rng.clone(), &of_hop),
             link: hop.start(rng, &of_hop),
             last_arrival: Time::ZERO,
-            under_way: UnderWay::default(),
+            under_way: UnderWay { warmup, ..UnderWay::default() },
             overtakes: hop.overtakes,
             served: Served::new(hop),
         }
@@ -223,6 +228,10 @@ pub(super) struct Path {
     legs: Vec<Leg>,
     hops: usize,
     return_bytes: u64,
+    /// The link of the way back of which it is measured how much it sends.
+    measured_back: usize,
+    /// When the run ends at the latest.
+    duration: Time,
     /// The codes around the packets of each protocol's flows; none at all if no flow has one.
     codes: [Vec<PacketCode>; KINDS],
     /// The classes of each protocol's flows; none beyond those of the last flow above class 0.
@@ -235,10 +244,10 @@ impl Path {
     pub(super) fn new(setup: &Setup, seed: u64, run: u64) -> Self {
         let mut legs = Vec::new();
         for (direction, side) in [("forward", &setup.forward), ("return", &setup.back)] {
-            legs.extend(side.iter().map(|hop| Leg::new(hop, direction, seed, run)));
+            legs.extend(side.iter().map(|hop| Leg::new(hop, direction, seed, run, setup.warmup)));
         }
         if let Some(spool) = setup.gateway.as_ref().and_then(|gateway| gateway.spool.as_ref()) {
-            legs.extend(["sender", "receiver"].map(|side| Leg::new(spool, side, seed, run)));
+            legs.extend(["sender", "receiver"].map(|side| Leg::new(spool, side, seed, run, setup.warmup)));
         }
         Path {
             ears: vec![None; legs.len()],
@@ -246,6 +255,8 @@ impl Path {
             legs,
             hops: setup.forward.len(),
             return_bytes: 0,
+            measured_back: setup.forward.len() + setup.measured_back(),
+            duration: setup.duration,
             codes: Default::default(),
             classes: Default::default(),
         }
@@ -416,6 +427,12 @@ impl Path {
                 self.return_bytes += u64::from(count) * u64::from(wire_bytes);
                 counts.return_bytes += u64::from(count) * u64::from(wire_bytes);
             }
+            if link == self.measured_back {
+                let late = leg.link.free_at().since(self.duration);
+                let too_late = if late == Time::ZERO { 0 } else { late.as_ps().div_ceil(gap.as_ps().max(1)) };
+                let sent = u64::from(count).saturating_sub(too_late);
+                counts.carried_back_bytes += sent * u64::from(wire_bytes);
+            }
             let carried = Train { count, at, gap, ..rest };
             leg.last_arrival = carried.time(count - 1);
             if leg.under_way.order.is_empty() {
@@ -470,22 +487,30 @@ impl Path {
         }
         // A packet that was damaged before has been counted as lost.
         let was_whole = is_whole(rx.integrity);
-        let arrival = match leg.link.send(now, packet.wire_bytes()) {
+        let verdict = leg.link.send(now, packet.wire_bytes());
+        let is_measured = link == self.measured_back && verdict != Verdict::Dropped;
+        if is_measured && sent >= counts.since && leg.link.free_at() <= self.duration {
+            counts.carried_back_bytes += u64::from(packet.wire_bytes());
+        }
+        let arrival = match verdict {
             Verdict::Arrives(at) => at,
             Verdict::Damaged(at) => {
                 let code = self.codes[usize::from(P::KIND)].get(flow as usize).copied().unwrap_or_default();
                 match packet.inspect(&Damage { bits: leg.link.wrong_bits(), code }) {
                     Some(damage) => {
                         match damage {
-                            Integrity::Intact | Integrity::Mended { .. } => counts.note_mended(link < self.hops),
-                            _ if was_whole => counts.note_loss(link < self.hops),
+                            // Once, however many links it is mended behind.
+                            Integrity::Mended { .. } if rx.integrity == Integrity::Intact => {
+                                counts.note_mended(link < self.hops, sent);
+                            }
+                            damage if was_whole && !is_whole(damage) => counts.note_loss(link < self.hops, sent),
                             _ => {}
                         }
                         rx.integrity = worse(rx.integrity, damage);
                     }
                     None => {
                         if was_whole {
-                            counts.note_loss(link < self.hops);
+                            counts.note_loss(link < self.hops, sent);
                         }
                         self.note_corrupted(link, at, timers);
                         return true;
@@ -495,14 +520,14 @@ impl Path {
             }
             verdict @ (Verdict::Lost | Verdict::Dropped) => {
                 if was_whole {
-                    counts.note_loss(link < self.hops);
+                    counts.note_loss(link < self.hops, sent);
                 }
                 return verdict == Verdict::Lost;
             }
         };
         if rx.ecn != Ecn::NotCapable && rx.ecn != Ecn::Congestion && leg.link.is_marking() {
             rx.ecn = Ecn::Congestion;
-            counts.note_marked(link < self.hops);
+            counts.note_marked(link < self.hops, sent);
         }
         if arrival < leg.last_arrival && leg.overtakes {
             let mut common = P::Common::default();
@@ -564,6 +589,17 @@ impl Path {
 
     pub(super) fn return_bytes(&self) -> u64 {
         self.return_bytes
+    }
+
+    /// What the links forward could carry, and the measured one back.
+    pub(super) fn capacities(&self) -> (Vec<Capacity>, Capacity) {
+        let forward = self.legs[..self.hops].iter().map(|leg| leg.link.capacity()).collect();
+        (forward, self.legs[self.measured_back].link.capacity())
+    }
+
+    /// When the measured link back has sent all that it counts, in a run that ends at `end`.
+    pub(super) fn back_end(&self, end: Time) -> Time {
+        self.legs[self.measured_back].link.free_at().min(self.duration).max(end)
     }
 
     /// Largest queue of the forward links, bytes; `None` if one of them keeps no account.

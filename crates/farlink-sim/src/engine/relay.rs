@@ -75,7 +75,7 @@ pub(super) trait Joint {
     fn spec(&self) -> usize;
 
     /// See [`Flow::begin_anew`].
-    fn begin_anew(&mut self, side: usize, asked_bytes: Option<u64>);
+    fn begin_anew(&mut self, side: usize, asked_bytes: Option<u64>, now: Time);
 }
 
 impl<E: Stream<Virtual> + Express> Joint for Flow<E>
@@ -126,7 +126,7 @@ where
         self.spec
     }
 
-    fn begin_anew(&mut self, side: usize, asked_bytes: Option<u64>) {
-        Flow::begin_anew(self, side, asked_bytes);
+    fn begin_anew(&mut self, side: usize, asked_bytes: Option<u64>, now: Time) {
+        Flow::begin_anew(self, side, asked_bytes, now);
     }
 }

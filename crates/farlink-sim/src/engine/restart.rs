@@ -55,7 +55,7 @@ impl<T: Tracer> Engine<'_, T> {
         let Some(source) = spec.source() else { return };
         let seed = self.restart_seeds.below(u64::MAX);
         self.replace(port, side, &spec.transport, seed, now);
-        self.joint(port).begin_anew(side, source.asked_bytes());
+        self.joint(port).begin_anew(side, source.asked_bytes(), now);
         if side == 0 {
             self.begin_source(port, source, now);
         }

@@ -32,6 +32,18 @@ pub struct Setup {
     pub flows: Vec<FlowSetup>,
 }
 
+impl Setup {
+    /// The hop back, in the order of the way back, of which it is measured how full it is: that between gateways, or else the
+    /// slowest (of several, the first).
+    pub fn measured_back(&self) -> usize {
+        let slowest = |hops: &[HopSetup]| {
+            let rates = hops.iter().map(|hop| hop.rate.mean_bps()).enumerate();
+            rates.min_by(|one, other| one.1.total_cmp(&other.1)).map_or(0, |(hop, _)| hop)
+        };
+        self.gateway.as_ref().map_or_else(|| slowest(&self.back), |gateway| self.back.len() - 1 - gateway.hop)
+    }
+}
+
 /// One direction of one hop.
 #[derive(Clone, Debug)]
 pub struct HopSetup {

@@ -10,6 +10,7 @@ use super::resolve::{Setup, resolve};
 use super::simulation::simulate;
 use crate::columns::{PointColumns, RunColumns};
 use crate::error_events::Sources;
+use crate::estimate::of_fluid;
 use crate::layout::{ALL, Layout, Name, RowOf};
 use crate::study::{Options, Output, Progress, RunError, Watch, thread_pool};
 
@@ -29,6 +30,10 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
         .map(|point| Ok((&point.scenario, resolve(&point.scenario, &sources)?)))
         .collect::<Result<_, ScenarioError>>()?;
     let pool = thread_pool(options.threads)?;
+    let flows = study.iter().map(|(_, setup)| setup.point.round_trips_s.len());
+    if let Some((scenario, _)) = study.first() {
+        of_fluid(flows, pool.current_num_threads()).check(scenario.limits, &[])?;
+    }
     let watch = Watch::new(progress);
     watch.expect(study.len() as u64);
     let results: Vec<Option<Outcome>> =

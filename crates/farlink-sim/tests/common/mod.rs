@@ -1,5 +1,6 @@
 //! What the engine's tests share: scenarios from JSON, columns of tables, trace files, random scenarios.
 
+pub(crate) mod generator;
 pub(crate) mod random;
 
 use std::io::{Cursor, Write};
@@ -98,8 +99,8 @@ pub(crate) fn bits(table: &Table) -> Vec<String> {
 /// Writes a trace file and gives its path.
 pub(crate) fn trace_file(name: &str, content: &[u8]) -> String {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.npz"));
-    // Another test may be reading it: it appears whole.
-    let unfinished = path.with_extension(format!("{:?}", std::thread::current().id()));
+    // Another test may be reading it, and another process writing it: it appears whole.
+    let unfinished = path.with_extension(format!("{}.{:?}", std::process::id(), std::thread::current().id()));
     std::fs::write(&unfinished, content).unwrap();
     std::fs::rename(&unfinished, &path).unwrap();
     path.to_str().unwrap().to_owned()
@@ -120,12 +121,33 @@ pub(crate) fn bit_errors(name: &str, position: &[u64], bits: u64) -> String {
 
 /// A series of a rate or a delay.
 pub(crate) fn series(name: &str, kind: &str, quantity: &str, steps: &[(f64, f64)], duration_s: f64) -> String {
-    let floats = |values: Vec<f64>| {
-        npy("<f8", values.len(), &values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>())
-    };
-    let times = floats(steps.iter().map(|step| step.0).collect());
-    let values = floats(steps.iter().map(|step| step.1).collect());
+    let times = floats(&steps.iter().map(|step| step.0).collect::<Vec<_>>());
+    let values = floats(&steps.iter().map(|step| step.1).collect::<Vec<_>>());
     trace_file(name, &npz(&[("time_s", times), (quantity, values)], kind, Some(duration_s)))
+}
+
+/// Instants at which 1500 bytes may leave.
+pub(crate) fn deliveries(name: &str, opportunity_s: &[f64], duration_s: f64) -> String {
+    let arrays =
+        [("opportunity_s", floats(opportunity_s)), ("bytes_per_opportunity", scalar("<u8", &1500_u64.to_le_bytes()))];
+    trace_file(name, &npz(&arrays, "delivery", Some(duration_s)))
+}
+
+/// Samples of equal distance.
+pub(crate) fn samples(name: &str, kind: &str, quantity: &str, values: &[f64], duration_s: f64) -> String {
+    trace_file(name, &npz(&[(quantity, floats(values))], kind, Some(duration_s)))
+}
+
+fn floats(values: &[f64]) -> Vec<u8> {
+    npy("<f8", values.len(), &values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>())
+}
+
+/// All numbers of a value, in order.
+pub(crate) fn numbers(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(numbers).collect(),
+        other => other.as_f64().into_iter().collect(),
+    }
 }
 
 fn npz(arrays: &[(&str, Vec<u8>)], kind: &str, duration_s: Option<f64>) -> Vec<u8> {

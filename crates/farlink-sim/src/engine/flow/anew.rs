@@ -44,7 +44,7 @@ where
     }
 
     /// The application at one side begins anew, and so does the transfer: what was delivered is of no use.
-    pub(in super::super) fn begin_anew(&mut self, side: usize, asked_bytes: Option<u64>) {
+    pub(in super::super) fn begin_anew(&mut self, side: usize, asked_bytes: Option<u64>, now: Time) {
         self.counts.discarded_bytes += std::mem::take(&mut self.counts.delivered_bytes);
         self.undelivered = asked_bytes;
         self.finished = None;
@@ -52,6 +52,7 @@ where
         if side == 0 {
             self.sent_end = None;
             self.pending = Fifo::default();
+            self.anew_since = Some(now);
         }
     }
 

@@ -41,6 +41,7 @@ where
             mended_packets: counts.mended_packets,
             marked_packets: counts.marked_packets,
             return_bytes: counts.return_bytes,
+            carried_back_bytes: counts.carried_back_bytes,
             timeouts: former.timeouts + client.timeouts - self.counted_before.timeouts,
             peak_reorder_bytes: server.peak_reorder_bytes.max(former.peak_reorder_bytes),
             peak_send_buffer_bytes: client.peak_send_buffer_bytes.max(former.peak_send_buffer_bytes),
@@ -100,6 +101,8 @@ pub struct FlowResult {
     pub marked_packets: u64,
     /// Wire bytes on the way back.
     pub return_bytes: u64,
+    /// Those of them that the measured hop back has sent; see [`RunResult::back`](super::super::RunResult::back).
+    pub carried_back_bytes: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Largest reorder buffer.

@@ -170,7 +170,7 @@ impl Path {
         let place = bundled.bundle.send(now, bytes);
         let Some(place) = place else {
             if is_whole(rx.integrity) {
-                counts.note_loss(link < self.hops);
+                counts.note_loss(link < self.hops, in_flight.sent);
             }
             bundled.arm(link, timers);
             return false;
@@ -224,12 +224,16 @@ impl Path {
         let Some(Kept { in_flight, rare, rx }) = kept else { return };
         if outcome != Outcome::Delivered {
             if is_whole(rx.integrity) {
-                counts.note_loss(link < self.hops);
+                counts.note_loss(link < self.hops, in_flight.sent);
             }
             if repeats && outcome == Outcome::Cut {
                 self.note_cut(link, now, flow, &whole::<P>(&in_flight.common, rare));
             }
             return;
+        }
+        if link == self.measured_back && in_flight.sent >= counts.since {
+            let packet = whole::<P>(&in_flight.common, rare.clone());
+            counts.carried_back_bytes += u64::from(packet.wire_bytes());
         }
         let packet = repeats.then(|| whole::<P>(&in_flight.common, rare.clone()));
         self.put_out::<P>(link, now, flow, in_flight, rare, rx);

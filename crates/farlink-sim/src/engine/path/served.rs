@@ -99,7 +99,7 @@ impl Path {
         }
         if !served.queue.put(class, packet.wire_bytes(), transmitter.is_idle(now)) {
             if is_whole(rx.integrity) {
-                counts.note_loss(link < self.hops);
+                counts.note_loss(link < self.hops, sent);
             }
             return false;
         }
