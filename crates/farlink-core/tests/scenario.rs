@@ -112,7 +112,7 @@ fn the_normalised_scenario_says_all_and_means_the_same() {
     let scenario = with(json!({"grid": {"link.channel.loss": [0.1, 0.2]}}));
     let normalised = expand(&scenario).unwrap().normalised();
     assert_eq!(normalised["runs"], json!(10.0));
-    assert_eq!(normalised["transport"]["sack"]["rto"]["maximum_s"], json!(60.0));
+    assert_eq!(normalised["transport"]["sack"]["rto"]["initial_s"], json!(1.0));
     let again = expand(&normalised).unwrap();
     assert_eq!(again.points.len(), 2);
     assert_eq!(again.normalised(), normalised);

@@ -75,7 +75,7 @@ pub fn resolve(scenario: &Scenario, traces: &dyn TraceSource) -> Result<Setup, S
         timeouts: options.timeouts.then(|| Timeouts {
             least_s: tcp.rto.least_s(),
             round_trips: ROUND_TRIPS_OF_TIMER,
-            most_s: tcp.rto.maximum_s.get(),
+            most_s: tcp.rto.most_s(),
         }),
     };
     Ok(Setup {

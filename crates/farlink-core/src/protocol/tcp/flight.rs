@@ -146,6 +146,11 @@ impl Flight {
         self.delivered
     }
 
+    /// When the oldest segment under way went out last; none if nothing is.
+    pub(super) fn first_at(&self) -> Option<Time> {
+        self.segments.front().map(|sent| sent.at)
+    }
+
     /// A segment goes out, for the first time or again.
     pub(super) fn on_sent(&mut self, now: Time, span: Span) {
         let end = span.start + u64::from(span.len);

@@ -2,6 +2,7 @@
 
 use crate::payload::Payload;
 use crate::protocol::parts::events::EventSet;
+use crate::protocol::parts::rto::Progress;
 use crate::time::Time;
 
 use super::connection::Connection;
@@ -110,8 +111,8 @@ impl<D: Payload> Connection<D> {
 
     /// A round-trip time was measured.
     #[inline(always)]
-    pub(super) fn note_round_trip(&mut self, now: Time, round_trip: Time) {
-        self.timer.sample(now, round_trip);
+    pub(super) fn note_round_trip(&mut self, round_trip: Time) {
+        self.timer.sample_at(Progress::of_stream(self.window.una, self.window.nxt), round_trip);
         self.window.rtt = RoundTrips {
             latest: Some(round_trip),
             smoothed: self.timer.smoothed().unwrap_or(round_trip),
@@ -149,7 +150,7 @@ impl<D: Payload> Connection<D> {
         if let Some(echo) = echo.filter(|_| self.sizes.has_timestamps) {
             // What echoes a time that is still to come was not sent from here.
             if let Ok(elapsed_ms) = u64::try_from(timestamp(now).wrapping_sub(echo) as i32) {
-                self.note_round_trip(now, Time::from_millis(elapsed_ms));
+                self.note_round_trip(Time::from_millis(elapsed_ms));
             }
         } else {
             self.time_round_trip(now, ack);
@@ -182,7 +183,7 @@ impl<D: Payload> Connection<D> {
         if let Some((end, sent)) = self.timed
             && ack >= end
         {
-            self.note_round_trip(now, now.since(sent));
+            self.note_round_trip(now.since(sent));
             self.timed = None;
         }
     }

@@ -48,8 +48,14 @@ impl<D: Payload> Connection<D> {
             self.window.records.note_lost_below(self.running.lost_below(&self.window));
             self.find_lost();
             let mut sample = self.window.records.take_sample(now);
-            if let Some(rtt) = sample.rtt.filter(|_| !self.sizes.has_timestamps) {
-                self.note_round_trip(now, rtt);
+            if let Some(rtt) = sample.rtt {
+                // Timestamps tell of new acknowledgements only.
+                if !self.sizes.has_timestamps {
+                    self.note_round_trip(rtt);
+                }
+                if !acked.is_new {
+                    self.timer.on_reported(now, now - rtt, self.window.records.first_at());
+                }
             }
             self.window.records.recent.least_rtt = self.window.rtt.least;
             self.running.on_heard(&mut self.window, &mut self.control, acked);

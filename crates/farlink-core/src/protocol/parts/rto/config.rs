@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Idle, LongestTimeout};
 use crate::scenario::ScenarioError;
+use crate::time::Time;
 use crate::units::{Count, Factor, PositiveSeconds, Probability, Seconds, Whole};
 
 use super::forget::Forget;
@@ -23,7 +24,10 @@ pub enum RtoAlgorithm {
     /// The smoothed round-trip time and four times its variation.
     #[default]
     Rfc6298,
-    /// As Linux has it: the least RTO is one of the variation, which grows fast, and shrinks once a round trip.
+    /// As Linux has it (`tcp_rtt_estimator` in net/ipv4/tcp_input.c, version 6.1): the least RTO is one of the variation,
+    /// which grows at once, and falls by a quarter when all that was under way a round before is acknowledged. Back-off has
+    /// no limit but `maximum_s`, and the estimate is never forgotten. With TCP and records of segments (`rack`), a report
+    /// of what was sent before the oldest segment restarts the timer as well.
     Linux,
     /// A multiple (`factor`) of what RFC 6298 computes.
     Conservative,
@@ -42,8 +46,9 @@ pub struct RtoConfig {
     /// Least RTO; 1 s (RFC 6298, section 2.4), with `linux` 0.2 s, unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimum_s: Option<Seconds>,
-    /// Largest RTO (RFC 6298, section 2.5: at least 60 s).
-    pub maximum_s: PositiveSeconds,
+    /// Largest RTO; 60 s (the least that RFC 6298, section 2.5, allows), with `linux` 120 s, unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub maximum_s: Option<PositiveSeconds>,
     /// Clock granularity G: samples are whole ticks of it, at least one. 0 is a perfect clock.
     pub granularity_s: Seconds,
     /// Gain of the smoothed round-trip time; 1/8 unless given.
@@ -58,13 +63,15 @@ pub struct RtoConfig {
     /// What is computed is multiplied by this; 2 with `rfc793` and `conservative`, otherwise 1, unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factor: Option<Factor>,
-    /// Largest factor that back-off may reach; 64, with `fixed` 1, unless given (RFC 6298, section 5.5, doubles without
-    /// limit but for `maximum_s`).
+    /// Largest factor that back-off may reach; 64, with `fixed` 1, with `linux` no limit, unless given (RFC 6298, section
+    /// 5.5, doubles without limit but for `maximum_s`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff_limit: Option<Count>,
     /// Forget the round-trip estimate once the back-off factor exceeds this (RFC 6298, section 5, allows it; BSD and ns-2 do
-    /// so at 8); `"never"` keeps it.
-    pub forget_above_backoff: Forget,
+    /// so at 8); `"never"` keeps it. 8, with `linux` `"never"`, unless given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Forget")]
+    pub forget_above_backoff: Option<Forget>,
 }
 
 impl Default for RtoConfig {
@@ -74,14 +81,14 @@ impl Default for RtoConfig {
             algorithm: RtoAlgorithm::default(),
             initial_s: positive(1.0),
             minimum_s: None,
-            maximum_s: positive(60.0),
+            maximum_s: None,
             granularity_s: Seconds::new(0.001).expect("a constant within its range"),
             alpha: None,
             beta: None,
             k: None,
             factor: None,
             backoff_limit: None,
-            forget_above_backoff: Forget::Above(Count::new(8.0).expect("a constant within its range")),
+            forget_above_backoff: None,
         }
     }
 }
@@ -89,7 +96,7 @@ impl Default for RtoConfig {
 impl RtoConfig {
     /// Checks what the types cannot; paths are relative to the timer's table.
     pub(in crate::protocol) fn check(&self) -> Result<(), ScenarioError> {
-        let (initial, maximum) = (self.initial_s.get(), self.maximum_s.get());
+        let (initial, maximum) = (self.initial_s.get(), self.most_s());
         if initial < LEAST_INITIAL_S {
             let what =
                 format!("{initial:e} s is too short: something would be sent again more than a million times a second");
@@ -115,8 +122,8 @@ impl RtoConfig {
         let of_variation = |key| computed(key).or_else(|| Idle::when(is_mean_alone, key, mean_alone, other));
         let largest = self.largest_backoff();
         let is_never_forgotten = match self.forget_above_backoff {
-            Forget::Above(factor) => largest <= factor.whole(),
-            Forget::Never => false,
+            Some(Forget::Above(factor)) => largest <= factor.whole(),
+            Some(Forget::Never) | None => false,
         };
         let back_off = "the timer never backs off so far";
         [
@@ -141,6 +148,22 @@ impl RtoConfig {
             _ => 1.0,
         };
         self.minimum_s.map_or(default, Seconds::get)
+    }
+
+    /// Largest RTO, in seconds.
+    pub fn most_s(&self) -> f64 {
+        let default = if self.algorithm == RtoAlgorithm::Linux { 120.0 } else { 60.0 };
+        self.maximum_s.map_or(default, PositiveSeconds::get)
+    }
+
+    /// The back-off factor above which the estimate is forgotten.
+    pub(super) fn forgets_above(&self) -> u64 {
+        let default = if self.algorithm == RtoAlgorithm::Linux { u64::MAX } else { 8 };
+        match self.forget_above_backoff {
+            Some(Forget::Above(factor)) => factor.whole(),
+            Some(Forget::Never) => u64::MAX,
+            None => default,
+        }
     }
 
     pub(super) fn gains(&self) -> (f64, f64) {
@@ -169,12 +192,13 @@ impl RtoConfig {
     /// The longest that the timer waits; relative to the timer's table. `measures_repeats` says whether the answer to
     /// something sent again gives a round-trip time (Karn's algorithm takes none).
     pub(in crate::protocol) fn longest(&self, measures_repeats: bool, otherwise: &'static str) -> LongestTimeout {
-        let unanswered = self.initial_s.time().times(self.largest_backoff()).min(self.maximum_s.time());
+        let maximum = Time::from_secs_f64(self.most_s());
+        let unanswered = self.initial_s.time().times(self.largest_backoff()).min(maximum);
         let is_initial = self.algorithm == RtoAlgorithm::Fixed || !measures_repeats;
-        let (key, value, ever) = if is_initial && unanswered < self.maximum_s.time() {
+        let (key, value, ever) = if is_initial && unanswered < maximum {
             ("initial_s", self.initial_s.time(), unanswered)
         } else {
-            ("maximum_s", self.maximum_s.time(), self.maximum_s.time())
+            ("maximum_s", maximum, maximum)
         };
         LongestTimeout { key: key.to_owned(), value, ever, unanswered, otherwise }
     }
@@ -185,7 +209,11 @@ impl RtoConfig {
     }
 
     pub(super) fn most_backoff(&self) -> u64 {
-        let default = if self.algorithm == RtoAlgorithm::Fixed { 1 } else { 64 };
+        let default = match self.algorithm {
+            RtoAlgorithm::Fixed => 1,
+            RtoAlgorithm::Linux => 1 << 31,
+            _ => 64,
+        };
         self.backoff_limit.map_or(default, Count::whole)
     }
 }

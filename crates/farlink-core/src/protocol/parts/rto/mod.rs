@@ -32,7 +32,32 @@ struct Deviation {
     mean: f64,
     /// Its largest value in this round trip, ps.
     largest: f64,
-    round_ends: Time,
+    /// Where the round ends, on the scale of [`Progress`].
+    round_ends: u64,
+}
+
+/// How far a sender has come when it takes a sample; tells round trips from each other.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::protocol) struct Progress {
+    /// What is done: everything before is acknowledged, or the time of those who have no such order.
+    at: u64,
+    /// Where a round that begins now ends.
+    round_ends: u64,
+}
+
+impl Progress {
+    /// Of a stream: everything below `acknowledged` is acknowledged, and what is sent next begins at `next`.
+    #[inline(always)]
+    pub(in crate::protocol) fn of_stream(acknowledged: u64, next: u64) -> Self {
+        // Linux: `after(snd_una, rtt_seq)`, with snd_nxt for rtt_seq.
+        Progress { at: acknowledged, round_ends: next + 1 }
+    }
+
+    /// By time alone.
+    #[inline(always)]
+    pub(in crate::protocol) fn of_time(now: Time, round_trip: Time) -> Self {
+        Progress { at: now.as_ps(), round_ends: (now + round_trip).as_ps() }
+    }
 }
 
 /// The configuration, converted once.
@@ -66,7 +91,7 @@ impl RetransmissionTimer {
             limits: Limits {
                 initial: config.initial_s.time(),
                 minimum: Time::from_secs_f64(config.least_s()),
-                maximum: config.maximum_s.time(),
+                maximum: Time::from_secs_f64(config.most_s()),
                 granularity: config.granularity_s.time(),
                 algorithm: config.algorithm,
                 alpha,
@@ -74,10 +99,7 @@ impl RetransmissionTimer {
                 k: config.variations(),
                 factor: config.multiple(),
                 backoff_limit: whole(config.most_backoff()),
-                forget_above_backoff: match config.forget_above_backoff {
-                    Forget::Above(factor) => whole(factor.whole()),
-                    Forget::Never => u32::MAX,
-                },
+                forget_above_backoff: whole(config.forgets_above()),
             },
         }
     }
@@ -96,6 +118,11 @@ impl RetransmissionTimer {
 
     /// A round-trip time that ends now, of a segment that was sent once (Karn's algorithm is the caller's).
     pub(in crate::protocol) fn sample(&mut self, now: Time, round_trip: Time) {
+        self.sample_at(Progress::of_time(now, round_trip), round_trip);
+    }
+
+    /// The same of those who know what is acknowledged.
+    pub(in crate::protocol) fn sample_at(&mut self, progress: Progress, round_trip: Time) {
         self.latest = Some(round_trip);
         let r = self.to_ticks(round_trip).as_ps() as f64;
         let Limits { algorithm, alpha, beta, .. } = self.limits;
@@ -105,9 +132,9 @@ impl RetransmissionTimer {
             //# RTTVAR <- R/2
             self.srtt = r;
             self.rttvar = r / 2.0;
-            self.recent = Deviation { mean: self.rttvar, largest: self.rttvar, round_ends: now + round_trip };
+            self.recent = Deviation { mean: self.rttvar, largest: self.rttvar, round_ends: progress.round_ends };
         } else if algorithm == RtoAlgorithm::Linux {
-            self.sample_as_linux(now, round_trip, r);
+            self.sample_as_linux(progress, r);
         } else {
             //= https://www.rfc-editor.org/rfc/rfc6298#section-2
             //# RTTVAR <- (1 - beta) * RTTVAR + beta * |SRTT - R'|
@@ -120,9 +147,10 @@ impl RetransmissionTimer {
     }
 
     /// `tcp_rtt_estimator` of Linux (net/ipv4/tcp_input.c): the variation follows the largest deviation of the latest round
-    /// trip, grows at once and falls by a quarter once a round trip; a sample below the mean raises it less.
+    /// trip, grows at once and falls once a round trip, by a quarter of what it is above that; a sample below the mean raises
+    /// the deviation less. While a loss keeps the acknowledgement back, no round ends and the variation does not fall.
     #[cold]
-    fn sample_as_linux(&mut self, now: Time, round_trip: Time, r: f64) {
+    fn sample_as_linux(&mut self, progress: Progress, r: f64) {
         let Limits { alpha, beta, k, .. } = self.limits;
         // Linux's `mdev` is four times the mean deviation and enters the RTO as it is; `k` times stands for it here.
         let least = self.limits.minimum.as_ps() as f64 / k.max(1.0);
@@ -135,11 +163,11 @@ impl RetransmissionTimer {
             self.recent.largest = self.recent.mean;
             self.rttvar = self.rttvar.max(self.recent.largest);
         }
-        if now >= self.recent.round_ends {
+        if progress.at >= self.recent.round_ends {
             if self.recent.largest < self.rttvar {
                 self.rttvar -= beta * (self.rttvar - self.recent.largest);
             }
-            self.recent.round_ends = now + round_trip;
+            self.recent.round_ends = progress.round_ends;
             self.recent.largest = least;
         }
         self.rttvar = self.rttvar.max(least);
@@ -224,6 +252,17 @@ impl RetransmissionTimer {
         }
     }
 
+    /// A report without new acknowledgement shows that what was sent before the oldest segment under way, which is at
+    /// `head_sent` by its latest transmission, still arrives: `sent` is when the segment reported was sent.
+    pub(in crate::protocol) fn on_reported(&mut self, now: Time, sent: Time, head_sent: Option<Time>) {
+        // Linux (tcp_clean_rtx_queue): a round trip of something sent after the oldest segment went out does not restart the
+        // timer, or it would move on for ever while losses are repaired.
+        let is_older = head_sent.is_some_and(|head_sent| sent < head_sent);
+        if self.limits.algorithm == RtoAlgorithm::Linux && self.deadline != Time::NEVER && is_older {
+            self.restart(now);
+        }
+    }
+
     /// Starts anew.
     pub(in crate::protocol) fn restart(&mut self, now: Time) {
         self.deadline = now + self.rto;
@@ -293,7 +332,7 @@ mod tests {
     #[test]
     fn the_estimate_is_kept_if_it_is_never_to_be_forgotten() {
         let minimum_s = Some(Seconds::new(0.0).unwrap());
-        let config = RtoConfig { minimum_s, forget_above_backoff: Forget::Never, ..RtoConfig::default() };
+        let config = RtoConfig { minimum_s, forget_above_backoff: Some(Forget::Never), ..RtoConfig::default() };
         let mut timer = RetransmissionTimer::new(&config);
         timer.sample(Time::ZERO, Time::from_millis(100));
         (0..10).for_each(|_| timer.back_off());
@@ -350,6 +389,74 @@ mod tests {
         assert_eq!(rto_ms(RtoAlgorithm::Rfc6298, &steady), 1000);
         let with = |last| rto_ms(RtoAlgorithm::Linux, &[&steady[..], &[last]].concat());
         assert!(with(1000) > 950 && with(200) < 800, "{} {}", with(1000), with(200));
+    }
+
+    /// Segments of one byte; `samples` are (what is acknowledged, what is sent next, round trip in ms).
+    fn linux_after(samples: &[(u64, u64, u64)]) -> RetransmissionTimer {
+        let mut timer = of(RtoAlgorithm::Linux);
+        for &(acknowledged, next, sample) in samples {
+            timer.sample_at(Progress::of_stream(acknowledged, next), Time::from_millis(sample));
+        }
+        timer
+    }
+
+    fn ms(time: Time) -> u64 {
+        time.as_ps() / 1_000_000_000
+    }
+
+    /// One sample of 23 s among such of 1 s: those of the same round bring the mean down and leave the variation.
+    #[test]
+    fn linux_lets_the_variation_fall_once_a_round() {
+        // R = 1 s: mean deviation 500 ms. Then |23 - 1| = 22 s: (3 x 500 + 22000) / 4 = 5875 ms; variation 4 x 5875.
+        let spike = [(1, 11, 1000), (2, 12, 23_000)];
+        assert_eq!(ms(linux_after(&spike).rto()), 3750 + 23_500);
+        let follow = |samples: &[(u64, u64, u64)]| ms(linux_after(&[&spike[..], samples].concat()).rto());
+        // The round began with 11 as what is sent next: up to 11 nothing falls but the mean, 1 s + 2750 ms (7/8)^n.
+        let within: Vec<_> = (3..=11).map(|n| (n, n + 10, 1000)).collect();
+        let rest = 2750.0 * 0.875_f64.powi(9);
+        assert_eq!(follow(&within), (1000.0 + rest + 23_500.0) as u64);
+        // 12 is beyond: the largest deviation of that round was the spike's, so nothing falls yet, but the next round begins.
+        let ended = [&within[..], &[(12, 22, 1000)]].concat();
+        let rest = rest * 0.875;
+        assert_eq!(follow(&ended), (1000.0 + rest + 23_500.0) as u64);
+        // RFC 6298 has forgotten by then.
+        let plain: Vec<u64> = [1000, 23_000].into_iter().chain([1000; 10]).collect();
+        assert!(rto_ms(RtoAlgorithm::Rfc6298, &plain) < 9000, "{}", rto_ms(RtoAlgorithm::Rfc6298, &plain));
+    }
+
+    /// Reports of a recovery: the acknowledgement stands still, and so does the variation, whatever time passes.
+    #[test]
+    fn linux_ends_no_round_while_the_acknowledgement_stands_still() {
+        let spike = [(1, 11, 1000), (2, 12, 23_000)];
+        let reports = [(2, 30, 1000); 500];
+        assert_eq!(ms(linux_after(&[&spike[..], &reports].concat()).rto()), 1000 + 23_500);
+        // The first that moves on ends the round of the spike; the second, the round of the small deviations.
+        let moved = [(31, 31, 1000), (32, 32, 1000)];
+        let rto = ms(linux_after(&[&spike[..], &reports, &moved].concat()).rto());
+        assert!(rto > 17_625 + 1000 && rto < 17_625 + 1100, "three quarters: {rto}");
+    }
+
+    #[test]
+    fn linux_keeps_the_estimate_and_backs_off_to_two_minutes() {
+        let mut timer = linux_after(&[(1, 2, 500)]);
+        (0..20).for_each(|_| timer.back_off());
+        assert_eq!((timer.rto(), timer.smoothed()), (Time::from_secs(120), Some(Time::from_millis(500))));
+    }
+
+    /// A report of what was sent before the oldest segment went out again restarts the timer of Linux, and of no other.
+    #[test]
+    fn linux_restarts_on_a_report_of_what_was_sent_before_the_oldest() {
+        for (algorithm, sent, expected) in [
+            (RtoAlgorithm::Linux, 1, 11_000),
+            (RtoAlgorithm::Linux, 3, 3000),
+            (RtoAlgorithm::Linux, 2, 3000),
+            (RtoAlgorithm::Rfc6298, 1, 3000),
+        ] {
+            let mut timer = of(algorithm);
+            timer.restart(Time::from_secs(2));
+            timer.on_reported(Time::from_secs(10), Time::from_secs(sent), Some(Time::from_secs(2)));
+            assert_eq!(ms(timer.deadline), expected, "{algorithm:?}, {sent}");
+        }
     }
 
     #[test]

@@ -207,7 +207,7 @@ fn long_timer() -> crate::protocol::parts::rto::RetransmissionTimer {
     let initial_s = PositiveSeconds::new(2000.0).unwrap();
     RetransmissionTimer::new(&RtoConfig {
         initial_s,
-        maximum_s: PositiveSeconds::new(1e5).unwrap(),
+        maximum_s: Some(PositiveSeconds::new(1e5).unwrap()),
         ..RtoConfig::default()
     })
 }
