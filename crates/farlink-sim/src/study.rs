@@ -15,7 +15,7 @@ use crate::engine::{NoTrace, Setup, simulate};
 use crate::error_events::{Asked, Sources, WORK_PER_POINT};
 use crate::estimate::{Estimate, of_study};
 use crate::layout::Layout;
-use crate::notes::notes;
+use crate::notes::{self, notes};
 use crate::resolve::{Channels, resolve_with};
 use crate::rows::{Row, rows};
 use crate::stats::interval;
@@ -102,11 +102,13 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
     let points: Vec<Point<'_>> =
         study.iter().map(|&(scenario, setup)| Point { scenario, setup, layout: Layout::of(setup) }).collect();
     let results: Vec<Runs> = pool.install(|| points.par_iter().map(|point| point_runs(point, &watch)).collect());
+    let remarked: Vec<notes::Point<'_>> =
+        study.iter().map(|&(scenario, setup)| notes::Point { scenario, setup }).collect();
     Ok(Output {
         rows: rows_table(&points, &results),
         summary: summary_table(&points, &results),
         interrupted: watch.is_stopped(),
-        notes: sources.notes().into_iter().chain(notes(&study)).collect(),
+        notes: sources.notes().into_iter().chain(notes(&remarked)).collect(),
     })
 }
 

@@ -1,0 +1,137 @@
+//! What a user should know of a scenario that can be run but hardly means what it says, and what cannot be run for that.
+//!
+//! A remark is a rule in a file of its own and a line in [`RULES`]. It names the key, what comes of it as a figure, and the
+//! remedy. A rule looks at one grid point and takes a time that does not grow with the number of points.
+
+mod classes;
+mod rates;
+mod timers;
+
+use std::collections::BTreeMap;
+
+use farlink_core::scenario::Scenario;
+
+use crate::engine::Setup;
+
+pub(crate) use timers::check_timers;
+
+/// So many remarks on one key are shown in full: points of a grid often differ in a figure alone.
+const MOST_ALIKE: usize = 3;
+
+/// A grid point.
+#[derive(Clone, Copy)]
+pub(crate) struct Point<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) setup: &'a Setup,
+}
+
+/// What a rule has to say.
+struct Remark {
+    /// The key that it is about: what is said of one key at many points is said a few times only.
+    key: String,
+    text: String,
+}
+
+impl Remark {
+    /// A remark that begins with its key.
+    fn new(key: impl Into<String>, rest: impl AsRef<str>) -> Self {
+        let key = key.into();
+        Remark { text: format!("{key} {}", rest.as_ref()), key }
+    }
+}
+
+/// What looks at one grid point.
+type Rule = fn(Point<'_>) -> Vec<Remark>;
+
+/// All of them, in the order in which they are shown.
+const RULES: &[Rule] = &[timers::below_the_round_trip, rates::above_the_bottleneck, of_channels];
+
+/// Notes on all points of a study, each once.
+pub(crate) fn notes(study: &[Point<'_>]) -> Vec<String> {
+    let mut all = Notes::default();
+    for point in study {
+        for (number, rule) in RULES.iter().enumerate() {
+            rule(*point).into_iter().for_each(|remark| all.add(number, remark));
+        }
+    }
+    let mut all = all.finish();
+    all.extend(classes::idle_classes(study).map(|remark| remark.text));
+    all
+}
+
+/// What channels say of themselves.
+fn of_channels(point: Point<'_>) -> Vec<Remark> {
+    let hops = point.setup.forward.iter().chain(&point.setup.back);
+    let of_hop = |hop: &crate::engine::HopSetup| {
+        let key = hop.name.clone();
+        hop.channel.notes().into_iter().map(move |text| Remark { key: key.clone(), text })
+    };
+    hops.flat_map(of_hop).collect()
+}
+
+/// Remarks in the order in which they came, those that are alike counted.
+#[derive(Default)]
+struct Notes {
+    shown: Vec<String>,
+    /// By rule and key: the texts shown, as indices of `shown`, and how many others there were.
+    alike: BTreeMap<(usize, String), (Vec<usize>, u64)>,
+}
+
+impl Notes {
+    fn add(&mut self, rule: usize, remark: Remark) {
+        let (shown, others) = self.alike.entry((rule, remark.key)).or_default();
+        if shown.iter().any(|&index| self.shown[index] == remark.text) {
+            return;
+        }
+        if shown.len() == MOST_ALIKE {
+            *others += 1;
+            return;
+        }
+        shown.push(self.shown.len());
+        self.shown.push(remark.text);
+    }
+
+    fn finish(self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        let mut more: BTreeMap<usize, (String, u64)> = BTreeMap::new();
+        for ((_, key), (shown, others)) in self.alike {
+            if let Some(&last) = shown.last().filter(|_| others > 0) {
+                more.insert(last, (key, others));
+            }
+        }
+        for (index, text) in self.shown.into_iter().enumerate() {
+            all.push(text);
+            if let Some((key, others)) = more.remove(&index) {
+                let points = if others == 1 { "point says" } else { "points say" };
+                all.push(format!("{key}: {others} more {points} the same with other figures"));
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(remarks: &[(usize, &str, &str)]) -> Vec<String> {
+        let mut all = Notes::default();
+        for &(rule, key, text) in remarks {
+            all.add(rule, Remark { key: key.to_owned(), text: text.to_owned() });
+        }
+        all.finish()
+    }
+
+    #[test]
+    fn what_is_alike_is_said_a_few_times_and_counted() {
+        let one = |n: &'static str| (0, "link", n);
+        let all = kept(&[one("a"), (0, "flow", "x"), one("b"), one("a"), one("c"), one("d"), one("e"), one("b")]);
+        assert_eq!(all, ["a", "x", "b", "c", "link: 2 more points say the same with other figures"]);
+        // Of another rule, it is something else.
+        assert_eq!(kept(&[one("a"), one("b"), one("c"), (1, "link", "d")]), ["a", "b", "c", "d"]);
+        assert_eq!(
+            kept(&[one("a"), one("b"), one("c"), one("d")])[3],
+            "link: 1 more point says the same with other figures"
+        );
+    }
+}

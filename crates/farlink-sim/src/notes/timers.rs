@@ -1,0 +1,87 @@
+//! Retransmission timers that expire before an answer can be there.
+
+use farlink_core::Time;
+use farlink_core::protocol::LongestTimeout;
+use farlink_core::scenario::{Scenario, ScenarioError};
+
+use super::{Point, Remark};
+use crate::engine::{HopSetup, Setup};
+
+/// So often may a timer expire in a round trip before anything was answered.
+const MOST_TIMEOUTS: u64 = 1000;
+
+/// Timers that always expire before the acknowledgement can be there.
+pub(super) fn below_the_round_trip(Point { scenario, setup }: Point<'_>) -> Vec<Remark> {
+    let note = |(name, longest): (&String, LongestTimeout)| {
+        let LongestTimeout { key, value, ever, otherwise, .. } = longest;
+        let round_trip = least_round_trip(scenario, setup, name);
+        (ever <= round_trip).then(|| {
+            let back_off =
+                if ever == value { String::new() } else { format!(" ({} s with back-off)", ever.as_secs_f64()) };
+            let rest = format!(
+                "= {} s{back_off} is below the path's round trip of {} s: {otherwise}",
+                value.as_secs_f64(),
+                round_trip.as_secs_f64(),
+            );
+            Remark::new(format!("transport.{name}.{key}"), rest)
+        })
+    };
+    timeouts(scenario).filter_map(note).collect()
+}
+
+/// Refuses timers that would expire so often before the first answer can be there that a run hardly gets to its end.
+///
+/// # Errors
+/// The first such timer.
+pub(crate) fn check_timers(scenario: &Scenario, setup: &Setup) -> Result<(), ScenarioError> {
+    for (name, longest) in timeouts(scenario) {
+        let LongestTimeout { unanswered, .. } = longest;
+        let round_trip = least_round_trip(scenario, setup, name);
+        if unanswered.times(MOST_TIMEOUTS) < round_trip {
+            let what = format!(
+                "until something is answered the timer waits {:e} s at most, back-off included, and would expire more than \
+                 {MOST_TIMEOUTS} times in the path's round trip of {} s",
+                unanswered.as_secs_f64(),
+                round_trip.as_secs_f64(),
+            );
+            let remedy = "give about the round trip, and rto.maximum_s no less";
+            return Err(ScenarioError::new(format!("transport.{name}.rto.initial_s"), what, remedy));
+        }
+    }
+    Ok(())
+}
+
+/// The timers of the transports in use, with their names.
+fn timeouts(scenario: &Scenario) -> impl Iterator<Item = (&String, LongestTimeout)> {
+    let edge = scenario.gateway().and_then(|(_, _, gateway)| gateway.edge_transport.as_ref());
+    let is_used = move |name: &String| edge == Some(name) || scenario.flow.values().any(|flow| flow.transport == *name);
+    let used = scenario.transport.iter().filter(move |(name, _)| is_used(name));
+    used.filter_map(|(name, transport)| Some((name, transport.as_dyn().longest_timeout()?)))
+}
+
+/// The shortest way that a transport is used on, there and back: the whole path, or the hops that gateways leave it.
+fn least_round_trip(scenario: &Scenario, setup: &Setup, transport: &str) -> Time {
+    let hops = setup.forward.len();
+    let round_trip = |range: std::ops::Range<usize>| {
+        let back = hops - range.end..hops - range.start;
+        propagation(&setup.forward[range]) + propagation(&setup.back[back])
+    };
+    let mut least = Time::NEVER;
+    for flow in scenario.flow.values().filter(|flow| flow.transport == transport) {
+        least = least.min(match scenario.gateway() {
+            Some((at, ..)) if scenario.is_split(flow) => round_trip(at..at + 1),
+            _ => round_trip(0..hops),
+        });
+    }
+    match scenario.gateway() {
+        Some((at, _, gateway)) if gateway.edge_transport.as_deref() == Some(transport) => {
+            least.min(round_trip(0..at)).min(round_trip(at + 1..hops))
+        }
+        _ => least,
+    }
+}
+
+/// The delays of a direction; of those that vary, nothing is known for sure.
+fn propagation(hops: &[HopSetup]) -> Time {
+    hops.iter().filter_map(|hop| hop.delay.constant()).fold(Time::ZERO, |sum, delay| sum + delay)
+}
