@@ -179,8 +179,13 @@ checked_number!(
     |value| (-10.0..=40.0).contains(&value)
 );
 checked_number!(
-    /// Height of a low Earth orbit above the ground, in m.
-    LowAltitude, r#"{"minimum": 1e5, "maximum": 2e6}"#, "a height from 1e5 to 2e6 m", |value| (1e5..=2e6).contains(&value)
+    /// Height of an orbit above the ground, in m.
+    Altitude, r#"{"minimum": 1e5, "maximum": 4e7}"#, "a height from 1e5 to 4e7 m", |value| (1e5..=4e7).contains(&value)
+);
+checked_number!(
+    /// Angle between the planes of an orbit and of the equator, in degrees.
+    Inclination, r#"{"minimum": 0, "maximum": 180}"#, "an angle from 0 to 180 degrees",
+    |value| (0.0..=180.0).contains(&value)
 );
 checked_number!(
     /// Angle above the horizon, in degrees.

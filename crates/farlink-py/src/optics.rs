@@ -3,7 +3,7 @@
 use farlink_core::link::pass::{Direction, Orbit, Pass};
 use farlink_core::optics::{RECEIVERS, Receiver, gain_for_ber};
 use farlink_core::scenario::ScenarioError;
-use farlink_core::units::{Elevation, FormFactor, LowAltitude, OutOfRange, PositiveSeconds, Power};
+use farlink_core::units::{Altitude, Elevation, FormFactor, OutOfRange, PositiveSeconds, Power};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -65,12 +65,17 @@ pub(crate) fn pass(
     start_elevation_deg: f64,
     rising: bool,
 ) -> Result<Orbit, BoundaryError> {
+    let elevation = |key, value| Elevation::new(value).map_err(|error| refuse(key, error));
     let pass = Pass {
-        altitude_m: LowAltitude::new(altitude_m).map_err(|error| refuse("altitude_m", error))?,
-        max_elevation_deg: Elevation::new(max_elevation_deg).map_err(|error| refuse("max_elevation_deg", error))?,
-        start_elevation_deg: Elevation::new(start_elevation_deg)
-            .map_err(|error| refuse("start_elevation_deg", error))?,
+        altitude_m: Altitude::new(altitude_m).map_err(|error| refuse("altitude_m", error))?,
+        max_elevation_deg: elevation("max_elevation_deg", max_elevation_deg)?,
+        // Nobody asks here when the link is up.
+        min_elevation_deg: Some(elevation("min_elevation_deg", 0.0)?),
+        start_elevation_deg: Some(elevation("start_elevation_deg", start_elevation_deg)?),
         direction: if rising { Direction::Rising } else { Direction::Falling },
+        inclination_deg: None,
+        revisit_s: None,
+        handover_s: None,
         step_s: PositiveSeconds::new(1.0).expect("a constant within its range"),
     };
     Ok(pass.orbit().map_err(|unfit| ScenarioError::new(unfit.key, unfit.message, unfit.remedy))?)

@@ -102,6 +102,16 @@ pub(super) enum Plan {
     Calls { up: Spell, redial: Spell },
 }
 
+/// Down at such times `(start, end)`, ascending; the last may never end.
+pub(crate) fn scheduled(downs: impl IntoIterator<Item = (Time, Time)>) -> Arc<dyn Prepared> {
+    Arc::new(Plan::Schedule(downs.into_iter().map(|(start, end)| Down { start, end }).collect()))
+}
+
+/// Down for `down` at `first` and a `period` later, again and again.
+pub(crate) fn periodic(first: Time, period: Time, down: Time) -> Arc<dyn Prepared> {
+    Arc::new(Plan::Periodic { first, period, down })
+}
+
 impl Prepared for Plan {
     fn start(&self, rng: &mut Rng) -> Box<dyn Channel> {
         let rng = match self {

@@ -1,39 +1,72 @@
-//! The delay to a satellite that passes over.
+//! The delay to a satellite that passes over, and when it is out of sight.
 
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::series::Steps;
 use super::setting::{DelayConfig, PreparedDelay};
+use crate::channel::{Prepared, chain, outage};
 use crate::coding::Unfit;
 use crate::time::Time;
 use crate::trace::{TraceError, TraceSource};
-use crate::units::{Elevation, LowAltitude, PositiveSeconds};
+use crate::units::{Altitude, Elevation, Inclination, PositiveSeconds, Seconds};
 
 const SPEED_OF_LIGHT_MPS: f64 = 299_792_458.0;
 /// Mean radius of the Earth, m (IUGG).
 const EARTH_RADIUS_M: f64 = 6_371_000.0;
 /// Gravity of the Earth, m^3/s^2 (WGS 84).
 const GRAVITY: f64 = 3.986_004_418e14;
+/// Angle per second by which the Earth turns (WGS 84).
+const EARTH_TURNS: f64 = 7.292_115e-5;
+/// Radius of the orbit that turns with the Earth, m.
+const GEOSTATIONARY_RADIUS_M: f64 = 42_164_170.0;
+/// An orbit in the plane of the equator so near to it is kept in its place.
+const KEPT_WITHIN_M: f64 = 20_000.0;
+/// From this height on, an orbit lies in the plane of the equator unless it is said otherwise.
+const HIGH_M: f64 = 35e6;
+/// Below this elevation a satellite is taken for lost, unless it is said otherwise.
+const LOWEST_DEG: f64 = 5.0;
+/// In a tenth of a millisecond the range changes by less than a metre.
+const SHORTEST_STEP_S: f64 = 1e-4;
 
-/// A satellite on a circular orbit passes over a station on a spherical Earth that stands still; from the horizon on, where
-/// it sets, the delay stays.
+/// A satellite on a circular orbit passes over a station on a spherical Earth. The link is down while the satellite is lower
+/// than `min_elevation_deg`: when the pass is over it stays down, unless `revisit_s` or `handover_s` say that another
+/// satellite follows.
+///
+/// The ground track is a great circle. The Earth turns below it: along the track, the satellite moves by its own angular rate
+/// less the Earth's times the cosine of the inclination (Ali, Al-Dhahir and Hershey, "Doppler characterization for LEO
+/// satellites", IEEE Trans. Communications 46(3), 1998). That holds for passes much shorter than a day; a satellite at
+/// 35,786 km in the plane of the equator stands still, where `start_elevation_deg` says.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pass {
     /// Height of the orbit above the ground, in m.
-    pub altitude_m: LowAltitude,
+    pub altitude_m: Altitude,
     /// Elevation at the highest point of the pass.
     #[serde(default = "zenith")]
     pub max_elevation_deg: Elevation,
-    /// Elevation at the start of a run.
-    #[serde(default = "low")]
-    pub start_elevation_deg: Elevation,
+    /// Least elevation at which the link is up; 5, or `start_elevation_deg` where that is lower, unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_elevation_deg: Option<Elevation>,
+    /// Elevation at the start of a run; `min_elevation_deg` unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_elevation_deg: Option<Elevation>,
     /// Whether the satellite rises or falls at the start of a run.
     #[serde(default)]
     pub direction: Direction,
+    /// Angle between the planes of the orbit and of the equator; above 90 the satellite moves against the Earth's turning. 90,
+    /// where that makes no difference, and 0 from 35,000 km on, unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inclination_deg: Option<Inclination>,
+    /// Time from one satellite to the next on the same track: each passes as the one before, so much later. A satellite serves
+    /// until it sets, then the next one does, which may have to rise first. The pass and `handover_s` together if that is
+    /// given alone; without both, no other satellite follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revisit_s: Option<PositiveSeconds>,
+    /// How long the link is down at least when the next satellite takes over; 0 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover_s: Option<Seconds>,
     /// How often the delay is computed anew.
     #[serde(default = "often")]
     pub step_s: PositiveSeconds,
@@ -56,34 +89,23 @@ fn zenith() -> Elevation {
     Elevation::new(90.0).expect(RANGE)
 }
 
-fn low() -> Elevation {
-    Elevation::new(5.0).expect(RANGE)
-}
-
 fn often() -> PositiveSeconds {
     PositiveSeconds::new(0.01).expect(RANGE)
 }
 
-/// Steps that a pass may have: 16 MB.
-const MAX_STEPS: f64 = 1e6;
-
 impl DelayConfig for Pass {
     fn check(&self) -> Result<(), Unfit> {
-        self.orbit()?;
-        Ok(())
+        self.passes().map(drop)
     }
 
     fn prepare(&self, _traces: &dyn TraceSource) -> Result<PreparedDelay, TraceError> {
-        let orbit =
-            self.orbit().map_err(|unfit| TraceError::Malformed { file: "pass".into(), reason: unfit.message })?;
-        let step = self.step_s.get();
-        let count = (orbit.sets_at_s() / step).ceil() as usize + 1;
-        let time_s: Vec<f64> = (0..count).map(|at| at as f64 * step).collect();
-        let sets_at = orbit.sets_at_s();
-        let delay = |time: &f64| Time::from_secs_f64(orbit.seen_at(time.min(sets_at)).1 / SPEED_OF_LIGHT_MPS);
-        let delays: Arc<[Time]> = time_s.iter().map(delay).collect();
-        // Nothing comes after the satellite has set: the last step lasts as long as any run.
-        Ok(PreparedDelay::steps(Steps::new(&time_s, 1e7), delays))
+        let passes =
+            self.passes().map_err(|unfit| TraceError::Malformed { file: "pass".into(), reason: unfit.message })?;
+        Ok(PreparedDelay::pass(Overhead::new(passes, self.step_s.time())))
+    }
+
+    fn outages(&self, duration: Option<Time>) -> Option<Arc<dyn Prepared>> {
+        self.passes().ok()?.outages(duration.unwrap_or(Time::NEVER))
     }
 }
 
@@ -91,24 +113,70 @@ impl Pass {
     /// Where the satellite is over time.
     ///
     /// # Errors
-    /// If it never is as high as at the start, or the steps are too many.
+    /// If it never is as high as it must be.
     pub fn orbit(&self) -> Result<Orbit, Unfit> {
-        let (start, highest) = (self.start_elevation_deg.get(), self.max_elevation_deg.get());
+        let (start, lowest, highest) = (self.start_deg(), self.lowest_deg(), self.max_elevation_deg.get());
         if start > highest {
             let message = format!("{start} degrees are above max_elevation_deg = {highest}");
-            return Err(Unfit::new(
-                "start_elevation_deg",
-                message,
-                "start no higher than the highest point of the pass",
-            ));
+            let remedy = "start no higher than the highest point of the pass";
+            return Err(Unfit::new("start_elevation_deg", message, remedy));
+        }
+        if lowest > highest {
+            let message = format!("the satellite culminates at {highest} degrees, and the link is up from {lowest} on");
+            return Err(Unfit::new("max_elevation_deg", message, "give a lower min_elevation_deg, or a higher pass"));
+        }
+        if start < lowest && self.direction == Direction::Falling {
+            let message = format!("it has set: {start} degrees are below min_elevation_deg = {lowest}");
+            return Err(Unfit::new("start_elevation_deg", message, "start higher, or with direction = \"rising\""));
         }
         let orbit = Orbit::new(self);
-        let steps = orbit.sets_at_s() / self.step_s.get();
-        if steps > MAX_STEPS {
-            let message = format!("{} s makes {steps:.0} steps until the satellite sets", self.step_s.get());
-            return Err(Unfit::new("step_s", message, "give a longer step_s; at most 1e6 steps are kept"));
+        if orbit.rate == 0.0 && start < lowest {
+            let message = format!("the satellite stands still at {start} degrees, below min_elevation_deg = {lowest}");
+            return Err(Unfit::new("start_elevation_deg", message, "give the elevation at which it stands"));
         }
         Ok(orbit)
+    }
+
+    /// The satellite and those that follow it.
+    ///
+    /// # Errors
+    /// As [`Pass::orbit`], and if the next satellite cannot follow so.
+    pub fn passes(&self) -> Result<Passes, Unfit> {
+        let orbit = self.orbit()?;
+        if self.step_s.get() < SHORTEST_STEP_S {
+            let message = format!("{:e} s: in that time the range changes by less than a metre", self.step_s.get());
+            return Err(Unfit::new("step_s", message, format!("give at least {SHORTEST_STEP_S:e}")));
+        }
+        let visible_s = orbit.sets_at_s() - orbit.rises_at_s();
+        let handover_s = self.handover_s.map_or(0.0, Seconds::get);
+        let key = if self.revisit_s.is_some() { "revisit_s" } else { "handover_s" };
+        if (self.revisit_s.is_some() || self.handover_s.is_some()) && visible_s == f64::INFINITY {
+            let message = "the satellite stands still and never sets: no other takes over";
+            return Err(Unfit::new(key, message, format!("leave {key} out")));
+        }
+        let period_s = match (self.revisit_s, self.handover_s) {
+            (None, None) => None,
+            (Some(revisit), _) => Some(revisit.get()),
+            (None, Some(_)) => Some(visible_s + handover_s),
+        };
+        if let Some(period_s) = period_s.filter(|&period_s| period_s <= handover_s || period_s < SHORTEST_STEP_S) {
+            let message = format!(
+                "satellites that follow each other after {period_s} s, with handover_s = {handover_s}, never serve"
+            );
+            return Err(Unfit::new(key, message, "give a revisit_s above handover_s"));
+        }
+        let next = period_s.map(|period_s| Next { period_s, down_s: (period_s - visible_s).max(handover_s) });
+        Ok(Passes { orbit, next })
+    }
+
+    /// Least elevation at which the link is up, degrees.
+    pub fn lowest_deg(&self) -> f64 {
+        let start = self.start_elevation_deg.map_or(LOWEST_DEG, Elevation::get);
+        self.min_elevation_deg.map_or(start.min(LOWEST_DEG), Elevation::get)
+    }
+
+    fn start_deg(&self) -> f64 {
+        self.start_elevation_deg.map_or(self.lowest_deg(), Elevation::get)
     }
 }
 
@@ -118,9 +186,11 @@ pub struct Orbit {
     radius_m: f64,
     /// Angle at the Earth's centre between station and satellite at the highest point.
     least_angle: f64,
-    /// Angle per second along the orbit.
+    /// Angle along the track between the highest point and the least elevation at which the link is up.
+    reach: f64,
+    /// Angle per second along the track; 0 if it stands still.
     rate: f64,
-    /// Angle along the orbit at the start, from the highest point on.
+    /// Angle along the track at the start, from the highest point on.
     phase: f64,
 }
 
@@ -132,13 +202,21 @@ impl Orbit {
             libm::acos(EARTH_RADIUS_M * libm::cos(elevation) / radius_m) - elevation
         };
         let least_angle = angle(pass.max_elevation_deg.get());
-        let start = angle(pass.start_elevation_deg.get());
-        let before = libm::acos((libm::cos(start) / libm::cos(least_angle)).min(1.0));
+        // Where the pass is at an elevation no higher than its highest point.
+        let along = |elevation| libm::acos((libm::cos(angle(elevation)) / libm::cos(least_angle)).min(1.0));
+        let before = along(pass.start_deg());
         let phase = match pass.direction {
             Direction::Rising => -before,
             Direction::Falling => before,
         };
-        Orbit { radius_m, least_angle, rate: (GRAVITY / radius_m.powi(3)).sqrt(), phase }
+        let is_high = pass.altitude_m.get() >= HIGH_M;
+        let inclination = pass.inclination_deg.map_or(if is_high { 0.0 } else { 90.0 }, Inclination::get);
+        let is_kept = inclination == 0.0 && (radius_m - GEOSTATIONARY_RADIUS_M).abs() < KEPT_WITHIN_M;
+        let own = (GRAVITY / radius_m.powi(3)).sqrt();
+        // Exactly nothing at the default of 90 degrees.
+        let turning = if inclination == 90.0 { 0.0 } else { EARTH_TURNS * libm::cos(inclination.to_radians()) };
+        let rate = if is_kept { 0.0 } else { (own - turning).abs() };
+        Orbit { radius_m, least_angle, reach: along(pass.lowest_deg()), rate, phase }
     }
 
     /// Elevation in degrees and slant range in m at a time in s.
@@ -150,88 +228,132 @@ impl Orbit {
         (elevation.to_degrees(), range)
     }
 
-    /// When the satellite reaches the horizon, s.
+    /// When the satellite comes up to the least elevation, s; negative if it has before the start.
+    pub fn rises_at_s(&self) -> f64 {
+        if self.rate == 0.0 { f64::NEG_INFINITY } else { (-self.reach - self.phase) / self.rate }
+    }
+
+    /// When the satellite goes down to the least elevation, s; infinity if it stands still.
     pub fn sets_at_s(&self) -> f64 {
-        let horizon = libm::acos((EARTH_RADIUS_M / self.radius_m / libm::cos(self.least_angle)).min(1.0));
-        ((horizon - self.phase) / self.rate).max(0.0)
+        if self.rate == 0.0 { f64::INFINITY } else { ((self.reach - self.phase) / self.rate).max(0.0) }
+    }
+}
+
+/// A satellite, and those that follow it on the same track.
+#[derive(Clone, Copy, Debug)]
+pub struct Passes {
+    orbit: Orbit,
+    next: Option<Next>,
+}
+
+/// How satellites follow each other.
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    period_s: f64,
+    /// For how long the link is down between two of them.
+    down_s: f64,
+}
+
+impl Passes {
+    /// When the link goes down for good; never if satellites follow or it stands still.
+    pub fn ends_at(&self) -> Time {
+        if self.next.is_some() { Time::NEVER } else { Time::from_secs_f64(self.orbit.sets_at_s()) }
+    }
+
+    /// The delay to the satellite that serves; while none does, to the one that did or will.
+    fn delay_at(&self, time_s: f64) -> Time {
+        let (rises, sets) = (self.orbit.rises_at_s(), self.orbit.sets_at_s());
+        let of_its_own = match self.next {
+            Some(Next { period_s, .. }) if time_s > sets => time_s - ((time_s - sets) / period_s).ceil() * period_s,
+            _ => time_s,
+        };
+        // Not `clamp`: rounding may set it before it rises.
+        Time::from_secs_f64(self.orbit.seen_at(of_its_own.max(rises).min(sets)).1 / SPEED_OF_LIGHT_MPS)
+    }
+
+    /// When no satellite serves, if that is before `end`.
+    fn outages(&self, end: Time) -> Option<Arc<dyn Prepared>> {
+        let rises = Time::from_secs_f64(self.orbit.rises_at_s());
+        let sets = Time::from_secs_f64(self.orbit.sets_at_s());
+        let before = (rises > Time::ZERO).then_some((Time::ZERO, rises));
+        let after = (sets < end).then_some((sets, Time::NEVER));
+        match self.next {
+            Some(Next { period_s, down_s }) if sets < end && Time::from_secs_f64(down_s) > Time::ZERO => {
+                let between = outage::periodic(sets, Time::from_secs_f64(period_s), Time::from_secs_f64(down_s));
+                Some(match before {
+                    None => between,
+                    Some(before) => chain::both(outage::scheduled([before]), between),
+                })
+            }
+            None if before.or(after).is_some() => Some(outage::scheduled(before.into_iter().chain(after))),
+            _ => before.map(|before| outage::scheduled([before])),
+        }
+    }
+}
+
+/// The delay of a pass in one run.
+#[derive(Clone, Copy, Debug)]
+pub struct Overhead {
+    passes: Passes,
+    step: Time,
+    /// The number of a step, and the delay in it.
+    kept: (u64, Time),
+}
+
+impl Overhead {
+    fn new(passes: Passes, step: Time) -> Self {
+        Overhead { passes, step, kept: (0, passes.delay_at(0.0)) }
+    }
+
+    fn number(&self, time: Time) -> u64 {
+        time.as_ps() / self.step.as_ps()
+    }
+
+    fn compute(&self, number: u64) -> Time {
+        self.passes.delay_at(self.step.times(number).as_secs_f64())
+    }
+
+    /// The delay of a frame that leaves at `time`.
+    #[inline]
+    pub(super) fn at(&mut self, time: Time) -> Time {
+        let number = self.number(time);
+        if number != self.kept.0 {
+            self.kept = (number, self.compute(number));
+        }
+        self.kept.1
+    }
+
+    /// As [`at`](Self::at), wherever the run is.
+    pub(super) fn looked_up(&self, time: Time) -> Time {
+        let number = self.number(time);
+        if number == self.kept.0 { self.kept.1 } else { self.compute(number) }
+    }
+
+    /// Until when the delay is as at `time`, at least.
+    pub(super) fn next_change(&self, time: Time) -> Time {
+        let begun = self.step.times(self.number(time));
+        if self.passes.orbit.rate == 0.0 || begun >= self.passes.ends_at() {
+            return Time::NEVER;
+        }
+        begun + self.step
+    }
+
+    /// The longest delay of all: at the least elevation, or where it stands.
+    pub(super) fn longest(&self) -> Time {
+        let Orbit { rate, .. } = self.passes.orbit;
+        let lowest = if rate == 0.0 { 0.0 } else { self.passes.orbit.sets_at_s() };
+        self.passes.delay_at(lowest)
+    }
+
+    /// The shortest: at the highest point.
+    pub(super) fn shortest(&self) -> Time {
+        let Orbit { rate, phase, .. } = self.passes.orbit;
+        let is_past = phase >= 0.0 && self.passes.next.is_none();
+        let highest = if rate == 0.0 || is_past { 0.0 } else { -phase / rate };
+        let (_, range) = self.passes.orbit.seen_at(highest);
+        Time::from_secs_f64(range / SPEED_OF_LIGHT_MPS)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::link::setting::DelaySetting;
-    use crate::rng::Rng;
-    use crate::trace::MemoryTraces;
-
-    fn pass(keys: &str) -> Pass {
-        serde_json::from_str(&format!(r#"{{"altitude_m": 610e3{keys}}}"#)).unwrap()
-    }
-
-    /// Ranges to a satellite at 610 km, computed independently: 5 to 90 degrees.
-    #[test]
-    fn range_follows_elevation() {
-        for (elevation, kilometres) in [(5, 2352), (10, 1955), (20, 1412), (30, 1091), (60, 694), (90, 610)] {
-            let orbit = pass(&format!(r#", "start_elevation_deg": {elevation}"#)).orbit().unwrap();
-            let (seen, range) = orbit.seen_at(0.0);
-            assert!((seen - f64::from(elevation)).abs() < 1e-6);
-            assert_eq!((range / 1e3).round() as i32, kilometres);
-        }
-    }
-
-    #[test]
-    fn a_pass_rises_culminates_and_sets() {
-        let orbit = pass(r#", "start_elevation_deg": 5, "max_elevation_deg": 60"#).orbit().unwrap();
-        let highest = -orbit.phase / orbit.rate;
-        assert!((orbit.seen_at(highest).0 - 60.0).abs() < 1e-6);
-        assert!((orbit.seen_at(2.0 * highest).0 - 5.0).abs() < 1e-6, "as far behind as before");
-        assert!(orbit.seen_at(orbit.sets_at_s()).0.abs() < 1e-6);
-        // Some ten minutes from horizon to horizon.
-        assert!((550.0..750.0).contains(&orbit.sets_at_s()), "{}", orbit.sets_at_s());
-        let falling = pass(r#", "start_elevation_deg": 30, "direction": "falling""#).orbit().unwrap();
-        assert!(falling.seen_at(1.0).1 > falling.seen_at(0.0).1);
-    }
-
-    #[test]
-    fn the_delay_is_the_range_over_the_speed_of_light_and_stays_when_it_has_set() {
-        let json = r#"{"kind": "pass", "altitude_m": 610e3, "start_elevation_deg": 5, "step_s": 1}"#;
-        let setting: DelaySetting = serde_json::from_str(json).unwrap();
-        let prepared = setting.prepare(&MemoryTraces::default()).unwrap();
-        let mut series = prepared.start(&mut Rng::for_component(1, 0, "delay"));
-        let delay = |time_s: f64| series.at(Time::from_secs_f64(time_s)).as_secs_f64();
-        let orbit = pass(r#", "start_elevation_deg": 5"#).orbit().unwrap();
-        let times = [0.0, 0.99, 100.0, 250.5, 5e3, 5e6];
-        let ranges = times.map(delay).map(|delay| delay * SPEED_OF_LIGHT_MPS);
-        let expected = times.map(|time| orbit.seen_at(f64::floor(time).min(orbit.sets_at_s())).1);
-        for (range, expected) in ranges.into_iter().zip(expected) {
-            assert!((range - expected).abs() < 1.0, "{range} instead of {expected}");
-        }
-    }
-
-    #[test]
-    fn what_no_pass_has_is_refused() {
-        let unfit = pass(r#", "start_elevation_deg": 50, "max_elevation_deg": 40"#).check().unwrap_err();
-        assert_eq!(unfit.message, "50 degrees are above max_elevation_deg = 40");
-        assert_eq!(pass(r#", "step_s": 1e-6"#).check().unwrap_err().key, "step_s");
-        for json in [r#"{"altitude_m": 36e6}"#, r#"{"altitude_m": 610e3, "start_elevation_deg": -1}"#] {
-            assert!(serde_json::from_str::<Pass>(json).is_err(), "{json}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_pass_has_ranges_between_the_zenith_and_the_horizon(
-            altitude in 100e3..2000e3f64, highest in 0.0..=90.0f64, start in 0.0..=1.0f64, time in 0.0..1000.0f64,
-        ) {
-            let start = start * highest;
-            let json = format!(r#"{{"altitude_m": {altitude}, "max_elevation_deg": {highest}, "start_elevation_deg": {start}}}"#);
-            let orbit = serde_json::from_str::<Pass>(&json).unwrap().orbit().unwrap();
-            let (elevation, range) = orbit.seen_at(time.min(orbit.sets_at_s()));
-            let horizon = (orbit.radius_m.powi(2) - EARTH_RADIUS_M.powi(2)).sqrt();
-            prop_assert!(range >= altitude * (1.0 - 1e-9) && range <= horizon * (1.0 + 1e-6), "{range}");
-            prop_assert!((-1e-3..=highest + 1e-3).contains(&elevation), "{elevation}");
-        }
-    }
-}
+mod tests;

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::pass::Overhead;
 use crate::time::Time;
 use crate::units::BitRate;
 
@@ -106,6 +107,8 @@ pub enum DelaySeries {
         /// Delay from each instant on.
         delays: Arc<[Time]>,
     },
+    /// Of a satellite that passes.
+    Pass(Overhead),
 }
 
 impl DelaySeries {
@@ -118,6 +121,7 @@ impl DelaySeries {
                 cursor.seek(cursor.position(time));
                 delays[cursor.index]
             }
+            DelaySeries::Pass(overhead) => overhead.at(time),
         }
     }
 
@@ -126,6 +130,7 @@ impl DelaySeries {
         match self {
             DelaySeries::Constant(delay) => *delay,
             DelaySeries::Steps { cursor, delays } => delays[cursor.look_up(time)],
+            DelaySeries::Pass(overhead) => overhead.looked_up(time),
         }
     }
 
@@ -134,6 +139,7 @@ impl DelaySeries {
         match self {
             DelaySeries::Constant(_) => Time::NEVER,
             DelaySeries::Steps { cursor, delays } => cursor.next_change(time, delays),
+            DelaySeries::Pass(overhead) => overhead.next_change(time),
         }
     }
 }

@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use super::pass::Overhead;
 use super::series::{Cursor, DelaySeries, Delivery, RateSeries, Steps, Transmitter};
+use crate::channel::Prepared;
 use crate::coding::Unfit;
 use crate::rng::Rng;
 use crate::time::Time;
@@ -97,6 +99,11 @@ pub trait DelayConfig {
     fn check(&self) -> Result<(), Unfit> {
         Ok(())
     }
+
+    /// When the link is down because of what makes the delay vary, in runs that end at the latest after `duration`.
+    fn outages(&self, _duration: Option<Time>) -> Option<Arc<dyn Prepared>> {
+        None
+    }
 }
 
 crate::registry::registry! {
@@ -163,6 +170,14 @@ impl DelaySetting {
         match self {
             Setting::Constant(_) => Ok(()),
             Setting::Varying(kind) => kind.as_dyn().check(),
+        }
+    }
+
+    /// See [`DelayConfig::outages`].
+    pub fn outages(&self, duration: Option<Time>) -> Option<Arc<dyn Prepared>> {
+        match self {
+            Setting::Constant(_) => None,
+            Setting::Varying(kind) => kind.as_dyn().outages(duration),
         }
     }
 
@@ -308,19 +323,20 @@ pub struct PreparedDelay(Delays);
 enum Delays {
     Constant(Time),
     Steps { steps: Arc<Steps>, delays: Arc<[Time]>, start: Start },
+    Pass(Overhead),
 }
 
 impl PreparedDelay {
-    /// One that changes in steps, from the first one on.
-    pub(super) fn steps(steps: Steps, delays: Arc<[Time]>) -> Self {
-        let start = Start { offset: from_the_start(), duration: Time::ZERO };
-        PreparedDelay(Delays::Steps { steps: Arc::new(steps), delays, start })
+    /// That of a satellite which passes.
+    pub(super) fn pass(overhead: Overhead) -> Self {
+        PreparedDelay(Delays::Pass(overhead))
     }
 
     /// Begins a run.
     pub fn start(&self, rng: &mut Rng) -> DelaySeries {
         match &self.0 {
             Delays::Constant(delay) => DelaySeries::Constant(*delay),
+            Delays::Pass(overhead) => DelaySeries::Pass(*overhead),
             Delays::Steps { steps, delays, start } => {
                 DelaySeries::Steps { cursor: Cursor::new(steps.clone(), start.draw(rng)), delays: delays.clone() }
             }
@@ -331,7 +347,7 @@ impl PreparedDelay {
     pub fn constant(&self) -> Option<Time> {
         match self.0 {
             Delays::Constant(delay) => Some(delay),
-            Delays::Steps { .. } => None,
+            Delays::Steps { .. } | Delays::Pass(_) => None,
         }
     }
 
@@ -340,6 +356,16 @@ impl PreparedDelay {
         match &self.0 {
             Delays::Constant(delay) => *delay,
             Delays::Steps { delays, .. } => delays.iter().copied().max().unwrap_or(Time::ZERO),
+            Delays::Pass(overhead) => overhead.longest(),
+        }
+    }
+
+    /// The shortest delay.
+    pub fn shortest(&self) -> Time {
+        match &self.0 {
+            Delays::Constant(delay) => *delay,
+            Delays::Steps { delays, .. } => delays.iter().copied().min().unwrap_or(Time::ZERO),
+            Delays::Pass(overhead) => overhead.shortest(),
         }
     }
 }

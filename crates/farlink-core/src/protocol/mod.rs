@@ -2,6 +2,7 @@
 
 pub mod aerotp;
 pub mod arq;
+mod flight;
 mod idle;
 mod pace;
 pub mod parts;
@@ -17,6 +18,7 @@ use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{Count, PositiveSeconds};
 
+pub use flight::{Acknowledgements, Flight};
 pub use idle::Idle;
 pub use pace::Pace;
 
@@ -50,6 +52,11 @@ pub trait ProtocolConfig {
 
     /// The longest that its retransmission timer ever waits; `None` if it has no such timer.
     fn longest_timeout(&self) -> Option<LongestTimeout> {
+        None
+    }
+
+    /// The largest window and what answers it; `None` if no window bounds what is sent.
+    fn flight(&self) -> Option<Flight> {
         None
     }
 

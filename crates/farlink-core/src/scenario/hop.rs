@@ -131,7 +131,8 @@ pub struct Direction<'a> {
 }
 
 impl Direction<'_> {
-    /// What happens to its frames in runs that end at the latest after `duration`: its channel and then its coding. The paths of errors are relative to the direction.
+    /// What happens to its frames in runs that end at the latest after `duration`: they are lost while a satellite is out of
+    /// sight, then come its channel and its coding. The paths of errors are relative to the direction.
     ///
     /// # Errors
     /// If keys do not fit, a trace is missing or unfit, or there are no error events of the coding.
@@ -143,16 +144,24 @@ impl Direction<'_> {
         let site = self.site(traces, duration);
         let channel = self.channel.prepare(&site).map_err(|error| ("channel", error))?;
         let coding = self.coding.map(|coding| coding.prepare(&site)).transpose().map_err(|error| ("coding", error))?;
-        Ok(match coding {
+        let ready = match coding {
             None => channel,
             Some(coding) if matches!(self.channel, ChannelKind::None(_)) => coding,
             Some(coding) => chain::both(channel, coding),
+        };
+        Ok(match self.delay.outages(duration) {
+            None => ready,
+            Some(outages) => chain::both(outages, ready),
         })
     }
 
     /// A text that is the same for directions whose channels are, in runs that end after the same `duration`.
     pub fn decides_channel(&self, duration: Option<Time>) -> String {
-        let keys = (self.channel, self.coding, self.rate, duration.map(Time::as_ps));
+        let delay = match self.delay {
+            DelaySetting::Constant(_) => None,
+            DelaySetting::Varying(kind) => Some(kind),
+        };
+        let keys = (self.channel, self.coding, self.rate, duration.map(Time::as_ps), delay);
         serde_json::to_string(&keys).expect("keys are text")
     }
 

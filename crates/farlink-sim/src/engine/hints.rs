@@ -238,6 +238,24 @@ mod tests {
         assert_eq!(said, expected.map(|(at, side, word)| (at, side, word.to_owned())));
     }
 
+    /// Both ends send into the link that the satellite carries.
+    #[test]
+    fn both_ends_hear_that_a_satellite_sets_and_the_next_takes_over() {
+        let pass = json!({
+            "kind": "pass", "altitude_m": 610e3, "min_elevation_deg": 20, "start_elevation_deg": 20.5, "direction": "falling",
+            "handover_s": 2,
+        });
+        let link = json!({ "rate_bps": 8e5, "delay_s": pass });
+        let (_, heard) = run(&setup(&datagrams(10.0, 190, link)), Manner::Writes, 1);
+        let mut said = said(&heard);
+        said.retain(|(_, _, word)| word == "down" || word == "up");
+        let words: Vec<(usize, &str)> = said.iter().map(|(_, side, word)| (*side, word.as_str())).collect();
+        assert_eq!(words, [(0, "down"), (1, "down"), (0, "up"), (1, "up")]);
+        let times: Vec<f64> = said.iter().map(|(at, ..)| *at).collect();
+        assert!(times[0] > 1.0 && times[0] < 15.0 && times[0] == times[1], "{times:?}");
+        assert!((times[2] - times[0] - 2.0).abs() < 1e-9 && times[2] == times[3], "{times:?}");
+    }
+
     #[test]
     fn who_does_not_listen_hears_nothing() {
         let link = json!({ "rate_bps": { "kind": "rate-trace", "file": "rate" }, "delay_s": 0.1 });

@@ -3,9 +3,18 @@
 //! A remark is a rule in a file of its own and a line in [`RULES`]. It names the key, what comes of it as a figure, and the
 //! remedy. A rule looks at one grid point and takes a time that does not grow with the number of points.
 
+mod acknowledgements;
+mod bbr;
 mod classes;
+mod legs;
+mod offers;
+mod packets;
+mod passes;
+mod queues;
 mod rates;
+mod repeats;
 mod timers;
+mod windows;
 
 use std::collections::BTreeMap;
 
@@ -44,7 +53,19 @@ impl Remark {
 type Rule = fn(Point<'_>) -> Vec<Remark>;
 
 /// All of them, in the order in which they are shown.
-const RULES: &[Rule] = &[timers::below_the_round_trip, rates::above_the_bottleneck, of_channels];
+const RULES: &[Rule] = &[
+    timers::below_the_round_trip,
+    rates::above_the_bottleneck,
+    offers::above_the_path,
+    passes::over_before_the_end,
+    windows::below_the_path,
+    bbr::measures_all_the_time,
+    queues::without_limit,
+    acknowledgements::above_the_way_back,
+    repeats::far_above_the_round_trip,
+    packets::mostly_headers,
+    of_channels,
+];
 
 /// Notes on all points of a study, each once.
 pub(crate) fn notes(study: &[Point<'_>]) -> Vec<String> {
@@ -111,27 +132,4 @@ impl Notes {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn kept(remarks: &[(usize, &str, &str)]) -> Vec<String> {
-        let mut all = Notes::default();
-        for &(rule, key, text) in remarks {
-            all.add(rule, Remark { key: key.to_owned(), text: text.to_owned() });
-        }
-        all.finish()
-    }
-
-    #[test]
-    fn what_is_alike_is_said_a_few_times_and_counted() {
-        let one = |n: &'static str| (0, "link", n);
-        let all = kept(&[one("a"), (0, "flow", "x"), one("b"), one("a"), one("c"), one("d"), one("e"), one("b")]);
-        assert_eq!(all, ["a", "x", "b", "c", "link: 2 more points say the same with other figures"]);
-        // Of another rule, it is something else.
-        assert_eq!(kept(&[one("a"), one("b"), one("c"), (1, "link", "d")]), ["a", "b", "c", "d"]);
-        assert_eq!(
-            kept(&[one("a"), one("b"), one("c"), one("d")])[3],
-            "link: 1 more point says the same with other figures"
-        );
-    }
-}
+mod tests;

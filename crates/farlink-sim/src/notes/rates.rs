@@ -25,7 +25,7 @@ pub(super) fn above_the_bottleneck(Point { scenario, setup }: Point<'_>) -> Vec<
 }
 
 /// The rate at which a flow sends whatever happens: its key, bit/s, and what comes of more than the path carries.
-fn fixed_rate(scenario: &Scenario, name: &str, flow: &Flow) -> Option<(String, f64, &'static str)> {
+pub(super) fn fixed_rate(scenario: &Scenario, name: &str, flow: &Flow) -> Option<(String, f64, &'static str)> {
     let of_transport = |rate_bps: f64| {
         // With a window without bound, the receiver may hold nearly all that it has behind the first gap.
         let consequence = "its queue drops the rest, and most of what arrives may wait behind a gap until the end; give a \

@@ -7,7 +7,7 @@ use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::length::{AdaptiveLength, Length};
 use crate::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
-use crate::protocol::{Idle, LARGEST_PACKET, LongestTimeout, Pairs};
+use crate::protocol::{Acknowledgements, Flight, Idle, LARGEST_PACKET, LongestTimeout, Pairs};
 use crate::scenario::ScenarioError;
 use crate::units::{BitRate, Count, Seconds, Whole};
 
@@ -191,6 +191,21 @@ impl crate::protocol::ProtocolConfig for ArqConfig {
 
     fn correction(&self) -> Option<Correction> {
         self.correction
+    }
+
+    fn flight(&self) -> Option<Flight> {
+        let more = self.timestamps_bytes();
+        let is_by_itself = self.piggyback_timeout_s.is_none();
+        Some(Flight {
+            key: if self.mode == Mode::StopAndWait { "mode" } else { "window_frames" },
+            window_packets: self.window(),
+            payload_bytes: self.segment_bytes.whole(),
+            packet_bytes: self.segment_bytes.whole() + self.header_bytes.whole() + more,
+            acknowledgements: is_by_itself.then(|| Acknowledgements {
+                every_packets: 1.0,
+                bytes: self.ack_bytes.unwrap_or(self.header_bytes).whole() + more,
+            }),
+        })
     }
 
     fn longest_timeout(&self) -> Option<LongestTimeout> {

@@ -10,7 +10,7 @@ use crate::protocol::tcp::variant::Variant;
 use crate::protocol::tcp::{
     BestEffort, Compressed, Connection, ExtensionsConfig, LossMeans, MOST_SNACK_BYTES, TcpConfig,
 };
-use crate::protocol::{Idle, LongestTimeout, Pairs, ProtocolConfig};
+use crate::protocol::{Acknowledgements, Flight, Idle, LongestTimeout, Pairs, ProtocolConfig};
 use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{BitRate, Count, PositiveSeconds, Seconds};
@@ -153,6 +153,18 @@ impl ProtocolConfig for ScpsConfig {
 
     fn idle(&self) -> Vec<Idle> {
         self.tcp().idle()
+    }
+
+    fn flight(&self) -> Option<Flight> {
+        let flight = self.tcp().flight()?;
+        let extensions = self.extensions();
+        let is_counted = extensions.ack_every < u16::MAX;
+        let ack_bytes = |plain: u64| extensions.compression.as_ref().map_or(plain, |short| u64::from(short.ack));
+        let acknowledgements = flight.acknowledgements.filter(|_| is_counted).map(|plain| Acknowledgements {
+            every_packets: f64::from(extensions.ack_every),
+            bytes: ack_bytes(plain.bytes),
+        });
+        Some(Flight { acknowledgements, ..flight })
     }
 
     fn longest_timeout(&self) -> Option<LongestTimeout> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
-use crate::protocol::{Idle, LARGEST_PACKET, LongestTimeout, Pairs, ProtocolConfig};
+use crate::protocol::{Flight, Idle, LARGEST_PACKET, LongestTimeout, Pairs, ProtocolConfig};
 use crate::scenario::ScenarioError;
 use crate::units::{BitRate, Count, PositiveSeconds};
 
@@ -157,6 +157,18 @@ impl ProtocolConfig for StpConfig {
 
     fn correction(&self) -> Option<Correction> {
         self.correction
+    }
+
+    fn flight(&self) -> Option<Flight> {
+        let is_of_receiver = self.buffer_bytes() < self.window_bytes();
+        let window = self.buffer_bytes().min(self.window_bytes());
+        Some(Flight {
+            key: if is_of_receiver { "receive_window_segments" } else { "max_window_segments" },
+            window_packets: (window / self.segment_bytes.whole()).max(1),
+            payload_bytes: self.segment_bytes.whole(),
+            packet_bytes: self.full_bytes(),
+            acknowledgements: None,
+        })
     }
 
     fn longest_timeout(&self) -> Option<LongestTimeout> {

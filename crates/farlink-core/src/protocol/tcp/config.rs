@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
-use crate::protocol::{Idle, LARGEST_PACKET, LongestTimeout, Pairs};
+use crate::protocol::{Acknowledgements, Flight, Idle, LARGEST_PACKET, LongestTimeout, Pairs};
 use crate::scenario::ScenarioError;
 use crate::units::{Count, PositiveSeconds};
 
@@ -215,6 +215,27 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
 
     fn correction(&self) -> Option<Correction> {
         self.correction
+    }
+
+    fn flight(&self) -> Option<Flight> {
+        let offered = self.receive_window_segments.map_or(self.largest_window(), Count::whole);
+        let window_packets = self.most_in_flight_segments();
+        let key = match () {
+            () if window_packets < offered.min(self.largest_window()) => "window_scaling",
+            () if offered < self.largest_window() => "receive_window_segments",
+            () => "max_window_segments",
+        };
+        let more = if self.timestamps { u64::from(TIMESTAMPS_BYTES) } else { 0 };
+        Some(Flight {
+            key,
+            window_packets,
+            payload_bytes: self.segment_bytes.whole(),
+            packet_bytes: self.segment_bytes.whole() + self.header_bytes.whole() + more,
+            acknowledgements: Some(Acknowledgements {
+                every_packets: if self.delayed_ack { 2.0 } else { 1.0 },
+                bytes: self.ack_bytes.unwrap_or(self.header_bytes).whole() + more,
+            }),
+        })
     }
 
     fn longest_timeout(&self) -> Option<LongestTimeout> {

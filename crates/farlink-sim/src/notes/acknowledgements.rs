@@ -1,0 +1,36 @@
+//! Ways back that acknowledgements fill.
+
+use super::legs::{Leg, digits, legs, rate};
+use super::{Point, Remark};
+
+/// What answers a full path is more than the way back carries.
+pub(super) fn above_the_way_back(point: Point<'_>) -> Vec<Remark> {
+    let remark = |leg: &Leg<'_>| {
+        let flight = leg.config.as_dyn().flight()?;
+        let answers = flight.acknowledgements?;
+        if !leg.has_at_least(100.0 * flight.payload_bytes as f64) {
+            return None;
+        }
+        let packet_bits = flight.packet_bytes as f64 * 8.0;
+        let round_trip_s = leg.round_trip().as_secs_f64() + packet_bits / leg.rate_bps();
+        let sent_bps = leg.rate_bps().min(leg.flow.count.get() * flight.window_bytes() * 8.0 / round_trip_s);
+        let answer_bits = answers.bytes as f64 * 8.0;
+        let needed_bps = sent_bps / packet_bits / answers.every_packets * answer_bits;
+        let back_bps = leg.back_bps();
+        (needed_bps > back_bps).then(|| {
+            let hop = leg.back().iter().min_by(|a, b| a.rate.mean_bps().total_cmp(&b.rate.mean_bps()));
+            let name = hop.map(|hop| hop.name.as_str()).unwrap_or_default();
+            let table = if point.scenario.link.is_some() { "link".to_owned() } else { format!("hop.{name}") };
+            let rest = format!(
+                "carries {} back: the acknowledgements of flow.{} take {} when the path forward is full; they wait or are \
+                 dropped, and the sender goes by what is left; give {} or more, larger packets, or fewer acknowledgements",
+                rate(back_bps),
+                leg.flow_name,
+                rate(needed_bps),
+                digits(needed_bps.ceil()),
+            );
+            Remark::new(format!("{table}.return.rate_bps"), rest)
+        })
+    };
+    legs(point).iter().filter_map(remark).collect()
+}
