@@ -25,7 +25,7 @@ pub(super) fn idle_classes(study: &[Point<'_>]) -> Option<Remark> {
                 class(flow),
             ),
         )),
-        (Some((name, _)), _) if scenarios.all(|scenario| is_one_class(scenario)) => {
+        (Some((name, _)), _) if scenarios.all(is_one_class) => {
             let table = if study.iter().any(|point| point.scenario.link.is_some()) {
                 name.to_owned()
             } else {
