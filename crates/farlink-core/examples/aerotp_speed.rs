@@ -72,7 +72,7 @@ fn measure<D: WirePayload>(window: f64, loss: f64, has_codec: bool, make: impl F
     let config = AerotpConfig {
         // A window in each round trip.
         rate_bps: Some(BitRate::new(window * 8.0 / 0.1).expect("above 0")),
-        receive_buffer_bytes: Count::new(window * 1.2).expect("above 0"),
+        receive_buffer_bytes: Some(Count::new(window * 1.2).expect("above 0")),
         mack_timeout_s: PositiveSeconds::new(0.005).expect("above 0"),
         ..AerotpConfig::default()
     };

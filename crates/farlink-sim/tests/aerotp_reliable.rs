@@ -284,3 +284,49 @@ fn a_deadline_bounds_what_a_lossy_link_and_outages_hold_back() {
         assert!(file.skipped_bytes > 0 && file.finished.is_some(), "{keys}: at 350 kb/s a second does not suffice");
     }
 }
+
+/// What a path needs of its receiver: its rate times its round trip, as often as the unluckiest packet is sent.
+#[test]
+fn the_default_window_is_as_good_as_the_longest() {
+    for (loss, coded) in [(0.01, Value::Null), (0.1, Value::Null), (0.2, json!({}))] {
+        let delivered = |window: Value| {
+            let bulk = [
+                ("duration_s", json!(700)),
+                ("link.channel", json!({ "kind": "loss", "loss": loss })),
+                ("link.return.channel", json!({ "kind": "none" })),
+                (
+                    "transport.aero",
+                    json!({ "kind": "aerotp", "packet_bytes": 3000, "receive_buffer_bytes": window, "coded": coded.clone() }),
+                ),
+                ("flow.file.traffic", json!({ "kind": "bulk" })),
+            ];
+            let flow = flows(&scenario(0.0, &json!({}), &bulk), 1).remove(0);
+            (flow.delivered_bytes as f64, flow.peak_reorder_bytes)
+        };
+        let (own, longest) = (delivered(Value::Null), delivered(json!(1e9)));
+        assert!(own.0 > 0.95 * longest.0, "{loss}: {own:?} of {longest:?}");
+        assert!(own.1 as f64 <= 1.5 * longest.1 as f64 + 1e6, "{loss}: {own:?}, {longest:?}");
+    }
+}
+
+/// Who does not read is what holds up the sender: no window grows for that. The gateway's next hop is slow.
+#[test]
+fn a_window_does_not_grow_for_who_does_not_read() {
+    let hop = |rate_bps: f64, delay_s: f64| json!({ "rate_bps": rate_bps, "delay_s": delay_s });
+    let mut fast = hop(1e8, 0.25);
+    fast["gateway"] = json!({ "buffer_bytes": 1e6, "edge_transport": "edge" });
+    let scenario = json!({
+        "duration_s": 30,
+        "path": ["lan", "space", "ground"],
+        "hop": { "lan": hop(1e10, 0.0), "space": fast, "ground": hop(1e6, 0.01) },
+        "transport": {
+            "aero": { "kind": "aerotp", "packet_bytes": 30_000 },
+            "edge": { "kind": "tcp", "segment_bytes": 30_000, "receive_window_segments": 1000 },
+        },
+        "flow": { "file": { "transport": "aero", "traffic": { "kind": "bulk" } } },
+    });
+    let flow = flows(&scenario, 1).remove(0);
+    let sent_bytes = flow.sent_bytes - flow.overhead_bytes;
+    // What was read at once when there was room, and what waits.
+    assert!(sent_bytes < (2 << 26) + 10_000_000, "{sent_bytes} bytes for {} that went on", flow.delivered_bytes);
+}

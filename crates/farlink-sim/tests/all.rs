@@ -22,6 +22,7 @@ mod fluid;
 mod gateways;
 mod interrupted;
 mod intervals;
+mod long_paths;
 mod pcap;
 mod possible;
 mod quantities;

@@ -83,7 +83,7 @@ fn check_flow(setup: &Setup, flow: &FlowResult, has_warmup: bool) -> Result<(), 
         }
         TransportConfig::Aerotp(config) => {
             prop_assert!(config.mode.is_acknowledged() || flow.retransmitted_bytes == 0);
-            prop_assert!(flow.peak_reorder_bytes <= config.receive_buffer_bytes.whole());
+            prop_assert!(flow.peak_reorder_bytes <= config.most_buffer_bytes());
         }
         TransportConfig::Arq(_) => {}    // `tests/arq.rs` knows its bounds
         TransportConfig::ScpsTp(_) => {} // as TCP's, but for what it gives up and repeats

@@ -28,7 +28,7 @@ local field = {
     destination = ProtoField.uint16("aerotp.dstport", "Destination port"),
     port = ProtoField.uint16("aerotp.port", "Source or destination port"),
     sequence = ProtoField.uint32("aerotp.seq", "Sequence number"),
-    timestamp = ProtoField.uint32("aerotp.timestamp", "Timestamp", base.DEC, nil, nil, "Microseconds"),
+    timestamp = ProtoField.uint32("aerotp.timestamp", "Timestamp", base.DEC, nil, nil, "Ticks of the sender, a microsecond or a few"),
     version = ProtoField.uint8("aerotp.version", "Version", base.DEC, nil, 0xc0),
     sealed = ProtoField.bool("aerotp.sealed", "Sealed", 8, nil, 0x20),
     mode = ProtoField.uint8("aerotp.mode", "Mode", base.DEC, MODES, 0x1c),
@@ -66,7 +66,8 @@ local field = {
     from_start = ProtoField.bool("aerotp.mack.from_start", "Nothing has arrived before the first block", 32, nil, 0x80000000),
     to_end = ProtoField.bool("aerotp.mack.to_end", "Nothing has arrived behind the last block", 32, nil, 0x40000000),
     counts = ProtoField.bool("aerotp.mack.counts_symbols", "The list counts what coded blocks want", 32, nil, 0x20000000),
-    held = ProtoField.uint32("aerotp.mack.held", "Held for", base.DEC, nil, 0x1fffffff, "Microseconds"),
+    held = ProtoField.uint32("aerotp.mack.held", "Held for", base.DEC, nil, 0x1fffffff, "24 bits of microseconds, behind 5 of a power of two"),
+    held_s = ProtoField.double("aerotp.mack.held_s", "Held for, seconds"),
     window = ProtoField.uint32("aerotp.mack.window", "Window"),
     marked = ProtoField.uint16("aerotp.mack.marked", "Segments that arrived with a congestion mark"),
     damaged = ProtoField.uint16("aerotp.mack.damaged", "Segments that arrived damaged"),
@@ -205,6 +206,8 @@ local function list(range, tree)
     branch:add(field.to_end, range(4, 4))
     branch:add(field.counts, range(4, 4))
     branch:add(field.held, range(4, 4))
+    local held = range(4, 4):bitfield(8, 24) * 2 ^ range(4, 4):bitfield(3, 5) / 1e6
+    branch:add(field.held_s, range(4, 4), held):set_generated()
     branch:add(field.window, range(8, 4))
     branch:add(field.marked, range(12, 2))
     branch:add(field.damaged, range(14, 2))

@@ -54,7 +54,7 @@ impl Arguments {
             header_bytes: count(20.0 + 8.0 + 20.0),
             rate_bps: Some(BitRate::new(self.rate).expect("checked")),
             mack_timeout_s: seconds(0.002),
-            receive_buffer_bytes: count(self.buffer),
+            receive_buffer_bytes: Some(count(self.buffer)),
             initial_rto_s: seconds(0.2),
             give_up_after_s: seconds(self.wait),
             ..AerotpConfig::default()

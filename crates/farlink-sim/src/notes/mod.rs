@@ -4,6 +4,7 @@
 //! remedy. A rule looks at one grid point and takes a time that does not grow with the number of points.
 
 mod acknowledgements;
+mod aerotp;
 mod bbr;
 mod classes;
 mod legs;
@@ -59,6 +60,7 @@ const RULES: &[Rule] = &[
     offers::above_the_path,
     passes::over_before_the_end,
     windows::below_the_path,
+    aerotp::short_windows,
     bbr::measures_all_the_time,
     queues::without_limit,
     acknowledgements::above_the_way_back,

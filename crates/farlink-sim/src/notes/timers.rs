@@ -48,7 +48,7 @@ pub(crate) fn check_timers(scenario: &Scenario, setup: &Setup) -> Result<(), Sce
             return Err(ScenarioError::new(format!("transport.{name}.rto.initial_s"), what, remedy));
         }
     }
-    Ok(())
+    super::aerotp::check_round_trips(scenario, setup)
 }
 
 /// The timers of the transports in use, with their names.
@@ -60,7 +60,7 @@ fn timeouts(scenario: &Scenario) -> impl Iterator<Item = (&String, LongestTimeou
 }
 
 /// The shortest way that a transport is used on, there and back: the whole path, or the hops that gateways leave it.
-fn least_round_trip(scenario: &Scenario, setup: &Setup, transport: &str) -> Time {
+pub(super) fn least_round_trip(scenario: &Scenario, setup: &Setup, transport: &str) -> Time {
     let hops = setup.forward.len();
     let round_trip = |range: std::ops::Range<usize>| {
         let back = hops - range.end..hops - range.start;

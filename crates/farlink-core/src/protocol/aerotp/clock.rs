@@ -1,51 +1,146 @@
-//! Timestamps: microseconds in 32 bits, so that they come round after 71.6 minutes.
+//! Timestamps: ticks in 32 bits, of a microsecond or, where answers may take more than an hour, of several.
 
 use crate::time::Time;
 
-const PS_PER_TICK: u64 = 1_000_000;
+const PS_PER_MICROSECOND: u64 = 1_000_000;
 
-/// Half of a round of the stamps, 35.8 minutes: no segment is under way for longer, and no round trip takes longer. `[L8]`
-pub(super) const HALF_ROUND: Time = Time::from_ps((u32::MAX / 2) as u64 * PS_PER_TICK);
+/// Half of a round of stamps of a microsecond, 35.8 minutes: what was heard longer ago is older than anything that arrives. `[L8]`
+pub(super) const HALF_ROUND: Time = Time::from_ps((u32::MAX / 2) as u64 * PS_PER_MICROSECOND);
 
-/// What a MACK can say about how long it was held back, 8.9 minutes: 29 bits. `[A3]`
-pub(super) const LONGEST_HELD: Time = Time::from_ps(((1 << 29) - 1) * PS_PER_TICK);
+/// Ticks are 2^5 microseconds at most.
+const MOST_SHIFT: u32 = 5;
+/// An answer is to what was sent within so many ticks; what seems older was never sent. `[L8]`
+const LONGEST_TICKS: u64 = (1 << 32) - (1 << 24);
+/// Bits of the number of what was held, and of its power of two. `[A3]`
+const HELD_BITS: u32 = 24;
+const MOST_HELD_SHIFT: u32 = 31;
+
+/// The clock that a side stamps its segments with. `[L8]`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Clock {
+    shift: u32,
+}
+
+impl Clock {
+    /// The longest answer time that any clock can tell.
+    pub(super) const LONGEST: Time = span(LONGEST_TICKS << MOST_SHIFT);
+
+    /// The finest one with which what takes no longer than `longest` can be told, if there is one.
+    pub(super) fn for_answers_within(longest: Time) -> Self {
+        let is_enough = |&shift: &u32| span(LONGEST_TICKS << shift) >= longest;
+        Clock { shift: (0..MOST_SHIFT).find(is_enough).unwrap_or(MOST_SHIFT) }
+    }
+
+    /// How long a tick is.
+    fn tick(self) -> Time {
+        span(1 << self.shift)
+    }
+
+    /// The instant as which what goes out now counts: the next tick, or now where ticks are microseconds.
+    #[inline]
+    pub(super) fn sending(self, now: Time) -> Time {
+        if self.shift == 0 { now } else { Time::from_ps(now.as_ps().next_multiple_of(self.tick().as_ps())) }
+    }
+
+    /// What stands in a segment that goes out now.
+    #[inline]
+    pub(super) fn stamp(self, now: Time) -> u32 {
+        self.round(now) as u32
+    }
+
+    /// The latest instant up to now, in microseconds, that such a stamp can mean; `None` if no answer takes so long, or if it is
+    /// before the beginning of time: nothing that this side sent.
+    #[inline]
+    pub(super) fn instant(self, now: Time, stamp: u32) -> Option<u64> {
+        let now = self.round(now);
+        let age = u64::from((now as u32).wrapping_sub(stamp));
+        let ticks = if age > LONGEST_TICKS { None } else { now.checked_sub(age) };
+        ticks.map(|ticks| ticks << self.shift)
+    }
+
+    #[inline]
+    fn round(self, now: Time) -> u64 {
+        ticks(self.sending(now)) >> self.shift
+    }
+}
 
 /// An instant as whole microseconds.
 #[inline]
 pub(super) fn ticks(now: Time) -> u64 {
-    now.as_ps() / PS_PER_TICK
+    now.as_ps() / PS_PER_MICROSECOND
 }
 
-/// An instant as it stands in a segment.
+/// A span of so many microseconds.
 #[inline]
-pub(super) fn stamp(now: Time) -> u32 {
-    ticks(now) as u32
+pub(super) const fn span(ticks: u64) -> Time {
+    Time::from_ps(ticks.saturating_mul(PS_PER_MICROSECOND))
 }
 
-/// The latest instant up to now, in ticks, that such a stamp can mean; `None` if that is more than half of a round ago or
-/// before the beginning of time: nothing that this side sent.
+/// For how long something was held, as a MACK says it: never longer than it was. `[A3]`
 #[inline]
-pub(super) fn instant(now: Time, stamp: u32) -> Option<u64> {
-    let now = ticks(now);
-    let age = (now as u32).wrapping_sub(stamp);
-    if age > u32::MAX / 2 { None } else { now.checked_sub(u64::from(age)) }
+pub(super) fn held(since: Time, now: Time) -> u32 {
+    let microseconds = ticks(now).saturating_sub(ticks(since));
+    let shift = (u64::BITS - microseconds.leading_zeros()).saturating_sub(HELD_BITS).min(MOST_HELD_SHIFT);
+    (shift << HELD_BITS) | (microseconds >> shift) as u32 & ((1 << HELD_BITS) - 1)
 }
 
-/// A span of so many ticks.
+/// What a MACK says of how long something was held. `[A3]`
 #[inline]
-pub(super) fn span(ticks: u64) -> Time {
-    Time::from_ps(ticks.saturating_mul(PS_PER_TICK))
+pub(super) fn held_span(field: u32) -> Time {
+    let shift = field >> HELD_BITS & MOST_HELD_SHIFT;
+    span(u64::from(field & ((1 << HELD_BITS) - 1)) << shift)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    const FINE: Clock = Clock { shift: 0 };
 
     #[test]
     fn stamps_come_round() {
         let now = Time::from_secs(5_000);
-        assert_eq!(instant(now, stamp(Time::from_secs(4_000))), Some(4_000_000_000));
-        assert_eq!(instant(now, stamp(Time::from_secs(5_001))), None, "from the future");
-        assert_eq!(instant(Time::from_secs(1), stamp(Time::from_secs(2)).wrapping_sub(3_000_000)), None, "before time");
+        assert_eq!(FINE.instant(now, FINE.stamp(Time::from_secs(4_000))), Some(4_000_000_000));
+        assert_eq!(FINE.instant(now, FINE.stamp(Time::from_secs(800))), Some(800_000_000), "70 minutes ago");
+        assert_eq!(FINE.instant(now, FINE.stamp(Time::from_secs(5_001))), None, "from the future");
+        let early = FINE.stamp(Time::from_secs(2)).wrapping_sub(3_000_000);
+        assert_eq!(FINE.instant(Time::from_secs(1), early), None, "before time");
+    }
+
+    #[test]
+    fn ticks_are_as_short_as_the_longest_answer_allows() {
+        let micros = |seconds| Clock::for_answers_within(Time::from_secs(seconds)).tick().as_ps() / 1_000_000;
+        assert_eq!([1, 3_600, 4_278, 4_279, 86_400, 1_000_000].map(micros), [1, 1, 1, 2, 32, 32]);
+        assert_eq!(Clock::LONGEST.as_secs_f64().floor(), 136_902.0);
+    }
+
+    #[test]
+    fn what_is_held_for_seconds_is_told_to_the_microsecond() {
+        let told = |microseconds: u64| held(Time::from_secs(1), Time::from_secs(1) + span(microseconds));
+        assert_eq!([0, 1, 50_000, (1 << 24) - 1].map(told), [0, 1, 50_000, (1 << 24) - 1]);
+        assert_eq!([1 << 24, (1 << 24) + 1].map(told), [0x0180_0000; 2]);
+        assert!(held(Time::ZERO, Time::NEVER) < 1 << 29);
+    }
+
+    proptest! {
+        /// What comes back means when it was sent, whenever that was, and never seems to take less time than it did.
+        #[test]
+        fn an_answer_finds_what_it_answers(
+            sent in 0..1_000_000_000_000_u64, share in 0.0..1.0_f64, shift in 0..=MOST_SHIFT,
+        ) {
+            let clock = Clock { shift };
+            let sent = span(sent);
+            let took = span(((LONGEST_TICKS << shift) as f64 * share * 0.999_999) as u64);
+            let found = clock.instant(clock.sending(sent) + took, clock.stamp(sent));
+            prop_assert_eq!(found, Some(ticks(clock.sending(sent))));
+        }
+
+        #[test]
+        fn held_is_told_within_a_part_in_eight_million(since in 0..1_000_000_000_000_u64, exponent in 0.0..12.0_f64) {
+            let (since, took) = (span(since), 10_f64.powf(exponent) as u64);
+            let told = ticks(held_span(held(since, since + span(took))));
+            prop_assert!(told <= took && took - told <= took >> 23);
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{BitRate, Count, CountToMillion, Factor, PositiveSeconds, Seconds, Whole};
 
-use super::clock::LONGEST_HELD;
+use super::clock::Clock;
 use super::coded::Coded;
 use super::connection::Connection;
 use super::fec::MOST_WORDS;
@@ -23,6 +23,10 @@ use super::segment::{CRC_BYTES, FEC_BYTES, OPENING_BYTES, REPAIR_BYTES};
 pub(super) const MOST_COPIES: u64 = 16;
 /// Positions are told apart over half of their numbers.
 pub(super) const LARGEST_BUFFER: u64 = 1 << 30;
+/// The window with which a receiver begins that may have a longer one. `[W1]`
+const FIRST_BUFFER: u64 = 1 << 26;
+/// So much is taken of a peer that may not hear at all, and a quarter of it is the longest block. `[B7]`, `[K2]`
+pub(super) const LARGEST_HALF_OPEN: u64 = 1 << 24;
 
 /// Which side opens the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -99,8 +103,9 @@ pub struct AerotpConfig {
     pub coded: Option<Coded>,
     /// The data in a packet follows the bit error rate, in the reliable modes; all packets are full unless given.
     pub adaptive_length: Option<PacketLength>,
-    /// What a receiver keeps, in order and out of order; as much may be under way.
-    pub receive_buffer_bytes: Count,
+    /// What a receiver keeps, in order and out of order; as much may be under way. Unless given, it begins with 64 MiB and grows
+    /// with what the sender has use for, up to 1 GiB, as long as the application reads what arrives.
+    pub receive_buffer_bytes: Option<Count>,
     /// Parity in each packet of the quasi-reliable mode, in 32-bit words, 0 to 256; inside `packet_bytes`.
     pub fec_words: Whole,
     /// Parity follows the bit error rate, from `fec_words` on.
@@ -117,7 +122,8 @@ pub struct AerotpConfig {
     pub deliver_damaged: bool,
     /// Until the round-trip time is known, the first segments are sent again after so long, then twice as long, ...
     pub initial_rto_s: PositiveSeconds,
-    /// A connection is given up if nothing is heard from the peer for so long although something awaits its answer.
+    /// A connection is given up if nothing is heard from the peer for so long although something awaits its answer: more than
+    /// the round trip. Timestamps are microseconds up to 4,278 s, and up to 38 hours as coarse as it takes, 32 microseconds at most.
     pub give_up_after_s: PositiveSeconds,
     /// When nothing was sent or heard for so long, the peer is asked whether it is still there; never unless given.
     pub keep_alive_s: Option<PositiveSeconds>,
@@ -125,7 +131,7 @@ pub struct AerotpConfig {
     pub close_timeout_s: Option<PositiveSeconds>,
     /// So long a connection that is over answers a peer that does not know that yet; `give_up_after_s` unless given.
     pub listen_timeout_s: Option<PositiveSeconds>,
-    /// So much is taken of a peer before it has shown that it hears the answers; `receive_buffer_bytes` unless given.
+    /// So much is taken of a peer before it has shown that it hears the answers; `receive_buffer_bytes`, or 16 MiB, unless given.
     pub half_open_bytes: Option<Count>,
     /// Which side opens the connection.
     pub opens: Opens,
@@ -148,7 +154,7 @@ impl Default for AerotpConfig {
             spare_copies: false,
             coded: None,
             adaptive_length: None,
-            receive_buffer_bytes: count(16 << 20),
+            receive_buffer_bytes: None,
             fec_words: Whole::new(16.0).expect("a constant within its range"),
             adaptive_fec: None,
             erasure: None,
@@ -175,26 +181,7 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
             let what = format!("{} copies of each segment are not sent", self.copies.get());
             return Err(ScenarioError::new("copies", what, format!("give at most {MOST_COPIES}")));
         }
-        if self.receive_buffer_bytes.whole() > LARGEST_BUFFER {
-            let what = format!("{} bytes are more than sequence numbers tell apart", self.receive_buffer_bytes.get());
-            return Err(ScenarioError::new("receive_buffer_bytes", what, format!("give at most {LARGEST_BUFFER}")));
-        }
-        if self.receive_buffer_bytes.whole() < self.packet_bytes.whole() {
-            let what =
-                format!("{} bytes hold no packet of {}", self.receive_buffer_bytes.get(), self.packet_bytes.get());
-            return Err(ScenarioError::new("receive_buffer_bytes", what, "give at least packet_bytes"));
-        }
-        if let Some(half_open) = self.half_open_bytes
-            && !(self.packet_bytes.whole()..=self.receive_buffer_bytes.whole()).contains(&half_open.whole())
-        {
-            let what = format!("{} bytes are not between a packet and the receive buffer", half_open.get());
-            let remedy = "give at least packet_bytes and at most receive_buffer_bytes";
-            return Err(ScenarioError::new("half_open_bytes", what, remedy));
-        }
-        if self.mack_timeout_s.time() >= LONGEST_HELD {
-            let what = format!("{} s are longer than a MACK can say", self.mack_timeout_s.get());
-            return Err(ScenarioError::new("mack_timeout_s", what, "give less than 536 s"));
-        }
+        self.check_buffers()?;
         self.erasure.map_or(Ok(()), |erasure| erasure.check())?;
         self.check_parity()
     }
@@ -261,7 +248,7 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
     }
 
     fn carries_datagrams(&self) -> bool {
-        self.mode == Mode::Datagram
+        self.carries_messages()
     }
 
     /// Without acknowledgements nothing but the rate holds a sender back.
@@ -288,6 +275,19 @@ impl<D: Payload> Pairs<D> for AerotpConfig {
 }
 
 impl AerotpConfig {
+    /// Longer than any round trip that timestamps can tell. `[L8]`
+    pub const LONGEST_ROUND_TRIP: Time = Clock::LONGEST;
+
+    /// The clock that it stamps with: who awaits no answer for longer needs to tell none. `[L8]`
+    pub(super) fn clock(&self) -> Clock {
+        Clock::for_answers_within(self.give_up_after_s.time())
+    }
+
+    /// Whether each write is a message by itself, which nobody answers.
+    pub fn carries_messages(&self) -> bool {
+        self.mode == Mode::Datagram
+    }
+
     /// Payload of a full segment that opens a connection: the smallest full one.
     pub(super) fn payload_bytes(&self) -> u64 {
         let overhead = self.header_bytes.whole() + u64::from(OPENING_BYTES) + u64::from(CRC_BYTES);
@@ -349,7 +349,17 @@ impl AerotpConfig {
 
     /// What is taken of a peer that is not known to hear.
     pub(super) fn half_open(&self) -> u64 {
-        self.half_open_bytes.unwrap_or(self.receive_buffer_bytes).whole()
+        self.half_open_bytes.or(self.receive_buffer_bytes).map_or(LARGEST_HALF_OPEN, |bytes| bytes.whole())
+    }
+
+    /// What a receiver keeps at the beginning. `[W1]`
+    pub(super) fn first_buffer_bytes(&self) -> u64 {
+        self.receive_buffer_bytes.map_or(FIRST_BUFFER, |bytes| bytes.whole())
+    }
+
+    /// What a receiver keeps at most, and what may be under way at most. `[W1]`
+    pub fn most_buffer_bytes(&self) -> u64 {
+        self.receive_buffer_bytes.map_or(LARGEST_BUFFER, |bytes| bytes.whole())
     }
 
     pub(super) fn listen_timeout(&self) -> Time {
@@ -369,6 +379,27 @@ impl AerotpConfig {
             .or(Some(usual))
             .filter(|&control| is_learnable || control == RateControl::Fixed)
             .filter(|&control| control != RateControl::None)
+    }
+
+    fn check_buffers(&self) -> Result<(), ScenarioError> {
+        if let Some(buffer) = self.receive_buffer_bytes {
+            if buffer.whole() > LARGEST_BUFFER {
+                let what = format!("{} bytes are more than sequence numbers tell apart", buffer.get());
+                return Err(ScenarioError::new("receive_buffer_bytes", what, format!("give at most {LARGEST_BUFFER}")));
+            }
+            if buffer.whole() < self.packet_bytes.whole() {
+                let what = format!("{} bytes hold no packet of {}", buffer.get(), self.packet_bytes.get());
+                return Err(ScenarioError::new("receive_buffer_bytes", what, "give at least packet_bytes"));
+            }
+        }
+        if let Some(half_open) = self.half_open_bytes
+            && !(self.packet_bytes.whole()..=self.first_buffer_bytes()).contains(&half_open.whole())
+        {
+            let what = format!("{} bytes are not between a packet and the receive buffer", half_open.get());
+            let remedy = "give at least packet_bytes and at most receive_buffer_bytes";
+            return Err(ScenarioError::new("half_open_bytes", what, remedy));
+        }
+        Ok(())
     }
 
     fn check_rate(&self) -> Result<(), ScenarioError> {

@@ -16,6 +16,8 @@ use crate::event::Abort;
 use crate::payload::Payload;
 use crate::time::Time;
 
+use super::asking::Asking;
+use super::clock::Clock;
 use super::config::AerotpConfig;
 use super::lifecycle::{Lifecycle, State};
 use super::mode::Mode;
@@ -43,6 +45,8 @@ pub struct Connection<D> {
     sending: Sending<D>,
     receiving: Receiving<D>,
     rate: Rate,
+    /// When the peer's window is too short.
+    asking: Asking,
     /// Segments that arrived with a congestion mark, and damaged; both wrap.
     marked: u16,
     damaged: u16,
@@ -54,6 +58,7 @@ pub struct Connection<D> {
     /// A peer that is gone: what bears its tag, or is no newer than what it sent last, is of the past.
     past: Option<Peer>,
     reset: Option<Reset>,
+    clock: Clock,
     /// When the first segment went out, and when the own stream had come so far, in ticks: no answer is to anything older.
     first_sent: Option<u64>,
     marks: Marks<u64>,
@@ -138,6 +143,7 @@ impl<D: Payload> Connection<D> {
             sending: Sending::new(config),
             receiving: Receiving::new(config),
             rate: Rate::new(config),
+            asking: Asking::default(),
             marked: 0,
             damaged: 0,
             tag: random as u16,
@@ -145,6 +151,7 @@ impl<D: Payload> Connection<D> {
             peer: None,
             past: None,
             reset: None,
+            clock: config.clock(),
             first_sent: None,
             marks: Marks::of_own_stream(),
             last_sign: Time::ZERO,

@@ -9,6 +9,7 @@
 //! Normative sentences have numbers in the specification; code cites them as `[C3]`.
 
 mod ages;
+mod asking;
 mod clock;
 mod coded;
 mod config;
@@ -23,6 +24,7 @@ mod peer;
 mod rate;
 mod receiving;
 mod reliable;
+mod room;
 mod round_trip;
 mod segment;
 mod sending;

@@ -121,6 +121,24 @@ impl<D: Payload> Receiving<D> {
         }
     }
 
+    /// The sender asks for room for so much beyond what is here. `[W1]`
+    pub(super) fn make_room(&mut self, bytes: u64) {
+        match self {
+            Receiving::Reliable(receiver) => receiver.make_room(bytes),
+            Receiving::Coded(receiver) => receiver.make_room(bytes),
+            Receiving::OpenLoop(_) | Receiving::Datagrams(_) => {}
+        }
+    }
+
+    /// The length of the window, where there is one, while all is read.
+    pub(super) fn buffer_bytes(&self) -> u64 {
+        match self {
+            Receiving::Reliable(receiver) => receiver.buffer_bytes(),
+            Receiving::Coded(receiver) => receiver.buffer_bytes(),
+            Receiving::OpenLoop(_) | Receiving::Datagrams(_) => 0,
+        }
+    }
+
     /// Bytes that were given up by who sent them, modulo 2^32; none if nothing ever was.
     pub(super) fn skipped(&self) -> Option<u32> {
         match self {

@@ -110,7 +110,7 @@ impl Edges {
 pub struct Mack {
     /// The latest timestamp among the segments that have arrived.
     pub echo: u32,
-    /// For how long the receiver has held that, microseconds.
+    /// For how long the receiver has held that: 24 bits of microseconds, behind five of a power of two.
     pub held: u32,
     /// Bytes that may be sent beyond the sequence number.
     pub window: u32,

@@ -3,6 +3,7 @@
 use crate::payload::Payload;
 use crate::time::Time;
 
+use super::asking::Left;
 use super::coded;
 use super::config::AerotpConfig;
 use super::mode::Mode;
@@ -183,6 +184,15 @@ impl<D: Payload> Sending<D> {
     #[inline]
     pub(super) fn limits(&self) -> (u64, u64) {
         each!(self, sender => sender.limits())
+    }
+
+    /// What is left of the peer's window, if there is data for it.
+    pub(super) fn left(&self) -> Option<Left> {
+        match self {
+            Sending::Reliable(sender) => sender.left(),
+            Sending::Coded(sender) => sender.left(),
+            Sending::OpenLoop(_) | Sending::Datagrams(_) => None,
+        }
     }
 
     /// Up to where nothing goes out again. `[U1]`, `[N3]`

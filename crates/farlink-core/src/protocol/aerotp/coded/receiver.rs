@@ -6,11 +6,12 @@ use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
 use crate::time::Time;
 
-use super::super::clock::{LONGEST_HELD, ticks};
+use super::super::clock::held;
 use super::super::config::AerotpConfig;
 use super::super::peer::Latest;
 use super::super::receiving::{Incoming, most_pieces};
 use super::super::reliable::Pace;
+use super::super::room::Room;
 use super::super::segment::Mack;
 use super::super::skips::Skips;
 use super::inbound::{Inbound, Place};
@@ -35,7 +36,7 @@ pub(in super::super) struct Receiver<D> {
     repair_bytes: u64,
     repair_count: usize,
     peak_repair_bytes: u64,
-    buffer_bytes: u64,
+    room: Room,
     /// Room for a peer that is not known to hear. `[B7]`
     half_open_bytes: u64,
     /// The latest timestamp that has arrived, and when it did.
@@ -67,7 +68,7 @@ const MOST_SKIPS: usize = 4096;
 
 impl<D: Payload> Receiver<D> {
     pub(in super::super) fn new(config: &AerotpConfig) -> Self {
-        let buffer_bytes = config.receive_buffer_bytes.whole();
+        let room = Room::new(config);
         Receiver {
             data: Reorder::default(),
             skips: Skips::default(),
@@ -79,7 +80,7 @@ impl<D: Payload> Receiver<D> {
             repair_bytes: 0,
             repair_count: 0,
             peak_repair_bytes: 0,
-            buffer_bytes,
+            room,
             half_open_bytes: config.half_open(),
             echo: None,
             arrived: 0,
@@ -88,7 +89,7 @@ impl<D: Payload> Receiver<D> {
             deadline: Time::NEVER,
             is_due: false,
             repeats: 0,
-            told_window_end: buffer_bytes,
+            told_window_end: room.bytes(),
         }
     }
 
@@ -108,7 +109,7 @@ impl<D: Payload> Receiver<D> {
             return false;
         }
         // Small pieces take far more memory than their bytes: what is one too many is lost, and repair makes it good. `[B6]`
-        let most = most_pieces(if is_opening { self.half_open_bytes } else { self.buffer_bytes });
+        let most = most_pieces(if is_opening { self.half_open_bytes } else { self.room.bytes() });
         let is_source = !is_repair && !payload.is_empty();
         if is_source && position > self.data.next && self.data.piece_count() >= most {
             return false;
@@ -166,7 +167,7 @@ impl<D: Payload> Receiver<D> {
         }
         if at.checked_sub(1).is_some_and(|before| self.blocks[before].place.end() > place.start)
             || self.blocks.len() == MOST_BLOCKS
-            || place.bytes > self.buffer_bytes
+            || place.bytes > self.room.bytes()
         {
             return false;
         }
@@ -220,7 +221,7 @@ impl<D: Payload> Receiver<D> {
         self.blocks[at].tellings = TELLINGS;
         // The first block is always served: it ends one day, and the next one is the first. `[K8]`
         let has_room =
-            self.repair_bytes + bytes <= self.buffer_bytes && self.repair_count < most_pieces(self.buffer_bytes);
+            self.repair_bytes + bytes <= self.room.bytes() && self.repair_count < most_pieces(self.room.bytes());
         if (at == 0 || has_room) && self.blocks[at].add_repair(index, payload) {
             self.repair_bytes += bytes;
             self.repair_count += 1;
@@ -260,7 +261,7 @@ impl<D: Payload> Receiver<D> {
 
     /// Data that was read long ago is not kept for a description that may never come.
     fn forget_loose(&mut self, most_pieces: usize) {
-        while (self.loose_bytes > self.buffer_bytes || self.loose.len() > most_pieces)
+        while (self.loose_bytes > self.room.bytes() || self.loose.len() > most_pieces)
             && let Some((_, payload)) = self.loose.pop_front()
         {
             self.loose_bytes -= payload.len() as u64;
@@ -298,22 +299,32 @@ impl<D: Payload> Receiver<D> {
         self.deadline
     }
 
+    /// The sender asks for room for so much beyond what is here. `[W1]`
+    pub(in super::super) fn make_room(&mut self, bytes: u64) {
+        self.is_due |= self.room.grow(bytes, self.data.unread_bytes);
+    }
+
+    /// The length of the window while all is read.
+    pub(in super::super) fn buffer_bytes(&self) -> u64 {
+        self.room.bytes()
+    }
+
     /// Behind the last byte that there is room for.
     fn window_end(&self) -> u64 {
-        self.data.next + self.buffer_bytes.saturating_sub(self.data.unread_bytes)
+        self.data.next + self.room.bytes().saturating_sub(self.data.unread_bytes)
     }
 
     pub(in super::super) fn next_mack(&mut self, now: Time, number: impl Fn(u64) -> u32) -> Option<(u64, Mack)> {
         if !self.is_due {
             return None;
         }
-        let (echo, arrived) = self.echo.filter(|&(_, arrived)| now.since(arrived) < LONGEST_HELD)?; // `[A3]`
+        let (echo, arrived) = self.echo?;
         (self.is_due, self.untold) = (false, 0);
         self.deadline = if self.repeats > 0 { now + self.pace.timeout } else { Time::NEVER };
         let ack = self.data.next + u64::from(self.is_complete());
         let window_end = self.window_end();
         self.told_window_end = window_end;
-        let held = u32::try_from(ticks(now).saturating_sub(ticks(arrived))).unwrap_or(u32::MAX);
+        let held = held(arrived, now);
         let window = u32::try_from(window_end.saturating_sub(ack)).unwrap_or(u32::MAX);
         let mut mack = Mack { echo, held, window, counts_symbols: true, ..Mack::default() };
         mack.edges.push(self.arrived, 0);
@@ -332,8 +343,8 @@ impl<D: Payload> Receiver<D> {
         let data = self.skips.read(&mut self.data)?;
         // Who could send nothing for lack of room must hear of it.
         let grown = self.window_end().saturating_sub(self.told_window_end);
-        let was_small = self.told_window_end.saturating_sub(self.data.next) < self.buffer_bytes / 4;
-        if was_small && grown >= self.buffer_bytes / 2 && self.echo.is_some() {
+        let was_small = self.told_window_end.saturating_sub(self.data.next) < self.room.bytes() / 4;
+        if was_small && grown >= self.room.bytes() / 2 && self.echo.is_some() {
             self.is_due = true;
             self.repeats = REPEATS;
         }

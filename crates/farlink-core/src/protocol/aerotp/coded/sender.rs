@@ -12,7 +12,8 @@ use crate::payload::Payload;
 use crate::protocol::parts::length::Length;
 use crate::time::Time;
 
-use super::super::config::AerotpConfig;
+use super::super::asking::Left;
+use super::super::config::{AerotpConfig, LARGEST_HALF_OPEN};
 use super::super::forward::Forward;
 use super::super::loss::Loss;
 use super::super::round_trip::RoundTrip;
@@ -149,7 +150,8 @@ impl<D: Payload> Sender<D> {
                 most_symbol_bytes,
                 symbol_bytes: most_symbol_bytes,
                 block_symbols: coded.block_symbols.whole(),
-                block_bytes: config.receive_buffer_bytes.whole() / LEAST_BLOCKS,
+                block_bytes: config.receive_buffer_bytes.map_or(LARGEST_HALF_OPEN, |bytes| bytes.whole())
+                    / LEAST_BLOCKS,
                 completion: coded.completion.get(),
                 linger: config.mack_timeout_s.time(),
             },
@@ -296,6 +298,12 @@ impl<D: Payload> Sender<D> {
     #[inline]
     pub(in super::super) fn limits(&self) -> (u64, u64) {
         (self.first, self.next)
+    }
+
+    /// What is left of the peer's window, if there is data for it and the round trip is known.
+    pub(in super::super) fn left(&self) -> Option<Left> {
+        let answer = self.round_trip.smoothed().filter(|_| self.unsent_bytes > 0)?;
+        Some(Left { bytes: self.window_end.saturating_sub(self.next), answer })
     }
 
     pub(in super::super) fn is_all_acknowledged(&self) -> bool {

@@ -5,8 +5,7 @@ use crate::time::Time;
 
 use super::Connection;
 use super::identity::Reset;
-use crate::protocol::aerotp::clock::stamp;
-use crate::protocol::aerotp::config::parity_bytes;
+use crate::protocol::aerotp::config::{LARGEST_BUFFER, parity_bytes};
 use crate::protocol::aerotp::segment::{
     CLASS_BYTES, CRC_BYTES, FEC_BYTES, FORWARD_BYTES, Flags, Mack, OPENING_BYTES, REPAIR_BYTES, Repair, SKIPPED_BYTES,
     Segment,
@@ -36,11 +35,19 @@ impl<D: Payload> Connection<D> {
         if self.may_send() && self.rate.ask() {
             return Some(self.question(now));
         }
+        if self.may_send()
+            && let Some(wanted) = self.asking.take()
+        {
+            // As far beyond what was sent as there should be room. `[W2]`
+            let sequence = self.number(self.sending.limits().1 + wanted.min(LARGEST_BUFFER - 1));
+            self.asked = self.asked.or(Some(now));
+            return Some(Segment { sequence, ..self.blank(now) });
+        }
         if !self.may_send() || self.rate.pacer.is_holding(now) {
             return None;
         }
         let most = self.most_bytes();
-        if let Some(Outgoing { position, payload, is_end, repair }) = self.sending.next(now, most) {
+        if let Some(Outgoing { position, payload, is_end, repair }) = self.sending.next(self.clock.sending(now), most) {
             let mut flags = Flags::default();
             if is_end {
                 flags = flags.with(Flags::AFIN);
@@ -80,7 +87,7 @@ impl<D: Payload> Connection<D> {
 
     /// A segment of this connection without content.
     fn blank(&self, now: Time) -> Segment<D> {
-        Segment { tag: self.tag, mode: self.mode, timestamp: stamp(now), ..Segment::default() }
+        Segment { tag: self.tag, mode: self.mode, timestamp: self.clock.stamp(now), ..Segment::default() }
     }
 
     /// Payload of the next segment, at most.

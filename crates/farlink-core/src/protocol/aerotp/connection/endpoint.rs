@@ -117,7 +117,7 @@ impl<D: Payload> Endpoint for Connection<D> {
         // Data takes its time at the rate; what only answers is neither held back nor counted. `[P1]`, `[P2]`
         if !segment.flags.has(Flags(Flags::MACK.0 | Flags::RESET.0)) {
             let wire_bytes = crate::endpoint::Packet::wire_bytes(&segment);
-            self.rate.on_sent(now, wire_bytes, !segment.payload.is_empty());
+            self.rate.on_sent(now, self.clock, wire_bytes, !segment.payload.is_empty());
         }
         self.last_sign = now;
         // `[P10]`

@@ -6,7 +6,7 @@ use crate::time::Time;
 use super::Connection;
 #[cfg(test)]
 use super::model;
-use crate::protocol::aerotp::clock::{instant, span, ticks};
+use crate::protocol::aerotp::clock::{held_span, span, ticks};
 use crate::protocol::aerotp::config::LARGEST_BUFFER;
 use crate::protocol::aerotp::fec::Fec;
 use crate::protocol::aerotp::mode::Mode;
@@ -23,11 +23,13 @@ impl<D: Payload> Connection<D> {
                 self.adapt_to(&heard);
                 self.sending.on_mack(now, &heard);
                 let Heard { echo, round_trip, .. } = heard;
-                let held = span(mack.held.into());
+                let held = held_span(mack.held);
                 let arrived_bytes = heard.arrived_bytes(self.config.payload_bytes());
                 let has_gaps = heard.has_gaps();
                 let answer = Answer { echo, round_trip, held, marked: mack.marked, arrived_bytes, has_gaps };
                 self.rate.on_answer(now, &answer);
+                let (left, rate) = (self.sending.left(), self.rate.pacer.bytes_per_s());
+                self.asking.on_window(now, u64::from(mack.window), left, rate);
                 self.lifecycle.on_mack(self.sending.is_done());
             }
             None => self.dropped.forged += 1,
@@ -63,14 +65,19 @@ impl<D: Payload> Connection<D> {
             first.checked_add_signed(ahead).filter(|&position| position <= next)
         };
         let ack = position(segment.sequence)?;
-        let echo = instant(now, mack.echo).filter(|&echo| self.first_sent.is_some_and(|first| echo >= first))?;
+        // It was sent before it arrived, however long it was held there.
+        let arrived = Time::from_ps(now.as_ps().checked_sub(held_span(mack.held).as_ps())?);
+        let echo = self
+            .clock
+            .instant(arrived, mack.echo)
+            .filter(|&echo| self.first_sent.is_some_and(|first| echo >= first))?;
         if self.marks.oldest().is_some_and(|mark| echo < mark) {
             return None; // of a past round of the numbers `[R8]`
         }
         let mut heard = Heard {
             ack: ack.max(first),
             echo,
-            round_trip: span((ticks(now) - echo).checked_sub(u64::from(mack.held))?),
+            round_trip: span(ticks(arrived).saturating_sub(echo)),
             window_end: ack + u64::from(mack.window).min(LARGEST_BUFFER),
             blocks: [(0, 0); MOST_EDGES / 2],
             block_count: 0,
@@ -117,7 +124,11 @@ impl<D: Payload> Connection<D> {
         let is_end = segment.flags.has(Flags::AFIN);
         let is_question = segment.payload.is_empty() && !is_end;
         let ahead = segment.sequence.wrapping_sub(peer.initial.wrapping_add(base as u32)) as i32;
-        // A question is about what has arrived; where it stands says nothing. `[C9]`
+        // Who has heard this side may ask for a longer window. `[W1]`
+        if is_question && ahead > 0 && segment.forward.is_none() && !segment.flags.has(Flags::ASYN) {
+            self.receiving.make_room(ahead as u64);
+        }
+        // A question is about what has arrived; else where it stands says nothing. `[C9]`
         let position = if is_question { Some(base) } else { base.checked_add_signed(i64::from(ahead)) };
         #[cfg(test)]
         let position = match self.without {
@@ -171,7 +182,7 @@ impl<D: Payload> Connection<D> {
             return; // that is past
         }
         let own = (segment.sequence.wrapping_sub(base) as i32).unsigned_abs();
-        let is_near = u64::from(own) <= self.config.receive_buffer_bytes.whole();
+        let is_near = u64::from(own) <= self.receiving.buffer_bytes();
         let is_right = is_near && ahead as u64 <= LARGEST_BUFFER && self.receiving.go_forward(next + ahead as u64);
         self.dropped.outside += u64::from(!is_right);
         self.note_progress();

@@ -7,7 +7,6 @@ use crate::time::Time;
 use super::Connection;
 #[cfg(test)]
 use super::model;
-use crate::protocol::aerotp::clock::instant;
 use crate::protocol::aerotp::config::Opens;
 use crate::protocol::aerotp::lifecycle::State;
 use crate::protocol::aerotp::peer::Peer;
@@ -142,7 +141,8 @@ impl<D: Payload> Connection<D> {
 
     /// The peer knows nothing of this connection. `[C14]`
     pub(super) fn on_reset(&mut self, now: Time, segment: &Segment<D>) {
-        let sent = instant(now, segment.timestamp).zip(self.first_sent).is_some_and(|(sent, first)| sent >= first);
+        let sent =
+            self.clock.instant(now, segment.timestamp).zip(self.first_sent).is_some_and(|(sent, first)| sent >= first);
         let is_mine = segment.tag == self.tag && sent && self.may_send();
         let (first, next) = self.sending.limits();
         let ahead = segment.sequence.wrapping_sub(self.number(first)) as i32;

@@ -135,7 +135,7 @@ pub(in super::super) struct Inbox<D> {
 
 impl<D: Payload> Inbox<D> {
     pub(in super::super) fn new(config: &AerotpConfig) -> Self {
-        Inbox { messages: VecDeque::new(), bytes: 0, most_bytes: config.receive_buffer_bytes.whole() }
+        Inbox { messages: VecDeque::new(), bytes: 0, most_bytes: config.first_buffer_bytes() }
     }
 
     /// A message has arrived. Whether there was room for it.

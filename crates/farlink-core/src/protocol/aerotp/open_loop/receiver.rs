@@ -6,7 +6,7 @@ use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
 use crate::time::Time;
 
-use super::super::clock::{LONGEST_HELD, ticks};
+use super::super::clock::held;
 use super::super::config::AerotpConfig;
 use super::super::mode::Mode;
 use super::super::peer::Latest;
@@ -59,7 +59,7 @@ impl<D: Payload> Receiver<D> {
         Receiver {
             data: Reorder::default(),
             end: None,
-            buffer_bytes: config.receive_buffer_bytes.whole(),
+            buffer_bytes: config.first_buffer_bytes(),
             half_open_bytes: config.half_open(),
             hold: config.hold_time_s.time() + repair_time,
             decoder,
@@ -213,9 +213,9 @@ impl<D: Payload> Receiver<D> {
         if !self.is_due {
             return None;
         }
-        let (echo, arrived) = self.echo.filter(|&(_, arrived)| now.since(arrived) < LONGEST_HELD)?; // `[A3]`
+        let (echo, arrived) = self.echo?;
         self.is_due = false;
-        let held = u32::try_from(ticks(now).saturating_sub(ticks(arrived))).unwrap_or(u32::MAX);
+        let held = held(arrived, now);
         let ack = self.end.map_or(self.data.early_end().max(self.data.next), |end| end + 1);
         Some((ack, Mack { echo, held, window: self.mended, ..Mack::default() }))
     }

@@ -71,9 +71,14 @@ impl FirstBurst {
         }
     }
 
+    /// Whether a question goes behind what was sent last: what comes then has another timestamp.
+    pub(super) fn is_question_due(&self) -> bool {
+        QUESTIONS.get(self.asked).is_some_and(|&after| self.packets >= after)
+    }
+
     /// Whether an answer should be asked for now; once for each time.
     pub(super) fn ask(&mut self) -> bool {
-        let is_due = QUESTIONS.get(self.asked).is_some_and(|&after| self.packets >= after);
+        let is_due = self.is_question_due();
         self.asked += usize::from(is_due);
         is_due
     }

@@ -16,6 +16,7 @@ use crate::protocol::parts::pacer::Pacer;
 use crate::time::Time;
 use crate::units::BitRate;
 
+use super::clock::Clock;
 use super::config::AerotpConfig;
 use burst::SPACING;
 use learnt::Learnt;
@@ -74,15 +75,16 @@ impl Rate {
 
     /// A segment of so many bytes on the wire goes out, with data or without.
     #[inline]
-    pub(super) fn on_sent(&mut self, now: Time, bytes: u32, has_data: bool) {
+    pub(super) fn on_sent(&mut self, now: Time, clock: Clock, bytes: u32, has_data: bool) {
         if self.pacer.is_on() {
             self.pacer.on_sent(now, bytes);
         }
         if let Some(learnt) = &mut self.learnt {
-            learnt.on_sent(now, bytes);
+            let sent = clock.sending(now); // as an answer will say it
+            learnt.on_sent(sent, bytes);
             if let Some(burst) = learnt.burst.as_mut().filter(|burst| has_data && !burst.has_ended()) {
-                self.pacer.hold_until(now + SPACING);
-                burst.on_sent(now, bytes);
+                burst.on_sent(sent, bytes);
+                self.pacer.hold_until(SPACING + if burst.is_question_due() { sent } else { now });
             }
         }
     }

@@ -4,10 +4,11 @@ use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
 use crate::time::Time;
 
-use super::super::clock::{LONGEST_HELD, ticks};
+use super::super::clock::held;
 use super::super::config::AerotpConfig;
 use super::super::peer::Latest;
 use super::super::receiving::{Incoming, most_pieces};
+use super::super::room::Room;
 use super::super::segment::Mack;
 use super::super::skips::Skips;
 use super::report::Report;
@@ -20,7 +21,7 @@ pub(in super::super) struct Receiver<D> {
     skips: Skips,
     /// Where the stream ends, once that is known.
     end: Option<u64>,
-    buffer_bytes: u64,
+    room: Room,
     /// Room for a peer that is not known to hear. `[B7]`
     half_open_bytes: u64,
     /// The latest timestamp that has arrived, and when it did.
@@ -81,12 +82,12 @@ impl Pace {
 
 impl<D: Payload> Receiver<D> {
     pub(in super::super) fn new(config: &AerotpConfig) -> Self {
-        let buffer_bytes = config.receive_buffer_bytes.whole();
+        let room = Room::new(config);
         Receiver {
             data: Reorder::default(),
             skips: Skips::default(),
             end: None,
-            buffer_bytes,
+            room,
             half_open_bytes: config.half_open(),
             echo: None,
             report: Report::default(),
@@ -95,7 +96,7 @@ impl<D: Payload> Receiver<D> {
             deadline: Time::NEVER,
             is_due: false,
             repeats: 0,
-            told_window_end: buffer_bytes,
+            told_window_end: room.bytes(),
         }
     }
 
@@ -106,7 +107,7 @@ impl<D: Payload> Receiver<D> {
         let is_end_before_data = is_end && self.data.early_end().max(self.data.next) > end;
         let is_question = payload.is_empty() && !is_end;
         // A peer that sends many small pieces far apart would take far more memory than its bytes. `[B6]`
-        let most = most_pieces(if is_opening { self.half_open_bytes } else { self.buffer_bytes });
+        let most = most_pieces(if is_opening { self.half_open_bytes } else { self.room.bytes() });
         let is_one_too_many = position > self.data.next && self.data.piece_count() >= most;
         let is_outside = end > self.window_end() || is_beyond_end || is_end_before_data || is_one_too_many;
         if repair.is_some() || (is_outside && !is_question) {
@@ -140,7 +141,7 @@ impl<D: Payload> Receiver<D> {
 
     /// The sender has given up what is missing before a position. Whether there is such a position. `[V7]`
     pub(in super::super) fn go_forward(&mut self, to: u64) -> bool {
-        let (is_within, most) = (self.end.is_none_or(|end| to <= end), most_pieces(self.buffer_bytes));
+        let (is_within, most) = (self.end.is_none_or(|end| to <= end), most_pieces(self.room.bytes()));
         self.is_due |= is_within && self.skips.go(&mut self.data, to, most);
         is_within
     }
@@ -160,23 +161,32 @@ impl<D: Payload> Receiver<D> {
         self.deadline
     }
 
+    /// The sender asks for room for so much beyond what is here. `[W1]`
+    pub(in super::super) fn make_room(&mut self, bytes: u64) {
+        self.is_due |= self.room.grow(bytes, self.data.unread_bytes);
+    }
+
+    /// The length of the window while all is read.
+    pub(in super::super) fn buffer_bytes(&self) -> u64 {
+        self.room.bytes()
+    }
+
     /// Behind the last byte that there is room for.
     fn window_end(&self) -> u64 {
-        self.data.next + self.buffer_bytes.saturating_sub(self.data.unread_bytes)
+        self.data.next + self.room.bytes().saturating_sub(self.data.unread_bytes)
     }
 
     pub(in super::super) fn next_mack(&mut self, now: Time, number: impl Fn(u64) -> u32) -> Option<(u64, Mack)> {
         if !self.is_due {
             return None;
         }
-        // What was heard so long ago measures nothing; who has no room asks. `[A3]`
-        let (echo, arrived) = self.echo.filter(|&(_, arrived)| now.since(arrived) < LONGEST_HELD)?;
+        let (echo, arrived) = self.echo?;
         (self.is_due, self.untold) = (false, 0);
         self.deadline = if self.repeats > 0 { now + self.pace.timeout } else { Time::NEVER };
         let ack = self.acknowledged();
         let window_end = self.window_end();
         self.told_window_end = window_end;
-        let held = u32::try_from(ticks(now).saturating_sub(ticks(arrived))).unwrap_or(u32::MAX);
+        let held = held(arrived, now);
         let window = u32::try_from(window_end.saturating_sub(ack)).unwrap_or(u32::MAX);
         let mut mack = Mack { echo, held, window, ..Mack::default() };
         self.report.write(&self.data, self.end, &mut mack, number);
@@ -192,8 +202,8 @@ impl<D: Payload> Receiver<D> {
         let data = self.skips.read(&mut self.data)?;
         // Who could send nothing for lack of room must hear of it.
         let grown = self.window_end().saturating_sub(self.told_window_end);
-        let was_small = self.told_window_end.saturating_sub(self.data.next) < self.buffer_bytes / 4;
-        if was_small && grown >= self.buffer_bytes / 2 && self.echo.is_some() {
+        let was_small = self.told_window_end.saturating_sub(self.data.next) < self.room.bytes() / 4;
+        if was_small && grown >= self.room.bytes() / 2 && self.echo.is_some() {
             self.is_due = true;
             self.repeats = REPEATS;
         }

@@ -7,6 +7,7 @@ use crate::protocol::parts::chunks::Chunks;
 use crate::protocol::parts::length::Length;
 use crate::time::Time;
 
+use super::super::asking::Left;
 use super::super::clock::{span, ticks};
 use super::super::config::AerotpConfig;
 use super::super::forward::Forward;
@@ -434,6 +435,12 @@ impl<D: Payload> Sender<D> {
     #[inline]
     pub(in super::super) fn limits(&self) -> (u64, u64) {
         (self.first, self.next)
+    }
+
+    /// What is left of the peer's window, if there is data for it and the round trip is known.
+    pub(in super::super) fn left(&self) -> Option<Left> {
+        let answer = self.round_trip.smoothed().filter(|_| self.unsent_bytes > 0)?;
+        Some(Left { bytes: self.window_end.saturating_sub(self.next), answer })
     }
 
     pub(in super::super) fn is_all_acknowledged(&self) -> bool {
