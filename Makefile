@@ -1,6 +1,6 @@
 # make run      build farlink and run the first scenario
 # make test     install what the tests need, and run all of them
-# make bench    speed and memory beside ns-2 and ns-3, and over fading; codecs beside other libraries
+# make bench    speed and memory beside ns-2 and ns-3, over fading, and of large grids; codecs beside other libraries
 # make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec
 # make papers   published tables and figures beside ours, and their pages in docs/validation
 # make nightly  the tests again with other random cases, then the fuzz targets: at most an hour
@@ -40,6 +40,7 @@ bench: test-tools
 	@$(BIN)/python benches/peers.py
 	@$(BIN)/python benches/fading.py
 	@$(BIN)/python benches/fluid.py
+	@$(BIN)/python benches/grids.py
 	@$(BIN)/python benches/codecs.py
 
 peers: test-tools

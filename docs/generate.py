@@ -190,10 +190,10 @@ ROW_KEYS = (
     ("*grid paths*", "a column per path of the grid, with its value"),
     (
         "status",
-        "`ok`, or `stalled`: traffic that has an end did not reach it, endless traffic delivered nothing at all, or a "
-        "connection was given up",
+        "`ok`; `unfinished`: traffic that has an end was still arriving when the run was over; `stalled`: nothing arrived for "
+        "longer than a round trip and a timeout, or nothing more can arrive ([rule](../concepts/packet-engine.md#status))",
     ),
-    ("reason", "since when it stalled, and why; empty otherwise"),
+    ("reason", "what is missing, since when, and why; empty if `ok`"),
 )  # fmt: skip
 
 

@@ -114,10 +114,11 @@ def run(
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
     announce: Callable[[str], object] | None = None,
+    rows: bool = True,
 ) -> RunOutput:
     """Run a scenario; ``progress(done, total)`` is called about ten times a second. Ctrl-C gives what is finished.
 
-    ``announce(text)`` is called before a study that will take long begins.
+    ``announce(text)`` is called before a study that will take long begins. Without ``rows`` the table of them is empty.
     """
 
 def run_fluid(
@@ -125,6 +126,7 @@ def run_fluid(
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
     announce: Callable[[str], object] | None = None,
+    rows: bool = True,
 ) -> RunOutput:
     """Run a scenario with the fluid engine; as `run`."""
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from farlink import units
+from farlink.errors import FarlinkError
 from farlink.extras import require
 from farlink.output import whole_file
 from farlink.scenario import Point, Scenario
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 Column: TypeAlias = "Sequence[Any] | NDArray[Any]"
 
 _KEYS = ("engine", "flow", "transport", "runs")
+
+# Columns of the rows beside the grid and the quantities.
+_ROW_KEYS = ("point", "engine", "flow", "transport", "run", "seed", "status", "reason")
 
 # What the table shows of each flow, beside the grid: (quantity, heading). A column that says nothing is left out.
 _SHOWN = (
@@ -53,9 +57,10 @@ class Result:
     points
         Values of the grid at each point.
     columns
-        The rows: column name -> values, with ``point`` an index into `points`.
+        The rows: column name -> values, with ``point`` an index into `points`. Empty if they were not kept.
     summary_columns
-        The summary: each quantity's mean over the runs under its own name, the 95 % half-width under ``NAME_ci95``.
+        The summary: each quantity's mean over the runs under its own name, the 95 % half-width under ``NAME_ci95``; how many
+        runs stalled or were unfinished, and the reason of the first.
     interrupted
         Whether the run was stopped before all runs were done; those that are here are complete.
     approximations
@@ -76,7 +81,15 @@ class Result:
 
     @property
     def rows(self) -> dict[str, list[Any]]:
-        """The tidy table: column name -> values; None where a value is unknown."""
+        """The tidy table: column name -> values; None where a value is unknown.
+
+        Raises
+        ------
+        FarlinkError
+            If the rows were not kept.
+        """
+        if not self.columns:
+            raise FarlinkError("the rows of single runs were not kept", "run the scenario with rows=True")
         columns = {name: _plain(values) for name, values in self.columns.items()}
         index = columns.pop("point")
         table: dict[str, list[Any]] = {}
@@ -87,7 +100,7 @@ class Result:
             table[name] = values
         return table
 
-    @property
+    @cached_property
     def grid_paths(self) -> list[str]:
         """Columns of the grid: the dotted paths that vary; ``grid.duration_s`` where a column has that name already."""
         return list(dict.fromkeys(path for point in self.grid for path in point))
@@ -95,7 +108,7 @@ class Result:
     @cached_property
     def grid(self) -> list[Point]:
         """Values of the grid at each point, by column."""
-        taken = {*self.columns, *self.summary_columns}
+        taken = {*_ROW_KEYS, *self.columns, *self.summary_columns}
         return [{f"grid.{path}" if path in taken else path: v for path, v in point.items()} for point in self.points]
 
     @property
@@ -106,30 +119,32 @@ class Result:
     @property
     def finished_runs(self) -> int:
         """How many runs there are, over all grid points."""
-        return len(set(zip(*(_plain(self.columns[name]) for name in ("engine", "point", "run")), strict=True)))
+        flows, runs = (_plain(self.summary_columns[name]) for name in ("flow", "runs"))
+        return sum(count for flow, count in zip(flows, runs, strict=True) if flow == "all")
 
     def stalls(self) -> list[str]:
-        """Flows that did not get to their end, a sentence each: in how many runs, where in the grid, and why in the first.
+        """Flows of which nothing came any more before their end, a sentence each: in how many runs, where in the grid, and why.
 
         Returns
         -------
         list of str
-            Empty if every flow did; the row over all flows is left out.
+            Empty if none stalled; the reason is that of the first run, and the row over all flows is left out.
         """
-        found: dict[tuple[str, int, str], list[str]] = {}
-        runs: dict[tuple[str, int, str], int] = {}
-        columns = {name: _plain(self.columns[name]) for name in ("engine", "point", "flow", "status", "reason")}
-        for engine, point, flow, status, reason in zip(*columns.values(), strict=True):
-            key = engine, point, flow
-            runs[key] = runs.get(key, 0) + 1
-            if status == "stalled" and flow != "all":
-                found.setdefault(key, []).append(reason)
+        return self._missed("stalled")
+
+    def unfinished(self) -> list[str]:
+        """Flows that were still on their way to their end when the run was over, a sentence each, as `stalls` has them."""
+        return self._missed("unfinished")
+
+    def _missed(self, status: str) -> list[str]:
+        names = ("point", "flow", "runs", f"{status}_runs", f"{status}_reason")
         sentences = []
-        for (engine, point, flow), reasons in found.items():
+        for point, flow, runs, missed, reason in zip(*(_plain(self.summary_columns[name]) for name in names), strict=True):
+            if not missed or flow == "all":
+                continue
             place = ", ".join(f"{path} = {value}" for path, value in self.grid[point].items())
-            of_runs = runs[engine, point, flow]
-            share = "" if of_runs == 1 else f" in {len(reasons)} of {of_runs} runs"
-            sentences.append(f"{flow}{share}{f' at {place}' if place else ''}: {reasons[0]}")
+            share = "" if runs == 1 else f" in {missed} of {runs} runs"
+            sentences.append(f"{flow}{share}{f' at {place}' if place else ''}: {reason}")
         return sentences
 
     def bundles(self) -> list[str]:
@@ -163,11 +178,11 @@ class Result:
             unknown is None, and so is the half-width of a single run.
         """
         columns = {name: _plain(values) for name, values in self.summary_columns.items()}
-        quantities = self.quantities
+        quantities, paths, grid = self.quantities, self.grid_paths, self.grid
         entries = []
         for i, point in enumerate(columns["point"]):
             entry: dict[str, Any] = {name: columns[name][i] for name in _KEYS}
-            entry.update({path: self.grid[point].get(path) for path in self.grid_paths})
+            entry.update({path: grid[point].get(path) for path in paths})
             entry.update({q: {"mean": columns[q][i], "ci95": columns[f"{q}_ci95"][i]} for q in quantities})
             entries.append(entry)
         return entries

@@ -9,13 +9,15 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 import farlink
 import farlink.engines
-from farlink.errors import MissingExtraError, OutputError, ScenarioError
+from farlink.errors import FarlinkError, MissingExtraError, OutputError, ScenarioError
 from farlink.output import whole_file
+from farlink.report.page import render_report
 from farlink.result import Result
 from farlink.scenario import from_data
 
@@ -77,6 +79,93 @@ def test_a_flow_that_cannot_finish_is_named_with_the_time_of_its_last_progress()
     (sentence,) = farlink.run(dead).stalls()
 
     assert sentence.startswith("file in 2 of 2 runs at link.channel.loss = 1.0: stalled since 0 s")
+
+
+def test_a_file_still_arriving_is_unfinished_and_not_stalled():
+    long = {
+        "duration_s": 10,
+        "runs": 2,
+        "link": {"rate_bps": 1e6, "delay_s": 0.1},
+        "transport": {"tcp": {"kind": "tcp"}},
+        "flow": {"file": {"transport": "tcp", "traffic": {"kind": "file", "bytes": 1e9}}},
+    }
+
+    result = farlink.run(long)
+    (sentence,) = result.unfinished()
+
+    assert result.stalls() == []
+    assert sentence.startswith("file in 2 of 2 runs: ")
+    assert "bytes of 1 transfers were not delivered when the run ended at 10 s; the last that came" in sentence
+    assert result.rows["status"] == ["unfinished"] * 4
+    assert "Unfinished: file in 2 of 2 runs" in render_report(result)
+
+
+def test_stalls_are_counted_per_engine():
+    packet = farlink.run(
+        {
+            "duration_s": 20,
+            "runs": 3,
+            "engines": ["packet", "fluid"],
+            "fluid": {"max_time_s": 20},
+            "link": {"rate_bps": 1e6, "delay_s": 0.1, "queue_packets": 20, "channel": {"kind": "loss", "loss": 0.999}},
+            "transport": {"tcp": {"kind": "tcp", "variant": "sack"}},
+            "flow": {"bulk": {"transport": "tcp", "traffic": {"kind": "bulk"}}},
+        }
+    )
+
+    (sentence,) = packet.stalls()
+
+    assert sentence.startswith("bulk in 3 of 3 runs: stalled since 0 s")
+    assert packet.finished_runs == 4
+
+
+def test_rows_are_kept_only_if_wanted():
+    scenario = {**LINK, **TRANSPORTS, "flow": {"file": BULK}, "runs": 5, "grid": {"seed": [1, 2]}}
+    whole, lean = (farlink.run(scenario, rows=rows) for rows in (True, False))
+
+    assert lean.summary() == whole.summary()
+    assert lean.grid_paths == whole.grid_paths == ["grid.seed"]
+    assert lean.finished_runs == whole.finished_runs == 10
+    assert [str(cell) for cell in lean.cells()] == [str(cell) for cell in whole.cells()]
+    assert lean._repr_html_() == whole._repr_html_()
+    for ask in (lambda: lean.rows, lean.to_json, lambda: lean.to_csv(io.StringIO()), lean.to_dict):
+        with pytest.raises(FarlinkError, match="rows of single runs were not kept"):
+            ask()
+
+
+class Counted(list):
+    """A list that counts how often its items are looked at."""
+
+    looks = 0
+
+    def __iter__(self):
+        for item in super().__iter__():
+            self.looks += 1
+            yield item
+
+
+def test_points_are_looked_at_a_few_times_each_however_many_they_are(result):
+    count = 2000
+    points = Counted({"link.delay_s": 0.001 * i, "link.channel.ber": 1e-6} for i in range(count))
+
+    def column(values):
+        return [value for point in range(count) for value in ([point] * 3 if values is None else values[:3])]
+
+    large = replace(
+        result,
+        points=points,
+        columns={name: column(None if name == "point" else list(values)) for name, values in result.columns.items()},
+        summary_columns={
+            name: column(None if name == "point" else list(values)) for name, values in result.summary_columns.items()
+        },
+    )
+    entries = large.summary()
+
+    assert [entry["link.delay_s"] for entry in entries[::3]] == [0.001 * i for i in range(count)]
+    assert len(large.rows["link.delay_s"]) == 3 * count
+    assert large.table().row_count > 0
+    assert large.bundles() == []
+    assert points.looks <= 3 * count
 
 
 def test_columns_come_in_the_order_of_the_design(result):

@@ -1,5 +1,7 @@
 //! Tables on their way to Python: numbers as NumPy arrays that take the memory over, names as lists.
 
+use std::collections::BTreeMap;
+
 use farlink_sim::{Column, Content, Series, Table, Values};
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -45,17 +47,24 @@ pub(crate) fn content_to_dict(py: Python<'_>, content: Content) -> PyResult<Boun
     Ok(dict)
 }
 
-/// A list of texts in which equal neighbours are one object: names repeat in long runs.
+/// So many different texts of a column are remembered.
+const MOST_NAMES: usize = 1000;
+
+/// A list of texts in which equal ones are one object, as names repeat.
 fn names<'py, 'a>(py: Python<'py>, texts: impl Iterator<Item = &'a str>) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    let mut last: Option<(&str, Bound<'py, PyString>)> = None;
+    let mut known: BTreeMap<&str, Bound<'py, PyString>> = BTreeMap::new();
     for text in texts {
-        let name = match last.take() {
-            Some((same, name)) if same == text => name,
-            _ => PyString::new(py, text),
-        };
-        list.append(&name)?;
-        last = Some((text, name));
+        match known.get(text) {
+            Some(name) => list.append(name)?,
+            None => {
+                let name = PyString::new(py, text);
+                list.append(&name)?;
+                if known.len() < MOST_NAMES {
+                    known.insert(text, name);
+                }
+            }
+        }
     }
     Ok(list)
 }

@@ -82,32 +82,36 @@ mod _core {
 
     /// Runs a scenario; Ctrl-C gives what is finished.
     #[pyfunction]
-    #[pyo3(signature = (scenario_json, threads=None, progress=None, announce=None))]
+    #[pyo3(signature = (scenario_json, threads=None, progress=None, announce=None, rows=true))]
     fn run<'py>(
         py: Python<'py>,
         scenario_json: &str,
         threads: Option<usize>,
         progress: Option<&Bound<'py, PyAny>>,
         announce: Option<Py<PyAny>>,
+        rows: bool,
     ) -> Result<Bound<'py, PyDict>, BoundaryError> {
         let expanded = py.detach(|| read(scenario_json))?;
-        let options = Options { threads, announce: announce.map(announcing), ..Options::default() };
+        let options =
+            Options { threads, announce: announce.map(announcing), without_rows: !rows, ..Options::default() };
         let output = watched(py, progress, |progress| farlink_sim::run(&expanded, &options, progress))??;
         output_to_dict(py, output)
     }
 
     /// Runs a scenario with the fluid engine; Ctrl-C gives what is finished.
     #[pyfunction]
-    #[pyo3(signature = (scenario_json, threads=None, progress=None, announce=None))]
+    #[pyo3(signature = (scenario_json, threads=None, progress=None, announce=None, rows=true))]
     fn run_fluid<'py>(
         py: Python<'py>,
         scenario_json: &str,
         threads: Option<usize>,
         progress: Option<&Bound<'py, PyAny>>,
         announce: Option<Py<PyAny>>,
+        rows: bool,
     ) -> Result<Bound<'py, PyDict>, BoundaryError> {
         let expanded = py.detach(|| read(scenario_json))?;
-        let options = Options { threads, announce: announce.map(announcing), ..Options::default() };
+        let options =
+            Options { threads, announce: announce.map(announcing), without_rows: !rows, ..Options::default() };
         let output = watched(py, progress, |progress| farlink_sim::fluid::run(&expanded, &options, progress))??;
         output_to_dict(py, output)
     }

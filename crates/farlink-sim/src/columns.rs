@@ -3,6 +3,7 @@
 use farlink_core::scenario::quantity::{self, QUANTITIES};
 
 use crate::table::{Column, Table};
+use crate::tally::Missed;
 
 /// The table of runs, as it grows.
 pub(crate) struct RunColumns {
@@ -33,6 +34,28 @@ impl Default for RunColumns {
 }
 
 impl RunColumns {
+    /// Adds the rows of another.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        if self.point.is_empty() {
+            *self = other;
+            return;
+        }
+        for (column, more) in
+            [(&mut self.point, &mut other.point), (&mut self.run, &mut other.run), (&mut self.seed, &mut other.seed)]
+        {
+            column.append(more);
+        }
+        for (column, more) in [
+            (&mut self.flow, &mut other.flow),
+            (&mut self.transport, &mut other.transport),
+            (&mut self.status, &mut other.status),
+            (&mut self.reason, &mut other.reason),
+        ] {
+            column.append(more);
+        }
+        self.values.iter_mut().zip(&mut other.values).for_each(|(column, more)| column.append(more));
+    }
+
     pub(crate) fn into_table(self, engine: &str) -> Table {
         let engine = vec![engine.to_owned(); self.point.len()];
         let mut columns: Vec<(String, Column)> = vec![
@@ -56,6 +79,10 @@ pub(crate) struct PointColumns {
     pub(crate) flow: Vec<String>,
     pub(crate) transport: Vec<String>,
     pub(crate) runs: Vec<u64>,
+    /// Runs that ended before the flow did.
+    pub(crate) unfinished: Vec<Missed>,
+    /// Runs in which it stalled.
+    pub(crate) stalled: Vec<Missed>,
     /// Means and half-widths at 95 % for each of [`QUANTITIES`].
     pub(crate) values: Vec<(Vec<f64>, Vec<f64>)>,
 }
@@ -67,12 +94,28 @@ impl Default for PointColumns {
             flow: Vec::new(),
             transport: Vec::new(),
             runs: Vec::new(),
+            unfinished: Vec::new(),
+            stalled: Vec::new(),
             values: vec![Default::default(); QUANTITIES.len()],
         }
     }
 }
 
 impl PointColumns {
+    /// Adds the entries of another.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.point.append(&mut other.point);
+        self.flow.append(&mut other.flow);
+        self.transport.append(&mut other.transport);
+        self.runs.append(&mut other.runs);
+        self.unfinished.append(&mut other.unfinished);
+        self.stalled.append(&mut other.stalled);
+        for ((means, half_widths), (more_means, more_widths)) in self.values.iter_mut().zip(&mut other.values) {
+            means.append(more_means);
+            half_widths.append(more_widths);
+        }
+    }
+
     pub(crate) fn into_table(self, engine: &str) -> Table {
         let engine = vec![engine.to_owned(); self.point.len()];
         let mut columns: Vec<(String, Column)> = vec![
@@ -82,6 +125,11 @@ impl PointColumns {
             ("transport".into(), Column::Text(self.transport)),
             ("runs".into(), Column::Integer(self.runs)),
         ];
+        for (name, missed) in [("unfinished", self.unfinished), ("stalled", self.stalled)] {
+            let (runs, reasons) = missed.into_iter().map(|missed| (missed.runs, missed.reason)).unzip();
+            columns.push((format!("{name}_runs"), Column::Integer(runs)));
+            columns.push((format!("{name}_reason"), Column::Text(reasons)));
+        }
         for (name, (means, half_widths)) in quantity::names().zip(self.values) {
             columns.push((name.to_owned(), Column::Real(means)));
             columns.push((format!("{name}_ci95"), Column::Real(half_widths)));

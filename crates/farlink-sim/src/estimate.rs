@@ -53,15 +53,21 @@ struct Run {
     fattest: (usize, f64),
 }
 
-/// All runs of all points, each with how many runs it has at least, on so many threads.
-pub(crate) fn of_study<'a>(points: impl Iterator<Item = (&'a Setup, u64)>, threads: usize) -> Estimate {
+/// All runs of all points, each with how many runs it has at least, on so many threads; the rows of all runs are kept, or only
+/// the entries of the summary.
+pub(crate) fn of_study<'a>(
+    points: impl Iterator<Item = (&'a Setup, u64)>,
+    threads: usize,
+    keeps_rows: bool,
+) -> Estimate {
     let mut sum = Estimate::default();
     let (mut rows, mut at_once, mut fattest) = (0.0, 0.0_f64, ((0, 0), 0.0));
     for (point, (setup, runs)) in points.enumerate() {
         let run = of_run(setup);
         let runs = runs as f64;
         sum.cpu_s += runs * (run.ns + RUN_NS) / 1e9;
-        rows += runs * (1.0 + setup.flows.iter().map(|flow| flow.count.min(MOST_FLOW_ROWS) as f64).sum::<f64>());
+        let runs_kept = if keeps_rows { runs } else { 1.0 };
+        rows += runs_kept * (1.0 + setup.flows.iter().map(|flow| flow.count.min(MOST_FLOW_ROWS) as f64).sum::<f64>());
         at_once = at_once.max(run.bytes * runs.min(threads as f64));
         if runs * run.heaviest.1 > sum.heaviest_ns {
             (sum.heaviest, sum.heaviest_ns) = ((point, run.heaviest.0), runs * run.heaviest.1);

@@ -20,7 +20,9 @@ mod rows;
 pub mod stats;
 mod study;
 mod table;
+mod tally;
 mod trace_file;
+mod verdict;
 
 pub use error_events::Sources;
 #[cfg(fuzzing)]

@@ -43,7 +43,7 @@ pub fn trace_run(
     };
     let scenario = &chosen.scenario;
     let setup = resolve(scenario, &Sources::new(None))?;
-    of_study(std::iter::once((&setup, 1)), 1).check(scenario.limits, std::slice::from_ref(&setup))?;
+    of_study(std::iter::once((&setup, 1)), 1, false).check(scenario.limits, std::slice::from_ref(&setup))?;
     let mut observer = Observer {
         wanted: if want_series {
             scenario.measure.series.iter().map(|quantity| quantity.name()).collect()

@@ -1,17 +1,17 @@
 //! From what flows achieved to rows of quantities.
 
 use farlink_core::Time;
-use farlink_core::event::Abort;
 use farlink_core::scenario::quantity::QUANTITIES;
 
 use crate::engine::{BundleResult, DelaySum, FlowResult, FlowSetup, Histogram, RunResult, Setup};
 use crate::layout::Layout;
+use crate::verdict::{Verdict, verdict};
 
 /// What one flow, or several together, achieved in one run. Which, the layout says.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
-    /// Why it did not get to its end; empty if it did.
-    pub(crate) stalled: String,
+    /// Whether it got to its end.
+    pub(crate) verdict: Verdict,
     /// In the order of [`QUANTITIES`]; NaN where unknown.
     pub(crate) values: Vec<f64>,
 }
@@ -31,10 +31,8 @@ pub(crate) fn rows(layout: &Layout, setup: &Setup, run: &RunResult) -> Vec<Row> 
     let of_rows = layout.rows.iter().zip(&flows).zip(specs.chain([None]));
     let mut rows: Vec<Row> =
         of_rows.map(|((of, flows), spec)| row(of.is_single, flows, &path, (spec, setup), run)).collect();
-    let stalled = layout.rows.iter().zip(&rows).find(|(_, row)| !row.stalled.is_empty());
-    if let Some(stalled) = stalled.map(|(of, row)| format!("{}: {}", of.flow, row.stalled)) {
-        rows[layout.all()].stalled = stalled;
-    }
+    let verdicts = layout.rows.iter().zip(&rows).map(|(of, row)| (of.flow.as_str(), &row.verdict));
+    rows[layout.all()].verdict = Verdict::worst(verdicts);
     rows
 }
 
@@ -153,60 +151,9 @@ fn row(
         _ => f64::NAN,
     };
     Row {
-        stalled: spec.map_or_else(String::new, |spec| why_stalled(spec, flows, run)),
+        verdict: spec.map_or(Verdict::Ok, |spec| verdict(setup, spec, flows, run)),
         values: QUANTITIES.iter().map(|quantity| value(quantity.name)).collect(),
     }
-}
-
-/// Why flows did not get to their end, and since when nothing came of them; empty if they did.
-fn why_stalled(spec: &FlowSetup, flows: &[&FlowResult], run: &RunResult) -> String {
-    let end = seconds(run.end);
-    let ended = if run.was_given_up { "was given up" } else { "ended" };
-    if !spec.is_finite() {
-        if let Some((at, why)) = flows.iter().filter_map(|flow| flow.aborted).min_by_key(|&(at, _)| at) {
-            return format!("given up at {} s: {}", seconds(at), words(why));
-        }
-        // Endless traffic is cut off by the end of the run; only total silence is worth a word.
-        let has_sent = flows.iter().any(|flow| flow.sent_packets > 0);
-        let is_silent = has_sent && flows.iter().all(|flow| flow.delivered_bytes == 0);
-        let since = flows.iter().map(|flow| flow.last_progress).min().unwrap_or_default();
-        return if is_silent {
-            format!("stalled since {} s: nothing was delivered when the run {ended} at {end} s", seconds(since))
-        } else {
-            String::new()
-        };
-    }
-    let unfinished: Vec<_> = flows.iter().filter(|flow| flow.is_finite && flow.finished.is_none()).collect();
-    let Some(since) = unfinished.iter().map(|flow| flow.last_progress).min() else { return String::new() };
-    let left: u64 = unfinished.iter().map(|flow| flow.undelivered_bytes).sum();
-    let lost: u64 = unfinished.iter().map(|flow| flow.lost_in_custody_bytes).sum();
-    let mut what = format!("{left} bytes of {} transfers were not delivered", unfinished.len());
-    if lost > 0 {
-        what = if left > 0 { what + ", and " } else { String::new() };
-        what += &format!("{lost} bytes were lost in the custody of a gateway");
-    }
-    match unfinished.iter().map(|flow| flow.aborted).min_by_key(|aborted| aborted.map_or(Time::NEVER, |(at, _)| at)) {
-        Some(Some((at, why))) => {
-            format!("stalled since {} s, given up at {} s: {}; {what}", seconds(since), seconds(at), words(why))
-        }
-        _ => format!("stalled since {} s: {what} when the run {ended} at {end} s", seconds(since)),
-    }
-}
-
-fn words(why: Abort) -> &'static str {
-    match why {
-        Abort::Reset => "the peer reset the connection",
-        Abort::TooManyRetries => "too many retransmissions went unanswered",
-        Abort::NoAnswer => "the peer did not answer for too long",
-        Abort::NotClosed => "the connection was not closed in the time set for that",
-        Abort::PeerRestarted => "the peer began anew",
-        _ => "the connection was aborted",
-    }
-}
-
-/// Seconds to the millisecond.
-fn seconds(time: Time) -> f64 {
-    (time.as_secs_f64() * 1e3).round() / 1e3
 }
 
 /// A share, without what rounding adds; NaN stays as it is.

@@ -12,18 +12,74 @@ pub struct Interval {
 }
 
 /// Mean of the values that are known, and its interval at `level` (0.95, say) by Student's t. `None` if none is known.
-pub fn interval(values: impl Iterator<Item = f64> + Clone, level: f64) -> Option<Interval> {
-    let known = values.filter(|value| !value.is_nan());
-    let n = known.clone().count();
-    if n == 0 {
-        return None;
+pub fn interval(values: impl Iterator<Item = f64>, level: f64) -> Option<Interval> {
+    let mut moments = Moments::default();
+    values.for_each(|value| moments.add(value));
+    moments.interval(&mut Quantiles::new(level))
+}
+
+/// Mean and spread of values as they come, none of which is kept: Welford, "Note on a method for calculating corrected sums of
+/// squares and products", Technometrics 4(3), 1962. They depend on the order of the values in their last bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Moments {
+    count: u64,
+    sum: f64,
+    /// The mean that goes with `squares`.
+    mean: f64,
+    /// Sum of the squared distances from the mean.
+    squares: f64,
+}
+
+impl Moments {
+    /// Adds a value, if it is known.
+    pub(crate) fn add(&mut self, value: f64) {
+        if value.is_nan() {
+            return;
+        }
+        self.count += 1;
+        self.sum += value;
+        let distance = value - self.mean;
+        self.mean += distance / self.count as f64;
+        self.squares += distance * (value - self.mean);
     }
-    let mean = known.clone().sum::<f64>() / n as f64;
-    if n == 1 {
-        return Some(Interval { mean, half_width: f64::NAN });
+
+    /// `None` if no value is known.
+    pub(crate) fn interval(&self, quantiles: &mut Quantiles) -> Option<Interval> {
+        let n = self.count as f64;
+        let mean = self.sum / n;
+        match self.count {
+            0 => None,
+            1 => Some(Interval { mean, half_width: f64::NAN }),
+            count => {
+                let variance = self.squares / (n - 1.0);
+                Some(Interval { mean, half_width: quantiles.of(count - 1) * (variance / n).sqrt() })
+            }
+        }
     }
-    let variance = known.map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
-    Some(Interval { mean, half_width: t_quantile(n - 1, level) * (variance / n as f64).sqrt() })
+}
+
+/// Student's quantiles of one level; the one that was asked for last is remembered, as most quantities have as many values.
+#[derive(Clone, Debug)]
+pub(crate) struct Quantiles {
+    level: f64,
+    last: Option<(u64, f64)>,
+}
+
+impl Quantiles {
+    pub(crate) fn new(level: f64) -> Self {
+        Quantiles { level, last: None }
+    }
+
+    fn of(&mut self, degrees: u64) -> f64 {
+        match self.last {
+            Some((same, quantile)) if same == degrees => quantile,
+            _ => {
+                let quantile = t_quantile(degrees as usize, self.level);
+                self.last = Some((degrees, quantile));
+                quantile
+            }
+        }
+    }
 }
 
 /// The factor on the standard error that makes a two-sided interval of that level.
@@ -40,6 +96,22 @@ mod tests {
         for (degrees, level, expected) in [(1, 0.95, 12.706), (9, 0.95, 2.262), (9, 0.99, 3.250), (199, 0.95, 1.972)] {
             assert!((t_quantile(degrees, level) - expected).abs() < 5e-4, "{degrees} {level}");
         }
+    }
+
+    /// In one pass and in two, over values whose spread is small beside their mean.
+    #[test]
+    fn one_pass_finds_what_two_find() {
+        for offset in [0.0, 1.0, 1e6, 1e9] {
+            let values: Vec<f64> = (0..10_000_u32).map(|i| offset + f64::from(i * i % 7919) / 7919.0).collect();
+            let mean = values.iter().sum::<f64>() / 1e4;
+            let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 9999.0;
+            let found = interval(values.iter().copied(), 0.95).unwrap();
+            let half_width = t_quantile(9999, 0.95) * (variance / 1e4).sqrt();
+            assert_eq!(found.mean, mean);
+            let tolerance = if offset > 1e8 { 1e-6 } else { 1e-9 };
+            assert!((found.half_width / half_width - 1.0).abs() < tolerance, "{offset}: {}", found.half_width);
+        }
+        assert_eq!(interval([0.1; 1000].into_iter(), 0.95).unwrap().half_width, 0.0, "no spread, no width");
     }
 
     #[test]

@@ -18,8 +18,9 @@ use crate::layout::Layout;
 use crate::notes::{self, notes};
 use crate::resolve::{Channels, resolve_with};
 use crate::rows::{Row, rows};
-use crate::stats::interval;
+use crate::stats::Quantiles;
 use crate::table::Table;
+use crate::tally::{Place, Tally};
 
 /// How to run.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +31,8 @@ pub struct Options {
     pub codes: Option<PathBuf>,
     /// Told before it begins that a study will take long.
     pub announce: Option<Announce>,
+    /// Keep no rows of single runs, so that memory does not grow with their number; the summary is the same.
+    pub without_rows: bool,
 }
 
 /// Something to tell before a study begins.
@@ -45,7 +48,7 @@ impl std::fmt::Debug for Announce {
 /// What a scenario gave.
 #[derive(Clone, Debug, Default)]
 pub struct Output {
-    /// A row per point, engine, flow and run.
+    /// A row per point, engine, flow and run; nothing if none were wanted.
     pub rows: Table,
     /// A row per point, engine and flow.
     pub summary: Table,
@@ -74,17 +77,22 @@ pub enum RunError {
 /// 100 runs.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<()> + Sync);
 
-/// The level of the intervals in the summary.
-const SUMMARY_LEVEL: f64 = 0.95;
+/// The name of this engine in tables.
+const ENGINE: &str = "packet";
 
-/// The finished runs of one grid point with their numbers, in their order. Each has the rows of the point's layout.
-type Runs = Vec<(u64, Vec<Row>)>;
+/// About so many rows are collected before they are added up: enough for all threads, however short the runs.
+const ROWS_AT_A_TIME: usize = 1 << 15;
+
+/// So many runs at a time at least.
+const LEAST_RUNS_AT_A_TIME: usize = 64;
 
 /// A grid point, ready to run, and the rows that its runs have.
 struct Point<'a> {
+    place: Place,
     scenario: &'a Scenario,
     setup: &'a Setup,
     layout: Layout,
+    keeps_rows: bool,
 }
 
 /// Runs every point of a scenario.
@@ -99,14 +107,30 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
     watch.expect(scenarios.iter().map(|scenario| least_runs(scenario)).sum());
     let setups = pool.install(|| setups(&scenarios, (&sources, options), &watch))?;
     let study: Vec<(&Scenario, &Setup)> = scenarios.into_iter().zip(&setups).collect();
-    let points: Vec<Point<'_>> =
-        study.iter().map(|&(scenario, setup)| Point { scenario, setup, layout: Layout::of(setup) }).collect();
-    let results: Vec<Runs> = pool.install(|| points.par_iter().map(|point| point_runs(point, &watch)).collect());
+    let points: Vec<Point<'_>> = study
+        .iter()
+        .zip(0..)
+        .map(|(&(scenario, setup), point)| Point {
+            place: Place { point, seed: scenario.seed.whole() },
+            scenario,
+            setup,
+            layout: Layout::of(setup),
+            keeps_rows: !options.without_rows,
+        })
+        .collect();
+    let results: Vec<_> = pool.install(|| points.par_iter().map(|point| point_runs(point, &watch)).collect());
+    let (mut summary, mut rows) = (PointColumns::default(), None);
+    for (of_point, kept) in results {
+        summary.append(of_point);
+        if let Some(kept) = kept {
+            rows.get_or_insert_with(RunColumns::default).append(kept);
+        }
+    }
     let remarked: Vec<notes::Point<'_>> =
         study.iter().map(|&(scenario, setup)| notes::Point { scenario, setup }).collect();
     Ok(Output {
-        rows: rows_table(&points, &results),
-        summary: summary_table(&points, &results),
+        rows: rows.map(|rows| rows.into_table(ENGINE)).unwrap_or_default(),
+        summary: summary.into_table(ENGINE),
         interrupted: watch.is_stopped(),
         notes: sources.notes().into_iter().chain(notes(&remarked)).collect(),
     })
@@ -134,7 +158,7 @@ fn setups(
     let asked = Asked::new(sources);
     let setups = resolve_all(&asked)?;
     let threads = rayon::current_num_threads();
-    let expected = estimate_of(scenarios, &setups, threads);
+    let expected = estimate_of(scenarios, &setups, threads, !options.without_rows);
     if let Some(scenario) = scenarios.first() {
         expected.check(scenario.limits, &setups)?;
     }
@@ -154,8 +178,8 @@ fn setups(
     Ok(resolve_all(sources)?)
 }
 
-fn estimate_of(scenarios: &[&Scenario], setups: &[Setup], threads: usize) -> Estimate {
-    of_study(setups.iter().zip(scenarios.iter().map(|scenario| least_runs(scenario))), threads)
+fn estimate_of(scenarios: &[&Scenario], setups: &[Setup], threads: usize, keeps_rows: bool) -> Estimate {
+    of_study(setups.iter().zip(scenarios.iter().map(|scenario| least_runs(scenario))), threads, keeps_rows)
 }
 
 /// What a study will cost, before it is refused for that or begins.
@@ -169,7 +193,7 @@ pub fn estimate(points: &Expanded, options: &Options) -> Result<Estimate, RunErr
     let scenarios: Vec<&Scenario> = points.points.iter().map(|point| &point.scenario).collect();
     let setups: Result<Vec<Setup>, _> =
         scenarios.iter().map(|scenario| resolve_with(scenario, &asked, &mut channels)).collect();
-    Ok(estimate_of(&scenarios, &setups?, options.threads.unwrap_or(1)))
+    Ok(estimate_of(&scenarios, &setups?, options.threads.unwrap_or(1), !options.without_rows))
 }
 
 /// Counts runs, and passes on the wish to stop.
@@ -208,84 +232,51 @@ fn least_runs(scenario: &Scenario) -> u64 {
     }
 }
 
-/// All runs of one point; interrupted, those that were finished.
-fn point_runs(point: &Point<'_>, watch: &Watch<'_>) -> Runs {
-    let mut runs = batch(point, 0..least_runs(point.scenario), watch);
-    let Some(precision) = &point.scenario.precision else { return runs };
-    let most = precision.max_runs.whole();
-    // The rule is asked after 25 % more runs each time, in the order of the runs: never at a moment that a thread picks,
-    // and seldom enough that a lucky streak does not end it.
-    while !watch.is_stopped() && (runs.len() as u64) < most && !is_precise(precision, &point.layout, &runs) {
-        let first = runs.len() as u64;
-        let next = (first + first.div_ceil(4)).min(most);
-        watch.expect(next - first);
-        runs.extend(batch(point, first..next, watch));
+/// All runs of one point; interrupted, those that were finished. An entry of the summary for each row, and the rows.
+fn point_runs(point: &Point<'_>, watch: &Watch<'_>) -> (PointColumns, Option<RunColumns>) {
+    let mut tally = Tally::new(&point.layout, point.keeps_rows);
+    let mut done = least_runs(point.scenario);
+    batch(point, &mut tally, 0..done, watch);
+    if let Some(precision) = &point.scenario.precision {
+        let most = precision.max_runs.whole();
+        // The rule is asked after 25 % more runs each time, in the order of the runs: never at a moment that a thread picks,
+        // and seldom enough that a lucky streak does not end it.
+        while !watch.is_stopped() && done < most && !is_precise(precision, &point.layout, &tally) {
+            let next = (done + done.div_ceil(4)).min(most);
+            watch.expect(next - done);
+            batch(point, &mut tally, done..next, watch);
+            done = next;
+        }
     }
-    runs
+    tally.finish(&point.layout, point.place)
 }
 
-fn batch(point: &Point<'_>, runs: std::ops::Range<u64>, watch: &Watch<'_>) -> Runs {
-    let seed = point.scenario.seed.whole();
-    runs.into_par_iter()
-        .filter_map(|run| {
-            // Short runs end before they ask.
-            if watch.is_stopped() {
-                return None;
-            }
-            let result = simulate(point.setup, seed, run, &mut NoTrace, &|| watch.is_stopped())?;
-            watch.finish_one();
-            Some((run, rows(&point.layout, point.setup, &result)))
-        })
-        .collect()
+/// Some runs, at the same time, added up in their order.
+fn batch(point: &Point<'_>, tally: &mut Tally, runs: std::ops::Range<u64>, watch: &Watch<'_>) {
+    let at_a_time = (ROWS_AT_A_TIME / point.layout.rows.len()).max(LEAST_RUNS_AT_A_TIME);
+    let simulate_run = |run: u64| {
+        // Short runs end before they ask.
+        if watch.is_stopped() {
+            return None;
+        }
+        let result = simulate(point.setup, point.place.seed, run, &mut NoTrace, &|| watch.is_stopped())?;
+        watch.finish_one();
+        Some((run, rows(&point.layout, point.setup, &result)))
+    };
+    for first in runs.clone().step_by(at_a_time) {
+        let some = first..(first + at_a_time as u64).min(runs.end);
+        let finished: Vec<(u64, Vec<Row>)> = some.into_par_iter().filter_map(simulate_run).collect();
+        finished.iter().for_each(|(run, rows)| tally.add(&point.layout, point.place, *run, rows));
+        if watch.is_stopped() {
+            break;
+        }
+    }
 }
 
 /// Whether the interval of the aggregate is narrow enough.
-fn is_precise(precision: &Precision, layout: &Layout, runs: &Runs) -> bool {
+fn is_precise(precision: &Precision, layout: &Layout, tally: &Tally) -> bool {
     let Some(index) = quantity::names().position(|name| name == precision.quantity) else { return true };
-    let values = runs.iter().map(|(_, rows)| rows[layout.all()].values[index]);
-    interval(values, precision.level.get())
+    tally
+        .of_all(layout, index, &mut Quantiles::new(precision.level.get()))
         .is_some_and(|found| found.half_width <= precision.ci.get() * found.mean.abs())
-}
-
-fn rows_table(points: &[Point<'_>], results: &[Runs]) -> Table {
-    let mut columns = RunColumns::default();
-    for (index, (point, runs)) in points.iter().zip(results).enumerate() {
-        for (run, rows) in runs {
-            for (of, row) in point.layout.rows.iter().zip(rows) {
-                columns.point.push(index as u64);
-                columns.flow.push(of.flow.clone());
-                columns.transport.push(of.transport.clone());
-                columns.run.push(*run);
-                columns.seed.push(point.scenario.seed.whole());
-                columns.status.push(if row.stalled.is_empty() { "ok" } else { "stalled" }.to_owned());
-                columns.reason.push(row.stalled.clone());
-                for (column, &value) in columns.values.iter_mut().zip(&row.values) {
-                    column.push(value);
-                }
-            }
-        }
-    }
-    columns.into_table(ENGINE)
-}
-
-/// The name of this engine in tables.
-const ENGINE: &str = "packet";
-
-fn summary_table(points: &[Point<'_>], results: &[Runs]) -> Table {
-    let mut columns = PointColumns::default();
-    for (index, (point, runs)) in points.iter().zip(results).enumerate().filter(|(_, (_, runs))| !runs.is_empty()) {
-        for (position, of) in point.layout.rows.iter().enumerate() {
-            columns.point.push(index as u64);
-            columns.flow.push(of.flow.clone());
-            columns.transport.push(of.transport.clone());
-            columns.runs.push(runs.len() as u64);
-            for (quantity, (means, half_widths)) in columns.values.iter_mut().enumerate() {
-                let of_runs = runs.iter().map(|(_, rows)| rows[position].values[quantity]);
-                let found = interval(of_runs, SUMMARY_LEVEL);
-                means.push(found.map_or(f64::NAN, |found| found.mean));
-                half_widths.push(found.map_or(f64::NAN, |found| found.half_width));
-            }
-        }
-    }
-    columns.into_table(ENGINE)
 }

@@ -1,6 +1,6 @@
 //! Flows that never finish: the run ends all the same, and says since when nothing came.
 
-use crate::common::{once, run, scenario, set, setup, text};
+use crate::common::{integer, once, run, scenario, set, setup, text};
 use farlink_core::Time;
 use farlink_core::event::Abort;
 use serde_json::{Value, json};
@@ -83,6 +83,94 @@ fn what_starts_late_is_waited_for() {
     set(&mut slow, "flow", json!({ "slow": { "transport": "udp", "traffic": cbr } }));
     let result = once(&setup(&slow), 1);
     assert_eq!((result.flows[0].delivered_packets, result.was_given_up), (10, false));
+}
+
+/// Data still comes when the run is over: that is no stall, whatever is missing.
+#[test]
+fn a_file_still_arriving_is_unfinished() {
+    let clear = json!({ "kind": "none" });
+    let long = json!({ "transport": "tcp", "traffic": { "kind": "file", "bytes": 1e9 } });
+    let arriving = [("duration_s", json!(50)), ("link.channel", clear.clone()), ("flow.file", long)];
+    let result = once(&setup(&dying(&arriving)), 1);
+    let (status, reason) = verdict(&dying(&arriving));
+    let left = result.flows[0].undelivered_bytes;
+    let expected =
+        format!("{left} bytes of 1 transfers were not delivered when the run ended at 50 s; the last that came");
+    assert!(status == "unfinished" && reason.starts_with(&expected), "{status}: {reason}");
+    let all = run(&dying(&arriving), 1);
+    assert_eq!(text(&all.rows, "status"), ["unfinished"; 2]);
+    assert_eq!(text(&all.rows, "reason")[1], format!("file: {reason}"));
+    assert_eq!(integer(&all.summary, "unfinished_runs"), [1, 1]);
+    assert_eq!(
+        (integer(&all.summary, "stalled_runs"), &text(&all.summary, "stalled_reason")[0]),
+        (&[0, 0][..], &"".into())
+    );
+    // The link dies half a second before the end, or in time to be missed: a round trip of 0.1 s with a short queue, a timeout
+    // of 1 s; with the queue that slow start fills, of a second and three.
+    for (end_s, queue, status) in [
+        (2.5, 5, "unfinished"),
+        (2.9, 5, "unfinished"),
+        (4.0, 5, "stalled"),
+        (4.0, 1000, "unfinished"),
+        (20.0, 1000, "stalled"),
+    ] {
+        let (found, reason) = verdict(&dying(&[("duration_s", json!(end_s)), ("link.queue_packets", json!(queue))]));
+        assert_eq!(found, status, "{end_s}: {reason}");
+    }
+    // Nothing can have come before a round trip of 200 s is over, and a timeout is three of them.
+    for (end_s, status) in [(250.0, "unfinished"), (790.0, "unfinished"), (810.0, "stalled")] {
+        let dead = json!({ "kind": "loss", "loss": 1 });
+        let changes = [("link.delay_s", json!(100)), ("duration_s", json!(end_s)), ("link.channel", dead)];
+        assert_eq!(verdict(&dying(&changes)).0, status, "{end_s}");
+    }
+}
+
+/// The timer that the flow has counts, if it is longer.
+#[test]
+fn a_timeout_is_the_flows_own() {
+    for (initial_s, status) in [(1.0, "stalled"), (30.0, "unfinished")] {
+        let rto = json!({ "algorithm": "fixed", "initial_s": initial_s });
+        let changes = [("duration_s", json!(20)), ("transport.tcp.rto", rto)];
+        assert_eq!(verdict(&dying(&changes)).0, status, "{initial_s}");
+    }
+}
+
+/// Endless traffic is cut off by the end of the run; it stalls like any other.
+#[test]
+fn endless_traffic_stalls_as_well() {
+    let endless = |traffic: Value, transport: Value, channel: Value| {
+        let mut endless = dying(&[("duration_s", json!(50)), ("transport.tcp", transport), ("link.channel", channel)]);
+        set(&mut endless, "flow", json!({ "endless": { "transport": "tcp", "traffic": traffic } }));
+        verdict(&endless)
+    };
+    let (tcp, udp) = (json!({ "kind": "tcp" }), json!({ "kind": "udp" }));
+    let (bulk, dead) = (json!({ "kind": "bulk" }), json!({ "kind": "outage", "schedule": [[2, 1e7]] }));
+    let (status, reason) = endless(bulk.clone(), tcp.clone(), dead.clone());
+    assert_eq!(status, "stalled");
+    assert!(
+        reason.starts_with("stalled since 2.0")
+            && reason.ends_with("nothing more was delivered when the run ended at 50 s")
+    );
+    let back = json!({ "kind": "outage", "schedule": [[2, 30]] });
+    assert_eq!(endless(bulk, tcp.clone(), back).0, "ok", "it came back");
+    // A packet every 20 s is not silence; a lost one every 20 s is.
+    let slow = json!({ "kind": "cbr", "rate_bps": 400, "payload_bytes": 1000 });
+    assert_eq!(endless(slow.clone(), udp.clone(), json!({ "kind": "none" })).0, "ok");
+    assert_eq!(endless(slow, udp, dead.clone()).0, "stalled");
+    // Some pages are always on their way at the end.
+    let pages = json!({ "kind": "transfers", "rate_per_s": 4, "bytes": 20_000 });
+    assert_eq!(endless(pages.clone(), tcp.clone(), json!({ "kind": "none" })), ("ok".into(), String::new()));
+    assert_eq!(endless(pages, tcp, dead).0, "stalled");
+}
+
+/// What cannot come any more is not waited for: a datagram that was lost ends a file of them.
+#[test]
+fn what_cannot_come_any_more_has_stalled() {
+    let cbr = json!({ "kind": "cbr", "rate_bps": 1e5, "payload_bytes": 1000, "bytes": 1e5 });
+    let mut lossy = dying(&[("transport.udp", json!({ "kind": "udp" }))]);
+    set(&mut lossy, "link.channel", json!({ "kind": "loss", "loss": 0.2 }));
+    set(&mut lossy, "flow", json!({ "data": { "transport": "udp", "traffic": cbr } }));
+    assert_eq!(verdict(&lossy).0, "stalled");
 }
 
 /// A run that is not stalled is not touched by the patience.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use farlink_core::scenario::quantity;
-use farlink_sim::{Output, Table, fluid};
+use farlink_sim::{Options, Output, Table, fluid};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -116,6 +116,35 @@ fn the_precision_rule_looks_at_all_flows() {
     let (mean, half_width) = (real(&output.summary, "goodput_bps")[3], real(&output.summary, "goodput_bps_ci95")[3]);
     assert!(half_width <= 0.005 * mean, "{half_width} of {mean}");
     assert!((3..30).contains(&integer(&output.summary, "runs")[3]));
+}
+
+/// The summary is the same to the bit, and says what the rows would have said of runs that missed their end.
+#[test]
+fn a_summary_needs_no_rows() {
+    let mut data = pages(2);
+    data["duration_s"] = 3.into();
+    data["runs"] = 200.into();
+    data["flow"]["file"] = json!({ "transport": "tcp", "traffic": { "kind": "file", "bytes": 3e6 } });
+    data["grid"] = json!({ "flow.bulk.count": [2, 400] });
+    let with = run(&data, 1);
+    let options = |threads| Options { threads: Some(threads), without_rows: true, ..Options::default() };
+    for threads in [1, 2, 3] {
+        let go_on = |_, _| std::ops::ControlFlow::Continue(());
+        let without = farlink_sim::run(&expanded(&data), &options(threads), &go_on).unwrap();
+        assert!(without.rows.columns.is_empty());
+        assert_eq!(bits(&with.summary), bits(&without.summary));
+    }
+    let status = text(&with.rows, "status");
+    for (entry, (key, rows)) in rows(&with).into_iter().enumerate() {
+        let keys = integer(&with.summary, "point").iter().zip(text(&with.summary, "flow"));
+        let entry =
+            keys.enumerate().find(|(_, (point, flow))| (**point, flow.as_str()) == key).map_or(entry, |found| found.0);
+        for (name, runs) in [("unfinished", "unfinished_runs"), ("stalled", "stalled_runs")] {
+            let missed = rows.iter().filter(|(_, row)| status[*row] == name).count() as u64;
+            assert_eq!(integer(&with.summary, runs)[entry], missed, "{key:?}");
+        }
+    }
+    assert!(status.iter().any(|status| status == "unfinished"), "a file of 3 MB takes longer beside 400 others");
 }
 
 /// The two engines name their rows alike.

@@ -82,8 +82,14 @@ def run(
         prepared = engines.prepare(scenario, set=set_ or [], engine=engine, runs=runs, seed=seed)
         traced = _points(point or ["0"], prepared) if pcap or series else []
         with progress_bar(prepared.title) as progress:
+            # A million rows take a lot of memory; the summary, the table and the report need none.
+            rows = json is not None or csv is not None or parquet is not None
             result = engines.run(
-                prepared, threads=threads, progress=progress, announce=lambda text: note(f"note: {prepared.in_its_words(text)}")
+                prepared,
+                threads=threads,
+                progress=progress,
+                announce=lambda text: note(f"note: {prepared.in_its_words(text)}"),
+                rows=rows,
             )
 
         for name, path in result.approximations:
@@ -98,6 +104,7 @@ def run(
             _print_table(result)
         _print_some("bundle", result.bundles(), "--csv has all")
         _print_some("stalled", result.stalls(), "--csv has the reason of each")
+        _print_some("unfinished", result.unfinished(), "--csv has the reason of each")
         _write(result, json=json, csv=csv, parquet=parquet)
         _write_traces(prepared, traced, pcap, series)
         if report is not None:

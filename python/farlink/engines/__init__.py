@@ -22,9 +22,15 @@ class Engine(Protocol):
     """Runs every point and seed of a scenario."""
 
     def __call__(
-        self, scenario: Scenario, *, threads: int | None, progress: Progress | None, announce: Callable[[str], None] | None
+        self,
+        scenario: Scenario,
+        *,
+        threads: int | None,
+        progress: Progress | None,
+        announce: Callable[[str], None] | None,
+        rows: bool,
     ) -> Result:
-        """Run it; a caller may be told of progress, and beforehand that it will take long."""
+        """Run it; a caller may be told of progress, and beforehand that it will take long, and may do without rows."""
         ...
 
 
@@ -44,6 +50,7 @@ def run(
     threads: int | None = None,
     progress: Progress | None = None,
     announce: Callable[[str], None] | None = None,
+    rows: bool = True,
 ) -> Result:
     """Run a scenario.
 
@@ -66,6 +73,9 @@ def run(
         collected first count as 100 runs each.
     announce
         Called before the runs, with one sentence, if they are estimated to take more than ten minutes of CPU time or 2 GB.
+    rows
+        Keep the rows of single runs, about 500 bytes each. Without them memory does not grow with the number of runs, and the
+        result has its summary, table, figures and report, the same to the bit, but no `rows`.
 
     Returns
     -------
@@ -94,7 +104,7 @@ def run(
     prepared = prepare(scenario, set=set, engine=engine, runs=runs, seed=seed)
     results: list[Result] = []
     for name in _named_engines(prepared):
-        results.append(_engine(name)(prepared, threads=threads, progress=progress, announce=announce))
+        results.append(_engine(name)(prepared, threads=threads, progress=progress, announce=announce, rows=rows))
         if results[-1].interrupted:
             break
     return results[0] if len(results) == 1 else together(results)

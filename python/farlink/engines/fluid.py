@@ -29,6 +29,7 @@ def run(
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     announce: Callable[[str], None] | None = None,
+    rows: bool = True,
 ) -> Result:
     """Run every point of a scenario until its goodput is known; see `farlink.run`.
 
@@ -40,7 +41,7 @@ def run(
     check_threads(threads)
     points = scenario.points()
     with core_errors(scenario.in_its_words):
-        output = _core.run_fluid(scenario.to_json(), threads, progress, announce)
+        output = _core.run_fluid(scenario.to_json(), threads, progress, announce, rows)
     return from_core(scenario, points, output)
 
 

@@ -19,6 +19,7 @@ def run(
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     announce: Callable[[str], None] | None = None,
+    rows: bool = True,
 ) -> Result:
     """Run every point and seed of a scenario; see `farlink.run`."""
     from farlink import _core
@@ -26,7 +27,7 @@ def run(
     check_threads(threads)
     points = scenario.points()
     with core_errors(scenario.in_its_words):
-        output = _core.run(scenario.to_json(), threads, progress, announce)
+        output = _core.run(scenario.to_json(), threads, progress, announce, rows)
     return from_core(scenario, points, output)
 
 

@@ -75,10 +75,11 @@ def lines(summary: list[Entry], grid_paths: list[str], x_path: str, quantity: st
     entries = shown_flows(summary)
     others = [path for path in grid_paths if path != x_path]
     others += [key for key in ("engine", "flow") if len({entry[key] for entry in entries}) > 1]
+    others = [key for key in others if _varies(entries, key)]
     found: dict[str, Line] = {}
     for entry in entries:
         mean, ci = entry[quantity]["mean"], entry[quantity]["ci95"]
-        name = ", ".join(units.show(entry[path], path) for path in others if _varies(entries, path))
+        name = ", ".join(units.show(entry[path], path) for path in others)
         if mean is not None:
             found.setdefault(name, []).append((float(entry[x_path]), mean, ci if ci is not None else math.nan))
     return {name: sorted(points) for name, points in found.items()}
@@ -108,12 +109,13 @@ def _varies(entries: list[Entry], key: str) -> bool:
 def _draw_lines(ax: Axes, drawn: dict[str, Line], x_path: str, quantity: str) -> None:
     all_x = [x for points in drawn.values() for x, _, _ in points]
     is_log = is_log_spaced(all_x)
+    low, high = min(all_x, default=0.0), max(all_x, default=0.0)
     x_scale = units.scale_for(x_path, all_x)
     y_scale = units.scale_for(quantity, [mean for points in drawn.values() for _, mean, _ in points])
     for i, (name, points) in enumerate(drawn.items()):
         # All lines of a point stay near it, however many they are.
         shift = min(0.011, _MOST_SHIFT / len(drawn)) * (i - (len(drawn) - 1) / 2)
-        xs = _shifted([x * x_scale.factor for x, _, _ in points], min(all_x), max(all_x), x_scale.factor, shift, is_log)
+        xs = _shifted([x * x_scale.factor for x, _, _ in points], low, high, x_scale.factor, shift, is_log)
         half_widths = [0.0 if math.isnan(ci) else ci * y_scale.factor for _, _, ci in points]
         ax.errorbar(
             xs,

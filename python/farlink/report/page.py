@@ -80,7 +80,11 @@ def _lead(result: Result) -> str:
     grid = f" over {' and '.join(axes)}" if axes else ""
     run_words += " of each" if axes else ""
     note = " The run was interrupted: only finished runs are shown." if result.interrupted else ""
-    for kind, sentences in (("Bundle", result.bundles()), ("Stalled", result.stalls())):
+    for kind, sentences in (
+        ("Bundle", result.bundles()),
+        ("Stalled", result.stalls()),
+        ("Unfinished", result.unfinished()),
+    ):
         if sentences:
             more = f" and {len(sentences) - 1} more" if len(sentences) > 1 else ""
             note += f" {kind}: {sentences[0]}{more}."

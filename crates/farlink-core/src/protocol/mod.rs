@@ -78,6 +78,8 @@ pub struct LongestTimeout {
     pub key: String,
     /// See `key`.
     pub value: Time,
+    /// How long it waits the first time.
+    pub first: Time,
     /// The longest that the timer ever waits.
     pub ever: Time,
     /// The longest that it waits until something was answered.

@@ -358,6 +358,8 @@ impl Chain {
             lost_in_custody_bytes: account.lost_bytes,
             peak_custody_bytes,
             last_progress: account.last_progress,
+            last_arrival: parts.iter().map(|part| part.last_arrival).fold(account.last_progress, Time::max),
+            round_trip: parts.iter().filter_map(|part| part.round_trip).max(),
             aborted: account.aborted,
             sent_packets: sum(|part| part.sent_packets),
             sent_bytes: sum(|part| part.sent_bytes),

@@ -150,6 +150,8 @@ pub(super) struct Flow<E> {
     last_write: Time,
     /// When the stream last came further; when it began if it never did.
     last_progress: Time,
+    /// When something last arrived ahead of its order; when the flow started if nothing did.
+    last_early: Time,
     /// When and why the sender gave up.
     aborted: Option<(Time, Abort)>,
     pub(super) id: u32,
@@ -204,6 +206,7 @@ where
             finished: None,
             last_write: start,
             last_progress: start,
+            last_early: start,
             aborted: None,
             id,
             spec,
@@ -378,6 +381,7 @@ where
             && position.wrapping_sub(self.delivered_position) as i32 > 0
         {
             pending.has_arrived = true;
+            self.last_early = now;
             self.arrival_delay.add(now.since(pending.sent));
         }
     }

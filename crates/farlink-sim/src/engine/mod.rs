@@ -73,6 +73,8 @@ pub struct RunResult {
     pub end: Time,
     /// It ended because nothing was delivered for too long; see [`Setup::give_up_after`].
     pub was_given_up: bool,
+    /// Nothing was under way and no timer set any more, though flows had not ended.
+    pub ran_dry: bool,
     /// Forward and return wire bytes that entered the path.
     pub return_bytes: u64,
     /// What each hop forward could carry.
@@ -102,6 +104,8 @@ macro_rules! engine_protocols {
             now: Time,
             /// Nothing was delivered for too long.
             has_given_up: bool,
+            /// Nothing was left to happen.
+            has_run_dry: bool,
             seed: u64,
             run: u64,
             chains: Chains,
@@ -138,6 +142,7 @@ macro_rules! engine_protocols {
                     world,
                     now: Time::ZERO,
                     has_given_up: false,
+                    has_run_dry: false,
                     seed,
                     run,
                     chains: Chains::new(),
@@ -408,7 +413,7 @@ pub fn simulate<T: Tracer>(
     if !engine.execute(is_stopped) {
         return None;
     }
-    let (end, was_given_up) = (engine.now, engine.has_given_up);
+    let (end, was_given_up, ran_dry) = (engine.now, engine.has_given_up, engine.has_run_dry);
     let return_bytes = engine.world.path.return_bytes();
     let peak_queue_bytes = engine.world.path.peak_queue_bytes();
     let bundles = engine.world.path.bundles(end);
@@ -419,6 +424,7 @@ pub fn simulate<T: Tracer>(
         flows: engine.results(),
         end,
         was_given_up,
+        ran_dry,
         return_bytes,
         forward,
         back,
@@ -567,11 +573,13 @@ impl<T: Tracer> Engine<'_, T> {
                 warmup = Time::NEVER;
             }
             if is_done {
+                self.has_run_dry = true;
                 return true; // whatever alarms are left
             }
             if next > limit || next == Time::NEVER {
                 limit = end.min(self.patience());
                 if next == Time::NEVER || next > end {
+                    self.has_run_dry = next == Time::NEVER;
                     break;
                 }
                 if next > limit {

@@ -13,6 +13,8 @@ use crate::error_events::Sources;
 use crate::estimate::of_fluid;
 use crate::layout::{ALL, Layout, Name, RowOf};
 use crate::study::{Options, Output, Progress, RunError, Watch, thread_pool};
+use crate::table::Table;
+use crate::tally::Missed;
 
 /// The name of this engine in tables, and of its random stream.
 const ENGINE: &str = "fluid";
@@ -38,7 +40,7 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
     watch.expect(study.len() as u64);
     let results: Vec<Option<Outcome>> =
         pool.install(|| study.par_iter().map(|(scenario, setup)| outcome(scenario, setup, &watch)).collect());
-    let mut tables = Tables::default();
+    let mut tables = Tables { keeps_rows: !options.without_rows, ..Tables::default() };
     for (index, ((scenario, setup), result)) in study.iter().zip(&results).enumerate() {
         if let Some(result) = result {
             tables.add(index as u64, scenario, setup, result);
@@ -46,7 +48,7 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
     }
     let notes = notes(&study, &results);
     Ok(Output {
-        rows: tables.runs.into_table(ENGINE),
+        rows: if tables.keeps_rows { tables.runs.into_table(ENGINE) } else { Table::default() },
         summary: tables.points.into_table(ENGINE),
         interrupted: watch.is_stopped(),
         notes,
@@ -102,6 +104,7 @@ fn notes(study: &[(&Scenario, Setup)], results: &[Option<Outcome>]) -> Vec<Strin
 
 #[derive(Default)]
 struct Tables {
+    keeps_rows: bool,
     runs: RunColumns,
     points: PointColumns,
 }
@@ -139,20 +142,24 @@ impl Tables {
         (outcome, flows): (&Outcome, &[FlowOutcome]),
     ) {
         let values = values(setup, outcome, flows, of.flow == ALL);
-        let runs = &mut self.runs;
-        runs.point.push(point);
-        runs.flow.push(of.flow.clone());
-        runs.transport.push(of.transport.clone());
-        runs.run.push(0);
-        runs.seed.push(scenario.seed.whole());
-        runs.status.push("ok".to_owned());
-        runs.reason.push(String::new());
-        runs.values.iter_mut().zip(&values).for_each(|(column, (value, _))| column.push(*value));
+        if self.keeps_rows {
+            let runs = &mut self.runs;
+            runs.point.push(point);
+            runs.flow.push(of.flow.clone());
+            runs.transport.push(of.transport.clone());
+            runs.run.push(0);
+            runs.seed.push(scenario.seed.whole());
+            runs.status.push("ok".to_owned());
+            runs.reason.push(String::new());
+            runs.values.iter_mut().zip(&values).for_each(|(column, (value, _))| column.push(*value));
+        }
         let points = &mut self.points;
         points.point.push(point);
         points.flow.push(of.flow.clone());
         points.transport.push(of.transport.clone());
         points.runs.push(1);
+        points.unfinished.push(Missed::default());
+        points.stalled.push(Missed::default());
         for ((means, half_widths), (value, half_width)) in points.values.iter_mut().zip(values) {
             means.push(value);
             half_widths.push(half_width);

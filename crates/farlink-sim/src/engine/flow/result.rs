@@ -32,6 +32,8 @@ where
             lost_in_custody_bytes: 0,
             peak_custody_bytes: 0,
             last_progress: self.last_progress,
+            last_arrival: self.last_progress.max(self.last_early),
+            round_trip: self.ends[0].probe().rtt,
             aborted: self.aborted,
             sent_packets: counts.sent_packets,
             sent_bytes: counts.sent_bytes,
@@ -83,6 +85,10 @@ pub struct FlowResult {
     pub peak_custody_bytes: u64,
     /// When the last byte was delivered or given up; when the flow started if none was.
     pub last_progress: Time,
+    /// When data last arrived for the first time, in order or not; when the flow started if none did.
+    pub last_arrival: Time,
+    /// The sender's latest measurement, if it measures.
+    pub round_trip: Option<Time>,
     /// When and why the sender gave the connection up, if it did.
     pub aborted: Option<(Time, Abort)>,
     /// Packets sent.

@@ -200,7 +200,7 @@ impl RtoConfig {
         } else {
             ("maximum_s", maximum, maximum)
         };
-        LongestTimeout { key: key.to_owned(), value, ever, unanswered, otherwise }
+        LongestTimeout { key: key.to_owned(), value, first: self.initial_s.time(), ever, unanswered, otherwise }
     }
 
     /// The factor that back-off reaches at most: it doubles until it is no less than its limit.

@@ -1,0 +1,109 @@
+//! What is kept of the runs of a grid point as they end: their means and spreads, and their rows if somebody wants them.
+
+use farlink_core::scenario::quantity::QUANTITIES;
+
+use crate::columns::{PointColumns, RunColumns};
+use crate::layout::Layout;
+use crate::rows::Row;
+use crate::stats::{Interval, Moments, Quantiles};
+use crate::verdict::Verdict;
+
+/// The level of the intervals in the summary.
+const SUMMARY_LEVEL: f64 = 0.95;
+
+/// Which point it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) point: u64,
+    pub(crate) seed: u64,
+}
+
+/// The runs of one grid point so far. They are added in their order, so that sums do not depend on threads.
+pub(crate) struct Tally {
+    runs: u64,
+    /// Of each row of the layout.
+    rows: Vec<RowTally>,
+    /// Every row of every run.
+    kept: Option<RunColumns>,
+}
+
+#[derive(Clone, Default)]
+struct RowTally {
+    /// Of each quantity.
+    moments: Vec<Moments>,
+    unfinished: Missed,
+    stalled: Missed,
+}
+
+/// Runs that did not get to their end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Missed {
+    pub(crate) runs: u64,
+    /// The reason of the first.
+    pub(crate) reason: String,
+}
+
+impl Missed {
+    fn add(&mut self, reason: &str) {
+        if self.runs == 0 {
+            reason.clone_into(&mut self.reason);
+        }
+        self.runs += 1;
+    }
+}
+
+impl Tally {
+    pub(crate) fn new(layout: &Layout, keeps_rows: bool) -> Self {
+        let row = RowTally { moments: vec![Moments::default(); QUANTITIES.len()], ..RowTally::default() };
+        Tally { runs: 0, rows: vec![row; layout.rows.len()], kept: keeps_rows.then(RunColumns::default) }
+    }
+
+    /// Adds a run.
+    pub(crate) fn add(&mut self, layout: &Layout, place: Place, run: u64, rows: &[Row]) {
+        self.runs += 1;
+        for (tally, row) in self.rows.iter_mut().zip(rows) {
+            tally.moments.iter_mut().zip(&row.values).for_each(|(moments, &value)| moments.add(value));
+            match &row.verdict {
+                Verdict::Ok => {}
+                Verdict::Unfinished(reason) => tally.unfinished.add(reason),
+                Verdict::Stalled(reason) => tally.stalled.add(reason),
+            }
+        }
+        let Some(columns) = &mut self.kept else { return };
+        for (of, row) in layout.rows.iter().zip(rows) {
+            columns.point.push(place.point);
+            columns.flow.push(of.flow.clone());
+            columns.transport.push(of.transport.clone());
+            columns.run.push(run);
+            columns.seed.push(place.seed);
+            columns.status.push(row.verdict.status().to_owned());
+            columns.reason.push(row.verdict.reason().to_owned());
+            columns.values.iter_mut().zip(&row.values).for_each(|(column, &value)| column.push(value));
+        }
+    }
+
+    /// The mean of a quantity over all flows so far.
+    pub(crate) fn of_all(&self, layout: &Layout, quantity: usize, quantiles: &mut Quantiles) -> Option<Interval> {
+        self.rows[layout.all()].moments[quantity].interval(quantiles)
+    }
+
+    /// No more runs: an entry of the summary for each row, and the rows.
+    pub(crate) fn finish(self, layout: &Layout, place: Place) -> (PointColumns, Option<RunColumns>) {
+        let mut columns = PointColumns::default();
+        let mut quantiles = Quantiles::new(SUMMARY_LEVEL);
+        for (of, row) in layout.rows.iter().zip(self.rows).filter(|_| self.runs > 0) {
+            columns.point.push(place.point);
+            columns.flow.push(of.flow.clone());
+            columns.transport.push(of.transport.clone());
+            columns.runs.push(self.runs);
+            columns.unfinished.push(row.unfinished);
+            columns.stalled.push(row.stalled);
+            for ((means, half_widths), moments) in columns.values.iter_mut().zip(row.moments) {
+                let found = moments.interval(&mut quantiles);
+                means.push(found.map_or(f64::NAN, |found| found.mean));
+                half_widths.push(found.map_or(f64::NAN, |found| found.half_width));
+            }
+        }
+        (columns, self.kept)
+    }
+}
