@@ -155,6 +155,11 @@ checked_number!(
     |value| (1.0..=1e6).contains(&value) && value.fract() == 0.0
 );
 checked_number!(
+    /// How many lines a bundle has.
+    LineCount, r#"{"minimum": 1, "maximum": 256}"#, "a whole number from 1 to 256",
+    |value| (1.0..=256.0).contains(&value) && value.fract() == 0.0
+);
+checked_number!(
     /// Number of a class of service; lower goes first.
     ClassNumber, r#"{"minimum": 0, "maximum": 7}"#, "a whole number from 0 to 7",
     |value| (0.0..=7.0).contains(&value) && value.fract() == 0.0
@@ -246,6 +251,16 @@ impl PositiveSeconds {
 }
 
 impl CountToMillion {
+    /// As an integer.
+    pub const fn whole(self) -> u64 {
+        self.0 as u64
+    }
+}
+
+impl LineCount {
+    /// The most lines of a bundle, however many kinds there are.
+    pub const MOST: u64 = 256;
+
     /// As an integer.
     pub const fn whole(self) -> u64 {
         self.0 as u64

@@ -280,6 +280,64 @@ fn packets_longer_than_the_mrru_are_lost() {
     assert_eq!(delivered(&log), [1, 2, 3]);
 }
 
+/// Nothing but packets that are too long: each is known to be lost as it arrives, and its place is used again.
+#[test]
+fn packets_that_are_all_too_long_are_lost_one_by_one() {
+    for cut in ["whole", "fragmented"] {
+        let config = json!({ "lines": 2, "mrru_bytes": 1500, "packets": cut });
+        let mut bundle = bundle(&config, &[LINE; 2], QueueLimit::Unlimited, 1);
+        let packets: Vec<(u64, u32)> = (0..1000).map(|n| (n * 1_000, 1501)).collect();
+        let log = carry(&mut bundle, &packets, Time::NEVER);
+        assert_eq!((log.len(), delivered(&log).len()), (1000, 0), "{cut}");
+        assert_eq!(bundle.poll_timeout(), Time::NEVER);
+    }
+    // As long as they come without a break, no more places are taken than packets are on lines.
+    let mut bundle = bundle(&json!({ "lines": 2, "mrru_bytes": 1000 }), &[LINE; 2], QueueLimit::Unlimited, 1);
+    let mut highest = 0;
+    for n in 0..1000 {
+        let now = Time::from_millis(1_000 * n);
+        bundle.handle_timeout(now);
+        while bundle.poll().is_some() {}
+        highest = highest.max(bundle.send(now, 1400).expect("there is room"));
+    }
+    assert!(highest < 12, "{highest}");
+}
+
+/// Line 0 drops with packets 2, 4, 6 and 8. A peer that is told keeps their place; one by RFC 1990 hears of new numbers, and the
+/// empty fragments behind them say that the old ones are lost. Neither waits for the line, which never comes back.
+#[test]
+fn what_goes_again_is_not_waited_for() {
+    let calls = json!({ "schedule": [[[2.2, 1e6]], []] });
+    let packets = [(0, 1000); 12];
+    let of = |peer: &str| {
+        let config = json!({ "lines": 2, "calls": calls, "on_drop": "requeue", "peer": peer });
+        let mut bundle = bundle(&config, &[LINE; 2], QueueLimit::Unlimited, 1);
+        carry(&mut bundle, &packets, Time::from_secs(900))
+    };
+    let (told, plain) = (of("farlink"), of("rfc1990"));
+    assert_eq!(delivered(&told), (0..12).collect::<Vec<_>>());
+    assert_eq!(delivered(&plain), [0, 1, 3, 5, 7, 9, 2, 4, 6, 8, 10, 11]);
+    // Twelve packets of a little more than a second, two of them over the line that is gone.
+    for log in [&told, &plain] {
+        assert!(last(log) < 11.9, "{}", last(log));
+    }
+    // The last packets of a burst, in silence on the other lines: they are there when they can be.
+    let calls = json!({ "schedule": [[[1.0, 1e6]], [], []] });
+    for peer in ["farlink", "rfc1990"] {
+        let config = json!({ "lines": 3, "calls": calls, "on_drop": "requeue", "peer": peer });
+        let mut bundle = bundle(&config, &[LINE; 3], QueueLimit::Unlimited, 1);
+        let log = carry(&mut bundle, &[(0, 1000), (1, 1000)], Time::from_secs(900));
+        assert!(delivered(&log).len() == 2 && last(&log) < 2.7, "{peer}: {log:?}");
+    }
+}
+
+/// When the last of so many packets of 1500 bytes is there, all of them waiting from the beginning, and how many fragments there were.
+fn drained(config: &Value, of: &[(f64, f64)], packets: usize) -> (f64, f64) {
+    let mut bundle = bundle(config, of, QueueLimit::Unlimited, 1);
+    let at = last(&carry(&mut bundle, &vec![(0, 1_500); packets], Time::NEVER));
+    (at, bundle.counts().fragments as f64)
+}
+
 const SCHEDULERS: &[&str] = &["round-robin", "shortest-queue", "earliest-delivery", "redundant", "drop-aware"];
 
 fn configs() -> impl Strategy<Value = Value> {
@@ -289,7 +347,7 @@ fn configs() -> impl Strategy<Value = Value> {
         0.5..50.0_f64,
         0.0..0.5_f64,
         proptest::sample::select(&["none", "ends-bundle", "stays-lost"][..]),
-        proptest::option::of(0.0..30.0_f64),
+        proptest::option::of(0.1..30.0_f64),
     );
     let arq = proptest::option::of((10_u64..200, 1_u64..8, 0.0..0.3_f64, proptest::option::of(1_u64..4)));
     (shape, calls, arq, proptest::option::of(0.1..20.0_f64), any::<bool>()).prop_map(
@@ -364,25 +422,77 @@ proptest! {
         prop_assert!((0.0..=total * lines.len() as f64 + 1e-6).contains(&availability.lines_s));
     }
 
-    /// With nothing lost on lines and requeues, everything that was taken comes out.
+    /// Fragments wait for a fast line as whole packets do: over lines of rates within two decades they are slower by no more than their
+    /// headers and two hundredths.
+    #[test]
+    fn fragments_are_no_worse_than_whole_packets(
+        rates in proptest::collection::vec((0.0..2.0_f64, 0.0..2.0_f64), 2..13), least in 1_u64..400, line_packets in 1_u64..11,
+        packets in 400..800_usize,
+    ) {
+        let of: Vec<(f64, f64)> = rates.iter().map(|&(decades, delay)| (2400.0 * 10_f64.powf(decades), delay)).collect();
+        let config = json!({
+            "lines": 2, "scheduler": "earliest-delivery", "line_packets": line_packets, "min_fragment_bytes": least,
+        });
+        let mut fragmented = config.clone();
+        fragmented["packets"] = "fragmented".into();
+        let ((whole_s, _), (cut_s, fragments)) = (drained(&config, &of, packets), drained(&fragmented, &of, packets));
+        // Eight bytes and their escapes for each fragment beyond the first of a packet.
+        let headers = (fragments / packets as f64 - 1.0) * 8.1 / 1_520.0;
+        prop_assert!(cut_s <= whole_s * (1.02 + headers), "{} s, whole {} s, headers {}", cut_s, whole_s, headers);
+    }
+
+    /// What lines have lost goes again: everything that was taken comes out, once and without patience, under its old number as under
+    /// a new one. Lines are fast enough for a packet to get through before they drop.
     #[test]
     fn requeues_lose_nothing(
-        config in configs(), seed: u64, sizes in proptest::collection::vec((0_u64..3_000, 1_u32..1_500), 1..120),
+        config in configs(), seed: u64, is_plain: bool,
+        lines in proptest::collection::vec((12e3..1e5_f64, 0.0..0.5_f64), 1..6),
+        sizes in proptest::collection::vec((0_u64..3_000, 1_u32..1_500), 1..120),
     ) {
         let mut config = config;
         config["on_drop"] = "requeue".into();
-        config.as_object_mut().unwrap().remove("arq");
-        // A number that was lost with a line holds back what came with later ones, until every line has delivered one of those, or
-        // time is up: behind the last packets nothing comes any more.
+        config["reorder_fragments"] = 100_000.into();
+        for key in ["reorder_timeout_s", "arq"] {
+            config.as_object_mut().unwrap().remove(key);
+        }
+        if is_plain && config["header"] != "none" {
+            config["peer"] = "rfc1990".into();
+        }
+        let mut at = 0;
+        let packets: Vec<(u64, u32)> = sizes.iter().map(|&(gap, bytes)| { at += gap; (at, bytes) }).collect();
+        let mut bundle = bundle(&config, &lines, QueueLimit::Unlimited, seed);
+        let log = carry(&mut bundle, &packets, Time::from_millis(at) + Time::from_secs(20_000));
+        let mut out = delivered(&log);
+        let is_ordered = out.is_sorted();
+        out.sort_unstable();
+        prop_assert_eq!(out, (0..packets.len()).collect::<Vec<_>>());
+        // Old numbers keep the order.
+        prop_assert!(is_ordered || is_plain || config["header"] == "none");
+    }
+
+    /// Every packet has an end soon after nothing comes any more, however a receiver gives up: nobody is forgotten, and none has two.
+    #[test]
+    fn nobody_is_forgotten(
+        config in configs(), seed: u64, is_plain: bool, mrru in 100_u64..1_500, held in 1_u64..40,
+        sizes in proptest::collection::vec((0_u64..3_000, 1_u32..1_500), 1..120),
+    ) {
+        let mut config = config;
+        config["mrru_bytes"] = mrru.into();
+        config["reorder_fragments"] = held.into();
+        if is_plain && config["on_drop"] == "requeue" && config["header"] != "none" {
+            config["peer"] = "rfc1990".into();
+        }
         if config["header"] != "none" {
-            config["reorder_timeout_s"] = 60.into();
+            config["reorder_timeout_s"] = 30.into();
         }
         let mut at = 0;
         let packets: Vec<(u64, u32)> = sizes.iter().map(|&(gap, bytes)| { at += gap; (at, bytes) }).collect();
         let mut bundle = bundle(&config, &[LINE; 4], QueueLimit::Unlimited, seed);
         let log = carry(&mut bundle, &packets, Time::from_millis(at) + Time::from_secs(20_000));
-        let mut out = delivered(&log);
-        out.sort_unstable();
-        prop_assert_eq!(out, (0..packets.len()).collect::<Vec<_>>());
+        let mut seen: Vec<usize> = log.iter().map(|entry| entry.1).collect();
+        seen.sort_unstable();
+        prop_assert_eq!(seen, (0..packets.len()).collect::<Vec<_>>());
+        let is_bounded = config["header"] != "none";
+        prop_assert!(delivered(&log).iter().all(|&number| !is_bounded || u64::from(packets[number].1) <= mrru));
     }
 }

@@ -346,6 +346,10 @@ const BUNDLES: &[(&str, &str)] = &[
     ("no line", "lines = 0"),
     ("lines twice", "lines = 8\nmembers = [{ count = 2 }]"),
     ("too many lines", "lines = 1000"),
+    ("too many lines of all kinds", "members = [{ count = 200 }, { count = 57 }]"),
+    ("a peer to whom nothing goes again", "lines = 8\npeer = \"rfc1990\""),
+    ("packets that the receiver drops", "lines = 8\nmrru_bytes = 1039"),
+    ("headers that the receiver drops", "lines = 8\nmrru_bytes = 40\nmin_fragment_bytes = 40"),
     ("unknown key", "lines = 8\nline = 1"),
     ("unknown scheduler", "lines = 8\nscheduler = \"fastest\""),
     ("fragments without numbers", "lines = 8\nheader = \"none\"\npackets = \"fragmented\""),
@@ -507,6 +511,11 @@ fn bundles() {
     from_toml(&told).and_then(|scenario| expand(&scenario)).expect("it is fine");
     let unheard = told.replace("kind = \"tcp\"\nvariant = \"sack\"", "kind = \"stp\"");
     said += &refusal("duplicates that nobody hears", &unheard);
+    let datagrams = with("lines = 8\nmrru_bytes = 300")
+        .replace("kind = \"tcp\"\nvariant = \"sack\"", "kind = \"udp\"")
+        .replace("{ kind = \"bulk\" }", "{ kind = \"cbr\", rate_bps = 1000, payload_bytes = 272 }");
+    from_toml(&datagrams).and_then(|scenario| expand(&scenario)).expect("datagrams of 300 bytes fit");
+    said += &refusal("datagrams that the receiver drops", &datagrams.replace("= 272", "= 273"));
     insta::assert_snapshot!(said);
 }
 

@@ -75,6 +75,7 @@ struct Line {
     failures: u64,
     since: Time,
     connected: Time,
+    /// Calls that dropped by themselves.
     drops: u64,
     rng: Rng,
     /// Down times of the recording that have begun.
@@ -82,6 +83,9 @@ struct Line {
 }
 
 const BLOCKED_S: u64 = 3600;
+
+/// What a call lasts while nothing is known: a drop of each line in 50 minutes (Zaghloul, section 5.3).
+const FIRST_GUESS_S: f64 = 3000.0;
 
 impl CallsConfig {
     /// Begins a run of lines; the same stream gives the same calls.
@@ -266,6 +270,7 @@ impl Calls {
             Primary::EndsBundle if self.primary == Some(index) => {
                 for other in 0..self.lines.len() {
                     if self.seems_up(other) {
+                        self.lines[other].hang_up(at);
                         self.drop_call(random, other, at, changes);
                     }
                 }
@@ -309,6 +314,13 @@ impl Calls {
         self.dial_primary_from(at, begin, changes);
     }
 
+    /// How long calls of all lines together have lasted, in s, as if one of [`FIRST_GUESS_S`] had been before.
+    fn usual_call_s(&self) -> f64 {
+        let connected_s: f64 = self.lines.iter().map(|line| line.connected.as_secs_f64()).sum();
+        let drops: u64 = self.lines.iter().map(|line| line.drops).sum();
+        (connected_s + FIRST_GUESS_S) / (drops + 1) as f64
+    }
+
     fn is_primary_dialled(&self) -> bool {
         let is_tried = |line: &Line| !matches!(line.state, CallState::Waiting | CallState::Blocked);
         self.lines.iter().any(is_tried)
@@ -318,10 +330,12 @@ impl Calls {
         self.dial_primary_from(at, at, changes);
     }
 
-    /// Dials the waiting line whose calls have lasted longest, from `begin` on.
+    /// Dials the waiting line whose calls can be expected to last longest, from `begin` on.
     fn dial_primary_from(&mut self, at: Time, begin: Time, changes: &mut Vec<Change>) {
+        let usual_s = self.usual_call_s();
         let waiting = (0..self.lines.len()).filter(|&index| self.lines[index].state == CallState::Waiting);
-        let best = waiting.min_by(|&a, &b| self.lines[b].mean_call_s().total_cmp(&self.lines[a].mean_call_s()));
+        let expected_s = |index: usize| self.lines[index].expected_call_s(usual_s);
+        let best = waiting.min_by(|&a, &b| expected_s(b).total_cmp(&expected_s(a)));
         match best {
             Some(index) if begin > at => self.enter(index, CallState::Dropped, at, begin, changes),
             Some(index) => self.dial(index, at, changes),
@@ -351,9 +365,20 @@ impl Line {
         self.connected + in_call
     }
 
-    /// Mean length of its calls so far, in s; those that never dropped are best.
-    fn mean_call_s(&self) -> f64 {
-        if self.drops == 0 { f64::INFINITY } else { self.connected.as_secs_f64() / self.drops as f64 }
+    /// The bundle ends its call: it lasted so long, and says nothing of when it would have dropped.
+    fn hang_up(&mut self, at: Time) {
+        if self.state == CallState::Connected {
+            self.connected += at.since(self.since);
+            self.state = CallState::Dropped;
+        }
+    }
+
+    /// How long a call of it can be expected to last, in s, where one usually lasts `usual_s`. Calls drop at a constant rate; known
+    /// of it beforehand is as much as one call of the usual length tells (a gamma distribution of shape 1). Of a line that was
+    /// connected for T and dropped n times the mean of the rate is then (n + 1) / (T + `usual_s`), and this is its reciprocal:
+    /// whoever was never called is as good as the others in the mean.
+    fn expected_call_s(&self, usual_s: f64) -> f64 {
+        (self.connected.as_secs_f64() + usual_s) / (self.drops + 1) as f64
     }
 }
 

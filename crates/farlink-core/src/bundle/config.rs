@@ -13,7 +13,7 @@ use super::schedule::Scheduler;
 use crate::channel::spell::Spell;
 use crate::coding::Unfit;
 use crate::link::setting::{DelaySetting, RateSetting};
-use crate::units::{BitRate, Count, CountToMillion, PositiveSeconds, Seconds};
+use crate::units::{BitRate, Count, LineCount, PositiveSeconds, Seconds};
 
 /// Several lines that carry packets as one link: PPP Multilink (RFC 1990). Each line has the hop's `rate_bps` and `delay_s` unless
 /// `members` say otherwise; both directions of the hop have the same lines, and their calls drop together.
@@ -22,8 +22,8 @@ use crate::units::{BitRate, Count, CountToMillion, PositiveSeconds, Seconds};
 pub struct BundleConfig {
     /// How many lines, all alike; or `members`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lines: Option<CountToMillion>,
-    /// Kinds of lines, instead of `lines`.
+    pub lines: Option<LineCount>,
+    /// Kinds of lines, instead of `lines`; of all kinds together 256 at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Member>,
     /// Which line takes the next packet.
@@ -35,7 +35,7 @@ pub struct BundleConfig {
     /// Sequence numbers around each fragment; without them packets come out as they arrive, in any order.
     #[serde(default)]
     pub header: Header,
-    /// The longest packet that the receiver puts together (MRRU); longer ones are dropped there.
+    /// The longest packet that the receiver puts together (MRRU). Transports whose full packets are longer are refused.
     #[serde(default = "default_mrru")]
     pub mrru_bytes: Count,
     /// No fragment is shorter, unless the packet is.
@@ -62,6 +62,9 @@ pub struct BundleConfig {
     /// What becomes of what a line held when its call drops.
     #[serde(default)]
     pub on_drop: OnDrop,
+    /// Who is at the other end, to whom `on_drop = "requeue"` sends again.
+    #[serde(default, skip_serializing_if = "Peer::is_farlink")]
+    pub peer: Peer,
     /// Longest time that the receiver waits for a missing fragment while others wait behind it; only the rules of RFC 1990 say that
     /// one is lost unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,7 +80,7 @@ pub struct BundleConfig {
 pub struct Member {
     /// How many of them.
     #[serde(default = "one")]
-    pub count: CountToMillion,
+    pub count: LineCount,
     /// Rate of each, both ways; the hop's unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<BitRate>,
@@ -140,8 +143,29 @@ pub enum OnDrop {
     /// no notice of duplicates that report nothing new (RFC 6675, section 2).
     DuplicateAcks,
     /// What has not arrived is sent again over other lines, before what waits. The sender is taken to know what has arrived: the
-    /// best that any scheme can do.
+    /// best that any scheme can do. `peer` says under which numbers.
     Requeue,
+}
+
+/// Who is at the other end of a bundle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Peer {
+    /// One that is told what goes again: it does so under its number, and the receiver takes no number for lost but by
+    /// `reorder_timeout_s` and `reorder_fragments`.
+    #[default]
+    Farlink,
+    /// A receiver by RFC 1990, section 4.1, for which numbers must rise on each line: packets go again under new ones. So that it
+    /// learns at once that the old ones are lost, the sender gives each line that is up an empty fragment then, and each line that
+    /// is connected its first one.
+    Rfc1990,
+}
+
+impl Peer {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands in a reference")]
+    fn is_farlink(&self) -> bool {
+        *self == Peer::Farlink
+    }
 }
 
 /// One line of a bundle, both ways.
@@ -165,8 +189,6 @@ pub struct LineConfig {
     pub redial: Option<Spell>,
 }
 
-const MOST_LINES: u64 = 256;
-
 impl LineConfig {
     /// A line without repetition that takes what it is given and is always up.
     pub fn new(rate: BitRate, delay: Seconds) -> Self {
@@ -183,12 +205,8 @@ impl LineConfig {
     }
 }
 
-fn count_of(member: &Member) -> usize {
-    member.count.whole().min(MOST_LINES + 1) as usize
-}
-
-fn one() -> CountToMillion {
-    CountToMillion::new(1.0).expect("a constant within its range")
+fn one() -> LineCount {
+    LineCount::new(1.0).expect("a constant within its range")
 }
 
 fn count(value: f64) -> Count {
@@ -228,6 +246,7 @@ impl Default for BundleConfig {
             arq: None,
             calls: None,
             on_drop: OnDrop::default(),
+            peer: Peer::default(),
             reorder_timeout_s: None,
             reorder_fragments: default_most_held(),
         }
@@ -272,15 +291,18 @@ impl BundleConfig {
             (None, []) => {
                 return Err(Unfit::new("", "a bundle has no lines", "say how many with lines = 8, or give members"));
             }
-            (Some(lines), []) => (0..lines.whole().min(MOST_LINES + 1)).map(|_| line(None)).collect(),
+            (Some(lines), []) => (0..lines.whole()).map(|_| line(None)).collect(),
             (None, members) => {
-                members.iter().flat_map(|member| std::iter::repeat_n(line(Some(member)), count_of(member))).collect()
+                let all: u64 = members.iter().map(|member| member.count.whole()).sum();
+                if all > LineCount::MOST {
+                    let what = format!("{all} lines of all kinds together");
+                    let remedy = format!("give at most {} in the sum of all count", LineCount::MOST);
+                    return Err(Unfit::new("members", what, remedy));
+                }
+                let of = |member: &Member| std::iter::repeat_n(line(Some(member)), member.count.whole() as usize);
+                members.iter().flat_map(of).collect()
             }
         };
-        if lines.len() as u64 > MOST_LINES {
-            let what = format!("a bundle of more than {MOST_LINES} lines");
-            return Err(Unfit::new(if self.members.is_empty() { "lines" } else { "members" }, what, "give fewer"));
-        }
         Ok(lines)
     }
 

@@ -90,6 +90,16 @@ impl Line {
         self.is_up && (waiting == 0 || waiting < self.most_fragments && has_bytes())
     }
 
+    /// From when on it takes a fragment of so many bytes on the line; never if it is down.
+    pub(super) fn room_at(&self, now: Time, bytes: u32) -> Time {
+        if !self.is_up {
+            return Time::NEVER;
+        }
+        let waiting = self.sent.range(self.departed(now)..);
+        let ends = std::iter::once(now).chain(waiting.map(|sent| sent.end));
+        ends.into_iter().find(|&at| self.has_room(at, bytes)).unwrap_or(Time::NEVER)
+    }
+
     /// Whether it is up and has nothing to send.
     pub(super) fn is_idle(&self, now: Time) -> bool {
         self.is_up && self.departed(now) == self.sent.len()

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 
 use super::availability::Availability;
 use super::calls::{CallState, Calls, Change};
-use super::config::{BundleConfig, Cut, Header, LineConfig, OnDrop};
-use super::fragment::Splitter;
+use super::config::{BundleConfig, Cut, Header, LineConfig, OnDrop, Peer};
+use super::fragment::{Fragment, Splitter};
 use super::framing::Framing;
 use super::line::{Line, Sent};
 use super::piece::Piece;
@@ -63,9 +63,12 @@ pub struct Multilink {
     queue_bytes: u64,
     packets: Vec<Packet>,
     free: Vec<u32>,
-    /// Packets in the order in which they were numbered, until one behind them is delivered.
-    numbered: VecDeque<(u32, u32)>,
+    /// Packets in the order in which they were numbered, until the receiver is past them.
+    numbered: VecDeque<Numbered>,
+    /// Packets that go again under new numbers.
     torn: Vec<u32>,
+    /// Fragments that go again under theirs, in order.
+    again: VecDeque<Fragment<Piece>>,
 
     scheduler: Scheduler,
     /// The line behind the one that was taken last.
@@ -73,6 +76,7 @@ pub struct Multilink {
     cut: Cut,
     has_numbers: bool,
     requeues: bool,
+    peer: Peer,
     least_fragment: u32,
     framing: Framing,
     splitter: Splitter,
@@ -98,6 +102,15 @@ struct Packet {
     on_lines: u32,
 }
 
+/// A packet that has numbers.
+#[derive(Clone, Copy, Debug)]
+struct Numbered {
+    place: u32,
+    life: u32,
+    /// Behind its last fragment, in the count of all.
+    end: u64,
+}
+
 impl Multilink {
     /// Begins a run. `hop` is the same stream for both directions of a hop; what else they draw is from `rng`.
     pub fn new(config: &BundleConfig, lines: &[LineConfig], limit: QueueLimit, mut rng: Rng, hop: &Rng) -> Self {
@@ -107,6 +120,12 @@ impl Multilink {
         let most_bytes = config.mrru_bytes.whole() as usize;
         let most_held = config.reorder_fragments.whole() as usize;
         let receiver = Reassembler::new(framing.numbering, lines.len(), most_bytes, most_held);
+        let receiver = match config.reorder_timeout_s {
+            None => receiver,
+            Some(patience) => receiver.with_patience(patience.time()),
+        };
+        let requeues = config.on_drop == OnDrop::Requeue;
+        let is_resent = requeues && config.peer == Peer::Farlink;
         let mut bundle = Multilink {
             lines: lines.iter().map(|line| Line::new(line, line_packets, rng.detach())).collect(),
             calls,
@@ -121,20 +140,19 @@ impl Multilink {
             free: Vec::new(),
             numbered: VecDeque::new(),
             torn: Vec::new(),
+            again: VecDeque::new(),
             scheduler: config.scheduler,
             turn: 0,
             cut: config.packets,
             has_numbers: config.header != Header::None,
-            requeues: config.on_drop == OnDrop::Requeue,
+            requeues,
+            peer: config.peer,
             least_fragment: u32::try_from(config.min_fragment_bytes.whole()).unwrap_or(u32::MAX),
             framing,
             splitter: Splitter::new(framing.numbering),
             shares: Vec::new(),
             as_shares: Vec::new(),
-            receiver: match config.reorder_timeout_s {
-                None => receiver,
-                Some(patience) => receiver.with_patience(patience.time()),
-            },
+            receiver: if is_resent { receiver.with_resending() } else { receiver },
             pieces: Vec::new(),
             highest: 0,
             outcomes: VecDeque::new(),
@@ -158,7 +176,7 @@ impl Multilink {
         });
         let packet = &mut self.packets[place as usize];
         *packet = Packet { bytes, is_alive: true, on_lines: 0, ..*packet };
-        let goes_now = self.queue.is_empty() && self.dispatch_now(place);
+        let goes_now = !self.is_waiting() && self.dispatch_now(place);
         if !goes_now {
             if !self.has_room(bytes) {
                 self.release(place);
@@ -171,11 +189,16 @@ impl Multilink {
         Some(place)
     }
 
+    /// Whether anything waits for lines.
+    fn is_waiting(&self) -> bool {
+        !(self.queue.is_empty() && self.again.is_empty())
+    }
+
     fn has_room(&self, bytes: u32) -> bool {
         match self.limit {
             QueueLimit::Unlimited => true,
             QueueLimit::Bytes(limit) => self.queue_bytes + u64::from(bytes) <= limit,
-            QueueLimit::Packets(limit) => (self.queue.len() as u64) < limit,
+            QueueLimit::Packets(limit) => ((self.queue.len() + self.again.len()) as u64) < limit,
         }
     }
 
@@ -184,13 +207,13 @@ impl Multilink {
         if !self.outcomes.is_empty() {
             return self.now;
         }
-        let is_idle = self.queue.is_empty() && self.receiver.held() == 0 && self.lines.iter().all(Line::is_empty);
+        let is_idle = !self.is_waiting() && self.receiver.held() == 0 && self.lines.iter().all(Line::is_empty);
         if is_idle { Time::NEVER } else { self.next_event() }
     }
 
     fn next_event(&self) -> Time {
         let mut next = self.lines.iter().map(Line::next_arrival).min().unwrap_or(Time::NEVER);
-        if !self.queue.is_empty() {
+        if self.is_waiting() {
             next = self.lines.iter().map(|line| line.next_departure(self.now)).fold(next, Time::min);
         }
         next = next.min(self.receiver.deadline().unwrap_or(Time::NEVER));
@@ -245,6 +268,7 @@ impl Multilink {
 
     /// Everything that has arrived.
     fn receive(&mut self) {
+        let known = self.again.len();
         for index in 0..self.lines.len() {
             while let Some(sent) = self.lines[index].pop_arrived(self.now) {
                 if sent.is_lost {
@@ -265,28 +289,27 @@ impl Multilink {
                 }
             }
         }
-        self.put_torn_back();
+        self.put_back(known);
     }
 
-    /// Packets that are complete.
+    /// Packets that are complete, and those that never will be.
     fn read(&mut self) {
         loop {
             self.pieces.clear();
-            if !self.receiver.next_packet(self.now, &mut self.pieces) {
-                return;
-            }
-            let Some(&piece) = self.pieces.first() else { continue };
-            // Who stands before it in the order of numbers was given up by the receiver.
-            while let Some((place, life)) = self.numbered.pop_front() {
-                if (place, life) == (piece.packet, piece.life) {
-                    break;
-                }
+            let is_packet = self.receiver.next_packet(self.now, &mut self.pieces);
+            let complete = self.pieces.first().map(|piece| (piece.packet, piece.life));
+            let settled = self.receiver.settled();
+            while let Some(&Numbered { place, life, .. }) = self.numbered.front().filter(|front| front.end <= settled) {
+                self.numbered.pop_front();
                 let packet = self.packets[place as usize];
                 if packet.is_alive && packet.life == life {
-                    self.end(place, Outcome::Lost);
+                    let is_complete = complete == Some((place, life));
+                    self.end(place, if is_complete { Outcome::Delivered } else { Outcome::Lost });
                 }
             }
-            self.deliver(piece);
+            if !is_packet {
+                return;
+            }
         }
     }
 
@@ -294,6 +317,7 @@ impl Multilink {
         self.packets.get_mut(piece.packet as usize).filter(|packet| packet.is_alive && packet.life == piece.life)
     }
 
+    /// A packet without a number is there.
     fn deliver(&mut self, piece: Piece) {
         if self.alive(piece).is_some() {
             self.end(piece.packet, Outcome::Delivered);
@@ -316,27 +340,58 @@ impl Multilink {
     /// A fragment did not arrive; its packet comes to that end unless it is sent again.
     fn lose_fragment(&mut self, sent: &Sent, outcome: Outcome) {
         let (is_copied, requeues) = (self.scheduler == Scheduler::Redundant, self.requeues);
+        let keeps_numbers = self.keeps_numbers();
         let place = sent.fragment.payload.packet;
         let Some(packet) = self.alive(sent.fragment.payload) else { return };
         packet.on_lines -= 1;
         if is_copied && packet.on_lines > 0 {
             return; // another copy is under way
         }
-        if requeues {
+        if !requeues {
+            self.end(place, outcome);
+        } else if keeps_numbers {
+            self.again.push_back(sent.fragment);
+        } else {
             packet.life = packet.life.wrapping_add(1);
             packet.on_lines = 0;
             self.torn.push(place);
-        } else {
-            self.end(place, outcome);
         }
     }
 
-    /// What lines have lost goes before what waits, in its order.
-    fn put_torn_back(&mut self) {
+    fn keeps_numbers(&self) -> bool {
+        self.has_numbers && self.peer == Peer::Farlink
+    }
+
+    /// What lines have lost goes before what waits, in its order. `known` fragments went again before.
+    fn put_back(&mut self, known: usize) {
+        if self.again.len() > known {
+            let (numbering, sent) = (self.framing.numbering, self.splitter.count());
+            for fragment in self.again.range(known..) {
+                self.queue_bytes += u64::from(fragment.payload.bytes);
+            }
+            let again = self.again.make_contiguous();
+            again[known..].sort_by_key(|fragment| fragment.payload.packet);
+            let packets = again[known..].chunk_by(|a, b| a.payload.packet == b.payload.packet).count();
+            self.counts.requeued += packets as u64;
+            again.sort_by_key(|fragment| numbering.count_near(sent, fragment.number));
+        }
+        let must_tell = self.has_numbers && !self.torn.is_empty();
         while let Some(place) = self.torn.pop() {
             self.queue.push_front(place);
             self.queue_bytes += u64::from(self.packets[place as usize].bytes);
             self.counts.requeued += 1;
+        }
+        if must_tell {
+            self.send_empty(0..self.lines.len());
+        }
+    }
+
+    /// Empty fragments, so that the receiver knows at once that lower numbers never come (RFC 1990, section 4.1).
+    fn send_empty(&mut self, lines: std::ops::Range<usize>) {
+        let on_line = self.framing.line_bytes(0, true);
+        for line in self.lines[lines].iter_mut().filter(|line| line.is_up) {
+            let mut nothing = Piece { packet: u32::MAX, ..Piece::default() };
+            line.take(self.now, self.splitter.cut(&mut nothing, 0, true), on_line);
         }
     }
 
@@ -356,6 +411,9 @@ impl Multilink {
                     (false, CallState::Connected) => {
                         self.lines[line].bring_up(at);
                         self.receiver.set_up(at, line, true);
+                        if self.requeues && self.has_numbers && !self.keeps_numbers() {
+                            self.send_empty(line..line + 1);
+                        }
                     }
                     (true, CallState::Silent) => {
                         self.availability.drops += 1;
@@ -374,11 +432,12 @@ impl Multilink {
     }
 
     fn hang_up(&mut self, line: usize, at: Time) {
+        let known = self.again.len();
         let lost: Vec<Sent> = self.lines[line].take_down().collect();
         for sent in &lost {
             self.lose_fragment(sent, Outcome::Cut);
         }
-        self.put_torn_back();
+        self.put_back(known);
         self.receiver.set_up(at, line, false);
         self.read();
     }

@@ -28,6 +28,8 @@ pub struct Reassembler<D> {
     most_held: usize,
     most_bytes: usize,
     patience: Option<Time>,
+    /// What a line has lost comes over another one, under its number.
+    is_resent: bool,
     /// Since when the fragment that is missing first has been waited for.
     waiting_since: Option<Time>,
     /// Behind the highest number that arrived.
@@ -96,6 +98,7 @@ impl<D: Payload> Reassembler<D> {
             most_held: most_held.max(1),
             most_bytes,
             patience: None,
+            is_resent: false,
             waiting_since: None,
             highest: 0,
             counts: Counts::default(),
@@ -107,6 +110,19 @@ impl<D: Payload> Reassembler<D> {
     pub fn with_patience(mut self, patience: Time) -> Self {
         self.patience = Some(patience);
         self
+    }
+
+    /// What a line has lost comes again under its number, over any line: a number that members have passed is not lost. Only
+    /// patience and room end a wait.
+    #[must_use]
+    pub fn with_resending(mut self) -> Self {
+        self.is_resent = true;
+        self
+    }
+
+    /// Everything before this count of fragments was delivered or given up.
+    pub fn settled(&self) -> u64 {
+        self.expected
     }
 
     /// What it has seen so far.
@@ -254,6 +270,9 @@ impl<D: Payload> Reassembler<D> {
 
     /// M: the least of the numbers that arrived last over the members that are up.
     fn advance(&mut self) {
+        if self.is_resent {
+            return;
+        }
         let mut members = self.members.iter().filter(|member| member.is_up).peekable();
         if members.peek().is_none() {
             return;

@@ -20,11 +20,18 @@ pub fn equal(bytes: u32, members: u32) -> impl Iterator<Item = u32> {
 
 /// Shares of a packet so that all fragments of it arrive at the same time, as early as can be; 0 for members that would be too
 /// late, or get less than `least_bytes`. One share a member, in their order, appended to `shares`; none if there is no member.
+/// Returns when they arrive; never if no member moves.
 ///
 /// Each fragment takes `overhead_bytes` besides its share. Water is poured over the lines: with n lines in order of their
 /// readiness, bits of all arrive at T = (bytes + n overhead + sum of rate x ready) / (sum of rates), and a line is used if it is
 /// ready before T.
-pub fn arriving_together(bytes: u32, overhead_bytes: u32, least_bytes: u32, lines: &[Line], shares: &mut Vec<u32>) {
+pub fn arriving_together(
+    bytes: u32,
+    overhead_bytes: u32,
+    least_bytes: u32,
+    lines: &[Line],
+    shares: &mut Vec<u32>,
+) -> Time {
     let begin = shares.len();
     shares.resize(begin + lines.len(), 0);
     let shares = &mut shares[begin..];
@@ -51,8 +58,9 @@ pub fn arriving_together(bytes: u32, overhead_bytes: u32, least_bytes: u32, line
             left -= shares[at];
         }
         shares[first] += left; // what rounding left
-        return;
+        return start + Time::from_secs_f64(together_s);
     }
+    Time::NEVER
 }
 
 #[cfg(test)]

@@ -65,9 +65,33 @@ pub trait ProtocolConfig {
         false
     }
 
+    /// Its longest packet with data, options that come now and then left out.
+    fn longest_packet(&self) -> LongestPacket;
+
     /// Whether a window or a rate bounds what it sends, so that it may have more to send than a path carries.
     fn is_bounded(&self) -> bool {
         true
+    }
+}
+
+/// How long packets get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongestPacket {
+    /// The key that bounds its data, relative to the transport's table.
+    pub key: &'static str,
+    /// See `key`.
+    pub data_bytes: u64,
+    /// Headers and checks around the data, if `key` does not count them.
+    pub overhead_bytes: u64,
+}
+
+impl LongestPacket {
+    /// With `header_bytes` around `segment_bytes`, and the parity of a code around both.
+    fn of_segments(header_bytes: u64, segment_bytes: Count, correction: Option<Correction>) -> Self {
+        let data_bytes = segment_bytes.whole();
+        let bytes = u32::try_from(header_bytes + data_bytes).unwrap_or(u32::MAX);
+        let parity_bytes = correction.map_or(0, |correction| u64::from(correction.parity_bytes(bytes)));
+        LongestPacket { key: "segment_bytes", data_bytes, overhead_bytes: header_bytes + parity_bytes }
     }
 }
 

@@ -34,6 +34,10 @@ impl Default for UdpConfig {
 }
 
 impl crate::protocol::ProtocolConfig for UdpConfig {
+    fn longest_packet(&self) -> crate::protocol::LongestPacket {
+        crate::protocol::LongestPacket::of_segments(self.header_bytes.whole(), self.segment_bytes, self.correction)
+    }
+
     fn check(&self) -> Result<(), crate::scenario::ScenarioError> {
         crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
         self.correction.map_or(Ok(()), |correction| {

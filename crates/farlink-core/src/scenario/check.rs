@@ -3,7 +3,7 @@
 use super::error::{ScenarioError, suggest};
 use super::flow::Flow;
 use super::gateway::Gateway;
-use super::{Hop, Scenario, TrafficKind, WholePath};
+use super::{Hop, Scenario, TrafficKind, WholePath, mrru};
 use crate::bundle::OnDrop;
 use crate::protocol::TransportConfig;
 
@@ -26,6 +26,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
         self::flow(scenario, name, flow)?;
     }
     duplicates(scenario)?;
+    mrru::check(scenario)?;
     scenario.fluid.as_ref().map_or(Ok(()), |fluid| fluid.check(scenario)).map_err(|error| error.within("fluid"))?;
     time(scenario)
 }

@@ -16,6 +16,7 @@ mod hop;
 mod idle;
 mod limits;
 mod measure;
+mod mrru;
 mod precision;
 pub mod quantity;
 pub(crate) mod read;

@@ -62,6 +62,7 @@ fn bundles() -> impl Strategy<Value = Value> {
             let (up, redial, failure, primary, late) = calls;
             let spell = |mean_s: f64| json!({ "distribution": "exponential", "mean_s": mean_s });
             let mut bundle = json!({
+                "mrru_bytes": 65_535,
                 "scheduler": scheduler, "packets": if is_cut { "fragmented" } else { "whole" },
                 "header": if is_short { "short" } else { "long" }, "line_packets": room,
                 "on_drop": on_drop,

@@ -45,8 +45,10 @@ pub struct CallsConfig {
     pub schedule: Option<Vec<Vec<[Seconds; 2]>>>,
 }
 
-/// What hangs on the primary line: the one that was connected first, the others being dialled only then. The line whose calls have
-/// lasted longest on average is chosen.
+/// What hangs on the primary line: the one that was connected first, the others being dialled only then. The line whose calls can be
+/// expected to last longest is chosen: with T in calls and n drops of its own, that with most (T + U) / (n + 1), where U is the mean
+/// call of all lines so far (3000 s before the first drop). A line that was never called is thus as good as the mean; calls that the
+/// bundle itself ended count as time and not as drops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Primary {

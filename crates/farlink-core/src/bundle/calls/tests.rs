@@ -128,6 +128,55 @@ fn somebody_is_always_dialled() {
     }
 }
 
+/// A line's history counts as far as it goes: neither a call that has just begun nor none at all makes the best line, and a call
+/// that the bundle ended is no drop.
+#[test]
+fn the_primary_is_the_line_that_can_be_expected_to_last_longest() {
+    let calls = config(&format!(r#"{FIELD}, "primary": "ends-bundle"}}"#));
+    let mut calls = calls.start(&alike(&calls, 4), &Rng::for_component(1, 0, "calls"));
+    let mut chosen = |history: [(u64, u64); 4]| {
+        for (line, (connected_s, drops)) in calls.lines.iter_mut().zip(history) {
+            (line.connected, line.drops, line.state) = (Time::from_secs(connected_s), drops, CallState::Waiting);
+        }
+        calls.dial_primary(Time::ZERO, &mut Vec::new());
+        calls.lines.iter().position(|line| line.state == CallState::Connecting).expect("one is dialled")
+    };
+    // Calls of two hours in the mean, thirty of them, beside one that was never called, one up for a minute, and a bad one.
+    assert_eq!(chosen([(0, 0), (60, 0), (1_000, 20), (216_000, 30)]), 3);
+    // Whoever was never called is as good as the mean: not as good as the best, better than one line that is worse.
+    assert_eq!(chosen([(20_000, 20), (0, 0), (10_000, 20), (1_000, 20)]), 0);
+    assert_eq!(chosen([(1_000, 20), (0, 0), (1_000, 20), (1_000, 20)]), 1);
+    // One that was up all the time is the best.
+    assert_eq!(chosen([(90_000, 30), (90_000, 0), (90_000, 1), (90_000, 2)]), 1);
+}
+
+/// Three lines whose calls last 500, 5000 and 50,000 s: the bundle hangs on the best one most of the time, though its line, like all,
+/// is hung up whenever another primary drops.
+#[test]
+fn the_bundle_comes_to_hang_on_its_best_line() {
+    let calls = config(&format!(r#"{FIELD}, "primary": "ends-bundle"}}"#));
+    let mut lines = alike(&calls, 3);
+    for (line, mean_s) in lines.iter_mut().zip([500, 5_000, 50_000]) {
+        let up = format!(r#"{{"distribution": "exponential", "mean_s": {mean_s}}}"#);
+        line.up = serde_json::from_str(&up).unwrap();
+    }
+    let (mut of_best, mut all) = (0.0, 0.0);
+    for seed in 0..40 {
+        let mut calls = calls.start(&lines, &Rng::for_component(seed, 0, "calls"));
+        let (end, mut changes) = (Time::from_secs(500_000), Vec::new());
+        while calls.next_change() < end {
+            let (primary, from) = (calls.primary, calls.next_change());
+            calls.advance(from, &mut changes);
+            if primary.is_some() {
+                let span_s = calls.next_change().min(end).since(from).as_secs_f64();
+                of_best += if calls.primary == Some(2) { span_s } else { 0.0 };
+                all += span_s;
+            }
+        }
+    }
+    assert!(of_best > 0.9 * all, "{}", of_best / all);
+}
+
 #[test]
 fn a_recording_is_replayed() {
     let json = r#"{"schedule": [[[1, 2], [2, 3.5]], [], [[0, 1]]]}"#;

@@ -2,7 +2,7 @@
 
 use super::super::arq::LinkArq;
 use super::super::schedule::Scheduler;
-use super::{BundleConfig, Cut, Header, LineConfig, OnDrop};
+use super::{BundleConfig, Cut, Header, LineConfig, OnDrop, Peer};
 use crate::coding::Unfit;
 use crate::units::Count;
 
@@ -67,6 +67,15 @@ impl BundleConfig {
                 false => ("no call ever drops", "remove it, or give calls"),
             };
             return Err(Unfit::new(&key, what, remedy));
+        }
+        if self.peer != Peer::Farlink && (self.on_drop != OnDrop::Requeue || self.header == Header::None) {
+            let (what, remedy) = match self.on_drop {
+                OnDrop::Requeue => {
+                    ("without sequence numbers no receiver waits for any", "remove peer, or use header = \"long\"")
+                }
+                _ => ("nothing is sent again", "remove peer, or give on_drop = \"requeue\""),
+            };
+            return Err(Unfit::new("peer", what, remedy));
         }
         match &self.calls {
             Some(calls) => calls.check(lines).map_err(|unfit| unfit.within("calls")),

@@ -1,11 +1,12 @@
 //! What goes over which line, whole or in fragments.
 
 use super::super::config::Cut;
+use super::super::fragment::Fragment;
 use super::super::line::Line;
 use super::super::piece::Piece;
 use super::super::schedule::Scheduler;
 use super::super::shares;
-use super::{Multilink, Packet};
+use super::{Multilink, Numbered, Packet};
 use crate::time::Time;
 
 /// How much a line must have been seen before its own drops say more than a guess.
@@ -14,6 +15,13 @@ const PRIOR: Time = Time::from_secs(3000);
 impl Multilink {
     /// Gives lines what they have room for.
     pub(super) fn dispatch(&mut self) {
+        while let Some(&fragment) = self.again.front() {
+            if self.alive(fragment.payload).is_some() && !self.give_again(fragment) {
+                return;
+            }
+            self.again.pop_front();
+            self.queue_bytes -= u64::from(fragment.payload.bytes);
+        }
         while let Some(&place) = self.queue.front() {
             if !self.dispatch_now(place) {
                 return;
@@ -39,22 +47,36 @@ impl Multilink {
 
     /// Remembers the order of numbers; what is dead in front is forgotten.
     fn note_numbered(&mut self, place: u32, life: u32) {
-        while let Some(&(place, life)) = self.numbered.front() {
+        while let Some(&Numbered { place, life, .. }) = self.numbered.front() {
             let packet = self.packets[place as usize];
             if packet.is_alive && packet.life == life {
                 break;
             }
             self.numbered.pop_front();
         }
-        self.numbered.push_back((place, life));
+        self.numbered.push_back(Numbered { place, life, end: self.splitter.count() });
     }
 
     /// A packet goes over one line, or over all that have room.
     fn give_whole(&mut self, mut piece: Piece) -> bool {
         let on_line = self.line_bytes(piece.bytes, true);
         let Some(first) = self.choose(on_line) else { return false };
-        let (now, place) = (self.now, piece.packet as usize);
         let fragment = self.splitter.cut(&mut piece, usize::MAX, true);
+        self.give(fragment, first, on_line);
+        true
+    }
+
+    /// A fragment goes again under its number.
+    fn give_again(&mut self, fragment: Fragment<Piece>) -> bool {
+        let on_line = self.line_bytes(fragment.payload.bytes, fragment.is_beginning);
+        let Some(first) = self.choose(on_line) else { return false };
+        self.give(fragment, first, on_line);
+        true
+    }
+
+    /// A line takes a fragment, or all from that one on that have room.
+    fn give(&mut self, fragment: Fragment<Piece>, first: usize, on_line: u32) {
+        let (now, place) = (self.now, fragment.payload.packet as usize);
         self.turn = (first + 1) % self.lines.len();
         let last = if self.scheduler == Scheduler::Redundant { self.lines.len() } else { first + 1 };
         for line in &mut self.lines[first..last] {
@@ -64,7 +86,6 @@ impl Multilink {
                 self.counts.fragments += 1;
             }
         }
-        true
     }
 
     /// The line for so many bytes; none if it is to wait.
@@ -135,18 +156,12 @@ impl Multilink {
 
     /// How many bytes of a packet each line takes.
     fn share(&mut self, bytes: u32, shares: &mut Vec<u32>) {
-        let now = self.now;
-        let has_room = |line: &Line| line.has_room(now, self.framing.line_bytes(self.least_fragment.min(bytes), true));
         if matches!(self.scheduler, Scheduler::EarliestDelivery | Scheduler::DropAware) {
-            self.as_shares.clear();
-            self.as_shares.extend(self.lines.iter().map(|line| match line.as_share(now) {
-                share if has_room(line) => share,
-                share => shares::Line { bytes_per_s: 0.0, ..share },
-            }));
-            let overhead = self.framing.overhead_bytes(false);
-            shares::arriving_together(bytes, overhead, self.least_fragment.min(bytes), &self.as_shares, shares);
+            self.share_so_that_all_arrive_together(bytes, shares);
             return;
         }
+        let now = self.now;
+        let has_room = |line: &Line| line.has_room(now, self.framing.line_bytes(self.least_fragment.min(bytes), true));
         shares.resize(self.lines.len(), 0);
         let most = (bytes / self.least_fragment.max(1)).max(1);
         let free = self.lines.iter().filter(|line| has_room(line)).count() as u32;
@@ -169,6 +184,41 @@ impl Multilink {
                 shares[index] = share;
             }
         }
+    }
+
+    /// Shares for the lines that have room, or none, if the packet would be there sooner by waiting for a full line: as with whole
+    /// packets, while a line is idle only if the full ones would bring all that waits by then.
+    fn share_so_that_all_arrive_together(&mut self, bytes: u32, shares: &mut Vec<u32>) {
+        let now = self.now;
+        let whole = self.line_bytes(bytes, true);
+        let least = self.line_bytes(self.least_fragment.min(bytes), true);
+        let full = self.lines.iter().enumerate().filter(|(_, line)| line.is_up && !line.has_room(now, least));
+        let awaited = full.min_by_key(|(index, line)| line.candidate(*index, now, whole, 0.0).arrival);
+        let later = match awaited.map(|(_, line)| line.room_at(now, least)) {
+            None | Some(Time::NEVER) => Time::NEVER,
+            Some(room_at) => {
+                let is_any_idle = self.lines.iter().any(|line| line.is_idle(now));
+                let behind = if is_any_idle { self.wait_for_full_lines(least) } else { Time::ZERO };
+                let together = self.together(room_at, bytes, shares);
+                shares.clear();
+                together + behind
+            }
+        };
+        if self.together(now, bytes, shares) > later {
+            shares.clear();
+        }
+    }
+
+    /// When fragments of a packet that is cut at that instant arrive, and their shares.
+    fn together(&mut self, at: Time, bytes: u32, shares: &mut Vec<u32>) -> Time {
+        let least = self.least_fragment.min(bytes);
+        let on_line = self.line_bytes(least, true);
+        self.as_shares.clear();
+        self.as_shares.extend(self.lines.iter().map(|line| match line.as_share(at) {
+            share if line.has_room(at, on_line) => share,
+            share => shares::Line { bytes_per_s: 0.0, ..share },
+        }));
+        shares::arriving_together(bytes, self.framing.overhead_bytes(false), least, &self.as_shares, shares)
     }
 
     fn line_bytes(&self, bytes: u32, is_beginning: bool) -> u32 {

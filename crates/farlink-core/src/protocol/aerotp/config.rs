@@ -173,6 +173,10 @@ impl Default for AerotpConfig {
 }
 
 impl crate::protocol::ProtocolConfig for AerotpConfig {
+    fn longest_packet(&self) -> crate::protocol::LongestPacket {
+        crate::protocol::LongestPacket { key: "packet_bytes", data_bytes: self.packet_bytes.whole(), overhead_bytes: 0 }
+    }
+
     fn check(&self) -> Result<(), ScenarioError> {
         self.check_sizes()?;
         self.check_rate()?;

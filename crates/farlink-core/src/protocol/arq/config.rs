@@ -171,6 +171,12 @@ impl Default for ArqConfig {
 }
 
 impl crate::protocol::ProtocolConfig for ArqConfig {
+    fn longest_packet(&self) -> crate::protocol::LongestPacket {
+        let header_bytes =
+            self.header_bytes.whole() + self.timestamps_bytes() + self.data_bytes() - self.segment_bytes.whole();
+        crate::protocol::LongestPacket::of_segments(header_bytes, self.segment_bytes, self.correction)
+    }
+
     fn check(&self) -> Result<(), ScenarioError> {
         self.check_window()?;
         self.check_numbers()?;

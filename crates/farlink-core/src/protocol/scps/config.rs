@@ -142,6 +142,10 @@ fn count(n: u32) -> Count {
 }
 
 impl ProtocolConfig for ScpsConfig {
+    fn longest_packet(&self) -> crate::protocol::LongestPacket {
+        self.tcp().longest_packet()
+    }
+
     fn check(&self) -> Result<(), ScenarioError> {
         self.check_bounds()?;
         self.check_acknowledgements()?;

@@ -108,6 +108,10 @@ impl Default for StpConfig {
 }
 
 impl ProtocolConfig for StpConfig {
+    fn longest_packet(&self) -> crate::protocol::LongestPacket {
+        crate::protocol::LongestPacket::of_segments(self.header_bytes.whole(), self.segment_bytes, self.correction)
+    }
+
     fn check(&self) -> Result<(), ScenarioError> {
         crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
         let interval = self.poll_interval_s.get();

@@ -164,6 +164,11 @@ impl Default for TcpConfig {
 }
 
 impl crate::protocol::ProtocolConfig for TcpConfig {
+    fn longest_packet(&self) -> crate::protocol::LongestPacket {
+        let header_bytes = self.header_bytes.whole() + self.option_bytes();
+        crate::protocol::LongestPacket::of_segments(header_bytes, self.segment_bytes, self.correction)
+    }
+
     fn check(&self) -> Result<(), ScenarioError> {
         self.check_all_but_bounds()?;
         let windows = [self.max_window_segments, self.receive_window_segments];
