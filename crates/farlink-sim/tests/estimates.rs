@@ -20,7 +20,7 @@ fn datagrams(traffic: Value) -> Value {
     scenario(&[
         ("transport", json!({ "udp": { "kind": "udp" } })),
         ("flow", json!({ "data": { "transport": "udp", "traffic": traffic } })),
-        ("runs", json!(10)),
+        ("runs", json!(1000)),
     ])
 }
 
