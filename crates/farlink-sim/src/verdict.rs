@@ -6,12 +6,16 @@
 //! The round trip is the longest of what the path's delays and rates make (for packets of the flow's mean length), of the
 //! sender's latest measurement, and of the mean delay until arrival and the delay of the way back. The timeout is the first of the
 //! flow's retransmission timer, and no less than RFC 6298 makes of one measurement: three round trips (rule 2.2), at least 1 s
-//! (rule 2.4). Traffic at a constant rate may pause for an interval more.
+//! (rule 2.4); it counts twice, as a timer that has backed off once (rule 5.5): a lost repeat is no stall. Traffic at a constant
+//! rate may pause for an interval more.
 
 use farlink_core::Time;
 use farlink_core::event::Abort;
 
 use crate::engine::{FlowResult, FlowSetup, HopSetup, RunResult, Setup, TrafficSetup};
+
+/// What a timer waits after its first back-off, over what it waited before: RFC 6298, rule 5.5.
+const BACKED_OFF: f64 = 2.0;
 
 /// What became of the flows of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -128,7 +132,7 @@ fn is_silent(setup: &Setup, spec: &FlowSetup, first_timeout: Time, flow: &FlowRe
         TrafficSetup::Cbr { interval, .. } => interval.as_secs_f64(),
         _ => 0.0,
     };
-    run.end.since(latest).as_secs_f64() > round_trip_s + timeout_s + pause_s
+    run.end.since(latest).as_secs_f64() > round_trip_s + BACKED_OFF * timeout_s + pause_s
 }
 
 /// What transfers lack.

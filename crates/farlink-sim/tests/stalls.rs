@@ -106,19 +106,19 @@ fn a_file_still_arriving_is_unfinished() {
         (&[0, 0][..], &"".into())
     );
     // The link dies half a second before the end, or in time to be missed: a round trip of 0.1 s with a short queue, a timeout
-    // of 1 s; with the queue that slow start fills, of a second and three.
+    // of 1 s, backed off once; with the queue that slow start fills, much more.
     for (end_s, queue, status) in [
         (2.5, 5, "unfinished"),
         (2.9, 5, "unfinished"),
-        (4.0, 5, "stalled"),
+        (5.0, 5, "stalled"),
         (4.0, 1000, "unfinished"),
         (20.0, 1000, "stalled"),
     ] {
         let (found, reason) = verdict(&dying(&[("duration_s", json!(end_s)), ("link.queue_packets", json!(queue))]));
         assert_eq!(found, status, "{end_s}: {reason}");
     }
-    // Nothing can have come before a round trip of 200 s is over, and a timeout is three of them.
-    for (end_s, status) in [(250.0, "unfinished"), (790.0, "unfinished"), (810.0, "stalled")] {
+    // Nothing can have come before a round trip of 200 s is over, and a timeout is six of them.
+    for (end_s, status) in [(250.0, "unfinished"), (1390.0, "unfinished"), (1410.0, "stalled")] {
         let dead = json!({ "kind": "loss", "loss": 1 });
         let changes = [("link.delay_s", json!(100)), ("duration_s", json!(end_s)), ("link.channel", dead)];
         assert_eq!(verdict(&dying(&changes)).0, status, "{end_s}");
