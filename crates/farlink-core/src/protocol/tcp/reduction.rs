@@ -56,6 +56,13 @@ impl Window {
         self.phase == Phase::Recovery || self.una < self.recover
     }
 
+    /// What is under way, for a timeout to be halved. Behind a recovery that has ended before all of its window was acknowledged,
+    /// as Reno's does, no more than the window: duplicates have let out more than that.
+    fn flight_that_counts(&self) -> u64 {
+        let is_inflated = self.phase == Phase::Open && self.una < self.recover;
+        if is_inflated { self.flight().min(self.cwnd as u64) } else { self.flight() }
+    }
+
     /// What every version does on a retransmission timeout.
     pub(super) fn on_timeout(&mut self, control: &mut Congestion, is_first_of_segment: bool) {
         if self.una == 0 {
@@ -71,7 +78,7 @@ impl Window {
         //# been retransmitted [...] the value of ssthresh is held constant.
         if !self.is_corruption {
             if is_first_of_segment && !self.is_reduced_already() {
-                let ssthresh = control.on_timeout(self, self.flight());
+                let ssthresh = control.on_timeout(self, self.flight_that_counts());
                 //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
                 //# the value of ssthresh MUST be set to no more than the value given in equation (4)
                 //= https://www.rfc-editor.org/rfc/rfc5681#section-4.3
@@ -238,7 +245,11 @@ mod tests {
         control.end_recovery(&mut window);
         (window.phase, window.una) = (Phase::Open, 101);
         window.on_timeout(&mut control, true);
-        assert_eq!((window.ssthresh, window.cwnd), (1000.0, 100.0), "not half of 4900");
+        assert_eq!(
+            (window.ssthresh, window.cwnd),
+            (500.0, 100.0),
+            "half of the window that the recovery left, not of 4900"
+        );
     }
 
     /// A segment lost again, as RACK finds it, is another loss by bit errors.
