@@ -288,7 +288,7 @@ fn a_deadline_bounds_what_a_lossy_link_and_outages_hold_back() {
 /// What a path needs of its receiver: its rate times its round trip, as often as the unluckiest packet is sent.
 #[test]
 fn the_default_window_is_as_good_as_the_longest() {
-    for (loss, coded) in [(0.01, Value::Null), (0.1, Value::Null), (0.2, json!({}))] {
+    for (loss, coded) in [(0.01, Value::Null), (0.1, Value::Null), (0.2, json!({ "block_symbols": 100 }))] {
         let delivered = |window: Value| {
             let bulk = [
                 ("duration_s", json!(700)),
