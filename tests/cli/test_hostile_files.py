@@ -29,5 +29,5 @@ def test_no_file_does_harm(part, tmp_path):
     harm = {one["name"]: one["wrong"] for one in said if one["wrong"]}
     # A process that is lost says nothing more.
     assert done.returncode == 0, f"after {said[-1]['name'] if said else 'nothing'}: {done.stderr.decode()[-2000:]}"
-    assert len(said) > 20
+    assert len(said) >= 20
     assert not harm

@@ -1,5 +1,8 @@
 //! What a study costs is estimated before it begins: hopeless ones are refused, long ones announced.
 
+// How long a refusal takes is what is tested.
+#![allow(clippy::disallowed_methods)]
+
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -58,8 +61,7 @@ fn long_studies_are_announced_and_short_ones_are_not() {
         set(&mut long, "runs", json!(1000));
         // It is stopped as soon as it begins.
         let _ = farlink_sim::run(&expanded(&long), &options, &|_, _| std::ops::ControlFlow::Break(()));
-        let all = all.lock().unwrap().clone();
-        all
+        all.lock().unwrap().clone()
     };
     assert!(told(10.0).is_empty());
     let [text] = &told(1e6)[..] else { panic!("one sentence") };

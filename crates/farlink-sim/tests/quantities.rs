@@ -1,5 +1,8 @@
 //! Columns of a result whose meaning is easily got wrong.
 
+// What is not known fails as well.
+#![allow(clippy::neg_cmp_op_on_partial_ord)]
+
 use crate::common::{real, run, scenario, series};
 use serde_json::{Value, json};
 
