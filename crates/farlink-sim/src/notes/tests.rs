@@ -1,3 +1,5 @@
+// How long remarks take is what is tested.
+#![allow(clippy::disallowed_methods)]
 use std::time::Instant;
 
 use farlink_core::scenario::{Expanded, expand, from_toml};
