@@ -98,7 +98,8 @@ pub(crate) fn bits(table: &Table) -> Vec<String> {
 
 /// Writes a trace file and gives its path.
 pub(crate) fn trace_file(name: &str, content: &[u8]) -> String {
-    let path = option_env!("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from).join(format!("{name}.npz"));
+    let path =
+        option_env!("CARGO_TARGET_TMPDIR").map_or_else(std::env::temp_dir, PathBuf::from).join(format!("{name}.npz"));
     // Another test may be reading it, and another process writing it: it appears whole.
     let unfinished = path.with_extension(format!("{}.{:?}", std::process::id(), std::thread::current().id()));
     std::fs::write(&unfinished, content).unwrap();
