@@ -1,6 +1,6 @@
 """Write the tables of `docs/validation/peers.md`: every cell on both sides.
 
-Usage:  python -m tests.peers.report [TABLE ...]        geo, deep, shared, excused, modern, classes, telemetry, stock; all
+Usage:  python -m tests.peers.report [TABLE ...]        geo, deep, shared, excused, modern, classes, telemetry, stock, kept; all
                                                         unless named (four minutes)
         python -m tests.peers.report record             measures in ns-3 what the table `modern` lacks (a quarter of an hour)
         python -m tests.peers.report classes-record     measures in ns-3 what `classes` needs (a minute)
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from tests.peers import classes, modern, ns2, ns3, telemetry
+from tests.peers import classes, modern, ns2, ns3, results, telemetry
 from tests.peers.agreement import EXCUSED, agree
 from tests.peers.cells import DEEP_CELLS, GEO_CELLS, SHARED_CELLS, Cell
 from tests.peers.estimate import Estimate
@@ -182,6 +182,28 @@ def stock_table() -> str:
     return "\n".join(lines)
 
 
+def kept_table() -> str:
+    """What `make peers` kept, test by test."""
+    lines = [
+        "| test | peer | cells | passed | farlink over the peer, % | when | commit | hours |",
+        "|---|---|--:|--:|---|---|---|--:|",
+    ]
+    groups: dict[tuple[str, str], list[results.Result]] = {}
+    for result in results.newest(results.read()).values():
+        groups.setdefault((result.cell.partition("[")[0], result.peer), []).append(result)
+    for (test, peer), group in sorted(groups.items()):
+        differences = sorted(100 * one.difference for one in group if one.difference is not None)
+        spread = f"{differences[0]:+.1f} to {differences[-1]:+.1f}" if differences else "–"
+        passed = sum(one.outcome == "passed" for one in group)
+        days, commits = sorted({one.date for one in group}), sorted({one.commit for one in group})
+        when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        hours = sum(one.seconds for one in group) / 3600
+        name = test.removeprefix("test_").replace(".py::test_", ": ").replace("_", " ")
+        words = [name, peer, str(len(group)), str(passed), spread, when, ", ".join(commits), f"{hours:.2f}"]
+        lines.append(f"| {' | '.join(words)} |")
+    return "\n".join(lines)
+
+
 def record_telemetry() -> None:
     """Measure in ns-3 all that is kept of the path of `pathapati`."""
     with tempfile.TemporaryDirectory() as folder:
@@ -222,6 +244,7 @@ TABLES = {
     "classes": classes_table,
     "telemetry": telemetry_table,
     "stock": stock_table,
+    "kept": kept_table,
 }
 RECORDS = {"record": record_ns3, "classes-record": record_classes, "telemetry-record": record_telemetry}
 

@@ -7,7 +7,7 @@ import pytest
 from tests.peers import ns2
 from tests.peers.agreement import EXCUSED, EXCUSED_SHARE, agree
 from tests.peers.cells import DEEP_CELLS, GEO_CELLS, NS2_CELLS, SHARED_CELLS, Cell, GeoCell
-from tests.peers.conftest import ALL_CELLS
+from tests.peers.conftest import ALL_CELLS, Compared
 
 pytest.importorskip("farlink", reason="farlink is not installed: `make test` builds and installs it")
 farlink_side = pytest.importorskip("tests.peers.farlink_side")
@@ -29,13 +29,14 @@ CELLS: tuple[Cell, ...] = (*(GEO_CELLS if ALL_CELLS else _half_of(GEO_CELLS)), *
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
-def test_goodput_agrees_with_ns2(cell: Cell, relative_half_width: float) -> None:
+def test_goodput_agrees_with_ns2(cell: Cell, relative_half_width: float, compared: Compared) -> None:
     scenario = farlink_side.scenario(cell)
     excuse = EXCUSED.get(cell.name)
     settings = excuse.apply(cell.ns2()) if excuse else cell.ns2()
 
     ours = farlink_side.goodput(scenario, relative=relative_half_width)
     theirs = ns2.goodput(settings, relative=relative_half_width)
+    compared(ours, theirs)
 
     assert ours.relative <= 0.02, f"farlink's interval is too wide: {ours}"
     assert theirs.relative <= 0.02, f"ns-2's interval is too wide: {theirs}"
@@ -44,11 +45,12 @@ def test_goodput_agrees_with_ns2(cell: Cell, relative_half_width: float) -> None
 
 @pytest.mark.skipif(not ALL_CELLS, reason="FARLINK_PEERS=all checks that every excuse is still needed")
 @pytest.mark.parametrize("name", EXCUSED)
-def test_excused_cell_differs_with_the_defaults_of_ns2(name: str, relative_half_width: float) -> None:
+def test_excused_cell_differs_with_the_defaults_of_ns2(name: str, relative_half_width: float, compared: Compared) -> None:
     cell = next(cell for cell in NS2_CELLS if cell.name == name)
 
     ours = farlink_side.goodput(farlink_side.scenario(cell), relative=relative_half_width)
     theirs = ns2.goodput(cell.ns2(), relative=relative_half_width)
+    compared(ours, theirs)
 
     assert not agree(ours, theirs), f"the excuse is stale: farlink {ours}, ns-2 {theirs}"
 

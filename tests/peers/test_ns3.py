@@ -8,7 +8,7 @@ import pytest
 
 from tests.peers import ns3
 from tests.peers.cells import GEO_WARMUP_S, GeoCell
-from tests.peers.conftest import ALL_CELLS
+from tests.peers.conftest import ALL_CELLS, Compared
 
 pytest.importorskip("farlink", reason="farlink is not installed: `make test` builds and installs it")
 farlink_side = pytest.importorskip("tests.peers.farlink_side")
@@ -32,7 +32,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("delayed_ack", [True, False], ids=["delayed", "every"])
 @pytest.mark.parametrize("ber", TOLERANCE)
-def test_goodput_is_close_to_ns3(program: Path, ber: float, delayed_ack: bool) -> None:
+def test_goodput_is_close_to_ns3(program: Path, ber: float, delayed_ack: bool, compared: Compared) -> None:
     cell = GeoCell("sack", ber, delayed_ack)
     settings = {
         "rate_bps": 1e6,
@@ -49,5 +49,6 @@ def test_goodput_is_close_to_ns3(program: Path, ber: float, delayed_ack: bool) -
 
     ours = farlink_side.goodput(farlink_side.scenario(cell))
     theirs = ns3.goodput(program, settings)
+    compared(ours, theirs)
 
     assert ours.mean == pytest.approx(theirs.mean, rel=TOLERANCE[ber]), f"farlink {ours}, ns-3 {theirs}"

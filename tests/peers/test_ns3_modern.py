@@ -8,7 +8,7 @@ import pytest
 
 from tests.peers import modern, ns3
 from tests.peers.agreement import EXCUSED_SHARE, agree
-from tests.peers.conftest import ALL_CELLS
+from tests.peers.conftest import ALL_CELLS, Compared
 from tests.peers.estimate import Estimate
 from tests.peers.modern import EXCUSED, MODERN_CELLS, QUICK_CELLS, SHIPPED_DIFFERS, TOLERANCE, ModernCell
 
@@ -32,8 +32,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return ns3.build(tmp_path_factory.mktemp("ns3"))
 
 
-def check(cell: ModernCell, theirs: Estimate) -> None:
+def check(cell: ModernCell, theirs: Estimate, compared: Compared) -> None:
     ours = modern.farlink_goodput(cell, relative=RELATIVE)
+    compared(ours, theirs)
 
     assert ours.relative <= RELATIVE, f"farlink's interval is too wide: {ours}"
     assert theirs.relative <= RELATIVE, f"ns-3's interval is too wide: {theirs}"
@@ -43,21 +44,21 @@ def check(cell: ModernCell, theirs: Estimate) -> None:
 @pytest.mark.parametrize(
     "cell", [cell for cell in MODERN_CELLS if cell.name in RECORDED] if ALL_CELLS else QUICK_CELLS, ids=lambda cell: cell.name
 )
-def test_goodput_agrees_with_what_ns3_gave(cell: ModernCell) -> None:
+def test_goodput_agrees_with_what_ns3_gave(cell: ModernCell, compared: Compared) -> None:
     record = RECORDED[cell.name]
 
     assert record.settings == modern.ns3_settings(cell), "the record is stale: `python -m tests.peers.report record` writes it"
-    check(cell, record.estimate)
+    check(cell, record.estimate, compared)
 
 
 @pytest.mark.parametrize("cell", [pytest.param(cell, marks=needs_ns3) for cell in MODERN_CELLS], ids=lambda cell: cell.name)
-def test_goodput_agrees_with_ns3(program: Path, cell: ModernCell) -> None:
+def test_goodput_agrees_with_ns3(program: Path, cell: ModernCell, compared: Compared) -> None:
     theirs = modern.ns3_goodput(program, cell, relative=RELATIVE)
 
     if cell.name in RECORDED:
         recorded = RECORDED[cell.name].estimate
         assert agree(recorded, theirs, tolerance=0.01), f"recorded {recorded}, now {theirs}"
-    check(cell, theirs)
+    check(cell, theirs, compared)
 
 
 def test_few_cells_are_excused() -> None:

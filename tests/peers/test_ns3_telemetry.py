@@ -8,7 +8,7 @@ import pytest
 
 from tests.peers import ns3, telemetry
 from tests.peers.agreement import agree
-from tests.peers.conftest import ALL_CELLS
+from tests.peers.conftest import ALL_CELLS, Compared
 from tests.peers.estimate import Estimate
 from tests.peers.telemetry import (
     ALL,
@@ -64,8 +64,10 @@ def test_record_is_of_these_settings(cell: TelemetryCell) -> None:
 
 
 @pytest.mark.parametrize("cell", COMPARED, ids=lambda cell: cell.name)
-def test_farlink_agrees_with_what_ns3_gave(cell: TelemetryCell) -> None:
+def test_farlink_agrees_with_what_ns3_gave(cell: TelemetryCell, compared: Compared) -> None:
     ours = telemetry.farlink_figures(cell, CLOSE_RUNS)
+    first = figures_compared(cell)[0]
+    compared(ours[first], recorded(cell, first))
 
     for name in figures_compared(cell):
         theirs = recorded(cell, name)
