@@ -21,7 +21,7 @@ from farlink.papers.epple.saturated import (
     scenario,
 )
 from farlink.papers.estimate import Estimate
-from farlink.plot.style import COLOURS, MARKERS, new_figure, to_svg
+from farlink.plot.style import COLOURS, MARKERS, legend_above, new_figure, picture_svg
 from farlink.scenario import from_data
 
 if TYPE_CHECKING:
@@ -124,9 +124,7 @@ def main() -> None:
             costs[dropped, cell] = goodput(data)
             tell(index + 1, len(todo))
     PAGE.write_text(page(measured, costs), encoding="utf-8")
-    PICTURE.write_text(
-        to_svg(picture(measured), "arq-equations").replace("<svg ", '<svg style="background: white" ', 1), encoding="utf-8"
-    )
+    PICTURE.write_text(picture_svg(picture(measured), "arq-equations"), encoding="utf-8")
     print(PAGE.relative_to(ROOT), PICTURE.relative_to(ROOT), sep="\n")
 
 
@@ -217,7 +215,7 @@ def picture(measured: Measured) -> Figure:
         means = [measured[cell].mean for cell in cells]
         axes.plot(distances_km, means, marker, color=colour, label=NAMES[protocol])
     axes.set(xscale="log", yscale="log", xlabel="distance (km)", ylabel="goodput (fraction of the link rate)")
-    axes.legend()
+    legend_above(figure, axes)
     return figure
 
 

@@ -40,7 +40,7 @@ from bundle_tables import (
 from farlink.cli.progress import progress_bar
 from farlink.models.multilink.windowed_bundle import packet_time_s, rtt_s
 from farlink.papers.estimate import Estimate
-from farlink.plot.style import to_svg
+from farlink.plot.style import picture_svg
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "validation" / "bundles.md"
@@ -248,7 +248,7 @@ def write(found: Found) -> None:
         cellular_bundle.PICTURE: cellular_bundle.picture(found["cellular"]),
     }
     for name, figure in drawn.items():
-        svg = to_svg(figure, name).replace("<svg ", '<svg style="background: white" ', 1)
+        svg = picture_svg(figure, name)
         (PICTURES / f"{name}.svg").write_text(svg, encoding="utf-8")
     print(PAGE.relative_to(ROOT), *(f"docs/pictures/{name}.svg" for name in drawn), sep="\n")
 

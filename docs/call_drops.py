@@ -17,7 +17,7 @@ from farlink.bundle.study import ALL, Part, Study, Times, study
 from farlink.bundle.words import duration, durations
 from farlink.cli.progress import progress_bar
 from farlink.plot import call_drops
-from farlink.plot.style import to_svg
+from farlink.plot.style import picture_svg
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "validation" / "call-drops.md"
@@ -129,7 +129,7 @@ def main() -> int:
         "call-drops-starlink": cellular.figure(dish),
     }
     for stem, figure in figures.items():
-        svg = to_svg(figure, stem).replace("<svg ", '<svg style="background: white" ', 1)
+        svg = picture_svg(figure, stem)
         (PICTURES / f"{stem}.svg").write_text(svg, encoding="utf-8")
         print((PICTURES / f"{stem}.svg").relative_to(ROOT))
     return 0

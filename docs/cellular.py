@@ -359,8 +359,9 @@ def figure(dish: Dish) -> Figure:
     places = np.arange(SLOT_S)
     upper.bar(places + 0.5, found, width=0.85, color=COLOURS[0], alpha=0.6, label="seconds with loss")
     upper.step(np.append(places, SLOT_S), np.append(expected, expected[-1]), where="post", color=COLOURS[6], label="by chance")
-    upper.set_ylabel("seconds")
-    upper.legend()
+    upper.set_ylabel("number of seconds")
+    upper.set_ylim(0, 1.3 * max(found))
+    upper.legend(frameon=False, loc="upper right")
     jumps = [np.abs(np.diff(latency_ms)) for _, _, latency_ms in dish.files]
     where = np.concatenate([time_s[1:] for time_s, _, _ in dish.files]) % SLOT_S
     change = np.concatenate(jumps)
@@ -372,8 +373,8 @@ def figure(dish: Dish) -> Figure:
         alpha=0.6,
         label="mean change of the latency from second to second",
     )
-    lower.set_ylabel("ms")
+    lower.set_ylabel("change (ms)")
     lower.set_ylim(0, 0.8)
-    lower.legend()
-    lower.set_xlabel(f"place in the slot of {SLOT_S} s, from a multiple of {SLOT_S} s in UTC (s)")
+    lower.legend(frameon=False, loc="upper right")
+    lower.set_xlabel(f"place in the slot of {SLOT_S} s (s)")
     return drawn

@@ -16,7 +16,7 @@ from cellular_studies import Found
 
 from farlink.cli.progress import progress_bar
 from farlink.papers.estimate import Estimate
-from farlink.plot.style import COLOURS, MARKERS, new_figure, to_svg
+from farlink.plot.style import COLOURS, MARKERS, name_places, new_figure, picture_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,7 +155,7 @@ def main() -> int:
         found = cellular_studies.study(told)
     before = PAGE.read_text(encoding="utf-8").partition(HEADING)[0].rstrip("\n")
     PAGE.write_text(f"{before}\n\n{wrapped(section(found))}", encoding="utf-8")
-    svg = to_svg(picture(found), PICTURE).replace("<svg ", '<svg style="background: white" ', 1)
+    svg = picture_svg(picture(found), PICTURE)
     target = PAGE.parents[1] / "pictures" / f"{PICTURE}.svg"
     target.write_text(svg, encoding="utf-8")
     print(PAGE.name, target.name, sep="\n")
@@ -185,19 +185,19 @@ def picture(found: Found) -> Figure:
     for place, (key, name) in enumerate(kinds.items()):
         factor = (4 if key == "alone" else 1) / 1e6
         points(upper, [found.transports[tcp, key].mean("goodput_bps", factor) for tcp in lines.TRANSPORTS], place, name)
-    upper.set_xticks(range(len(lines.TRANSPORTS)), list(lines.TRANSPORTS))
+    name_places(upper, list(lines.TRANSPORTS))
     upper.set_ylabel(f"four modems, {lines.LENGTH_S:g} s a handover:\ngoodput (Mb/s)")
     for place, tcp in enumerate(("SACK", "CUBIC"), start=len(kinds)):
         points(lower, [runs[tcp].mean("goodput_bps", 1e-6) for runs in found.beside.values()], place, tcp)
     short = {"Starlink alone": "Starlink", "the modems alone": "two\nmodems"}
     broken = {name: name.replace("-", "-\n") for name in lines.SCHEDULERS}
     names = [short.get(which, f"{broken[scheduler]}\n{packets}") for which, scheduler, packets in found.beside]
-    lower.set_xticks(range(len(names)), names, fontsize="small")
+    name_places(lower, names)
     lower.set_ylabel("Starlink and two modems (synthetic):\ngoodput (Mb/s)")
     lower.set_xlabel("scheduler, line_packets")
     lower.set_ylim(bottom=0)
     for ax in (upper, lower):
-        ax.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=3, frameon=False, fontsize=9.5)
+        ax.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=2, frameon=False)
     return figure
 
 

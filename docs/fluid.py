@@ -14,7 +14,7 @@ import numpy as np
 
 import farlink
 from farlink.engines import fluid
-from farlink.plot.style import COLOURS, MARKERS, MUTED, legend_above, new_figure, to_svg
+from farlink.plot.style import COLOURS, MARKERS, MUTED, legend_above, new_figure, picture_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -236,7 +236,7 @@ def main() -> None:
     print(PAGE.relative_to(ROOT))
     drawn = {"fluid-against-packets": picture(found), "fluid-closed-forms": fluid_closed_forms.picture(found[CLOSED])}
     for name, figure in drawn.items():
-        svg = to_svg(figure, name).replace("<svg ", '<svg style="background: white" ', 1)
+        svg = picture_svg(figure, name)
         (PICTURES / f"{name}.svg").write_text(svg, encoding="utf-8")
         print(f"docs/pictures/{name}.svg")
 

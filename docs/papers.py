@@ -14,7 +14,7 @@ from farlink import papers
 from farlink.cli.progress import progress_bar
 from farlink.papers.check import Check, Verdict
 from farlink.papers.item import Outcome, Paper, Workbench
-from farlink.plot.style import to_svg
+from farlink.plot.style import picture_svg
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
@@ -31,7 +31,7 @@ def main(keys: list[str]) -> None:
         for outcome in outcomes:
             for drawing in outcome.drawings:
                 picture = PICTURES / picture_name(paper, drawing.name)
-                svg = to_svg(drawing.draw(), drawing.name).replace("<svg ", '<svg style="background: white" ', 1)
+                svg = picture_svg(drawing.draw(), drawing.name)
                 picture.write_text(svg, encoding="utf-8")
                 print(picture.relative_to(ROOT))
 

@@ -18,7 +18,7 @@ import farlink
 from farlink.channels import cache
 from farlink.channels.trace import Trace, read, write
 from farlink.cli.progress import progress_bar
-from farlink.plot.style import COLOURS, INK, new_figure, thin, to_svg
+from farlink.plot.style import COLOURS, INK, new_figure, picture_svg, thin
 from farlink.tune import study as studies
 from farlink.tune.evaluate import rated
 from farlink.tune.modem import Modem
@@ -159,7 +159,7 @@ def main() -> int:
     text = page(trace, beside, [rows[title] for title in (*wanted, FIXED)], [rows[title] for title in late], arq)
     PAGE.write_text(text, encoding="utf-8")
     print(PAGE.relative_to(ROOT))
-    svg = to_svg(picture(next(iter(wanted.values()))), "rain-geo").replace("<svg ", '<svg style="background: white" ', 1)
+    svg = picture_svg(picture(next(iter(wanted.values()))), "rain-geo")
     PICTURE.write_text(svg, encoding="utf-8")
     print(PICTURE.relative_to(ROOT))
     return 0
@@ -333,9 +333,9 @@ def model_beside_engine(modem: Modem, study: Study, table: Table, ideal: Played)
 def picture(played: Played) -> Figure:
     """C/N0, the setting in use and the rate over the day."""
     hours = played.step_s * np.arange(played.setting.size + 1) / 3600
-    figure, (above, middle, below) = new_figure(height_in=6.0, rows=3, is_y_shared=False)
+    figure, (above, middle, below) = new_figure(height_in=6.6, rows=3, is_y_shared=False)
     above.plot(*thin(hours[:-1], played.cn0_dbhz, BUCKETS), color=COLOURS[0], linewidth=0.8)
-    above.set(ylabel="C/N0, dBHz")
+    above.set(ylabel="C/N0 (dBHz)")
     begins = np.flatnonzero(np.concatenate(([True], np.diff(played.setting) != 0)))
     ends = np.append(begins[1:], played.setting.size)
     used = played.setting[begins]
@@ -348,16 +348,17 @@ def picture(played: Played) -> Figure:
         # Short stays are drawn a little longer, or nobody would see them.
         late = np.maximum(hours[ends[here]], hours[begins[here]] + 0.03)
         middle.hlines(bits[here], hours[begins[here]], late, color=colour, linewidth=2.5, label=label)
-    middle.set(ylabel="bits per symbol", ylim=(-0.15, None))
-    middle.legend(loc="lower right", ncols=4, fontsize=8.5, frameon=False)
+    middle.set(ylabel="information bits\nper symbol", ylim=(-0.15, 3.9))
+    middle.set_yticks(range(4))
+    middle.legend(loc="upper left", ncols=2, frameon=False)
     for values, colour, label in (
         (played.rate_bps, COLOURS[0], "information rate"),
         (played.goodput_bps, COLOURS[1], "goodput by the table"),
     ):
         below.plot(*thin(hours[:-1], values / 1e3, BUCKETS), color=colour, linewidth=0.8, label=label)
-    below.set(ylabel="kb/s", xlabel="time, hours", xlim=(0, 24), ylim=(0, None))
+    below.set(ylabel="rate (kb/s)", xlabel="time (hours)", xlim=(0, 24), ylim=(0, 1.35e-3 * float(np.max(played.rate_bps))))
     below.set_xticks(range(0, 25, 3))
-    below.legend(loc="lower right", ncols=2, fontsize=8.5, frameon=False)
+    below.legend(loc="upper left", ncols=2, frameon=False)
     return figure
 
 

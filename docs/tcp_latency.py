@@ -31,7 +31,7 @@ from farlink.papers.zaghloul.trust import FAIR, GOOD, Compared, compare, share_w
 from farlink.plot.curves import Line
 from farlink.plot.error_map import error_maps
 from farlink.plot.lines import lines
-from farlink.plot.style import to_svg
+from farlink.plot.style import picture_svg
 from farlink.scenario import from_data
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def main() -> None:
     pictures["tcp-latency-slow-link"] = drawn_times(slow_times)
     for name, figure in pictures.items():
         file = PICTURES / f"{name}.svg"
-        file.write_text(lighter(to_svg(figure, name)).replace("<svg ", '<svg style="background: white" ', 1), encoding="utf-8")
+        file.write_text(lighter(picture_svg(figure, name)), encoding="utf-8")
         print(file.relative_to(ROOT))
 
 

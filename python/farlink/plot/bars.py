@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from farlink.plot.style import COLOURS, INK, legend_above, new_figure
+from farlink.plot.style import COLOURS, INK, error_bars, legend_above, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,7 +39,7 @@ def bars(drawn: Sequence[Bar], *, x_label: str, bound_words: str) -> Figure:
     places = range(len(drawn))
     ax.barh(
         places, [bar.mean for bar in drawn], height=0.6, color=COLOURS[0], label="farlink",
-        xerr=[bar.half_width if math.isfinite(bar.half_width) else 0.0 for bar in drawn], capsize=3, ecolor=INK,
+        xerr=error_bars(bar.half_width for bar in drawn), capsize=3, ecolor=INK,
     )  # fmt: skip
     bounded = [(place, bar.bound) for place, bar in enumerate(drawn) if math.isfinite(bar.bound)]
     if bounded:
@@ -50,7 +50,7 @@ def bars(drawn: Sequence[Bar], *, x_label: str, bound_words: str) -> Figure:
     ax.set_yticks(places, [bar.name for bar in drawn])
     ax.tick_params(axis="y", length=0, labelcolor=INK)
     ax.grid(False, axis="y")
-    ax.invert_yaxis()
+    ax.set_ylim(len(drawn) - 0.4, -0.6)
     ax.set_xlim(left=0)
     ax.set_xlabel(x_label)
     legend_above(figure, ax)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ _LOOKS = {
     "two-state-markov": (style.COLOURS[3], "-."),
 }
 _MOST_LINES = 8
+_PANEL_IN = 2.6
 # The curve of what is still up ends where so few are left under observation.
 _FEW = 10
 _UNITS = (("s", 1.0, 300.0), ("min", 60.0, 300.0), ("h", 3600.0, 96.0), ("days", 86_400.0, math.inf))
@@ -57,14 +59,15 @@ def figure(study: Study) -> Figure:
         If Matplotlib is not installed.
     """
     matplotlib = require("matplotlib", "a figure")
-    module = require("matplotlib.figure", "a figure")
+    require("matplotlib.figure", "a figure")
     times = study.whole.times
     strips = 0.6 + 0.32 * len(study.links)
     with matplotlib.rc_context(style.LOOK):
-        rows = 3 if "handover" in times else 2
-        drawn: Figure = module.Figure(figsize=(9.5, 0.6 + 3.2 * rows + strips), layout="constrained")
-        grid = drawn.add_gridspec(rows + 1, 2, height_ratios=(*(3.2,) * rows, strips))
-        panels = [drawn.add_subplot(grid[row, column]) for row in range(rows) for column in (0, 1)]
+        count = 6 if "handover" in times else 4
+        size_in = (style.WIDTH_IN, 0.6 + _PANEL_IN * count + strips)
+        drawn: Figure = style.figure_class()(figsize=size_in, layout="constrained")
+        grid = drawn.add_gridspec(count + 1, 1, height_ratios=(*(_PANEL_IN,) * count, strips))
+        panels = [drawn.add_subplot(grid[row, 0]) for row in range(count)]
         between = times["airtime"] if times["airtime"].sample.events else times["inter-drop"]
         _histogram(panels[0], between, "time connected" if between is times["airtime"] else "time")
         is_known = times["up"].sample.events > 0
@@ -78,8 +81,8 @@ def figure(study: Study) -> Figure:
         if "handover" in times:
             _histogram(panels[4], times["handover"], "time", "handovers")
             _survival(panels[5], times["handover"], "Not yet handed over after", "handovers")
-        _strips(drawn.add_subplot(grid[rows, :]), study.links)
-        drawn.suptitle(_title(study), x=0.01, ha="left", fontsize=12, fontweight="bold")
+        _strips(drawn.add_subplot(grid[count, 0]), study.links)
+        drawn.suptitle(textwrap.fill(_title(study), 50), x=0.01, ha="left", fontsize=12, fontweight="bold")
     return drawn
 
 
@@ -147,9 +150,12 @@ def _histogram(panel: Axes, times: Times, what: str, events: str = "drops") -> N
     for one in times.judged:
         if one.fit.is_fitted:
             colour, look = _LOOKS[one.fit.distribution]
-            panel.plot(at / scale, one.fit.density(at) * scale, color=colour, linestyle=look, label=one.fit.distribution)
+            density = one.fit.density(at) * scale
+            # A density that is infinite at 0 leaves any axes.
+            beyond = ", beyond the top at 0" if density[0] > 1.6 * highest else ""
+            panel.plot(at / scale, density, color=colour, linestyle=look, label=f"{one.fit.distribution}{beyond}")
     panel.set(xlabel=f"{what}, {unit}", ylabel=f"density, 1/{unit}", xlim=(0, edges[-1] / scale), ylim=(0, 1.6 * highest))
-    panel.legend(title=f"{values.size} {events}, {BINS} bins", fontsize=8.5)
+    panel.legend(title=f"{values.size} {events}, {BINS} bins")
     panel.grid(True)
 
 
@@ -191,7 +197,7 @@ def _survival(panel: Axes, times: Times, title: str, events: str = "drops") -> N
     )
     if lowest >= 0.1:
         panel.set_yscale("linear")
-    panel.legend(fontsize=8.5)
+    panel.legend()
     panel.grid(True)
 
 
@@ -210,9 +216,12 @@ def _cumulative(panel: Axes, links: list[Link]) -> None:
         panel.step(steps, counts, where="post", color=colour, linewidth=1.3, label=label)
         panel.plot([0, length_s / scale], [0, times_s.size], color=colour, linewidth=0.8, linestyle=":")
     clock = "connected" if has_times else "since the first call"
-    panel.set(title="Drops so far (dotted: constant rate)", xlabel=f"time {clock}, {unit}", ylabel="drops", ylim=(0, None))
+    panel.set(title="Drops so far (dotted: constant rate)", xlabel=f"time {clock}, {unit}", ylabel="drops")
     panel.set_xlim(0, longest / scale)
-    panel.legend(fontsize=8.5)
+    # Room for the legend above the stairs, and for the stairs below the top.
+    rows = -(-min(len(named), _MOST_LINES) // 3)
+    panel.set_ylim(0, (1.08 + 0.13 * rows) * max(times_s.size for times_s, _ in clocks) or 1.0)
+    panel.legend(loc="upper left", ncols=3)
     panel.grid(True)
 
 
@@ -237,7 +246,11 @@ def _strips(panel: Axes, links: list[Link]) -> None:
     lengths_s = [call.up_s for link in links for call in link.calls if not math.isnan(call.up_s)]
     is_thin = not lengths_s or float(np.median(lengths_s)) < longest / 1000
     wider = "; calls drawn wider than they are" if is_thin else ""
-    panel.set(title=f"Up (blue) and dropped (orange){wider}", xlabel=f"time since {since}, {unit}", xlim=(0, longest / scale))
+    panel.set(
+        title=f"Up (blue) and dropped (orange){wider.replace('; ', chr(10))}",
+        xlabel=f"time since {since}, {unit}",
+        xlim=(0, longest / scale),
+    )
     panel.grid(True, axis="x")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from farlink.plot.style import COLOURS, MARKERS, MUTED, legend_above, new_figure
+from farlink.plot.style import COLOURS, MARKERS, MUTED, error_bars, legend_above, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +71,7 @@ def curves(
         ax.errorbar(
             [x * aside for x, _, _ in line.points],
             [mean for _, mean, _ in line.points],
-            yerr=[0.0 if math.isnan(half_width) else half_width for _, _, half_width in line.points],
+            yerr=error_bars(half_width for _, _, half_width in line.points),
             label=line.name,
             color=COLOURS[look % len(COLOURS)],
             marker=MARKERS[look % len(MARKERS)],
@@ -104,11 +104,13 @@ def _mark(ax: Axes, anchor: Anchor) -> None:
         _say(ax, anchor.words, (x, y), (-13, -14) if is_far_right else (13, 9), "right" if is_far_right else "left")
     elif x is not None:
         ax.axvline(x, color=MUTED, linewidth=1.0, linestyle=dotted, zorder=1)
-        _say(ax, anchor.words, (x, 0), (-5, 7), "right")
+        left, right = ax.get_xlim()
+        is_left = math.log(x / left) < 0.5 * math.log(right / left)
+        _say(ax, anchor.words, (x, 0), (5, 7) if is_left else (-5, 7), "left" if is_left else "right")
     elif y is not None:
         ax.axhline(y, color=MUTED, linewidth=1.0, linestyle=dotted, zorder=1)
         _say(ax, anchor.words, (ax.get_xlim()[1], y), (-4, 4), "right")
 
 
 def _say(ax: Axes, words: str, at: tuple[float, float], aside_pt: tuple[float, float], align: str) -> None:
-    ax.annotate(f"printed: {words}", at, xytext=aside_pt, textcoords="offset points", ha=align, color=MUTED, fontsize=9)
+    ax.annotate(f"printed: {words}", at, xytext=aside_pt, textcoords="offset points", ha=align, color=MUTED)

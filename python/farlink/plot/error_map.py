@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from farlink.extras import require
-from farlink.plot.style import INK, LOOK, MUTED, new_figure
+from farlink.plot.style import INK, LOOK, MUTED, TEXT_PT, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ FACTORS = (1.1, 1.25, 2.0)
 # From far too short, blue, to far too long, orange: colours that colour-blind readers tell apart, and no red and green.
 _COLOURS = ("#1a5a96", "#6ba3d0", "#c6dcee", "#f6f6f4", "#fbdcb8", "#f0a050", "#b8530a")
 _LIGHT_TEXT = {0, 6}
-_ROW_IN, _PANEL_FRAME_IN = 0.155, 0.36
+_ROW_IN, _PANEL_FRAME_IN = 0.185, 0.36
 
 
 def error_maps(
@@ -49,21 +49,21 @@ def error_maps(
     names = list(ratios)
     columns = list(next(iter(ratios.values())))
     panel_in = _ROW_IN * len(y_values) + _PANEL_FRAME_IN
-    figure, _ = new_figure(height_in=panel_in * len(names) + 0.75)
+    figure, _ = new_figure(height_in=panel_in * len(names) * len(columns) + 1.5)
     figure.clear()
     with matplotlib.rc_context(LOOK):
-        grid = figure.subplots(len(names), len(columns), sharex=True, sharey=True, squeeze=False)
+        # Below each other: beside each other their numbers would be too small to read.
+        grid = figure.subplots(len(names) * len(columns), 1, sharex=True, sharey=True).reshape(len(names), len(columns))
         for row, name in enumerate(names):
             for column, setting in enumerate(columns):
                 ax = grid[row, column]
                 _panel(ax, np.asarray(ratios[name][setting], dtype=np.float64))
-                ax.set_title(name if column == 0 else "", loc="left", fontsize=9.5, pad=3)
-                if row == 0:
-                    ax.set_title(setting, loc="right", fontsize=9, fontweight="normal", color=MUTED, pad=3)
-                ax.set_yticks(range(len(y_values)), y_values, fontsize=7.5)
-                ax.set_xticks(range(len(x_values)), x_values, fontsize=7.5, rotation=90)
-        figure.supxlabel(x_label, fontsize=9.5, color=INK)
-        figure.supylabel(y_label, fontsize=9.5, color=INK)
+                ax.set_title(name, loc="left", pad=3)
+                ax.set_title(setting, loc="right", fontweight="normal", fontsize=TEXT_PT, color=MUTED, pad=3)
+                ax.set_yticks(range(len(y_values)), y_values)
+                ax.set_xticks(range(len(x_values)), x_values, rotation=90)
+        figure.supxlabel(x_label, color=INK)
+        figure.supylabel(y_label, color=INK)
         _key(figure)
     return figure
 
@@ -95,10 +95,10 @@ def _panel(ax: Axes, ratios: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) 
     for (y, x), ratio in np.ndenumerate(ratios):
         if math.isfinite(ratio):
             colour = "white" if found[y, x] in _LIGHT_TEXT else INK
-            ax.text(x, y, _change(ratio), ha="center", va="center", fontsize=5.6, color=colour)
+            ax.text(x, y, _change(ratio), ha="center", va="center", fontsize=TEXT_PT, color=colour)
     if not known.any():
         middle = ((ratios.shape[1] - 1) / 2, (ratios.shape[0] - 1) / 2)
-        ax.text(*middle, "not made for this", ha="center", va="center", fontsize=8, color=MUTED)
+        ax.text(*middle, "not made for this", ha="center", va="center", color=MUTED)
     for side in ax.spines.values():
         side.set_visible(False)
 
@@ -132,4 +132,4 @@ def _key(figure: Figure) -> None:
         Patch(facecolor=colour, edgecolor=MUTED, linewidth=0.4, label=word)
         for colour, word in zip(_COLOURS, words, strict=True)
     ]
-    figure.legend(handles=patches, loc="outside upper left", ncols=4, fontsize=7.8, frameon=False, handlelength=1.2)
+    figure.legend(handles=patches, loc="outside upper left", ncols=2, frameon=False, handlelength=1.2)

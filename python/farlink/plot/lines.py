@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from farlink.plot.curves import Line
-from farlink.plot.style import COLOURS, MARKERS, MUTED, legend_above, new_figure
+from farlink.plot.style import COLOURS, MARKERS, MUTED, error_bars, legend_above, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,7 +50,7 @@ def lines(
         ax.errorbar(
             [x for x, _, _ in points],
             [mean for _, mean, _ in points],
-            yerr=[half if math.isfinite(half) else 0.0 for _, _, half in points],
+            yerr=error_bars(half for _, _, half in points),
             label=line.name,
             color=_shade(place, len(drawn)) if is_ordered else COLOURS[look % len(COLOURS)],
             marker=MARKERS[look % len(MARKERS)],
@@ -63,12 +63,11 @@ def lines(
     if is_y_log:
         ax.set_yscale("log")
     elif y_bottom is not None:
-        ax.set_ylim(bottom=y_bottom)
+        # Above the highest there is room for its marker and interval, however little the values differ.
+        ax.set_ylim(y_bottom, y_bottom + 1.06 * (ax.dataLim.y1 - y_bottom) or None)
     for height, words in marked:
         ax.axhline(height, color=MUTED, linewidth=1.0, linestyle=(0, (1, 2)), zorder=1)
-        ax.annotate(
-            words, (ax.get_xlim()[1], height), xytext=(-4, 4), textcoords="offset points", ha="right", color=MUTED, fontsize=9
-        )
+        ax.annotate(words, (ax.get_xlim()[1], height), xytext=(-4, 4), textcoords="offset points", ha="right", color=MUTED)
     if x_ticks:
         first = min(x for x in x_ticks if x > 0)
         ax.set_xscale("symlog", base=2, linthresh=first)
@@ -79,8 +78,7 @@ def lines(
         ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4))
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)
-    longest = max(len(line.name) for line in drawn)
-    legend_above(figure, ax, columns=min(len(drawn), 5 if longest < 10 else 4 if longest < 18 else 3 if longest < 30 else 2))
+    legend_above(figure, ax, columns=5)
     return figure
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from farlink.plot.style import COLOURS, INK, MARKERS, legend_above, new_figure
+from farlink.plot.style import COLOURS, INK, MARKERS, error_bars, legend_above, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,7 +62,7 @@ def points_on_curves(panels: Sequence[Panel], *, x_label: str, y_label: str, y_t
                 axes.errorbar(
                     [x for x, _, _ in traced.points],
                     [mean for _, mean, _ in traced.points],
-                    yerr=[0.0 if math.isnan(half) else half for _, _, half in traced.points],
+                    yerr=error_bars(half for _, _, half in traced.points),
                     linestyle="none", marker=marker, markersize=5, color=colour, capsize=3,
                 )  # fmt: skip
             if traced.star:

@@ -48,7 +48,7 @@ def draw(drawn: Figure, trace: Trace, receiver: Receiver | None) -> None:
         _blockages(panel, mask, rate_hz)
     if mask.any():
         said = f"shaded: blocked, {100 * mask.mean():.3g} % of the time"
-        over_time.set_title(said, loc="right", fontsize=9, fontweight="normal")
+        over_time.set_title(said, loc="right", fontweight="normal")
     _density(drawn.add_subplot(grid[2, :2]), trace, mask)
     _cumulative(drawn.add_subplot(grid[2, 2:4]), trace, mask)
     _memory(drawn.add_subplot(grid[2, 4:]), trace, rate_hz, mask)
@@ -157,7 +157,7 @@ def _fade_panels(rates: Axes, lengths: Axes, trace: Trace, rate_hz: float, mask:
     ):
         lengths.plot(threshold, 1e3 * np.array(values), color=_RED, linestyle=look, linewidth=1.4, label=name)
     lengths.set_yscale("log")
-    lengths.legend(frameon=False, ncols=2, fontsize=8.5)
+    lengths.legend(frameon=False, ncols=2)
     for panel in (rates, lengths):
         panel.grid(color=style.RULE, linewidth=0.5)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from farlink.plot.style import COLOURS, INK, RULE, legend_above, new_figure
+from farlink.plot.style import COLOURS, INK, RULE, error_bars, legend_above, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +37,7 @@ class Measured:
 
 def beside_printed(measured: Sequence[Measured], *, x_label: str) -> Figure:
     """Draw printed numbers and ours on a common axis, with the span of other definitions behind them."""
-    figure, (ax,) = new_figure(height_in=0.9 + 0.5 * len(measured))
+    figure, (ax,) = new_figure(height_in=1.0 + 0.36 * len(measured))
     for place, one in enumerate(measured):
         known = [value for value in one.others if math.isfinite(value)]
         if known:
@@ -47,7 +47,7 @@ def beside_printed(measured: Sequence[Measured], *, x_label: str) -> Figure:
             )  # fmt: skip
     places = range(len(measured))
     ax.errorbar(
-        [one.ours[0] for one in measured], places, xerr=[one.ours[1] for one in measured],
+        [one.ours[0] for one in measured], places, xerr=error_bars(one.ours[1] for one in measured),
         linestyle="none", marker="o", markersize=7, capsize=3, color=COLOURS[0], label="farlink",
     )  # fmt: skip
     ax.plot(
@@ -57,8 +57,8 @@ def beside_printed(measured: Sequence[Measured], *, x_label: str) -> Figure:
     ax.set_yticks(places, [one.name for one in measured])
     ax.tick_params(axis="y", length=0, labelcolor=INK)
     ax.grid(False, axis="y")
-    ax.invert_yaxis()
-    ax.margins(y=0.12)
+    # Half a row above the first and below the last, however many they are.
+    ax.set_ylim(len(measured) - 0.4, -0.6)
     ax.set_xlim(left=0)
     ax.set_xlabel(x_label)
     legend_above(figure, ax)

@@ -56,7 +56,7 @@ def window(
                 label="segment sent again",
             )  # fmt: skip
         if names:
-            ax.set_title(names[i], fontsize=9.5, color=MUTED, pad=3)
+            ax.set_title(names[i], color=MUTED, pad=3)
         ax.set_ylim(bottom=0)
         ax.margins(x=0.01)
     if span_s is not None:

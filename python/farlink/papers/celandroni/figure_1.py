@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from farlink.papers.celandroni.setting import GOODPUT, HALF, PATH, all_points, told
+from farlink.papers.celandroni.setting import CODES_IN_WORDS, GOODPUT, HALF, PATH, all_points, told
 from farlink.papers.check import Check
 from farlink.papers.item import Drawing, Workbench
 
@@ -45,5 +45,8 @@ def figure_1(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
         minimum = [(point.information_bps, point.ber) for point in steps]
         return picture.staircase(settings, minimum, chosen=(top.point.information_bps, top.point.ber))
 
-    caption = "Half of the carrier. Circles: minimum bit error rate at an information rate; star: best goodput, by its rule."
+    caption = (
+        f"{CODES_IN_WORDS} "
+        "Half of the carrier. Circles: minimum bit error rate at an information rate; star: best goodput, by its rule."
+    )
     return checks, [Drawing("figure-1", f"Minimum bit error rate against information rate at {AT_DBHZ:g} dBHz", caption, draw)]

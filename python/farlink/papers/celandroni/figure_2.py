@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from farlink.papers.celandroni.setting import CN0, GOODPUT, HALF, PATH, SENSIBLY, all_points, drawn, envelopes, over, told
+from farlink.papers.celandroni.setting import (
+    CN0,
+    CODES_IN_WORDS,
+    GOODPUT,
+    HALF,
+    PATH,
+    SENSIBLY,
+    all_points,
+    drawn,
+    envelopes,
+    over,
+    told,
+)
 from farlink.papers.check import Check
 from farlink.papers.item import Drawing, Workbench
 
@@ -41,7 +53,10 @@ def figure_2(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
         ),
     ]
     lines = {name: found[name] for name in ("CV", "RS")}
-    caption = "One connection on half of the carrier, the best rate of each family at each C/N0, by the rule of the paper."
+    caption = (
+        f"{CODES_IN_WORDS} "
+        "One connection on half of the carrier, the best rate of each family at each C/N0, by the rule of the paper."
+    )
     drawing = Drawing("figure-2", "Goodput of convolutional and Reed-Solomon codes", caption, lambda: drawn(lines))
     return checks, [drawing]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from farlink.papers.celandroni.setting import CN0, HIGH, LOW, Envelopes, drawn, envelopes, over, told
+from farlink.papers.celandroni.setting import CN0, CODES_IN_WORDS, HIGH, LOW, Envelopes, drawn, envelopes, over, told
 from farlink.papers.check import Check
 from farlink.papers.item import Drawing, Workbench
 
@@ -63,7 +63,10 @@ def figure_3(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
             "of 32 bytes of parity, which all are that are shortened from (255, 223)",
         ),
     ]
-    caption = "One connection on half of the carrier, by the rule of the paper. Solid: a code alone; dashed: concatenations."
+    caption = (
+        f"{CODES_IN_WORDS} "
+        "One connection on half of the carrier, by the rule of the paper. Solid: a code alone; dashed: concatenations."
+    )
     alone, both = ({name: found[name] for name in names} for names in (_ALONE, _CONCATENATED))
     drawing = Drawing("figure-3", "Best goodput of each family of codes", caption, lambda: drawn(alone, dashed=both))
     return checks, [drawing]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from farlink.papers.celandroni.setting import PATH, SENSIBLY, drawn, envelopes, told
+from farlink.papers.celandroni.setting import CODES_IN_WORDS, PATH, SENSIBLY, drawn, envelopes, told
 from farlink.papers.check import Check
 from farlink.papers.item import Drawing, Workbench
 
@@ -77,6 +77,7 @@ def figure_4(bench: Workbench) -> tuple[list[Check], list[Drawing]]:
         ),
     ]
     caption = (
+        f"{CODES_IN_WORDS} "
         "The whole carrier, by the rule of the paper. Solid: one connection; dashed: eight, each with an eighth of the carrier."
     )
     single = {name: one[name] for name in _FAMILIES}

@@ -90,6 +90,12 @@ def told(
     return Check(item, cell, printed, "fluid", found, verdict, note)
 
 
+CODES_IN_WORDS = (
+    "CV: convolutional code; RS: Reed-Solomon code; ER23 and ER46: erasure code over blocks of 23 and 46 bytes; A+B: A, and B "
+    "around it."
+)
+
+
 def drawn(lines: Mapping[str, Sequence[float]], *, dashed: Mapping[str, Sequence[float]] | None = None) -> Figure:
     """Curves of goodput against C/N0; those dashed share their colours."""
     from farlink.plot.curves import Line

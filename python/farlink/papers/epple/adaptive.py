@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from farlink import units
 from farlink.papers.check import Check, claimed
 from farlink.papers.epple.fading import STAND_IN, Fading, over_fading
 from farlink.papers.epple.intervals import paired
@@ -199,7 +200,7 @@ Case = tuple[str, str, float]
 
 def _drawing(cases: Mapping[Case, Gains]) -> Drawing:
     def draw() -> Figure:
-        from farlink.plot.style import COLOURS, MARKERS, legend_above, new_figure
+        from farlink.plot.style import COLOURS, MARKERS, legend_above, name_places, new_figure
 
         bers: Sequence[float] = sorted({ber for _, _, ber in cases})
         figure, axes = new_figure(height_in=6.5, rows=len(_MODES))
@@ -214,7 +215,7 @@ def _drawing(cases: Mapping[Case, Gains]) -> Drawing:
                     linestyle="none", marker=MARKERS[look], color=COLOURS[look], capsize=2, label=name,
                 )  # fmt: skip
             plot.axhline(0, color="0.5", linewidth=0.8)
-            plot.set_xticks(range(len(columns)), [f"{place}\n{ber:g}" for place, ber in columns], fontsize="small")
+            name_places(plot, [f"{place}\n{units.show(ber)}" for place, ber in columns])
             plot.set_ylabel(f"{_MODES[protocol]}: gain (%)")
         legend_above(figure, axes[0], columns=3)
         return figure

@@ -140,7 +140,7 @@ def _needed(setting: Setting) -> list[Check]:
 
 def _drawing(setting: Setting, far: Mapping[str, Column]) -> Drawing:
     def draw() -> Figure:
-        from farlink.plot.style import COLOURS, MARKERS, legend_above, new_figure
+        from farlink.plot.style import COLOURS, MARKERS, legend_above, name_places, new_figure
 
         figure, (axes,) = new_figure()
         places = range(len(far))
@@ -159,7 +159,7 @@ def _drawing(setting: Setting, far: Mapping[str, Column]) -> Drawing:
             )  # fmt: skip
             theory = setting.goodput("KIODO", setting.payloads_bytes[size], "sr")
             axes.axhline(theory, color=colour, linewidth=0.9, linestyle=(0, (1, 2)))
-        axes.set_xticks(list(places), [kind.replace(", and", "\nand") for kind in far])
+        name_places(axes, [kind.replace(", and", "\nand") for kind in far])
         axes.set(xlabel="blocks in an acknowledgement", ylabel="goodput (share of the link)", ylim=(0, 1.02))
         legend_above(figure, axes)
         return figure

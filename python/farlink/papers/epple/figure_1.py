@@ -128,7 +128,7 @@ def _drawing(series: Series, setting: Setting, duration_s: float) -> Drawing:
             axes.set_yticks([1e-12, 1e-9, 1e-6, 1e-3, 1])
             axes.set_ylabel("BER")
             axes.annotate(
-                f"{place} ({STAND_IN})", (0.01, 0.05), xycoords="axes fraction", fontweight="bold", fontsize=9, color=INK,
+                f"{place} ({STAND_IN})", (0.01, 0.05), xycoords="axes fraction", fontweight="bold", color=INK,
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5, "alpha": 0.8},
             )  # fmt: skip
             if place == "KIODO":
@@ -136,7 +136,7 @@ def _drawing(series: Series, setting: Setting, duration_s: float) -> Drawing:
                     axes.axvline(spike_s, color=MUTED, linewidth=1.0, linestyle=(0, (1, 2)))
                 axes.annotate(
                     "printed: spikes around 30, 60 and 90 s", (30, 0.2), xytext=(4, -4), textcoords="offset points",
-                    color=MUTED, fontsize=8.5,
+                    color=MUTED,
                 )  # fmt: skip
         all_axes[-1].set_xlabel("time (s)")
         return figure

@@ -133,7 +133,7 @@ def _words() -> str:
 
 def _drawing(found: dict[tuple[str, str], dict[Variant, Outcomes]]) -> Drawing:
     def draw() -> Figure:
-        from farlink.plot.style import COLOURS, MARKERS, legend_above, new_figure
+        from farlink.plot.style import COLOURS, MARKERS, legend_above, name_places, new_figure
 
         figure, (axes,) = new_figure()
         for look, variant in enumerate(product(TIMERS, (False, True))):
@@ -148,8 +148,8 @@ def _drawing(found: dict[tuple[str, str], dict[Variant, Outcomes]]) -> Drawing:
                 label=f"{timer}{', timestamps' if stamped else ''}",
             )  # fmt: skip
         names = [f"{place}\n{PASSES[direction]}" if place == "KIODO" else place for place, direction in found]
-        axes.set_xticks(range(len(names)), names)
-        axes.set(ylabel=f"goodput (share of the link), {STAND_IN}")
+        name_places(axes, names)
+        axes.set(ylabel="goodput (share of the link)")
         axes.set_ylim(bottom=0)
         legend_above(figure, axes)
         return figure

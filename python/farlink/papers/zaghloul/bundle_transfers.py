@@ -92,7 +92,7 @@ def _too_fast(transfer: _Transfer) -> str:
 
 def _drawing(found: dict[tuple[_Transfer, str], Floats]) -> Drawing:
     def draw() -> Figure:
-        from farlink.plot.style import COLOURS, MARKERS, MUTED, legend_above, new_figure
+        from farlink.plot.style import COLOURS, MARKERS, MUTED, legend_above, name_places, new_figure
 
         figure, (axes,) = new_figure(height_in=4.6)
         axes.axhline(1, color=MUTED, linewidth=1)
@@ -108,7 +108,7 @@ def _drawing(found: dict[tuple[_Transfer, str], Floats]) -> Drawing:
             x = places - 0.1 + 0.2 * column
             axes.vlines(x, *np.transpose(ends), color=colour, linewidth=1.4)
             axes.plot(x, means, marker, color=colour, markersize=5, label=reading)
-        axes.set_xticks(places, [f"{one.megabytes} MB\n{one.links} links" for one in _TRANSFERS], fontsize=8)
+        name_places(axes, [f"{one.megabytes} MB\n{one.links} links" for one in _TRANSFERS])
         axes.set_ylim(0.7, 2.2)
         axes.set_ylabel("transfer time over the measured one")
         legend_above(figure, axes)

@@ -171,11 +171,11 @@ def _drawing(goodput: Mapping[str, Estimate]) -> Drawing:
         figure, (axes,) = new_figure(height_in=4.2)
         for place, value in enumerate(goodput.values()):
             axes.errorbar(value.mean, -place, xerr=value.half_width, fmt="o", color=COLOURS[0], capsize=3, markersize=5)
-            axes.text(value.mean, -place + 0.22, f"{value.mean:.1f}", ha="center", fontsize=8.5)
+            axes.text(value.mean, -place + 0.22, f"{value.mean:.1f}", ha="center")
         axes.set_yticks([-place for place in range(len(goodput))], list(goodput))
         slowest, fastest = _measured_kbps()
         axes.axvspan(slowest, fastest, color=MUTED, alpha=0.2, linewidth=0)
-        axes.text(slowest, 0.75, "measured, table 6.1", color=MUTED, fontsize=8.5)
+        axes.text(slowest, 0.75, "measured, table 6.1", color=MUTED)
         axes.set_ylim(-len(goodput) + 0.3, 1.2)
         axes.set_xlabel("goodput of eight lines over twelve hours (kb/s)")
         return figure

@@ -62,7 +62,7 @@ def _late(samples: Floats) -> tuple[float, float]:
 
 def _drawing(samples: Floats) -> Drawing:
     def draw() -> Figure:
-        from farlink.plot.style import COLOURS, MUTED, new_figure
+        from farlink.plot.style import COLOURS, MUTED, legend_above, new_figure
 
         figure, (axes,) = new_figure()
         number = np.arange(1, _SHOWN + 1)
@@ -73,7 +73,7 @@ def _drawing(samples: Floats) -> Drawing:
         axes.set_xlabel("round trip")
         axes.set_ylabel("time (s)")
         axes.set_ylim(0, 1.35 * float(np.max(deviation)))
-        axes.legend(loc="upper left", ncols=3)
+        legend_above(figure, axes)
         return figure
 
     return Drawing(

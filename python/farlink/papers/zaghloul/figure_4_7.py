@@ -36,7 +36,7 @@ def figure_4_7(_bench: Workbench) -> tuple[list[Check], list[Drawing]]:
 
 def _drawing() -> Drawing:
     def draw() -> Figure:
-        from farlink.plot.style import COLOURS, MARKERS, new_figure
+        from farlink.plot.style import COLOURS, MARKERS, legend_above, new_figure
 
         figure, (axes,) = new_figure()
         rounds = np.arange(1, _ROUNDS + 1)
@@ -51,7 +51,7 @@ def _drawing() -> Drawing:
         axes.set_ylim(0, 120)
         axes.set_xlabel("round")
         axes.set_ylabel("cwnd (segments)")
-        axes.legend()
+        legend_above(figure, axes)
         return figure
 
     return Drawing(

@@ -125,7 +125,7 @@ def density_drawing(name: str, heading: str, caption: str, drawn: Sample, printe
     """A histogram of 15 bins, scaled to a density, with the exponential that is fitted to it."""
 
     def draw() -> Figure:
-        from farlink.plot.style import COLOURS, new_figure
+        from farlink.plot.style import COLOURS, legend_above, new_figure
 
         figure, (axes,) = new_figure()
         minutes = drawn.times_s[drawn.is_observed] / MINUTE_S
@@ -146,7 +146,7 @@ def density_drawing(name: str, heading: str, caption: str, drawn: Sample, printe
         axes.set_xlim(0, edges[-1])
         axes.set_xlabel("time between drops (min)")
         axes.set_ylabel("density (1/min)")
-        axes.legend()
+        legend_above(figure, axes)
         return figure
 
     return Drawing(name, heading, caption, draw)

@@ -58,7 +58,7 @@ def _check(reading: str, minutes: int, times: Floats) -> Check:
 
 def _drawing(found: Times) -> Drawing:
     def draw() -> Figure:
-        from farlink.plot.style import COLOURS, MARKERS, MUTED, new_figure
+        from farlink.plot.style import COLOURS, MARKERS, MUTED, legend_above, new_figure
 
         figure, (axes,) = new_figure()
         axis = np.linspace(0.012, 0.055, 200)
@@ -77,7 +77,7 @@ def _drawing(found: Times) -> Drawing:
         axes.set_ylim(0, None)
         axes.set_xlabel("drops of a link per minute")
         axes.set_ylabel("transfer time (min)")
-        axes.legend()
+        legend_above(figure, axes)
         return figure
 
     return Drawing(

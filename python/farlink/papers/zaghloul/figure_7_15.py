@@ -66,7 +66,7 @@ def _settings(name: str, links: int, kind: str, duration_s: float) -> dict[str, 
 
 def _drawing(found: dict[tuple[str, int], Estimate]) -> Drawing:
     def draw() -> Figure:
-        from farlink.plot.style import COLOURS, MARKERS, MUTED, new_figure
+        from farlink.plot.style import COLOURS, MARKERS, MUTED, legend_above, new_figure
 
         figure, (axes,) = new_figure()
         modems = list(WINDOWS)
@@ -87,7 +87,7 @@ def _drawing(found: dict[tuple[str, int], Estimate]) -> Drawing:
         axes.set_ylim(0, 20)
         axes.set_xlabel("modems")
         axes.set_ylabel("goodput (kb/s)")
-        axes.legend()
+        legend_above(figure, axes)
         return figure
 
     return Drawing(

@@ -110,7 +110,7 @@ def _drawing(
     marks: tuple[Floats, Floats] | None = None,
 ) -> Drawing:
     def draw() -> Figure:
-        from farlink.plot.style import COLOURS, new_figure
+        from farlink.plot.style import COLOURS, legend_above, new_figure
 
         figure, (axes,) = new_figure()
         for (curve, times), colour in zip(curves.items(), COLOURS, strict=False):
@@ -120,7 +120,7 @@ def _drawing(
         axes.set_ylim(0, None)
         axes.set_xlabel(label)
         axes.set_ylabel("transfer time (min)")
-        axes.legend()
+        legend_above(figure, axes)
         return figure
 
     return Drawing(name, heading, caption, draw)
