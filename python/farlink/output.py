@@ -52,9 +52,9 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         handle, name = tempfile.mkstemp(prefix=".farlink.", dir=None if is_special else target.parent)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror}", "choose a directory you may write to") from error
-    os.close(handle)
     temporary = Path(name)
     try:
+        os.close(handle)
         yield temporary
         if is_special:
             with temporary.open("rb") as content, target.open("wb") as device:
@@ -96,8 +96,10 @@ def check_writable(path: Path) -> None:
         raise OutputError(
             f"directory {directory} cannot be written: {error.strerror}", "choose a directory you may write to"
         ) from error
-    os.close(handle)
-    Path(name).unlink()
+    try:
+        os.close(handle)
+    finally:
+        Path(name).unlink()
 
 
 def check_directory(path: Path) -> None:

@@ -103,7 +103,7 @@ def write_series(series: Iterable[Series], path: str | Path) -> None:
     Columns: the grid paths, run, flow, quantity, time_s, value.
     """
     runs = list(series)
-    if Path(path).suffix == ".parquet":
+    if Path(path).suffix.lower() == ".parquet":
         pyarrow = require("pyarrow", "Parquet")
         parquet = require("pyarrow.parquet", "Parquet")
         with whole_file(path) as temporary:

@@ -31,6 +31,8 @@ _LONG_KEY = re.compile(
     r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){%d}""" % _MOST_PARTS  # noqa: UP031 (braces of its own)
 )
 _TWICE = re.compile("Cannot (?:overwrite|declare|mutate)|Duplicate inline table key")
+# A value of more lines is not looked for.
+_MOST_STATEMENT_LINES = 1000
 _PLACE = re.compile(r"\(at line (\d+), column \d+\)")
 
 
@@ -84,13 +86,37 @@ def toml_tables(text: str) -> dict[str, Any]:
     except RecursionError as error:
         raise ValueError("tables or lists are nested too deeply") from error
     except tomllib.TOMLDecodeError as error:
-        place = _PLACE.search(str(error))
-        if place is None or not _TWICE.match(str(error)):
+        if not _TWICE.match(str(error)):
             raise
+        place = _PLACE.search(str(error))
         lines = text.splitlines()
-        number = min(int(place[1]), len(lines))
-        key = printable(lines[number - 1].partition("=")[0].strip().strip("[]"), 60)
-        raise ValueError(f"the key {key} stands there twice {place[0]}") from error
+        last = len(lines) if place is None else min(int(place[1]), len(lines))
+        number, key = _statement(lines, last, str(error))
+        raise ValueError(f"the key {printable(key, 60)} stands there twice (at line {number})") from error
+
+
+def _statement(lines: list[str], last: int, said: str) -> tuple[int, str]:
+    """Line and key of the statement that ends in line `last`, counted from 1: Python says where a value ends, not its key."""
+    named = re.search(r"[Ii]nline table key '([^']*)'", said)
+    if named is not None:
+        return last, named[1]
+    for first in range(last, max(last - _MOST_STATEMENT_LINES, 0), -1):
+        if not lines[first - 1].strip() or lines[first - 1].lstrip().startswith("#"):
+            continue
+        try:
+            tomllib.loads("\n".join(lines[first - 1 : last]))
+        except (tomllib.TOMLDecodeError, RecursionError):
+            continue
+        head = lines[first - 1].strip()
+        is_heading = head.startswith("[")
+        return first, head.partition("]")[0].strip("[] ") if is_heading else _key(head)
+    return last, lines[last - 1].partition("=")[0].strip()
+
+
+def _key(statement: str) -> str:
+    """The key of ``key = value``; it may be quoted and have an equals sign in it."""
+    found = re.match(r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^="'])+""", statement)
+    return (found[0] if found else statement).strip()
 
 
 def read_text(path: Path, refusal: type[FarlinkError]) -> str:

@@ -52,7 +52,7 @@ def test_help_has_an_example(farlink):
         ([], ["no preset is given", "--list"]),
         (["kiodo"], ["no file is given", "-o kiodo.npz"]),
         (["kiodo", "-o", "x.csv"], ["'.csv'", "use .npz or .parquet"]),
-        (["kiodo", "-o", "x.npz", "--delay", "x.npz"], ["x.npz is the trace of power too"]),
+        (["kiodo", "-o", "x.npz", "--delay", "x.npz"], ["--delay x.npz would overwrite -o"]),
         (["kiodo", "-o", "x.npz", "--set", "order=1"], ["order: 1 is a first-order process", "order=2"]),
         (["kiodo", "-o", "x.npz", "--set", "order"], ["--set order: not KEY=VALUE"]),
         (["kiodo", "-o", "x.npz", "--set", "oder=3"], ["'oder' is no parameter", "did you mean 'order'?"]),

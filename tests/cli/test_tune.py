@@ -116,7 +116,7 @@ def test_the_study_that_is_shipped_is_one(farlink, tmp_path):
         (("study.toml", "--plot", "envelopes.svg"), ["not of the form KIND=PICTURE", "envelopes=envelopes.svg"]),
         (("study.toml", "--plot", "envelope=e.svg"), ["no picture 'envelope'", "did you mean 'envelopes'?"]),
         (("study.toml", "--plot", "envelopes=e.gif"), ["no picture has the suffix '.gif'", ".png"]),
-        (("study.toml", "-o", "t.csv", "-o", "t.csv"), ["two outputs have the same name", "a name of its own"]),
+        (("study.toml", "-o", "t.csv", "-o", "t.csv"), ["-o t.csv would overwrite -o", "a name of its own"]),
     ],
 )
 def test_bad_input_is_refused(farlink, tmp_path, arguments, said):

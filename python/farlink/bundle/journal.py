@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from farlink.bundle.clock import Clock
 from farlink.errors import JournalError
 from farlink.output import whole_file
 
@@ -32,9 +33,6 @@ KINDS = {
     "snr": "the modem answers with its signal-to-noise ratio",
 }
 
-# Before this, a clock was never set; after it, it was set wrongly.
-EARLIEST_S = datetime(1990, 1, 1, tzinfo=UTC).timestamp()
-LATEST_S = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
 _BARS = range(6)
 
 
@@ -76,7 +74,7 @@ class Event:
     source: str = ""
 
 
-def parse_line(text: str, where: str) -> Event | None:
+def parse_line(text: str, where: str, clock: Clock | None = None) -> Event | None:
     """One line of a journal; None for a line that holds no event.
 
     Parameters
@@ -85,6 +83,8 @@ def parse_line(text: str, where: str) -> Event | None:
         The line.
     where
         File and line, for messages.
+    clock
+        Reads the time; by default one that takes no time without a zone.
 
     Raises
     ------
@@ -107,10 +107,10 @@ def parse_line(text: str, where: str) -> Event | None:
         raise JournalError(f"{where}: not a JSON object: {shortened(text)}", 'a line reads {"time": ..., "link": ..., ...}')
     if "farlink_journal" in row and "event" not in row:
         return None  # the heading
-    return event_of(row, where)
+    return event_of(row, where, clock)
 
 
-def event_of(row: dict[str, Any], where: str) -> Event:
+def event_of(row: dict[str, Any], where: str, clock: Clock | None = None) -> Event:
     """An event from named values, all of them checked.
 
     Parameters
@@ -119,6 +119,8 @@ def event_of(row: dict[str, Any], where: str) -> Event:
         ``time``, ``link``, ``event``, and any of ``cause``, ``snr_db``, ``bars``, ``monotonic_s``; numbers may be text.
     where
         File and line, for messages.
+    clock
+        Reads the time; by default one that takes no time without a zone.
 
     Raises
     ------
@@ -138,7 +140,7 @@ def event_of(row: dict[str, Any], where: str) -> Event:
     if not math.isnan(bars) and bars not in _BARS:
         raise JournalError(f"{where}: bars: {bars:g} is not one of 0 to 5", "bars are those of AT+CSQ")
     return Event(
-        time_s=parse_time(row["time"], where),
+        time_s=(clock or Clock()).seconds(row["time"], where),
         link=str(row["link"]).strip(),
         kind=kind,
         cause=str(row.get("cause") or ""),
@@ -147,35 +149,6 @@ def event_of(row: dict[str, Any], where: str) -> Event:
         monotonic_s=_number(row, "monotonic_s", where),
         source=where,
     )
-
-
-def parse_time(value: Any, where: str) -> float:
-    """A time in s since 1970, from ISO 8601 or from such seconds. Without a zone it is UTC.
-
-    Raises
-    ------
-    JournalError
-        If it is neither, or no clock that was set shows it.
-
-    Examples
-    --------
-    >>> parse_time("2004-07-16 13:51:00+00:00", "here") == parse_time(1089985860, "here") == parse_time("1089985860", "here")
-    True
-    """
-    text = str(value).strip()
-    try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError as error:
-            remedy = "write it as 2026-07-04T12:00:03Z, or in s since 1970"
-            raise JournalError(f"{where}: time: {shortened(text)!r} is no time", remedy) from error
-        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    if not EARLIEST_S <= seconds <= LATEST_S:
-        remedy = "lines before the clock was set cannot be placed: leave them out"
-        raise JournalError(f"{where}: time: {shortened(text)} is not between 1990 and 2200: the clock jumps", remedy)
-    return seconds
 
 
 def write(events: Iterable[Event], path: str | Path) -> Path:

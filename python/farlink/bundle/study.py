@@ -160,7 +160,9 @@ class Study:
         return {key: _without_nan(value) for key, value in found.items()}
 
 
-def load(paths: Sequence[str | Path], *, format: str | None = None, only: Sequence[str] = ()) -> tuple[list[Log], list[Link]]:
+def load(
+    paths: Sequence[str | Path], *, format: str | None = None, only: Sequence[str] = (), zone: str | None = None
+) -> tuple[list[Log], list[Link]]:
     """Read logs and sort their events into links, in the order of their names.
 
     Parameters
@@ -171,13 +173,15 @@ def load(paths: Sequence[str | Path], *, format: str | None = None, only: Sequen
         Of all of them; None to recognise it.
     only
         Names of the links to keep; none keeps all.
+    zone
+        Where times without a zone were written, such as ``Europe/Berlin``; without it they are refused.
 
     Raises
     ------
     JournalError
         If a log cannot be read or contradicts itself, or has no such link.
     """
-    logs = [read(path, format) for path in paths]
+    logs = [read(path, format, zone) for path in paths]
     links = merged([links_of(log.events) for log in logs])
     unknown = [name for name in only if name not in {link.name for link in links}]
     if unknown:
@@ -191,6 +195,7 @@ def study(
     *,
     format: str | None = None,
     only: Sequence[str] = (),
+    zone: str | None = None,
     pause_s: float = samples.PAUSE_S,
     replicates: int = goodness.REPLICATES,
     seed: int = 1,
@@ -206,6 +211,8 @@ def study(
         Of all of them; None to recognise it.
     only
         Names of the links to keep; none keeps all.
+    zone
+        Where times without a zone were written, such as ``Europe/Berlin``; without it they are refused.
     pause_s
         Times from a drop to the next call above it are pauses, not redials, in s.
     replicates, seed
@@ -218,7 +225,7 @@ def study(
     JournalError
         If a log cannot be read or contradicts itself, or nothing dropped in any of them and no link was handed over twice.
     """
-    logs, links = load(paths, format=format, only=only)
+    logs, links = load(paths, format=format, only=only, zone=zone)
     _check_drops(logs, links)
     groups = [(link.name, [link]) for link in links]
     if len(links) > 1:

@@ -1,48 +1,40 @@
-"""The command `farlink`. A command is a file here and a line below."""
+"""The command `farlink`.
+
+This package imports nothing by itself, so that `main` runs before anything that takes time.
+"""
 
 from __future__ import annotations
 
 import signal
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING
 
-import typer
+if TYPE_CHECKING:
+    from farlink.cli.commands import app as app
 
-from farlink.cli import bundle, code, dissector, papers, run, schema, trace, tune
-
-app = typer.Typer(
-    name="farlink",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    epilog="Start with: farlink run scenarios/geo-tcp.toml --report geo.html",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-app.command(epilog=run.EXAMPLES)(run.run)
-app.command(epilog=tune.EXAMPLES)(tune.tune)
-app.command(epilog=papers.EXAMPLES)(papers.papers)
-app.command()(schema.schema)
-app.command(epilog=dissector.EXAMPLES)(dissector.dissector)
-app.add_typer(bundle.app, name="bundle")
-app.add_typer(code.app, name="code")
-app.add_typer(trace.app, name="trace")
+__all__ = ["app", "main"]
 
 
-def _version(is_asked: bool) -> None:
-    if is_asked:
-        from farlink import __version__
+def main() -> None:
+    """Run the command of the arguments, as `farlink` and ``python -m farlink.cli`` do."""
+    # Until a command is at work there is nothing to keep: Ctrl-C ends the process at once. Where it is ignored, it stays so.
+    hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if hears:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from farlink.cli.commands import app
 
-        typer.echo(f"farlink {__version__}")
-        raise typer.Exit
+    try:
+        app(prog_name="farlink")
+    except KeyboardInterrupt:  # before the command was at work
+        sys.exit(130)
+    finally:
+        if hears:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-@app.callback()
-def main(
-    version: Annotated[  # noqa: ARG001 (its callback does all there is to do)
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
-    ] = False,
-) -> None:
-    """Plan and run data transport over links that are long, lossy and drop out."""
-    # A batch system that ends a job asks like this; finished runs are kept as after Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+def __getattr__(name: str) -> object:
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from farlink.cli.commands import app
+
+    return app

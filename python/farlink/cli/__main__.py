@@ -1,5 +1,5 @@
 """`python -m farlink.cli`."""
 
-from farlink.cli import app
+from farlink.cli import main
 
-app(prog_name="farlink")
+main()

@@ -24,6 +24,8 @@ farlink bundle fit events.csv --link modem-1 --plot drops.png -o drops.toml
 
 farlink bundle fit events.csv --link modem-1 --replay modem-1.toml
 
+farlink bundle fit greenland.csv --zone America/Godthab
+
 farlink bundle fit 5g-router/*.parquet --replay bundle.toml --handover-s 0.2
 
 farlink bundle fit sg*.comm.log.gz --json - | jq '.parts[].name'
@@ -48,6 +50,14 @@ def fit(
     ] = None,
     link: Annotated[
         list[str] | None, typer.Option("--link", metavar="NAME", help="Only this link; may be repeated.", show_default=False)
+    ] = None,
+    zone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ZONE",
+            help="Where times without a zone were written: UTC, +02:00, or a name such as Europe/Berlin.",
+            show_default=False,
+        ),
     ] = None,
     pause_s: Annotated[
         float, typer.Option(metavar="S", help="Times from a drop to the next call above this are pauses, not redials.")
@@ -96,23 +106,27 @@ def fit(
         from farlink.bundle.distributions import DISTRIBUTIONS
         from farlink.bundle.process import scenario_text
         from farlink.bundle.study import study
+        from farlink.destinations import check_outputs
         from farlink.limits import check_seed
-        from farlink.output import check_writable, whole_file
+        from farlink.output import whole_file
 
         _check_numbers(pause_s, replicates)
         _check_handovers(handover_s, replay)
         check_seed(seed)
-        _check_outputs(json=json, replay=replay)
-        for target in (plot, output, *(None if name in (None, "-") else Path(name) for name in (json, replay))):
-            if target is not None:
-                check_writable(target)
-        if plot is not None:
-            from farlink.plot import call_drops
-
-            call_drops.check_suffix(plot)
+        check_outputs(
+            [("--json", json, "JSON"), ("--plot", plot, "picture"), ("-o", output, "TOML"), ("--replay", replay, "TOML")],
+            dict(zip(map(str, logs), logs, strict=True)),
+        )
         with progress_bar("fits", "parts") as progress:
             found = study(
-                logs, format=format, only=link or (), pause_s=pause_s, replicates=replicates, seed=seed, progress=progress
+                logs,
+                format=format,
+                only=link or (),
+                zone=zone,
+                pause_s=pause_s,
+                replicates=replicates,
+                seed=seed,
+                progress=progress,
             )
         # Of a log that has handovers and no drop there is no process, unless it is asked for; one that is played needs none.
         fewest = 1 if replay is None else DISTRIBUTIONS["exponential"].fewest
@@ -137,15 +151,10 @@ def fit(
                 temporary.write_text(schedule, encoding="utf-8")
             note(f"replay: {replay}")
         if plot is not None:
+            from farlink.plot import call_drops
+
             call_drops.save(found, plot)
             note(f"picture: {plot}")
-
-
-def _check_outputs(*, json: str | None, replay: str | None) -> None:
-    from farlink.errors import OutputError
-
-    if json == "-" and replay == "-":
-        raise OutputError("--json - and --replay - both want standard output", "write one of them to a file")
 
 
 def _check_numbers(pause_s: float, replicates: int) -> None:

@@ -55,7 +55,7 @@ def ber(
     with user_errors():
         from farlink.channels import coding
         from farlink.cli.coding_options import whole
-        from farlink.errors import FarlinkError
+        from farlink.destinations import check_outputs
 
         values = _numbers(ebn0_db)
         table = coding_table(code, rate, modulation, decision)
@@ -64,9 +64,7 @@ def ber(
             "max_bits": whole("--max-bits", max_bits, 1, 10**15),
             "packet_bits": whole("--packet-bits", packet_bits, 1, 10**9),
         }
-        if json == "-" and csv == "-":
-            raise FarlinkError("--json - and --csv - both want standard output", "write one of them to a file")
-        _check_destinations(json, csv, plot)
+        check_outputs([("--json", json, "JSON"), ("--csv", csv, "CSV"), ("--plot", plot, "picture")])
         found: list[ErrorRate] = []
         for value in values:
             with progress_bar(f"{coding.describe(table)} at {value:g} dB", "bits") as progress:
@@ -230,20 +228,3 @@ def _numbers(text: str) -> list[float]:
         return [float(one) for one in text.split(",")]
     except ValueError as error:
         raise FarlinkError(f"--ebn0-db {text}: not numbers with commas between them", "for example: --ebn0-db 3,4,5") from error
-
-
-def _check_destinations(json: str | None, csv: str | None, plot: Path | None) -> None:
-    from farlink.errors import OutputError
-    from farlink.extras import require
-    from farlink.output import check_writable
-
-    names = [Path(name) for name in (json, csv) if name is not None and name != "-"]
-    if plot is not None:
-        require("matplotlib", "a figure")
-        if plot.suffix not in (".png", ".svg", ".pdf"):
-            raise OutputError(f"{plot}: no picture has the suffix {plot.suffix!r}", "use .png, .svg or .pdf")
-        names.append(plot)
-    for name in names:
-        check_writable(name)
-    if len({name.resolve() for name in names}) < len(names):
-        raise OutputError("two outputs have the same name", "give every file a name of its own")

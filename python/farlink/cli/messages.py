@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import typer
 
+from farlink.cli.interrupts import listen
 from farlink.errors import FarlinkError, OutputError
 from farlink.untrusted import printable
 
@@ -18,15 +19,21 @@ _MOST_CHARACTERS = 2000
 @contextmanager
 def user_errors() -> Iterator[None]:
     """Print a `FarlinkError` as one line that says what is wrong and one that says what to do; exit status 2."""
+    listen()
     try:
         yield
     except FarlinkError as error:
-        typer.echo(f"error: {printable(error.message, _MOST_CHARACTERS)}", err=True)
-        typer.echo(f"hint: {printable(error.remedy, _MOST_CHARACTERS)}", err=True)
+        refused(error)
         raise typer.Exit(2) from error
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         raise typer.Exit(130) from None
+
+
+def refused(error: FarlinkError) -> None:
+    """Print an error: a line of what is wrong, a line of what to do."""
+    typer.echo(f"error: {printable(error.message, _MOST_CHARACTERS)}", err=True)
+    typer.echo(f"hint: {printable(error.remedy, _MOST_CHARACTERS)}", err=True)
 
 
 def data(text: str) -> None:

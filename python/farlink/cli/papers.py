@@ -207,20 +207,15 @@ def _check_numbers(*, runs: int | None, seed: int, threads: int | None) -> None:
 
 
 def _check_destinations(json: str | None, report: Path | None, figures: Path | None, scenarios: Path | None) -> None:
-    from farlink.errors import FarlinkError
+    from farlink.destinations import check_outputs
     from farlink.extras import require
-    from farlink.output import check_directory, check_writable
+    from farlink.output import check_directory
 
-    if report is not None or figures is not None:
+    check_outputs([("--json", json, "JSON"), ("--report", report, "report")])
+    if figures is not None:
         require("matplotlib", "a figure")
     if scenarios is not None:
         require("tomli_w", "writing TOML")
-    files = [Path(json)] if json is not None and json != "-" else []
-    files += [report] if report is not None else []
-    for path in files:
-        check_writable(path)
-    if len({path.resolve() for path in files}) < len(files):
-        raise FarlinkError(f"--report {report} would overwrite --json", "give every file a name of its own")
     for directory in (figures, scenarios):
         if directory is not None:
             check_directory(directory)

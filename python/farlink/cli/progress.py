@@ -1,8 +1,9 @@
-"""A progress bar for work that takes longer than a second."""
+"""Progress of work that takes longer than a second: a bar, or what is being done where nobody knows how long it takes."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,6 +36,40 @@ def progress_bar(title: str, unit: str = "runs") -> Iterator[Callable[[int, int]
     finally:
         if bar is not None:
             bar.stop()
+
+
+@contextmanager
+def busy(first: str) -> Iterator[Callable[[str], None]]:
+    """Say what is being done, and for how long, on standard error if that is a terminal; yield a function to say what is next.
+
+    Parameters
+    ----------
+    first
+        What is done first.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _what: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    shown = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = shown.add_task(first)
+    timer = threading.Timer(_QUIET_S, shown.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield lambda what: shown.update(task, description=what)
+    finally:
+        timer.cancel()
+        timer.join()
+        shown.stop()
 
 
 def _new_bar(unit: str) -> Progress:

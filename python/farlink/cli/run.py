@@ -70,13 +70,21 @@ def run(
     """Run SCENARIO and print what each flow achieves, with 95 % intervals over the runs."""
     with user_errors():
         from farlink import engines
+        from farlink.destinations import check_outputs
+        from farlink.output import check_directory
 
-        if json == "-" and csv == "-":
-            _refuse("--json - and --csv - both want standard output", "write one of them to a file")
-        texts = {"--json": json, "--csv": csv}
-        files = {option: Path(name) for option, name in texts.items() if name is not None and name != "-"}
-        files |= {o: p for o, p in (("--parquet", parquet), ("--report", report), ("--series", series)) if p is not None}
-        _check_destinations(scenario, files, pcap)
+        check_outputs(
+            [
+                ("--json", json, "JSON"),
+                ("--csv", csv, "CSV"),
+                ("--parquet", parquet, "Parquet"),
+                ("--report", report, "report"),
+                ("--series", series, "series"),
+            ],
+            {"the scenario": scenario},
+        )
+        if pcap is not None:
+            check_directory(pcap)
         if point and not (pcap or series):
             _refuse("--point chooses what to capture, but nothing is", "add --pcap DIR or --series FILE")
         prepared = engines.prepare(scenario, set=set_ or [], engine=engine, runs=runs, seed=seed)
@@ -187,21 +195,6 @@ def _points(asked: list[str], scenario: Scenario) -> list[int]:
         if not (text.isascii() and text.isdigit()) or int(text) >= count:
             _refuse(f"--point {text}: no such grid point", f"give a number from 0 to {count - 1}, or all")
     return sorted({int(text) for text in asked})
-
-
-def _check_destinations(scenario: Path, files: dict[str, Path], pcap: Path | None) -> None:
-    """Refuse what cannot be written, and what would overwrite the scenario or another output."""
-    from farlink.output import check_directory, check_writable
-
-    taken = {scenario.resolve(): "the scenario"}
-    for option, path in files.items():
-        check_writable(path)
-        other = taken.get(path.resolve())
-        if other is not None and not path.is_char_device():
-            _refuse(f"{option} {path} would overwrite {other}", "give every file a name of its own")
-        taken[path.resolve()] = option
-    if pcap is not None:
-        check_directory(pcap)
 
 
 def _refuse(message: str, remedy: str) -> None:

@@ -19,6 +19,7 @@ from farlink.cli import (
 )
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.power_options import DEFAULT_RECEIVER, ReceiverName
+from farlink.cli.progress import busy
 
 if TYPE_CHECKING:
     from farlink.channels.receiver import Receiver
@@ -118,19 +119,21 @@ def import_(
         from farlink.channels import cache
         from farlink.channels.importers.recording import Hints
         from farlink.channels.trace import write
+        from farlink.destinations import check_outputs
         from farlink.errors import OutputError
-        from farlink.output import check_writable
 
         target = output or Path(f"{_stem(file, member)}.npz")
-        if target.suffix not in (".npz", ".parquet"):
-            raise OutputError(f"{target}: no trace has the suffix {target.suffix!r}", "use .npz or .parquet")
         if target.exists() and target.resolve() == file.resolve():
             raise OutputError(f"{target} is the file to import", "choose another name with -o")
-        check_writable(target)
+        check_outputs([("-o", target, "trace")])
         hints = Hints(unit, column, time_column, sample_rate_hz, gaps, separator)
-        trace = cache.import_file(file, format=format, member=member, hints=hints)
-        write(trace, target)
-        print_summary(trace)
+        with busy(f"reading {file.name}") as say:
+            trace = cache.import_file(file, format=format, member=member, hints=hints)
+            say(f"writing {target.name}")
+            write(trace, target)
+            say("summing up")
+            lines = summary_lines(trace)
+        data(lines)
         note(f"Trace written to {target}")
 
 
@@ -151,6 +154,7 @@ def show(
     receiver: ReceiverName = DEFAULT_RECEIVER,
     drops: trace_sequence.Drops = None,
     link: trace_sequence.Links = None,
+    zone: trace_sequence.Zone = None,
     offset_s: trace_sequence.Offset = None,
     stream: trace_sequence.Stream = None,
     span: trace_sequence.Span = None,
@@ -161,12 +165,13 @@ def show(
     links were down.
     """
     with user_errors():
-        if trace_sequence.is_asked(file, drops=drops, links=link, offset_s=offset_s, stream=stream, span=span):
+        if trace_sequence.is_asked(file, drops=drops, links=link, zone=zone, offset_s=offset_s, stream=stream, span=span):
             trace_sequence.show(
                 file,
                 output or Path(f"{_stem(file, None)}.png"),
                 drops=drops or [],
                 links=link or [],
+                zone=zone,
                 offset_s=offset_s,
                 stream=stream,
                 span=span,
@@ -174,15 +179,19 @@ def show(
             return
         from farlink.channels import cache
         from farlink.channels.receiver import Receiver
-        from farlink.output import check_writable
+        from farlink.destinations import check_outputs
         from farlink.plot import trace as picture
 
         target = output or Path(f"{_stem(file, member)}.png")
-        check_writable(target)
-        trace = cache.import_file(file, format=format, member=member)
-        model = Receiver.parse(receiver) if trace.kind == "power" else None
-        picture.save(trace, target, model)
-        print_summary(trace, model)
+        check_outputs([("-o", target, "picture or page")])
+        with busy(f"reading {file.name}") as say:
+            trace = cache.import_file(file, format=format, member=member)
+            model = Receiver.parse(receiver) if trace.kind == "power" else None
+            say("drawing")
+            picture.save(trace, target, model)
+            say("summing up")
+            lines = summary_lines(trace, model)
+        data(lines)
         note(f"Picture written to {target}")
 
 
@@ -211,10 +220,10 @@ def _stem(file: Path, member: str | None) -> str:
     return name or "trace"
 
 
-def print_summary(trace: Trace, receiver: Receiver | None = None) -> None:
-    """Print what a trace amounts to; of a received power also with the bit error rate of a receiver."""
+def summary_lines(trace: Trace, receiver: Receiver | None = None) -> str:
+    """What a trace amounts to; of a received power also with the bit error rate of a receiver."""
     from farlink.channels.describe import describe
 
     lines = [("Title", trace.title), *describe(trace, receiver)]
     width = max(len(label) for label, _ in lines)
-    data("".join(f"{label:<{width}}  {value}\n" for label, value in lines))
+    return "".join(f"{label:<{width}}  {value}\n" for label, value in lines)

@@ -61,15 +61,14 @@ def adapt(
     with user_errors():
         from farlink.channels import cache
         from farlink.channels.trace import write
+        from farlink.destinations import check_outputs
         from farlink.errors import TraceError
-        from farlink.output import check_writable
         from farlink.tune import modem as modems
         from farlink.tune.basis import basis
         from farlink.tune.play import play
 
         targets = [] if output is None else [Path(f"{output}-rate.npz"), Path(f"{output}-ber.npz")]
-        for target in targets:
-            check_writable(target)
+        check_outputs([("-o", target, "trace") for target in targets], {"the trace of C/N0": cn0})
         made = basis(table)
         read = modems.load(modem)
         trace = cache.import_file(cn0, kinds=["cn0"])

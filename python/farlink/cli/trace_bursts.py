@@ -50,13 +50,9 @@ def bursts(
     with user_errors():
         from farlink.channels import burst_run, coding
         from farlink.cli.coding_options import whole
-        from farlink.errors import OutputError
-        from farlink.output import check_writable
+        from farlink.destinations import check_outputs
 
-        if output is not None:
-            if output.suffix not in (".npz", ".parquet"):
-                raise OutputError(f"{output}: no trace has the suffix {output.suffix!r}", "use .npz or .parquet")
-            check_writable(output)
+        check_outputs([("-o", output, "trace")])
         table = coding_table(code, rate, modulation, decision)
         count = whole("--bits", bits, 1, _MOST_BITS)
         gap_bits = None if gap is None else whole("--gap", gap, 1, 10**9)

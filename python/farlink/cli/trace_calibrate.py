@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from farlink.cli.messages import note, user_errors
+from farlink.cli.messages import data, note, user_errors
 from farlink.cli.power_options import DEFAULT_RECEIVER, ReceiverName, intervals, power_trace
+from farlink.cli.progress import busy
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -61,36 +62,39 @@ def calibrate(
         from farlink.channels import blockages, cache, power
         from farlink.channels.receiver import Receiver
         from farlink.channels.trace import write
-        from farlink.cli.trace import print_summary
+        from farlink.cli.trace import summary_lines
+        from farlink.destinations import check_outputs
         from farlink.errors import FarlinkError, OutputError
-        from farlink.output import check_writable
 
-        if output.suffix not in (".npz", ".parquet"):
-            raise OutputError(f"{output}: no trace has the suffix {output.suffix!r}", "use .npz or .parquet")
         if output.exists() and output.resolve() == file.resolve():
             raise OutputError(f"{output} is the file to calibrate", "choose another name with -o")
-        check_writable(output)
+        check_outputs([("-o", output, "trace")])
         model = Receiver.parse(receiver)
         spans = intervals("--block", block or [])
         if ber is None and not (find_blockages or spans or reverse) and (from_s, to_s, sample_rate_hz) == (None, None, None):
             raise FarlinkError("nothing to do", "give --ber, for example --ber 1e-6; or cut, resample or reverse")
-        trace = power_trace(cache.import_file(file, kinds=["power"]), str(file))
-        rate_hz, samples = power.sample_rate_hz(trace), trace["power_w"]
-        if find_blockages:
-            found = blockages.find(
-                samples, rate_hz, below_db=below_db, min_length_s=min_length_s, window_s=window_s, edge_s=edge_s
-            )
-            trace = power.with_blocked(trace, found)
-        if spans:
-            trace = power.with_blocked(trace, blockages.mark(samples.size, rate_hz, spans))
-        if from_s is not None or to_s is not None:
-            trace = power.cut(trace, from_s, to_s)
-        if sample_rate_hz is not None:
-            trace = power.resample(trace, sample_rate_hz)
-        if reverse:
-            trace = power.reverse(trace)
-        if ber is not None:
-            trace = power.calibrate(trace, model, ber)
-        print_summary(trace, model)
-        write(trace, output)
+        with busy(f"reading {file.name}") as say:
+            trace = power_trace(cache.import_file(file, kinds=["power"]), str(file))
+            rate_hz, samples = power.sample_rate_hz(trace), trace["power_w"]
+            say("looking for blockages" if find_blockages else "cutting")
+            if find_blockages:
+                found = blockages.find(
+                    samples, rate_hz, below_db=below_db, min_length_s=min_length_s, window_s=window_s, edge_s=edge_s
+                )
+                trace = power.with_blocked(trace, found)
+            if spans:
+                trace = power.with_blocked(trace, blockages.mark(samples.size, rate_hz, spans))
+            if from_s is not None or to_s is not None:
+                trace = power.cut(trace, from_s, to_s)
+            if sample_rate_hz is not None:
+                trace = power.resample(trace, sample_rate_hz)
+            if reverse:
+                trace = power.reverse(trace)
+            if ber is not None:
+                say("scaling")
+                trace = power.calibrate(trace, model, ber)
+            say("summing up")
+            lines = summary_lines(trace, model)
+            write(trace, output)
+        data(lines)
         note(f"Trace written to {output}")

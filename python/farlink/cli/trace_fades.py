@@ -37,12 +37,11 @@ def fades(
         from farlink.channels.power import blocked, sample_rate_hz
         from farlink.channels.receiver import Receiver
         from farlink.channels.summary import power_summary
-        from farlink.output import check_writable
+        from farlink.destinations import check_outputs
 
         thresholds = numbers("--threshold-db", threshold_db, "-3,-6,-10")
         model = Receiver.parse(receiver)
-        if json not in (None, "-"):
-            check_writable(Path(json))
+        check_outputs([("--json", json, "JSON")], {"the trace": file})
         trace = power_trace(cache.import_file(file, kinds=["power"]), str(file))
         rate_hz = sample_rate_hz(trace)
         found = statistics.fade_statistics(trace["power_w"], rate_hz, thresholds, blocked=blocked(trace))

@@ -64,8 +64,8 @@ def rain(
         from farlink.channels.rain.levels import read_measured
         from farlink.channels.trace import write
         from farlink.cli.trace_settings import setting, table
+        from farlink.destinations import check_outputs
         from farlink.errors import OutputError
-        from farlink.output import check_writable
 
         if is_list:
             data(table(PARAMETERS))
@@ -73,9 +73,7 @@ def rain(
         if file is None or output is None:
             missing, remedy = ("measured file", "name it") if file is None else ("output", "say where to write: -o rain.npz")
             raise OutputError(f"no {missing} is given", f"{remedy}; farlink trace rain --list shows the parameters")
-        if output.suffix not in (".npz", ".parquet"):
-            raise OutputError(f"{output}: no trace has the suffix {output.suffix!r}", "use .npz or .parquet")
-        check_writable(output)
+        check_outputs([("-o", output, "trace")], {"the measured file": file})
         hints = Hints(None, column, time_column, sample_rate_hz, None, separator)
         measured = read_measured(load_one(file, member, hints))
         trace = cn0_of_measured(measured, dict(setting(text) for text in settings or []), gaps=gaps, where=str(file))

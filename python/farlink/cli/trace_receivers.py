@@ -35,16 +35,11 @@ def receivers(
     """Receivers that can be named, their parameters, and the received power that they need for a bit error rate."""
     with user_errors():
         from farlink.channels import receiver as known
-        from farlink.errors import OutputError
-        from farlink.extras import require
-        from farlink.output import check_writable, whole_file
+        from farlink.destinations import check_outputs
+        from farlink.output import whole_file
 
         rates = numbers("--ber", ber, "1e-3,1e-6")
-        if plot is not None:
-            require("matplotlib", "a figure")
-            if plot.suffix not in (".png", ".svg", ".pdf"):
-                raise OutputError(f"{plot}: no picture has the suffix {plot.suffix!r}", "use .png, .svg or .pdf")
-            check_writable(plot)
+        check_outputs([("--plot", plot, "picture")])
         chosen = [known.Receiver.parse(name) for name in names] if names else known.receivers()
         data(_table(chosen, rates))
         if plot is not None:

@@ -33,6 +33,15 @@ Links = Annotated[
     list[str] | None,
     typer.Option("--link", metavar="NAME", help="Of a capture: only the drops of this link. Repeatable.", show_default="all"),
 ]
+Zone = Annotated[
+    str | None,
+    typer.Option(
+        "--zone",
+        metavar="ZONE",
+        help="Of a capture: where times of LOG without a zone were written: UTC, +02:00, or a name such as Europe/Berlin.",
+        show_default=False,
+    ),
+]
 Offset = Annotated[
     float | None,
     typer.Option(
@@ -52,7 +61,6 @@ Span = Annotated[
     typer.Option(metavar="FROM:TO", help="Of a capture: which part, in s from its first packet.", show_default="all of it"),
 ]
 
-_SUFFIXES = (".png", ".svg", ".pdf")
 _LISTED = 10
 
 
@@ -61,6 +69,7 @@ def is_asked(
     *,
     drops: list[Path] | None,
     links: list[str] | None,
+    zone: str | None,
     offset_s: float | None,
     stream: int | None,
     span: str | None,
@@ -75,11 +84,13 @@ def is_asked(
     from farlink.capture.files import is_capture
     from farlink.errors import CaptureError
 
-    given = {"--drops": drops, "--link": links, "--offset-s": offset_s, "--stream": stream, "--span": span}
+    given = {"--drops": drops, "--link": links, "--zone": zone, "--offset-s": offset_s, "--stream": stream, "--span": span}
     named = [option for option, value in given.items() if value is not None]
     if is_capture(file):
         if offset_s is not None and drops is None:
             raise CaptureError("--offset-s moves the times of a log, and there is none", "add --drops LOG")
+        if zone is not None and drops is None:
+            raise CaptureError("--zone is that of the times of a log, and there is none", "add --drops LOG")
         if links is not None and drops is None:
             raise CaptureError("--link chooses links of a log, and there is none", "add --drops LOG")
         if offset_s is not None and not abs(offset_s) < 1e11:
@@ -96,21 +107,21 @@ def show(
     *,
     drops: list[Path],
     links: list[str],
+    zone: str | None,
     offset_s: float | None,
     stream: int | None,
     span: str | None,
 ) -> None:
     """Draw a connection of a capture and print what it amounts to."""
     from farlink.capture import files, tcp
-    from farlink.errors import CaptureError, OutputError
+    from farlink.destinations import check_outputs
+    from farlink.errors import CaptureError
     from farlink.extras import require
-    from farlink.output import check_writable, whole_file
+    from farlink.output import whole_file
     from farlink.plot.style import LOOK
     from farlink.plot.time_sequence import drops_on, time_sequence
 
-    if target.suffix not in _SUFFIXES:
-        raise OutputError(f"{target}: no picture has the suffix {target.suffix or 'nothing'!r}", f"use {', '.join(_SUFFIXES)}")
-    check_writable(target)
+    check_outputs([("-o", target, "picture")])
     matplotlib = require("matplotlib", "a figure")
     part = _span(span)
     capture = files.read(file)
@@ -124,7 +135,7 @@ def show(
     if drops:
         from farlink.bundle.study import load
 
-        _, chosen = load(drops, only=links)
+        _, chosen = load(drops, only=links, zone=zone)
         drawn, added_s = drops_on(chosen, connection.span_s, offset_s=offset_s)
         if offset_s is None and added_s:
             note(f"note: the capture's clock begins at 0: the first event of the log is put there (--offset-s {added_s:.3f})")

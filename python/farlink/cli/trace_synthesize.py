@@ -54,8 +54,8 @@ def synthesize(
         from farlink.channels.synthesis.summary import summary_lines
         from farlink.channels.synthesis.text import settled
         from farlink.channels.trace import write
+        from farlink.destinations import check_outputs
         from farlink.errors import OutputError
-        from farlink.output import check_writable
 
         if is_list or preset is None:
             if preset is None and not is_list:
@@ -64,14 +64,7 @@ def synthesize(
             return
         if output is None:
             raise OutputError("no file is given", f"say where to write: -o {preset}.npz")
-        for target in (output, delay):
-            if target is None:
-                continue
-            if target.suffix not in (".npz", ".parquet"):
-                raise OutputError(f"{target}: no trace has the suffix {target.suffix!r}", "use .npz or .parquet")
-            check_writable(target)
-        if delay is not None and delay.resolve() == output.resolve():
-            raise OutputError(f"{delay} is the trace of power too", "give the delay another name")
+        check_outputs([("-o", output, "trace"), ("--delay", delay, "trace")])
         given = {"seed": str(seed), **dict(setting(text) for text in settings or [])}
         if duration_s is not None:
             given["duration_s"] = str(duration_s)

@@ -78,7 +78,7 @@ def tune(
     rates of convolutional codes are simulated once, and kept in the cache folder.
     """
     with user_errors():
-        from farlink.output import check_writable
+        from farlink.destinations import check_outputs
         from farlink.tune import files
         from farlink.tune import goodput as models
         from farlink.tune import study as studies
@@ -88,12 +88,12 @@ def tune(
         targets = output or []
         for target in targets:
             files.check_suffix(target)
-            check_writable(target)
+        pictures = _pictures(plot or [])
+        named = [("-o", target, "") for target in targets]
+        drawn = [("--plot", path, "picture") for _, path in pictures]
+        check_outputs([*named, ("--points", points, "CSV"), *drawn], {"the study": study})
         if goodput is not None:
             models.check(goodput)
-        if points is not None:
-            check_writable(points)
-        pictures = _pictures(plot or [], targets if points is None else [*targets, points])
         read, modem = studies.load(study)
         made = tables.tune(read, modem, goodput=goodput, watch=lambda title: progress_bar(title, "points"))
         data(report(made))
@@ -124,10 +124,8 @@ def _say(made: Table) -> None:
             note(f"note: {where}: no transmission: {step[-1].reason}")
 
 
-def _pictures(asked: list[str], targets: list[Path]) -> list[tuple[str, Path]]:
+def _pictures(asked: list[str]) -> list[tuple[str, Path]]:
     from farlink.errors import OutputError
-    from farlink.extras import require
-    from farlink.output import check_writable
     from farlink.tune.words import nearest
 
     found = []
@@ -139,14 +137,7 @@ def _pictures(asked: list[str], targets: list[Path]) -> list[tuple[str, Path]]:
             raise OutputError(f"--plot {one}: not of the form KIND=PICTURE", "for example: --plot envelopes=envelopes.svg")
         if kind not in kinds:
             raise OutputError(f"--plot {one}: there is no picture {kind!r}", nearest(kind, kinds))
-        if path.suffix not in (".png", ".svg", ".pdf"):
-            raise OutputError(f"{path}: no picture has the suffix {path.suffix!r}", "use .png, .svg or .pdf")
-        require("matplotlib", "a figure")
-        check_writable(path)
         found.append((kind, path))
-    names = [path.resolve() for path in (*targets, *(path for _, path in found))]
-    if len(set(names)) < len(names):
-        raise OutputError("two outputs have the same name", "give every file a name of its own")
     return found
 
 

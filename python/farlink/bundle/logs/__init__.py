@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from farlink.bundle.clock import Clock
 from farlink.bundle.journal import Event
 from farlink.bundle.logs import csv_events, fjordlink_5g, fjordlink_starlink, json_lines, seaglider, slocum
 from farlink.bundle.logs.telemetry import Table, table_of
@@ -47,8 +48,8 @@ class Format(Protocol):
         """Whether a file has this format, judged by its name and its first lines that are not empty."""
         ...
 
-    def events(self, lines: list[str], name: str) -> Iterator[Event]:
-        """The events in a file; `name` is that of the file, for messages."""
+    def events(self, lines: list[str], name: str, clock: Clock | None = None) -> Iterator[Event]:
+        """The events in a file; `name` is that of the file, for messages, and `clock` reads its times."""
         ...
 
 
@@ -74,7 +75,7 @@ TABLE_FORMATS: dict[str, TableFormat] = {module.NAME: module for module in (fjor
 _HEAD_LINES = 20
 
 
-def read(path: str | Path, format: str | None = None) -> Log:
+def read(path: str | Path, format: str | None = None, zone: str | None = None) -> Log:
     """Read a log of calls.
 
     Parameters
@@ -83,6 +84,8 @@ def read(path: str | Path, format: str | None = None) -> Log:
         The file; compressed by gzip if its first bytes say so.
     format
         One of `FORMATS`, or None to recognise it.
+    zone
+        Where times without a zone were written, as `Clock` takes it; they are refused without it.
 
     Raises
     ------
@@ -109,7 +112,8 @@ def read(path: str | Path, format: str | None = None) -> Log:
         format = next((name for name, module in FORMATS.items() if module.recognises(path.name, head)), None)
         if format is None:
             raise JournalError(f"{path}: no known log of calls", f"name it with --format: {_described(FORMATS)}")
-    return _log(path, format, len(lines), list(FORMATS[format].events(lines, path.name)), "lines")
+    clock = Clock(zone or getattr(FORMATS[format], "ZONE", None))
+    return _log(path, format, len(lines), list(FORMATS[format].events(lines, path.name, clock)), "lines")
 
 
 def _read_table(path: Path, data: bytes, format: str | None) -> Log:

@@ -6,6 +6,7 @@ import csv
 import itertools
 from collections.abc import Iterator
 
+from farlink.bundle.clock import Clock
 from farlink.bundle.journal import Event, event_of, shortened
 from farlink.errors import JournalError
 
@@ -23,7 +24,7 @@ def recognises(name: str, head: list[str]) -> bool:
     return set(_REQUIRED) <= {title.strip(' "').lower() for title in titles.split(_separator(titles))}
 
 
-def events(lines: list[str], name: str) -> Iterator[Event]:
+def events(lines: list[str], name: str, clock: Clock | None = None) -> Iterator[Event]:
     """Its events, a row each; lines that begin with # are comments."""
     rows = ((number, line) for number, line in enumerate(lines, start=1) if line.strip() and not line.startswith("#"))
     number, titles = next(rows, (1, ""))
@@ -39,7 +40,7 @@ def events(lines: list[str], name: str) -> Iterator[Event]:
         if len(cells) > len(columns):
             raise JournalError(f"{where}: {len(cells)} cells in {len(columns)} columns", "put text with commas in quotes")
         row = dict(itertools.zip_longest(columns, cells, fillvalue=""))
-        yield event_of({key: value for key, value in row.items() if key in _KNOWN}, where)
+        yield event_of({key: value for key, value in row.items() if key in _KNOWN}, where, clock)
 
 
 def _separator(titles: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from farlink.bundle.clock import Clock
 from farlink.bundle.journal import Event, parse_line
 
 NAME = "journal"
@@ -15,9 +16,9 @@ def recognises(name: str, head: list[str]) -> bool:
     return head[0].lstrip().startswith("{") or name.removesuffix(".gz").endswith(".jsonl")
 
 
-def events(lines: list[str], name: str) -> Iterator[Event]:
+def events(lines: list[str], name: str, clock: Clock | None = None) -> Iterator[Event]:
     """Its events, a line each."""
     for number, line in enumerate(lines, start=1):
-        event = parse_line(line, f"{name}, line {number}")
+        event = parse_line(line, f"{name}, line {number}", clock)
         if event is not None:
             yield event

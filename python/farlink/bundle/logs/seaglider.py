@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 
+from farlink.bundle.clock import Clock
 from farlink.bundle.journal import Event, shortened
 from farlink.errors import JournalError
 
@@ -56,8 +57,9 @@ def recognises(name: str, head: list[str]) -> bool:
     return any(_HEADING.match(line) for line in head[:3])
 
 
-def events(lines: list[str], name: str) -> Iterator[Event]:
+def events(lines: list[str], name: str, clock: Clock | None = None) -> Iterator[Event]:
     """Its events: each call connected, and then dropped or ended."""
+    del clock  # every line of these logs has its zone
     link = next((found[1] for line in lines if (found := _NAME.search(line))), name.split("_")[0].split(".")[0])
     block: _Block | None = None
     for number, line in enumerate(lines, start=1):

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from farlink.bundle.journal import Event, parse_time, shortened
+from farlink.bundle.clock import Clock
+from farlink.bundle.journal import Event, shortened
 from farlink.bundle.logs.csv_events import cells_of
 from farlink.errors import JournalError
 
 NAME = "slocum"
 DESCRIPTION = "table of calls of a Slocum glider"
+
+# The analysis writes UTC, and does not say so.
+ZONE = "UTC"
 
 _COLUMNS = ("log file", "open time", "disconnect")
 _TRANSFER = "data transfer drop"
@@ -26,8 +30,9 @@ def recognises(name: str, head: list[str]) -> bool:
     return any(line.lower().startswith("log file,open time,") for line in head)
 
 
-def events(lines: list[str], name: str) -> Iterator[Event]:
+def events(lines: list[str], name: str, clock: Clock | None = None) -> Iterator[Event]:
     """Its events: each call connected, and then dropped or ended at a time that is not known."""
+    clock = clock or Clock(ZONE)
     rows = ((number, cells_of(line, ",", f"{name}, line {number}")) for number, line in enumerate(lines, start=1))
     about: dict[str, str] = {}
     columns: list[str] = []
@@ -48,7 +53,7 @@ def events(lines: list[str], name: str) -> Iterator[Event]:
         if len(cells) != len(columns):
             raise JournalError(f"{where}: {len(cells)} cells in {len(columns)} columns", "check the row")
         row = dict(zip(columns, cells, strict=True))
-        time_s = parse_time(row["open time"], where)
+        time_s = clock.seconds(row["open time"], where)
         yield Event(time_s, link, "connected", source=where)
         if _truth(row, "disconnect", where):
             yield Event(time_s, link, "ended", is_exact=False, source=where)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from farlink.bundle.journal import EARLIEST_S, LATEST_S, shortened
+from farlink.bundle.clock import EARLIEST_S, LATEST_S
+from farlink.bundle.journal import shortened
 from farlink.errors import JournalError
 from farlink.untrusted import parquet_table
 

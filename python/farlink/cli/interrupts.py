@@ -1,0 +1,45 @@
+"""Ctrl-C and the request to end, as `KeyboardInterrupt` at a moment that can bear it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from types import FrameType
+
+# An import that is interrupted leaves half a module; the extension cannot bear that while it asks for NumPy.
+_NOT_WITHIN = ("<frozen importlib", f"{os.sep}numpy{os.sep}")
+_AGAIN_S = 0.02
+
+
+def handler(number: int, frame: FrameType | None) -> None:
+    """Raise `KeyboardInterrupt`, or do so a little later, once the import at hand is over.
+
+    Parameters
+    ----------
+    number
+        The signal.
+    frame
+        What was running.
+    """
+    if any(mark in file for file in _files(frame) for mark in _NOT_WITHIN):
+        timer = threading.Timer(_AGAIN_S, os.kill, (os.getpid(), number))
+        timer.daemon = True
+        timer.start()
+        return
+    signal.default_int_handler(number, frame)
+
+
+def listen() -> None:
+    """Have Ctrl-C raise `KeyboardInterrupt` from now on, if it ended the process at once before."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _files(frame: FrameType | None) -> list[str]:
+    """Where the code of each running function stands."""
+    found = []
+    while frame is not None:
+        found.append(frame.f_code.co_filename)
+        frame = frame.f_back
+    return found

@@ -1,0 +1,135 @@
+"""What is wrong with the arguments of a command, in the two lines of all errors."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from farlink.cli.messages import refused
+from farlink.errors import FarlinkError
+
+# Typer brings its own copy of click, or uses the one that is installed.
+_USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[1]
+_CLICK_ERROR: type[Any] = typer.BadParameter.__mro__[2]
+
+# Of the words in which a type says that it is not met -> what it is.
+_WANTED = (("integer", "a whole number"), ("number", "a number"), ("float", "a number"))
+_RANGE = re.compile(r"(less|greater) than(?: or equal to)? ([\d.]+)")
+
+
+class Group(TyperGroup):
+    """The group of all commands."""
+
+    def main(self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
+        """Run the command of `args`; a usage error is one line that says what is wrong and one that says what to do."""
+        if not standalone_mode:
+            return super().main(args, standalone_mode=False, **extra)
+        given = list(sys.argv[1:] if args is None else args)
+        try:
+            status = super().main(given, standalone_mode=False, **extra)
+        except _CLICK_ERROR as error:
+            if type(error).__name__ == "NoArgsIsHelpError":
+                error.show()
+            else:
+                refused(usage_error(error, given, self._named(given)))
+            status = 2
+        except typer.Abort:
+            status = 130
+        sys.exit(status if isinstance(status, int) else 0)
+
+    def _named(self, given: Sequence[str]) -> str:
+        """The command that the arguments begin with."""
+        path: list[str] = ["farlink"]
+        node: Any = self
+        for text in given:
+            node = getattr(node, "commands", {}).get(text)
+            if node is None:
+                break
+            path.append(text)
+        return " ".join(path)
+
+
+def usage_error(error: Any, given: Sequence[str], command: str = "farlink") -> FarlinkError:
+    """What click found wrong with the arguments, in farlink's words.
+
+    Parameters
+    ----------
+    error
+        An error of click.
+    given
+        The arguments.
+    command
+        The command that they begin with.
+
+    Examples
+    --------
+    >>> usage_error(typer.BadParameter("no such thing"), []).message
+    'no such thing'
+    """
+    context = getattr(error, "ctx", None)
+    command = command if context is None else context.command_path
+    remedy = f"{command} --help tells what it takes"
+    option = getattr(error, "option_name", None)
+    parameter = getattr(error, "param", None)
+    message = str(error.format_message()).rstrip(".")
+    if option is not None and hasattr(error, "possibilities"):
+        known = [] if context is None else [name for one in context.command.params for name in one.opts if name != "-"]
+        near = difflib.get_close_matches(option, known, n=1) or list(error.possibilities or [])[:1]
+        return FarlinkError(f"{command} has no option {option}", f"did you mean {near[0]}? {remedy}" if near else remedy)
+    if option is not None and "requires an argument" in message:
+        return FarlinkError(f"{option} is given without its value", f"write it behind: {option} VALUE; {remedy}")
+    if type(error).__name__ == "MissingParameter" and parameter is not None:
+        return _missing(parameter, command, remedy)
+    if parameter is not None:
+        return _bad_value(parameter, message, given, remedy)
+    if message.startswith("No such command"):
+        name = message.split("'")[1]
+        known = list(getattr(context.command, "commands", {})) if context is not None else []
+        near = difflib.get_close_matches(name, known, n=1)
+        return FarlinkError(
+            f"{command} has no command {name}", f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+        )
+    if message.startswith("Got unexpected extra argument"):
+        more = message.rpartition(" (")[2].removesuffix(")")
+        return FarlinkError(f"{command} does not know what to do with: {more}", remedy)
+    return FarlinkError(message[:1].lower() + message[1:], remedy)
+
+
+def _missing(parameter: Any, command: str, remedy: str) -> FarlinkError:
+    if parameter.param_type_name == "argument":
+        name = (parameter.metavar or parameter.human_readable_name).strip("[]{}.").upper()
+        return FarlinkError(f"{command} needs {name}, and it is not given", remedy)
+    return FarlinkError(f"{command} needs {parameter.opts[0]}, and it is not given", remedy)
+
+
+def _bad_value(parameter: Any, message: str, given: Sequence[str], remedy: str) -> FarlinkError:
+    """A value that is not of the type of its option."""
+    is_option = parameter.param_type_name == "option"
+    name = parameter.opts[0] if is_option else parameter.human_readable_name.upper()
+    value = _value(parameter.opts, given) if is_option else None
+    if value is not None:
+        name = f"{name} {value}"
+    said = message.rpartition(": ")[2]
+    limit = _RANGE.search(said)
+    if limit is not None:
+        return FarlinkError(f"{name}: not {'at most' if limit[1] == 'less' else 'at least'} {limit[2]}", remedy)
+    wanted = next((words for mark, words in _WANTED if mark in said), None)
+    return FarlinkError(f"{name}: not {wanted}" if wanted else f"{name}: {said[:1].lower()}{said[1:]}", remedy)
+
+
+def _value(names: Sequence[str], given: Sequence[str]) -> str | None:
+    """The value that an option was given last."""
+    found = None
+    for at, text in enumerate(given):
+        head, equals, value = text.partition("=")
+        if equals and head in names:
+            found = value
+        elif text in names and at + 1 < len(given):
+            found = given[at + 1]
+    return found
