@@ -142,8 +142,8 @@ def test_an_interrupt_while_something_is_imported_leaves_no_traceback(module: st
         pytest.skip("draws nothing")
     from farlink.channels.trace import Trace, write
 
-    power = [1e-6 * (1 + i % 7) for i in range(500)]
-    write(Trace("power", {"power_w": power}, {"duration_s": 5.0}), tmp_path / "x.npz")
+    power = [1e-6 * (1 + i % 7) for i in range(500_000)]
+    write(Trace("power", {"power_w": power}, {"duration_s": 500.0}), tmp_path / "x.npz")
     output, more = ("a.png", []) if command == "show" else ("a.npz", ["--ber", "1e-6"])
     code = INTERRUPTED.format(module=module, arguments=["trace", command, "x.npz", "-o", output, *more])
 

@@ -9,7 +9,7 @@ from types import FrameType
 
 # An import that is interrupted leaves half a module; the extension cannot bear that while it asks for NumPy.
 _NOT_WITHIN = ("<frozen importlib", f"{os.sep}numpy{os.sep}")
-_AGAIN_S = 0.02
+_AGAIN_S = 0.005
 
 
 def handler(number: int, frame: FrameType | None) -> None:
