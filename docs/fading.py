@@ -19,7 +19,7 @@ from farlink.channels.synthesis import PRESETS, downlink, settle
 from farlink.channels.synthesis.marginals import NODES, mapped, weibull, weibull_variance
 from farlink.channels.synthesis.streams import stream
 from farlink.cli.progress import progress_bar
-from farlink.plot.style import COLOURS, INK, legend_above, new_figure, picture_svg
+from farlink.plot.style import COLOURS, INK, TEXT_PT, legend_above, new_figure, picture_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -355,7 +355,7 @@ def picture_of_power(drawn: dict[str, Any], start_s: float, end_s: float, bucket
             ax.fill_between(time_s, inside.min(axis=1), inside.max(axis=1), color=colour, alpha=0.35, linewidth=0)
         mean = 10 * np.log10((10 ** (inside / 10)).mean(axis=1))
         ax.plot(time_s, mean, color=colour, linewidth=0.9)
-        ax.set_title(f"{name} (synthetic)", loc="left")
+        ax.set_title(f"{name} (synthetic)", fontsize=TEXT_PT, loc="left")
         ax.set(ylim=(-25, 8), xlim=(start_s, end_s))
     axes[-1].set_xlabel("time (s)")
     figure.supylabel("received power (dB relative to the mean)", fontsize=10, color=INK)

@@ -22,7 +22,7 @@ from farlink.channels.rain.process import TWO_SCALES, first_order, normal_proces
 from farlink.channels.rain.scaling import GroundPath, to_slant_path
 from farlink.channels.synthesis.streams import stream
 from farlink.cli.progress import progress_bar
-from farlink.plot.style import COLOURS, INK, legend_above, new_figure, picture_svg
+from farlink.plot.style import COLOURS, INK, TEXT_PT, legend_above, new_figure, picture_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -404,7 +404,7 @@ def picture_of_dynamics(dynamics: dict[str, dict[str, Any]]) -> Figure:
         rate = longer(found["measured"], grid)
         ax.plot(grid[rate > 0], rate[rate > 0], "o", color=INK, markersize=3.5, label="measured")
         ax.set(xscale="log", yscale="log", ylabel="fades per day", ylim=(0.5 / found["measured"].days / 4, None))
-        ax.set_title(f"{name}: fades over 3 dB that last as long or longer", loc="left")
+        ax.set_title(f"{name}: fades over 3 dB that last as long or longer", fontsize=TEXT_PT, loc="left")
     axes[-1].set_xlabel("length (min)")
     legend_above(figure, axes[0])
     return figure

@@ -1,4 +1,8 @@
-"""A quantity against the grid: a line per transport, flow or other key, with 95 % intervals."""
+"""A quantity against the grid: a line per transport, flow or other key, with 95 % intervals.
+
+More lines than can be told apart get several panels; in each, the lines of the others are grey. A quantity that spans two
+decades gets a logarithmic axis.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from farlink import units
-from farlink.plot.style import COLOURS, MARKERS, legend_above, new_figure
+from farlink.plot.style import (
+    COLOURS,
+    MARKERS,
+    MOST_SERIES,
+    RULE,
+    error_bars,
+    legend_above,
+    needs_log,
+    new_figure,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +30,6 @@ Entry = dict[str, Any]
 Line = list[tuple[float, float, float]]
 
 _MOST_TICKS = 7
-_LEGEND_ROW_IN = 0.2
 _MOST_SHIFT = 0.05
 
 _TITLE = {"goodput_bps": "goodput", "delay_mean_s": "delay to in-order delivery", "delay_p99_s": "99 % delay"}
@@ -43,16 +55,36 @@ def against_grid(
         raise ValueError(f"no quantity {quantity!r}; the result has {', '.join(quantities(summary))}")
     x_path = main_path(summary, grid_paths)
     drawn = lines(summary, grid_paths, x_path, quantity) if x_path else {}
-    # A legend of many rows takes no room from the axes.
-    figure, (ax,) = new_figure(height_in=3.9 + _LEGEND_ROW_IN * max(0, math.ceil(len(drawn) / 4) - 2))
+    panels = panels_of(list(drawn))
+    height_in = 3.9 if len(panels) == 1 else 1.2 + 2.7 * len(panels)
+    if x_path is None:
+        height_in = 1.4 + 0.36 * len(_shown_means(summary, quantity))
+    figure, axes = new_figure(height_in=height_in, rows=len(panels))
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
     if x_path is None:
-        _draw_categories(ax, summary, grid_paths, quantity)
-    else:
-        _draw_lines(ax, drawn, x_path, quantity)
-        legend_above(figure, ax, columns=min(len(ax.lines), 4))
+        _draw_categories(axes[0], summary, grid_paths, quantity)
+        return figure
+    for ax, names in zip(axes, panels, strict=True):
+        _draw_lines(ax, drawn, names, x_path, quantity)
+        legend_above(figure, ax, columns=4 if len(panels) == 1 else 3)
+    for ax in axes[:-1]:
+        ax.set_xlabel("")
     return figure
+
+
+def panels_of(names: list[str]) -> list[list[str]]:
+    """Names of the lines of each panel, in their order: as few panels as can be, of about as many lines each.
+
+    Examples
+    --------
+    >>> [len(names) for names in panels_of([str(i) for i in range(13)])]
+    [5, 4, 4]
+    """
+    count = max(1, math.ceil(len(names) / MOST_SERIES))
+    sizes = [len(names) // count + (place < len(names) % count) for place in range(count)]
+    starts = [sum(sizes[:place]) for place in range(count)]
+    return [names[start : start + size] for start, size in zip(starts, sizes, strict=True)]
 
 
 def quantities(summary: list[Entry]) -> list[str]:
@@ -106,29 +138,51 @@ def _varies(entries: list[Entry], key: str) -> bool:
     return len({str(entry[key]) for entry in entries}) > 1
 
 
-def _draw_lines(ax: Axes, drawn: dict[str, Line], x_path: str, quantity: str) -> None:
+def _shown_means(summary: list[Entry], quantity: str) -> list[Entry]:
+    return [entry for entry in shown_flows(summary) if entry[quantity]["mean"] is not None]
+
+
+def _draw_lines(ax: Axes, drawn: dict[str, Line], names: list[str], x_path: str, quantity: str) -> None:
+    """The lines of these names in colours, the others in grey."""
     all_x = [x for points in drawn.values() for x, _, _ in points]
     is_log = is_log_spaced(all_x)
     low, high = min(all_x, default=0.0), max(all_x, default=0.0)
     x_scale = units.scale_for(x_path, all_x)
     y_scale = units.scale_for(quantity, [mean for points in drawn.values() for _, mean, _ in points])
-    for i, (name, points) in enumerate(drawn.items()):
+    means = [mean * y_scale.factor for points in drawn.values() for _, mean, _ in points]
+    is_y_log = needs_log(means)
+    floor = _floor(means) if is_y_log else 0.0
+    for name, points in drawn.items():
+        if name not in names:
+            xs = [x * x_scale.factor for x, _, _ in points]
+            ax.plot(xs, [max(mean * y_scale.factor, floor) for _, mean, _ in points], color=RULE, linewidth=1.2, zorder=1)
+    for i, name in enumerate(names):
+        points = drawn[name]
         # All lines of a point stay near it, however many they are.
-        shift = min(0.011, _MOST_SHIFT / len(drawn)) * (i - (len(drawn) - 1) / 2)
+        shift = min(0.011, _MOST_SHIFT / len(names)) * (i - (len(names) - 1) / 2)
         xs = _shifted([x * x_scale.factor for x, _, _ in points], low, high, x_scale.factor, shift, is_log)
-        half_widths = [0.0 if math.isnan(ci) else ci * y_scale.factor for _, _, ci in points]
+        ys = [mean * y_scale.factor for _, mean, _ in points]
         ax.errorbar(
             xs,
-            [mean * y_scale.factor for _, mean, _ in points],
-            yerr=half_widths,
+            [max(y, floor) for y in ys],
+            yerr=error_bars(0.0 if y < floor else ci * y_scale.factor for y, (_, _, ci) in zip(ys, points, strict=True)),
             label=name or None,
-            color=COLOURS[i % len(COLOURS)],
-            marker=MARKERS[i % len(MARKERS)],
-            linestyle=("-", "--", ":")[i // len(COLOURS) % 3],
+            color=COLOURS[i],
+            marker=MARKERS[i],
             markersize=5,
             capsize=3,
             elinewidth=1.2,
         )
+        beneath = [(x, floor) for x, y in zip(xs, ys, strict=True) if y < floor]
+        if beneath:
+            ax.plot(
+                *zip(*beneath, strict=True),
+                linestyle="none",
+                marker="v",
+                color=COLOURS[i],
+                markerfacecolor="white",
+                clip_on=False,
+            )
     if is_log:
         ax.set_xscale("log")
     values = sorted(set(all_x))
@@ -136,9 +190,19 @@ def _draw_lines(ax: Axes, drawn: dict[str, Line], x_path: str, quantity: str) ->
         ax.set_xticks([x * x_scale.factor for x in values], [x_scale.exact(x) for x in values])
         ax.minorticks_off()
     tops = [(mean + (0.0 if math.isnan(ci) else ci)) * y_scale.factor for points in drawn.values() for _, mean, ci in points]
-    ax.set_ylim(0, 1.08 * max(tops, default=1.0) or 1.0)
+    if is_y_log:
+        ax.set_yscale("log")
+        ax.set_ylim(floor, 1.3 * max(tops))
+    else:
+        ax.set_ylim(0, 1.08 * max(tops, default=1.0) or 1.0)
     ax.set_xlabel(_axis(units.label(x_path), x_scale.unit))
     ax.set_ylabel(_axis(_TITLE.get(quantity, units.label(quantity)), y_scale.unit))
+
+
+def _floor(means: list[float]) -> float:
+    """Where a logarithmic axis begins: below the least mean above 0, but no more than five decades below the greatest."""
+    positive = [mean for mean in means if mean > 0]
+    return max(0.7 * min(positive), 1e-5 * max(positive))
 
 
 def _shifted(xs: list[float], low: float, high: float, factor: float, shift: float, is_log: bool) -> list[float]:
@@ -149,7 +213,7 @@ def _shifted(xs: list[float], low: float, high: float, factor: float, shift: flo
 
 
 def _draw_categories(ax: Axes, summary: list[Entry], grid_paths: list[str], quantity: str) -> None:
-    entries = [entry for entry in shown_flows(summary) if entry[quantity]["mean"] is not None]
+    entries = _shown_means(summary, quantity)
     is_told_by_grid = any(path.endswith(".transport") for path in grid_paths)
     others = ("engine", "flow") if is_told_by_grid else ("engine", "flow", "transport")
     keys = [*grid_paths, *(key for key in others if _varies(entries, key))]
@@ -157,7 +221,7 @@ def _draw_categories(ax: Axes, summary: list[Entry], grid_paths: list[str], quan
     scale = units.scale_for(quantity, [entry[quantity]["mean"] for entry in entries])
     for i, entry in enumerate(entries):
         mean, ci = entry[quantity]["mean"] * scale.factor, (entry[quantity]["ci95"] or 0.0) * scale.factor
-        ax.barh(i, mean, xerr=ci, height=0.62, color=COLOURS[0], ecolor="#1b2733", capsize=4)
+        ax.barh(i, mean, xerr=error_bars([ci]), height=0.62, color=COLOURS[0], ecolor="#1b2733", capsize=4)
         ax.annotate(f" {mean:.3g}", (mean + ci, i), va="center", xytext=(4, 0), textcoords="offset points")
     ax.set_yticks(range(len(names)), names)
     ax.invert_yaxis()

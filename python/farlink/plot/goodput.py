@@ -21,9 +21,9 @@ def goodput(summary: list[Entry], grid_paths: list[str], *, title: str | None = 
         ax = figure.axes[0]
         shown_per_bps = _shown_per_bps(ax.get_ylabel())
         full = rate_bps * shown_per_bps
-        top = ax.get_ylim()[1]
+        bottom, top = ax.get_ylim()
         if top > _WORTH_THE_WHOLE * full:
-            ax.set_ylim(0, max(full * 1.02, top))
+            ax.set_ylim(bottom, max(full * 1.02, top))
 
         def to_share(shown: Any) -> Any:
             return 100 * shown / full
@@ -31,10 +31,11 @@ def goodput(summary: list[Entry], grid_paths: list[str], *, title: str | None = 
         def from_share(share: Any) -> Any:
             return share * full / 100
 
-        right = ax.secondary_yaxis("right", functions=(to_share, from_share))
-        right.set_ylabel("share of the link (%)")
-        right.spines["right"].set_visible(False)
-        right.tick_params(length=0)
+        for panel in figure.axes:
+            right = panel.secondary_yaxis("right", functions=(to_share, from_share))
+            right.set_ylabel("share of the link (%)")
+            right.spines["right"].set_visible(False)
+            right.tick_params(length=0)
     return figure
 
 

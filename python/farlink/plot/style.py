@@ -173,8 +173,8 @@ def legend_above(figure: Figure, ax: Axes, columns: int = 4) -> None:
         return
     wrapped = [textwrap.fill(name, _WORDS_IN_LEGEND) for name in names]
     look: dict[str, Any] = {"fontsize": TEXT_PT, "frameon": False, "columnspacing": 1.4, "handlelength": 1.8}
-    # The layout would set a legend of the figure and its title on top of each other.
-    is_titled = bool(figure.get_suptitle())
+    # The layout would set a legend of the figure and its title, or the legends of two panels, on top of each other.
+    is_titled = bool(figure.get_suptitle()) or bool(figure.legends) or (len(figure.axes) > 1 and ax is not figure.axes[0])
     room_px = (figure.get_size_inches()[0] - (0.85 if is_titled else 0.1)) * figure.dpi
     for count in range(min(columns, len(names)), 0, -1):
         if is_titled:
@@ -201,7 +201,7 @@ def figure_class() -> type[Figure]:
         """A figure that notebooks show without pyplot, and whose logarithmic axes have no raised figures."""
 
         def draw(self, renderer: Any) -> None:
-            for ax in self.axes:
+            for ax in (part for panel in self.axes for part in (panel, *panel.child_axes)):
                 for axis in (ax.xaxis, ax.yaxis):
                     _name_plainly(axis)
             _fold_labels(self, renderer)

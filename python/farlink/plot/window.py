@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from farlink import units
-from farlink.plot.style import COLOURS, INK, MUTED, legend_above, new_figure, thin
+from farlink.plot.style import COLOURS, INK, MUTED, TEXT_PT, legend_above, new_figure, thin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +56,7 @@ def window(
                 label="segment sent again",
             )  # fmt: skip
         if names:
-            ax.set_title(names[i], color=MUTED, pad=3)
+            ax.set_title(names[i], fontsize=TEXT_PT, loc="left", color=MUTED, pad=3)
         ax.set_ylim(bottom=0)
         ax.margins(x=0.01)
     if span_s is not None:

@@ -32,12 +32,12 @@ def compared_points(points: list[dict[str, object]], point: int) -> list[int]:
     return [point]
 
 
-def window_span_s(runs: list[Series], losses: int = 10) -> tuple[float, float] | None:
+def window_span_s(runs: list[Series], flow: str | None = None, losses: int = 10) -> tuple[float, float] | None:
     """The first part of a run that holds about `losses` recoveries; None if all of it does."""
     ends = []
     for run in runs:
-        time, _ = run.select("cwnd")
-        moments = _separate(run)
+        time, _ = run.select("cwnd", flow)
+        moments = _separate(run, flow)
         if len(time) and len(moments) > losses:
             ends.append(moments[losses])
     if not ends:
@@ -45,28 +45,28 @@ def window_span_s(runs: list[Series], losses: int = 10) -> tuple[float, float] |
     return 0.0, sorted(ends)[len(ends) // 2]
 
 
-def recovery_span_s(run: Series) -> tuple[float, float] | None:
+def recovery_span_s(run: Series, flow: str | None = None) -> tuple[float, float] | None:
     """A few round trips around the first recovery after slow start; None if nothing was sent again."""
-    moments = _separate(run)
+    moments = _separate(run, flow)
     if not moments:
-        return _opening_s(run)
-    _, rtt = run.select("rtt")
+        return _opening_s(run, flow)
+    _, rtt = run.select("rtt", flow)
     round_trip_s = float(sorted(rtt)[len(rtt) // 2]) if len(rtt) else 1.0
     settled = [moment for moment in moments if moment > 10 * round_trip_s]
     moment = settled[0] if settled else moments[0]
     return max(moment - 4 * round_trip_s, 0.0), moment + 5 * round_trip_s
 
 
-def _opening_s(run: Series) -> tuple[float, float] | None:
-    _, rtt = run.select("rtt")
+def _opening_s(run: Series, flow: str | None) -> tuple[float, float] | None:
+    _, rtt = run.select("rtt", flow)
     return (0.0, 12 * float(rtt[0])) if len(rtt) else None
 
 
-def _separate(run: Series) -> list[float]:
+def _separate(run: Series, flow: str | None) -> list[float]:
     """Moments of retransmission, one for each group less than a second apart."""
     moments: list[float] = []
     last = -1.0
-    for moment in run.select("retransmitted_sequence")[0].tolist():
+    for moment in run.select("retransmitted_sequence", flow)[0].tolist():
         if moment > last + 1.0:
             moments.append(moment)
         last = moment

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -17,7 +18,7 @@ from farlink.plot.delay import delay
 from farlink.plot.goodput import goodput
 from farlink.plot.round_trip import round_trip
 from farlink.plot.sequence import sequence
-from farlink.plot.style import to_svg
+from farlink.plot.style import least_width_px, to_svg
 from farlink.plot.window import window
 from farlink.report.example import compared_points, recovery_span_s, telling_point, window_span_s
 from farlink.result import Result
@@ -25,6 +26,10 @@ from farlink.series import Series
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+# Three figures each: more flows are named only.
+_MOST_FLOWS = 8
 
 
 def write_report(result: Result, path: str | Path, *, command: str | None = None) -> None:
@@ -74,7 +79,7 @@ def _lead(result: Result) -> str:
     """What was run, in a sentence."""
     entries = shown_flows(result.summary())
     runs = {entry["runs"] for entry in entries}
-    run_words = f"{runs.pop()} runs" if len(runs) == 1 else f"{min(runs)} to {max(runs)} runs"
+    run_words = ("1 run" if runs == {1} else f"{runs.pop()} runs") if len(runs) == 1 else f"{min(runs)} to {max(runs)} runs"
     names = units.labels(result.grid_paths)
     axes = [f"{len({str(p.get(path)) for p in result.grid})} values of {names[path]}" for path in result.grid_paths]
     grid = f" over {' and '.join(axes)}" if axes else ""
@@ -88,7 +93,13 @@ def _lead(result: Result) -> str:
         if sentences:
             more = f" and {len(sentences) - 1} more" if len(sentences) > 1 else ""
             note += f" {kind}: {sentences[0]}{more}."
-    return _text(f"Packet-level simulation{grid}; {run_words}. Values are means, ± the half-width of the 95 % interval.{note}")
+    if min(entry["runs"] for entry in entries) > 1:
+        values = "Values are means, ± the half-width of the 95 % interval."
+    elif max(entry["runs"] for entry in entries) == 1:
+        values = "Values are those of one run: they have no interval, and another seed gives others."
+    else:
+        values = "Values are means, ± the half-width of the 95 % interval; one run has none."
+    return _text(f"Packet-level simulation{grid}; {run_words}. {values}{note}")
 
 
 def _facts(result: Result) -> Iterator[tuple[str, str]]:
@@ -115,10 +126,13 @@ def _grid_figures(result: Result) -> Iterator[str]:
     x_path = main_path(summary, paths)
     against = f" against {units.label(x_path)}" if x_path else ""
     apart = " Points of different lines are set a little apart." if x_path else ""
+    is_one_run = all(entry["runs"] == 1 for entry in summary)
+    intervals = "; one run of each, so no intervals" if is_one_run else ", with 95 % intervals"
+    figure = goodput(summary, paths)
+    low = " The axis is logarithmic; a hollow triangle at its foot is less." if figure.axes[0].get_yscale() == "log" else ""
     yield figure_element(
-        goodput(summary, paths), "goodput", f"Goodput{against}",
-        f"Payload delivered in order, per second, with 95 % intervals.{apart}",
-    )  # fmt: skip
+        figure, "goodput", f"Goodput{against}", f"Payload delivered in order, per second{intervals}.{low}{apart}"
+    )
     if any(entry["transfer_time_mean_s"]["mean"] for entry in summary):
         yield figure_element(
             against_grid(summary, paths, "transfer_time_mean_s"),
@@ -134,33 +148,46 @@ def _grid_figures(result: Result) -> Iterator[str]:
 
 
 def _run_figures(result: Result) -> Iterator[str]:
-    """The section of one run, with its heading; nothing if no transport has a window."""
+    """The section of one run, with its heading and a part for each flow; nothing if no transport has a window."""
     point = telling_point(result)
     points = compared_points(result.points, point)
     runs = [trace_run(result.scenario, point=i) for i in points]
     shown = runs[points.index(point)]
-    if not len(shown.select("cwnd")[0]):
+    flows = [flow for flow in shown.flows() if len(shown.select("cwnd", flow)[0])]
+    if not flows:
         return
-    is_compared = len(runs) > 1
-    names = _differences(runs) if is_compared else None
     place = shown.name.removesuffix("run 0").removesuffix(", ")
     yield f"<h2>One run in detail</h2>\n<p>The first run{_text(f' at {place}' if place else '')}, packet by packet.</p>"
+    known = dict.fromkeys([*shown.flows(), *(entry["flow"] for entry in result.summary() if entry["flow"] != "all")])
+    windowless, more = [flow for flow in known if flow not in flows], flows[_MOST_FLOWS:]
+    if windowless:
+        yield f"<p>Without a window to draw: {_text(', '.join(windowless))}.</p>"
+    if more:
+        yield f"<p>Not drawn, to keep the page small: {_text(', '.join(more))}.</p>"
+    for number, flow in enumerate(flows[:_MOST_FLOWS]):
+        yield from _flow_figures([run for run in runs if flow in run.flows()], shown, flow, "" if number == 0 else f"-{number}")
+
+
+def _flow_figures(runs: list[Series], shown: Series, flow: str, suffix: str) -> Iterator[str]:
+    """Window, sequence and round trip of a flow; the suffix tells the identifiers of its figures from those of others."""
+    is_compared = len(runs) > 1
+    yield f"<h3>Flow {_text(flow)}</h3>"
     yield figure_element(
-        window(runs, names=names, span_s=window_span_s(runs)), "window",
-        "Congestion window" + (" of each version" if is_compared else ""),
+        window(runs, flow, names=_differences(runs) if is_compared else None, span_s=window_span_s(runs, flow)),
+        f"window{suffix}", f"Congestion window of {flow}" + (", each version" if is_compared else ""),
         "What the sender allows itself to have in flight, and the threshold between slow start and congestion avoidance. "
         "Ticks on the time axis are segments sent again.",
     )  # fmt: skip
-    span_s = recovery_span_s(shown)
     yield figure_element(
-        sequence(shown, span_s=span_s), "sequence", f"Time and sequence: {shown.name}",
+        sequence(shown, flow, span_s=recovery_span_s(shown, flow)), f"sequence{suffix}",
+        f"Time and sequence of {flow}: {shown.name}",
         "A few round trips around the first recovery. The slope is the rate; the distance from a dot to the green line on its "
         "right is the round trip; a flat green line is a sender that waits for a repeat.",
     )  # fmt: skip
-    if len(shown.select("rtt")[0]):
+    if len(shown.select("rtt", flow)[0]):
         yield figure_element(
-            round_trip(shown, span_s=window_span_s([shown])), "roundtrip", "Round-trip time and bytes in flight",
-            "The round trip as the sender measures it, queues included.",
+            round_trip(shown, flow, span_s=window_span_s([shown], flow)), f"roundtrip{suffix}",
+            f"Round-trip time and bytes in flight of {flow}", "The round trip as the sender measures it, queues included.",
         )  # fmt: skip
 
 
@@ -189,22 +216,45 @@ def _overview_table(result: Result) -> str | None:
     lines = []
     for row in rows:
         found = [cells[row, column]["goodput_bps"] for column in columns]
-        # The best, and whatever its interval does not tell from it.
-        best = max(found, key=lambda goodput: goodput["mean"] or 0.0)
-        least = (best["mean"] or 0.0) - (best["ci95"] or 0.0)
+        best = best_of([(goodput["mean"], goodput["ci95"]) for goodput in found])
         line = f"<th>{_text(shown[row])}</th>"
-        for entry in found:
+        for place, entry in enumerate(found):
             mean, ci = entry["mean"], entry["ci95"]
             text = scale.interval(float("nan") if mean is None else mean, float("nan") if ci is None else ci)
-            is_best = len(columns) > 1 and mean is not None and mean + (ci or 0.0) >= least
-            mark = " best" if is_best else ""
+            mark = " best" if place in best else ""
             line += f'<td class="n{mark}">{_text(text)}</td>'
         lines.append(f"<tr>{line}</tr>")
-    caption = f"Goodput in {scale.unit}; the best of each row in bold, with what its interval does not tell from it"
+    caption = f"Goodput in {scale.unit}"
+    if any('best"' in line for line in lines):
+        caption += "; in bold the best of a row, where the intervals tell it from most of the others"
     return (
         f"<table><caption>{_text(caption)}</caption><thead><tr><th>{_text(heading)}</th>{head}</tr></thead>"
         f"<tbody>{''.join(lines)}</tbody></table>"
     )
+
+
+def best_of(goodputs: Sequence[tuple[float | None, float | None]]) -> set[int]:
+    """Places of the best of a row of means and half-widths, and of those that do not differ from it significantly.
+
+    Empty where these are more than a third of the row, and more than one: such marks tell nothing. A value without an interval
+    differs from nothing.
+
+    Examples
+    --------
+    >>> best_of([(10.0, 1.0), (20.0, 1.0), (12.0, 2.0)])
+    {1}
+    >>> best_of([(10.0, 1.0), (10.5, 1.0), (2.0, 1.0)])
+    set()
+    """
+    known = [(mean, ci, place) for place, (mean, ci) in enumerate(goodputs) if mean is not None]
+    if len(known) < 2:
+        return set()
+    top, top_ci, _ = max(known)
+    if top_ci is None:
+        return set()
+    # The half-width of a difference of two independent means.
+    alike = {place for mean, ci, place in known if ci is None or top - mean <= math.hypot(top_ci, ci)}
+    return alike if len(alike) <= max(1, len(goodputs) // 3) else set()
 
 
 def _row_names(path: str, values: list[Any], name: str) -> tuple[str, dict[str, str]]:
@@ -231,8 +281,10 @@ def _details(summary: str, content: str) -> str:
 
 def figure_element(figure: Figure, name: str, heading: str, caption: str) -> str:
     """A figure with heading and caption, as HTML; `name` tells its identifiers from those of others on the page."""
-    svg = to_svg(figure, name).replace("<svg ", f'<svg aria-label="{_text(heading)}" ', 1)
-    return f"<figure><h3>{_text(heading)}</h3>{svg}<figcaption>{_text(caption)}</figcaption></figure>"
+    # Narrower, its text would be too small: it scrolls.
+    look = f'aria-label="{_text(heading)}" style="min-width: {least_width_px(figure)}px"'
+    svg = to_svg(figure, name).replace("<svg ", f"<svg {look} ", 1)
+    return f'<figure><h3>{_text(heading)}</h3><div class="scroll">{svg}</div><figcaption>{_text(caption)}</figcaption></figure>'
 
 
 def _text(text: str) -> str:

@@ -155,7 +155,7 @@ def _outages(bench: Workbench) -> Estimate:
 
 def _drawing(drawn: Mapping[str, Downs]) -> Drawing:
     def draw() -> Figure:
-        from farlink.plot.style import COLOURS, new_figure
+        from farlink.plot.style import COLOURS, TEXT_PT, new_figure
 
         figure, panels = new_figure(height_in=5.4, rows=len(drawn))
         for axes, (rule, downs), colour in zip(panels, drawn.items(), COLOURS, strict=False):
@@ -166,7 +166,7 @@ def _drawing(drawn: Mapping[str, Downs]) -> Drawing:
                 hours.append(at / _HOUR_S)
                 up.append(up[-1] + step)
             axes.step([*hours, _DURATION_S / _HOUR_S], [*up, up[-1]], where="post", color=colour, linewidth=1.1)
-            axes.set_title(_RULES[rule], loc="left")
+            axes.set_title(_RULES[rule], loc="left", fontsize=TEXT_PT)
             axes.set_ylim(-0.3, 8.5)
             axes.set_yticks([0, 4, 8])
         panels[1].set_ylabel("modems up")

@@ -159,7 +159,7 @@ def _moments(words: str, kind: str, runs: list[Floats], note: str) -> list[Check
 
 def _drawing(loaded: Mapping[str, list[Floats]], pings: Mapping[str, list[Floats]]) -> Drawing:
     def draw() -> Figure:
-        from farlink.plot.style import COLOURS, MUTED, new_figure
+        from farlink.plot.style import COLOURS, MUTED, TEXT_PT, new_figure
 
         figure, panels = new_figure(height_in=5.4, rows=2, is_y_shared=False)
         for axes, kind, drawn, bins in zip(
@@ -177,8 +177,8 @@ def _drawing(loaded: Mapping[str, list[Floats]], pings: Mapping[str, list[Floats
             axes.legend(loc="upper right", frameon=False)
         panels[0].set_yscale("log")
         panels[0].set_ylim(0.02, 150)
-        panels[0].set_title("PING of 100 bytes each 2 s, eight lines (figure 4.5)", loc="left")
-        panels[1].set_title("TCP, six lines (figure 4.6)", loc="left")
+        panels[0].set_title("PING of 100 bytes each 2 s, eight lines (figure 4.5)", loc="left", fontsize=TEXT_PT)
+        panels[1].set_title("TCP, six lines (figure 4.6)", loc="left", fontsize=TEXT_PT)
         panels[1].set_xlim(0, 50)
         panels[1].set_xlabel("round trip (s)")
         return figure
