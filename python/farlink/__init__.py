@@ -12,6 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from farlink import channels as channels
+    from farlink import models as models
+    from farlink import tune as tune
     from farlink._core import __version__ as __version__
     from farlink.engines import run as run
     from farlink.engines import trace_run as trace_run
@@ -21,7 +24,22 @@ if TYPE_CHECKING:
     from farlink.scenario import load as load
     from farlink.series import Series as Series
 
-__all__ = ["FarlinkError", "Result", "Scenario", "Series", "__version__", "load", "run", "trace_run"]
+__all__ = [
+    "FarlinkError",
+    "Result",
+    "Scenario",
+    "Series",
+    "__version__",
+    "channels",
+    "load",
+    "models",
+    "run",
+    "trace_run",
+    "tune",
+]
+
+# Packages that are reached as attributes, with all their modules, and imported when they are first used.
+_PACKAGES = ("channels", "models", "tune")
 
 _HOME = {
     "FarlinkError": "farlink.errors",
@@ -37,6 +55,8 @@ _HOME = {
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used, so that ``import farlink`` is quick."""
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

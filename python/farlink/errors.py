@@ -34,6 +34,10 @@ class FarlinkError(Exception):
         return type(self), (self.message, self.remedy)
 
 
+class ArgumentError(FarlinkError, ValueError):
+    """An argument of a function has a value that it cannot have, such as a name that is not known."""
+
+
 class ScenarioError(FarlinkError):
     """The scenario, or an override of it, cannot be run as it stands."""
 

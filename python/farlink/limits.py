@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from farlink.errors import ScenarioError
+from numbers import Integral
+
+from farlink.errors import ArgumentError, ScenarioError
 
 _MOST_THREADS = 1024
 # Whole numbers of a scenario; a double holds all of them.
@@ -25,6 +27,8 @@ def check_threads(threads: int | None) -> None:
         ...
     farlink.errors.ScenarioError: threads: 100000 is out of range
     """
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, Integral)):
+        raise ArgumentError(f"threads: {threads!r} is not a whole number", "give a whole number, or leave it out")
     if threads is not None and not 1 <= threads <= _MOST_THREADS:
         remedy = f"give 1 to {_MOST_THREADS}, or leave it out to use every core"
         raise ScenarioError(f"threads: {threads} is out of range", remedy)

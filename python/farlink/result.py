@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import html
 import json
 import math
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from farlink import units
-from farlink.errors import FarlinkError
+from farlink.errors import ArgumentError, FarlinkError
 from farlink.extras import require
 from farlink.output import whole_file
 from farlink.scenario import Point, Scenario
@@ -29,6 +30,9 @@ _KEYS = ("engine", "flow", "transport", "runs")
 
 # Columns of the rows beside the grid and the quantities.
 _ROW_KEYS = ("point", "engine", "flow", "transport", "run", "seed", "status", "reason")
+
+# Rows that a notebook shows.
+_MOST_HTML_ROWS = 60
 
 # What the table shows of each flow, beside the grid: (quantity, heading). A column that says nothing is left out.
 _SHOWN = (
@@ -78,6 +82,20 @@ class Result:
     interrupted: bool = False
     approximations: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
+
+    def __repr__(self) -> str:
+        """Its title, how large it is, and the first lines of its table."""
+        from farlink.shown import short_table
+
+        flows = len({*_plain(self.summary_columns["flow"])} - {"all"})
+        size = f"{len(self.points)} points, {flows} flows, {self.finished_runs} runs"
+        headings, body = self.cells()
+        return short_table(
+            f"Result {self.scenario.title}: {size}; seed {self.seed}, farlink {self.version}",
+            [name.replace("\n", ", ") for name, _ in headings],
+            body,
+            "summary() has all",
+        )
 
     @property
     def rows(self) -> dict[str, list[Any]]:
@@ -255,6 +273,10 @@ class Result:
         """
         from farlink.plot.against_grid import against_grid
 
+        if not isinstance(quantity, str) or quantity not in self.quantities:
+            near = difflib.get_close_matches(str(quantity), self.quantities, n=1)
+            remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self.quantities)}"
+            raise ArgumentError(f"there is no quantity {quantity!r}", remedy)
         return against_grid(self.summary(), self.grid_paths, quantity, title=self.scenario.title)
 
     def to_dict(self) -> dict[str, Any]:
@@ -309,6 +331,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         headings, body = self.cells()
+        more = len(body) - _MOST_HTML_ROWS
+        body = body[:_MOST_HTML_ROWS]
         align = ["right" if is_number else "left" for _, is_number in headings]
         head = "".join(f'<th style="text-align:{a}">{_html(h)}</th>' for a, (h, _) in zip(align, headings, strict=True))
         lines = (
@@ -316,6 +340,8 @@ class Result:
             for row in body
         )
         caption = f"{_html(self.scenario.title)} (farlink {self.version}, seed {self.seed})"
+        if more > 0:
+            caption += f"; {more} more rows: summary() has all"
         return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
     def _write_csv(self, file: TextIO) -> None:
@@ -344,9 +370,10 @@ def together(results: Sequence[Result]) -> Result:
 def shown_entries(summary: list[dict[str, Any]], flow: str | None = None) -> list[dict[str, Any]]:
     """The entries worth showing: `flow`, or the aggregate, and single flows where there are at most eight of them."""
     if flow is not None:
-        chosen = [entry for entry in summary if entry["flow"] == flow]
+        chosen = [entry for entry in summary if isinstance(flow, str) and entry["flow"] == flow]
         if summary and not chosen:
-            raise ValueError(f"no flow {flow!r}; there are {', '.join(dict.fromkeys(entry['flow'] for entry in summary))}")
+            known = ", ".join(dict.fromkeys(str(entry["flow"]) for entry in summary))
+            raise ArgumentError(f"there is no flow {flow!r}", f"there are {known}")
         return chosen
     flows = list(dict.fromkeys(entry["flow"] for entry in summary if entry["flow"] != "all"))
     if 1 < len(flows) <= 8:

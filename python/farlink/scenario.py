@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from farlink.errors import ScenarioError, TraceError, core_errors
-from farlink.untrusted import read_text, toml_tables
+from farlink.untrusted import printable, read_text, toml_tables
+
+_FORMS = "give the path of a TOML file, a mapping of its tables, or what farlink.load gives"
 
 Table = dict[str, Any]
 Point = dict[str, Any]
@@ -59,6 +61,12 @@ class Scenario:
     overrides: tuple[str, ...] = ()
     # Trace files that the engine reads, and what the scenario calls them.
     _called: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        """Its title, file and tables: the data may be long."""
+        where = f" of {self.path}" if self.path else ""
+        changed = f", {len(self.overrides)} settings on top" if self.overrides else ""
+        return printable(f"Scenario {self.title!r}{where}: {', '.join(map(str, self.data))}{changed}; data has all", 500)
 
     @property
     def title(self) -> str:
@@ -169,6 +177,8 @@ def load(path: str | Path) -> Scenario:
     ScenarioError
         If the file cannot be read or is not TOML. Its keys are checked when it is expanded or run.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise ScenarioError(f"{printable(repr(path), 60)} is no scenario", _FORMS)
     path = Path(path)
     try:
         source = read_text(path, ScenarioError)
@@ -180,6 +190,8 @@ def load(path: str | Path) -> Scenario:
         ) from error
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path} is not a text file in UTF-8", "a scenario is a TOML file; save it as UTF-8") from error
+    except ValueError as error:  # a zero byte
+        raise ScenarioError(f"{str(path)!r} is not a name of a file", _FORMS) from error
     try:
         data = toml_tables(source)
     except ValueError as error:
@@ -193,14 +205,27 @@ def from_data(
     data: Mapping[str, Any], *, base: Path | None = None, source: str | None = None, path: Path | None = None
 ) -> Scenario:
     """A scenario from tables and values, as `tomllib` returns them."""
+    if not isinstance(data, Mapping):
+        raise ScenarioError(f"{printable(repr(data), 60)} is no scenario", _FORMS)
     try:
-        copied = copy.deepcopy(dict(data))
+        copied = _plain(dict(data))
     except RecursionError as error:
         raise ScenarioError("tables and lists are nested too deeply", "a scenario needs a few levels at most") from error
     _check_values(copied, "")
     if isinstance(copied.get("grid"), dict):
         copied["grid"] = _dotted(copied["grid"])
     return Scenario(copied, base or Path.cwd(), source, path)
+
+
+def _plain(node: Any) -> Any:
+    """A copy in which arrays and numbers of NumPy, paths and tuples are what TOML has."""
+    if isinstance(node, Mapping):
+        return {str(key): _plain(value) for key, value in node.items()}
+    if isinstance(node, list | tuple):
+        return [_plain(value) for value in node]
+    if type(node).__module__ == "numpy" and hasattr(node, "tolist"):
+        return node.tolist()
+    return str(node) if isinstance(node, os.PathLike) else copy.deepcopy(node)
 
 
 def parse_override(text: str) -> tuple[list[str], Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from farlink import units
+from farlink.errors import ArgumentError
 from farlink.extras import require
 from farlink.output import whole_file
 from farlink.scenario import Point
@@ -52,6 +54,35 @@ class Series:
     value: NDArray[float64]
     pcapng: bytes | None = None
 
+    def __repr__(self) -> str:
+        """What was observed of each flow: how often, between which times, and the last value."""
+        from farlink.shown import short_table
+
+        title, head, rows = self._about()
+        return short_table(title, head, rows, "select() has all")
+
+    def _repr_html_(self) -> str:
+        title, head, rows = self._about()
+        lines = [head, *rows[:60]]
+        cells = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in lines)
+        return f"<table><caption>{html.escape(title)}</caption>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+
+    def _about(self) -> tuple[str, list[str], list[list[str]]]:
+        """A title, and a row for each flow and quantity."""
+        rows = []
+        quantities, flows = self._keys
+        for flow, quantity in dict.fromkeys(zip(self.flow, self.quantity, strict=True)):
+            mask = (quantities == quantity) & (flows == flow)
+            time_s, value = self.time_s[mask], self.value[mask]
+            span = f"{time_s[0]:.6g} to {time_s[-1]:.6g}"
+            rows.append(
+                [flow, quantity, f"{len(time_s)}", span, f"{value.min():.6g}", f"{value.max():.6g}", f"{value[-1]:.6g}"]
+            )
+        size = f"{len(self.flow)} values"
+        if self.pcapng is not None:
+            size += f", {len(self.pcapng)} bytes of packets"
+        return f"Series of {self.name}: {size}", ["flow", "quantity", "values", "time, s", "least", "most", "last"], rows
+
     @property
     def name(self) -> str:
         """What was traced, in words: the grid values of its point, and its run."""
@@ -67,8 +98,8 @@ class Series:
         """Times and values of one quantity of one flow (default: the first)."""
         if flow is None:
             flow = next(iter(self.flow), "")
-        elif flow not in self.flow:
-            raise ValueError(f"no flow {flow!r}; observed are {', '.join(self.flows()) or 'none'}")
+        elif not isinstance(flow, str) or flow not in self.flow:
+            raise ArgumentError(f"there is no flow {flow!r}", f"observed are {', '.join(self.flows()) or 'none'}")
         quantities, flows = self._keys
         mask = (quantities == quantity) & (flows == flow)
         return self.time_s[mask], self.value[mask]
@@ -92,8 +123,8 @@ class Series:
         """
         from farlink.plot import FIGURES
 
-        if kind not in FIGURES:
-            raise ValueError(f"no figure {kind!r}; there are {', '.join(FIGURES)}")
+        if not isinstance(kind, str) or kind not in FIGURES:
+            raise ArgumentError(f"there is no figure {kind!r}", f"there are {', '.join(FIGURES)}")
         return FIGURES[kind](self, flow)
 
 

@@ -341,14 +341,19 @@ def test_the_engine_asked_for_takes_the_place_of_those_in_the_scenario(small):
     assert done.scenario.data["engines"] == ["packet"]
 
 
-def test_what_does_not_exist_cannot_be_shown(small, result):
-    observed = farlink.trace_run(small)
-    with pytest.raises(ValueError, match="round-trip"):
-        observed.plot("rtt")
-    with pytest.raises(ValueError, match="bulk"):
-        observed.plot("window", flow="bluk")
-    with pytest.raises(ValueError, match="bulk"):
-        result.table("bluk")
+@pytest.mark.parametrize(
+    ("ask", "known"),
+    [
+        (lambda observed, _: observed.plot("rtt"), "round-trip"),
+        (lambda observed, _: observed.plot("window", flow="bluk"), "bulk"),
+        (lambda _, result: result.table("bluk"), "bulk"),
+    ],
+)
+def test_what_does_not_exist_cannot_be_shown(ask, known, small, result):
+    with pytest.raises(ValueError, match="there is no") as caught:
+        ask(farlink.trace_run(small), result)
+
+    assert known in caught.value.remedy
 
 
 def test_trace_run_repeats_the_run(small):

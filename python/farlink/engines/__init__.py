@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Protocol
 
 from farlink import scenario as scenarios
 from farlink.engines import fluid, packet
-from farlink.errors import ScenarioError
+from farlink.errors import ArgumentError, ScenarioError
 from farlink.result import Result, together
 from farlink.scenario import Scenario
 from farlink.series import QUANTITIES, Series
+from farlink.untrusted import printable
 
 Progress = Callable[[int, int], None]
+
+_SET = 'for example {"link.channel.ber": 1e-7} or ["link.channel.ber=1e-7"]'
 
 
 class Engine(Protocol):
@@ -158,7 +163,15 @@ def prepare(
         scenario = scenarios.load(scenario)
     if isinstance(set, str):
         set = [set]
+    if not isinstance(set, Mapping) and not isinstance(set, Iterable):
+        raise ArgumentError(f"set: {set!r} is neither a mapping nor a list", _SET)
     settings = [f"{path}={_toml(value)}" for path, value in set.items()] if isinstance(set, Mapping) else list(set)
+    for text in settings:
+        if not isinstance(text, str):
+            raise ArgumentError(f"set: {printable(repr(text), 60)} is not of the form path=value", _SET)
+    for name, number in (("runs", runs), ("seed", seed)):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, Integral)):
+            raise ArgumentError(f"{name}: {printable(repr(number), 60)} is not a whole number", "give a whole number")
     if engine is not None:
         _engine(engine)
         settings.append(f"engines={_toml([engine])}")
@@ -182,9 +195,9 @@ def _named_engines(scenario: Scenario) -> list[str]:
 
 
 def _engine(name: str) -> Engine:
-    if name in ENGINES:
+    if isinstance(name, str) and name in ENGINES:
         return ENGINES[name]
-    near = difflib.get_close_matches(name, ENGINES, n=1)
+    near = difflib.get_close_matches(str(name), ENGINES, n=1)
     known = ", ".join(ENGINES)
     remedy = f"did you mean {near[0]!r}?" if near else f"this version has: {known}"
     raise ScenarioError(f"engine {name!r} is not known", remedy)
@@ -200,4 +213,11 @@ def _toml(value: Any) -> str:
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, bool | str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return repr(value.item() if hasattr(value, "item") else value)
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return _toml(value.tolist())
+    if isinstance(value, os.PathLike):
+        return _toml(os.fspath(value))
+    if not isinstance(value, int | float):
+        message = f"set: {printable(repr(value), 60)} is not a number, string, boolean, list or table"
+        raise ArgumentError(message, "times are plain numbers of seconds")
+    return repr(value)

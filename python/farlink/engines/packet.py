@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
+from typing import Any
 
 from farlink.engines.core_result import from_core
-from farlink.errors import ScenarioError, core_errors
+from farlink.errors import ArgumentError, ScenarioError, core_errors
 from farlink.limits import check_threads
 from farlink.result import Result
 from farlink.scenario import Scenario
-from farlink.series import Series
+from farlink.series import QUANTITIES, Series
 
 
 def run(
@@ -37,11 +39,19 @@ def trace(
     """Run one run again and observe it; see `farlink.trace_run`."""
     from farlink import _core
 
+    for name, number in (("point", point), ("run", run)):
+        if isinstance(number, bool) or not isinstance(number, Integral):
+            raise ArgumentError(f"{name}: {number!r} is not a whole number", "both count from 0")
+    point, run = int(point), int(run)
+    is_list = isinstance(quantities, Sequence) and not isinstance(quantities, str | bytes)
+    if quantities is not None and not (is_list and all(isinstance(name, str) for name in quantities)):
+        raise ArgumentError(f"quantities: {quantities!r} is no list of what can be observed", f"any of {', '.join(QUANTITIES)}")
     points = scenario.points()
     if not 0 <= point < len(points):
         raise ScenarioError(f"grid point {point} does not exist", f"the scenario has points 0 to {len(points) - 1}")
-    if run < 0:
-        raise ScenarioError(f"run {run} does not exist", "runs count from 0")
+    runs = _runs(scenario.normalised())
+    if not 0 <= run < runs:
+        raise ScenarioError(f"run {run} does not exist", f"the scenario has runs 0 to {runs - 1}")
     with core_errors(scenario.in_its_words):
         output = _core.trace_run(_observing(scenario, quantities).to_json(), point, run, True, pcap)
     series = output["series"]
@@ -55,6 +65,12 @@ def trace(
         value=series["value"],
         pcapng=output["pcapng"],
     )
+
+
+def _runs(scenario: Mapping[str, Any]) -> int:
+    """How many runs of a point there may be: those that are planned, or that a precision rule allows."""
+    precision = scenario.get("precision")
+    return int(precision["max_runs"]) if precision else int(scenario["runs"])
 
 
 def _observing(scenario: Scenario, quantities: Sequence[str] | None) -> Scenario:

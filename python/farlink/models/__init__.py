@@ -8,3 +8,7 @@
 - `tcp_goodput`: rates of long TCP connections by loss: Mathis, relation (1), what an erasure code takes and gives
 - `multilink`: TCP over a bundle whose links drop, queue and repeat
 """
+
+from farlink.lazy import modules
+
+__getattr__, __dir__ = modules(__name__, __file__)

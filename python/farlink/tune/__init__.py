@@ -12,3 +12,7 @@
 - `files`: tables as CSV, JSON and TOML
 - `reader`: the setting for a C/N0, a share of the carrier and a number of flows
 """
+
+from farlink.lazy import modules
+
+__getattr__, __dir__ = modules(__name__, __file__)

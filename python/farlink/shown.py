@@ -1,0 +1,48 @@
+"""Short tables: what an object shows of itself in a console, however large it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from farlink.untrusted import printable
+
+_MOST_ROWS = 8
+_MOST_COLUMNS = 7
+_MOST_CELL = 24
+_MOST_TITLE = 160
+
+
+def short_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], remedy: str) -> str:
+    """A title and the first rows and columns of a table, in less than 2,000 characters.
+
+    Parameters
+    ----------
+    title
+        The first line.
+    head
+        Names of the columns.
+    rows
+        Cells of each row.
+    remedy
+        Where the rest is.
+
+    Examples
+    --------
+    >>> print(short_table("Two", ["flow", "goodput"], [["a", "1 ± 0.1"], ["b", "2"]], "rows has all"))
+    Two
+    flow  goodput
+    a     1 ± 0.1
+    b     2
+    """
+    shown = [head, *rows[:_MOST_ROWS]]
+    texts = [[printable(cell, _MOST_CELL) for cell in row[:_MOST_COLUMNS]] for row in shown]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in texts]
+    left = []
+    if len(rows) > _MOST_ROWS:
+        left.append(f"{len(rows) - _MOST_ROWS} more rows")
+    if len(head) > _MOST_COLUMNS:
+        left.append(f"{len(head) - _MOST_COLUMNS} more columns")
+    if left:
+        lines.append(f"{' and '.join(left)}; {remedy}")
+    return "\n".join([printable(title, _MOST_TITLE), *lines])
