@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 import json
 import os
 import re
@@ -449,15 +448,10 @@ def _printed(command: str, folder: Path) -> str:
 
 def picture(name: str) -> str:
     """Goodput of each transport of a scenario against what its grid varies, as an SVG file."""
-    import matplotlib
-
     import farlink
+    from farlink.plot.style import picture_svg
 
-    text = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        result = farlink.run(ROOT / "scenarios" / f"{name}.toml")
-        result.plot().savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    return text.getvalue()
+    return picture_svg(farlink.run(ROOT / "scenarios" / f"{name}.toml").plot(), name)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,10 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
-from farlink.plot import style
+from farlink.bundle.calls import Call, Link
+from farlink.bundle.samples import PAUSE_S
+from farlink.bundle.study import Study, _part
+from farlink.plot import call_drops, style
 from farlink.plot.bars import Bar, bars
 from farlink.plot.curves import Anchor, Line, curves
 from farlink.plot.error_map import error_maps
@@ -162,3 +165,23 @@ def test_many_rows_leave_no_empty_band():
 )
 def test_an_axis_is_logarithmic_where_values_span_two_decades(values, expected):
     assert style.needs_log(values) is expected
+
+
+@pytest.mark.parametrize("name", ["m1", "5G-DTAG-WAVELAB"])
+def test_the_figure_of_calls_and_drops_has_its_texts_inside(name):
+    links = []
+    for number in range(5):
+        times_s = np.cumsum(60.0 + np.random.default_rng(number).exponential(3000.0, 25))
+        ends_s = [*times_s[1:], times_s[-1] + 900.0]
+        calls = [Call(float(at), float(end) - 30.0, "dropped") for at, end in zip(times_s, ends_s, strict=True)]
+        link = Link(f"{name}-{number}", calls, [])
+        link.first_s, link.last_s = float(times_s[0]), calls[-1].end_s
+        links.append(link)
+    figure = call_drops.figure(Study([], links, [_part("all", links, PAUSE_S, 20, 1)], []))
+
+    assert outside(figure) == []
+    assert style.least_width_px(figure) <= style.NARROW_PX
+    for ax in figure.axes:
+        if ax.get_legend():
+            figure.draw(FigureCanvasAgg(figure).get_renderer())
+            assert ax.get_legend().get_window_extent().width <= ax.bbox.width

@@ -219,9 +219,11 @@ def _cumulative(panel: Axes, links: list[Link]) -> None:
     panel.set(title="Drops so far (dotted: constant rate)", xlabel=f"time {clock}, {unit}", ylabel="drops")
     panel.set_xlim(0, longest / scale)
     # Room for the legend above the stairs, and for the stairs below the top.
-    rows = -(-min(len(named), _MOST_LINES) // 3)
+    longest_name = max(len(link.name) for link in named[:_MOST_LINES])
+    columns = 3 if longest_name <= 8 else 2 if longest_name <= 14 else 1
+    rows = -(-min(len(named), _MOST_LINES) // columns)
     panel.set_ylim(0, (1.08 + 0.13 * rows) * max(times_s.size for times_s, _ in clocks) or 1.0)
-    panel.legend(loc="upper left", ncols=3)
+    panel.legend(loc="upper left", ncols=columns)
     panel.grid(True)
 
 
