@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FILE = Path(__file__).with_name("results.jsonl")
 
 PEER_CODE = ("tests/peers/*.py", "tests/peers/ns2/*", "tests/peers/*.json", "benches/ns3/*")
-NOT_MEASURING = ("results.py", "report.py", "conftest.py")
+NOT_MEASURING = ("results.py", "report.py", "conftest.py", "agreement.py")
 
 
 @dataclass(frozen=True)
