@@ -7,7 +7,7 @@ import difflib
 import html
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -213,25 +213,14 @@ class Result:
         flow
             Show this flow only. By default every flow that differs from the aggregate is shown.
         width
-            Leave out columns, from the right, until the table is this narrow.
+            Leave out columns until the table is this narrow, and name them below it. Where not even goodput fits beside what
+            varies, each row is a list of all its values. Without it, the width of the console that the table is printed on.
         """
-        from rich.box import SIMPLE_HEAD
-        from rich.table import Table as RichTable
-        from rich.text import Text
+        from farlink.shown_table import fitted
 
         headings, body = self.cells(flow)
-        widths = [
-            max(map(len, [*heading.split("\n"), *cells])) + 2 for (heading, _), *cells in zip(headings, *body, strict=True)
-        ]
-        shown = len(widths)
-        while width is not None and sum(widths[:shown]) > width and shown > 3:
-            shown -= 1
-        table = RichTable(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
-        for heading, is_number in headings[:shown]:
-            table.add_column(heading, justify="right" if is_number else "left", no_wrap=True, vertical="bottom")
-        for row, ends_group in _grouped(body):
-            table.add_row(*(Text(cell) for cell in row[:shown]), end_section=ends_group)
-        return table
+        names = [heading.partition("\n")[0] for heading, _ in headings]
+        return fitted(headings, body, keep=names.index("goodput") + 1, width=width)
 
     def cells(self, flow: str | None = None) -> tuple[list[tuple[str, bool]], list[list[str]]]:
         """The table's text: headings, each with whether its column is of numbers, and rows of cells."""
@@ -379,13 +368,6 @@ def shown_entries(summary: list[dict[str, Any]], flow: str | None = None) -> lis
     if 1 < len(flows) <= 8:
         return summary
     return [entry for entry in summary if entry["flow"] == "all"] or summary
-
-
-def _grouped(body: list[list[str]]) -> Iterator[tuple[list[str], bool]]:
-    """Rows, each with whether a new value of the first column follows it."""
-    has_groups = len({row[0] for row in body}) < len(body)
-    for i, row in enumerate(body, start=1):
-        yield row, has_groups and i < len(body) and body[i][0] != row[0]
 
 
 def _plain(values: Column) -> list[Any]:

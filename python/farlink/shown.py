@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 
 from farlink.untrusted import printable
+
+# How wide tables of text may be; None for as wide as they are.
+WIDTH: ContextVar[int | None] = ContextVar("WIDTH", default=None)
 
 _MOST_ROWS = 8
 _MOST_COLUMNS = 7
@@ -46,3 +50,36 @@ def short_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], 
     if left:
         lines.append(f"{' and '.join(left)}; {remedy}")
     return "\n".join([printable(title, _MOST_TITLE), *lines])
+
+
+def fitting(widths: Sequence[int], width: int, keep: int) -> list[int] | None:
+    """Numbers of the columns that stand side by side in a width: those that are kept, and of the others as many as fit.
+
+    Parameters
+    ----------
+    widths
+        Of each column, with the space around it.
+    width
+        What there is.
+    keep
+        So many of the first columns are always shown.
+
+    Returns
+    -------
+    list of int or None
+        None if not even those fit.
+
+    Examples
+    --------
+    >>> fitting([10, 10, 30, 10], 35, 2)
+    [0, 1, 3]
+    """
+    left = width - sum(widths[:keep])
+    if left < 0:
+        return None
+    chosen = list(range(keep))
+    for number in range(keep, len(widths)):
+        if widths[number] <= left:
+            chosen.append(number)
+            left -= widths[number]
+    return chosen

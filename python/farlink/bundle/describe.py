@@ -13,6 +13,7 @@ from farlink.bundle.fits import Fit
 from farlink.bundle.goodness import Verdict
 from farlink.bundle.study import BUNDLE, Judged, Part, Study, Times
 from farlink.bundle.words import duration, durations
+from farlink.shown import WIDTH
 
 _TIMES = {
     "up": "Up time of a call (calls that end on purpose are censored)",
@@ -188,6 +189,8 @@ def _causes(causes: Iterable[Cause]) -> str:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns side by side, the first to the left and the others to the right where all of them are short.
 
+    What does not fit `farlink.shown.WIDTH` goes on below, beside the first column again.
+
     Examples
     --------
     >>> print(table(("link", "calls"), [("m1", "12"), ("modem-2", "7")]))
@@ -195,6 +198,29 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     m1          12
     modem-2      7
     """
+    width = WIDTH.get()
+    if width is not None and len(head) > 2:
+        parts = _parts(head, rows, width)
+        if len(parts) > 1:
+            chosen = [[[row[number] for number in part] for row in (head, *rows)] for part in parts]
+            return "\n\n".join(_side_by_side(first, others) for first, *others in chosen)
+    return _side_by_side(head, rows)
+
+
+def _parts(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:
+    """Which columns stand beside the first one, part by part, so that each part is as narrow as `width`."""
+    widths = [max(len(row[index]) for row in (head, *rows)) + 2 for index in range(len(head))]
+    if sum(widths) - 2 <= width:
+        return [list(range(len(head)))]
+    parts: list[list[int]] = []
+    for number in range(1, len(head)):
+        if not parts or sum(widths[at] for at in parts[-1]) + widths[number] - 2 > width:
+            parts.append([0])
+        parts[-1].append(number)
+    return parts
+
+
+def _side_by_side(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     # A last cell before empty ones may run on over them.
     widths = [
         max(len(row[index]) for row in (head, *rows) if index == 0 or _is_filled(row, index)) for index in range(len(head))

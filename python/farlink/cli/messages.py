@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import typer
 
 from farlink.cli.interrupts import listen
 from farlink.errors import FarlinkError, OutputError
+from farlink.shown import WIDTH
 from farlink.untrusted import printable
 
 _MOST_CHARACTERS = 2000
@@ -20,6 +22,8 @@ _MOST_CHARACTERS = 2000
 def user_errors() -> Iterator[None]:
     """Print a `FarlinkError` as one line that says what is wrong and one that says what to do; exit status 2."""
     listen()
+    if sys.stdout is not None and sys.stdout.isatty():
+        WIDTH.set(shutil.get_terminal_size().columns)
     try:
         yield
     except FarlinkError as error:

@@ -131,7 +131,7 @@ def _print_table(result: Result) -> None:
     page = io.StringIO()
     console = Console(file=page, force_terminal=is_terminal, width=None if is_terminal else 160)
     console.print(result.scenario.title, style="bold", highlight=False)
-    console.print(result.table(width=console.width))
+    console.print(result.table())
     console.print(f"mean ± half-width of the 95 % interval; seed {result.seed}; farlink {result.version}", highlight=False)
     text = page.getvalue()
     data(text if is_terminal else "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
