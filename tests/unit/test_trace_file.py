@@ -248,6 +248,12 @@ def test_show_draws_every_kind(tmp_path, monkeypatch, suffix, name, text):
     assert done.exit_code == 0, done.stderr
     assert f"picture{suffix}" in done.stderr
     assert (tmp_path / f"picture{suffix}").stat().st_size > 1000
+    if suffix == ".html":
+        page = (tmp_path / "picture.html").read_text()
+        # Neither is cut off on a narrow page: both scroll.
+        assert '<div class="scroll"><svg' in page
+        assert '<div class="scroll"><table' in page
+        assert "min-width:648px" in page
 
 
 def test_import_prints_a_summary_and_writes_the_trace(tmp_path, monkeypatch):

@@ -67,10 +67,10 @@ def figure(trace: Trace, receiver: Receiver | None = None) -> Figure:
         If Matplotlib is not installed.
     """
     matplotlib = require("matplotlib", "a figure")
-    module = require("matplotlib.figure", "a figure")
+    require("matplotlib.figure", "a figure")
     with matplotlib.rc_context(_FIGURE):
         is_power = trace.kind == "power"
-        drawn: Figure = module.Figure(figsize=power_trace.SIZE_IN if is_power else (9.0, 6.0), layout="constrained")
+        drawn: Figure = style.figure_class()(figsize=power_trace.SIZE_IN if is_power else (9.0, 6.0), layout="constrained")
         if is_power:
             drawn.suptitle(_plain(trace.title), x=0.01, ha="left", fontsize=12, fontweight="bold")
             power_trace.draw(drawn, trace, receiver)
@@ -114,27 +114,31 @@ def save(trace: Trace, path: str | Path, receiver: Receiver | None = None) -> Pa
     stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
     with matplotlib.rc_context(_FIGURE):
         drawn.savefig(buffer, format=kind, dpi=130, metadata=stamp)
-    data = _page(trace, buffer.getvalue().decode(), receiver).encode() if path.suffix == ".html" else buffer.getvalue()
+    data = buffer.getvalue()
+    if path.suffix == ".html":
+        data = _page(trace, data.decode(), style.least_width_px(drawn), receiver).encode()
     with whole_file(path) as temporary:
         temporary.write_bytes(data)
     return path
 
 
-def _page(trace: Trace, svg: str, receiver: Receiver | None) -> str:
+def _page(trace: Trace, svg: str, least_px: int, receiver: Receiver | None) -> str:
+    """The picture and what is known of the trace; narrower than so many pixels the picture scrolls."""
     from html import escape
 
     from farlink.channels.describe import describe
 
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in describe(trace, receiver))
-    style = (
+    look = (
         "body{font:15px/1.5 system-ui,sans-serif;color:#222;max-width:960px;margin:2rem auto;padding:0 1rem}"
-        "svg{width:100%;height:auto}table{border-collapse:collapse}"
+        f".scroll{{overflow-x:auto}}svg{{width:100%;min-width:{least_px}px;height:auto}}"
+        "table{border-collapse:collapse}"
         "th{text-align:left;font-weight:normal;padding:.15rem 2rem .15rem 0;color:#555}"
     )
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{escape(trace.title)}</title><style>{style}</style><h1>{escape(trace.title)}</h1>"
-        f"{svg[svg.index('<svg') :]}<table>{rows}</table></html>\n"
+        f"<title>{escape(trace.title)}</title><style>{look}</style><h1>{escape(trace.title)}</h1>"
+        f'<div class="scroll">{svg[svg.index("<svg") :]}</div><div class="scroll"><table>{rows}</table></div></html>\n'
     )
 
 
