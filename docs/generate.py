@@ -164,6 +164,7 @@ SECTIONS = (
     ("One transfer", "Transfer", "flow.NAME.traffic.list[]", 'An entry of the list of `kind = "transfers"`.'),
 )
 FILE_OR_COMMANDS = re.compile(r"^```(?:console|\w+ (?P<file>\S+))\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+_BOUNDS = {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"}
 HEADING = {place: heading for heading, place, _, _ in SECTIONS}
 
 GRID = """## The grid
@@ -294,7 +295,8 @@ def _type(schema: Schema, value: Schema) -> tuple[str, str, dict[str, Any]]:
         name = value["$ref"].rpartition("/")[2]
         node = schema["$defs"][name]
         if node.get("type") == "number":
-            return "number", node["description"].removeprefix("Allowed: ").rstrip("."), {}
+            allowed = node["description"].removeprefix("Allowed: ").rstrip(".")
+            return "number", _bounded(allowed, {**node, **value}) if _BOUNDS & value.keys() else allowed, {}
         if name in HEADING:
             return "table", "", {"section": HEADING[name]}
         if "enum" in node:
@@ -311,7 +313,8 @@ def _type(schema: Schema, value: Schema) -> tuple[str, str, dict[str, Any]]:
     if "enum" in value:
         return "text", ", ".join(f"`{one}`" for one in value["enum"]), {}
     if "anyOf" in value:
-        return _any_of(schema, [one for one in value["anyOf"] if one.get("type") != "null"])
+        bounds = {name: value[name] for name in _BOUNDS & value.keys()}
+        return _any_of(schema, [{**one, **bounds} for one in value["anyOf"] if one.get("type") != "null"])
     if "additionalProperties" in value:
         kind, allowed, more = _type(schema, value["additionalProperties"])
         return f"a {kind} per name", allowed, more
@@ -324,6 +327,22 @@ def _type(schema: Schema, value: Schema) -> tuple[str, str, dict[str, Any]]:
         inner, allowed, more = _type(schema, value["items"])
         return f"list of {inner}s" if inner in ("number", "table", "list") else f"list ({inner})", allowed, more
     return kind, "", {}
+
+
+def _bounded(allowed: str, node: Schema) -> str:
+    """What a number may be whose key has bounds of its own, in the words of its type."""
+    noun = re.split(r" (?:from|above|between) ", allowed)[0]
+    least, most = (node.get(f"exclusive{name}", node.get(name.lower())) for name in ("Minimum", "Maximum"))
+    below, above = "exclusiveMinimum" in node, "exclusiveMaximum" in node
+    if above:
+        return f"{noun} {'above' if below else 'from'} {least:g} {'and' if below else 'to'} {most:g}, {most:g} excluded"
+    return f"{noun} {'above' if below else 'from'} {least:g} {'and at most' if below else 'to'} {_number(most)}"
+
+
+def _number(value: float) -> str:
+    """A bound as one writes it: 65,535, 1e6, 0.9999."""
+    short = f"{value:g}".replace("e+0", "e")
+    return short if float(short) == value else f"{value:,}"
 
 
 def _any_of(schema: Schema, options: list[Schema]) -> tuple[str, str, dict[str, Any]]:

@@ -13,6 +13,10 @@ use crate::units::{Count, Whole};
 
 /// Symbols of a Reed-Solomon codeword over GF(256), at most.
 const CODEWORD_BYTES: u32 = 255;
+/// Wrong bits that a BCH code mends in a packet, at most.
+const MOST_BITS: u64 = 1000;
+/// Wrong bytes that a codeword mends, at most.
+const MOST_SYMBOLS: u64 = (CODEWORD_BYTES as u64 - 1) / 2;
 
 /// A code around each packet, headers included, that mends wrong bits or wrong bytes.
 ///
@@ -23,9 +27,11 @@ const CODEWORD_BYTES: u32 = 255;
 pub struct Correction {
     /// Wrong bits that are mended in a packet.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maximum" = MOST_BITS))]
     pub bits: Option<Count>,
     /// Wrong bytes that are mended in each codeword of up to 255 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maximum" = MOST_SYMBOLS))]
     pub symbols: Option<Count>,
     /// Bytes that the code adds to a packet on the wire; as many as it needs unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,8 +60,8 @@ impl Correction {
         let (key, t, most) = match (self.bits, self.symbols) {
             (Some(_), Some(_)) => return Err(ScenarioError::new("", "bits and symbols are both given", FORMS)),
             (None, None) => return Err(ScenarioError::new("", "neither bits nor symbols is given", FORMS)),
-            (Some(bits), None) => ("bits", bits.whole(), 1000),
-            (None, Some(symbols)) => ("symbols", symbols.whole(), u64::from(CODEWORD_BYTES - 1) / 2),
+            (Some(bits), None) => ("bits", bits.whole(), MOST_BITS),
+            (None, Some(symbols)) => ("symbols", symbols.whole(), MOST_SYMBOLS),
         };
         if t > most {
             let what = format!("{t} is not allowed; allowed: a whole number from 1 to {most}");

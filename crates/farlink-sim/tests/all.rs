@@ -6,6 +6,7 @@ mod aerotp_reliable;
 mod arq;
 mod arq_length;
 mod bbr;
+mod bounds;
 mod bundles;
 mod captures;
 mod classes;

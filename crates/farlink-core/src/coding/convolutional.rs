@@ -1,6 +1,6 @@
 //! Convolutional codes with Viterbi decoding.
 
-use farlink_fec::convolutional::{Code, CodeError, Puncturing, PuncturingError};
+use farlink_fec::convolutional::{CONSTRAINT_LENGTHS, Code, CodeError, Puncturing, PuncturingError};
 use farlink_fec::scheme;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,8 +19,9 @@ use crate::units::Count;
 pub struct Convolutional {
     /// Generators in octal with commas between them; the most significant bit belongs to the newest bit of the data.
     pub generators: String,
-    /// K: how many bits of the data decide a coded bit, from 3 to 15; as many as the longest generator has unless given.
+    /// K: how many bits of the data decide a coded bit; as many as the longest generator has unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minimum" = *CONSTRAINT_LENGTHS.start(), "maximum" = *CONSTRAINT_LENGTHS.end()))]
     pub constraint_length: Option<Count>,
     /// Rate after puncturing in the usual way, "2/3", "3/4", "5/6" or "7/8" of a code of rate 1/2; without puncturing unless
     /// given.
@@ -32,6 +33,7 @@ pub struct Convolutional {
     pub puncture: Option<String>,
     /// How many bits later the decoder decides on a bit; 5 K unless given. A punctured code gains from more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maximum" = LONGEST_TRACEBACK))]
     pub traceback_bits: Option<Count>,
     /// Which decoder is simulated.
     #[serde(default)]

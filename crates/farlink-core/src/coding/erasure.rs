@@ -16,10 +16,13 @@ use crate::units::Count;
 #[serde(deny_unknown_fields)]
 pub struct Erasure {
     /// Blocks of data in a group; `k` and `m` are together at most 256.
+    #[schemars(extend("maximum" = MOST_BLOCKS - 1))]
     pub k: Count,
     /// Blocks of parity added to them.
+    #[schemars(extend("maximum" = MOST_BLOCKS - 1))]
     pub m: Count,
-    /// Bytes of a block, without its CRC-32; at most 65,536.
+    /// Bytes of a block, without its CRC-32.
+    #[schemars(extend("maximum" = LARGEST_BLOCK))]
     pub block_bytes: Count,
     /// The code that the blocks are sent with; none unless given.
     #[serde(default = "uncoded")]

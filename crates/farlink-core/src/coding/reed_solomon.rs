@@ -15,15 +15,18 @@ use crate::units::Count;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReedSolomon {
-    /// Bytes of a codeword, at most 255.
+    /// Bytes of a codeword.
+    #[schemars(extend("maximum" = LONGEST_CODEWORD))]
     pub n: Count,
     /// Bytes of data in it, less than `n`.
+    #[schemars(extend("maximum" = LONGEST_CODEWORD - 1))]
     pub k: Count,
     /// How bytes are written; this does not change how many errors are mended.
     #[serde(default)]
     pub basis: Basis,
     /// Codewords that are sent in turns, byte by byte, so that a burst is shared among them.
     #[serde(default = "one")]
+    #[schemars(extend("maximum" = DEEPEST))]
     pub interleaving: Count,
 }
 
@@ -38,6 +41,8 @@ pub enum Basis {
     Ccsds,
 }
 
+/// Bytes of a codeword over GF(256), at most.
+const LONGEST_CODEWORD: u64 = 255;
 /// Codewords in turns, at most.
 const DEEPEST: u64 = 64;
 
@@ -55,8 +60,8 @@ impl ReedSolomon {
     /// The code and its interleaving.
     pub(super) fn code(&self) -> Result<scheme::ReedSolomon, Unfit> {
         let (n, k, interleaving) = (self.n.whole(), self.k.whole(), self.interleaving.whole());
-        if n > 255 {
-            let message = format!("{n} bytes; a codeword over GF(256) has at most 255");
+        if n > LONGEST_CODEWORD {
+            let message = format!("{n} bytes; a codeword over GF(256) has at most {LONGEST_CODEWORD}");
             return Err(Unfit::new("n", message, "give 255 or less: n = 255, k = 223 mends 16 wrong bytes"));
         }
         if k >= n {

@@ -69,6 +69,7 @@ pub struct Pass {
     pub handover_s: Option<Seconds>,
     /// How often the delay is computed anew.
     #[serde(default = "often")]
+    #[schemars(extend("minimum" = SHORTEST_STEP_S))]
     pub step_s: PositiveSeconds,
 }
 

@@ -18,8 +18,10 @@ use crate::units::Count;
 #[serde(deny_unknown_fields, default)]
 pub struct UdpConfig {
     /// UDP and IP headers on the wire.
+    #[schemars(extend("maximum" = crate::protocol::LARGEST_PACKET))]
     pub header_bytes: Count,
     /// Largest payload of one datagram; longer writes are cut into several.
+    #[schemars(extend("maximum" = crate::protocol::LARGEST_PACKET))]
     pub segment_bytes: Count,
     /// A code around each packet that mends wrong bits; none unless given.
     #[serde(skip_serializing_if = "Option::is_none")]

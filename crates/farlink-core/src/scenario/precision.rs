@@ -7,6 +7,9 @@ use super::error::{ScenarioError, suggest};
 use super::quantity;
 use crate::units::{CountToMillion, Fraction};
 
+/// One run has no interval.
+const LEAST_RUNS: u64 = 2;
+
 /// Add runs until the confidence interval of a quantity is narrow enough.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -18,8 +21,9 @@ pub struct Precision {
     /// Confidence level of the interval.
     #[serde(default = "level")]
     pub level: Fraction,
-    /// Least number of runs; at least 2.
+    /// Least number of runs.
     #[serde(default = "min_runs")]
+    #[schemars(extend("minimum" = LEAST_RUNS))]
     pub min_runs: CountToMillion,
     /// Largest number of runs.
     #[serde(default = "max_runs")]
@@ -46,8 +50,9 @@ impl Precision {
             let what = format!("{:?} is not a measured quantity", self.quantity);
             return Err(ScenarioError::new("quantity", what, suggest(&self.quantity, "quantities", quantity::names())));
         }
-        if min < 2 {
-            return Err(ScenarioError::new("min_runs", "one run has no interval", "give at least 2"));
+        if min < LEAST_RUNS {
+            let what = format!("{min} run has no interval");
+            return Err(ScenarioError::new("min_runs", what, format!("give at least {LEAST_RUNS}")));
         }
         if min > max {
             let what = format!("{min} is above max_runs = {max}");

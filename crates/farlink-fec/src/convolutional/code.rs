@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Constraint lengths that are supported.
-pub(crate) const CONSTRAINT_LENGTHS: std::ops::RangeInclusive<u32> = 3..=15;
+pub const CONSTRAINT_LENGTHS: std::ops::RangeInclusive<u32> = 3..=15;
 /// Most generators of a code.
 pub(crate) const GENERATORS_MAX: usize = 8;
 

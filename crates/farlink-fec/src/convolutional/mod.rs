@@ -14,7 +14,7 @@ mod spectrum;
 mod test_codes;
 mod trellis;
 
-pub use code::{Code, CodeError};
+pub use code::{CONSTRAINT_LENGTHS, Code, CodeError};
 pub use encoder::Encoder;
 pub use ending::Ending;
 pub use known::{KNOWN, KnownCode};

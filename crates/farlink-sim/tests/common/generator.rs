@@ -4,6 +4,8 @@
 //! itself. What the schema cannot say (keys that exclude each other, traffic that a transport cannot carry) is learnt from the
 //! refusal: the key that it names is drawn anew or left out.
 
+use std::sync::LazyLock;
+
 use farlink_core::Rng;
 use farlink_core::scenario::{ScenarioError, expand, schema};
 use farlink_sim::{Options, RunError};
@@ -15,8 +17,33 @@ use super::{bit_errors, losses, numbers, series};
 const NOT_DRAWN: [&str; 10] =
     ["title", "runs", "seed", "precision", "engines", "unsupported", "limits", "fluid", "grid", "grid_zip"];
 
-/// Keys and kinds that are not drawn: the error events of a coding take minutes to collect, and other tests play them.
+/// Of those, what a scenario can have that is only read.
+const ONLY_READ: [&str; 3] = ["precision", "limits", "fluid"];
+
+/// Keys and kinds that are drawn only if they are not run: the error events of a coding take minutes to collect, and other tests
+/// play them.
 const CODINGS: [&str; 2] = ["coding", "coded"];
+
+/// What bounds a number: whether from above, and whether the bound itself is excluded.
+pub(crate) const BOUNDS: [(&str, bool, bool); 4] = [
+    ("minimum", false, false),
+    ("exclusiveMinimum", false, true),
+    ("maximum", true, false),
+    ("exclusiveMaximum", true, true),
+];
+
+/// A schema with the bounds that the key itself sets beside its type.
+pub(crate) fn with_bounds(of_type: &Value, of_key: &Value) -> Value {
+    let mut schema = of_type.clone();
+    for (name, is_upper, _) in BOUNDS {
+        if let Some(bound) = of_key.get(name) {
+            let others = BOUNDS.iter().filter(|other| other.1 == is_upper);
+            others.for_each(|other| drop(schema.as_object_mut().unwrap().remove(other.0)));
+            schema[name] = bound.clone();
+        }
+    }
+    schema
+}
 
 /// So many refusals are answered before a draw is given up.
 const MOST_REPAIRS: usize = 60;
@@ -45,12 +72,20 @@ pub(crate) struct Generator {
     root: Value,
     rng: Rng,
     transports: Vec<String>,
+    is_run: bool,
 }
 
 impl Generator {
     pub(crate) fn new(seed: u64) -> Self {
-        let root = serde_json::from_str(&schema()).unwrap();
-        Generator { root, rng: Rng::for_component(seed, 0, "scenarios from the schema"), transports: Vec::new() }
+        static ROOT: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(&schema()).unwrap());
+        let root = ROOT.clone();
+        let rng = Rng::for_component(seed, 0, "scenarios from the schema");
+        Generator { root, rng, transports: Vec::new(), is_run: true }
+    }
+
+    /// One that draws every key, of scenarios that are only read.
+    pub(crate) fn with_all(seed: u64) -> Self {
+        Generator { is_run: false, ..Generator::new(seed) }
     }
 
     /// A scenario that is not refused when it is read; none if too many were.
@@ -111,7 +146,8 @@ impl Generator {
         let keys: Vec<String> = self.root["properties"].as_object().unwrap().keys().cloned().collect();
         for key in keys {
             let value = match key.as_str() {
-                key if NOT_DRAWN.contains(&key) => continue,
+                key if NOT_DRAWN.contains(&key) && (self.is_run || !ONLY_READ.contains(&key)) => continue,
+                "precision" if self.rng.chance(0.7) => continue,
                 "link" if hops.len() == 1 => self.named("hop"),
                 "path" if hops.len() > 1 => json!(hops),
                 "hop" if hops.len() > 1 => self.table("hop", &hops),
@@ -146,7 +182,9 @@ impl Generator {
                 bundle.insert("mrru_bytes".into(), 65_535.into());
             }
         }
-        scenario.insert("runs".into(), (1 + self.rng.below(2)).into());
+        if !scenario.contains_key("precision") {
+            scenario.insert("runs".into(), (1 + self.rng.below(2)).into());
+        }
         scenario.insert("seed".into(), self.rng.below(1_000_000).into());
         if let (Some(duration), Some(warmup)) = (
             scenario.get("duration_s").and_then(Value::as_f64),
@@ -169,7 +207,7 @@ impl Generator {
 
     fn value(&mut self, schema: &Value, key: &str) -> Value {
         if let Some(reference) = schema["$ref"].as_str() {
-            let schema = self.root["$defs"][reference.rsplit('/').next().unwrap()].clone();
+            let schema = with_bounds(&self.root["$defs"][reference.rsplit('/').next().unwrap()], schema);
             return self.value(&schema, key);
         }
         if let Some(value) = schema.get("const") {
@@ -180,13 +218,14 @@ impl Generator {
         }
         for several in ["anyOf", "oneOf"] {
             if let Some(choices) = schema[several].as_array() {
+                let is_run = self.is_run;
                 let is_drawn = |choice: &&Value| {
                     let kind = choice["properties"]["kind"]["const"].as_str();
-                    choice["type"] != "null" && !kind.is_some_and(|kind| CODINGS.contains(&kind))
+                    choice["type"] != "null" && !(is_run && kind.is_some_and(|kind| CODINGS.contains(&kind)))
                 };
                 let choices: Vec<&Value> = choices.iter().filter(is_drawn).collect();
                 let drawn = self.rng.below(choices.len() as u64) as usize;
-                return self.value(choices[drawn], key);
+                return self.value(&with_bounds(choices[drawn], schema), key);
             }
         }
         let kind = match &schema["type"] {
@@ -212,7 +251,10 @@ impl Generator {
                 let required = schema["required"].as_array().cloned().unwrap_or_default();
                 let properties = schema["properties"].as_object().cloned().unwrap_or_default();
                 let chance = (4.0 / (properties.len() - required.len()).max(1) as f64).min(0.5);
-                for (name, property) in properties.into_iter().filter(|(name, _)| !CODINGS.contains(&name.as_str())) {
+                for (name, property) in properties {
+                    if self.is_run && CODINGS.contains(&name.as_str()) {
+                        continue;
+                    }
                     if required.contains(&json!(name)) || self.rng.chance(chance) {
                         table.insert(name.clone(), self.value(&property, &name));
                     }
@@ -227,6 +269,16 @@ impl Generator {
         let description = schema["description"].as_str().unwrap_or_default();
         if key.ends_with("transport") {
             return self.transports[self.rng.below(self.transports.len() as u64) as usize].clone().into();
+        }
+        let of_code = match key {
+            "generators" => Some(["171,133", "17,15", "133,145,175"]),
+            "puncture" => Some(["101/110", "11/10", "1/1"]),
+            "rate" => Some(["2/3", "3/4", "7/8"]),
+            "quantity" => Some(["goodput_bps", "delay_mean_s", "loss_fraction"]),
+            _ => None,
+        };
+        if let Some(choices) = of_code {
+            return choices[self.rng.below(3) as usize].into();
         }
         // The kinds of traces that a key takes stand in quotation marks.
         let quoted = || description.split('"').skip(1).step_by(2);

@@ -90,8 +90,8 @@ PAPER = Paper(
         "Which TCP sent is not said: SACK by RFC 6675 with the timer of RFC 6298 up to Linux's 120 s, and Reno with a first "
         "timeout of 60 s or more, for which a drop is a timeout as in the thesis's model.",
         "A line drops once in 50 minutes, exponentially, and takes 53 s until it is there again, so that eight are all up "
-        "87 % of the time. What it holds is lost, both ways, and is noticed at once; the thesis's lines take 10 to 30 s to "
-        "notice, which the engine does not have.",
+        "87 % of the time. What it holds is lost, both ways, and is noticed at once, but where item drops says otherwise; the "
+        "thesis's lines take 10 to 30 s to notice.",
         "The window limit of tables 6.1 and 6.2 is the printed one; it is a function of the links' rate.",
         "The drop rate of figures 6.5 and 6.6 is not printed; that of Greenland is taken, a drop of each link in 50 minutes.",
         "The round trips of figure 4.1 are not printed; they are drawn at random with the mean and deviation of figure 4.6.",

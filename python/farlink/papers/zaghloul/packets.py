@@ -31,6 +31,12 @@ READINGS = {
 ARQ: dict[str, Any] = {"frame_bytes": 25, "window_frames": 6, "loss": 0.027, "loss_again": 0.1}
 
 
+# Of today's ways to run a bundle, the thesis's: whole packets in turn, and a receiver that waits until every line has delivered
+# something later.
+_RULES: dict[str, Any] = {"scheduler": "round-robin", "packets": "whole", "line_packets": 3}
+_NEVER_S = 1e7
+
+
 def calls(**changes: Any) -> dict[str, Any]:
     """Calls that drop once in 50 minutes and are there again after 53 s, whatever the others do."""
     return {
@@ -78,7 +84,9 @@ def scenario(
     **bundle
         Other keys of ``[link.bundle]``.
     """
-    lines: dict[str, Any] = {"lines": links, "line_packets": 3, **bundle}
+    lines: dict[str, Any] = {"lines": links, **_RULES, **bundle}
+    if lines.get("header") != "none":
+        lines.setdefault("reorder_timeout_s", _NEVER_S)
     if repeats:
         lines["arq"] = ARQ
     if is_dropping:

@@ -26,6 +26,7 @@ pub struct CallsConfig {
     pub idle_s: Seconds,
     /// Share of attempts that fail; none unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMaximum" = 1))]
     pub failure: Option<Probability>,
     /// Pause between a failed attempt and the next one.
     pub retry_s: Seconds,
@@ -77,7 +78,7 @@ impl CallsConfig {
             }
             (None, ..) => {
                 if self.failure_rate() >= 1.0 {
-                    return Err(Unfit::new("failure", "no attempt ever connects", "give less than 1"));
+                    return Err(Unfit::new("failure", "with 1 no attempt ever connects", "give less than 1"));
                 }
                 if self.blocked_s.is_some() && self.attempts.is_none() {
                     return Err(Unfit::new("blocked_s", "no line is ever blocked", "give attempts too"));

@@ -47,6 +47,7 @@ pub struct PacketLength {
     /// Where the bit error rate is known from: from what was acknowledged and what was lost, or from the link, if it tells.
     pub estimate: Estimate,
     /// Data of the shortest full packet.
+    #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub min_bytes: Count,
     /// Packets count less with age: after so long, 1/e of what they did.
     pub memory_s: PositiveSeconds,
@@ -80,8 +81,10 @@ pub struct AerotpConfig {
     /// What the connection guarantees.
     pub mode: Mode,
     /// The largest packet on the wire: headers, payload, parity and check.
+    #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub packet_bytes: Count,
     /// Headers on the wire: those below AeroTP and its own 20 bytes, before optional fields.
+    #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub header_bytes: Count,
     /// Send no faster than this, headers included.
     pub rate_bps: Option<BitRate>,
@@ -95,6 +98,7 @@ pub struct AerotpConfig {
     /// So long an acknowledgement waits at most.
     pub mack_timeout_s: PositiveSeconds,
     /// How often each segment is sent, copies included.
+    #[schemars(extend("maximum" = MOST_COPIES))]
     pub copies: Count,
     /// What is likely to be missing at the end of a stream goes out again before that is known, as far as the rate leaves room, in
     /// the reliable modes.
@@ -105,8 +109,10 @@ pub struct AerotpConfig {
     pub adaptive_length: Option<PacketLength>,
     /// What a receiver keeps, in order and out of order; as much may be under way. Unless given, it begins with 64 MiB and grows
     /// with what the sender has use for, up to 1 GiB, as long as the application reads what arrives.
+    #[schemars(extend("maximum" = LARGEST_BUFFER))]
     pub receive_buffer_bytes: Option<Count>,
-    /// Parity in each packet of the quasi-reliable mode, in 32-bit words, 0 to 256; inside `packet_bytes`.
+    /// Parity in each packet of the quasi-reliable mode, in 32-bit words; inside `packet_bytes`.
+    #[schemars(extend("maximum" = MOST_WORDS))]
     pub fec_words: Whole,
     /// Parity follows the bit error rate, from `fec_words` on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,6 +138,7 @@ pub struct AerotpConfig {
     /// So long a connection that is over answers a peer that does not know that yet; `give_up_after_s` unless given.
     pub listen_timeout_s: Option<PositiveSeconds>,
     /// So much is taken of a peer before it has shown that it hears the answers; `receive_buffer_bytes`, or 16 MiB, unless given.
+    #[schemars(extend("maximum" = LARGEST_BUFFER))]
     pub half_open_bytes: Option<Count>,
     /// Which side opens the connection.
     pub opens: Opens,

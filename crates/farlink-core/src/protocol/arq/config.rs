@@ -20,6 +20,8 @@ const OPTION_BYTES: u64 = 40;
 const TIMESTAMPS_BYTES: u64 = 10;
 /// Parts of the mother code's parity, at most.
 const MOST_INCREMENTS: u64 = 31;
+/// Bits of a frame number, at most: enough for any window.
+const MOST_SEQUENCE_BITS: u64 = 32;
 /// Window unless given, of modes that have one: that of HDLC with extended numbers (ISO/IEC 13239).
 const USUAL_WINDOW: u64 = 127;
 /// Frames are kept one by one: more than this many would not fit into memory.
@@ -71,6 +73,7 @@ pub struct Incremental {
     /// Parity of each repetition; even.
     pub parity_bytes: Count,
     /// How many such parts the code has; then the data itself is sent again.
+    #[schemars(extend("maximum" = MOST_INCREMENTS))]
     pub increments: Count,
 }
 
@@ -91,18 +94,24 @@ pub struct ArqConfig {
     /// Which frames are repeated.
     pub mode: Mode,
     /// Data of a full frame.
+    #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub segment_bytes: Count,
     /// Headers of a data frame on the wire, before timestamps and blocks, as a lean link layer has them; farlink's own layout
     /// in captures takes 61, with IPv4.
+    #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub header_bytes: Count,
     /// Bytes of a frame without data on the wire, before timestamps and blocks; `header_bytes` unless given.
+    #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub ack_bytes: Option<Count>,
     /// Frames that are sent and not acknowledged, at most; 127, with stop-and-wait 1, unless given.
+    #[schemars(extend("maximum" = LARGEST_WINDOW))]
     pub window_frames: Option<Count>,
     /// Frames that the receiver keeps in order and out of order, so how far the sender may be ahead of the first
     /// unacknowledged frame (selective repeat only); `window_frames` unless given.
+    #[schemars(extend("maximum" = LARGEST_WINDOW))]
     pub buffer_frames: Option<Count>,
     /// Bits of a frame number; 32 unless given.
+    #[schemars(extend("maximum" = MOST_SEQUENCE_BITS))]
     pub sequence_bits: Option<Count>,
     /// Send no faster than this, headers included; unless given, all that the window allows goes out at once, and a queue that
     /// is shorter than the window loses the end of it.
@@ -316,7 +325,8 @@ impl ArqConfig {
         }
         for (key, frames) in [("window_frames", self.window_frames), ("buffer_frames", self.buffer_frames)] {
             if frames.is_some_and(|frames| frames.whole() > LARGEST_WINDOW) {
-                let what = format!("more than {LARGEST_WINDOW} frames are not kept");
+                let what =
+                    format!("{} frames are not kept: each takes memory of its own", frames.map_or(0.0, Count::get));
                 return Err(ScenarioError::new(key, what, format!("give at most {LARGEST_WINDOW}")));
             }
         }
@@ -327,8 +337,8 @@ impl ArqConfig {
     fn check_numbers(&self) -> Result<(), ScenarioError> {
         let Some(bits) = self.sequence_bits else { return Ok(()) };
         let bits = bits.whole();
-        if bits > 32 {
-            let what = format!("{bits} is not allowed; allowed: a whole number from 1 to 32");
+        if bits > MOST_SEQUENCE_BITS {
+            let what = format!("{bits} is not allowed; allowed: a whole number from 1 to {MOST_SEQUENCE_BITS}");
             return Err(ScenarioError::new("sequence_bits", what, "numbers of 32 bits are enough for any window"));
         }
         // Whether a frame lies ahead of the one expected or behind it makes a difference.

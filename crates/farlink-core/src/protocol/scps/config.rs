@@ -8,9 +8,10 @@ use crate::protocol::parts::rto::RtoConfig;
 use crate::protocol::tcp::congestion::CongestionControl;
 use crate::protocol::tcp::variant::Variant;
 use crate::protocol::tcp::{
-    BestEffort, Compressed, Connection, ExtensionsConfig, LossMeans, MOST_SNACK_BYTES, TcpConfig,
+    BestEffort, Compressed, Connection, ExtensionsConfig, LARGEST_HEADER, LossMeans, MOST_SEGMENTS, MOST_SNACK_BYTES,
+    TcpConfig,
 };
-use crate::protocol::{Acknowledgements, Flight, Idle, LongestTimeout, Pairs, ProtocolConfig};
+use crate::protocol::{Acknowledgements, Flight, Idle, LARGEST_PACKET, LongestTimeout, Pairs, ProtocolConfig};
 use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{BitRate, Count, PositiveSeconds, Seconds};
@@ -21,6 +22,10 @@ const NETWORK_BYTES: u16 = 20;
 const COMPRESSED_DATA_BYTES: u16 = 8;
 /// Connection identifier, flags, window, acknowledgement number and checksum.
 const COMPRESSED_ACK_BYTES: u16 = 10;
+/// How often a segment may be sent unasked: more leave no room for anything else.
+const MOST_COPIES: u64 = 100;
+/// Segments that an acknowledgement may wait for: one of more is as good as none.
+const MOST_SEGMENTS_PER_ACK: u64 = u16::MAX as u64 - 1;
 /// Octets of bit vector unless given: 128 blocks.
 const SNACK_VECTOR_BYTES: u32 = 16;
 
@@ -30,9 +35,10 @@ const SNACK_VECTOR_BYTES: u32 = 16;
 pub struct ScpsConfig {
     /// How it reacts to loss; selective negative acknowledgements (SNACK) are what sets SCPS-TP apart.
     pub variant: Variant,
-    /// Octets of bit vector in a selective negative acknowledgement, at most 22: each says of eight segments behind the
+    /// Octets of bit vector in a selective negative acknowledgement: each says of eight segments behind the
     /// first hole whether they have arrived; 16 unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maximum" = MOST_SNACK_BYTES))]
     pub snack_vector_bytes: Option<Count>,
     /// How the window grows and shrinks; with `none`, a rate or a window must bound what is sent.
     pub congestion_control: CongestionControl,
@@ -65,31 +71,38 @@ pub struct ScpsConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compressed_ack_bytes: Option<Count>,
     /// How often every data segment is sent, unasked; the second and later ones count as retransmitted.
+    #[schemars(extend("maximum" = MOST_COPIES))]
     pub copies: Count,
     /// Time between two copies of a segment.
     pub copy_spacing_s: Seconds,
     /// Acknowledge every so many segments (and a new hole at once); 2 unless given, none but those of `ack_interval_s` if
     /// that is.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maximum" = MOST_SEGMENTS_PER_ACK))]
     pub ack_every_segments: Option<Count>,
     /// Longest delay of an acknowledgement; 0.2 s unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_interval_s: Option<PositiveSeconds>,
     /// Payload of a full segment.
+    #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub segment_bytes: Count,
     /// TCP and IP headers of a data segment on the wire.
+    #[schemars(extend("maximum" = LARGEST_HEADER))]
     pub header_bytes: Count,
     /// Bytes of a segment without data on the wire, before options; `header_bytes` unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maximum" = LARGEST_HEADER))]
     pub ack_bytes: Option<Count>,
     /// Initial congestion window; 10 unless given, the largest without congestion control.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maximum" = MOST_SEGMENTS))]
     pub initial_window_segments: Option<Count>,
     /// Initial slow-start threshold; arbitrarily high unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_ssthresh_segments: Option<Count>,
     /// Largest congestion window; as much as a receiver can offer (RFC 7323, section 2.3: 1 GiB) unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maximum" = MOST_SEGMENTS))]
     pub max_window_segments: Option<Count>,
     /// Window that the receiver offers; the largest congestion window unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -280,9 +293,9 @@ impl ScpsConfig {
             let what = format!("{} octets do not fit into the options of a segment", self.vector_bytes().get());
             return Err(ScenarioError::new("snack_vector_bytes", what, format!("give at most {MOST_SNACK_BYTES}")));
         }
-        if let Some(every) = self.ack_every_segments.filter(|every| every.whole() >= u64::from(u16::MAX)) {
+        if let Some(every) = self.ack_every_segments.filter(|every| every.whole() > MOST_SEGMENTS_PER_ACK) {
             let what = format!("an acknowledgement of {} segments is as good as none", every.get());
-            let remedy = "give less than 65535, or an ack_interval_s alone";
+            let remedy = format!("give at most {MOST_SEGMENTS_PER_ACK}, or an ack_interval_s alone");
             return Err(ScenarioError::new("ack_every_segments", what, remedy));
         }
         Ok(())
@@ -307,9 +320,9 @@ impl ScpsConfig {
                 "give copies = 2 or more, or leave copy_spacing_s out",
             ));
         }
-        if self.copies.whole() > 100 {
+        if self.copies.whole() > MOST_COPIES {
             let what = format!("{} copies of everything leave no room for anything else", self.copies.get());
-            return Err(ScenarioError::new("copies", what, "give at most 100"));
+            return Err(ScenarioError::new("copies", what, format!("give at most {MOST_COPIES}")));
         }
         Ok(())
     }

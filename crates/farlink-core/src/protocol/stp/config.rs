@@ -15,6 +15,8 @@ use super::pdu::{COVER_BYTES, RANGE_BYTES};
 
 /// Positions are compared in half of their 32-bit space.
 const LARGEST_WINDOW_BYTES: u64 = 1 << 31;
+/// Segments of a window, at most.
+const MOST_SEGMENTS: u64 = LARGEST_WINDOW_BYTES - 1;
 
 /// POLLs that come more often than every microsecond make runs that do not end.
 const LEAST_POLL_INTERVAL_S: f64 = 1e-6;
@@ -35,16 +37,21 @@ pub enum RateControl {
 #[serde(deny_unknown_fields, default)]
 pub struct StpConfig {
     /// Payload of a full packet.
+    #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub segment_bytes: Count,
     /// STP and IP headers of a data packet on the wire; 12 and 20 bytes in farlink's own layout unless given.
+    #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub header_bytes: Count,
     /// Bytes of a POLL on the wire, and of the packets that open and close a connection.
+    #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub poll_bytes: Count,
     /// Bytes of a STAT on the wire, before 8 for what it covers and 8 for each missing range, and of a USTAT.
+    #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub stat_bytes: Count,
     /// Most missing ranges in one STAT; more go out in further ones.
     pub stat_ranges: Count,
     /// Time between two POLLs while something is not acknowledged; a sender that can send no more asks sooner.
+    #[schemars(extend("minimum" = LEAST_POLL_INTERVAL_S))]
     pub poll_interval_s: PositiveSeconds,
     /// Ask at the latest after so many data packets (MaxPD of SSCOP), so that a window is not acknowledged, and followed by
     /// the next, in one piece; a quarter of what is outstanding, 25 at least, unless given.
@@ -58,15 +65,18 @@ pub struct StpConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<BitRate>,
     /// Initial congestion window with `congestion = "tcp"`.
+    #[schemars(extend("maximum" = MOST_SEGMENTS))]
     pub initial_window_segments: Count,
     /// Initial slow-start threshold with `congestion = "tcp"`; arbitrarily high unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_ssthresh_segments: Option<Count>,
     /// Most that is sent beyond the first missing byte, and largest congestion window; 1 GiB unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maximum" = MOST_SEGMENTS))]
     pub max_window_segments: Option<Count>,
     /// What the receiver holds for reordering and for its application; the sender's largest window unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maximum" = MOST_SEGMENTS))]
     pub receive_window_segments: Option<Count>,
     /// Open with BEGIN and BEGIN-ACK and close with END and END-ACK; otherwise both sides start open and one is done when
     /// everything it wrote is acknowledged.
@@ -122,15 +132,19 @@ impl ProtocolConfig for StpConfig {
         }
         self.check_congestion()?;
         self.check_reports()?;
-        let largest = LARGEST_WINDOW_BYTES / self.segment_bytes.whole();
+        let most = MOST_SEGMENTS / self.segment_bytes.whole();
         for (key, window) in [
             ("max_window_segments", self.max_window_segments),
             ("receive_window_segments", self.receive_window_segments),
             ("initial_window_segments", Some(self.initial_window_segments)),
         ] {
-            if window.is_some_and(|window| window.whole() >= largest) {
-                let what = "the window holds 2 GiB or more, past what 32-bit positions allow";
-                return Err(ScenarioError::new(key, what, format!("give less than {largest}")));
+            if let Some(window) = window.filter(|window| window.whole() > most) {
+                let segment = self.segment_bytes.get();
+                let what = format!(
+                    "{} segments of segment_bytes = {segment} hold 2 GiB or more, past what 32-bit positions allow",
+                    window.whole()
+                );
+                return Err(ScenarioError::new(key, what, format!("give at most {most}")));
             }
         }
         if let Some(correction) = self.correction {

@@ -16,9 +16,13 @@ use super::variant::Variant;
 
 /// Bytes that all options of a segment may take (RFC 9293, section 3.1: the data offset has four bits).
 const MOST_OPTION_BYTES: u16 = 40;
+/// Headers before options, at most.
+pub(in crate::protocol) const LARGEST_HEADER: u64 = LARGEST_PACKET - MOST_OPTION_BYTES as u64;
 /// Bytes that the timestamps option adds, with padding (RFC 7323, appendix A).
 const TIMESTAMPS_BYTES: u16 = 12;
 
+/// Segments of a window, at most: sequence numbers are compared in half of their 32-bit space.
+pub(in crate::protocol) const MOST_SEGMENTS: u64 = (1 << 31) - 1;
 /// Largest window that RFC 7323 can express.
 const MAX_WINDOW_BYTES: u64 = 0xffff << 14;
 /// Largest window without it.
@@ -52,16 +56,21 @@ pub struct TcpConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hystart: Option<bool>,
     /// Payload of a full segment.
+    #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub segment_bytes: Count,
     /// TCP and IP headers of a data segment on the wire.
+    #[schemars(extend("maximum" = LARGEST_HEADER))]
     pub header_bytes: Count,
     /// Bytes of a segment without data on the wire, before SACK blocks; `header_bytes` unless given.
+    #[schemars(extend("maximum" = LARGEST_HEADER))]
     pub ack_bytes: Option<Count>,
     /// Initial congestion window (RFC 6928 allows 10, RFC 5681 2 to 4).
+    #[schemars(extend("maximum" = MOST_SEGMENTS))]
     pub initial_window_segments: Count,
     /// Initial slow-start threshold; arbitrarily high unless given (RFC 5681, section 3.1).
     pub initial_ssthresh_segments: Option<Count>,
     /// Largest congestion window; as much as a receiver can offer (RFC 7323, section 2.3: 1 GiB) unless given.
+    #[schemars(extend("maximum" = MOST_SEGMENTS))]
     pub max_window_segments: Option<Count>,
     /// Window that the receiver offers; the largest congestion window unless given.
     pub receive_window_segments: Option<Count>,
@@ -278,15 +287,18 @@ impl TcpConfig {
         self.check_recovery()?;
         self.check_ecn()?;
         self.check_scaling()?;
-        // Sequence numbers are compared in half of their 32-bit space.
-        let largest = (1 << 31) / self.segment_bytes.whole();
+        let most = MOST_SEGMENTS / self.segment_bytes.whole();
         for (key, window) in [
             ("max_window_segments", self.max_window_segments),
             ("initial_window_segments", Some(self.initial_window_segments)),
         ] {
-            if window.is_some_and(|window| window.whole() >= largest) {
-                let what = "the window holds 2 GiB or more, past what TCP's sequence numbers allow";
-                return Err(ScenarioError::new(key, what, format!("give less than {largest}")));
+            if let Some(window) = window.filter(|window| window.whole() > most) {
+                let segment = self.segment_bytes.get();
+                let what = format!(
+                    "{} segments of segment_bytes = {segment} hold 2 GiB or more, past what TCP's sequence numbers allow",
+                    window.whole()
+                );
+                return Err(ScenarioError::new(key, what, format!("give at most {most}")));
             }
         }
         self.rto.check().map_err(|error| error.within("rto"))
@@ -414,12 +426,11 @@ impl TcpConfig {
 
     /// Options come on top of the headers that a scenario gives: timestamps with every segment, SACK blocks as needed.
     fn check_options(&self) -> Result<(), ScenarioError> {
-        let largest_header = LARGEST_PACKET - u64::from(MOST_OPTION_BYTES);
         let ack = self.ack_bytes.unwrap_or(self.header_bytes);
         for (key, header) in [("header_bytes", self.header_bytes), ("ack_bytes", ack)] {
-            if header.whole() > largest_header {
+            if header.whole() > LARGEST_HEADER {
                 let what = format!("{} leaves no room for TCP's options in a packet", header.get());
-                return Err(ScenarioError::new(key, what, format!("give at most {largest_header}")));
+                return Err(ScenarioError::new(key, what, format!("give at most {LARGEST_HEADER}")));
             }
         }
         let bytes = self.full_bytes();

@@ -21,6 +21,7 @@ pub mod variant;
 mod window;
 
 pub use config::TcpConfig;
+pub(in crate::protocol) use config::{LARGEST_HEADER, MOST_SEGMENTS};
 pub use congestion::{CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
 pub use connection::Connection;
 pub use extensions::LossMeans;

@@ -14,10 +14,13 @@ use super::MOST_SYMBOLS;
 #[serde(deny_unknown_fields, default)]
 pub struct Coded {
     /// Packets of data that are coded together; fewer if a quarter of `receive_buffer_bytes` holds no more.
+    #[schemars(extend("maximum" = MOST_SYMBOLS))]
     pub block_symbols: Count,
     /// With this probability, what goes out completes a block; while more data waits, half of the blocks may want more.
+    #[schemars(extend("maximum" = MOST_CERTAIN))]
     pub completion: Fraction,
     /// Share of packets that is taken for lost before any answer; the measured loss replaces it.
+    #[schemars(extend("maximum" = WORST_LOSS))]
     pub expected_loss: Probability,
 }
 

@@ -14,8 +14,10 @@ const MOST_SYMBOLS: u64 = 256;
 #[serde(deny_unknown_fields)]
 pub struct Erasure {
     /// Packets with data in a block.
+    #[schemars(extend("maximum" = MOST_SYMBOLS - 1))]
     pub source: Count,
     /// Repair packets behind them; with those at most 256.
+    #[schemars(extend("maximum" = MOST_SYMBOLS - 1))]
     pub repair: Count,
     /// A block that has not been filled in so long is closed, with repair packets in proportion.
     #[serde(default = "default_timeout")]

@@ -42,6 +42,7 @@ pub struct RtoConfig {
     /// How the RTO follows from the round-trip times measured; the keys below have its values unless given.
     pub algorithm: RtoAlgorithm,
     /// RTO before the first sample (RFC 6298, section 2.1).
+    #[schemars(extend("minimum" = LEAST_INITIAL_S))]
     pub initial_s: PositiveSeconds,
     /// Least RTO; 1 s (RFC 6298, section 2.4), with `linux` 0.2 s, unless given.
     #[serde(skip_serializing_if = "Option::is_none")]

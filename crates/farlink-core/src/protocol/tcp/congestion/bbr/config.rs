@@ -15,6 +15,7 @@ pub struct BbrConfig {
     /// How long it stays so, at least; a round trip in any case.
     pub probe_rtt_s: PositiveSeconds,
     /// By which share it paces below the bandwidth measured.
+    #[schemars(extend("exclusiveMaximum" = 1))]
     pub pacing_margin: Probability,
 }
 
