@@ -125,10 +125,10 @@ def _single(bench: Workbench, words: str, settings: Mapping[str, Any], *, notice
             "packet",
             mean_of(lost),
             number(mean_of(lost), "9"),
-            "the thesis's sum has 3 KB of 10 s before the drop is noticed, and buffers that are full: 4.5 KB in the modem, "
-            "1.5 KB in its serial port, 4.5 KB in the modem at the far end. A window of 33 segments leaves four on each of eight "
-            "lines, whatever their buffers hold. The far modem's buffer is not in the engine: that modem hands on what arrives over a "
-            "serial port that is faster than its line",
+            "the thesis's sum has 3 KB of 10 s before the drop is noticed, and buffers that are full: 4.5 KB in the "
+            "modem, 1.5 KB in its serial port, 4.5 KB in the modem at the far end. A window of 33 segments leaves four on "
+            "each of eight lines, whatever their buffers hold. The far modem's buffer is not in the engine: that modem "
+            "hands on what arrives over a serial port that is faster than its line",
         ),
         Check(
             "drops",
