@@ -13,6 +13,7 @@ from farlink.bundle.calls import Call, Link
 from farlink.bundle.samples import PAUSE_S
 from farlink.bundle.study import Study, _part
 from farlink.plot import call_drops, style
+from farlink.plot.against_grid import against_grid
 from farlink.plot.bars import Bar, bars
 from farlink.plot.curves import Anchor, Line, curves
 from farlink.plot.error_map import error_maps
@@ -150,6 +151,20 @@ def test_curves_that_hardly_differ_have_room_above():
     bottom, top = figure.axes[0].get_ylim()
     assert bottom == 0
     assert top >= 1.05
+
+
+@pytest.mark.parametrize(("count", "letters"), [(4, 8), (6, 60), (23, 20), (23, 60)])
+def test_long_names_do_not_squeeze_the_axes(count, letters):
+    names = [f"{number} {'segment of ' * 6}"[:letters] for number in range(count)]
+    summary = [
+        {"flow": "all", "engine": "packet", "transport": name, "x": x, "goodput_bps": {"mean": 1e5 * x, "ci95": 1e3}}
+        for name in names
+        for x in (1.0, 2.0, 3.0)
+    ]
+    figure = against_grid(summary, ["x", "transport"])
+    figure.draw(FigureCanvasAgg(figure).get_renderer())
+
+    assert all(ax.bbox.height / figure.dpi >= 1.4 for ax in figure.axes)
 
 
 def test_many_rows_leave_no_empty_band():

@@ -30,6 +30,8 @@ Entry = dict[str, Any]
 Line = list[tuple[float, float, float]]
 
 _MOST_TICKS = 7
+# Height of a legend for which a panel has room, inches: two lines.
+_LEGEND_IN = 0.5
 _MOST_SHIFT = 0.05
 
 _TITLE = {"goodput_bps": "goodput", "delay_mean_s": "delay to in-order delivery", "delay_p99_s": "99 % delay"}
@@ -65,9 +67,12 @@ def against_grid(
     if x_path is None:
         _draw_categories(axes[0], summary, grid_paths, quantity)
         return figure
+    legends_in = 0.0
     for ax, names in zip(axes, panels, strict=True):
         _draw_lines(ax, drawn, names, x_path, quantity)
-        legend_above(figure, ax, columns=4 if len(panels) == 1 else 3)
+        legends_in += max(0.0, legend_above(figure, ax, columns=4 if len(panels) == 1 else 3) - _LEGEND_IN)
+    # Long names take room of their own, not that of the axes.
+    figure.set_figheight(figure.get_figheight() + legends_in)
     for ax in axes[:-1]:
         ax.set_xlabel("")
     return figure

@@ -166,11 +166,17 @@ def thin(time: NDArray[float64], value: NDArray[float64], buckets: int = 1500) -
     return time[index], value[index]
 
 
-def legend_above(figure: Figure, ax: Axes, columns: int = 4) -> None:
-    """A legend above the axes, left-aligned, outside the data, of so many columns as fit. Set the figure's title before."""
+def legend_above(figure: Figure, ax: Axes, columns: int = 4) -> float:
+    """A legend above the axes, left-aligned, outside the data, of so many columns as fit. Set the figure's title before.
+
+    Returns
+    -------
+    float
+        Its height, inches; 0 without names.
+    """
     handles, names = ax.get_legend_handles_labels()
     if not names:
-        return
+        return 0.0
     wrapped = [textwrap.fill(name, _WORDS_IN_LEGEND) for name in names]
     look: dict[str, Any] = {"fontsize": TEXT_PT, "frameon": False, "columnspacing": 1.4, "handlelength": 1.8}
     # The layout would set a legend of the figure and its title, or the legends of two panels, on top of each other.
@@ -181,15 +187,18 @@ def legend_above(figure: Figure, ax: Axes, columns: int = 4) -> None:
             legend = ax.legend(handles, wrapped, loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=count, **look)
         else:
             legend = figure.legend(handles, wrapped, loc="outside upper left", ncols=count, **look)
-        if count == 1 or _width_px(figure, legend) <= room_px:
-            return
+        width_px, height_px = _size_px(figure, legend)
+        if count == 1 or width_px <= room_px:
+            break
         legend.remove()
+    return height_px / figure.dpi
 
 
-def _width_px(figure: Figure, legend: Legend) -> float:
+def _size_px(figure: Figure, legend: Legend) -> tuple[float, float]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    return float(legend.get_window_extent(FigureCanvasAgg(figure).get_renderer()).width)  # type: ignore[no-untyped-call]
+    extent = legend.get_window_extent(FigureCanvasAgg(figure).get_renderer())  # type: ignore[no-untyped-call]
+    return float(extent.width), float(extent.height)
 
 
 @cache

@@ -91,8 +91,8 @@ def told(
 
 
 CODES_IN_WORDS = (
-    "CV: convolutional code; RS: Reed-Solomon code; ER23 and ER46: erasure code over blocks of 23 and 46 bytes; A+B: coded by A, "
-    "then by B."
+    "CV: convolutional code; RS: Reed-Solomon code; ER23 and ER46: erasure code over blocks of 23 and 46 bytes; A+B: coded by "
+    "A, then by B."
 )
 
 
