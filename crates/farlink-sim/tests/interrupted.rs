@@ -101,6 +101,18 @@ fn a_run_asks_whether_to_stop_however_long_its_trains_are() {
 }
 
 #[test]
+fn a_file_that_goes_out_at_one_instant_is_given_up_halfway() {
+    let scenario = scenario(&[
+        ("transport", json!({ "udp": { "kind": "udp" } })),
+        ("flow", json!({ "data": { "transport": "udp", "traffic": { "kind": "file", "bytes": 5e14 } } })),
+    ]);
+    let asked = AtomicU64::new(0);
+    let is_stopped = || asked.fetch_add(1, Ordering::Relaxed) >= 3;
+    assert!(simulate(&setup(&scenario), 1, 0, &mut NoTrace, &is_stopped).is_none());
+    assert_eq!(asked.into_inner(), 4);
+}
+
+#[test]
 fn the_stopping_rule_is_interrupted_too() {
     let mut study = study(1);
     set(&mut study, "runs", Value::Null);

@@ -8,6 +8,7 @@
 use farlink_core::express::Plain;
 use farlink_core::{Express, Integrity, LinkHint, PathId, Stream, Time, Train, Transmit, Virtual};
 
+use super::STEPS_BETWEEN_LOOKS;
 use super::flow::Flow;
 use super::path::{OnLink, Path};
 use super::timers::Timers;
@@ -27,6 +28,10 @@ pub(super) struct World<'a, T> {
     pub(super) open_flows: u64,
     /// Events, and packets of trains.
     pub(super) steps: u64,
+    /// Whether to stop.
+    pub(super) is_stopped: &'a dyn Fn() -> bool,
+    /// It was said so while a flow was sending.
+    pub(super) has_stopped: bool,
 }
 
 impl<T: Tracer> World<'_, T> {
@@ -161,6 +166,7 @@ impl<T: Tracer> World<'_, T> {
             flow.read(now);
         }
         let link = flow.route.first[SIDE];
+        let mut sent = 0_u64;
         loop {
             while let Some(transmit) = flow.ends[SIDE].poll_transmit(now, PathId::ONLY) {
                 if SIDE == 0 {
@@ -172,6 +178,13 @@ impl<T: Tracer> World<'_, T> {
                 if !is_queued && flow.ends[SIDE].wants_hints() && transmit.token != 0 {
                     let hint = LinkHint::Dropped { path: PathId::ONLY, token: transmit.token };
                     flow.ends[SIDE].handle_link(now, hint);
+                }
+                // All of a file may go out at one instant.
+                sent += 1;
+                if sent.is_multiple_of(STEPS_BETWEEN_LOOKS) && (self.is_stopped)() {
+                    self.has_stopped = true;
+                    self.steps += STEPS_BETWEEN_LOOKS; // the next look is now
+                    return;
                 }
             }
             let mut has_acted = false;

@@ -404,13 +404,21 @@ pub fn simulate<T: Tracer>(
     tracer: &mut T,
     is_stopped: &dyn Fn() -> bool,
 ) -> Option<RunResult> {
-    let world = World { path: Path::new(setup, seed, run), timers: Timers::default(), tracer, open_flows: 0, steps: 0 };
+    let world = World {
+        path: Path::new(setup, seed, run),
+        timers: Timers::default(),
+        tracer,
+        open_flows: 0,
+        steps: 0,
+        is_stopped,
+        has_stopped: false,
+    };
     let mut engine = Engine::new(setup, world, seed, run);
     engine.add_flows();
     for station in 0..engine.hints.stations() {
         engine.attend(station, Time::ZERO);
     }
-    if !engine.execute(is_stopped) {
+    if !engine.execute() {
         return None;
     }
     let (end, was_given_up, ran_dry) = (engine.now, engine.has_given_up, engine.has_run_dry);
@@ -546,7 +554,7 @@ impl<T: Tracer> Engine<'_, T> {
     }
 
     /// Runs to the end; `false` if it was stopped before.
-    fn execute(&mut self, is_stopped: &dyn Fn() -> bool) -> bool {
+    fn execute(&mut self) -> bool {
         let mut warmup = if self.setup.warmup > Time::ZERO { self.setup.warmup } else { Time::NEVER };
         let end = self.setup.duration;
         // Beyond this nothing happens without a look at whether anything still comes of it.
@@ -560,7 +568,7 @@ impl<T: Tracer> Engine<'_, T> {
             self.world.steps += 1;
             if self.world.steps >= next_look {
                 next_look = self.world.steps + STEPS_BETWEEN_LOOKS;
-                if is_stopped() {
+                if self.world.has_stopped || (self.world.is_stopped)() {
                     return false;
                 }
             }
