@@ -21,8 +21,7 @@ pytestmark = [
 PAIRS = 40 if ALL_CELLS else 12
 
 
-# NewReno has 1.10 ± 0.01 of ns-2's goodput here, whose cause is not found; `docs/validation/peers.md` says so.
-@pytest.mark.parametrize("variant", ["reno", "sack"])
+@pytest.mark.parametrize("variant", ["reno", "newreno", "sack"])
 def test_goodput_over_the_same_losses_is_that_of_ns2(variant: str, tmp_path: Path) -> None:
     cell = PairedCell(variant)
     ratios = []

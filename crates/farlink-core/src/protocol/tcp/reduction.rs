@@ -29,7 +29,8 @@ impl Window {
             return;
         }
         if !self.is_reduced_already() {
-            self.ssthresh = control.on_loss(self, flight);
+            let ssthresh = control.on_loss(self, flight);
+            self.lower_threshold(ssthresh);
         }
         self.has_reduced = true;
     }
@@ -56,11 +57,22 @@ impl Window {
         self.phase == Phase::Recovery || self.una < self.recover
     }
 
-    /// What is under way, for a timeout to be halved. Behind a recovery that has ended before all of its window was acknowledged,
-    /// as Reno's does, no more than the window: duplicates have let out more than that.
+    /// What is under way, for a timeout to be halved. As long as the window that was reduced is not acknowledged, no more than
+    /// what the reduction left: the duplicates of a recovery, and reports, have let out more than that.
     fn flight_that_counts(&self) -> u64 {
-        let is_inflated = self.phase == Phase::Open && self.una < self.recover;
-        if is_inflated { self.flight().min(self.cwnd as u64) } else { self.flight() }
+        let most = match self.phase {
+            Phase::Recovery => self.ssthresh,
+            Phase::Loss => self.cwnd,
+            Phase::Open if self.una < self.recover => self.cwnd,
+            Phase::Open => return self.flight(),
+        };
+        self.flight().min(most as u64)
+    }
+
+    /// Sets the threshold to what a congestion control makes of a loss. A further loss of the same window of data never raises
+    /// it, whatever is under way by then, even where the first acknowledgement of new data has ended the recovery, as in Reno.
+    fn lower_threshold(&mut self, ssthresh: f64) {
+        self.ssthresh = if self.is_of_reduced_window() { least(self.ssthresh, ssthresh) } else { ssthresh };
     }
 
     /// What every version does on a retransmission timeout.
@@ -84,10 +96,8 @@ impl Window {
                 //= https://www.rfc-editor.org/rfc/rfc5681#section-4.3
                 //# Loss in two successive windows of data, or the loss of a retransmission, should be taken as two indications
                 //# of congestion and, therefore, cwnd (and ssthresh) MUST be lowered twice in this case.
-                // Duplicates have made the window larger since the loss was found, and it is no measure of what the network
-                // holds: half of it may be more than the reduction left. A further loss of the same window never raises the
-                // threshold, even where the first acknowledgement of new data has ended the recovery, as in Reno.
-                self.ssthresh = if self.is_of_reduced_window() { least(self.ssthresh, ssthresh) } else { ssthresh };
+                // A timeout in a recovery is the second: what the recovery sent again is lost, too.
+                self.lower_threshold(ssthresh);
             }
             self.has_reduced = true;
             self.cwnd = control.loss_window(self);
@@ -130,6 +140,9 @@ impl Window {
         self.has_reduced = true;
     }
 }
+
+#[cfg(test)]
+mod further_losses;
 
 #[cfg(test)]
 mod tests {
@@ -217,7 +230,7 @@ mod tests {
 
     /// Whatever the duplicates of a recovery let out, a timeout that ends it is one more loss.
     #[test]
-    fn a_timeout_during_recovery_never_raises_the_threshold() {
+    fn a_timeout_during_recovery_lowers_the_threshold_again() {
         let (mut window, mut control) = under_way(CongestionControl::Reno);
         lose(&mut window, &mut control);
         assert_eq!(window.ssthresh, 1000.0);
@@ -225,7 +238,11 @@ mod tests {
         (window.nxt, window.max) = (6001, 6001);
         window.cwnd += 6000.0;
         window.on_timeout(&mut control, true);
-        assert_eq!((window.cwnd, window.ssthresh, window.phase), (100.0, 1000.0, Phase::Loss));
+        assert_eq!(
+            (window.cwnd, window.ssthresh, window.phase),
+            (100.0, 500.0, Phase::Loss),
+            "half of the window that the recovery left, not of 6000"
+        );
         // What is under way counts again once all of that window is acknowledged, and where it is little, before that as well.
         (window.phase, window.una, window.nxt, window.max) = (Phase::Open, 6001, 9001, 9001);
         window.on_timeout(&mut control, true);
