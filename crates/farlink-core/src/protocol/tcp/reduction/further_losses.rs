@@ -140,16 +140,18 @@ fn settings() -> impl Strategy<Value = TcpConfig> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     (prop::sample::select(Variant::ALL), prop::sample::select(CongestionControl::ALL), 4..200u32, flags)
         .prop_filter("wants reports", |(variant, control, ..)| !control.measures_rates() || variant.uses_sack())
-        .prop_map(|(variant, congestion_control, window, (delayed_ack, recover_guard, limited_transmit, ecn))| TcpConfig {
-            variant,
-            congestion_control,
-            segment_bytes: Count::new(960.0).expect("positive"),
-            max_window_segments: Some(Count::new(f64::from(window)).expect("positive")),
-            delayed_ack,
-            recover_guard,
-            limited_transmit,
-            ecn,
-            ..TcpConfig::default()
+        .prop_map(|(variant, congestion_control, window, (delayed_ack, recover_guard, limited_transmit, ecn))| {
+            TcpConfig {
+                variant,
+                congestion_control,
+                segment_bytes: Count::new(960.0).expect("positive"),
+                max_window_segments: Some(Count::new(f64::from(window)).expect("positive")),
+                delayed_ack,
+                recover_guard,
+                limited_transmit,
+                ecn,
+                ..TcpConfig::default()
+            }
         })
 }
 
