@@ -126,6 +126,18 @@ def test_four_blocks_are_too_few_far_away_and_plenty_nearby():
     assert goodput(near, 0.005, changes=four.changes(near)).mean == pytest.approx(equation(near), rel=0.01)
 
 
+@pytest.mark.parametrize("dropped", DROPPED, ids=lambda dropped: str(dropped.words))
+def test_every_assumption_can_be_dropped(dropped):
+    cell = Cell("selective-repeat", 1000, "Testbed")
+
+    assert isinstance(dropped.words, str)
+    plain = scenario(cell, packets=1000)
+    other = scenario(cell, packets=1000, changes=dropped.changes(cell), fast_return=dropped.fast_return)
+    assert from_data(other)
+    # Blocks without a limit are what the equations assume, and are listed to be compared with.
+    assert other != plain
+
+
 @pytest.mark.published("Epple, eq. (6)")
 @pytest.mark.parametrize("protocol", ["stop-and-wait", "selective-repeat"])
 def test_a_lost_acknowledgement_costs_a_packet(protocol):

@@ -289,3 +289,17 @@ def test_tshark_reads_the_same(tmp_path):
     assert flow.first.tolist() == [int(row[1]) - 1 for row in rows]
     assert (flow.last - flow.first).tolist() == [int(row[2]) for row in rows]
     assert flow.is_again.sum() > 3
+
+
+def test_every_segment_is_drawn_at_its_place_in_the_stream(tmp_path):
+    pytest.importorskip("matplotlib")
+    from farlink.plot.time_sequence import time_sequence
+
+    figure = time_sequence(only(tmp_path, pcap(TRANSFER)))
+
+    (ax,) = figure.axes
+    drawn = {line.get_label(): line.get_xydata().tolist() for line in ax.lines}
+    assert ax.get_ylabel() == "sequence number (kB)"
+    assert drawn["sent"] == [[1, 1], [1.25, 2], [10, 2.5]]
+    assert drawn["sent again"] == [[9, 2]]
+    assert drawn["acknowledged"] == [[0.5, 0], [2, 1], [11, 2.5], [13, 2.5]]

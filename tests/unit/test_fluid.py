@@ -155,6 +155,7 @@ def test_each_point_has_a_stream_of_its_own_and_keeps_it():
         ({"repair": "tahoe"}, "repair must be one of"),
         ({"level": 1}, "level must be"),
         ({"precision": 0}, "precision must be positive"),
+        ({"max_time_s": 0}, "max_time_s must be positive"),
         ({"timeout_round_trips": -1}, "timeout_round_trips must be at least 0"),
         ({"rate_segments_per_s": np.inf}, "finite"),
         ({"round_trip_s": np.nan}, "round_trip_s must be positive"),

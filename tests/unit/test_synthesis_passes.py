@@ -176,7 +176,7 @@ def test_synthesis_from_elements(elements):
     with pytest.raises(TraceError, match="has no 'IRIDUM 106'") as refused:
         settle("kiodo", {**given, "satellite": "IRIDUM 106"})
     assert "IRIDIUM 106" in refused.value.remedy
-    with pytest.raises(TraceError, match="no pass of 41917 reaches 90 degrees"):
+    with pytest.raises(TraceError, match="no pass of 41917 reaches 90 degrees within 10 days"):
         settle("kiodo", {**given, "max_elevation_deg": 90})
     with pytest.raises(TraceError, match="'noon' is not a time"):
         settle("kiodo", {**given, "after_utc": "noon"})
@@ -193,3 +193,15 @@ def test_elements_need_a_file(tmp_path):
         settle("kiodo", {"orbit": "elements", "elements": str(tmp_path / "none"), "satellite": "X"})
     with pytest.raises(TraceError, match="satellite: empty"):
         settle("kiodo", {"orbit": "elements", "elements": str(text)})
+
+
+def test_the_profile_of_turbulence_is_the_one_named_5_7():
+    """Its names: a coherence length of 5 cm and an isoplanatic angle of 7 microradians at 0.5 um, straight up."""
+    height = np.geomspace(0.01, 40e3, 20_001)
+    profile, square = downlink.hufnagel_valley(height), (2 * math.pi / 0.5e-6) ** 2
+
+    coherence_m = (0.423 * square * np.trapezoid(profile, height)) ** (-3 / 5)
+    angle_rad = (2.914 * square * np.trapezoid(profile * height ** (5 / 3), height)) ** (-3 / 5)
+
+    assert coherence_m == pytest.approx(0.05, rel=0.02)
+    assert angle_rad == pytest.approx(7e-6, rel=0.02)
