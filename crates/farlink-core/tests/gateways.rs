@@ -148,3 +148,32 @@ fn restarts_that_cannot_be_are_refused() {
         assert!(error.message.contains(what), "{error}");
     }
 }
+
+#[test]
+fn nothing_begins_anew_without_a_handshake_under_a_receiver_that_gives_up() {
+    let restart = json!({ "side": "sender", "at_s": 30, "down_for_s": 5 });
+    let best_effort = json!({ "kind": "scps-tp", "hold_time_s": 1, "handshake": false });
+    let mut with_restart = changed(json!(false), "/flow/file/restart", restart.clone());
+    with_restart["transport"]["own"] = best_effort.clone();
+    let mut of_gateway = scenario(json!({ "crash": restart }));
+    of_gateway["transport"]["own"] = best_effort.clone();
+    let mut of_edge = scenario(json!({ "crash": restart, "edge_transport": "edge" }));
+    of_edge["transport"]["edge"] = best_effort;
+
+    for (scenario, path, transport) in [
+        (&mut with_restart, "flow.file.restart", "own"),
+        (&mut of_gateway, "hop.space.gateway.crash", "own"),
+        (&mut of_edge, "hop.space.gateway.crash", "edge"),
+    ] {
+        let error = refusal(scenario);
+        assert_eq!(error.path, path);
+        assert!(
+            error.message.contains(&format!("transport.{transport} has hold_time_s and handshake = false")),
+            "{error}"
+        );
+        scenario["transport"][transport]["handshake"] = json!(true);
+        read(scenario);
+        scenario["transport"][transport] = json!({ "kind": "scps-tp", "handshake": false });
+        read(scenario);
+    }
+}

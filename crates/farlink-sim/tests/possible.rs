@@ -116,6 +116,8 @@ fn impossible_rows(setup: &Setup, rows: &Table, found: &mut Vec<String>) {
         if is_measured_whole && !restarts {
             let [sent, overhead] = ["sent_bytes", "overhead_bytes"].map(value);
             law(delivered + overhead <= sent, &format!("{delivered} delivered and {overhead} overhead of {sent} sent"));
+        }
+        if is_measured_whole {
             law(
                 !(goodput_bps > slowest_bps(setup) * (1.0 + 1e-6)),
                 &format!("goodput {goodput_bps} above the slowest hop's rate {}", slowest_bps(setup)),

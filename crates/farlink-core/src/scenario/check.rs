@@ -160,6 +160,12 @@ fn gateways(scenario: &Scenario, path: &[String]) -> Result<(), ScenarioError> {
             return Err(ScenarioError::new(here, what, remedy));
         }
         gateway.check(scenario).map_err(|error| error.within(&here))?;
+        if gateway.crash.is_some() {
+            let of_flows = scenario.flow.values().filter(|flow| scenario.is_split(flow)).map(|flow| &flow.transport);
+            for transport in of_flows.chain(&gateway.edge_transport) {
+                can_begin_anew(scenario, transport).map_err(|error| error.within(&format!("{here}.crash")))?;
+            }
+        }
     }
     Ok(())
 }
@@ -212,7 +218,23 @@ fn restart(scenario: &Scenario, flow: &Flow) -> Result<(), ScenarioError> {
         let what = format!("{} s may be before the flow starts", restart.at_s.get());
         return Err(ScenarioError::new("at_s", what, format!("give {latest_start} or more")));
     }
-    Ok(())
+    can_begin_anew(scenario, &flow.transport)
+}
+
+/// Without a handshake, a receiver that gives up what is missing takes the step from the old connection's sequence numbers to
+/// those of the new one for lost data.
+fn can_begin_anew(scenario: &Scenario, transport: &str) -> Result<(), ScenarioError> {
+    match scenario.transport.get(transport) {
+        Some(TransportConfig::ScpsTp(scps)) if scps.hold_time_s.is_some() && !scps.handshake => {
+            let what = format!(
+                "transport.{transport} has hold_time_s and handshake = false: its receiver would take the sequence numbers of \
+                 the new connection for a gap in the old one"
+            );
+            let remedy = "give it a handshake, or leave hold_time_s out, or begin nothing anew";
+            Err(ScenarioError::new("", what, remedy))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn time(scenario: &Scenario) -> Result<(), ScenarioError> {
