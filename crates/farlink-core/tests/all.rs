@@ -16,6 +16,7 @@ mod forged_segments;
 mod gateways;
 mod idle_keys;
 mod limits;
+mod linux_bundle;
 mod multilink;
 mod pair;
 mod protocols;

@@ -19,7 +19,7 @@ pub enum CallState {
     Connecting,
     /// It carries packets.
     Connected,
-    /// Its call has dropped, and neither side has noticed.
+    /// Its call has dropped, and not both sides have noticed.
     Silent,
     /// Its call has dropped.
     Dropped,
@@ -56,13 +56,40 @@ enum Plan {
 
 #[derive(Clone, Debug)]
 struct Random {
-    detection: Option<Spell>,
+    detection: Option<Detection>,
     idle: Time,
     failure: f64,
     retry: Time,
     attempts: u64,
     blocked: Time,
     primary: Primary,
+}
+
+/// How long it takes to notice a drop.
+#[derive(Clone, Copy, Debug)]
+enum Detection {
+    /// The same for both ends.
+    Both(Spell),
+    /// The near end and the far one.
+    Each([Option<Spell>; 2]),
+}
+
+impl Detection {
+    fn of(config: &CallsConfig) -> Option<Self> {
+        let CallsConfig { detection, detection_near, detection_far, .. } = config;
+        match (detection, detection_near, detection_far) {
+            (both, None, None) => both.map(Detection::Both),
+            (both, near, far) => Some(Detection::Each([near.or(*both), far.or(*both)])),
+        }
+    }
+
+    /// When a drop at `at` is noticed, by the near end and the far one.
+    fn draw(self, at: Time, rng: &mut Rng) -> [Time; 2] {
+        match self {
+            Detection::Both(spell) => [at + spell.draw(rng); 2],
+            Detection::Each(spells) => spells.map(|spell| at + spell.map_or(Time::ZERO, |spell| spell.draw(rng))),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -80,6 +107,8 @@ struct Line {
     rng: Rng,
     /// Down times of the recording that have begun.
     begun: usize,
+    /// When the near end and the far one notice the last drop.
+    noticed: [Time; 2],
 }
 
 const BLOCKED_S: u64 = 3600;
@@ -100,7 +129,7 @@ impl CallsConfig {
                 Plan::Recorded(schedule.iter().map(times).collect())
             }
             None => Plan::Random(Box::new(Random {
-                detection: self.detection,
+                detection: Detection::of(self),
                 idle: self.idle_s.time(),
                 failure: self.failure_rate(),
                 retry: self.retry_s.time(),
@@ -120,6 +149,7 @@ impl CallsConfig {
             drops: 0,
             rng: rng.detach(),
             begun: 0,
+            noticed: [Time::ZERO; 2],
         };
         let lines = lines.iter().map(line).collect();
         let mut calls = Calls { plan, lines, primary: None };
@@ -162,6 +192,11 @@ impl Calls {
     /// A line's state.
     pub fn state(&self, line: usize) -> CallState {
         self.lines[line].state
+    }
+
+    /// When the near end and the far one notice that a line's call dropped, the last time it did so silently.
+    pub fn noticed(&self, line: usize) -> [Time; 2] {
+        self.lines[line].noticed
     }
 
     /// Lines that are connected.
@@ -245,7 +280,8 @@ impl Calls {
             }
             CallState::Connected => match random.detection {
                 Some(detection) => {
-                    let until = at + detection.draw(&mut line.rng);
+                    line.noticed = detection.draw(at, &mut line.rng);
+                    let until = line.noticed[0].max(line.noticed[1]);
                     self.enter(index, CallState::Silent, at, until, changes);
                 }
                 None => self.notice_drop(random, index, at, changes),

@@ -53,6 +53,10 @@ pub struct BundleConfig {
     /// Rate of the serial lines between hosts and modems; without end unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial_bps: Option<BitRate>,
+    /// With `scheduler = "linux"`: room in the buffer of a line's serial port; 4096 (a UART) unless given. A pseudo-terminal has 12288.
+    /// Three fragments wait in front of it, and a buffer that was full is filled again when fewer than 256 bytes are left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tty_bytes: Option<Count>,
     /// Repetition on each line; none unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arq: Option<LinkArq>,
@@ -65,6 +69,9 @@ pub struct BundleConfig {
     /// Who is at the other end, to whom `on_drop = "requeue"` sends again.
     #[serde(default, skip_serializing_if = "Peer::is_farlink")]
     pub peer: Peer,
+    /// By which rule the receiver takes a missing fragment for lost; `linux` with `scheduler = "linux"`, else `rfc1990`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<ReceiverRule>,
     /// Longest time that the receiver waits for a missing fragment while others wait behind it; only the rules of RFC 1990 say that
     /// one is lost unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,7 +118,7 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Cut {
-    /// Each goes over one line, as Linux does where only one has room.
+    /// Each goes over one line.
     #[default]
     Whole,
     /// Each is cut into fragments for all lines that have room.
@@ -129,6 +136,19 @@ pub enum Header {
     Short,
     /// None at all: lines side by side without multilink.
     None,
+}
+
+/// When a receiver takes a missing fragment for lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReceiverRule {
+    /// When every line that is up has delivered a later one (section 4.1), after `reorder_timeout_s`, or when more than
+    /// `reorder_fragments` wait: then the oldest gap is given up, wherever it is.
+    Rfc1990,
+    /// As Linux 6.1 does. When every line that is up has delivered a later one, which is looked at as fragments come and not as lines
+    /// go; a line that has just come up has delivered none. When `reorder_fragments` wait, what is missing before the first of them is
+    /// given up, and nothing behind it: a hole inside a packet is waited for until the lines have passed it. There is no timer.
+    Linux,
 }
 
 /// What becomes of what a line held when its call drops.
@@ -189,6 +209,9 @@ pub struct LineConfig {
     pub redial: Option<Spell>,
 }
 
+/// The buffer of a UART in Linux: a page.
+const UART_BYTES: f64 = 4096.0;
+
 impl LineConfig {
     /// A line without repetition that takes what it is given and is always up.
     pub fn new(rate: BitRate, delay: Seconds) -> Self {
@@ -243,10 +266,12 @@ impl Default for BundleConfig {
             modem_bytes: None,
             serial_bytes: None,
             serial_bps: None,
+            tty_bytes: None,
             arq: None,
             calls: None,
             on_drop: OnDrop::default(),
             peer: Peer::default(),
+            receiver: None,
             reorder_timeout_s: None,
             reorder_fragments: default_most_held(),
         }
@@ -304,6 +329,17 @@ impl BundleConfig {
             }
         };
         Ok(lines)
+    }
+
+    /// By which rule its receiver waits.
+    pub(super) fn receiver_rule(&self) -> ReceiverRule {
+        let of_scheduler = if self.scheduler == Scheduler::Linux { ReceiverRule::Linux } else { ReceiverRule::Rfc1990 };
+        self.receiver.unwrap_or(of_scheduler)
+    }
+
+    /// Room in the buffer of a serial port.
+    pub(super) fn tty_bytes(&self) -> Count {
+        self.tty_bytes.unwrap_or_else(|| count(UART_BYTES))
     }
 
     /// How fragments look on a line; none if they have no numbers.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::arq::{Arq, airtime};
 use super::config::LineConfig;
 use super::fragment::Fragment;
+use super::linux::Tty;
 use super::piece::Piece;
 use super::schedule::Candidate;
 use super::shares;
@@ -17,6 +18,8 @@ use crate::units::{BitRate, Count};
 pub(super) struct Sent {
     pub(super) fragment: Fragment<Piece>,
     bytes: u32,
+    /// When its first bit leaves.
+    begin: Time,
     /// When its last bit leaves.
     end: Time,
     /// When it is at the far host.
@@ -34,6 +37,10 @@ pub(super) struct Line {
     arq: Option<Arq>,
     most_fragments: usize,
     most_bytes: u64,
+    /// The serial port as Linux fills it, in place of the two limits.
+    tty: Option<Tty>,
+    /// Bytes of fragments that have arrived, since the line was connected.
+    arrived_bytes: u64,
     pub(super) is_up: bool,
     /// The call has dropped, and nobody has noticed: the modem goes on, and nothing arrives.
     is_silent: bool,
@@ -56,12 +63,63 @@ impl Line {
             arq: line.arq.map(|arq| arq.start()),
             most_fragments: line_packets,
             most_bytes: room(line.modem_bytes).map_or(u64::MAX, |modem| modem + room(line.serial_bytes).unwrap_or(0)),
+            tty: None,
+            arrived_bytes: 0,
             is_up: true,
             is_silent: false,
             free_at: Time::ZERO,
             serial_free_at: Time::ZERO,
             sent: VecDeque::new(),
             rng,
+        }
+    }
+
+    /// A line behind a serial port as Linux fills it.
+    pub(super) fn with_tty(mut self, bytes: u64) -> Self {
+        self.tty = Some(Tty::new(bytes));
+        self
+    }
+
+    /// Whether Linux gives it a fragment of the next packet.
+    pub(super) fn is_free(&self) -> bool {
+        self.is_up && self.tty.as_ref().is_none_or(Tty::is_free)
+    }
+
+    /// Bytes that have left since the line was connected.
+    fn gone_bytes(&self, now: Time) -> u64 {
+        let departed = self.departed(now);
+        let whole: u64 = self.sent.range(..departed).map(|sent| u64::from(sent.bytes)).sum();
+        let part = self.sent.get(departed).filter(|sent| sent.begin < now).map_or(0.0, |sent| {
+            f64::from(sent.bytes) * now.since(sent.begin).as_secs_f64() / sent.end.since(sent.begin).as_secs_f64()
+        });
+        self.arrived_bytes + whole + part as u64
+    }
+
+    /// When the port takes more of what waits for it.
+    pub(super) fn next_wake(&self) -> Time {
+        let Some(gone) = self.tty.as_ref().and_then(Tty::wakes_at) else { return Time::NEVER };
+        let mut before = self.arrived_bytes;
+        for sent in &self.sent {
+            let bytes = u64::from(sent.bytes);
+            if gone <= before + bytes {
+                let share = gone.saturating_sub(before) as f64 / bytes as f64;
+                // A byte has left once its last bit has.
+                let after = Time::from_secs_f64(share * sent.end.since(sent.begin).as_secs_f64() + 1e-9);
+                return (sent.begin + after).min(sent.end);
+            }
+            before += bytes;
+        }
+        Time::NEVER
+    }
+
+    /// Fills the port's buffer again if it has run low.
+    pub(super) fn wake(&mut self, now: Time) {
+        if self.next_wake() > now {
+            return;
+        }
+        let gone = self.gone_bytes(now);
+        if let Some(tty) = &mut self.tty {
+            tty.wake(gone.max(tty.wakes_at().unwrap_or(gone)));
         }
     }
 
@@ -118,6 +176,10 @@ impl Line {
 
     /// Takes a fragment of so many bytes on the line.
     pub(super) fn take(&mut self, now: Time, fragment: Fragment<Piece>, bytes: u32) {
+        if self.tty.is_some() {
+            let gone = self.gone_bytes(now);
+            self.tty.iter_mut().for_each(|tty| tty.take(bytes, gone));
+        }
         let serial = airtime(bytes.into(), self.serial_ps_per_byte);
         self.serial_free_at = now.max(self.serial_free_at) + serial;
         let (spent, is_whole) = match &self.arq {
@@ -130,12 +192,17 @@ impl Line {
         let begin = now.max(self.free_at);
         self.free_at = (begin + airtime(spent, self.ps_per_byte)).max(self.serial_free_at);
         let arrival = self.free_at + self.delay + serial;
-        self.sent.push_back(Sent { fragment, bytes, end: self.free_at, arrival, is_lost: !is_whole });
+        self.sent.push_back(Sent { fragment, bytes, begin, end: self.free_at, arrival, is_lost: !is_whole });
     }
 
     /// What has arrived by now, one after the other.
     pub(super) fn pop_arrived(&mut self, now: Time) -> Option<Sent> {
-        if self.next_arrival() <= now { self.sent.pop_front() } else { None }
+        if self.next_arrival() > now {
+            return None;
+        }
+        let sent = self.sent.pop_front()?;
+        self.arrived_bytes += u64::from(sent.bytes);
+        Some(sent)
     }
 
     pub(super) fn is_silent(&self) -> bool {
@@ -151,6 +218,8 @@ impl Line {
     pub(super) fn take_down(&mut self) -> impl Iterator<Item = Sent> + '_ {
         self.is_up = false;
         self.is_silent = false;
+        self.arrived_bytes = 0;
+        self.tty.iter_mut().for_each(Tty::clear);
         self.sent.drain(..)
     }
 

@@ -6,12 +6,14 @@ use std::collections::VecDeque;
 
 use super::availability::Availability;
 use super::calls::{CallState, Calls, Change};
-use super::config::{BundleConfig, Cut, Header, LineConfig, OnDrop, Peer};
+use super::config::{BundleConfig, Cut, Header, LineConfig, OnDrop, Peer, ReceiverRule};
 use super::fragment::{Fragment, Splitter};
 use super::framing::Framing;
 use super::line::{Line, Sent};
+use super::linux;
 use super::piece::Piece;
 use super::reassembly::Reassembler;
+use super::receiver::Receiver;
 use super::schedule::Scheduler;
 use super::shares;
 use crate::link::QueueLimit;
@@ -51,6 +53,9 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Multilink {
     lines: Vec<Line>,
+    /// What either end knows of a line whose call dropped; in the order of `lines`.
+    ends: Vec<Ends>,
+    is_reverse: bool,
     calls: Option<Calls>,
     changes: Vec<Change>,
     availability: Availability,
@@ -82,8 +87,9 @@ pub struct Multilink {
     splitter: Splitter,
     shares: Vec<u32>,
     as_shares: Vec<shares::Line>,
+    linux: Option<ForLinux>,
 
-    receiver: Reassembler<Piece>,
+    receiver: Receiver,
     pieces: Vec<Piece>,
     /// Behind the highest number that was delivered without numbers around it.
     highest: u32,
@@ -111,6 +117,40 @@ struct Numbered {
     end: u64,
 }
 
+/// The two ends of a line in this direction.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    /// The receiver takes the line to be up.
+    is_heard: bool,
+    /// When sender and receiver notice that the call has dropped.
+    noticed: [Time; 2],
+}
+
+impl Ends {
+    const UP: Ends = Ends { is_heard: true, noticed: [Time::NEVER; 2] };
+    const DOWN: Ends = Ends { is_heard: false, ..Ends::UP };
+}
+
+/// The sender of Linux, and the speeds of the serial ports by which it cuts.
+#[derive(Debug)]
+struct ForLinux {
+    sender: linux::Sender,
+    speeds: Vec<u64>,
+    fragments: Vec<(usize, u32)>,
+}
+
+impl ForLinux {
+    fn new(config: &BundleConfig, lines: &[LineConfig]) -> Option<Self> {
+        if config.scheduler != Scheduler::Linux {
+            return None;
+        }
+        let mut sender = linux::Sender::new(config.framing().numbering.header_bytes());
+        (0..lines.len()).for_each(|line| sender.attach(line));
+        let speeds = lines.iter().map(|line| line.serial_bps.map_or(0, |speed| speed.get() as u64)).collect();
+        Some(ForLinux { sender, speeds, fragments: Vec::new() })
+    }
+}
+
 impl Multilink {
     /// Begins a run. `hop` is the same stream for both directions of a hop; what else they draw is from `rng`.
     pub fn new(config: &BundleConfig, lines: &[LineConfig], limit: QueueLimit, mut rng: Rng, hop: &Rng) -> Self {
@@ -119,15 +159,29 @@ impl Multilink {
         let line_packets = config.line_packets.whole() as usize;
         let most_bytes = config.mrru_bytes.whole() as usize;
         let most_held = config.reorder_fragments.whole() as usize;
-        let receiver = Reassembler::new(framing.numbering, lines.len(), most_bytes, most_held);
-        let receiver = match config.reorder_timeout_s {
-            None => receiver,
-            Some(patience) => receiver.with_patience(patience.time()),
-        };
         let requeues = config.on_drop == OnDrop::Requeue;
-        let is_resent = requeues && config.peer == Peer::Farlink;
+        let receiver = match (config.receiver_rule(), config.reorder_timeout_s) {
+            (ReceiverRule::Linux, _) => {
+                Receiver::Linux(linux::Receiver::new(framing.numbering, lines.len(), most_bytes, most_held))
+            }
+            (ReceiverRule::Rfc1990, patience) => {
+                let receiver = Reassembler::new(framing.numbering, lines.len(), most_bytes, most_held);
+                let receiver = match patience {
+                    None => receiver,
+                    Some(patience) => receiver.with_patience(patience.time()),
+                };
+                let is_resent = requeues && config.peer == Peer::Farlink;
+                Receiver::Rfc1990(if is_resent { receiver.with_resending() } else { receiver })
+            }
+        };
+        let start = |line: &LineConfig| match config.scheduler {
+            Scheduler::Linux => Line::new(line, line_packets, rng.detach()).with_tty(config.tty_bytes().whole()),
+            _ => Line::new(line, line_packets, rng.detach()),
+        };
         let mut bundle = Multilink {
-            lines: lines.iter().map(|line| Line::new(line, line_packets, rng.detach())).collect(),
+            lines: lines.iter().map(start).collect(),
+            ends: vec![Ends::UP; lines.len()],
+            is_reverse: false,
             calls,
             changes: Vec::new(),
             availability: Availability::default(),
@@ -152,7 +206,8 @@ impl Multilink {
             splitter: Splitter::new(framing.numbering),
             shares: Vec::new(),
             as_shares: Vec::new(),
-            receiver: if is_resent { receiver.with_resending() } else { receiver },
+            linux: ForLinux::new(config, lines),
+            receiver,
             pieces: Vec::new(),
             highest: 0,
             outcomes: VecDeque::new(),
@@ -161,10 +216,19 @@ impl Multilink {
         if let Some(calls) = &bundle.calls {
             for (index, line) in bundle.lines.iter_mut().enumerate().filter(|(index, _)| !calls.is_up(*index)) {
                 line.is_up = false;
+                bundle.ends[index] = Ends::DOWN;
                 bundle.receiver.set_up(Time::ZERO, index, false);
+                bundle.linux.iter_mut().for_each(|linux| linux.sender.detach(index));
             }
         }
         bundle
+    }
+
+    /// The direction from the far end of the hop to the near one, which dials.
+    #[must_use]
+    pub fn reversed(mut self) -> Self {
+        self.is_reverse = true;
+        self
     }
 
     /// A packet comes to the queue; its place, or none if there was no room for it. Calls are in order of time.
@@ -213,8 +277,13 @@ impl Multilink {
 
     fn next_event(&self) -> Time {
         let mut next = self.lines.iter().map(Line::next_arrival).min().unwrap_or(Time::NEVER);
-        if self.is_waiting() {
+        if self.linux.is_some() {
+            next = self.lines.iter().map(Line::next_wake).fold(next, Time::min);
+        } else if self.is_waiting() {
             next = self.lines.iter().map(|line| line.next_departure(self.now)).fold(next, Time::min);
+        }
+        if self.calls.is_some() {
+            next = self.ends.iter().flat_map(|ends| ends.noticed).fold(next, Time::min);
         }
         next = next.min(self.receiver.deadline().unwrap_or(Time::NEVER));
         next.min(self.calls.as_ref().map_or(Time::NEVER, Calls::next_change))
@@ -230,8 +299,13 @@ impl Multilink {
             self.now = self.now.max(next);
             self.receive();
             self.follow_calls();
+            self.notice();
             self.receiver.on_timeout(self.now);
             self.read();
+            if self.linux.is_some() {
+                let now = self.now;
+                self.lines.iter_mut().for_each(|line| line.wake(now));
+            }
             self.dispatch();
         }
         self.now = self.now.max(now);
@@ -407,21 +481,20 @@ impl Multilink {
             }
             let changes = std::mem::take(&mut self.changes);
             for &Change { at, line, state } in &changes {
-                match (self.lines[line].is_up, state) {
-                    (false, CallState::Connected) => {
-                        self.lines[line].bring_up(at);
-                        self.receiver.set_up(at, line, true);
-                        if self.requeues && self.has_numbers && !self.keeps_numbers() {
-                            self.send_empty(line..line + 1);
-                        }
-                    }
-                    (true, CallState::Silent) => {
+                match state {
+                    CallState::Connected => self.bring_up(line, at),
+                    CallState::Silent => {
                         self.availability.drops += 1;
                         self.lines[line].fall_silent();
+                        let [near, far] = calls.noticed(line);
+                        self.ends[line].noticed = if self.is_reverse { [far, near] } else { [near, far] };
                     }
-                    (true, CallState::Dropped | CallState::Waiting) => {
-                        self.availability.drops += u64::from(!self.lines[line].is_silent());
-                        self.hang_up(line, at);
+                    CallState::Dropped | CallState::Waiting => {
+                        let is_news = self.lines[line].is_up || self.ends[line].is_heard;
+                        let is_silent = self.ends[line].noticed != Ends::UP.noticed || self.lines[line].is_silent();
+                        self.availability.drops += u64::from(is_news && !is_silent);
+                        self.hang_up(line);
+                        self.stop_hearing(line, at);
                     }
                     _ => {}
                 }
@@ -431,14 +504,54 @@ impl Multilink {
         self.calls = Some(calls);
     }
 
-    fn hang_up(&mut self, line: usize, at: Time) {
+    fn bring_up(&mut self, line: usize, at: Time) {
+        if self.lines[line].is_up {
+            return;
+        }
+        self.ends[line] = Ends::UP;
+        self.lines[line].bring_up(at);
+        self.receiver.set_up(at, line, true);
+        self.linux.iter_mut().for_each(|linux| linux.sender.attach(line));
+        if self.requeues && self.has_numbers && !self.keeps_numbers() {
+            self.send_empty(line..line + 1);
+        }
+    }
+
+    /// The ends that notice now that a call has dropped.
+    fn notice(&mut self) {
+        for line in 0..self.ends.len() {
+            let [by_sender, by_receiver] = self.ends[line].noticed;
+            if by_sender <= self.now {
+                self.hang_up(line);
+            }
+            if by_receiver <= self.now {
+                self.stop_hearing(line, self.now);
+            }
+        }
+    }
+
+    /// The sender takes a line for gone.
+    fn hang_up(&mut self, line: usize) {
+        self.ends[line].noticed[0] = Time::NEVER;
+        if !self.lines[line].is_up {
+            return;
+        }
         let known = self.again.len();
         let lost: Vec<Sent> = self.lines[line].take_down().collect();
         for sent in &lost {
             self.lose_fragment(sent, Outcome::Cut);
         }
         self.put_back(known);
-        self.receiver.set_up(at, line, false);
-        self.read();
+        self.linux.iter_mut().for_each(|linux| linux.sender.detach(line));
+    }
+
+    /// The receiver takes a line for gone.
+    fn stop_hearing(&mut self, line: usize, at: Time) {
+        self.ends[line].noticed[1] = Time::NEVER;
+        if self.ends[line].is_heard {
+            self.ends[line].is_heard = false;
+            self.receiver.set_up(at, line, false);
+            self.read();
+        }
     }
 }

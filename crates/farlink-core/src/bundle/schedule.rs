@@ -9,7 +9,7 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
-    /// One after the other, those without room left out: what Linux does.
+    /// One after the other, those without room left out.
     #[default]
     RoundRobin,
     /// The one with the fewest bytes waiting.
@@ -21,6 +21,12 @@ pub enum Scheduler {
     Redundant,
     /// The one over which it arrives first, a drop before that counted as a minute lost: lines are judged by their own drops so far.
     DropAware,
+    /// All that are free, as Linux 6.1 does: each packet is cut at once into one fragment for each line that is free, however short
+    /// the fragments become, in shares by the speeds of the serial ports (`serial_bps`, equal unless given). A line is free while
+    /// `tty_bytes` and two fragments besides have room; a packet waits while fewer than half of the lines are free, and is dropped
+    /// while no line is up. `packets`, `line_packets`, `min_fragment_bytes`, `modem_bytes` and `serial_bytes` have no meaning then.
+    /// The receiver is that of Linux unless `receiver` says otherwise.
+    Linux,
 }
 
 /// A line that has room, as a scheduler sees it.
@@ -48,7 +54,7 @@ impl Scheduler {
     /// room from the first on.
     pub(super) fn choose(self, now: Time, mut candidates: impl Iterator<Item = Candidate>) -> Option<usize> {
         let best = match self {
-            Scheduler::RoundRobin | Scheduler::Redundant => candidates.next(),
+            Scheduler::RoundRobin | Scheduler::Redundant | Scheduler::Linux => candidates.next(),
             Scheduler::ShortestQueue => candidates.min_by_key(|candidate| candidate.waiting_bytes),
             Scheduler::EarliestDelivery => candidates.min_by_key(|candidate| candidate.arrival),
             Scheduler::DropAware => candidates.min_by(|a, b| a.cost(now).total_cmp(&b.cost(now))),

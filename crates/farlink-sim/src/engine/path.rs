@@ -211,7 +211,7 @@ impl Leg {
         let rng = Rng::for_component(seed, run, &format!("hop.{}.{direction}", hop.name));
         let of_hop = Rng::for_component(seed, run, &format!("hop.{}", hop.name));
         Leg {
-            bundled: Bundled::new(hop, rng.clone(), &of_hop),
+            bundled: Bundled::new(hop, direction, rng.clone(), &of_hop),
             link: hop.start(rng, &of_hop),
             last_arrival: Time::ZERO,
             under_way: UnderWay { warmup, ..UnderWay::default() },

@@ -50,7 +50,7 @@ fn hops() -> impl Strategy<Value = Value> {
 
 /// Several lines in place of a link.
 fn bundles() -> impl Strategy<Value = Value> {
-    let schedulers = ["round-robin", "shortest-queue", "earliest-delivery", "redundant", "drop-aware"];
+    let schedulers = ["round-robin", "shortest-queue", "earliest-delivery", "redundant", "drop-aware", "linux"];
     let on_drop = select(&["lose", "requeue", "duplicate-acks"][..]);
     let shape = (1_u64..6, select(schedulers.to_vec()), any::<[bool; 3]>(), on_drop, 1_u64..5);
     let primary = select(&["none", "ends-bundle", "stays-lost"][..]);
@@ -79,6 +79,16 @@ fn bundles() -> impl Strategy<Value = Value> {
             }
             if let Some((frame_bytes, loss)) = arq {
                 bundle["arq"] = json!({ "frame_bytes": frame_bytes, "window_frames": 3, "loss": loss });
+            }
+            if scheduler == "linux" {
+                let keys = bundle.as_object_mut().expect("a table");
+                keys.retain(|key, _| !["packets", "line_packets"].contains(&key.as_str()));
+                if let Some(fast) = bundle["members"].get_mut(1) {
+                    *fast = json!({ "rate_bps": 1e6, "delay_s": delay_s + 0.05, "serial_bps": 2e6, "up": spell(1.0) });
+                }
+                bundle["tty_bytes"] = (512 * room).into();
+                bundle["on_drop"] = if on_drop == "requeue" { "lose" } else { on_drop }.into();
+                bundle["calls"]["detection_far"] = spell(up);
             }
             let mut hop = json!({ "rate_bps": 10_f64.powf(exponent), "delay_s": delay_s, "bundle": bundle });
             if let Some(packets) = queue {

@@ -22,6 +22,13 @@ pub struct CallsConfig {
     /// unless given; Zaghloul (section 5.2) has 10 to 30 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detection: Option<Spell>,
+    /// How long the near end takes, from which the forward direction begins; as `detection` unless given, and at once if only
+    /// `detection_far` is. A line is dialled again when both ends know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detection_near: Option<Spell>,
+    /// How long the far end takes; as `detection` unless given, and at once if only `detection_near` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detection_far: Option<Spell>,
     /// Pause between noticing a drop and dialling again.
     pub idle_s: Seconds,
     /// Share of attempts that fail; none unless given.
@@ -130,6 +137,8 @@ impl CallsConfig {
         }
         let idle_keys = [
             ("detection", self.detection.is_some()),
+            ("detection_near", self.detection_near.is_some()),
+            ("detection_far", self.detection_far.is_some()),
             ("idle_s", self.idle_s.get() > 0.0),
             ("failure", self.failure.is_some()),
             ("retry_s", self.retry_s.get() > 0.0),

@@ -2,7 +2,7 @@
 
 use super::super::arq::LinkArq;
 use super::super::schedule::Scheduler;
-use super::{BundleConfig, Cut, Header, LineConfig, OnDrop, Peer};
+use super::{BundleConfig, Cut, Header, LineConfig, OnDrop, Peer, ReceiverRule};
 use crate::coding::Unfit;
 use crate::units::Count;
 
@@ -51,6 +51,7 @@ impl BundleConfig {
                 "give at most mrru_bytes",
             ));
         }
+        self.check_linux(lines)?;
         check_equipment(self.serial_bytes, self.modem_bytes, self.arq)?;
         for (at, member) in self.members.iter().enumerate() {
             check_equipment(member.serial_bytes, member.modem_bytes.or(self.modem_bytes), member.arq)
@@ -88,7 +89,55 @@ impl BundleConfig {
             None => Ok(()),
         }
     }
+
+    /// What Linux does not have, and what only Linux has.
+    fn check_linux(&self, lines: &[LineConfig]) -> Result<(), Unfit> {
+        let is_linux = self.scheduler == Scheduler::Linux;
+        let needs_numbers = if is_linux { Some("scheduler") } else { self.receiver.map(|_| "receiver") };
+        if let Some(key) = needs_numbers.filter(|_| self.header == Header::None) {
+            let what = "without sequence numbers there is nothing to put together";
+            return Err(Unfit::new(key, what, format!("remove {key}, or use header = \"long\" or \"short\"")));
+        }
+        if self.receiver_rule() == ReceiverRule::Linux && self.reorder_timeout_s.is_some() {
+            return Err(Unfit::new(
+                "reorder_timeout_s",
+                "the receiver of Linux has no timer",
+                "remove reorder_timeout_s, or use receiver = \"rfc1990\"",
+            ));
+        }
+        if (is_linux || self.receiver_rule() == ReceiverRule::Linux) && self.on_drop == OnDrop::Requeue {
+            return Err(Unfit::new(
+                "on_drop",
+                "Linux sends nothing again and its receiver does not wait for it",
+                "use on_drop = \"lose\" or \"duplicate-acks\", or another scheduler and receiver",
+            ));
+        }
+        if !is_linux {
+            let remedy = "remove tty_bytes, or use scheduler = \"linux\"";
+            let what = "only scheduler = \"linux\" has lines of so many bytes";
+            return self.tty_bytes.map_or(Ok(()), |_| Err(Unfit::new("tty_bytes", what, remedy)));
+        }
+        if self.tty_bytes().whole() < LEAST_TTY_BYTES {
+            let what = format!("{} bytes are fewer than {LEAST_TTY_BYTES}", self.tty_bytes().whole());
+            return Err(Unfit::new("tty_bytes", what, "give 4096 for a UART, 12288 for a pseudo-terminal"));
+        }
+        let like = BundleConfig::default();
+        let of_others = [
+            ("packets", self.packets != like.packets),
+            ("line_packets", self.line_packets != like.line_packets),
+            ("min_fragment_bytes", self.min_fragment_bytes != like.min_fragment_bytes),
+            ("modem_bytes", lines.iter().any(|line| line.modem_bytes.is_some())),
+        ];
+        let meaningless = of_others.into_iter().find(|(_, is_given)| *is_given);
+        meaningless.map_or(Ok(()), |(key, _)| {
+            let remedy = format!("remove {key}, or use another scheduler");
+            Err(Unfit::new(key, "Linux cuts for all free lines, and their room is tty_bytes", remedy))
+        })
+    }
 }
+
+/// Buffers are filled again when fewer than 256 bytes are left.
+const LEAST_TTY_BYTES: u64 = 512;
 
 /// Checks what a line stands on.
 fn check_equipment(serial: Option<Count>, modem: Option<Count>, arq: Option<LinkArq>) -> Result<(), Unfit> {

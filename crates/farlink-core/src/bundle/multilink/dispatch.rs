@@ -3,14 +3,17 @@
 use super::super::config::Cut;
 use super::super::fragment::Fragment;
 use super::super::line::Line;
+use super::super::linux;
 use super::super::piece::Piece;
 use super::super::schedule::Scheduler;
 use super::super::shares;
-use super::{Multilink, Numbered, Packet};
+use super::{Multilink, Numbered, Outcome, Packet};
 use crate::time::Time;
 
 /// How much a line must have been seen before its own drops say more than a guess.
 const PRIOR: Time = Time::from_secs(3000);
+/// The protocol field of a packet inside its first fragment, compressed as two Linux machines agree to.
+const PROTOCOL_BYTES: u32 = 1;
 
 impl Multilink {
     /// Gives lines what they have room for.
@@ -36,6 +39,7 @@ impl Multilink {
         let Packet { bytes, life, .. } = self.packets[place as usize];
         let piece = Piece { packet: place, life, bytes };
         let is_gone = match self.cut {
+            _ if self.linux.is_some() => self.give_as_linux(piece),
             Cut::Whole => self.give_whole(piece),
             Cut::Fragmented => self.give_fragments(piece),
         };
@@ -109,7 +113,7 @@ impl Multilink {
                 let chosen = self.scheduler.choose(now, idle.chain([awaited]));
                 chosen.filter(|&chosen| chosen != best)
             }
-            Scheduler::RoundRobin | Scheduler::ShortestQueue | Scheduler::Redundant => {
+            Scheduler::RoundRobin | Scheduler::ShortestQueue | Scheduler::Redundant | Scheduler::Linux => {
                 let with_room = all.filter(|(_, line)| has_room(line));
                 let candidates = with_room.map(|(index, line)| line.candidate(index, now, bytes, 0.0));
                 self.scheduler.choose(now, candidates)
@@ -152,6 +156,30 @@ impl Multilink {
         }
         self.shares = shares;
         !is_beginning
+    }
+
+    /// A packet is cut as Linux does; while no line is up it is dropped.
+    fn give_as_linux(&mut self, mut piece: Piece) -> bool {
+        let Some(linux) = &mut self.linux else { return false };
+        let (now, place) = (self.now, piece.packet);
+        if linux.sender.is_empty() {
+            self.end(place, Outcome::Cut);
+            return true;
+        }
+        let mut fragments = std::mem::take(&mut linux.fragments);
+        fragments.clear();
+        let (lines, speeds) = (&self.lines, &linux.speeds);
+        let channel = |line: usize| linux::Channel { is_free: lines[line].is_free(), speed: speeds[line] };
+        let is_cut = linux.sender.cut(piece.bytes + PROTOCOL_BYTES, channel, &mut fragments);
+        for (at, &(line, bytes)) in fragments.iter().enumerate() {
+            let own = if at == 0 { bytes - PROTOCOL_BYTES } else { bytes };
+            let fragment = self.splitter.cut(&mut piece, own as usize, at == 0);
+            self.lines[line].take(now, fragment, self.framing.line_bytes(own, at == 0));
+            self.packets[place as usize].on_lines += 1;
+            self.counts.fragments += 1;
+        }
+        self.linux.iter_mut().for_each(|linux| linux.fragments = std::mem::take(&mut fragments));
+        is_cut
     }
 
     /// How many bytes of a packet each line takes.

@@ -63,11 +63,12 @@ pub struct BundleResult {
 
 impl Bundled {
     /// None if the hop is a single link.
-    pub(super) fn new(hop: &HopSetup, rng: Rng, of_hop: &Rng) -> Option<Box<Self>> {
+    pub(super) fn new(hop: &HopSetup, direction: &str, rng: Rng, of_hop: &Rng) -> Option<Box<Self>> {
         let setup = hop.bundle.as_ref()?;
         let calls = setup.config.calls.as_ref().map(|calls| calls.start(&setup.lines, of_hop));
+        let bundle = Multilink::new(&setup.config, &setup.lines, hop.limit, rng, of_hop);
         Some(Box::new(Bundled {
-            bundle: Multilink::new(&setup.config, &setup.lines, hop.limit, rng, of_hop),
+            bundle: if direction == "return" { bundle.reversed() } else { bundle },
             packets: Rings::default(),
             owners: Vec::new(),
             alarm: Time::NEVER,

@@ -1,0 +1,262 @@
+//! Packets from fragments as Linux puts them together (`ppp_receive_mp_frame`, `ppp_mp_reconstruct`).
+
+use std::collections::VecDeque;
+
+use super::super::fragment::{Fragment, Numbering};
+use super::super::reassembly::Counts;
+use crate::payload::Payload;
+
+/// The receiver of one end.
+///
+/// A missing number is lost once M has come to it: the least of the numbers that arrived last over *every* channel that is attached.
+/// A channel that was just attached has delivered none and holds M where it is until its first fragment. There is no timer. Once 128
+/// fragments wait, M goes on to the first of them and no further: what is missing behind the first is never given up for want of
+/// room. M is looked at when a fragment comes, not when a channel leaves.
+#[derive(Clone, Debug)]
+pub struct Receiver<D> {
+    numbering: Numbering,
+    /// What each line has delivered last; none if the line is not attached.
+    attached: Vec<Option<i64>>,
+    /// The number that a packet is wanted from (`nextseq`).
+    next: i64,
+    /// M (`minseq`).
+    passed: i64,
+    /// What waits, by number; nothing twice.
+    held: VecDeque<Held<D>>,
+    most_held: usize,
+    most_bytes: usize,
+    /// Behind the highest number that arrived.
+    highest: i64,
+    counts: Counts,
+}
+
+#[derive(Clone, Debug)]
+struct Held<D> {
+    count: i64,
+    is_beginning: bool,
+    is_end: bool,
+    payload: D,
+}
+
+/// What a channel has delivered that has delivered nothing.
+const NOTHING: i64 = -1;
+
+impl<D: Payload> Receiver<D> {
+    /// A receiver with so many lines, all attached, of packets of up to `most_bytes` (the MRRU); from `most_held` fragments on M goes on
+    /// to the first (Linux: 128).
+    pub fn new(numbering: Numbering, lines: usize, most_bytes: usize, most_held: usize) -> Self {
+        Receiver {
+            numbering,
+            attached: vec![Some(NOTHING); lines],
+            next: 0,
+            passed: NOTHING,
+            held: VecDeque::new(),
+            most_held,
+            most_bytes,
+            highest: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// What it has seen so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Fragments that wait.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Everything before this count of fragments was delivered or given up.
+    pub fn settled(&self) -> u64 {
+        self.next as u64
+    }
+
+    /// A line was attached or detached. Nothing is given up for that: M is looked at with the next fragment.
+    pub fn set_up(&mut self, line: usize, is_up: bool) {
+        if self.attached.len() <= line {
+            self.attached.resize(line + 1, None);
+        }
+        self.attached[line] = is_up.then_some(NOTHING);
+    }
+
+    /// A fragment arrived over a line.
+    pub fn on_fragment(&mut self, line: usize, fragment: Fragment<D>) {
+        let expected = (self.passed + 1) as u64;
+        let Some(count) = self.numbering.count_near(expected, fragment.number).map(|count| count as i64) else {
+            self.counts.late += 1;
+            return;
+        };
+        let Some(last) = self.attached.get_mut(line).and_then(Option::as_mut) else {
+            self.counts.late += 1;
+            return;
+        };
+        *last = count;
+        self.counts.out_of_order += u64::from(count < self.highest);
+        self.highest = self.highest.max(count + 1);
+        if count < self.next {
+            self.counts.late += 1;
+            return;
+        }
+        let least = self.attached.iter().flatten().copied().fold(count, i64::min);
+        self.passed = self.passed.max(least);
+        let at = self.held.partition_point(|held| held.count < count);
+        let Fragment { is_beginning, is_end, payload, .. } = fragment;
+        self.held.insert(at, Held { count, is_beginning, is_end, payload });
+        if self.held.len() >= self.most_held {
+            let first = self.held[0].count;
+            self.counts.given_up += u64::from(first > self.passed);
+            self.passed = self.passed.max(first);
+        }
+        self.counts.most_held = self.counts.most_held.max(self.held.len());
+    }
+
+    /// Appends the pieces of the next packet to `pieces`, in order; whether there was one. It is asked for after every fragment until
+    /// there is none.
+    pub fn next_packet(&mut self, pieces: &mut Vec<D>) -> bool {
+        let mut number = self.next;
+        let (mut head, mut at, mut bytes, mut is_lost) = (0, 0, 0, false);
+        while let Some(fragment) = self.held.get(at) {
+            if fragment.count != number {
+                if number > self.passed {
+                    return false; // it may yet arrive
+                }
+                is_lost = true;
+                number = fragment.count.min(self.passed + 1);
+                continue;
+            }
+            if fragment.is_beginning {
+                (head, bytes, is_lost) = (at, 0, false);
+            }
+            bytes += fragment.payload.len();
+            if fragment.is_end {
+                if !is_lost && self.held[head].is_beginning {
+                    // Linux counts a byte of the protocol field, and drops what is longer than the MRRU and two bytes.
+                    if bytes < self.most_bytes + 2 {
+                        self.take(head, at, pieces);
+                        return true;
+                    }
+                    self.counts.too_long += 1;
+                    self.next = number + 1;
+                }
+                self.counts.useless += at as u64 + 1;
+                self.held.drain(..=at);
+                (head, at, number) = (0, 0, number + 1);
+                continue;
+            }
+            number += 1;
+            at += 1;
+        }
+        false
+    }
+
+    /// The fragments from `head` to `tail` are a packet; those before are of lost ones.
+    fn take(&mut self, head: usize, tail: usize, pieces: &mut Vec<D>) {
+        self.counts.useless += head as u64;
+        self.counts.packets += 1;
+        self.counts.missing += (self.held[head].count - self.next) as u64 - head as u64;
+        self.next = self.held[tail].count + 1;
+        self.held.drain(..head);
+        pieces.extend(self.held.drain(..=tail - head).map(|held| held.payload));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Virtual;
+
+    /// Fragment `number` of packets of `pieces` fragments each.
+    fn fragment(number: u32, pieces: u32) -> Fragment<Virtual> {
+        let (is_beginning, is_end) = (number % pieces == 0, number % pieces == pieces - 1);
+        Fragment { number, is_beginning, is_end, payload: Virtual(100) }
+    }
+
+    fn receiver(lines: usize) -> Receiver<Virtual> {
+        Receiver::new(Numbering::Long, lines, 1500, 128)
+    }
+
+    fn packets(receiver: &mut Receiver<Virtual>) -> usize {
+        let mut pieces = Vec::new();
+        std::iter::from_fn(|| receiver.next_packet(&mut pieces).then_some(())).count()
+    }
+
+    #[test]
+    fn a_new_channel_freezes_m_until_its_first_fragment() {
+        let mut receiver = receiver(2);
+        receiver.set_up(1, false);
+        receiver.on_fragment(0, fragment(0, 1));
+        assert_eq!(packets(&mut receiver), 1);
+        receiver.set_up(1, true);
+        receiver.on_fragment(0, fragment(2, 1)); // 1 is lost
+        receiver.on_fragment(0, fragment(3, 1));
+        assert_eq!((packets(&mut receiver), receiver.held()), (0, 2));
+        receiver.on_fragment(1, fragment(4, 1));
+        assert_eq!((packets(&mut receiver), receiver.held()), (3, 0));
+    }
+
+    /// A line that is dead and still attached carried the first pieces of three packets of eight fragments over eight lines: silence
+    /// until 128 + 7 x 2 fragments have come.
+    #[test]
+    fn a_missing_beginning_is_passed_one_packet_at_a_time() {
+        let mut receiver = receiver(8);
+        let mut arrived = 0;
+        for number in 0..24 {
+            if number % 8 != 0 {
+                receiver.on_fragment(number as usize % 8, fragment(number, 8));
+                arrived += 1;
+            }
+        }
+        for number in 0_u32.. {
+            assert_eq!(packets(&mut receiver), 0, "{number}");
+            let (packet, piece) = (number / 7, number % 7);
+            let number = 24 + packet * 7 + piece;
+            let (is_beginning, is_end) = (piece == 0, piece == 6);
+            receiver.on_fragment(piece as usize + 1, Fragment { number, is_beginning, is_end, payload: Virtual(100) });
+            arrived += 1;
+            if arrived == 128 + 7 * 2 {
+                break;
+            }
+        }
+        assert!(packets(&mut receiver) > 10);
+    }
+
+    /// The 128 fragments move M to the first that waits only: a hole behind it holds everything back for ever.
+    #[test]
+    fn a_missing_middle_is_never_given_up_for_want_of_room() {
+        let mut receiver = receiver(2);
+        for number in 0..2000 {
+            if number != 1 {
+                receiver.on_fragment(0, fragment(number, 3));
+            }
+        }
+        assert_eq!((packets(&mut receiver), receiver.held()), (0, 1999));
+        receiver.set_up(1, false);
+        assert_eq!(packets(&mut receiver), 0, "M is looked at when a fragment comes");
+        receiver.on_fragment(0, fragment(2000, 3));
+        assert_eq!(packets(&mut receiver), 666);
+    }
+
+    #[test]
+    fn longer_than_the_mrru_and_two_is_dropped() {
+        let mut receiver = receiver(1);
+        for (number, bytes) in [1501, 1502, 1500].into_iter().enumerate() {
+            let payload = Virtual(bytes);
+            receiver.on_fragment(0, Fragment { number: number as u32, is_beginning: true, is_end: true, payload });
+        }
+        assert_eq!((packets(&mut receiver), receiver.counts().too_long), (2, 1));
+    }
+
+    #[test]
+    fn numbers_come_round() {
+        let mut receiver: Receiver<Virtual> = Receiver::new(Numbering::Short, 2, 1500, 128);
+        for number in 0..20_000_u32 {
+            if number % 7 != 3 {
+                receiver.on_fragment(number as usize % 2, Fragment { number: number % 4096, ..fragment(number, 1) });
+            }
+        }
+        assert!(packets(&mut receiver) > 20_000 / 7 * 6 - 3);
+        assert_eq!(receiver.counts().missing, 20_000 / 7);
+    }
+}
