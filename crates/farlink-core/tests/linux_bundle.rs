@@ -188,6 +188,22 @@ fn packets_lie_in_the_lines_up_to_their_room() {
     assert_eq!(held(12288), 62 + 3 + 1);
 }
 
+/// Lines so fast that everything leaves within a step of the clock go on taking packets.
+#[test]
+fn no_line_is_too_fast() {
+    for (rate_bps, delay_s) in [(1e13, 0.0), (1e13, 0.5), (1e9, 0.0)] {
+        let config = json!({ "lines": 3, "scheduler": "linux", "tty_bytes": 512 });
+        let config: BundleConfig = serde_json::from_value(config).unwrap();
+        let rate = serde_json::from_value(json!(rate_bps)).unwrap();
+        let lines = config.resolve(&rate, &serde_json::from_value(json!(delay_s)).unwrap()).unwrap();
+        let hop = Rng::for_component(1, 0, "hop");
+        let rng = Rng::for_component(1, 0, "hop.forward");
+        let mut bundle = Multilink::new(&config, &lines, QueueLimit::Unlimited, rng, &hop);
+        let ends = stream(&mut bundle, 1500, std::iter::repeat_n(1.0, 300), 10.0);
+        assert_eq!(delivered(&ends).len(), 300, "{rate_bps} bit/s, {delay_s} s");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 

@@ -86,7 +86,7 @@ impl Tty {
     fn push(&mut self, gone: u64) -> bool {
         let mut is_done = false;
         loop {
-            let room = self.most_bytes.saturating_sub(self.written - gone);
+            let room = self.most_bytes.saturating_sub(self.written.saturating_sub(gone));
             self.written += room.min(self.encoded - self.written);
             if self.written < self.encoded {
                 return is_done;
