@@ -94,6 +94,27 @@ fn eight_lines_carry_eight_times_as_much() {
     }
 }
 
+/// A call that drops takes a number with it, and the line that is up again has delivered none: what waits behind the number comes out
+/// after the delay of a line and twice the time that it needs for the longest packet, unless the scenario says otherwise.
+#[test]
+fn a_number_that_was_lost_with_a_call_is_not_waited_for_without_end() {
+    let waited_s = |more: Value, mrru_bytes: f64| {
+        let mut config = json!({ "lines": 2, "mrru_bytes": mrru_bytes, "calls": { "schedule": [[[1.0, 1.5]], []] } });
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let log = carry(&mut bundle(&config, &[LINE; 2], QueueLimit::Unlimited, 1), &[(0, 1000); 2], Time::NEVER);
+        assert!(delivered(&log).len() <= 1 && cut(&log) == [0]);
+        log.iter().find(|entry| entry.2 == Outcome::Delivered).map(|entry| entry.0.as_secs_f64() - 1.52)
+    };
+    let is_near = |wait_s: Option<f64>, expected_s: f64| wait_s.is_some_and(|wait_s| (wait_s - expected_s).abs() < 0.05);
+    assert!(is_near(waited_s(json!({}), 1500.0), 0.5 + 2.0 * 1.5), "{:?}", waited_s(json!({}), 1500.0));
+    assert!(is_near(waited_s(json!({}), 3000.0), 0.5 + 2.0 * 3.0));
+    let arq = json!({ "arq": { "frame_bytes": 100, "window_frames": 10, "loss": 0, "loss_again": 0.5 } });
+    // 11 frames arrive 0.08 s later than the packet alone; the longest has 16.
+    assert!(is_near(waited_s(arq, 1500.0), 0.08 + 0.5 + 2.0 * 1.6));
+    assert!(is_near(waited_s(json!({ "reorder_timeout_s": 7 }), 1500.0), 7.0));
+    assert_eq!(waited_s(json!({ "reorder_timeout_s": "never" }), 1500.0), None);
+}
+
 /// One packet in fragments takes an eighth of the time to send.
 #[test]
 fn fragments_shorten_the_wait_for_one_packet() {

@@ -478,6 +478,25 @@ fn data_after_a_lost_syn_waits_three_seconds() {
     }
 }
 
+/// RFC 6928, section 2, and Linux: one timeout of the SYN says nothing about the initial window, a second one does. The older versions
+/// keep to RFC 5681, section 3.1.
+#[test]
+fn the_initial_window_after_a_lost_syn() {
+    for (variant, lost, expected) in
+        [(Variant::Rack, 0, 10), (Variant::Rack, 1, 10), (Variant::Rack, 2, 1), (Variant::Sack, 0, 10), (Variant::Sack, 1, 1)]
+    {
+        let config = TcpConfig { variant, handshake: true, initial_window_segments: count(10), ..one_way() };
+        let mut pair = Pair::<Virtual>::new(&config, 0, &vec![pair::Fault::Lose; lost]);
+        pair.ends[0].write(pair.now, &mut Virtual(100_000));
+        pair.pump(0);
+        let is_data = |sent: &&pair::Sent| sent.2.payload.0 > 0;
+        while !pair.log.iter().any(|sent| is_data(&sent)) {
+            assert!(pair.step(LONG));
+        }
+        assert_eq!(pair.log.iter().filter(is_data).count(), expected, "{variant:?}, {lost} lost");
+    }
+}
+
 /// A second loss, found while proportional rate reduction lets hardly anything out, leaves Westwood a window that sends.
 #[test]
 fn westwood_keeps_a_segment_of_window() {

@@ -56,6 +56,14 @@ impl LinkArq {
         }
     }
 
+    /// Line time of a packet of so many bytes in the mean, in bytes (`farlink.models.multilink.go_back_n`).
+    pub(super) fn mean_bytes(&self, bytes: u64) -> f64 {
+        let Arq { frame_bytes, window, first, again, attempts } = self.start();
+        let repeats = (1.0 / (1.0 - again)).min(attempts as f64);
+        let frames = bytes.div_ceil(frame_bytes) as f64;
+        frames * frame_bytes as f64 * (1.0 + window as f64 * first * repeats)
+    }
+
     /// Whether a frame may be repeated for ever.
     pub(super) fn never_ends(&self) -> bool {
         self.loss_again.is_none() && self.loss.get() >= 1.0 && self.attempts.is_none()

@@ -1,6 +1,7 @@
 //! What a scenario says about a bundle.
 
 mod check;
+mod patience;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,10 @@ use super::schedule::Scheduler;
 use crate::channel::spell::Spell;
 use crate::coding::Unfit;
 use crate::link::setting::{DelaySetting, RateSetting};
-use crate::units::{BitRate, Count, LineCount, PositiveSeconds, Seconds};
+use crate::time::Time;
+use crate::units::{BitRate, Count, LineCount, Seconds};
+
+pub use patience::ReorderTimeout;
 
 /// Several lines that carry packets as one link: PPP Multilink (RFC 1990). Each line has the hop's `rate_bps` and `delay_s` unless
 /// `members` say otherwise; both directions of the hop have the same lines, and their calls drop together.
@@ -72,10 +76,11 @@ pub struct BundleConfig {
     /// By which rule the receiver takes a missing fragment for lost; `linux` with `scheduler = "linux"`, else `rfc1990`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiver: Option<ReceiverRule>,
-    /// Longest time that the receiver waits for a missing fragment while others wait behind it; only the rules of RFC 1990 say that
-    /// one is lost unless given.
+    /// Longest time that the receiver waits for a missing fragment while others wait behind it; with `"never"` only the rules of
+    /// RFC 1990 say that one is lost. Unless given, the delay of a line and twice the time that it needs for a packet of `mrru_bytes`,
+    /// its mean repetitions included, of the line with the longest; with `on_drop = "requeue"`, and in the receiver of Linux, never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reorder_timeout_s: Option<PositiveSeconds>,
+    pub reorder_timeout_s: Option<ReorderTimeout>,
     /// How many fragments the receiver lets wait for missing ones; with more it gives those up. Linux: 128.
     #[serde(default = "default_most_held")]
     pub reorder_fragments: Count,
@@ -226,7 +231,18 @@ impl LineConfig {
             redial: None,
         }
     }
+
+    /// How long a packet of so many bytes on the line may be behind those that were sent after it over other lines: the delay, and
+    /// twice the mean time on the line, for the packet in front of it and its own.
+    fn usual_wait(&self, packet_bytes: u64) -> Time {
+        let mean_bytes = self.arq.map_or(packet_bytes as f64, |arq| arq.mean_bytes(packet_bytes));
+        let wait_s = self.delay.get() + 2.0 * 8.0 * mean_bytes / self.rate.get();
+        Time::from_secs_f64(wait_s.min(MOST_WAIT_S))
+    }
 }
+
+/// Nobody waits for longer than a scenario can say.
+const MOST_WAIT_S: f64 = 1e7;
 
 fn one() -> LineCount {
     LineCount::new(1.0).expect("a constant within its range")
@@ -340,6 +356,19 @@ impl BundleConfig {
     /// Room in the buffer of a serial port.
     pub(super) fn tty_bytes(&self) -> Count {
         self.tty_bytes.unwrap_or_else(|| count(UART_BYTES))
+    }
+
+    /// How long its receiver waits for a missing fragment; none if it has no timer.
+    pub(super) fn patience(&self, lines: &[LineConfig]) -> Option<Time> {
+        if let Some(timeout) = self.reorder_timeout_s {
+            return timeout.time();
+        }
+        // What is sent again is not missing: nothing but its turn is waited for.
+        if self.on_drop == OnDrop::Requeue {
+            return None;
+        }
+        let packet_bytes = u64::from(self.framing().overhead_bytes(true)) + self.mrru_bytes.whole();
+        lines.iter().map(|line| line.usual_wait(packet_bytes)).max()
     }
 
     /// How fragments look on a line; none if they have no numbers.

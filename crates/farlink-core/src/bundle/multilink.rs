@@ -160,7 +160,7 @@ impl Multilink {
         let most_bytes = config.mrru_bytes.whole() as usize;
         let most_held = config.reorder_fragments.whole() as usize;
         let requeues = config.on_drop == OnDrop::Requeue;
-        let receiver = match (config.receiver_rule(), config.reorder_timeout_s) {
+        let receiver = match (config.receiver_rule(), config.patience(lines)) {
             (ReceiverRule::Linux, _) => {
                 Receiver::Linux(linux::Receiver::new(framing.numbering, lines.len(), most_bytes, most_held))
             }
@@ -168,7 +168,7 @@ impl Multilink {
                 let receiver = Reassembler::new(framing.numbering, lines.len(), most_bytes, most_held);
                 let receiver = match patience {
                     None => receiver,
-                    Some(patience) => receiver.with_patience(patience.time()),
+                    Some(patience) => receiver.with_patience(patience),
                 };
                 let is_resent = requeues && config.peer == Peer::Farlink;
                 Receiver::Rfc1990(if is_resent { receiver.with_resending() } else { receiver })

@@ -2,7 +2,7 @@
 
 use super::super::arq::LinkArq;
 use super::super::schedule::Scheduler;
-use super::{BundleConfig, Cut, Header, LineConfig, OnDrop, Peer, ReceiverRule};
+use super::{BundleConfig, Cut, Header, LineConfig, OnDrop, Peer, ReceiverRule, ReorderTimeout};
 use crate::coding::Unfit;
 use crate::units::Count;
 
@@ -19,7 +19,8 @@ impl BundleConfig {
                 "use header = \"long\" or \"short\", or packets = \"whole\"",
             ));
         }
-        if self.header == Header::None && self.reorder_timeout_s.is_some() {
+        let has_timer = matches!(self.reorder_timeout_s, Some(ReorderTimeout::After(_)));
+        if self.header == Header::None && has_timer {
             return Err(Unfit::new(
                 "reorder_timeout_s",
                 "without sequence numbers nobody waits for anything",
@@ -98,7 +99,8 @@ impl BundleConfig {
             let what = "without sequence numbers there is nothing to put together";
             return Err(Unfit::new(key, what, format!("remove {key}, or use header = \"long\" or \"short\"")));
         }
-        if self.receiver_rule() == ReceiverRule::Linux && self.reorder_timeout_s.is_some() {
+        let has_timer = matches!(self.reorder_timeout_s, Some(ReorderTimeout::After(_)));
+        if self.receiver_rule() == ReceiverRule::Linux && has_timer {
             return Err(Unfit::new(
                 "reorder_timeout_s",
                 "the receiver of Linux has no timer",
@@ -127,6 +129,7 @@ impl BundleConfig {
             ("line_packets", self.line_packets != like.line_packets),
             ("min_fragment_bytes", self.min_fragment_bytes != like.min_fragment_bytes),
             ("modem_bytes", lines.iter().any(|line| line.modem_bytes.is_some())),
+            ("serial_bytes", lines.iter().any(|line| line.serial_bytes.is_some())),
         ];
         let meaningless = of_others.into_iter().find(|(_, is_given)| *is_given);
         meaningless.map_or(Ok(()), |(key, _)| {

@@ -96,8 +96,11 @@ impl Window {
                 //= https://www.rfc-editor.org/rfc/rfc5681#section-4.3
                 //# Loss in two successive windows of data, or the loss of a retransmission, should be taken as two indications
                 //# of congestion and, therefore, cwnd (and ssthresh) MUST be lowered twice in this case.
-                // A timeout in a recovery is the second: what the recovery sent again is lost, too.
-                self.lower_threshold(ssthresh);
+                // A timeout in a recovery is the second: what the recovery sent again is lost, too. Linux (tcp_enter_loss)
+                // reduces once for a window, whatever finds its losses.
+                if !(self.is_one_loss && self.phase == Phase::Recovery) {
+                    self.lower_threshold(ssthresh);
+                }
             }
             self.has_reduced = true;
             self.cwnd = control.loss_window(self);
@@ -250,6 +253,21 @@ mod tests {
         (window.phase, window.nxt) = (Phase::Recovery, 6801);
         window.on_timeout(&mut control, true);
         assert_eq!(window.ssthresh, 400.0);
+    }
+
+    /// As the kernel does: the recovery took a loss for this window, and the timer that ends it takes no other.
+    #[test]
+    fn a_timeout_during_the_recovery_of_rack_leaves_the_threshold() {
+        let (mut window, mut control) = under_way(CongestionControl::Reno);
+        window.is_one_loss = true;
+        lose(&mut window, &mut control);
+        (window.nxt, window.max) = (2401, 2401);
+        window.on_timeout(&mut control, true);
+        assert_eq!((window.cwnd, window.ssthresh, window.phase), (100.0, 1000.0, Phase::Loss));
+        // The next window is another one.
+        (window.phase, window.una, window.nxt, window.max) = (Phase::Open, 2401, 3001, 3001);
+        window.on_timeout(&mut control, true);
+        assert_eq!((window.cwnd, window.ssthresh), (100.0, 300.0));
     }
 
     /// Reno leaves its recovery with the first acknowledgement of new data, while more losses of that window are to be found.

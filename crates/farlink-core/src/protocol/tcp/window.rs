@@ -3,6 +3,7 @@
 use crate::time::Time;
 
 use super::config::TcpConfig;
+use super::variant::Variant;
 use super::flight::Flight;
 
 /// Where the sender stands with respect to loss.
@@ -86,6 +87,8 @@ pub(super) struct Window {
     pub(super) initial_cwnd: f64,
     /// Slow-start threshold, bytes.
     pub(super) ssthresh: f64,
+    /// A timeout during a recovery leaves the threshold that the recovery set, as in Linux.
+    pub(super) is_one_loss: bool,
     /// Congestion window may not exceed this, bytes.
     pub(super) cwnd_cap: f64,
     pub(super) mss: u32,
@@ -164,6 +167,7 @@ impl Window {
             cwnd: initial_cwnd,
             initial_cwnd,
             ssthresh: config.initial_ssthresh_segments.map_or(f64::INFINITY, |n| bytes(n.whole())),
+            is_one_loss: config.variant == Variant::Rack,
             cwnd_cap,
             mss,
             dup_acks: 0,

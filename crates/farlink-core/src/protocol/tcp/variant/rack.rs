@@ -38,6 +38,8 @@ pub(in crate::protocol::tcp) struct Rack {
     reduced_at: Time,
     /// A timeout is being repaired.
     is_in_loss: bool,
+    /// Timeouts of the SYN.
+    syn_timeouts: u32,
 }
 
 impl Reaction for Rack {
@@ -54,6 +56,7 @@ impl Reaction for Rack {
             timeout_end: 0,
             reduced_at: Time::ZERO,
             is_in_loss: false,
+            syn_timeouts: 0,
         }
     }
 
@@ -126,7 +129,13 @@ impl Reaction for Rack {
 
     fn on_timeout(&mut self, window: &mut Window, control: &mut Congestion) {
         if window.una == 0 {
-            return; // the SYN
+            // RFC 6928, section 2, and Linux (tcp_init_transfer): with a first timeout of a second, the SYN of a long path is sent
+            // again for nothing. Only the second time is it taken for lost, and the initial window for too large.
+            self.syn_timeouts += 1;
+            if self.syn_timeouts == 1 {
+                window.cwnd = window.initial_cwnd;
+            }
+            return;
         }
         self.probe.cancel(window);
         window.alarm = Alarm::NONE;
