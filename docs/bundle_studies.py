@@ -88,6 +88,7 @@ def gain(changed: Runs, base: Runs, name: str = "goodput_bps") -> Estimate:
 def scenario(bundle: Data, *, runs: int, hours: float = 3, variant: str = "sack", **changes: Any) -> Data:
     """A scenario of TCP in bulk over a bundle; `changes` of the transport, and `traffic` and `transport` in its place."""
     traffic = changes.pop("traffic", {"kind": "bulk"})
+    bundle = {"reorder_timeout_s": "never"} | bundle
     tcp = {
         "kind": "tcp",
         "variant": variant,

@@ -98,7 +98,7 @@ def study(tell: Told) -> Found:
         schedulers[scheduler] = in_parts(usual, BULK, span_s, scheduler=scheduler)
         tell()
     for patience_s in PATIENCES_S:
-        patiences[patience_s] = in_parts(usual, BULK, span_s, reorder_timeout_s=patience_s)
+        patiences[patience_s] = in_parts(usual, BULK, span_s, reorder_timeout_s=patience_s or "never")
         tell()
     transports = {}
     for name in TRANSPORTS:
