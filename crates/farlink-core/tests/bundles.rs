@@ -105,7 +105,8 @@ fn a_number_that_was_lost_with_a_call_is_not_waited_for_without_end() {
         assert!(delivered(&log).len() <= 1 && cut(&log) == [0]);
         log.iter().find(|entry| entry.2 == Outcome::Delivered).map(|entry| entry.0.as_secs_f64() - 1.52)
     };
-    let is_near = |wait_s: Option<f64>, expected_s: f64| wait_s.is_some_and(|wait_s| (wait_s - expected_s).abs() < 0.05);
+    let is_near =
+        |wait_s: Option<f64>, expected_s: f64| wait_s.is_some_and(|wait_s| (wait_s - expected_s).abs() < 0.05);
     assert!(is_near(waited_s(json!({}), 1500.0), 0.5 + 2.0 * 1.5), "{:?}", waited_s(json!({}), 1500.0));
     assert!(is_near(waited_s(json!({}), 3000.0), 0.5 + 2.0 * 3.0));
     let arq = json!({ "arq": { "frame_bytes": 100, "window_frames": 10, "loss": 0, "loss_again": 0.5 } });

@@ -482,9 +482,13 @@ fn data_after_a_lost_syn_waits_three_seconds() {
 /// keep to RFC 5681, section 3.1.
 #[test]
 fn the_initial_window_after_a_lost_syn() {
-    for (variant, lost, expected) in
-        [(Variant::Rack, 0, 10), (Variant::Rack, 1, 10), (Variant::Rack, 2, 1), (Variant::Sack, 0, 10), (Variant::Sack, 1, 1)]
-    {
+    for (variant, lost, expected) in [
+        (Variant::Rack, 0, 10),
+        (Variant::Rack, 1, 10),
+        (Variant::Rack, 2, 1),
+        (Variant::Sack, 0, 10),
+        (Variant::Sack, 1, 1),
+    ] {
         let config = TcpConfig { variant, handshake: true, initial_window_segments: count(10), ..one_way() };
         let mut pair = Pair::<Virtual>::new(&config, 0, &vec![pair::Fault::Lose; lost]);
         pair.ends[0].write(pair.now, &mut Virtual(100_000));

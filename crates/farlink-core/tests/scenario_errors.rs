@@ -359,7 +359,10 @@ const BUNDLES: &[(&str, &str)] = &[
     ("a serial port of another scheduler", "lines = 8\ntty_bytes = 4096"),
     ("a serial port too small for Linux", "lines = 8\nscheduler = \"linux\"\ntty_bytes = 100"),
     ("a port that Linux does not look at", "lines = 8\nscheduler = \"linux\"\nserial_bytes = 4096"),
-    ("a modem that Linux does not look at", "lines = 8\nscheduler = \"linux\"\nmodem_bytes = 4096\nserial_bytes = 4096"),
+    (
+        "a modem that Linux does not look at",
+        "lines = 8\nscheduler = \"linux\"\nmodem_bytes = 4096\nserial_bytes = 4096",
+    ),
     ("a timer in Linux", "lines = 8\nscheduler = \"linux\"\nreorder_timeout_s = 10"),
     ("Linux without numbers", "lines = 8\nscheduler = \"linux\"\nheader = \"none\""),
     ("copies without numbers", "lines = 8\nheader = \"none\"\nscheduler = \"redundant\""),

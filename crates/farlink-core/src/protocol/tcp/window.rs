@@ -3,8 +3,8 @@
 use crate::time::Time;
 
 use super::config::TcpConfig;
-use super::variant::Variant;
 use super::flight::Flight;
+use super::variant::Variant;
 
 /// Where the sender stands with respect to loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
