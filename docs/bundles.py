@@ -122,8 +122,9 @@ lines have had their turn. `reorder_timeout_s` bounds it. SACK:
 A time below that of a packet ({packet_s} s) gives up what is only late, and SACK repeats it: at 2 s that costs more than
 the drops do at 50 min. Twice that time and more is too patient. Best here is {patience} s, {best_ratio} times a packet's.
 
-**Unless given** it is the delay of a line and twice the time of a packet of the MRRU, 12.8 s here with the mean repetitions; `"never"`
-is what the tables call none. Whole packets, SACK, ten runs of 4 h, kb/s, and fragments with `line_packets = 1` beside them:
+**Unless given** it is the delay of a line and twice the time of a packet of the MRRU, 12.8 s here with the mean
+repetitions; `"never"` is what the tables call none. Whole packets, SACK, ten runs of 4 h, kb/s, and fragments with
+`line_packets = 1` beside them:
 
 | a line drops every | never | unless given | fragments |
 |---|--:|--:|--:|
@@ -194,8 +195,8 @@ delays. TCP over fragments stays faster: losses keep its window small, and a sma
 
 ## A bundle of Linux, beside a real one
 
-`scheduler = "linux"` beside pppd 2.4.9 on Linux 6.1.192 under QEMU: eight pseudo-terminals paced to 2400 bit/s, 0.5 s each way, both
-ends seeing a hang-up at once but where it says otherwise. Datagrams, one run each there:
+`scheduler = "linux"` beside pppd 2.4.9 on Linux 6.1.192 under QEMU: eight pseudo-terminals paced to 2400 bit/s, 0.5 s
+each way, both ends seeing a hang-up at once but where it says otherwise. Datagrams, one run each there:
 
 | case | | measured | farlink |
 |---|---|--:|--:|
@@ -205,9 +206,10 @@ ends seeing a hang-up at once but where it says otherwise. Datagrams, one run ea
 | the same; it carried later ones, seen after 40 s | silence | 40.4 s | 40.27 s |
 | only the receiver sees it, for 40 s | silence | 41 s | 41.0 s |
 
-TCP (CUBIC, `variant = "rack"`, `rto.algorithm = "linux"`) from the start of the flow for 204 s; a call drops at 24, 60, 96, 132 and 168 s
-and is up again 9 s later. Measured: three runs of one rig, and one of a second rig built for this table, 95 % intervals of the three.
-Silences by drop; the drop at 96 s falls into the silence of the one before it, the last silence is cut off by the end at 204 s.
+TCP (CUBIC, `variant = "rack"`, `rto.algorithm = "linux"`) from the start of the flow for 204 s; a call drops at 24, 60,
+96, 132 and 168 s and is up again 9 s later. Measured: three runs of one rig, and one of a second rig built for this
+table, 95 % intervals of the three. Silences by drop; the drop at 96 s falls into the silence of the one before it, the
+last silence is cut off by the end at 204 s.
 
 | quantity | measured, three runs | measured, second rig | farlink |
 |---|--:|--:|--:|
@@ -218,11 +220,12 @@ Silences by drop; the drop at 96 s falls into the silence of the one before it, 
 | after 132 s | 29.9, 27.5, 29.3 s | 30.8 s | 28.3 s |
 | after 168 s | at least 36, 36.6 s | at least 36 s | 31.8 s |
 
-Two rules of Linux's TCP made the difference to the 10.1 kb/s that farlink had before. The round trip of the empty bundle, 1.1 s, is longer
-than the first timeout of the SYN, 1 s: Linux keeps its initial window of ten segments after one such timeout, so that 34 segments are
-queued at the first drop and not 20, and all of them are lost. And a timeout during a recovery does not lower the threshold again.
-What is left: Linux's timers of more than 16 s expire up to 2 s late (its timer wheel), and its tail loss probe goes out no later
-than the timeout counted from when the oldest segment was sent; farlink counts from the latest acknowledgement.
+Two rules of Linux's TCP made the difference to the 10.1 kb/s that farlink had before. The round trip of the empty
+bundle, 1.1 s, is longer than the first timeout of the SYN, 1 s: Linux keeps its initial window of ten segments after
+one such timeout, so that 34 segments are queued at the first drop and not 20, and all of them are lost. And a timeout
+during a recovery does not lower the threshold again. What is left: Linux's timers of more than 16 s expire up to 2 s
+late (its timer wheel), and its tail loss probe goes out no later than the timeout counted from when the oldest segment
+was sent; farlink counts from the latest acknowledgement.
 
 ## Schedulers
 
