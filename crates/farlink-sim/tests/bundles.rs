@@ -68,7 +68,8 @@ fn duplicate_acknowledgements_speed_recovery_up() {
     let spell = |mean_s: f64| json!({ "distribution": "exponential", "mean_s": mean_s });
     let goodput_bps = |variant: &str, on_drop: &str| {
         let calls = json!({ "up": spell(60.0), "redial": spell(2.0) });
-        let mut scenario = over(&json!({ "lines": 4, "calls": calls, "on_drop": on_drop }));
+        let bundle = json!({ "lines": 4, "calls": calls, "on_drop": on_drop, "reorder_timeout_s": "never" });
+        let mut scenario = over(&bundle);
         scenario["transport"]["tcp"]["variant"] = variant.into();
         (1..=8).map(|seed| goodput_bps(&once(&setup(&scenario), seed))).sum::<f64>() / 8.0
     };
