@@ -83,8 +83,9 @@ fn bundles() -> impl Strategy<Value = Value> {
             if scheduler == "linux" {
                 let keys = bundle.as_object_mut().expect("a table");
                 keys.retain(|key, _| !["packets", "line_packets"].contains(&key.as_str()));
-                if let Some(fast) = bundle["members"].get_mut(1) {
-                    *fast = json!({ "rate_bps": 1e6, "delay_s": delay_s + 0.05, "serial_bps": 2e6, "up": spell(1.0) });
+                if has_kinds {
+                    bundle["members"][1] =
+                        json!({ "rate_bps": 1e6, "delay_s": delay_s + 0.05, "serial_bps": 2e6, "up": spell(1.0) });
                 }
                 bundle["tty_bytes"] = (512 * room).into();
                 bundle["on_drop"] = if on_drop == "requeue" { "lose" } else { on_drop }.into();
