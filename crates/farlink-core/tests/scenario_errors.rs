@@ -357,7 +357,6 @@ const BUNDLES: &[(&str, &str)] = &[
     ("patience of a word", "lines = 8\nreorder_timeout_s = \"sometimes\""),
     ("no patience at all", "lines = 8\nreorder_timeout_s = 0"),
     ("a serial port of another scheduler", "lines = 8\ntty_bytes = 4096"),
-    ("a serial port too small for Linux", "lines = 8\nscheduler = \"linux\"\ntty_bytes = 100"),
     ("a port that Linux does not look at", "lines = 8\nscheduler = \"linux\"\nserial_bytes = 4096"),
     (
         "a modem that Linux does not look at",

@@ -195,6 +195,8 @@ fn rare() -> Vec<Value> {
         "incremental": {
             "kind": "arq", "nak": true, "incremental": { "first_parity_bytes": 2, "parity_bytes": 4, "increments": 3 },
         },
+        "cubic": { "kind": "tcp", "congestion_control": "cubic", "cubic": { "c": 0.4 } },
+        "words": { "kind": "aerotp", "mode": "quasi-reliable", "fec_words": 16 },
         "open-loop": {
             "kind": "aerotp", "mode": "quasi-reliable", "erasure": { "source": 10, "repair": 3, "timeout_s": 1 },
             "adaptive_fec": { "target_loss": 0.01, "report_every_s": 1 },
@@ -208,8 +210,12 @@ fn rare() -> Vec<Value> {
     let by_transport = |(name, transport): (&String, &Value)| {
         scenario(&[("transport", json!({ name: transport })), ("flow.bulk.transport", json!(name))])
     };
-    let links =
-        [scenario(&[("link.channel", outage)]), scenario(&[("link.bundle", json!({ "lines": 2, "calls": calls }))])];
+    let linux = json!({ "lines": 2, "scheduler": "linux", "tty_bytes": 4096 });
+    let links = [
+        scenario(&[("link.channel", outage)]),
+        scenario(&[("link.bundle", json!({ "lines": 2, "calls": calls }))]),
+        scenario(&[("link.bundle", linux)]),
+    ];
     transports.as_object().unwrap().iter().map(by_transport).chain(links).collect()
 }
 

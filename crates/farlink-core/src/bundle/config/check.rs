@@ -119,10 +119,6 @@ impl BundleConfig {
             let what = "only scheduler = \"linux\" has lines of so many bytes";
             return self.tty_bytes.map_or(Ok(()), |_| Err(Unfit::new("tty_bytes", what, remedy)));
         }
-        if self.tty_bytes().whole() < LEAST_TTY_BYTES {
-            let what = format!("{} bytes are fewer than {LEAST_TTY_BYTES}", self.tty_bytes().whole());
-            return Err(Unfit::new("tty_bytes", what, "give 4096 for a UART, 12288 for a pseudo-terminal"));
-        }
         let like = BundleConfig::default();
         let of_others = [
             ("packets", self.packets != like.packets),
@@ -138,9 +134,6 @@ impl BundleConfig {
         })
     }
 }
-
-/// Buffers are filled again when fewer than 256 bytes are left.
-const LEAST_TTY_BYTES: u64 = 512;
 
 /// Checks what a line stands on.
 fn check_equipment(serial: Option<Count>, modem: Option<Count>, arq: Option<LinkArq>) -> Result<(), Unfit> {

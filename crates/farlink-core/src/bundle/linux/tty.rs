@@ -55,7 +55,8 @@ impl Tty {
     /// How many bytes have left when the buffer is filled again; none while nothing waits for that.
     pub(in super::super) fn wakes_at(&self) -> Option<u64> {
         let is_stuffed = self.written < self.encoded || self.packet.is_some();
-        is_stuffed.then_some((self.written + 1).saturating_sub(WAKEUP_BYTES))
+        // A buffer that is smaller than that is filled as soon as there is room.
+        is_stuffed.then_some((self.written + 1).saturating_sub(WAKEUP_BYTES.min(self.most_bytes)))
     }
 
     /// The buffer has run low.
