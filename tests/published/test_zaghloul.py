@@ -331,3 +331,13 @@ def with_calls(calls, runs):
         "transport": {"udp": {"kind": "udp"}},
         "flow": {"data": {"transport": "udp", "traffic": little}},
     }
+
+
+@pytest.mark.parametrize("figure", ["figure_6_5", "figure_6_6"])
+def test_drawings_are_named_after_their_figures(figure):
+    from farlink.papers.zaghloul import figures_6
+
+    (drawing,) = getattr(figures_6, figure)(None)[1]
+
+    assert drawing.name == figure.replace("_", "-")
+    assert drawing.heading.startswith("Transfer time against")

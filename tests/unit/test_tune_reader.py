@@ -239,3 +239,11 @@ def test_rows_that_are_no_table_are_refused():
         LookUp([row, row])
     with pytest.raises(TuneError, match="do not ascend"):
         LookUp([row, Row(**{**vars(row), "cn0_dbhz": 99.0, "step": 0})])
+
+
+@pytest.mark.parametrize(("ber", "limits", "expected"), [(1e-5, {}, 687), (1e-5, {"most_bytes": 500}, 500), (0.0, {}, 65_535)])
+def test_a_frame_is_as_long_as_the_errors_of_its_row_allow(ber, limits, expected):
+    picked = Pick(Row(1.0, 1, 60.0, OK, 0, None, None, code="A", ber=ber))
+
+    # h/2 (sqrt(1 + 4 / (8 p h)) - 1) for a header of h = 40 bytes.
+    assert picked.frame_bytes(header_bytes=40, **limits) == expected

@@ -67,6 +67,38 @@ fn a_member_that_left_holds_nothing_back() {
     assert_eq!(deliver(&mut receiver, &[(1, piece(4, true, true, b"e"))]), [b"d", b"e"]);
 }
 
+/// Linux: each call is a new channel, whose `lastseq` is -1 until its first fragment (`ppp_register_net_channel`).
+#[test]
+fn a_member_that_came_back_has_delivered_nothing_yet() {
+    let mut receiver = Reassembler::new(Numbering::Long, 2, MRRU, HELD);
+    assert!(deliver(&mut receiver, &[(1, piece(9, true, true, b"j"))]).is_empty());
+    receiver.set_up(Time::ZERO, 1, false);
+    receiver.set_up(Time::ZERO, 1, true);
+    // Number 9 went over the call before: it tells nothing about what is under way over this one.
+    assert!(deliver(&mut receiver, &[(0, piece(5, true, true, b"f"))]).is_empty());
+    assert_eq!(receiver.counts().missing, 0);
+    assert_eq!(deliver(&mut receiver, &[(1, piece(11, true, true, b"l"))]), [b"f"]);
+    assert_eq!(deliver(&mut receiver, &[(0, piece(12, true, true, b"m"))]), [b"j", b"l", b"m"]);
+}
+
+#[test]
+fn every_fragment_below_the_highest_is_out_of_order() {
+    let mut receiver = Reassembler::new(Numbering::Long, 3, MRRU, HELD);
+    // Number 2 comes after 1, and both come after 3.
+    let numbers = [(0, 0), (0, 3), (1, 1), (2, 2), (0, 4)];
+    let packets = deliver(&mut receiver, &numbers.map(|(member, number)| (member, piece(number, true, true, b"x"))));
+    assert_eq!((packets.len(), receiver.counts().out_of_order), (5, 2));
+}
+
+/// A line that breaks the order of its own fragments does not pull back what all lines have passed.
+#[test]
+fn a_member_out_of_order_has_still_passed_its_highest_number() {
+    let mut receiver = Reassembler::new(Numbering::Long, 2, MRRU, HELD);
+    let early = [(0, piece(6, true, true, b"g")), (0, piece(2, true, true, b"c"))];
+    assert!(deliver(&mut receiver, &early).is_empty());
+    assert_eq!(deliver(&mut receiver, &[(1, piece(5, true, true, b"f"))]), [b"c", b"f", b"g"]);
+}
+
 #[test]
 fn so_much_waits_and_no_more() {
     let mut receiver = Reassembler::new(Numbering::Long, 2, MRRU, 4);

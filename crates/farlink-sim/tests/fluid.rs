@@ -157,3 +157,14 @@ fn what_a_fluid_cannot_be_is_refused_with_its_place() {
         }
     }
 }
+
+#[test]
+fn the_level_of_the_rule_is_that_of_the_scenario() {
+    let said = |level: f64| {
+        let precision = json!({ "quantity": "goodput_bps", "ci": 1e-4, "level": level });
+        let changes = [("runs", Value::Null), ("precision", precision), ("fluid.max_time_s", json!(1000.0))];
+        run(&bulk(&changes)).notes.concat()
+    };
+    assert!(said(0.8).contains("at a level of 80 %"), "{}", said(0.8));
+    assert!(said(0.95).contains("at a level of 95 %"), "{}", said(0.95));
+}

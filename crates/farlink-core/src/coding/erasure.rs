@@ -67,3 +67,19 @@ impl Erasure {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_has_at_most_256_blocks_of_data_and_parity_together() {
+        let built = |k: f64, m: f64| {
+            let [k, m, block_bytes] = [k, m, 100.0].map(|n| Count::new(n).unwrap());
+            Erasure { k, m, block_bytes, over: uncoded() }.build()
+        };
+        assert!(built(200.0, 56.0).is_ok());
+        assert!(built(200.0, 57.0).is_err());
+        assert!(built(57.0, 200.0).is_err());
+    }
+}

@@ -86,3 +86,18 @@ impl ReedSolomon {
         Ok(scheme::ReedSolomon { code, depth: interleaving as usize })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn up_to_64_codewords_take_turns() {
+        let built = |interleaving: f64| {
+            let [n, k, interleaving] = [255.0, 223.0, interleaving].map(|n| Count::new(n).unwrap());
+            ReedSolomon { n, k, basis: Basis::default(), interleaving }.code()
+        };
+        assert!(built(64.0).is_ok());
+        assert!(built(65.0).is_err());
+    }
+}

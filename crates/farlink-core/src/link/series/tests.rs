@@ -48,6 +48,19 @@ fn a_last_byte_does_not_wait_for_an_outage_to_pass() {
 }
 
 #[test]
+fn bits_between_two_instants_count_the_opportunities_at_both() {
+    let capacity = crate::link::Capacity::of(&transmitter(delivery(&[0.002, 0.005, 0.008], 1500, 0.010), 0.0));
+    let opportunities = |from_ms: u64, to_ms: u64| {
+        let [from, to] = [from_ms, to_ms].map(Time::from_millis);
+        capacity.mean_bps(from, to) * to.since(from).as_secs_f64() / 12_000.0
+    };
+    for (from_ms, to_ms, expected) in [(0, 1, 0.0), (0, 4, 1.0), (2, 5, 2.0), (3, 9, 2.0), (0, 15, 5.0), (6, 24, 5.0)] {
+        let found = opportunities(from_ms, to_ms);
+        assert!((found - expected).abs() < 1e-9, "{from_ms} to {to_ms} ms: {found}");
+    }
+}
+
+#[test]
 fn opportunities_carry_bytes_as_in_mahimahi() {
     // Two opportunities in the same millisecond, then one; at the end of a repetition it starts over.
     let trace = delivery(&[0.005, 0.005, 0.008], 1500, 0.010);

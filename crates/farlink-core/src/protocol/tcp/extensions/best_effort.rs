@@ -73,6 +73,7 @@ mod tests {
         assert_eq!(sent.exhausted(101), None);
         sent.on_sent(101, 201, 1);
         assert_eq!((sent.exhausted(101), sent.exhausted(1)), (Some(201), None));
+        assert_eq!(sent.exhausted(201), None, "what follows did not go out again");
         sent.abandon(101);
         assert_eq!((sent.abandoned_from(1), sent.abandoned_from(101)), (1, 201));
         // What covers two segments counts for both.
