@@ -116,6 +116,43 @@ class HalfOfFlight : public PerDelivered<Control>
     }
 };
 
+// The same for `TcpLinuxReno`.
+template <uint32_t TcpLinuxReno::*member>
+struct RenoCounter
+{
+    friend uint32_t& AcknowledgedSinceGrowth(TcpLinuxReno& reno)
+    {
+        return reno.*member;
+    }
+};
+
+uint32_t& AcknowledgedSinceGrowth(TcpLinuxReno& reno);
+template struct RenoCounter<&TcpLinuxReno::m_cWndCnt>;
+
+// Reno that counts segments, whose count begins anew with each loss, as in Linux.
+//
+// ns-3 carries what was counted towards the next segment of growth over a loss: half a segment more per loss.
+class LinuxReno : public HalfOfFlight<TcpLinuxReno>
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeIdOf<LinuxReno, TcpLinuxReno>();
+        return tid;
+    }
+
+    uint32_t GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t bytesInFlight) override
+    {
+        AcknowledgedSinceGrowth(*this) = 0;
+        return HalfOfFlight<TcpLinuxReno>::GetSsThresh(tcb, bytesInFlight);
+    }
+
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<LinuxReno>(this);
+    }
+};
+
 // Hybla whose rho follows the least round-trip time.
 //
 // ns-3 computes rho only when the smoothed round-trip time equals the least one; that came from the SYN, which is shorter
@@ -286,7 +323,7 @@ inline TypeId
 Find(const std::string& name)
 {
     for (const TypeId type : {HalfOfFlight<TcpNewReno>::GetTypeId(),
-                              PerDelivered<TcpLinuxReno>::GetTypeId(),
+                              LinuxReno::GetTypeId(),
                               Cubic::GetTypeId(),
                               Hybla::GetTypeId(),
                               Bbr::GetTypeId()})

@@ -98,13 +98,14 @@ def excused_table() -> str:
 def modern_table() -> str:
     """Both sides, ns-3 corrected and as it is shipped; ns-3's figures are the recorded ones."""
     lines = [
-        "| path | congestion control | loss | farlink | ns-3, corrected | difference | ns-3 as shipped | difference |",
-        "|---|---|--:|--:|--:|--:|--:|--:|",
+        "| path | control | delayed ACK | loss | farlink | ns-3, corrected | difference | ns-3 as shipped | difference |",
+        "|---|---|---|--:|--:|--:|--:|--:|--:|",
     ]
     record = modern.recorded()
     for cell in modern.MODERN_CELLS:
         ours = modern.farlink_goodput(cell, relative=0.02)
-        words = [cell.path, cell.control, f"{cell.loss:.0e}" if cell.loss else "0", figure(ours)]
+        delayed = "on" if cell.delayed_ack else "off"
+        words = [cell.path, cell.control, delayed, f"{cell.loss:.0e}" if cell.loss else "0", figure(ours)]
         for name in (cell.name, f"{cell.name}-shipped"):
             theirs = record[name].estimate if name in record else None
             words.append(figure(theirs))
