@@ -169,7 +169,7 @@ mod tests {
 
     /// Fragment `number` of packets of `pieces` fragments each.
     fn fragment(number: u32, pieces: u32) -> Fragment<Virtual> {
-        let (is_beginning, is_end) = (number % pieces == 0, number % pieces == pieces - 1);
+        let (is_beginning, is_end) = (number.is_multiple_of(pieces), number % pieces == pieces - 1);
         Fragment { number, is_beginning, is_end, payload: Virtual(100) }
     }
 
