@@ -107,6 +107,12 @@ proptest! {
     #[test]
     fn any_flow_may_restart(mut scenario in scenarios(), side in select(&["sender", "receiver"][..]), seed in 0_u64..100) {
         let duration_s = scenario["duration_s"].as_f64().unwrap_or(f64::INFINITY);
+        // Best effort without a handshake is refused.
+        for transport in scenario["transport"].as_object_mut().unwrap().values_mut() {
+            if transport["kind"] == "scps-tp" && transport.get("hold_time_s").is_some() {
+                transport["handshake"] = true.into();
+            }
+        }
         for flow in scenario["flow"].as_object_mut().unwrap().values_mut() {
             let latest_start_s = ["start_s", "start_spread_s"].iter().filter_map(|key| flow[key].as_f64()).sum::<f64>();
             let at_s = latest_start_s + 0.1;

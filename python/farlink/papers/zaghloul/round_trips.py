@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,11 +98,14 @@ def _samples(bench: Workbench, settings: Mapping[str, Any]) -> list[Floats]:
     title = settings["title"]
     bench.run(title, settings, runs=1)
     count = bench.repetitions(_RUNS)
+    # The bench has run the first one; the others are only observed.
+    ran = bench.scenarios[title]
+    repeated = replace(ran, data={**ran.data, "runs": count})
     quantities = ("sent_sequence", "retransmitted_sequence", "acknowledged")
     with bench.watch(f"{title}: round trips") as progress:
         found = []
         for run in range(count):
-            found.append(tcptrace_samples(packet.trace(bench.scenarios[title], run=run, quantities=quantities)))
+            found.append(tcptrace_samples(packet.trace(repeated, run=run, quantities=quantities)))
             progress(run + 1, count)
     return found
 
