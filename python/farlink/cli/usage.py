@@ -70,7 +70,7 @@ def usage_error(error: Any, given: Sequence[str], command: str = "farlink") -> F
     Examples
     --------
     >>> usage_error(typer.BadParameter("no such thing"), []).message
-    'no such thing'
+    'invalid value: no such thing'
     """
     context = getattr(error, "ctx", None)
     command = command if context is None else context.command_path
