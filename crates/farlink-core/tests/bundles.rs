@@ -176,6 +176,22 @@ fn a_drop_loses_what_the_line_held_or_sends_it_again() {
     assert_eq!(requeues.counts().requeued, 4);
 }
 
+/// What goes again leaves the room that it took in the queue: as many packets are taken after many drops as before.
+#[test]
+fn what_goes_again_leaves_the_queue() {
+    let drops: Vec<[f64; 2]> = (0..10).map(|n| [10.0 * f64::from(n) + 2.2, 10.0 * f64::from(n) + 4.0]).collect();
+    let of = |config: Value| bundle(&config, &[LINE; 2], QueueLimit::Bytes(10_000), 1);
+    let calls = json!({ "schedule": [drops, []] });
+    let mut bundle = of(json!({ "lines": 2, "calls": calls, "on_drop": "requeue", "peer": "farlink" }));
+    let burst = [(200_000, 1000); 40];
+    let before: Vec<(u64, u32)> = (0..140).map(|n| (750 * n, 1000)).collect();
+    let log = carry(&mut bundle, &[&before[..], &burst].concat(), Time::from_secs(400));
+    assert!(bundle.counts().requeued >= 10, "{:?}", bundle.counts());
+    let taken = carry(&mut of(json!({ "lines": 2 })), &burst, Time::NEVER).len();
+    assert!((12..40).contains(&taken), "{taken}");
+    assert_eq!(delivered(&log).len(), before.len() + taken);
+}
+
 /// A line takes packets for 4 s after its call is gone, a packet a second: those are lost as well, or come over other lines later.
 #[test]
 fn until_a_drop_is_noticed_more_is_lost() {
@@ -506,6 +522,15 @@ proptest! {
         }
         if config["header"] != "none" {
             config["reorder_timeout_s"] = 30.into();
+        }
+        // What goes again until it arrives needs calls that outlast it, and an ARQ that does not give it up: frames of ten bytes,
+        // one at a time, take minutes.
+        if config["on_drop"] == "requeue" {
+            let up_s = config["calls"]["up"]["mean_s"].as_f64().unwrap();
+            config["calls"]["up"]["mean_s"] = up_s.max(1000.0).into();
+            if let Some(arq) = config.get_mut("arq") {
+                arq.as_object_mut().unwrap().remove("attempts");
+            }
         }
         let mut at = 0;
         let packets: Vec<(u64, u32)> = sizes.iter().map(|&(gap, bytes)| { at += gap; (at, bytes) }).collect();
