@@ -55,42 +55,47 @@ class PerDelivered : public Control
     }
 };
 
-// Lets a class be told which member of `TcpCubic` it may reach: an explicit instantiation may name a private one.
-template <uint32_t TcpCubic::*member>
-struct CubicCounter
+// Lets a class be told which member of an ns-3 control it may reach: an explicit instantiation may name a private one.
+template <class Control, uint32_t Control::*member>
+struct Counter
 {
-    friend uint32_t& AcknowledgedSinceGrowth(TcpCubic& cubic)
+    friend uint32_t& AcknowledgedSinceGrowth(Control& control)
     {
-        return cubic.*member;
+        return control.*member;
     }
 };
 
 uint32_t& AcknowledgedSinceGrowth(TcpCubic& cubic);
-template struct CubicCounter<&TcpCubic::m_cWndCnt>;
+template struct Counter<TcpCubic, &TcpCubic::m_cWndCnt>;
+uint32_t& AcknowledgedSinceGrowth(TcpLinuxReno& reno);
+template struct Counter<TcpLinuxReno, &TcpLinuxReno::m_cWndCnt>;
 
-// CUBIC whose count of acknowledged segments begins anew with each epoch, as in Linux.
+// A control, corrected as `Base` has it, whose count of acknowledged segments begins anew with each loss, as in Linux.
 //
-// ns-3 carries what was counted towards the next segment of growth over a loss.
-class Cubic : public PerDelivered<TcpCubic>
+// ns-3 carries what was counted towards the next segment of growth over a loss: Reno grows by half a segment more per loss.
+template <class Control, class Base>
+class CountsAnew : public Base
 {
   public:
     static TypeId GetTypeId()
     {
-        static TypeId tid = TypeIdOf<Cubic, TcpCubic>();
+        static TypeId tid = TypeIdOf<CountsAnew, Control>();
         return tid;
     }
 
     uint32_t GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t bytesInFlight) override
     {
         AcknowledgedSinceGrowth(*this) = 0;
-        return TcpCubic::GetSsThresh(tcb, bytesInFlight);
+        return Base::GetSsThresh(tcb, bytesInFlight);
     }
 
     Ptr<TcpCongestionOps> Fork() override
     {
-        return CopyObject<Cubic>(this);
+        return CopyObject<CountsAnew>(this);
     }
 };
+
+using Cubic = CountsAnew<TcpCubic, PerDelivered<TcpCubic>>;
 
 // Reno's threshold as RFC 5681 has it: half of what was in flight, whole segments, when the loss happened.
 //
@@ -116,42 +121,7 @@ class HalfOfFlight : public PerDelivered<Control>
     }
 };
 
-// The same for `TcpLinuxReno`.
-template <uint32_t TcpLinuxReno::*member>
-struct RenoCounter
-{
-    friend uint32_t& AcknowledgedSinceGrowth(TcpLinuxReno& reno)
-    {
-        return reno.*member;
-    }
-};
-
-uint32_t& AcknowledgedSinceGrowth(TcpLinuxReno& reno);
-template struct RenoCounter<&TcpLinuxReno::m_cWndCnt>;
-
-// Reno that counts segments, whose count begins anew with each loss, as in Linux.
-//
-// ns-3 carries what was counted towards the next segment of growth over a loss: half a segment more per loss.
-class LinuxReno : public HalfOfFlight<TcpLinuxReno>
-{
-  public:
-    static TypeId GetTypeId()
-    {
-        static TypeId tid = TypeIdOf<LinuxReno, TcpLinuxReno>();
-        return tid;
-    }
-
-    uint32_t GetSsThresh(Ptr<const TcpSocketState> tcb, uint32_t bytesInFlight) override
-    {
-        AcknowledgedSinceGrowth(*this) = 0;
-        return HalfOfFlight<TcpLinuxReno>::GetSsThresh(tcb, bytesInFlight);
-    }
-
-    Ptr<TcpCongestionOps> Fork() override
-    {
-        return CopyObject<LinuxReno>(this);
-    }
-};
+using LinuxReno = CountsAnew<TcpLinuxReno, HalfOfFlight<TcpLinuxReno>>;
 
 // Hybla whose rho follows the least round-trip time.
 //

@@ -1,10 +1,14 @@
 //! Numbers that mean something: checked when they enter, so that the code behind them need not ask again.
 
+mod or_never;
+
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::de::{Error as DeError, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+
+pub use or_never::OrNever;
 
 /// Defines a checked number: its range stands once and gives the check, the error text and the schema.
 macro_rules! checked_number {

@@ -1,7 +1,6 @@
 //! What a scenario says about a bundle.
 
 mod check;
-mod patience;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,9 +14,7 @@ use crate::channel::spell::Spell;
 use crate::coding::Unfit;
 use crate::link::setting::{DelaySetting, RateSetting};
 use crate::time::Time;
-use crate::units::{BitRate, Count, LineCount, Seconds};
-
-pub use patience::ReorderTimeout;
+use crate::units::{BitRate, Count, LineCount, OrNever, PositiveSeconds, Seconds};
 
 /// Several lines that carry packets as one link: PPP Multilink (RFC 1990). Each line has the hop's `rate_bps` and `delay_s` unless
 /// `members` say otherwise; both directions of the hop have the same lines, and their calls drop together.
@@ -80,7 +77,7 @@ pub struct BundleConfig {
     /// RFC 1990 say that one is lost. Unless given, the delay of a line and twice the time that it needs for a packet of `mrru_bytes`,
     /// its mean repetitions included, of the line with the longest; with `on_drop = "requeue"`, and in the receiver of Linux, never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reorder_timeout_s: Option<ReorderTimeout>,
+    pub reorder_timeout_s: Option<OrNever<PositiveSeconds>>,
     /// How many fragments the receiver lets wait for missing ones; with more it gives those up. Linux: 128.
     #[serde(default = "default_most_held")]
     pub reorder_fragments: Count,
@@ -361,7 +358,7 @@ impl BundleConfig {
     /// How long its receiver waits for a missing fragment; none if it has no timer.
     pub(super) fn patience(&self, lines: &[LineConfig]) -> Option<Time> {
         if let Some(timeout) = self.reorder_timeout_s {
-            return timeout.time();
+            return timeout.value().map(PositiveSeconds::time);
         }
         // What is sent again is not missing: nothing but its turn is waited for.
         if self.on_drop == OnDrop::Requeue {

@@ -23,7 +23,7 @@ pub mod shares;
 pub use arq::LinkArq;
 pub use availability::Availability;
 pub use calls::{CallState, Calls, CallsConfig, Change, Primary};
-pub use config::{BundleConfig, Cut, Header, LineConfig, Member, OnDrop, Peer, ReceiverRule, ReorderTimeout};
+pub use config::{BundleConfig, Cut, Header, LineConfig, Member, OnDrop, Peer, ReceiverRule};
 pub use fragment::{Fragment, Numbering, Splitter};
 pub use framing::Framing;
 pub use multilink::{Counts, Multilink, Outcome};

@@ -1,11 +1,12 @@
 //! A bundle in one direction: the queue in front of it, its lines, and the receiver behind them.
 
 mod dispatch;
+mod ends;
 
 use std::collections::VecDeque;
 
 use super::availability::Availability;
-use super::calls::{CallState, Calls, Change};
+use super::calls::{Calls, Change};
 use super::config::{BundleConfig, Cut, Header, LineConfig, OnDrop, Peer, ReceiverRule};
 use super::fragment::{Fragment, Splitter};
 use super::framing::Framing;
@@ -19,6 +20,8 @@ use super::shares;
 use crate::link::QueueLimit;
 use crate::rng::Rng;
 use crate::time::Time;
+
+use ends::Ends;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,20 +118,6 @@ struct Numbered {
     life: u32,
     /// Behind its last fragment, in the count of all.
     end: u64,
-}
-
-/// The two ends of a line in this direction.
-#[derive(Clone, Copy, Debug)]
-struct Ends {
-    /// The receiver takes the line to be up.
-    is_heard: bool,
-    /// When sender and receiver notice that the call has dropped.
-    noticed: [Time; 2],
-}
-
-impl Ends {
-    const UP: Ends = Ends { is_heard: true, noticed: [Time::NEVER; 2] };
-    const DOWN: Ends = Ends { is_heard: false, ..Ends::UP };
 }
 
 /// The sender of Linux, and the speeds of the serial ports by which it cuts.
@@ -466,92 +455,6 @@ impl Multilink {
         for line in self.lines[lines].iter_mut().filter(|line| line.is_up) {
             let mut nothing = Piece { packet: u32::MAX, ..Piece::default() };
             line.take(self.now, self.splitter.cut(&mut nothing, 0, true), on_line);
-        }
-    }
-
-    /// Calls that dropped or were connected.
-    fn follow_calls(&mut self) {
-        let Some(mut calls) = self.calls.take() else { return };
-        let lines = self.lines.len();
-        while calls.next_change() <= self.now {
-            self.availability.note(calls.next_change(), lines, calls.lines_up());
-            self.changes.clear();
-            if !calls.advance(self.now, &mut self.changes) {
-                break;
-            }
-            let changes = std::mem::take(&mut self.changes);
-            for &Change { at, line, state } in &changes {
-                match state {
-                    CallState::Connected => self.bring_up(line, at),
-                    CallState::Silent => {
-                        self.availability.drops += 1;
-                        self.lines[line].fall_silent();
-                        let [near, far] = calls.noticed(line);
-                        self.ends[line].noticed = if self.is_reverse { [far, near] } else { [near, far] };
-                    }
-                    CallState::Dropped | CallState::Waiting => {
-                        let is_news = self.lines[line].is_up || self.ends[line].is_heard;
-                        let is_silent = self.ends[line].noticed != Ends::UP.noticed || self.lines[line].is_silent();
-                        self.availability.drops += u64::from(is_news && !is_silent);
-                        self.hang_up(line);
-                        self.stop_hearing(line, at);
-                    }
-                    _ => {}
-                }
-            }
-            self.changes = changes;
-        }
-        self.calls = Some(calls);
-    }
-
-    fn bring_up(&mut self, line: usize, at: Time) {
-        if self.lines[line].is_up {
-            return;
-        }
-        self.ends[line] = Ends::UP;
-        self.lines[line].bring_up(at);
-        self.receiver.set_up(at, line, true);
-        self.linux.iter_mut().for_each(|linux| linux.sender.attach(line));
-        if self.requeues && self.has_numbers && !self.keeps_numbers() {
-            self.send_empty(line..line + 1);
-        }
-    }
-
-    /// The ends that notice now that a call has dropped.
-    fn notice(&mut self) {
-        for line in 0..self.ends.len() {
-            let [by_sender, by_receiver] = self.ends[line].noticed;
-            if by_sender <= self.now {
-                self.hang_up(line);
-            }
-            if by_receiver <= self.now {
-                self.stop_hearing(line, self.now);
-            }
-        }
-    }
-
-    /// The sender takes a line for gone.
-    fn hang_up(&mut self, line: usize) {
-        self.ends[line].noticed[0] = Time::NEVER;
-        if !self.lines[line].is_up {
-            return;
-        }
-        let known = self.again.len();
-        let lost: Vec<Sent> = self.lines[line].take_down().collect();
-        for sent in &lost {
-            self.lose_fragment(sent, Outcome::Cut);
-        }
-        self.put_back(known);
-        self.linux.iter_mut().for_each(|linux| linux.sender.detach(line));
-    }
-
-    /// The receiver takes a line for gone.
-    fn stop_hearing(&mut self, line: usize, at: Time) {
-        self.ends[line].noticed[1] = Time::NEVER;
-        if self.ends[line].is_heard {
-            self.ends[line].is_heard = false;
-            self.receiver.set_up(at, line, false);
-            self.read();
         }
     }
 }

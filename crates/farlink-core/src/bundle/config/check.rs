@@ -2,9 +2,9 @@
 
 use super::super::arq::LinkArq;
 use super::super::schedule::Scheduler;
-use super::{BundleConfig, Cut, Header, LineConfig, OnDrop, Peer, ReceiverRule, ReorderTimeout};
+use super::{BundleConfig, Cut, Header, LineConfig, OnDrop, Peer, ReceiverRule};
 use crate::coding::Unfit;
-use crate::units::Count;
+use crate::units::{Count, OrNever};
 
 impl BundleConfig {
     /// Checks what the types cannot, for its lines.
@@ -19,7 +19,7 @@ impl BundleConfig {
                 "use header = \"long\" or \"short\", or packets = \"whole\"",
             ));
         }
-        let has_timer = matches!(self.reorder_timeout_s, Some(ReorderTimeout::After(_)));
+        let has_timer = matches!(self.reorder_timeout_s, Some(OrNever::Value(_)));
         if self.header == Header::None && has_timer {
             return Err(Unfit::new(
                 "reorder_timeout_s",
@@ -99,7 +99,7 @@ impl BundleConfig {
             let what = "without sequence numbers there is nothing to put together";
             return Err(Unfit::new(key, what, format!("remove {key}, or use header = \"long\" or \"short\"")));
         }
-        let has_timer = matches!(self.reorder_timeout_s, Some(ReorderTimeout::After(_)));
+        let has_timer = matches!(self.reorder_timeout_s, Some(OrNever::Value(_)));
         if self.receiver_rule() == ReceiverRule::Linux && has_timer {
             return Err(Unfit::new(
                 "reorder_timeout_s",

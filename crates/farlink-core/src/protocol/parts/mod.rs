@@ -6,3 +6,4 @@ pub mod length;
 pub(super) mod pacer;
 pub(super) mod reorder;
 pub mod rto;
+pub(super) mod windows;

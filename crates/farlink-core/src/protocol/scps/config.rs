@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
+use crate::protocol::parts::windows::MOST_SEGMENTS;
 use crate::protocol::tcp::congestion::CongestionControl;
 use crate::protocol::tcp::variant::Variant;
 use crate::protocol::tcp::{
-    BestEffort, Compressed, Connection, ExtensionsConfig, LARGEST_HEADER, LossMeans, MOST_SEGMENTS, MOST_SNACK_BYTES,
-    TcpConfig,
+    BestEffort, Compressed, Connection, ExtensionsConfig, LARGEST_HEADER, LossMeans, MOST_SNACK_BYTES, TcpConfig,
 };
 use crate::protocol::{Acknowledgements, Flight, Idle, LARGEST_PACKET, LongestTimeout, Pairs, ProtocolConfig};
 use crate::scenario::ScenarioError;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
+use crate::protocol::parts::windows::{MOST_SEGMENTS, check_windows};
 use crate::protocol::{Flight, Idle, LARGEST_PACKET, LongestTimeout, Pairs, ProtocolConfig};
 use crate::scenario::ScenarioError;
 use crate::units::{BitRate, Count, PositiveSeconds};
@@ -13,10 +14,8 @@ use crate::units::{BitRate, Count, PositiveSeconds};
 use super::connection::Connection;
 use super::pdu::{COVER_BYTES, RANGE_BYTES};
 
-/// Positions are compared in half of their 32-bit space.
-const LARGEST_WINDOW_BYTES: u64 = 1 << 31;
-/// Segments of a window, at most.
-const MOST_SEGMENTS: u64 = LARGEST_WINDOW_BYTES - 1;
+/// Window without a limit of its own: half of the distance in which positions are compared.
+const UNLIMITED_WINDOW_BYTES: u64 = 1 << 30;
 
 /// POLLs that come more often than every microsecond make runs that do not end.
 const LEAST_POLL_INTERVAL_S: f64 = 1e-6;
@@ -132,21 +131,12 @@ impl ProtocolConfig for StpConfig {
         }
         self.check_congestion()?;
         self.check_reports()?;
-        let most = MOST_SEGMENTS / self.segment_bytes.whole();
-        for (key, window) in [
+        let windows = [
             ("max_window_segments", self.max_window_segments),
             ("receive_window_segments", self.receive_window_segments),
             ("initial_window_segments", Some(self.initial_window_segments)),
-        ] {
-            if let Some(window) = window.filter(|window| window.whole() > most) {
-                let segment = self.segment_bytes.get();
-                let what = format!(
-                    "{} segments of segment_bytes = {segment} hold 2 GiB or more, past what 32-bit positions allow",
-                    window.whole()
-                );
-                return Err(ScenarioError::new(key, what, format!("give at most {most}")));
-            }
-        }
+        ];
+        check_windows(&windows, self.segment_bytes, "32-bit positions")?;
         if let Some(correction) = self.correction {
             let largest = self.full_bytes().max(self.largest_stat_bytes());
             correction.check(largest).map_err(|error| error.within("correction"))?;
@@ -248,7 +238,7 @@ impl StpConfig {
     /// The most that the sender sends beyond the first missing byte, bytes.
     pub(super) fn window_bytes(&self) -> u64 {
         let mss = self.segment_bytes.whole();
-        self.max_window_segments.map_or((LARGEST_WINDOW_BYTES / 2).max(mss), |segments| segments.whole() * mss)
+        self.max_window_segments.map_or(UNLIMITED_WINDOW_BYTES.max(mss), |segments| segments.whole() * mss)
     }
 
     /// What the receiver holds, bytes.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
+use crate::protocol::parts::windows::{MOST_SEGMENTS, check_windows};
 use crate::protocol::{Acknowledgements, Flight, Idle, LARGEST_PACKET, LongestTimeout, Pairs};
 use crate::scenario::ScenarioError;
 use crate::units::{Count, PositiveSeconds};
@@ -21,8 +22,6 @@ pub(in crate::protocol) const LARGEST_HEADER: u64 = LARGEST_PACKET - MOST_OPTION
 /// Bytes that the timestamps option adds, with padding (RFC 7323, appendix A).
 const TIMESTAMPS_BYTES: u16 = 12;
 
-/// Segments of a window, at most: sequence numbers are compared in half of their 32-bit space.
-pub(in crate::protocol) const MOST_SEGMENTS: u64 = (1 << 31) - 1;
 /// Largest window that RFC 7323 can express.
 const MAX_WINDOW_BYTES: u64 = 0xffff << 14;
 /// Largest window without it.
@@ -287,20 +286,11 @@ impl TcpConfig {
         self.check_recovery()?;
         self.check_ecn()?;
         self.check_scaling()?;
-        let most = MOST_SEGMENTS / self.segment_bytes.whole();
-        for (key, window) in [
+        let windows = [
             ("max_window_segments", self.max_window_segments),
             ("initial_window_segments", Some(self.initial_window_segments)),
-        ] {
-            if let Some(window) = window.filter(|window| window.whole() > most) {
-                let segment = self.segment_bytes.get();
-                let what = format!(
-                    "{} segments of segment_bytes = {segment} hold 2 GiB or more, past what TCP's sequence numbers allow",
-                    window.whole()
-                );
-                return Err(ScenarioError::new(key, what, format!("give at most {most}")));
-            }
-        }
+        ];
+        check_windows(&windows, self.segment_bytes, "TCP's sequence numbers")?;
         self.rto.check().map_err(|error| error.within("rto"))
     }
 

@@ -20,8 +20,8 @@ mod tail_loss_probe;
 pub mod variant;
 mod window;
 
+pub(in crate::protocol) use config::LARGEST_HEADER;
 pub use config::TcpConfig;
-pub(in crate::protocol) use config::{LARGEST_HEADER, MOST_SEGMENTS};
 pub use congestion::{CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
 pub use connection::Connection;
 pub use extensions::LossMeans;

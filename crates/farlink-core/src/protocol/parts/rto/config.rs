@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::{Idle, LongestTimeout};
 use crate::scenario::ScenarioError;
 use crate::time::Time;
-use crate::units::{Count, Factor, PositiveSeconds, Probability, Seconds, Whole};
-
-use super::forget::Forget;
+use crate::units::{Count, Factor, OrNever, PositiveSeconds, Probability, Seconds, Whole};
 
 /// A timer that expires more often than every microsecond makes runs that do not end; light needs so long for 300 m.
 const LEAST_INITIAL_S: f64 = 1e-6;
@@ -71,8 +69,8 @@ pub struct RtoConfig {
     /// Forget the round-trip estimate once the back-off factor exceeds this (RFC 6298, section 5, allows it; BSD and ns-2 do
     /// so at 8); `"never"` keeps it. 8, with `linux` `"never"`, unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Forget")]
-    pub forget_above_backoff: Option<Forget>,
+    #[schemars(with = "OrNever<Count>")]
+    pub forget_above_backoff: Option<OrNever<Count>>,
 }
 
 impl Default for RtoConfig {
@@ -123,8 +121,8 @@ impl RtoConfig {
         let of_variation = |key| computed(key).or_else(|| Idle::when(is_mean_alone, key, mean_alone, other));
         let largest = self.largest_backoff();
         let is_never_forgotten = match self.forget_above_backoff {
-            Some(Forget::Above(factor)) => largest <= factor.whole(),
-            Some(Forget::Never) | None => false,
+            Some(OrNever::Value(factor)) => largest <= factor.whole(),
+            Some(OrNever::Never) | None => false,
         };
         let back_off = "the timer never backs off so far";
         [
@@ -161,8 +159,8 @@ impl RtoConfig {
     pub(super) fn forgets_above(&self) -> u64 {
         let default = if self.algorithm == RtoAlgorithm::Linux { u64::MAX } else { 8 };
         match self.forget_above_backoff {
-            Some(Forget::Above(factor)) => factor.whole(),
-            Some(Forget::Never) => u64::MAX,
+            Some(OrNever::Value(factor)) => factor.whole(),
+            Some(OrNever::Never) => u64::MAX,
             None => default,
         }
     }

@@ -1,12 +1,10 @@
 //! The retransmission timer.
 
 mod config;
-mod forget;
 
 use crate::time::Time;
 
 pub use config::{RtoAlgorithm, RtoConfig};
-pub use forget::Forget;
 
 /// Round-trip estimate, back-off and the timer itself.
 #[derive(Clone, Debug)]
@@ -272,7 +270,7 @@ impl RetransmissionTimer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Seconds;
+    use crate::units::{OrNever, Seconds};
 
     fn timer(minimum_s: f64) -> RetransmissionTimer {
         let minimum_s = Seconds::new(minimum_s).unwrap();
@@ -332,7 +330,7 @@ mod tests {
     #[test]
     fn the_estimate_is_kept_if_it_is_never_to_be_forgotten() {
         let minimum_s = Some(Seconds::new(0.0).unwrap());
-        let config = RtoConfig { minimum_s, forget_above_backoff: Some(Forget::Never), ..RtoConfig::default() };
+        let config = RtoConfig { minimum_s, forget_above_backoff: Some(OrNever::Never), ..RtoConfig::default() };
         let mut timer = RetransmissionTimer::new(&config);
         timer.sample(Time::ZERO, Time::from_millis(100));
         (0..10).for_each(|_| timer.back_off());

@@ -1,0 +1,108 @@
+//! The ends of a line: when each learns that a call has dropped or was connected, and what it does then.
+
+use super::super::calls::{CallState, Change};
+use super::super::line::Sent;
+use super::{Multilink, Outcome};
+use crate::time::Time;
+
+/// The two ends of a line in this direction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ends {
+    /// The receiver takes the line to be up.
+    pub(super) is_heard: bool,
+    /// When sender and receiver notice that the call has dropped.
+    pub(super) noticed: [Time; 2],
+}
+
+impl Ends {
+    pub(super) const UP: Ends = Ends { is_heard: true, noticed: [Time::NEVER; 2] };
+    pub(super) const DOWN: Ends = Ends { is_heard: false, ..Ends::UP };
+}
+
+impl Multilink {
+    /// Calls that dropped or were connected.
+    pub(super) fn follow_calls(&mut self) {
+        let Some(mut calls) = self.calls.take() else { return };
+        let lines = self.lines.len();
+        while calls.next_change() <= self.now {
+            self.availability.note(calls.next_change(), lines, calls.lines_up());
+            self.changes.clear();
+            if !calls.advance(self.now, &mut self.changes) {
+                break;
+            }
+            let changes = std::mem::take(&mut self.changes);
+            for &Change { at, line, state } in &changes {
+                match state {
+                    CallState::Connected => self.bring_up(line, at),
+                    CallState::Silent => {
+                        self.availability.drops += 1;
+                        self.lines[line].fall_silent();
+                        let [near, far] = calls.noticed(line);
+                        self.ends[line].noticed = if self.is_reverse { [far, near] } else { [near, far] };
+                    }
+                    CallState::Dropped | CallState::Waiting => {
+                        let is_news = self.lines[line].is_up || self.ends[line].is_heard;
+                        let is_silent = self.ends[line].noticed != Ends::UP.noticed || self.lines[line].is_silent();
+                        self.availability.drops += u64::from(is_news && !is_silent);
+                        self.hang_up(line);
+                        self.stop_hearing(line, at);
+                    }
+                    _ => {}
+                }
+            }
+            self.changes = changes;
+        }
+        self.calls = Some(calls);
+    }
+
+    fn bring_up(&mut self, line: usize, at: Time) {
+        if self.lines[line].is_up {
+            return;
+        }
+        self.ends[line] = Ends::UP;
+        self.lines[line].bring_up(at);
+        self.receiver.set_up(at, line, true);
+        self.linux.iter_mut().for_each(|linux| linux.sender.attach(line));
+        if self.requeues && self.has_numbers && !self.keeps_numbers() {
+            self.send_empty(line..line + 1);
+        }
+    }
+
+    /// The ends that notice now that a call has dropped.
+    pub(super) fn notice(&mut self) {
+        for line in 0..self.ends.len() {
+            let [by_sender, by_receiver] = self.ends[line].noticed;
+            if by_sender <= self.now {
+                self.hang_up(line);
+            }
+            if by_receiver <= self.now {
+                self.stop_hearing(line, self.now);
+            }
+        }
+    }
+
+    /// The sender takes a line for gone.
+    fn hang_up(&mut self, line: usize) {
+        self.ends[line].noticed[0] = Time::NEVER;
+        if !self.lines[line].is_up {
+            return;
+        }
+        let known = self.again.len();
+        let lost: Vec<Sent> = self.lines[line].take_down().collect();
+        for sent in &lost {
+            self.lose_fragment(sent, Outcome::Cut);
+        }
+        self.put_back(known);
+        self.linux.iter_mut().for_each(|linux| linux.sender.detach(line));
+    }
+
+    /// The receiver takes a line for gone.
+    fn stop_hearing(&mut self, line: usize, at: Time) {
+        self.ends[line].noticed[1] = Time::NEVER;
+        if self.ends[line].is_heard {
+            self.ends[line].is_heard = false;
+            self.receiver.set_up(at, line, false);
+            self.read();
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Windows in segments, of protocols whose positions have 32 bits.
+
+use crate::scenario::ScenarioError;
+use crate::units::Count;
+
+/// Segments of a window, at most: positions are compared in half of their 32-bit space.
+pub(in crate::protocol) const MOST_SEGMENTS: u64 = (1 << 31) - 1;
+
+/// Checks windows, each with its key, for segments of so many bytes; `positions` is what has 32 bits, in words.
+pub(in crate::protocol) fn check_windows(
+    windows: &[(&str, Option<Count>)],
+    segment_bytes: Count,
+    positions: &str,
+) -> Result<(), ScenarioError> {
+    let most = MOST_SEGMENTS / segment_bytes.whole();
+    for &(key, window) in windows {
+        if let Some(window) = window.filter(|window| window.whole() > most) {
+            let (segments, segment) = (window.whole(), segment_bytes.get());
+            let what = format!(
+                "{segments} segments of segment_bytes = {segment} hold 2 GiB or more, past what {positions} allow"
+            );
+            return Err(ScenarioError::new(key, what, format!("give at most {most}")));
+        }
+    }
+    Ok(())
+}
