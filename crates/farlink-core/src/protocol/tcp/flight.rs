@@ -227,6 +227,7 @@ impl Flight {
     pub(super) fn begin_acknowledgement(&mut self) {
         self.prior_in_flight = self.in_flight;
         self.newly_lost = 0;
+        self.recent.begin_acknowledgement();
     }
 
     /// Everything below `una` is acknowledged.

@@ -46,6 +46,9 @@ pub(in crate::protocol::tcp) struct Recent {
     rtt: Time,
     /// The highest offset delivered (RACK.fack).
     highest: u64,
+    /// What `highest` was before the acknowledgement at hand. With delayed acknowledgements one segment may acknowledge what
+    /// waited and report what came behind a hole: these were delivered in order, whichever is looked at first.
+    highest_before: u64,
     /// An original transmission was delivered after one of a higher offset (RACK.reordering_seen).
     pub(in crate::protocol::tcp) has_reordering: bool,
     /// The least round-trip time (RACK.min_RTT), and the timestamp that the acknowledgement at hand echoes, ms.
@@ -56,6 +59,11 @@ pub(in crate::protocol::tcp) struct Recent {
 }
 
 impl Recent {
+    /// An acknowledgement has arrived.
+    pub(super) fn begin_acknowledgement(&mut self) {
+        self.highest_before = self.highest;
+    }
+
     pub(super) fn on_delivered(&mut self, now: Time, sent: &Sent) {
         if !sent.is_retransmitted {
             self.original_end = Some(self.original_end.map_or(sent.end, |end| end.min(sent.end)));
@@ -63,7 +71,7 @@ impl Recent {
         //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
         //# If Segment.end_seq > RACK.fack: [...] Else if Segment.end_seq < RACK.fack AND
         //# Segment.retransmitted is FALSE: RACK.reordering_seen = TRUE
-        self.has_reordering |= sent.end < self.highest && !sent.is_retransmitted;
+        self.has_reordering |= sent.end < self.highest_before && !sent.is_retransmitted;
         self.highest = self.highest.max(sent.end);
         let rtt = now.since(sent.at);
         if sent.is_retransmitted {
@@ -365,12 +373,26 @@ mod tests {
         let mut flight = ten();
         flight.on_sacked(ms(100), 101, 201);
         assert!(!flight.recent.has_reordering);
+        flight.begin_acknowledgement();
         let mut again = flight.clone();
         again.on_sent(ms(101), span(0));
         again.on_acknowledged(ms(200), 201);
         assert!(!again.recent.has_reordering, "it was sent twice");
         flight.on_acknowledged(ms(101), 201);
         assert!(flight.recent.has_reordering);
+    }
+
+    /// The first duplicate of a delayed receiver: it acknowledges the segment that waited, and reports the one behind the hole.
+    #[test]
+    fn what_one_acknowledgement_brings_was_not_reordered() {
+        let mut flight = ten();
+        flight.begin_acknowledgement();
+        flight.on_sacked(ms(100), 201, 301);
+        flight.on_acknowledged(ms(100), 101);
+        assert!(!flight.recent.has_reordering);
+        flight.begin_acknowledgement();
+        flight.on_acknowledged(ms(101), 301);
+        assert!(flight.recent.has_reordering, "the hole fills without a retransmission");
     }
 
     #[test]
