@@ -118,7 +118,7 @@ def test_weibull_is_that_of_scipy(is_censored):
 
 
 @pytest.mark.parametrize("kind", DISTRIBUTIONS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), count=st.integers(25, 80))
 def test_a_fit_is_likelier_than_its_neighbours_and_the_truth(kind, seed, count):
     rng = np.random.default_rng(seed)

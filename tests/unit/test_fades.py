@@ -173,7 +173,7 @@ def test_intervals_cover_the_truth():
         assert 1.0 < np.mean(halves) / np.std(values) < 3.0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(level=powers, threshold_db=st.floats(-40, 10), rate_hz=st.floats(0.1, 1e6))
 def test_rate_times_mean_length_is_the_time_below(level, threshold_db, rate_hz):
     (found,) = fades.fade_statistics(level, rate_hz, [threshold_db])
@@ -185,7 +185,7 @@ def test_rate_times_mean_length_is_the_time_below(level, threshold_db, rate_hz):
         assert found.median_s <= found.p90_s * (1 + 1e-12) <= found.p99_s * (1 + 1e-12) ** 2 <= found.max_s * (1 + 1e-12) ** 3
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(level=powers, threshold_db=st.floats(-40, 10), data=st.data())
 def test_reversal_keeps_the_statistics(level, threshold_db, data):
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(level), max_size=len(level))))
@@ -205,7 +205,7 @@ def test_reversal_keeps_the_statistics(level, threshold_db, data):
     np.testing.assert_array_equal(power.reverse(backward)["power_w"], forward["power_w"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 1000), exponent=st.floats(-9, -1), scale=st.floats(1e-15, 1e3), share=st.floats(0, 0.5))
 def test_calibration_reaches_the_asked_rate_and_then_changes_nothing(seed, exponent, scale, share):
     rng = np.random.default_rng(seed)

@@ -46,7 +46,6 @@ def test_without_drops_there_are_no_timeouts():
     assert float(call_drops.throughput(0.0, **IRIDIUM)) == float(undisturbed)
 
 
-@settings(deadline=None)
 @given(st.floats(0, 1), st.floats(0, 0.2), st.floats(1, 100), st.floats(1, 200))
 def test_drops_slow_down_up_to_their_bound(share, loss, timeout_s, window):
     setting = {"loss_rate": loss, "rtt_s": 0.6, "timeout_s": timeout_s, "window_segments": window}
@@ -125,7 +124,6 @@ def test_the_model_needs_many_periods_between_drops(drop_rate_hz, rtt_s, limit, 
     assert float(call_drops.throughput(drop_rate_hz, **setting)) / simulated == pytest.approx(too_high, rel=0.03)
 
 
-@settings(deadline=None)
 @given(st.floats(1, 500))
 def test_the_latest_detection_is_the_limit_of_sack(window):
     latest = float(drop_losses.latest_detection_s(window, **BUFFERS))
@@ -171,7 +169,6 @@ def test_fast_fading_is_independent_and_none_stays():
     assert (float(still.after_good), float(still.after_bad)) == (0.0, 1.0)
 
 
-@settings(deadline=None)
 @given(st.floats(-5, 30), st.floats(1e-4, 100), st.integers(1, 100))
 def test_two_states_keep_their_share(margin_db, doppler, frames):
     errors = fading.rayleigh_frames(margin_db, doppler_hz=doppler, frame_s=0.1)
@@ -237,7 +234,7 @@ def test_go_back_n_is_that_of_random_frame_errors(frames, window, enter, stay, a
     assert float(outlasts(arq, limit_s=0.3)) == 1.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.floats(0.001, 0.5), st.floats(0.001, 0.9), st.integers(1, 40), st.integers(1, 10))
 def test_many_attempts_are_as_good_as_no_limit(enter, stay, frames, window):
     errors = FrameErrors(enter, stay)

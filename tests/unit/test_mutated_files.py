@@ -26,8 +26,8 @@ from farlink.tune import files as tables
 ADDRESSES = 4 << 30
 NUMBERS = [b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\0\0\0\0", b"9999", b"\n\n\n\n"]
 
-rarely = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-often = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+rarely = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+often = settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(autouse=True)

@@ -297,7 +297,7 @@ def test_a_trace_takes_no_hints(tmp_path):
         cache.import_file(path, hints=Hints(unit="W"))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     power_w=st.lists(st.floats(1e-15, 1e3), min_size=2, max_size=40),
     rate_hz=st.floats(0.1, 1e5),
@@ -318,7 +318,7 @@ def test_what_is_written_is_imported(tmp_path, power_w, rate_hz, unit, kind):
     assert power.sample_rate_hz(trace) == pytest.approx(rate_hz)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     head=st.sampled_from([b"", b"\x89HDF\r\n\x1a\n", b"CDF\x01", b"CDF\x02", b"power_w\n", b"t;power_dbm\n"]),
     data=st.binary(max_size=300),
@@ -335,7 +335,7 @@ def test_noise_is_imported_or_refused(tmp_path, head, data, said):
 
 
 # Another process reads each of these.
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.floats(0, 0.99), byte=st.integers(0, 255))
 def test_a_damaged_matlab_file_is_imported_or_refused(tmp_path, cut, byte):
     made = matlab(rec={"power_dbm": DBM, "fs": 1000.0})
@@ -356,7 +356,7 @@ def test_a_file_that_crashes_the_reader_is_refused(tmp_path, monkeypatch):
         imported(tmp_path, "a.mat", matlab(power_w=POWER_W), sample_rate_hz=1000.0)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.floats(0, 0.99), kind=st.sampled_from(["h5", "nc"]), byte=st.integers(0, 255))
 def test_a_damaged_file_is_imported_or_refused(tmp_path, cut, kind, byte):
     """In this process, which such damage does not end; `test_mutated_files` reads as users do."""

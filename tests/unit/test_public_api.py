@@ -126,7 +126,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=BAD)
 def test_a_bad_value_is_a_farlink_error_or_taken(call, value, result, series):
     with suppress(FarlinkError):

@@ -117,7 +117,7 @@ def test_process_is_standard_from_the_first_sample(parts, step_s):
     assert np.abs(ends.var(axis=0) - 1).max() < 5 * math.sqrt(2 / 4000)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(step_s=st.sampled_from([10.0, 60.0, 600.0]), rate_per_s=st.floats(1e-4, 1e-3), seed=st.integers(0, 1000))
 def test_first_order_forgets_exponentially(step_s, rate_per_s, seed):
     process = normal_process(200_000, step_s, first_order(rate_per_s), np.random.default_rng(seed))

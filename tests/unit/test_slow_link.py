@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from farlink.models.tcp_latency import cardwell, slow_link
@@ -12,7 +12,6 @@ from farlink.models.tcp_latency import cardwell, slow_link
 PATH = {"rtt_s": 6.0, "segment_s": 0.625}
 
 
-@settings(deadline=None)
 @given(st.integers(1, 500), st.integers(1, 3), st.integers(1, 80), st.floats(0.001, 1.0))
 def test_a_transfer_takes_its_time_on_the_link_and_a_round_trip_at_least(segments, per_ack, window, segment_s):
     law = {"rtt_s": 1.0, "segment_s": segment_s, "segments_per_ack": per_ack, "window_segments": window}

@@ -58,7 +58,7 @@ def test_refusals_name_value_rule_and_remedy(name, given, said, remedy):
     key=st.sampled_from(sorted(PARAMETERS)),
     value=st.one_of(st.floats(), st.text(max_size=8)),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_value_is_settled_or_refused(name, key, value):
     try:
         wanted = settle(name, {key: value}, duration_s=1)

@@ -28,7 +28,7 @@ def test_range_by_elevation(elevation_deg, range_km):
 
 
 @given(altitude_m=st.floats(200e3, 1500e3), highest=st.floats(12, 90), start=st.floats(5, 10))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_pass_rises_culminates_and_falls(altitude_m, highest, start):
     rising = CircularPass(altitude_m, start, highest)
     time_s = np.linspace(0, 2 * rising.culmination_s, 201)

@@ -114,7 +114,7 @@ def test_warped_process_keeps_its_variance_while_its_speed_changes_without_a_ste
 
 @pytest.mark.parametrize("quantile", [lognormal, gamma, weibull])
 @given(variance=st.floats(0.001, 3.0))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_factor_has_mean_1_and_its_variance_and_never_falls(quantile, variance):
     power = np.exp(quantile(NODES, variance))
     weight = np.exp(-(NODES**2) / 2) / math.sqrt(2 * math.pi)
@@ -188,7 +188,7 @@ def test_mapping_between_knots_has_no_step_and_keeps_the_mean():
 
 @pytest.mark.parametrize("name", MARGINALS)
 @given(seed=st.integers(0, 2**63), index=st.floats(0.01, 0.6))
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 def test_every_distribution_gives_power_above_0(name, seed, index):
     trace = synthesize("testbed", duration_s=5, seed=seed, sway=0, marginal=name, scintillation_index=index, alpha=1 / index)
 

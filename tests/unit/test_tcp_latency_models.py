@@ -45,7 +45,6 @@ def test_every_element_is_computed_for_itself():
             assert float(alone) == together[index]
 
 
-@settings(deadline=None)
 @given(LOSS, LOSS, RTT, WINDOW)
 def test_more_losses_slow_padhye_down(one, other, rtt_s, window):
     less, more = sorted((one, other))
@@ -55,7 +54,6 @@ def test_more_losses_slow_padhye_down(one, other, rtt_s, window):
         assert float(rate(more, **times)) <= float(rate(less, **times)) * (1 + 1e-9)
 
 
-@settings(deadline=None)
 @given(LOSS, RTT, WINDOW, st.floats(1, 4))
 def test_throughput_is_below_the_send_rate_below_the_window(loss, rtt_s, window, per_ack):
     setting = {"rtt_s": rtt_s, "segments_per_ack": per_ack, "window_segments": window}
@@ -101,7 +99,7 @@ def test_the_share_of_timeouts_is_three_of_the_window():
     assert float(padhye.timeout_share(loss, window_segments=window)) == pytest.approx(np.sum(lost_after * few))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.floats(0, 0.49), st.floats(0, 0.49))
 def test_set_up_is_the_mean_over_the_failures(loss, back):
     count = np.arange(400)[:, None]
@@ -112,7 +110,6 @@ def test_set_up_is_the_mean_over_the_failures(loss, back):
     assert mean == pytest.approx(float(np.sum(weights * times)), rel=2e-3)
 
 
-@settings(deadline=None)
 @given(st.floats(0, 1e4), st.floats(1, 4), st.floats(1, 10))
 def test_slow_start_undoes_itself(segments, per_ack, first):
     law = {"segments_per_ack": per_ack, "initial_window_segments": first}
@@ -129,14 +126,12 @@ def test_slow_start_of_cardwell_meets_the_window_limit_without_a_step():
     assert above - at == pytest.approx(0, abs=1e-6)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 300), LOSS)
 def test_slow_start_ends_with_a_loss_or_with_the_transfer(segments, loss):
     number = float(cardwell.slow_start_segments(segments, loss_rate=loss))
     assert 1 - 1e-9 <= number <= min(segments, 1 / loss) * (1 + 1e-9)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 5000))
 def test_rounds_of_slow_start_hold_the_segments(segments):
     for kind in ("whole", "closed", "printed"):
@@ -146,7 +141,6 @@ def test_rounds_of_slow_start_hold_the_segments(segments):
             assert float(sikdar.segments_in_rounds(rounds - 1, packet_sum=kind)) < segments
 
 
-@settings(deadline=None)
 @given(st.integers(0, 500), st.integers(1, 60), st.integers(1, 60), st.integers(1, 3))
 def test_linear_rounds_are_those_counted(segments, first, limit, per_ack):
     left, window, rounds = segments, min(first, limit), 0
@@ -159,7 +153,6 @@ def test_linear_rounds_are_those_counted(segments, first, limit, per_ack):
     assert int(counted) == rounds
 
 
-@settings(deadline=None)
 @given(st.integers(1, 2000), st.integers(1, 60))
 def test_lossless_rounds_are_those_counted(segments, limit):
     left, rounds = segments, 0
@@ -206,7 +199,6 @@ def test_which_losses_need_a_timeout(variant, window, lost, times_out):
     assert int(recovery.first_round[0]) == (2 if times_out else 1)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(["tahoe", "reno", "sack"]), st.integers(1, 60), st.data())
 def test_a_recovery_gets_on_and_at_most_halves_the_window_three_times(variant, sent, data):
     before = data.draw(st.integers(0, sent - 1))
@@ -226,7 +218,6 @@ def test_a_recovery_gets_on_and_at_most_halves_the_window_three_times(variant, s
         assert delivered >= sent + fresh
 
 
-@settings(deadline=None)
 @given(st.integers(2, 60), LOSS)
 def test_several_losses_are_those_of_the_binomial_distribution(segments, loss):
     ways = np.array([math.comb(segments, k) * loss**k * (1 - loss) ** (segments - k) for k in range(segments + 1)])
@@ -236,7 +227,7 @@ def test_several_losses_are_those_of_the_binomial_distribution(segments, loss):
     assert float(sikdar.losses_if_several(segments, loss_rate=loss)) == pytest.approx(mean, rel=1e-4)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 200), st.sampled_from(["tahoe", "reno", "sack"]), st.sampled_from(["correlated", "independent"]))
 def test_losses_and_length_make_a_transfer_longer(segments, variant, losses):
     setting = {"window_segments": 12, "variant": variant, "losses": losses, **LINK}

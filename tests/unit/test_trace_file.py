@@ -61,7 +61,7 @@ def any_trace(draw):
 
 
 @pytest.mark.parametrize("suffix", [".npz", ".parquet"])
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trace=any_trace())
 def test_a_trace_is_read_back_as_it_was_written(tmp_path, suffix, trace):
     if suffix == ".parquet":
@@ -75,7 +75,7 @@ def test_a_trace_is_read_back_as_it_was_written(tmp_path, suffix, trace):
     assert back.to_bytes() == trace.to_bytes()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(trace=any_trace(), cut=st.floats(0, 0.999))
 def test_a_truncated_trace_is_refused(trace, cut):
     data = trace.to_bytes()
@@ -83,7 +83,7 @@ def test_a_truncated_trace_is_refused(trace, cut):
         traces.from_bytes(data[: int(len(data) * cut)], "cut.npz")
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     data=st.binary(max_size=200), name=st.sampled_from(["a.txt", "delay_1.txt", "sdec1-2", "a.csv", "a.gz", "a.npz", "a.tar"])
 )

@@ -245,7 +245,7 @@ WHOLE_MODEM = tomllib.loads((ROOT / "studies" / "celandroni" / "modem.toml").rea
 WHOLE_STUDY = {**tuning.STUDY, "usable": {"loss": 0.1, "goodput_bps": 1.0}, "thresholds": {"margin_db": 0, "hysteresis_db": 1}}
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.sampled_from(places(WHOLE_MODEM)), STRANGE)
 def test_a_modem_with_a_strange_value_works_or_is_refused_in_words(place, value):
     changed = with_value(WHOLE_MODEM, place, value)
@@ -253,7 +253,7 @@ def test_a_modem_with_a_strange_value_works_or_is_refused_in_words(place, value)
     assert error is None or (error.message and error.remedy and "\n" not in error.message)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.sampled_from(places(WHOLE_STUDY)), STRANGE)
 def test_a_study_with_a_strange_value_works_or_is_refused_in_words(place, value):
     changed = with_value(WHOLE_STUDY, place, value)

@@ -140,7 +140,7 @@ def test_goodput_of_closed_forms_makes_a_monotone_table(name):
         assert reached == sorted(reached)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.sampled_from(CLOSED),
     st.floats(1.0, 1e5),

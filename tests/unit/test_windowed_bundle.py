@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import farlink
@@ -51,7 +51,6 @@ def test_header_and_escapes_are_those_of_the_line():
     assert line_bytes(256 - 8) == 1 + 256 + 2
 
 
-@settings(deadline=None)
 @given(
     lines=st.integers(1, 12),
     line_packets=st.integers(1, 8),
