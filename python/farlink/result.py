@@ -85,10 +85,11 @@ class Result:
 
     def __repr__(self) -> str:
         """Its title, how large it is, and the first lines of its table."""
-        from farlink.shown import short_table
+        from farlink.shown import counted, short_table
 
         flows = len({*_plain(self.summary_columns["flow"])} - {"all"})
-        size = f"{len(self.points)} points, {flows} flows, {self.finished_runs} runs"
+        counts = ((len(self.points), "point"), (flows, "flow"), (self.finished_runs, "run"))
+        size = ", ".join(counted(count, name) for count, name in counts)
         headings, body = self.cells()
         return short_table(
             f"Result {self.scenario.title}: {size}; seed {self.seed}, farlink {self.version}",

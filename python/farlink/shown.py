@@ -16,6 +16,17 @@ _MOST_CELL = 24
 _MOST_TITLE = 160
 
 
+def counted(count: int, name: str) -> str:
+    """How many of something.
+
+    Examples
+    --------
+    >>> counted(1, "flow"), counted(2, "more row")
+    ('1 flow', '2 more rows')
+    """
+    return f"{count} {name}{'' if count == 1 else 's'}"
+
+
 def short_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], remedy: str) -> str:
     """A title and the first rows and columns of a table, in less than 2,000 characters.
 
@@ -44,9 +55,9 @@ def short_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], 
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in texts]
     left = []
     if len(rows) > _MOST_ROWS:
-        left.append(f"{len(rows) - _MOST_ROWS} more rows")
+        left.append(counted(len(rows) - _MOST_ROWS, "more row"))
     if len(head) > _MOST_COLUMNS:
-        left.append(f"{len(head) - _MOST_COLUMNS} more columns")
+        left.append(counted(len(head) - _MOST_COLUMNS, "more column"))
     if left:
         lines.append(f"{' and '.join(left)}; {remedy}")
     return "\n".join([printable(title, _MOST_TITLE), *lines])

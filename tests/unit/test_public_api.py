@@ -59,7 +59,7 @@ def test_importing_farlink_imports_nothing_heavy():
 
 
 def test_texts_are_short(result, series):
-    assert repr(result).startswith("Result Scenario: 2 points, 1 flows, 4 runs")
+    assert repr(result).startswith("Result Scenario: 2 points, 1 flow, 4 runs")
     assert "1e-7" in repr(result)
     assert "cwnd" in repr(series)
     assert "cwnd" in series._repr_html_()
