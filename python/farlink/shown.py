@@ -24,7 +24,7 @@ def counted(count: int, name: str) -> str:
     >>> counted(1, "flow"), counted(2, "more row")
     ('1 flow', '2 more rows')
     """
-    return f"{count} {name}{'' if count == 1 else 's'}"
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
 
 
 def short_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], remedy: str) -> str:

@@ -77,7 +77,7 @@ def test_a_short_table_is_short_whatever_it_holds(title, table):
 
     assert len(text) < 2000
     assert len(text.splitlines()) <= 11
-    assert ("more rows" in text.splitlines()[-1]) is (len(table) > 9) or len(table) <= 9
+    assert ("more row" in text.splitlines()[-1]) is (len(table) > 9) or len(table) <= 9
 
 
 def test_numpy_is_taken(result):

@@ -14,6 +14,7 @@ from farlink.channels.importers.clock import check_clock
 from farlink.channels.importers.recording import Hints, Recording
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError
+from farlink.shown import counted
 from farlink.untrusted import MOST_VALUES, printable
 
 Series = NDArray[np.float64]
@@ -297,7 +298,7 @@ def _filled(whole: Series, place: NDArray[np.int64], gaps: str, where: str) -> t
         raise TraceError(f"{where}: no sample is a number", "check the column")
     edges = np.flatnonzero(np.diff(np.concatenate(([False], missing, [False])).astype(np.int8)))
     starts, lengths = edges[::2], edges[1::2] - edges[::2]
-    said = f"{missing.sum():,} sample{_s(missing.sum())} missing in {starts.size:,} gap{_s(starts.size)}"
+    said = f"{counted(int(missing.sum()), 'sample')} missing in {counted(starts.size, 'gap')}"
     if gaps == "refuse":
         first = int(np.searchsorted(place, starts[0]))
         raise TraceError(
@@ -309,10 +310,6 @@ def _filled(whole: Series, place: NDArray[np.int64], gaps: str, where: str) -> t
     last = np.maximum.accumulate(np.where(missing, -1, np.arange(whole.size)))
     last[last < 0] = int(np.argmin(missing))
     return {"power_w": whole[last]}, f"{said}, filled with the power before"
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"
 
 
 def _listed(names: list[str]) -> str:
