@@ -53,6 +53,11 @@ traffic = { kind = "bulk" }
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a parameter of bytes by its size: bytes may hold the time (gzip writes it), and parallel workers need one name."""
+    return f"{len(val)}-bytes" if isinstance(val, bytes) else None
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep what other versions have kept out of the tests, and what tests keep out of the user's folder."""

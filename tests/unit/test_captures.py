@@ -112,7 +112,7 @@ FORMS = {
     "pcapng, an offset": pcapng(
         [(time_s - 1e6, data) for time_s, data in TRANSFER], options=struct.pack("<HHq", 14, 8, 1_000_000)
     ),
-    "compressed": gzip.compress(pcap(TRANSFER)),
+    "compressed": gzip.compress(pcap(TRANSFER), mtime=0),
     "Ethernet": pcap([(t, b"\0" * 12 + b"\x08\0" + data) for t, data in TRANSFER], link_type=1),
     "VLAN in a VLAN": pcap([(t, b"\0" * 12 + b"\x88\xa8\0\5\x81\0\0\6\x08\0" + data) for t, data in TRANSFER], link_type=1),
     "PPP": pcap([(t, b"\xff\x03\0\x21" + data) for t, data in TRANSFER], link_type=9),

@@ -87,7 +87,7 @@ TEXTS = {
     "p.csv": b"time_s;power_dbm\n0;-30,5\n0,1;-31\n0,2;-32,25\n",
     "dates.csv": b"# rx\ntime,Power [nW]\n2024-01-01T00:00:00Z,1\n2024-01-01T00:00:01Z,2\n2024-01-01T00:00:02Z,2\n",
     "c.csv": b"time_s,cn0_dbhz\n0,60\n1,-inf\n2,61.5\n",
-    "a.csv.gz": gzip.compress(b"time_s,delay_s\n0,0.1\n1,0.2\n"),
+    "a.csv.gz": gzip.compress(b"time_s,delay_s\n0,0.1\n1,0.2\n", mtime=0),
     "a.tar.gz": archive(),
 }
 
