@@ -6,7 +6,7 @@ use farlink_core::protocol::scps::ScpsConfig;
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{CongestionControl, Connection, LossMeans, ScpsCapabilities, TcpConfig};
 use farlink_core::units::{BitRate, PositiveSeconds, Seconds};
-use farlink_core::{Endpoint, Event, PathId, Stream, Time, Virtual};
+use farlink_core::{Endpoint, Event, LinkHint, PathId, Stream, Time, Virtual};
 use proptest::prelude::*;
 
 const LONG: Time = Time::from_secs(100_000);
@@ -152,6 +152,36 @@ fn a_lost_retransmission_is_sent_again_a_round_trip_later() {
     assert_eq!(times.len(), 3);
     assert!(times[2] - times[1] >= 40, "{times:?}");
     assert_eq!(pair.ends[0].counters().timeouts, 0);
+}
+
+/// A report of many holes takes all the room that other options leave of 40 bytes, in whole words, and no more.
+#[test]
+fn a_report_fills_what_the_other_options_leave() {
+    let lost: Vec<usize> = (0..200).step_by(2).collect();
+    for (timestamps, is_damaged, vector, header) in
+        [(false, false, 22, 48), (false, true, 22, 52), (true, false, 22, 60), (true, true, 18, 60)]
+    {
+        let config = ScpsConfig {
+            initial_window_segments: Some(count(200)),
+            loss_means: if is_damaged { LossMeans::Signalled } else { LossMeans::Congestion },
+            corruption_hold_s: is_damaged.then(|| seconds(1e3)),
+            header_bytes: count(20),
+            snack_vector_bytes: Some(count(22)),
+            timestamps,
+            ..one_way()
+        };
+        let mut pair = pair::<Virtual>(&config, 0, &losing(&lost));
+        if is_damaged {
+            pair.ends[1].handle_link(Time::ZERO, LinkHint::Corrupted(PathId::ONLY));
+        }
+        pair.ends[0].write(Time::ZERO, &mut Virtual(20_000));
+        pair.run_until(Time::from_secs(1));
+        let reports = pair.log.iter().filter(|sent| sent.1 == 1).filter_map(|sent| Some((sent.2.snack?, &sent.2)));
+        let longest = reports.max_by_key(|(report, _)| report.vector().len()).expect("holes are reported");
+        let place = format!("timestamps {timestamps}, damaged {is_damaged}");
+        assert_eq!(longest.1.corruption_experienced, is_damaged, "{place}");
+        assert_eq!((longest.0.vector().len(), longest.1.header_bytes), (vector, header), "{place}");
+    }
 }
 
 /// One acknowledgement for every so many segments, however many holes wait; and one at once for each new hole.

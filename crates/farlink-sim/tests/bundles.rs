@@ -85,6 +85,27 @@ fn duplicate_acknowledgements_speed_recovery_up() {
     assert_eq!(goodputs_bps("sack", "duplicate-acks", 4), goodputs_bps("sack", "lose", 4));
 }
 
+/// Duplicates are for dropped calls only: what ARQ gives up on a line that stays is lost as if nobody repeated anything.
+#[test]
+fn only_a_dropped_call_makes_duplicate_acknowledgements() {
+    let of = |on_drop: &str| {
+        let arq = json!({ "frame_bytes": 100, "window_frames": 2, "loss": 2e-2, "attempts": 2 });
+        // The only drop comes after the end.
+        let calls = json!({ "schedule": [[[1000, 1100]], [], [], []] });
+        let bundle = json!({ "lines": 4, "calls": calls, "arq": arq, "on_drop": on_drop, "reorder_timeout_s": 2 });
+        let mut scenario = over(&bundle);
+        scenario["transport"]["tcp"]["variant"] = "reno".into();
+        once(&setup(&scenario), 1)
+    };
+    let (told, untold) = (of("duplicate-acks"), of("lose"));
+    assert!(untold.flows[0].lost_packets > 20, "{}", untold.flows[0].lost_packets);
+    let outcome = |run: &RunResult| {
+        let flow = &run.flows[0];
+        (flow.sent_bytes, flow.delivered_bytes, flow.timeouts, flow.last_arrival, run.return_bytes)
+    };
+    assert_eq!(outcome(&told), outcome(&untold));
+}
+
 /// The rows over all flows have what became of the lines; those of one flow do not, nor paths without a bundle.
 #[test]
 fn rows_tell_of_the_lines() {

@@ -180,6 +180,11 @@ fn keys_that_make_no_difference_are_named() {
     let [note] = &notes(&[("link.service", "strict".into()), ("flow.bulk.class", 0.into())])[..] else { panic!() };
     assert!(note.starts_with("link.service makes no difference: all flows are of one class"), "{note}");
     assert_eq!(notes(&[("link.service", "strict".into())]), [] as [String; 0]);
+    // A hop that serves classes one way only serves them.
+    for (forward, back) in [("strict", "fifo"), ("fifo", "strict")] {
+        let ways = [("link.service", forward.into()), ("link.return", json!({ "service": back }))];
+        assert_eq!(notes(&ways), [] as [String; 0], "{forward} forward, {back} back");
+    }
     // One of several points makes the difference.
     let grid = json!({ "link.service": ["fifo", "strict"] });
     assert_eq!(notes(&[("grid", grid)]), [] as [String; 0]);

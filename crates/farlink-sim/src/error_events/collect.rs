@@ -74,3 +74,35 @@ pub(super) fn caution(point: &OperatingPoint, events: &ErrorEvents) -> Option<St
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether so many events, of so many that were asked for, are too few to go unmentioned.
+    fn are_few(seen: usize, asked: u64) -> bool {
+        let json = format!(
+            r#"{{"modulation": "qpsk", "decision": "soft", "ebn0_db": 3,
+                "code": {{"kind": "convolutional", "generators": "171,133"}}, "effort": {{"events": {asked}}}}}"#
+        );
+        let point = serde_json::from_str(&json).unwrap();
+        let event: &[u32] = &[0, 3];
+        let note = caution(&point, &ErrorEvents::new(vec![event; seen], 10.0, 100.0));
+        let begin = format!("only {seen} error events of ");
+        assert!(note.as_ref().is_none_or(|note| note.starts_with(&begin)), "{note:?}");
+        note.is_some()
+    }
+
+    #[test]
+    fn fewer_than_twenty_and_than_were_asked_for_are_mentioned() {
+        for asked in [21, 100, 2000] {
+            assert_eq!(
+                [1, 19, 20, 21].map(|seen| are_few(seen, asked)),
+                [true, true, false, false],
+                "{asked} asked for"
+            );
+        }
+        assert_eq!([4, 5, 6].map(|seen| are_few(seen, 5)), [true, false, false]);
+        assert_eq!([18, 19, 20].map(|seen| are_few(seen, 19)), [true, false, false]);
+    }
+}
