@@ -345,6 +345,7 @@ def restless(tell: Told) -> dict[str, Runs]:
                 "arq": ARQ,
                 "scheduler": scheduler,
                 "calls": {"schedule": downs},
+                "on_drop": "lose",
                 "reorder_timeout_s": PATIENCE_S,
             }
             found[scheduler].append(measured(scenario(bundle, runs=1, hours=6, max_window_segments=LINES * 2) | {"seed": seed}))

@@ -149,7 +149,7 @@ def scenario(lines: Sequence[Line], flow: Data, begin_s: float, length_s: float,
     members = [{"count": 1, "rate_bps": line.rate_bps, "delay_s": line.delay_s} for line in lines]
     calls = {"schedule": [line.part(begin_s, length_s) for line in lines]}
     rate_bps = math.fsum(line.rate_bps for line in lines)
-    bundle = {"members": members, "calls": calls, "reorder_timeout_s": PATIENCE_S} | bundle
+    bundle = {"members": members, "calls": calls, "on_drop": "lose", "reorder_timeout_s": PATIENCE_S} | bundle
     return {
         "duration_s": length_s,
         "runs": 1,

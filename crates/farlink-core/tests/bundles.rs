@@ -1,7 +1,7 @@
 //! Bundles in virtual time: whatever happens to lines, every packet comes out once or is known to be lost, in order if it has a
 //! number, and no faster than the lines can carry it.
 
-use farlink_core::bundle::{BundleConfig, LineConfig, Multilink, Outcome};
+use farlink_core::bundle::{BundleConfig, LineConfig, Multilink, OnDrop, Outcome};
 use farlink_core::link::QueueLimit;
 use farlink_core::{Rng, Time};
 use proptest::prelude::*;
@@ -99,7 +99,8 @@ fn eight_lines_carry_eight_times_as_much() {
 #[test]
 fn a_number_that_was_lost_with_a_call_is_not_waited_for_without_end() {
     let waited_s = |more: Value, mrru_bytes: f64| {
-        let mut config = json!({ "lines": 2, "mrru_bytes": mrru_bytes, "calls": { "schedule": [[[1.0, 1.5]], []] } });
+        let calls = json!({ "schedule": [[[1.0, 1.5]], []] });
+        let mut config = json!({ "lines": 2, "mrru_bytes": mrru_bytes, "calls": calls, "on_drop": "lose" });
         config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let log = carry(&mut bundle(&config, &[LINE; 2], QueueLimit::Unlimited, 1), &[(0, 1000); 2], Time::NEVER);
         assert!(delivered(&log).len() <= 1 && cut(&log) == [0]);
@@ -157,12 +158,38 @@ fn earliest_delivery_leaves_a_slow_line_alone() {
     assert!(earliest < 0.5 && earliest < shortest && earliest < turns, "{turns} {shortest} {earliest}");
 }
 
+/// Sent again where both ends can do it; Linux cannot, and without numbers nobody knows what is missing.
+#[test]
+fn what_a_dropped_line_held_is_sent_again_unless_an_end_cannot() {
+    let calls = json!({ "calls": { "schedule": [[], []] } });
+    let cases = [
+        (json!({}), OnDrop::Lose),
+        (calls.clone(), OnDrop::Requeue),
+        (json!({ "header": "short" }), OnDrop::Requeue),
+        (json!({ "peer": "rfc1990" }), OnDrop::Requeue),
+        (json!({ "header": "none" }), OnDrop::Lose),
+        (json!({ "scheduler": "linux" }), OnDrop::Lose),
+        (json!({ "receiver": "linux" }), OnDrop::Lose),
+        (json!({ "on_drop": "duplicate-acks" }), OnDrop::DuplicateAcks),
+    ];
+    for (place, (keys, expected)) in cases.into_iter().enumerate() {
+        let mut config = json!({ "lines": 2 });
+        let calls = if place == 0 { json!({}) } else { calls.clone() };
+        for part in [calls, keys] {
+            config.as_object_mut().unwrap().extend(part.as_object().unwrap().clone());
+        }
+        let read: BundleConfig = serde_json::from_value(config.clone()).unwrap();
+        read.check(&lines(&read, &[LINE; 2])).unwrap();
+        assert_eq!(read.what_on_drop(), expected, "{config}");
+    }
+}
+
 /// Line 0 drops at 2.2 s. It takes three packets, the one being sent included, and one more is on its way: those are lost.
 #[test]
 fn a_drop_loses_what_the_line_held_or_sends_it_again() {
     let calls = json!({ "schedule": [[[2.2, 100]], []] });
     let packets = [(0, 1000); 12];
-    let mut loses = bundle(&json!({ "lines": 2, "calls": calls }), &[LINE; 2], QueueLimit::Unlimited, 1);
+    let mut loses = bundle(&json!({ "lines": 2, "calls": calls, "on_drop": "lose" }), &[LINE; 2], QueueLimit::Unlimited, 1);
     let log = carry(&mut loses, &packets, Time::from_secs(90));
     // It held packets 2 (sent, and arriving at 2.54 s), 4, 6 and 8.
     assert_eq!(cut(&log), [2, 4, 6, 8]);
@@ -233,6 +260,7 @@ fn members_differ() {
     let config: BundleConfig = serde_json::from_value(json!({
         "members": [{ "count": 2, "modem_bytes": 1100, "up": spell(2.0) }, { "rate_bps": 16e3 }],
         "calls": { "up": spell(1e6), "redial": spell(3.0) },
+        "on_drop": "lose",
     }))
     .unwrap();
     let rate = serde_json::from_value(json!(8e3)).unwrap();
@@ -284,7 +312,7 @@ fn a_line_that_drops_is_avoided() {
     let calls = json!({ "schedule": [drops, []] });
     let packets: Vec<(u64, u32)> = (0..3000).map(|n| (n * 1_100, 1000)).collect();
     let lost = |scheduler: &str| {
-        let config = json!({ "lines": 2, "scheduler": scheduler, "calls": calls });
+        let config = json!({ "lines": 2, "scheduler": scheduler, "calls": calls, "on_drop": "lose" });
         let log = carry(&mut bundle(&config, &[LINE; 2], QueueLimit::Unlimited, 1), &packets, Time::from_secs(5_000));
         cut(&log).len()
     };

@@ -64,9 +64,10 @@ pub struct BundleConfig {
     /// Calls that drop; the lines are always up unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallsConfig>,
-    /// What becomes of what a line held when its call drops.
-    #[serde(default)]
-    pub on_drop: OnDrop,
+    /// What becomes of what a line held when its call drops. Unless given, `requeue` where both ends can do it; `lose` with
+    /// `header = "none"`, and with the scheduler or the receiver of Linux.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_drop: Option<OnDrop>,
     /// Who is at the other end, to whom `on_drop = "requeue"` sends again.
     #[serde(default, skip_serializing_if = "Peer::is_farlink")]
     pub peer: Peer,
@@ -154,11 +155,10 @@ pub enum ReceiverRule {
 }
 
 /// What becomes of what a line held when its call drops.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnDrop {
     /// It is lost.
-    #[default]
     Lose,
     /// It is lost, and each TCP sender that lost something hears its last acknowledgement three times more, so that it recovers
     /// without a timeout (Zaghloul, chapters 6 and 8). The end of the bundle reads the acknowledgements that pass. SACK and RACK take
@@ -282,7 +282,7 @@ impl Default for BundleConfig {
             tty_bytes: None,
             arq: None,
             calls: None,
-            on_drop: OnDrop::default(),
+            on_drop: None,
             peer: Peer::default(),
             receiver: None,
             reorder_timeout_s: None,
@@ -344,6 +344,15 @@ impl BundleConfig {
         Ok(lines)
     }
 
+    /// What becomes of what a line held when its call drops.
+    #[must_use]
+    pub fn what_on_drop(&self) -> OnDrop {
+        let is_numbered = self.header != Header::None;
+        let is_of_linux = self.scheduler == Scheduler::Linux || self.receiver_rule() == ReceiverRule::Linux;
+        let can_requeue = self.calls.is_some() && is_numbered && !is_of_linux;
+        self.on_drop.unwrap_or(if can_requeue { OnDrop::Requeue } else { OnDrop::Lose })
+    }
+
     /// By which rule its receiver waits.
     pub(super) fn receiver_rule(&self) -> ReceiverRule {
         let of_scheduler = if self.scheduler == Scheduler::Linux { ReceiverRule::Linux } else { ReceiverRule::Rfc1990 };
@@ -361,7 +370,7 @@ impl BundleConfig {
             return timeout.value().map(PositiveSeconds::time);
         }
         // What is sent again is not missing: nothing but its turn is waited for.
-        if self.on_drop == OnDrop::Requeue {
+        if self.what_on_drop() == OnDrop::Requeue {
             return None;
         }
         let packet_bytes = u64::from(self.framing().overhead_bytes(true)) + self.mrru_bytes.whole();

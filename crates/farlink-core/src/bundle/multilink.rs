@@ -148,7 +148,7 @@ impl Multilink {
         let line_packets = config.line_packets.whole() as usize;
         let most_bytes = config.mrru_bytes.whole() as usize;
         let most_held = config.reorder_fragments.whole() as usize;
-        let requeues = config.on_drop == OnDrop::Requeue;
+        let requeues = config.what_on_drop() == OnDrop::Requeue;
         let receiver = match (config.receiver_rule(), config.patience(lines)) {
             (ReceiverRule::Linux, _) => {
                 Receiver::Linux(linux::Receiver::new(framing.numbering, lines.len(), most_bytes, most_held))

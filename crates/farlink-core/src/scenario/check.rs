@@ -33,7 +33,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
 
 /// A bundle that makes duplicate acknowledgements needs somebody who hears them.
 fn duplicates(scenario: &Scenario) -> Result<(), ScenarioError> {
-    let makes = |hop: &Hop| hop.bundle.as_ref().is_some_and(|bundle| bundle.on_drop == OnDrop::DuplicateAcks);
+    let makes = |hop: &Hop| hop.bundle.as_ref().is_some_and(|bundle| bundle.what_on_drop() == OnDrop::DuplicateAcks);
     let link = scenario.link.iter().map(|hop| ("link".to_owned(), hop));
     let hops = scenario.hop.iter().map(|(name, hop)| (format!("hop.{name}"), hop));
     let Some((place, _)) = link.chain(hops).find(|(_, hop)| makes(hop)) else { return Ok(()) };

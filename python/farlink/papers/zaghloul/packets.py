@@ -34,7 +34,6 @@ ARQ: dict[str, Any] = {"frame_bytes": 25, "window_frames": 6, "loss": 0.027, "lo
 # Of today's ways to run a bundle, the thesis's: whole packets in turn, and a receiver that waits until every line has delivered
 # something later.
 _RULES: dict[str, Any] = {"scheduler": "round-robin", "packets": "whole", "line_packets": 3}
-_NEVER_S = 1e7
 
 
 def calls(**changes: Any) -> dict[str, Any]:
@@ -86,11 +85,12 @@ def scenario(
     """
     lines: dict[str, Any] = {"lines": links, **_RULES, **bundle}
     if lines.get("header") != "none":
-        lines.setdefault("reorder_timeout_s", _NEVER_S)
+        lines.setdefault("reorder_timeout_s", "never")
     if repeats:
         lines["arq"] = ARQ
     if is_dropping:
         lines["calls"] = dict(drops or calls())
+        lines.setdefault("on_drop", "lose")
     window = window_segments or round(WINDOWS[links] * KILOBYTE / GREENLAND.segment_bytes)
     built: dict[str, Any] = {
         "title": title,

@@ -70,8 +70,8 @@ impl BundleConfig {
             };
             return Err(Unfit::new(&key, what, remedy));
         }
-        if self.peer != Peer::Farlink && (self.on_drop != OnDrop::Requeue || self.header == Header::None) {
-            let (what, remedy) = match self.on_drop {
+        if self.peer != Peer::Farlink && (self.what_on_drop() != OnDrop::Requeue || self.header == Header::None) {
+            let (what, remedy) = match self.what_on_drop() {
                 OnDrop::Requeue => {
                     ("without sequence numbers no receiver waits for any", "remove peer, or use header = \"long\"")
                 }
@@ -81,7 +81,7 @@ impl BundleConfig {
         }
         match &self.calls {
             Some(calls) => calls.check(lines).map_err(|unfit| unfit.within("calls")),
-            None if self.on_drop != OnDrop::Lose => {
+            None if self.what_on_drop() != OnDrop::Lose => {
                 Err(Unfit::new("on_drop", "no call ever drops", "remove on_drop, or give calls"))
             }
             None if self.scheduler == Scheduler::DropAware => {
@@ -107,7 +107,7 @@ impl BundleConfig {
                 "remove reorder_timeout_s, or use receiver = \"rfc1990\"",
             ));
         }
-        if (is_linux || self.receiver_rule() == ReceiverRule::Linux) && self.on_drop == OnDrop::Requeue {
+        if (is_linux || self.receiver_rule() == ReceiverRule::Linux) && self.what_on_drop() == OnDrop::Requeue {
             return Err(Unfit::new(
                 "on_drop",
                 "Linux sends nothing again and its receiver does not wait for it",

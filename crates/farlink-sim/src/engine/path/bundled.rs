@@ -73,7 +73,7 @@ impl Bundled {
             owners: Vec::new(),
             alarm: Time::NEVER,
             asked: Asked { calls, setup: std::sync::Arc::clone(setup), rate: setup.rate() },
-            repeats: setup.config.on_drop == OnDrop::DuplicateAcks,
+            repeats: setup.config.what_on_drop() == OnDrop::DuplicateAcks,
         }))
     }
 
