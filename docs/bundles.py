@@ -23,6 +23,7 @@ from bundle_tables import (
     percent,
     percents,
     predicted_bps,
+    rate,
     table_of_cuts,
     table_of_drops,
     table_of_errors,
@@ -81,22 +82,24 @@ interval; gains are of the same calls and errors with and without what is compar
 
 ## A drop that is not a loss
 
-*Requeue*: what a line held when its call dropped is sent again over the others, and the sender knows what has arrived: the
-best that any scheme can do. *Patience*: `reorder_timeout_s` =
-{patience} s, see the next section. Goodput in bit/s, timeouts per drop:
+*Requeue*: what a line held when its call dropped is sent again over the others. Here the receiver is farlink's as well
+(`peer = "farlink"`): a packet keeps its number, and the sender knows what has arrived, which is the best that any scheme can
+do. *Patience*: `reorder_timeout_s` = {patience} s, see the next section. Goodput in bit/s, timeouts per drop:
 
 {drops}
 
 ![Goodput against time between drops](../pictures/bundles-drops.svg)
 
-- With the receiver of RFC 1990, requeueing gains {gain_plain} at a drop every 50 min a line (SACK). Timeouts stay:
-  {timeouts_requeue} a drop. Nothing is missing then but numbers, and for those the receiver waits.
-- With patience, SACK hardly needs it: {gain_sack} at 50 min, {timeouts_sack} timeouts a drop *without* requeueing. A drop
-  costs what {line_packets} packets in a line and the acknowledgements on their way back cost, far from the half window that
-  makes SACK wait for its timer. Reno, which repairs one loss a round trip, gains {gain_reno}; {timeouts_reno} timeouts a
-  drop become {timeouts_reno_requeue}.
-- At a drop every 5 min a line, requeueing gains {gain_often_reno} with Reno and {gain_often_sack} with SACK, patience
-  included.
+- **Requeueing alone is enough**: at a drop every 50 min a line, SACK has {gain_plain} more with it and {timeouts_requeue}
+  timeouts a drop. Lines that are up all the time would carry {steady} bit/s and lines are down for {down} of it: what is left
+  to lose is {requeue_short}. No number goes missing, so the receiver waits for nothing that does not come.
+- Patience is then a cost: {patience_cost} at 50 min, {patience_cost_often} at 5 min. The packet that is sent again may come
+  later than {patience} s, is given up, and TCP repeats it. Unless given, `reorder_timeout_s` is `"never"` with these settings.
+- Without requeueing, patience is what helps. It leaves requeueing {gain_sack} to gain at 50 min with SACK, which has
+  {timeouts_sack} timeouts a drop: a drop costs what {line_packets} packets in a line and the acknowledgements on their way back
+  cost, far from the half window that makes SACK wait for its timer. Reno repairs one loss a round trip and leaves {gain_reno};
+  {timeouts_reno} timeouts a drop become {timeouts_reno_requeue}.
+- At a drop every 5 min a line patience leaves {gain_often_reno} with Reno and {gain_often_sack} with SACK.
 - Equation (36) with the round trip of `windowed_bundle`, {rtt} s, no loss but by drops, and T_0 = 60 s is the last column.
   It counts a timeout for each drop, and is {eq_off} from SACK with the receiver of RFC 1990 at 50 min: what the thesis
   measured may have been that receiver as much as the loss of half a window, by which it explains the timeouts. What is held
@@ -120,10 +123,12 @@ lines have had their turn. `reorder_timeout_s` bounds it. SACK:
 {patience_table}
 
 A time below that of a packet ({packet_s} s) gives up what is only late, and SACK repeats it: at 2 s that costs more than
-the drops do at 50 min. Twice that time and more is too patient. Best here is {patience} s, {best_ratio} times a packet's.
+the drops do at 50 min. Where packets are lost, twice that time and more is too patient, and best of these is {patience} s,
+{best_ratio} times a packet's. Where they are requeued, every limit costs something.
 
 **Unless given** it is the delay of a line and twice the time of a packet of the MRRU, 12.8 s here with the mean
-repetitions; `"never"` is what the tables call none. Whole packets, SACK, ten runs of 4 h, kb/s, and fragments with
+repetitions, where packets are lost; `"never"`, which is what the tables call none, where they are requeued to a receiver
+that is farlink's. Whole packets, SACK, ten runs of 4 h, kb/s, and fragments with
 `line_packets = 1` beside them:
 
 | a line drops every | never | unless given | fragments |
@@ -357,7 +362,12 @@ def of_drops(found: Found) -> dict[str, str]:
     def timeouts(variant: str, on_drop: str, patience_s: float | None) -> str:
         return f"{per_drop(drops[variant, 3000, on_drop, patience_s]):.2f}"
 
+    def patience_costs(up_s: float) -> str:
+        return percents(gain(drops["sack", up_s, "requeue", patience], drops["sack", up_s, "requeue", None]), signed=True)
+
     patience = studies.PATIENCE_S
+    whole = drops["sack", 3000, "requeue", None]
+    steady = found["mrrus"][1500].steady.mean("goodput_bps")
     return {
         "drops": table_of_drops(drops),
         "slow": table_of_slow_timers(found["slow_timers"]),
@@ -365,6 +375,10 @@ def of_drops(found: Found) -> dict[str, str]:
         "patience_table": table_of_patience(drops),
         "eq_off": percent((predicted_bps(3000) or math.nan) / drops["sack", 3000, "lose", None]["goodput_bps"].mean() - 1),
         "gain_plain": requeued("sack", 3000, None),
+        "steady": rate(steady),
+        "requeue_short": f"{100 * (1 - whole['goodput_bps'].mean() / (steady.mean * whole['lines_up_fraction'].mean())):.1f} %",
+        "patience_cost": patience_costs(3000),
+        "patience_cost_often": patience_costs(300),
         "gain_sack": requeued("sack", 3000, patience),
         "gain_reno": requeued("reno", 3000, patience),
         "gain_often_reno": requeued("reno", 300, patience),

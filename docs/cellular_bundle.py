@@ -85,9 +85,9 @@ before each of them, with the handovers there:
 - So one connection over the bundle has less than a connection over each modem would: {four} Mb/s together. CUBIC closes the
   gap ({cubic} Mb/s).
 - At {fast} Mb/s a line, SACK has {fast_sack} of what it has without handovers, CUBIC {fast_cubic}.
-- **Requeueing gains SACK nothing** ({sack_gain}) and RACK {rack_gain}. What is requeued is numbered anew and comes {delay} ms
-  behind what was sent after it. SACK takes three duplicates for a loss; RACK's window for reordering grows. Reno has
-  {reno_timeouts} timeouts a drop, and {reno_requeue} with requeueing.
+- **Requeueing gives SACK back what handovers cost** ({sack_gain}), and Reno {reno_gain}: packets keep their numbers, the
+  receiver puts them in order, and TCP sees neither a loss nor a duplicate. RACK gains {rack_gain}. Reno has {reno_timeouts}
+  timeouts a drop, and {reno_requeue} with requeueing.
 - `reorder_timeout_s` does not matter: {patiences} Mb/s with {patience_names}. Under load every line delivers a later number
   within milliseconds, which is what RFC 1990 waits for.
 

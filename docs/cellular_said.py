@@ -157,6 +157,7 @@ def of_tcp(found: Found) -> dict[str, str]:
         "fast_cubic": f"{100 * ratio(found.fast['CUBIC', lines.LENGTH_S], found.fast['CUBIC', None]):.0f} %",
         "sack_gain": percents(gain(sack["requeue"], sack["lose"]), signed=True),
         "rack_gain": percents(gain(rack["requeue"], rack["lose"]), signed=True),
+        "reno_gain": percents(gain(reno["requeue"], reno["lose"]), signed=True),
         "reno_timeouts": f"{per_drop(reno['lose']):.2f}",
         "reno_requeue": f"{per_drop(reno['requeue']):.2f}",
         "patiences": f"{min(patiences):.2f} to {max(patiences):.2f}",
