@@ -34,6 +34,16 @@ UP_TIMES_S = (300, 900, 1800, 3000, 7200)
 VARIANTS = ("reno", "sack")
 PATIENCES_S = (2, 5, 10, 20, 40)
 SWEPT_UP_TIMES_S = (900, 3000)
+DEFAULT_UP_TIMES_S = (30, 100, 300, 900, 3000, 14_400, 86_400)
+# What a user may say of the guide's bundle; none of it first.
+SETTINGS: dict[str, Data] = {
+    "unless given": {},
+    "fragments, a packet a line": {"packets": "fragmented", "line_packets": 1},
+    '`peer = "rfc1990"`': {"peer": "rfc1990"},
+    "lost": {"on_drop": "lose"},
+    "lost, fragments, a packet a line": {"on_drop": "lose", "packets": "fragmented", "line_packets": 1},
+    "lost, no patience": {"on_drop": "lose", "reorder_timeout_s": "never"},
+}
 # Zaghloul, tables 6.1 and 6.2, and their back-off up to 64-fold.
 SLOW_TIMER = {"minimum_s": 60, "initial_s": 60, "maximum_s": 3840}
 
@@ -88,7 +98,7 @@ def gain(changed: Runs, base: Runs, name: str = "goodput_bps") -> Estimate:
 def scenario(bundle: Data, *, runs: int, hours: float = 3, variant: str = "sack", **changes: Any) -> Data:
     """A scenario of TCP in bulk over a bundle; `changes` of the transport, and `traffic` and `transport` in its place."""
     traffic = changes.pop("traffic", {"kind": "bulk"})
-    bundle = {"reorder_timeout_s": "never"} | bundle
+    bundle = {key: value for key, value in ({"reorder_timeout_s": "never"} | bundle).items() if value is not None}
     tcp = {
         "kind": "tcp",
         "variant": variant,
@@ -172,6 +182,16 @@ def slow_timers(tell: Told) -> dict[tuple[str, float | None], Runs]:
     found: dict[tuple[str, float | None], Runs] = {}
     for on_drop, patience_s in product(("lose", "requeue"), (None, PATIENCE_S)):
         found[on_drop, patience_s] = measured(scenario(dropping(3000, on_drop, patience_s), runs=12, hours=6, rto=SLOW_TIMER))
+        tell()
+    return found
+
+
+def settings(tell: Told) -> dict[tuple[str, float], Runs]:
+    """What the settings that matter most give, by how often a line drops."""
+    found: dict[tuple[str, float], Runs] = {}
+    for (name, keys), up_s in product(SETTINGS.items(), DEFAULT_UP_TIMES_S):
+        bundle = {"lines": LINES, "arq": ARQ, "calls": calls(up_s), "reorder_timeout_s": None} | keys
+        found[name, up_s] = measured(scenario(bundle, runs=10, hours=4))
         tell()
     return found
 

@@ -62,6 +62,16 @@ def table_of_patience(drops: studies.Drops) -> str:
     return table(head, rows)
 
 
+def table_of_settings(found: dict[tuple[str, float], Runs]) -> str:
+    """A row per rate of drops, in kb/s."""
+    rows = []
+    for up_s in studies.DEFAULT_UP_TIMES_S:
+        means = [found[name, up_s].mean("goodput_bps", 1e-3) for name in studies.SETTINGS]
+        every = f"{up_s} s" if up_s < 300 else f"{up_s / 60:g} min" if up_s < 3600 else f"{up_s / 3600:g} h"
+        rows.append([every, *(f"{one.mean:.2f} ± {one.half_width:.2f}" for one in means)])
+    return table(["a line drops every", *studies.SETTINGS], rows)
+
+
 def table_of_errors(errors: dict[Cell, float]) -> str:
     """Mean and farthest error by lines and kind of window."""
     kinds = {"N / 2": lambda cell: max(1, cell.lines // 2), "N": lambda cell: cell.lines, "2 N": lambda cell: 2 * cell.lines}
