@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from farlink.models.multilink import call_drops
@@ -202,15 +203,16 @@ def _drawing(goodput: Mapping[str, Estimate]) -> Drawing:
     def draw() -> Figure:
         from farlink.plot.style import COLOURS, MUTED, new_figure
 
-        figure, (axes,) = new_figure(height_in=4.2)
+        figure, (axes,) = new_figure(height_in=6.2)
         for place, value in enumerate(goodput.values()):
             axes.errorbar(value.mean, -place, xerr=value.half_width, fmt="o", color=COLOURS[0], capsize=3, markersize=5)
-            axes.text(value.mean, -place + 0.22, f"{value.mean:.1f}", ha="center")
-        axes.set_yticks([-place for place in range(len(goodput))], list(goodput))
+            axes.text(value.mean + value.half_width + 0.25, -place, f"{value.mean:.1f}", va="center")
+        axes.set_yticks([-place for place in range(len(goodput))], [fill(name, 28) for name in goodput])
         slowest, fastest = _measured_kbps()
         axes.axvspan(slowest, fastest, color=MUTED, alpha=0.2, linewidth=0)
         axes.text(slowest, 0.75, "measured, table 6.1", color=MUTED)
         axes.set_ylim(-len(goodput) + 0.3, 1.2)
+        axes.margins(x=0.12)
         axes.set_xlabel("goodput of eight lines over twelve hours (kb/s)")
         return figure
 
