@@ -189,7 +189,8 @@ fn what_a_dropped_line_held_is_sent_again_unless_an_end_cannot() {
 fn a_drop_loses_what_the_line_held_or_sends_it_again() {
     let calls = json!({ "schedule": [[[2.2, 100]], []] });
     let packets = [(0, 1000); 12];
-    let mut loses = bundle(&json!({ "lines": 2, "calls": calls, "on_drop": "lose" }), &[LINE; 2], QueueLimit::Unlimited, 1);
+    let mut loses =
+        bundle(&json!({ "lines": 2, "calls": calls, "on_drop": "lose" }), &[LINE; 2], QueueLimit::Unlimited, 1);
     let log = carry(&mut loses, &packets, Time::from_secs(90));
     // It held packets 2 (sent, and arriving at 2.54 s), 4, 6 and 8.
     assert_eq!(cut(&log), [2, 4, 6, 8]);
