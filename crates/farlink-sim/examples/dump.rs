@@ -11,12 +11,12 @@ use std::io::{BufRead, stdin};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use farlink_core::scenario::{Expanded, expand, from_toml};
 use farlink_core::units::CountToMillion;
 use farlink_sim::{Column, Options, RunError, Table, run, trace_run};
-use rayon::prelude::*;
 use serde_json::Value;
 
 /// So many runs show all there is to see.
@@ -24,6 +24,8 @@ const MOST_RUNS: f64 = 2.0;
 
 /// What takes longer on some machine is not compared; it is named instead.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -44,7 +46,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn write_all(folder: &Path, files: &[String]) -> Result<usize, Box<dyn std::error::Error + Send + Sync>> {
+fn write_all(folder: &Path, files: &[String]) -> Result<usize, Failure> {
     std::fs::create_dir_all(folder)?;
     let mut scenarios: Vec<(String, Value)> = Vec::new();
     for file in files {
@@ -55,11 +57,23 @@ fn write_all(folder: &Path, files: &[String]) -> Result<usize, Box<dyn std::erro
     for (number, line) in stdin().lock().lines().enumerate() {
         scenarios.push((format!("random-{number:04}"), serde_json::from_str(&line?)?));
     }
-    scenarios.par_iter().try_for_each(|(name, scenario)| write(folder, name, scenario))?;
+    // Not rayon's threads: one that waits for the pool of a study takes up the next scenario, and the clock runs on.
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<(), Failure> {
+        while let Some((name, scenario)) = scenarios.get(next.fetch_add(1, Ordering::Relaxed)) {
+            write(folder, name, scenario)?;
+        }
+        Ok(())
+    };
+    let threads = std::thread::available_parallelism()?.get();
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
+    })?;
     Ok(scenarios.len())
 }
 
-fn write(folder: &Path, name: &str, scenario: &Value) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+fn write(folder: &Path, name: &str, scenario: &Value) -> Result<(), Failure> {
     let (text, capture) = given(scenario).unwrap_or_else(|error| (format!("{error}\n"), None));
     std::fs::write(folder.join(format!("{name}.txt")), text)?;
     if let Some(capture) = capture {
