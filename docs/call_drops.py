@@ -10,11 +10,11 @@ from pathlib import Path
 import cellular
 import numpy as np
 
-from farlink.bundle.clusters import Clustering, wilson
-from farlink.bundle.describe import verdict
-from farlink.bundle.fits import Fit
-from farlink.bundle.study import ALL, Part, Study, Times, study
-from farlink.bundle.words import duration, durations
+from farlink.channels.calls.clusters import Clustering, wilson
+from farlink.channels.calls.describe import verdict
+from farlink.channels.calls.fits import Fit
+from farlink.channels.calls.study import ALL, Part, Study, Times, study
+from farlink.channels.calls.words import duration, durations
 from farlink.cli.progress import progress_bar
 from farlink.plot import call_drops
 from farlink.plot.style import picture_svg

@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy import stats
 
-from farlink.bundle.calls import Call, Link
-from farlink.bundle.causes import LOW_SNR, low_snr_spells
-from farlink.bundle.clusters import links_together, wilson
-from farlink.bundle.describe import verdict
-from farlink.bundle.fits import mean_at_least_s
-from farlink.bundle.samples import Sample, sample
-from farlink.bundle.study import BUNDLE, Study, judged, load
-from farlink.bundle.words import duration, durations
+from farlink.channels.calls.causes import LOW_SNR, low_snr_spells
+from farlink.channels.calls.clusters import links_together, wilson
+from farlink.channels.calls.describe import verdict
+from farlink.channels.calls.fits import mean_at_least_s
+from farlink.channels.calls.links import Call, Link
+from farlink.channels.calls.samples import Sample, sample
+from farlink.channels.calls.study import BUNDLE, Study, judged, load
+from farlink.channels.calls.words import duration, durations
 from farlink.plot.style import COLOURS, new_figure
 
 if TYPE_CHECKING:

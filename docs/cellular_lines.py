@@ -11,11 +11,11 @@ import cellular
 import numpy as np
 from bundle_studies import Runs, measured
 
-from farlink.bundle.availability import Availability, availability
-from farlink.bundle.calls import Link
-from farlink.bundle.handovers import interrupted
-from farlink.bundle.replay import down_times
-from farlink.bundle.study import load
+from farlink.channels.calls.availability import Availability, availability
+from farlink.channels.calls.handovers import interrupted
+from farlink.channels.calls.links import Link
+from farlink.channels.calls.replay import down_times
+from farlink.channels.calls.study import load
 
 Data = dict[str, Any]
 Spells = list[tuple[float, float]]

@@ -15,8 +15,8 @@ from cellular import Series
 from cellular_studies import Found
 from cellular_traffic import mean_rate_bps, median_delay_s, read_traffic
 
-from farlink.bundle.availability import availability
-from farlink.bundle.handovers import interrupted
+from farlink.channels.calls.availability import availability
+from farlink.channels.calls.handovers import interrupted
 
 TELEKOM = ("CAU-0C", "5G-DTAG-WAVELAB")
 LTE = ("ATT-LTE-driving-2016", "Verizon-LTE-short")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from farlink.plot.style import COLOURS, MARKERS, MUTED, legend_above, new_figure
-from farlink.tune.goodput import Offered, Path, goodput
+from farlink.tune.goodput import goodput
+from farlink.tune.offered import Offered, Path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

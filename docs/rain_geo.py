@@ -16,7 +16,8 @@ import numpy as np
 
 import farlink
 from farlink.channels import cache
-from farlink.channels.trace import Trace, read, write
+from farlink.channels.trace import Trace
+from farlink.channels.trace_file import read, write
 from farlink.cli.progress import progress_bar
 from farlink.plot.style import COLOURS, INK, new_figure, picture_svg, thin
 from farlink.tune import study as studies

@@ -151,11 +151,11 @@ class Scenario:
         return scenario
 
     def _trace_file(self, key: str, name: str, kind: object) -> str:
-        from farlink.channels import trace
+        from farlink.channels import cache
 
         path = name if name.startswith("synthetic:") else find_data_file(name, base=self.base)
         try:
-            found = str(trace.resolve(path, kinds=_TRACES.get(str(kind))))
+            found = str(cache.resolve(path, kinds=_TRACES.get(str(kind))))
         except TraceError as error:
             is_unset = "FARLINK_DATA" in name and not find_data_file("$FARLINK_DATA", base=self.base).is_dir()
             remedy = "set FARLINK_DATA to the directory of the measured data" if is_unset else error.remedy

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from tests.conftest import assert_refused
 
-from farlink.bundle import journal
-from farlink.bundle.journal import Event
+from farlink.channels.calls import journal
+from farlink.channels.calls.journal import Event
 
 pytest.importorskip("scipy.stats")
 

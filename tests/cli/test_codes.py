@@ -11,7 +11,7 @@ import time
 import pytest
 from tests.conftest import assert_refused
 
-from farlink.channels import trace
+from farlink.channels import trace_file
 
 SMALL = ("--code", "7,5", "--decision", "hard")
 
@@ -22,7 +22,7 @@ def test_bursts_are_printed_with_their_definition_and_kept(farlink, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "2 right bits or more end a burst (K - 1)" in done.stdout
     assert "Trace written to wrong.npz" in done.stderr
-    kept = trace.read(tmp_path / "wrong.npz")
+    kept = trace_file.read(tmp_path / "wrong.npz")
     assert kept.kind == "bit-errors"
     assert int(kept["bits"]) == 200_000
     assert f"Wrong bits            {kept['position'].size:,}\n" in done.stdout
@@ -156,7 +156,7 @@ def test_interrupt_keeps_what_was_decoded(started, tmp_path):
     assert "decoded bits kept" in stderr
     assert "Traceback" not in stderr
     assert "Mean length" in stdout
-    assert 0 < int(trace.read(tmp_path / "wrong.npz")["bits"]) < 10**12
+    assert 0 < int(trace_file.read(tmp_path / "wrong.npz")["bits"]) < 10**12
 
 
 @pytest.mark.parametrize(

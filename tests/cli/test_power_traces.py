@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import assert_refused
 from typer.testing import CliRunner
 
-from farlink.channels import fades, power, trace
+from farlink.channels import fades, power, trace_file
 from farlink.channels.receiver import Receiver
 from farlink.channels.trace import Trace
 from farlink.cli.trace import app
@@ -42,7 +42,7 @@ def link(tmp_path):
     power_w = np.full(5000, 40e-9)
     for start in range(500, 5000, 1000):
         power_w[start : start + 20] = 15e-9
-    return trace.write(Trace("power", {"power_w": power_w}, {"duration_s": 5.0, "title": "calm"}), tmp_path / "calm.npz")
+    return trace_file.write(Trace("power", {"power_w": power_w}, {"duration_s": 5.0, "title": "calm"}), tmp_path / "calm.npz")
 
 
 def test_from_measurement_to_a_calibrated_link(farlink, measured, tmp_path):
@@ -57,7 +57,7 @@ def test_from_measurement_to_a_calibrated_link(farlink, measured, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "1e-06, blockages left out" in done.stdout
-    found = trace.read(tmp_path / "link.npz")
+    found = trace_file.read(tmp_path / "link.npz")
     mask = power.blocked(found)
     assert mask.sum() == 200 + 2000 + 500
     receiver = Receiver.named("frm5w621")
@@ -72,8 +72,8 @@ def test_cut_resampled_and_reversed(farlink, link, tmp_path):
     )
 
     assert done.returncode == 0, done.stderr
-    found = trace.read(tmp_path / "back.npz")
-    expected = trace.read(link)["power_w"][1000:4000].reshape(-1, 10).mean(axis=1)[::-1]
+    found = trace_file.read(tmp_path / "back.npz")
+    expected = trace_file.read(link)["power_w"][1000:4000].reshape(-1, 10).mean(axis=1)[::-1]
     np.testing.assert_allclose(found["power_w"], expected)
     assert found.duration_s == 3
 
@@ -118,7 +118,7 @@ def test_every_received_power_can_be_drawn(tmp_path, monkeypatch, power_w, meta,
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     arrays = {"power_w": power_w} | ({} if blocked is None else {"blocked": np.array(blocked)})
-    trace.write(Trace("power", arrays, {"duration_s": power_w.size / RATE_HZ, **meta}), tmp_path / "a.npz")
+    trace_file.write(Trace("power", arrays, {"duration_s": power_w.size / RATE_HZ, **meta}), tmp_path / "a.npz")
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         done = CliRunner().invoke(app, ["show", "a.npz", "-o", f"a{suffix}"])
@@ -159,9 +159,9 @@ def test_every_received_power_can_be_drawn(tmp_path, monkeypatch, power_w, meta,
 )  # fmt: skip
 def test_what_cannot_be_done_is_refused_and_nothing_is_written(link, tmp_path, monkeypatch, arguments, said):
     monkeypatch.chdir(tmp_path)
-    trace.write(Trace("packet-loss", {"lost": [0, 1]}), tmp_path / "loss.npz")
-    trace.write(Trace("power", {"power_w": [1e-8, 0.0]}, {"duration_s": 1.0}), tmp_path / "dark.npz")
-    trace.write(Trace("power", {"power_w": [0.0, 0.0]}, {"duration_s": 1.0}), tmp_path / "zero.npz")
+    trace_file.write(Trace("packet-loss", {"lost": [0, 1]}), tmp_path / "loss.npz")
+    trace_file.write(Trace("power", {"power_w": [1e-8, 0.0]}, {"duration_s": 1.0}), tmp_path / "dark.npz")
+    trace_file.write(Trace("power", {"power_w": [0.0, 0.0]}, {"duration_s": 1.0}), tmp_path / "zero.npz")
     (tmp_path / "power.csv").write_text("time_s,power\n0,1\n1,2\n")
     (tmp_path / "zero.csv").write_text("time_s,power\n0,0\n1,0\n")
     before = sorted(tmp_path.iterdir())

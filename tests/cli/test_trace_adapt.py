@@ -12,7 +12,8 @@ from tests.conftest import ROOT, assert_refused
 pytest.importorskip("pydantic")
 
 import farlink as package
-from farlink.channels.trace import Trace, read, write
+from farlink.channels.trace import Trace
+from farlink.channels.trace_file import read, write
 from farlink.tune import files
 from farlink.tune.table import tune
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.conftest import assert_refused
 
-from farlink.channels.trace import read
+from farlink.channels.trace_file import read
 
 BEACON = "time_s,attenuation_db\n" + "".join(f"{60 * k},{max(0, 6 - abs(k - 30)):g}\n" for k in range(120))
 

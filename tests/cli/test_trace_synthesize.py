@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import assert_refused
 
 from farlink.channels.synthesis import PARAMETERS, PRESETS, synthesize
-from farlink.channels.trace import read
+from farlink.channels.trace_file import read
 
 
 def test_presets_and_their_parameters_are_listed(farlink):

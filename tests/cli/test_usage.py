@@ -140,7 +140,8 @@ main()
 def test_an_interrupt_while_something_is_imported_leaves_no_traceback(module: str, command: str, tmp_path: Path) -> None:
     if (command, module) == ("calibrate", "matplotlib.figure"):
         pytest.skip("draws nothing")
-    from farlink.channels.trace import Trace, write
+    from farlink.channels.trace import Trace
+    from farlink.channels.trace_file import write
 
     power = [1e-6 * (1 + i % 7) for i in range(500_000)]
     write(Trace("power", {"power_w": power}, {"duration_s": 500.0}), tmp_path / "x.npz")

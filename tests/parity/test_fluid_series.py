@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import farlink
-from farlink.channels.trace import Trace, write
+from farlink.channels.trace import Trace
+from farlink.channels.trace_file import write
 
 
 def scenario(tmp_path, **channel):

@@ -8,7 +8,8 @@ import pytest
 import farlink
 from farlink.channels.describe import describe
 from farlink.channels.summary import summary
-from farlink.channels.trace import Trace, read, write
+from farlink.channels.trace import Trace
+from farlink.channels.trace_file import read, write
 from farlink.errors import TraceError
 
 STEPS = [0.0, 1e-5, 1e-3, 0.0]

@@ -11,8 +11,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from farlink.channels import burst_run, coding
-from farlink.channels import trace as traces
+from farlink.channels import burst_run, coding, trace_file
 from farlink.channels.bit_bursts import burst_statistics
 from farlink.errors import FarlinkError, OutputError
 
@@ -52,7 +51,7 @@ def test_the_trace_is_that_of_the_same_run(tmp_path, suffix):
 
     burst_run.run(CODING, 2.0, 300_000, 2, seed=2, output=output)
 
-    assert traces.read(output).to_bytes() == trace.to_bytes()
+    assert trace_file.read(output).to_bytes() == trace.to_bytes()
     if suffix == ".npz":
         assert output.read_bytes() == trace.to_bytes()
     assert [file.name for file in tmp_path.iterdir()] == [output.name]
@@ -64,7 +63,7 @@ def test_a_trace_has_no_more_wrong_bits_than_may_be_read(tmp_path, monkeypatch):
 
     found = burst_run.run(CODING, 2.0, 300_000, 2, seed=2, output=tmp_path / "a.npz")
 
-    written = traces.read(tmp_path / "a.npz")
+    written = trace_file.read(tmp_path / "a.npz")
     assert found.wrong_bits == trace["position"].size > 101
     assert written["position"].tolist() == trace["position"][:100].tolist()
     assert found.trace_bits == int(written["bits"]) == trace["position"][100]

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from farlink.bundle import causes, clusters, goodness, process, replay, samples
-from farlink.bundle.availability import availability
-from farlink.bundle.calls import Call, Link
-from farlink.bundle.distributions import DISTRIBUTIONS, log_likelihood, markov_states
-from farlink.bundle.fits import Fit, fit, mean_at_least_s
-from farlink.bundle.samples import sample
-from farlink.bundle.study import Part, judged
+from farlink.channels.calls import causes, clusters, goodness, process, replay, samples
+from farlink.channels.calls.availability import availability
+from farlink.channels.calls.distributions import DISTRIBUTIONS, log_likelihood, markov_states
+from farlink.channels.calls.fits import Fit, fit, mean_at_least_s
+from farlink.channels.calls.links import Call, Link
+from farlink.channels.calls.samples import sample
+from farlink.channels.calls.study import Part, judged
 from farlink.errors import JournalError
 
 scipy_stats = pytest.importorskip("scipy.stats")

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farlink.bundle import journal, logs
-from farlink.bundle.calls import links_of, merged
-from farlink.bundle.journal import Event
-from farlink.bundle.samples import redial_times, up_times
+from farlink.channels.calls import journal, logs
+from farlink.channels.calls.journal import Event
+from farlink.channels.calls.links import links_of, merged
+from farlink.channels.calls.samples import redial_times, up_times
 from farlink.errors import JournalError
 
 DATA = Path(os.environ.get("FARLINK_DATA") or Path(__file__).parents[3] / "shared" / "data")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farlink.bundle import logs
-from farlink.bundle.calls import links_of
-from farlink.bundle.clock import Clock
+from farlink.channels.calls import logs
+from farlink.channels.calls.clock import Clock
+from farlink.channels.calls.links import links_of
 from farlink.errors import JournalError
 
 

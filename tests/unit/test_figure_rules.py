@@ -9,9 +9,9 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
-from farlink.bundle.calls import Call, Link
-from farlink.bundle.samples import PAUSE_S
-from farlink.bundle.study import Study, _part
+from farlink.channels.calls.links import Call, Link
+from farlink.channels.calls.samples import PAUSE_S
+from farlink.channels.calls.study import Study, _part
 from farlink.plot import call_drops, style
 from farlink.plot.against_grid import against_grid
 from farlink.plot.bars import Bar, bars

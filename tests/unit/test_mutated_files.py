@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from farlink import _core
-from farlink.bundle import logs
 from farlink.capture import files as captures
 from farlink.capture import tcp
 from farlink.channels import cache, kept_rates
+from farlink.channels.calls import logs
 from farlink.channels.trace import KINDS, Trace
 from farlink.errors import FarlinkError
 from farlink.tune import files as tables

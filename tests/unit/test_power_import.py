@@ -290,7 +290,7 @@ def test_a_file_without_the_power_that_is_wanted_is_refused(tmp_path):
 
 
 def test_a_trace_takes_no_hints(tmp_path):
-    from farlink.channels.trace import write
+    from farlink.channels.trace_file import write
 
     path = write(imported(tmp_path, "p.csv", "power_w\n1\n2\n", **SAID), tmp_path / "p.npz")
     with pytest.raises(TraceError, match="is a trace already"):
@@ -376,13 +376,13 @@ def test_a_damaged_file_is_imported_or_refused(tmp_path, cut, kind, byte):
 
 
 def test_a_scenario_may_name_the_measured_file(tmp_path, monkeypatch):
-    from farlink.channels import trace
+    from farlink.channels import cache, trace_file
 
     monkeypatch.delenv("FARLINK_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     file = tmp_path / "p.csv"
     file.write_text(rows("time_s,power_dbm", TIME_S, DBM))
 
-    found = trace.resolve(file, kinds=["power"])
+    found = cache.resolve(file, kinds=["power"])
     assert found.is_relative_to(tmp_path / "home")
-    np.testing.assert_allclose(trace.read(found)["power_w"], POWER_W)
+    np.testing.assert_allclose(trace_file.read(found)["power_w"], POWER_W)

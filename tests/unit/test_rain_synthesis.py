@@ -8,9 +8,10 @@ import sys
 import numpy as np
 import pytest
 
+from farlink.channels.cache import resolve
 from farlink.channels.rain.series import quantiles_dbhz
 from farlink.channels.synthesis import rain
-from farlink.channels.trace import read, resolve
+from farlink.channels.trace_file import read
 from farlink.errors import MissingExtraError, TraceError
 
 SITE = {"latitude_deg": 50.67, "longitude_deg": 4.61, "elevation_deg": 30, "frequency_hz": 19.7e9, "height_m": 160}

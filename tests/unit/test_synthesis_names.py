@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from farlink.channels import cache
+from farlink.channels.cache import resolve
 from farlink.channels.synthesis import PARAMETERS, PRESETS, settle, synthesize, synthetic_file
 from farlink.channels.synthesis.summary import summary_lines
 from farlink.channels.synthesis.text import parse
-from farlink.channels.trace import read, resolve
+from farlink.channels.trace_file import read
 from farlink.errors import TraceError
 
 

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import assert_refused
 
-from farlink.bundle import causes, logs, replay, samples
-from farlink.bundle.calls import Call, Link, links_of
-from farlink.bundle.handovers import interrupted
-from farlink.bundle.study import load, study
+from farlink.channels.calls import causes, logs, replay, samples
+from farlink.channels.calls.handovers import interrupted
+from farlink.channels.calls.links import Call, Link, links_of
+from farlink.channels.calls.study import load, study
 from farlink.errors import JournalError
 from farlink.plot import call_drops
 

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from farlink.channels import trace as traces
+from farlink.channels import cache, trace_file
 from farlink.channels.bursts import run_lengths
-from farlink.channels.trace import Trace
+from farlink.channels.trace import KINDS, Trace, from_bytes
 from farlink.cli.trace import app
 from farlink.errors import FarlinkError, TraceError
 
@@ -31,7 +31,7 @@ def cache_home(tmp_path, monkeypatch):
 
 @st.composite
 def any_trace(draw):
-    kind = draw(st.sampled_from(sorted(traces.KINDS)))
+    kind = draw(st.sampled_from(sorted(KINDS)))
     meta = {"title": draw(titles)}
     if kind == "packet-loss":
         return Trace(kind, {"lost": draw(st.lists(st.integers(0, 1), min_size=1, max_size=50))}, meta)
@@ -66,7 +66,7 @@ def any_trace(draw):
 def test_a_trace_is_read_back_as_it_was_written(tmp_path, suffix, trace):
     if suffix == ".parquet":
         pytest.importorskip("pyarrow")
-    back = traces.read(traces.write(trace, tmp_path / f"trace{suffix}"))
+    back = trace_file.read(trace_file.write(trace, tmp_path / f"trace{suffix}"))
 
     assert (back.kind, back.meta) == (trace.kind, trace.meta)
     assert sorted(back.arrays) == sorted(trace.arrays)
@@ -80,7 +80,7 @@ def test_a_trace_is_read_back_as_it_was_written(tmp_path, suffix, trace):
 def test_a_truncated_trace_is_refused(trace, cut):
     data = trace.to_bytes()
     with pytest.raises(TraceError):
-        traces.from_bytes(data[: int(len(data) * cut)], "cut.npz")
+        from_bytes(data[: int(len(data) * cut)], "cut.npz")
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -92,7 +92,7 @@ def test_noise_is_imported_or_refused(tmp_path, data, name):
     file.write_bytes(data)
     refusal = None
     try:
-        traces.resolve(file)
+        cache.resolve(file)
     except FarlinkError as error:
         refusal = error
 
@@ -111,36 +111,36 @@ def test_runs_add_up_to_the_frames(lost):
 def test_a_measured_file_is_imported_once(tmp_path, cache_home):
     file = tmp_path / "link.down"
     file.write_text("0\n0\n5\n20\n")
-    first = traces.resolve(file, kinds=["delivery", "rate"])
+    first = cache.resolve(file, kinds=["delivery", "rate"])
     stamp = first.stat().st_mtime_ns
 
-    assert traces.resolve(file) != file
-    assert traces.resolve(file, kinds=["delivery", "rate"]) == first
+    assert cache.resolve(file) != file
+    assert cache.resolve(file, kinds=["delivery", "rate"]) == first
     assert first.stat().st_mtime_ns == stamp
     assert first.is_relative_to(cache_home)
-    found = traces.read(first)
+    found = trace_file.read(first)
     assert found["opportunity_s"].tolist() == [0, 0, 0.005, 0.020]
     assert found.duration_s == 0.020
     file.write_text("0\n0\n6\n20\n")
-    assert traces.resolve(file, kinds=["delivery", "rate"]) != first
+    assert cache.resolve(file, kinds=["delivery", "rate"]) != first
 
 
 def test_a_damaged_file_in_the_cache_is_made_again(tmp_path):
     file = tmp_path / "link.down"
     file.write_text("1\n")
-    kept = traces.resolve(file)
+    kept = cache.resolve(file)
     whole = kept.read_bytes()
     kept.write_bytes(whole[:50])
 
-    assert traces.resolve(file).read_bytes() == whole
+    assert cache.resolve(file).read_bytes() == whole
 
 
 def test_a_trace_file_passes_through(tmp_path):
-    path = traces.write(Trace("packet-loss", {"lost": [0, 1]}), tmp_path / "loss.npz")
+    path = trace_file.write(Trace("packet-loss", {"lost": [0, 1]}), tmp_path / "loss.npz")
 
-    assert traces.resolve(path) == path
+    assert cache.resolve(path) == path
     with pytest.raises(TraceError, match="a packet-loss trace, where delay is wanted"):
-        traces.resolve(path, kinds=["delay"])
+        cache.resolve(path, kinds=["delay"])
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_malformed_file_is_refused_and_nothing_is_written(tmp_path, monkeypatc
     (tmp_path / name).write_bytes(content)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(TraceError) as caught:
-        traces.resolve(tmp_path / name)
+        cache.resolve(tmp_path / name)
     done = CliRunner().invoke(app, ["import", name, "-o", "out.npz"])
 
     assert message in caught.value.message
@@ -193,20 +193,20 @@ def test_a_malformed_file_is_refused_and_nothing_is_written(tmp_path, monkeypatc
 def test_a_missing_file_is_refused(tmp_path):
     for name in ("none.down", "none.npz", "none/none.txt"):
         with pytest.raises(TraceError, match="no such file"):
-            traces.resolve(tmp_path / name)
+            cache.resolve(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["x" * 300, f"{'x' * 300}.npz", "a\0b", "a\0b.npz", "/dev/zero", "/dev/zero/member"])
 def test_a_name_that_no_measured_file_has_is_refused(tmp_path, name):
     with pytest.raises(TraceError):
-        traces.resolve(tmp_path / name)
+        cache.resolve(tmp_path / name)
 
 
 def test_an_empty_reception_trace_is_a_link_that_loses_everything(tmp_path):
     file = tmp_path / "sdec1-1"
     file.touch()
 
-    assert traces.read(traces.resolve(file))["lost"].tolist() == [1] * 300
+    assert trace_file.read(cache.resolve(file))["lost"].tolist() == [1] * 300
 
 
 def test_an_archive_of_several_files_asks_for_one(tmp_path):
@@ -218,12 +218,12 @@ def test_an_archive_of_several_files_asks_for_one(tmp_path):
             tar.addfile(info, io.BytesIO(text))
 
     with pytest.raises(TraceError, match="holds 2 files") as caught:
-        traces.resolve(archive)
+        cache.resolve(archive)
     assert "--member" in caught.value.remedy
     with pytest.raises(TraceError, match="has no member y"):
-        traces.resolve(archive, member="y")
-    assert traces.read(traces.resolve(archive / "x/sdec1-3"))["lost"].sum() == 298
-    joined = traces.read(traces.resolve(archive, member="x/*"))
+        cache.resolve(archive, member="y")
+    assert trace_file.read(cache.resolve(archive / "x/sdec1-3"))["lost"].sum() == 298
+    joined = trace_file.read(cache.resolve(archive, member="x/*"))
     assert joined["segment_start"].tolist() == [0, 300]
 
 
@@ -263,14 +263,14 @@ def test_import_prints_a_summary_and_writes_the_trace(tmp_path, monkeypatch):
 
     assert done.exit_code == 0, done.stderr
     assert "48 kbit/s" in done.stdout
-    assert traces.read(tmp_path / "link.down.npz").kind == "delivery"
+    assert trace_file.read(tmp_path / "link.down.npz").kind == "delivery"
 
 
 def test_an_unknown_format_names_the_nearest(tmp_path):
     file = tmp_path / "a.down"
     file.write_text("1\n")
     with pytest.raises(TraceError, match="no trace format 'mahimah'") as caught:
-        traces.resolve(file, format="mahimah")
+        cache.resolve(file, format="mahimah")
     assert "did you mean mahimahi?" in caught.value.remedy
 
 

@@ -19,8 +19,9 @@ from farlink.tune import files
 from farlink.tune import study as studies
 from farlink.tune import table as tables
 from farlink.tune.evaluate import rated
-from farlink.tune.goodput import GOODPUT, Offered, Path, goodput
+from farlink.tune.goodput import GOODPUT, goodput
 from farlink.tune.guard import guard
+from farlink.tune.offered import Offered, Path
 from farlink.tune.points import points
 from farlink.tune.row import NO_TRANSMISSION, OK, Row
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from farlink import shown
-from farlink.bundle.describe import table
+from farlink.channels.calls.describe import table
 from farlink.shown_table import fitted
 from farlink.units import Scale
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from farlink.channels.bit_bursts import BitBursts, bursts_of
 from farlink.channels.coding import Progress, error_trace_meta
-from farlink.channels.trace import Trace, add_member, add_meta, write
+from farlink.channels.trace import Trace, add_member, add_meta
+from farlink.channels.trace_file import write
 from farlink.errors import OutputError, core_errors
 from farlink.limits import check_seed, check_threads
 from farlink.output import whole_file

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from farlink.channels import importers
+from farlink.channels import importers, parquet
 from farlink.channels.importers import recording
 from farlink.channels.importers.recording import Hints, Recording
 from farlink.channels.synthesis.text import is_synthetic, synthetic_file, synthetic_trace
-from farlink.channels.trace import KINDS, Trace, read, read_bytes, write
+from farlink.channels.trace import KINDS, Trace, read_bytes
+from farlink.channels.trace_file import read, write
 from farlink.errors import OutputError, TraceError
 from farlink.folders import cache_folder, fingerprint, set_aside
 
@@ -63,8 +64,35 @@ def import_file(
     return _import(recordings, format, kinds, member)
 
 
-def resolve(path: Path, *, kinds: Collection[str] | None, format: str | None, member: str | None) -> Path:
-    """See `farlink.channels.trace.resolve`."""
+def resolve(
+    path: str | Path, *, kinds: Collection[str] | None = None, format: str | None = None, member: str | None = None
+) -> Path:
+    """Find the ``.npz`` file of a trace, importing a measured file into the cache if need be.
+
+    Parameters
+    ----------
+    path
+        A trace file, which is checked; or a measured file of a known format. ``archive.tar.gz/member`` and
+        ``directory/member`` name one file of several.
+    kinds
+        Kinds of trace that the caller can use; also decides which format an ambiguous file has. Any kind by default.
+    format
+        Name of the importer; recognised from the file by default.
+    member
+        File within an archive or directory, if `path` does not name it.
+
+    Returns
+    -------
+    Path
+        `path` itself, or the file in the cache (``$XDG_CACHE_HOME/farlink/traces``), whose name is a hash of the contents
+        and of the importer's version.
+
+    Raises
+    ------
+    TraceError
+        If the file is missing, malformed, of an unknown format or of another kind.
+    """
+    path = Path(path)
     if is_synthetic(path):
         return synthetic_file(path, kinds=kinds)
     if format is None and member is None and _is_trace(path):
@@ -100,8 +128,6 @@ def _is_trace(path: Path) -> bool:
     except OSError as error:
         raise TraceError(f"cannot read {path}: {error.strerror}", "check the name and its permissions") from error
     if head == b"PAR1":
-        from farlink.channels import parquet
-
         return parquet.is_trace(read_bytes(path))
     return head == b"PK\x03\x04"
 

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from farlink.channels.trace_rules import KINDS, Kind, check, typed
 from farlink.errors import TraceError
-from farlink.output import whole_file
 from farlink.untrusted import printable, read_file
 
 __all__ = ["KINDS", "Kind", "Trace"]
@@ -145,28 +144,6 @@ def add_meta(archive: zipfile.ZipFile, kind: str, names: Collection[str], meta: 
     add_member(archive, "meta", member)
 
 
-def read(path: str | Path) -> Trace:
-    """Read a trace file of farlink's own format, ``.npz`` or Parquet.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Raises
-    ------
-    TraceError
-        If it is missing, truncated, or not a trace.
-    """
-    path = Path(path)
-    data = read_bytes(path)
-    if data[:4] == b"PAR1":
-        from farlink.channels import parquet
-
-        return parquet.from_bytes(data, str(path))
-    return from_bytes(data, str(path))
-
-
 def from_bytes(data: bytes, where: str) -> Trace:
     """Read a trace from the bytes of its ``.npz`` file.
 
@@ -222,66 +199,6 @@ def made(kind: str, arrays: Mapping[str, Any], stored: Mapping[str, Any], where:
         return Trace(kind, arrays, meta)
     except TraceError as error:
         raise TraceError(f"{where}: {error.message}", error.remedy) from error
-
-
-def write(trace: Trace, path: str | Path) -> Path:
-    """Write a trace; the file appears whole or not at all.
-
-    Parameters
-    ----------
-    trace
-        What to write.
-    path
-        Where to. The suffix ``.parquet`` selects Parquet, which needs the ``parquet`` extra; any other file is an ``.npz``.
-
-    Returns
-    -------
-    Path
-        The file.
-    """
-    path = Path(path)
-    if path.suffix == ".parquet":
-        from farlink.channels import parquet
-
-        data = parquet.to_bytes(trace)
-    else:
-        data = trace.to_bytes()
-    with whole_file(path) as temporary:
-        temporary.write_bytes(data)
-    return path
-
-
-def resolve(
-    path: str | Path, *, kinds: Collection[str] | None = None, format: str | None = None, member: str | None = None
-) -> Path:
-    """Find the ``.npz`` file of a trace, importing a measured file into the cache if need be.
-
-    Parameters
-    ----------
-    path
-        A trace file, which is checked; or a measured file of a known format. ``archive.tar.gz/member`` and
-        ``directory/member`` name one file of several.
-    kinds
-        Kinds of trace that the caller can use; also decides which format an ambiguous file has. Any kind by default.
-    format
-        Name of the importer; recognised from the file by default.
-    member
-        File within an archive or directory, if `path` does not name it.
-
-    Returns
-    -------
-    Path
-        `path` itself, or the file in the cache (``$XDG_CACHE_HOME/farlink/traces``), whose name is a hash of the contents
-        and of the importer's version.
-
-    Raises
-    ------
-    TraceError
-        If the file is missing, malformed, of an unknown format or of another kind.
-    """
-    from farlink.channels import cache
-
-    return cache.resolve(Path(path), kinds=kinds, format=format, member=member)
 
 
 def read_bytes(path: Path) -> bytes:

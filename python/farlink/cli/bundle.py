@@ -11,7 +11,7 @@ from farlink.cli.messages import data, note, user_errors
 from farlink.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from farlink.bundle.study import Study
+    from farlink.channels.calls.study import Study
 
 app = typer.Typer(no_args_is_help=True, help="Look at bundles of links that drop out.")
 
@@ -101,11 +101,11 @@ def fit(
     Markov fits, each tested; whether drops cluster; what is known of their causes.
     """
     with user_errors():
-        from farlink.bundle import replay as played
-        from farlink.bundle.describe import report
-        from farlink.bundle.distributions import DISTRIBUTIONS
-        from farlink.bundle.process import scenario_text
-        from farlink.bundle.study import study
+        from farlink.channels.calls import replay as played
+        from farlink.channels.calls.describe import report
+        from farlink.channels.calls.distributions import DISTRIBUTIONS
+        from farlink.channels.calls.process import scenario_text
+        from farlink.channels.calls.study import study
         from farlink.destinations import check_outputs
         from farlink.limits import check_seed
         from farlink.output import whole_file
@@ -168,7 +168,7 @@ def _check_numbers(pause_s: float, replicates: int) -> None:
 
 
 def _check_handovers(handover_s: float | None, replay: str | None) -> None:
-    from farlink.bundle.handovers import LONGEST_S, SHORTEST_S
+    from farlink.channels.calls.handovers import LONGEST_S, SHORTEST_S
     from farlink.errors import JournalError
 
     if handover_s is None:

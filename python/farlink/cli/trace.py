@@ -20,10 +20,10 @@ from farlink.cli import (
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.power_options import DEFAULT_RECEIVER, ReceiverName
 from farlink.cli.progress import busy
+from farlink.cli.trace_summary import summary_lines
 
 if TYPE_CHECKING:
-    from farlink.channels.receiver import Receiver
-    from farlink.channels.trace import Trace
+    pass
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -118,7 +118,7 @@ def import_(
     with user_errors():
         from farlink.channels import cache
         from farlink.channels.importers.recording import Hints
-        from farlink.channels.trace import write
+        from farlink.channels.trace_file import write
         from farlink.destinations import check_outputs
         from farlink.errors import OutputError
 
@@ -218,12 +218,3 @@ def _stem(file: Path, member: str | None) -> str:
     ):
         name = name.removesuffix(suffix)
     return name or "trace"
-
-
-def summary_lines(trace: Trace, receiver: Receiver | None = None) -> str:
-    """What a trace amounts to; of a received power also with the bit error rate of a receiver."""
-    from farlink.channels.describe import describe
-
-    lines = [("Title", trace.title), *describe(trace, receiver)]
-    width = max(len(label) for label, _ in lines)
-    return "".join(f"{label:<{width}}  {value}\n" for label, value in lines)

@@ -60,7 +60,7 @@ def adapt(
     """
     with user_errors():
         from farlink.channels import cache
-        from farlink.channels.trace import write
+        from farlink.channels.trace_file import write
         from farlink.destinations import check_outputs
         from farlink.errors import TraceError
         from farlink.tune import modem as modems

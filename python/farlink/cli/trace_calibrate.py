@@ -10,6 +10,7 @@ import typer
 from farlink.cli.messages import data, note, user_errors
 from farlink.cli.power_options import DEFAULT_RECEIVER, ReceiverName, intervals, power_trace
 from farlink.cli.progress import busy
+from farlink.cli.trace_summary import summary_lines
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -61,8 +62,7 @@ def calibrate(
     with user_errors():
         from farlink.channels import blockages, cache, power
         from farlink.channels.receiver import Receiver
-        from farlink.channels.trace import write
-        from farlink.cli.trace import summary_lines
+        from farlink.channels.trace_file import write
         from farlink.destinations import check_outputs
         from farlink.errors import FarlinkError, OutputError
 

@@ -62,7 +62,7 @@ def rain(
         from farlink.channels.importers.recording import Hints, load_one
         from farlink.channels.rain.convert import PARAMETERS, cn0_of_measured
         from farlink.channels.rain.levels import read_measured
-        from farlink.channels.trace import write
+        from farlink.channels.trace_file import write
         from farlink.cli.trace_settings import setting, table
         from farlink.destinations import check_outputs
         from farlink.errors import OutputError

@@ -133,7 +133,7 @@ def show(
         raise CaptureError(message, "give begin and end in s from its first packet")
     drawn: list[Drop] = []
     if drops:
-        from farlink.bundle.study import load
+        from farlink.channels.calls.study import load
 
         _, chosen = load(drops, only=links, zone=zone)
         drawn, added_s = drops_on(chosen, connection.span_s, offset_s=offset_s)

@@ -53,7 +53,7 @@ def synthesize(
     with user_errors():
         from farlink.channels.synthesis.summary import summary_lines
         from farlink.channels.synthesis.text import settled
-        from farlink.channels.trace import write
+        from farlink.channels.trace_file import write
         from farlink.destinations import check_outputs
         from farlink.errors import OutputError
 

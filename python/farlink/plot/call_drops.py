@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from farlink.bundle.calls import Link
-from farlink.bundle.clusters import drop_clocks
-from farlink.bundle.distributions import Series
-from farlink.bundle.goodness import BINS, kaplan_meier
-from farlink.bundle.samples import bundle_span_s
-from farlink.bundle.study import Study, Times
+from farlink.channels.calls.clusters import drop_clocks
+from farlink.channels.calls.distributions import Series
+from farlink.channels.calls.goodness import BINS, kaplan_meier
+from farlink.channels.calls.links import Link
+from farlink.channels.calls.samples import bundle_span_s
+from farlink.channels.calls.study import Study, Times
 from farlink.errors import OutputError
 from farlink.extras import require
 from farlink.output import whole_file

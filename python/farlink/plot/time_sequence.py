@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from farlink import units
-from farlink.bundle.calls import Link
-from farlink.bundle.journal import time_text
 from farlink.capture.tcp import Connection
+from farlink.channels.calls.journal import time_text
+from farlink.channels.calls.links import Link
 from farlink.errors import CaptureError
 from farlink.plot.style import COLOURS, INK, MUTED, legend_above, new_figure
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from farlink.errors import TuneError
 from farlink.tune import files
-from farlink.tune.goodput import Path as NetworkPath
+from farlink.tune.offered import Path as NetworkPath
 from farlink.tune.reader import LookUp
 from farlink.tune.row import OK
 from farlink.untrusted import read_text, toml_tables

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farlink.tune.evaluate import rated
-from farlink.tune.goodput import Path
 from farlink.tune.modem import Modem, Setting
+from farlink.tune.offered import Path
 from farlink.tune.points import Point, Progress, point
 
 Floats = NDArray[np.float64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from farlink.tune.evaluate import Rated, best, rated
-from farlink.tune.goodput import Path, Progress
+from farlink.tune.offered import Path, Progress
 from farlink.tune.points import Point
 from farlink.tune.staircase import candidates
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from farlink.tune.goodput import Offered, Path, Progress, goodput
+from farlink.tune.goodput import goodput
+from farlink.tune.offered import Offered, Path, Progress
 from farlink.tune.points import Point
 
 

@@ -11,68 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farlink.errors import TuneError
 from farlink.models.tcp_goodput import celandroni, mathis, selection, timeout
 from farlink.models.tcp_latency import padhye
+from farlink.tune.offered import Floats, Found, Offered, Progress
+from farlink.tune.packet_goodput import packet_goodput
 from farlink.tune.words import nearest
-
-Floats = NDArray[np.float64]
-Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Path:
-    """What a connection meets beside the link's rate and its losses.
-
-    Attributes
-    ----------
-    round_trip_s
-        Round trip without the time that a segment takes to be sent, in s.
-    buffer_bdp
-        Room in the queue in front of the link, over what the link carries in a round trip.
-    segments_per_ack
-        Segments that an acknowledgement answers.
-    """
-
-    round_trip_s: float = 0.5
-    buffer_bdp: float = 1.0
-    segments_per_ack: int = 1
-
-    def rtt_s(self, rate_segments_per_s: Floats) -> Floats:
-        """Round trip with the time that a segment takes to be sent: Celandroni's T."""
-        return self.round_trip_s + 1 / rate_segments_per_s
-
-    def buffer_segments(self, rate_segments_per_s: Floats) -> Floats:
-        """Room in the queue, a whole number of segments and at least one."""
-        return np.asarray(np.maximum(1.0, np.round(self.buffer_bdp * rate_segments_per_s * self.rtt_s(rate_segments_per_s))))
-
-
-@dataclass(frozen=True)
-class Offered:
-    """Links on which connections run, one for each element.
-
-    Attributes
-    ----------
-    rate_segments_per_s
-        Rate of each link; one dimension.
-    loss
-        Probability that a segment is lost, below 1; likewise.
-    flows
-        Connections on each link.
-    path
-        The rest of the path.
-    """
-
-    rate_segments_per_s: Floats
-    loss: Floats
-    flows: int
-    path: Path
-
-
-# Share of the rate that all connections deliver, and the half-width of its interval.
-Found = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
@@ -203,12 +148,6 @@ def _selection(offered: Offered, progress: Progress | None) -> Found:
     return selection.select(small, share), half_width
 
 
-def _packet(offered: Offered, progress: Progress | None) -> Found:
-    from farlink.tune.packet_goodput import packet_goodput
-
-    return packet_goodput(offered, progress)
-
-
 GOODPUT = {
     "relation": Goodput("relation (1) of Celandroni et al.", _relation),
     "padhye": Goodput("the full model of Padhye et al.", _padhye(padhye.throughput)),
@@ -216,5 +155,5 @@ GOODPUT = {
     "mathis": Goodput("the law of the inverse square root", _mathis),
     "fluid": Goodput("the fluid engine, Reno", _reno),
     "selection": Goodput("relation (1) below half of the rate, the fluid engine above", _selection),
-    "packet": Goodput("the packet engine, Reno", _packet),
+    "packet": Goodput("the packet engine, Reno", packet_goodput),
 }

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from farlink import engines
-from farlink.tune.goodput import Found, Offered, Progress
+from farlink.tune.offered import Found, Offered, Progress
 
 # Only rates in segments per second matter; these are the bytes of one.
 _PAYLOAD_BYTES, _HEADER_BYTES = 960, 40

@@ -12,9 +12,9 @@ from farlink.channels.trace import Trace
 from farlink.errors import TuneError
 from farlink.tune import goodput as models
 from farlink.tune.curves import MOST_BER, Floats, Whole, curves
-from farlink.tune.goodput import Path, Progress
 from farlink.tune.instants import instants
 from farlink.tune.modem import Modem, Setting
+from farlink.tune.offered import Path, Progress
 from farlink.tune.policies import POLICIES, SILENT, Condition, name, named, number_of
 from farlink.tune.reader import LookUp
 from farlink.tune.row import OK

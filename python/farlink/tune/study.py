@@ -22,6 +22,7 @@ from farlink.tune.description import (
     validated,
 )
 from farlink.tune.modem import Modem
+from farlink.tune.offered import Path as NetworkPath
 from farlink.tune.words import nearest
 
 _MOST_CONDITIONS = 10_000
@@ -125,9 +126,9 @@ class Study(Description):
         return [round(self.cn0_from_dbhz + at * self.cn0_step_db, 9) for at in range(count)]
 
     @property
-    def path(self) -> models.Path:
+    def path(self) -> NetworkPath:
         """What connections meet beside the link."""
-        return models.Path(self.round_trip_s, self.buffer_bdp, self.segments_per_ack)
+        return NetworkPath(self.round_trip_s, self.buffer_bdp, self.segments_per_ack)
 
 
 def load(path: str | Path) -> tuple[Study, Modem]:

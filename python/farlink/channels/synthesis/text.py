@@ -13,7 +13,8 @@ import numpy as np
 from farlink.channels.synthesis import rain
 from farlink.channels.synthesis.generate import Synthesis, settle
 from farlink.channels.synthesis.rain import RainSynthesis
-from farlink.channels.trace import KINDS, Trace, read, write
+from farlink.channels.trace import KINDS, Trace
+from farlink.channels.trace_file import read, write
 from farlink.errors import OutputError, TraceError
 from farlink.folders import cache_folder, fingerprint, set_aside
 

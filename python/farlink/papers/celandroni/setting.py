@@ -11,7 +11,7 @@ import numpy as np
 from farlink.papers.check import Check, claim
 from farlink.papers.estimate import Estimate
 from farlink.papers.item import Workbench
-from farlink.tune.goodput import Path
+from farlink.tune.offered import Path
 from farlink.units import scale_for
 
 if TYPE_CHECKING:

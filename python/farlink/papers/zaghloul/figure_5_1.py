@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from farlink import engines
-from farlink.bundle.replay import down_times
 from farlink.capture import files, tcp
+from farlink.channels.calls.replay import down_times
 from farlink.papers.check import Check, claim
 from farlink.papers.estimate import Estimate
 from farlink.papers.item import Drawing, Workbench

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from farlink.bundle import goodness, samples
-from farlink.bundle.distributions import DISTRIBUTIONS
-from farlink.bundle.fits import fit
-from farlink.bundle.samples import Sample, sample
+from farlink.channels.calls import goodness, samples
+from farlink.channels.calls.distributions import DISTRIBUTIONS
+from farlink.channels.calls.fits import fit
+from farlink.channels.calls.samples import Sample, sample
 from farlink.models.ranges import Floats
 from farlink.papers.check import Check, claim, number
 from farlink.papers.estimate import Estimate

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from farlink.bundle import goodness
-from farlink.bundle.fits import fit
-from farlink.bundle.samples import sample
+from farlink.channels.calls import goodness
+from farlink.channels.calls.fits import fit
+from farlink.channels.calls.samples import sample
 from farlink.papers.check import Check, claim, number
 from farlink.papers.estimate import Estimate
 from farlink.papers.item import Drawing, Workbench

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from farlink.bundle import causes, clusters, goodness, samples
-from farlink.bundle.fits import Fit, fit
-from farlink.bundle.samples import Sample
-from farlink.bundle.study import load
+from farlink.channels.calls import causes, clusters, goodness, samples
+from farlink.channels.calls.fits import Fit, fit
+from farlink.channels.calls.samples import Sample
+from farlink.channels.calls.study import load
 from farlink.papers.check import Check, Verdict, claim
 from farlink.papers.estimate import Estimate
 from farlink.papers.item import Drawing, Workbench

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from farlink.bundle import causes
+from farlink.channels.calls import causes
 from farlink.papers.check import Check, claim, number
 from farlink.papers.estimate import Estimate
 from farlink.papers.item import Drawing, Workbench

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from farlink import engines
-from farlink.bundle.calls import Call, Link
+from farlink.channels.calls.links import Call, Link
 from farlink.models.ranges import Floats
 from farlink.papers.item import Workbench
 from farlink.scenario import from_data

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from farlink.bundle.journal import Event, shortened
-from farlink.bundle.logs.telemetry import Table, column, times_s
+from farlink.channels.calls.journal import Event, shortened
+from farlink.channels.calls.logs.telemetry import Table, column, times_s
 from farlink.errors import JournalError
 
 NAME = "fjordlink-starlink"

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from farlink.bundle import clusters, goodness, samples
-from farlink.bundle.availability import Availability, availability
-from farlink.bundle.calls import Link, links_of, merged
-from farlink.bundle.causes import Cause, causes, handovers
-from farlink.bundle.clusters import Clustering
-from farlink.bundle.distributions import DISTRIBUTIONS
-from farlink.bundle.fits import Fit, fit, mean_at_least_s
-from farlink.bundle.goodness import Verdict
-from farlink.bundle.journal import time_text
-from farlink.bundle.logs import Log, read
-from farlink.bundle.samples import Sample
-from farlink.bundle.words import duration
+from farlink.channels.calls import clusters, goodness, samples
+from farlink.channels.calls.availability import Availability, availability
+from farlink.channels.calls.causes import Cause, causes, handovers
+from farlink.channels.calls.clusters import Clustering
+from farlink.channels.calls.distributions import DISTRIBUTIONS
+from farlink.channels.calls.fits import Fit, fit, mean_at_least_s
+from farlink.channels.calls.goodness import Verdict
+from farlink.channels.calls.journal import time_text
+from farlink.channels.calls.links import Link, links_of, merged
+from farlink.channels.calls.logs import Log, read
+from farlink.channels.calls.samples import Sample
+from farlink.channels.calls.words import duration
 from farlink.errors import JournalError
 
 ALL = "all links"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from farlink.bundle.study import Part
+from farlink.channels.calls.study import Part
 from farlink.errors import JournalError
 
 # Shapes of Weibull distributions, and the longest time, that a scenario takes.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from farlink.bundle.calls import Link
+from farlink.channels.calls.links import Link
 from farlink.errors import JournalError
 
 Series = NDArray[np.float64]

@@ -6,8 +6,8 @@ import csv
 import itertools
 from collections.abc import Iterator
 
-from farlink.bundle.clock import Clock
-from farlink.bundle.journal import Event, event_of, shortened
+from farlink.channels.calls.clock import Clock
+from farlink.channels.calls.journal import Event, event_of, shortened
 from farlink.errors import JournalError
 
 NAME = "csv"

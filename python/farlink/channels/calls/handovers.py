@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from farlink.bundle.calls import Call, Link
+from farlink.channels.calls.links import Call, Link
 from farlink.errors import JournalError
 
 # Times of a schedule have milliseconds; what interrupts a link for longer than a minute is a drop, and no handover.

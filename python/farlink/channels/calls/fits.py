@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from farlink.bundle.distributions import DISTRIBUTIONS, Distribution, Series, log_likelihood, markov_states
-from farlink.bundle.samples import Sample
+from farlink.channels.calls.distributions import DISTRIBUTIONS, Distribution, Series, log_likelihood, markov_states
+from farlink.channels.calls.samples import Sample
 from farlink.errors import JournalError
 from farlink.extras import require
 
@@ -119,7 +119,7 @@ def fit(sample: Sample, distribution: str = "exponential") -> Fit:
 
     Examples
     --------
-    >>> from farlink.bundle.samples import sample
+    >>> from farlink.channels.calls.samples import sample
     >>> found = fit(sample("up", [600.0, 1200.0, 3000.0, 7200.0]))
     >>> found.mean_s, [round(end) for end in found.mean_ci_s]
     (3000.0, [1369, 11011])

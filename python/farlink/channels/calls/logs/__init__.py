@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from farlink.bundle.clock import Clock
-from farlink.bundle.journal import Event
-from farlink.bundle.logs import csv_events, fjordlink_5g, fjordlink_starlink, json_lines, seaglider, slocum
-from farlink.bundle.logs.telemetry import Table, table_of
+from farlink.channels.calls.clock import Clock
+from farlink.channels.calls.journal import Event
+from farlink.channels.calls.logs import csv_events, fjordlink_5g, fjordlink_starlink, json_lines, seaglider, slocum
+from farlink.channels.calls.logs.telemetry import Table, table_of
 from farlink.errors import JournalError
 from farlink.untrusted import check_lines, gunzip, lines_of, read_file
 

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from farlink.bundle.journal import Event, time_text
+from farlink.channels.calls.journal import Event, time_text
 from farlink.errors import JournalError
 
 # By how much two clocks may part, and the longest silence of a log: more is a clock that jumps.

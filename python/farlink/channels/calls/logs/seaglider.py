@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 
-from farlink.bundle.clock import Clock
-from farlink.bundle.journal import Event, shortened
+from farlink.channels.calls.clock import Clock
+from farlink.channels.calls.journal import Event, shortened
 from farlink.errors import JournalError
 
 NAME = "seaglider"

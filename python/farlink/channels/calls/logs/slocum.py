@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from farlink.bundle.clock import Clock
-from farlink.bundle.journal import Event, shortened
-from farlink.bundle.logs.csv_events import cells_of
+from farlink.channels.calls.clock import Clock
+from farlink.channels.calls.journal import Event, shortened
+from farlink.channels.calls.logs.csv_events import cells_of
 from farlink.errors import JournalError
 
 NAME = "slocum"

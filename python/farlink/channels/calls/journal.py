@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from farlink.bundle.clock import Clock
+from farlink.channels.calls.clock import Clock
 from farlink.errors import JournalError
 from farlink.output import whole_file
 

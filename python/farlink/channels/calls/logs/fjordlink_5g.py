@@ -15,8 +15,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from farlink.bundle.journal import Event, shortened
-from farlink.bundle.logs.telemetry import Table, column, times_s
+from farlink.channels.calls.journal import Event, shortened
+from farlink.channels.calls.logs.telemetry import Table, column, times_s
 from farlink.errors import JournalError
 
 NAME = "fjordlink-5g"

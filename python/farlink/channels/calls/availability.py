@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from farlink.bundle.calls import Link
-from farlink.bundle.samples import bundle_span_s
+from farlink.channels.calls.links import Link
+from farlink.channels.calls.samples import bundle_span_s
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from farlink.bundle.clock import Clock
-from farlink.bundle.journal import Event, parse_line
+from farlink.channels.calls.clock import Clock
+from farlink.channels.calls.journal import Event, parse_line
 
 NAME = "journal"
 DESCRIPTION = "farlink's, a JSON object a line"

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from farlink.bundle.calls import Call, Link
-from farlink.bundle.clusters import wilson
-from farlink.bundle.distributions import Series
+from farlink.channels.calls.clusters import wilson
+from farlink.channels.calls.distributions import Series
+from farlink.channels.calls.links import Call, Link
 from farlink.extras import require
 
 # (SNR in dB, how long below it in s): the observations of section 5.1.

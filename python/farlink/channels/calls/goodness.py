@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from farlink.bundle.distributions import Exponential, Mask, Series
-from farlink.bundle.fits import Fit
-from farlink.bundle.samples import SHORTEST_S, Sample
+from farlink.channels.calls.distributions import Exponential, Mask, Series
+from farlink.channels.calls.fits import Fit
+from farlink.channels.calls.samples import SHORTEST_S, Sample
 from farlink.errors import JournalError
 from farlink.extras import require
 
@@ -287,7 +287,7 @@ def kaplan_meier(sample: Sample) -> tuple[Series, Series]:
 
     Examples
     --------
-    >>> from farlink.bundle.samples import sample
+    >>> from farlink.channels.calls.samples import sample
     >>> times, alive = kaplan_meier(sample("up", [1.0, 2.0, 3.0], [True, False, True]))
     >>> times.tolist(), [round(value, 3) for value in alive.tolist()]
     ([1.0, 3.0], [0.667, 0.0])

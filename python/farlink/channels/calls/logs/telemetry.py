@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from farlink.bundle.clock import EARLIEST_S, LATEST_S
-from farlink.bundle.journal import shortened
+from farlink.channels.calls.clock import EARLIEST_S, LATEST_S
+from farlink.channels.calls.journal import shortened
 from farlink.errors import JournalError
 from farlink.untrusted import parquet_table
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from farlink.bundle.calls import Link
-from farlink.bundle.distributions import Series
-from farlink.bundle.goodness import SIGNIFICANCE
-from farlink.bundle.samples import bundle_span_s
+from farlink.channels.calls.distributions import Series
+from farlink.channels.calls.goodness import SIGNIFICANCE
+from farlink.channels.calls.links import Link
+from farlink.channels.calls.samples import bundle_span_s
 from farlink.extras import require
 
 # A window of the index of dispersion holds so many drops on average.

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from farlink.bundle.calls import Link
-from farlink.bundle.handovers import interrupted
-from farlink.bundle.journal import time_text
-from farlink.bundle.samples import bundle_span_s
-from farlink.bundle.words import duration
+from farlink.channels.calls.handovers import interrupted
+from farlink.channels.calls.journal import time_text
+from farlink.channels.calls.links import Link
+from farlink.channels.calls.samples import bundle_span_s
+from farlink.channels.calls.words import duration
 from farlink.errors import JournalError
 
 # Logs have milliseconds at best; what is shorter than this is no time at which a link was down.
@@ -70,7 +70,7 @@ def down_times(links: Sequence[Link], *, handover_s: float | None = None) -> lis
 
     Examples
     --------
-    >>> from farlink.bundle.calls import Call
+    >>> from farlink.channels.calls.links import Call
     >>> link = Link("m1", [Call(1e9 + 20, 1e9 + 80, "dropped"), Call(1e9 + 90, 1e9 + 100, "open")])
     >>> link.first_s, link.last_s = 1e9, 1e9 + 100
     >>> down_times([link])[0].spells

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from farlink.bundle.availability import Availability
-from farlink.bundle.calls import Link
-from farlink.bundle.causes import Cause
-from farlink.bundle.clusters import Clustering, wilson
-from farlink.bundle.fits import Fit
-from farlink.bundle.goodness import Verdict
-from farlink.bundle.study import BUNDLE, Judged, Part, Study, Times
-from farlink.bundle.words import duration, durations
+from farlink.channels.calls.availability import Availability
+from farlink.channels.calls.causes import Cause
+from farlink.channels.calls.clusters import Clustering, wilson
+from farlink.channels.calls.fits import Fit
+from farlink.channels.calls.goodness import Verdict
+from farlink.channels.calls.links import Link
+from farlink.channels.calls.study import BUNDLE, Judged, Part, Study, Times
+from farlink.channels.calls.words import duration, durations
 from farlink.shown import WIDTH
 
 _TIMES = {

@@ -1,0 +1,18 @@
+"""What `farlink trace` prints of a trace that it has read or made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from farlink.channels.receiver import Receiver
+    from farlink.channels.trace import Trace
+
+
+def summary_lines(trace: Trace, receiver: Receiver | None = None) -> str:
+    """What a trace amounts to; of a received power also with the bit error rate of a receiver."""
+    from farlink.channels.describe import describe
+
+    lines = [("Title", trace.title), *describe(trace, receiver)]
+    width = max(len(label) for label, _ in lines)
+    return "".join(f"{label:<{width}}  {value}\n" for label, value in lines)

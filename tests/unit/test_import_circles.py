@@ -1,0 +1,19 @@
+"""No Python module of farlink imports itself by way of others, inside functions neither."""
+
+from __future__ import annotations
+
+from graphlib import CycleError, TopologicalSorter
+
+import grimp
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = grimp.build_graph("farlink", exclude_type_checking_imports=True, cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    assert len(imports) > 100
+
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        circle = " imports ".join(reversed(error.args[1]))
+        raise AssertionError(f"a circle: {circle}; move what they share to a module of its own") from None
