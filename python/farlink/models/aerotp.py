@@ -12,6 +12,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from farlink.arguments import checked_arguments, refused
+from farlink.errors import ArgumentError
 from farlink.models.arq import packet_loss
 from farlink.models.bounds import least_bytes, payload_share
 from farlink.models.ranges import at_least, positive, within_0_and_1
@@ -23,6 +25,7 @@ _SLOW_DECAY = 0.05
 _EULER_GAMMA = 0.5772156649015329
 
 
+@checked_arguments
 def completed_within(rounds: ArrayLike, *, loss_rate: ArrayLike, packets: ArrayLike, copies: ArrayLike = 1) -> Floats:
     r"""Probability that every packet has arrived within so many rounds.
 
@@ -62,6 +65,7 @@ def completed_within(rounds: ArrayLike, *, loss_rate: ArrayLike, packets: ArrayL
     return np.asarray(np.exp(packets * _log1m(missing)))
 
 
+@checked_arguments
 def rounds_of_the_worst(loss_rate: ArrayLike, *, packets: ArrayLike, copies: ArrayLike = 1) -> Floats:
     r"""Mean number of rounds until the last of N packets has arrived.
 
@@ -101,6 +105,7 @@ def rounds_of_the_worst(loss_rate: ArrayLike, *, packets: ArrayLike, copies: Arr
     return np.asarray(np.vectorize(_mean_rounds, otypes=[np.float64])(_decay(loss_rate, copies), at_least(1, packets=packets)))
 
 
+@checked_arguments
 def rounds_quantile(probability: ArrayLike, *, loss_rate: ArrayLike, packets: ArrayLike, copies: ArrayLike = 1) -> Floats:
     r"""Fewest rounds within which every packet has arrived with a given probability.
 
@@ -135,7 +140,9 @@ def rounds_quantile(probability: ArrayLike, *, loss_rate: ArrayLike, packets: Ar
     wanted = within_0_and_1(probability=probability)
     decay, packets = _decay(loss_rate, copies), at_least(1, packets=packets)
     if np.any(wanted == 1) or np.any(decay == 0):
-        raise ValueError("probability and loss_rate must be below 1: no number of rounds is certain")
+        raise ArgumentError(
+            "probability and loss_rate must be below 1: no number of rounds is certain", "give both below 1, for example 0.99"
+        )
     with np.errstate(divide="ignore"):
         # 1 - P^(1/N) keeps its digits for many packets.
         missing = -np.expm1(np.log(wanted) / packets)
@@ -144,6 +151,7 @@ def rounds_quantile(probability: ArrayLike, *, loss_rate: ArrayLike, packets: Ar
     return np.asarray(np.maximum(1.0, np.ceil(rounds - 1e-9)))
 
 
+@checked_arguments
 def arrival_delay_s(loss_rate: ArrayLike, *, delay_s: ArrayLike, rtt_s: ArrayLike, copies: ArrayLike = 1) -> Floats:
     r"""Mean time from a packet's first transmission to its arrival, in or out of order.
 
@@ -183,6 +191,7 @@ def arrival_delay_s(loss_rate: ArrayLike, *, delay_s: ArrayLike, rtt_s: ArrayLik
     return np.asarray(delay_s + rtt_s * repeats)
 
 
+@checked_arguments
 def in_order_delay_s(
     loss_rate: ArrayLike, *, packets: ArrayLike, delay_s: ArrayLike, rtt_s: ArrayLike, copies: ArrayLike = 1
 ) -> Floats:
@@ -230,6 +239,7 @@ def in_order_delay_s(
     return np.asarray(delay_s + waits)
 
 
+@checked_arguments
 def selective_repeat_completion_s(
     file_bytes: ArrayLike,
     *,
@@ -289,6 +299,7 @@ def selective_repeat_completion_s(
     return np.asarray(delay_s + 8 * sent / positive(rate_bps=rate_bps) + 2 * delay_s * (rounds - 1))
 
 
+@checked_arguments
 def quickest_payload_bytes(
     file_bytes: float,
     *,
@@ -327,7 +338,7 @@ def quickest_payload_bytes(
     26
     """
     if most_bytes < 1:
-        raise ValueError(f"most_bytes must be at least 1, not {most_bytes}")
+        raise refused("most_bytes", "be at least 1", most_bytes)
     lengths = np.arange(1, most_bytes + 1)
     times = selective_repeat_completion_s(
         file_bytes,

@@ -13,11 +13,16 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from farlink.arguments import checked_arguments, refused
+from farlink.errors import ArgumentError
+from farlink.models.ranges import at_least, within_0_and_1
+
 SPEED_OF_LIGHT_MPS = 299_792_458.0
 
 Floats = NDArray[np.float64]
 
 
+@checked_arguments
 def round_trip_s(distance_m: ArrayLike, *, processing_s: ArrayLike = 0.0, speed_mps: float = SPEED_OF_LIGHT_MPS) -> Floats:
     r"""Round-trip time over a distance.
 
@@ -55,6 +60,7 @@ def round_trip_s(distance_m: ArrayLike, *, processing_s: ArrayLike = 0.0, speed_
     return 2 * distance_m / speed_mps + processing_s
 
 
+@checked_arguments
 def window_bytes(rtt_s: ArrayLike, *, rate_bps: ArrayLike) -> Floats:
     r"""Smallest window that does not hold the sender back.
 
@@ -90,6 +96,7 @@ def window_bytes(rtt_s: ArrayLike, *, rate_bps: ArrayLike) -> Floats:
     return rtt_s * rate_bps / 8
 
 
+@checked_arguments
 def packet_loss(ber: ArrayLike, *, packet_bytes: ArrayLike) -> Floats:
     r"""Probability that at least one bit of a packet is wrong.
 
@@ -122,7 +129,7 @@ def packet_loss(ber: ArrayLike, *, packet_bytes: ArrayLike) -> Floats:
     >>> round(float(packet_loss(1e-6, packet_bytes=1020)), 6)
     0.008127
     """
-    ber = _probability(ber=ber)
+    ber = within_0_and_1(ber=ber)
     (packet_bytes,) = _not_negative(packet_bytes=packet_bytes)
     # Neither 1 - ber nor 1 - (1 - ber)^n keeps its digits where errors are rare. An empty packet is never lost.
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -130,6 +137,7 @@ def packet_loss(ber: ArrayLike, *, packet_bytes: ArrayLike) -> Floats:
     return np.asarray(-np.expm1(exponent) + 0.0)
 
 
+@checked_arguments
 def packet_or_ack_loss(
     ber: ArrayLike, *, packet_bytes: ArrayLike, return_ber: ArrayLike, ack_bytes: ArrayLike, as_printed: bool = False
 ) -> Floats:
@@ -180,6 +188,7 @@ def packet_or_ack_loss(
     return forward + back if as_printed else 1 - (1 - forward) * (1 - back)
 
 
+@checked_arguments
 def round_trip_capacity(rtt_s: ArrayLike, *, rate_bps: ArrayLike, payload_bytes: ArrayLike, header_bytes: ArrayLike) -> Floats:
     r"""Packets that a round trip holds.
 
@@ -217,6 +226,7 @@ def round_trip_capacity(rtt_s: ArrayLike, *, rate_bps: ArrayLike, payload_bytes:
     return window_bytes(rtt_s, rate_bps=rate_bps) / (payload_bytes + header_bytes)
 
 
+@checked_arguments
 def goodput_selective_repeat(loss_rate: ArrayLike, *, payload_bytes: ArrayLike, header_bytes: ArrayLike) -> Floats:
     r"""Normalised goodput of ideal selective-repeat ARQ.
 
@@ -252,11 +262,12 @@ def goodput_selective_repeat(loss_rate: ArrayLike, *, payload_bytes: ArrayLike, 
     >>> round(float(goodput_selective_repeat(0.01, payload_bytes=1000, header_bytes=20)), 4)
     0.9706
     """
-    loss_rate = _probability(loss_rate=loss_rate)
+    loss_rate = within_0_and_1(loss_rate=loss_rate)
     payload_bytes, header_bytes = _lengths(payload_bytes, header_bytes)
     return (1 - loss_rate) * payload_bytes / (payload_bytes + header_bytes)
 
 
+@checked_arguments
 def goodput_stop_and_wait(
     loss_rate: ArrayLike, *, capacity: ArrayLike, payload_bytes: ArrayLike, header_bytes: ArrayLike
 ) -> Floats:
@@ -300,6 +311,7 @@ def goodput_stop_and_wait(
     return goodput_selective_repeat(loss_rate, payload_bytes=payload_bytes, header_bytes=header_bytes) / (1 + capacity)
 
 
+@checked_arguments
 def goodput_go_back_n(
     loss_rate: ArrayLike, *, capacity: ArrayLike, payload_bytes: ArrayLike, header_bytes: ArrayLike
 ) -> Floats:
@@ -345,6 +357,7 @@ def goodput_go_back_n(
     return ideal / (1 + capacity * np.asarray(loss_rate, dtype=np.float64))
 
 
+@checked_arguments
 def best_payload_bytes(ber: ArrayLike, *, header_bytes: ArrayLike) -> Floats:
     r"""Payload with the largest goodput of selective-repeat ARQ.
 
@@ -376,14 +389,17 @@ def best_payload_bytes(ber: ArrayLike, *, header_bytes: ArrayLike) -> Floats:
     >>> round(float(best_payload_bytes(1e-6, header_bytes=20)))
     1571
     """
-    ber = _probability(ber=ber)
+    ber = within_0_and_1(ber=ber)
     if np.any((ber == 0) | (ber == 1)):
-        raise ValueError("ber must be above 0 and below 1: without errors, the longest packet is best")
+        raise ArgumentError(
+            "ber must be above 0 and below 1: without errors, the longest packet is best", "give a ber above 0 and below 1"
+        )
     header, _ = _lengths(header_bytes, 0.0)
     best: Floats = header / 2 * (np.sqrt(1 - 4 / (8 * header * np.log1p(-ber))) - 1)
     return best
 
 
+@checked_arguments
 def blocks_needed(loss_rate: ArrayLike, *, capacity: ArrayLike, confidence: float | None = None) -> Floats:
     r"""Blocks that selective acknowledgements need, on average or with a confidence.
 
@@ -428,39 +444,25 @@ def blocks_needed(loss_rate: ArrayLike, *, capacity: ArrayLike, confidence: floa
     >>> round(float(blocks_needed(0.01, capacity=1000.0, confidence=0.99)), 2)
     17.53
     """
-    loss_rate = _probability(loss_rate=loss_rate)
+    loss_rate = within_0_and_1(loss_rate=loss_rate)
     (capacity,) = _not_negative(capacity=capacity)
     if np.any(loss_rate == 1):
-        raise ValueError("loss_rate must be below 1: nothing ever arrives")
+        raise ArgumentError("loss_rate must be below 1: nothing ever arrives", "give a loss_rate below 1")
     mean = capacity * loss_rate / (1 - loss_rate)
     if confidence is None:
         return mean
     if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
+        raise refused("confidence", "be between 0 and 1", confidence)
     # sqrt(2) erf^-1(2 p - 1) is the quantile of the normal distribution.
     return mean + np.sqrt(capacity * loss_rate) / (1 - loss_rate) * NormalDist().inv_cdf(confidence)
 
 
-def _probability(**named: ArrayLike) -> Floats:
-    ((name, value),) = named.items()
-    array = np.asarray(value, dtype=np.float64)
-    if not np.all((array >= 0) & (array <= 1)):
-        raise ValueError(f"{name} must be from 0 to 1, not {value!r}")
-    return array
-
-
 def _not_negative(**named: ArrayLike) -> list[Floats]:
-    arrays = []
-    for name, value in named.items():
-        array = np.asarray(value, dtype=np.float64)
-        if not np.all(array >= 0):
-            raise ValueError(f"{name} must not be negative, not {value!r}")
-        arrays.append(array)
-    return arrays
+    return [at_least(0, **{name: value}) for name, value in named.items()]
 
 
 def _lengths(payload_bytes: ArrayLike, header_bytes: ArrayLike) -> tuple[Floats, Floats]:
     payload, header = _not_negative(payload_bytes=payload_bytes, header_bytes=header_bytes)
     if not np.all(payload > 0):
-        raise ValueError(f"a length must be positive, not {payload_bytes!r}")
+        raise refused("payload_bytes", "be positive", payload_bytes)
     return payload, header

@@ -12,6 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from farlink.arguments import checked_arguments, refused
+from farlink.errors import ArgumentError
 from farlink.models.ranges import at_least, positive, within_0_and_1
 
 Floats = NDArray[np.float64]
@@ -22,6 +24,7 @@ _MOST_PACKETS = 2000
 _PRICES = 24
 
 
+@checked_arguments
 def least_bytes(file_bytes: ArrayLike, *, loss_rate: ArrayLike) -> Floats:
     r"""Bytes of data that any scheme has to send on average for a file: the capacity of the erasure channel.
 
@@ -58,6 +61,7 @@ def least_bytes(file_bytes: ArrayLike, *, loss_rate: ArrayLike) -> Floats:
         return np.asarray(np.where(file_bytes > 0, file_bytes / (1 - loss), 0.0))
 
 
+@checked_arguments
 def completion_bound_s(
     file_bytes: ArrayLike,
     *,
@@ -104,6 +108,7 @@ def completion_bound_s(
     return np.asarray(delay_s + 8 * least_bytes(file_bytes, loss_rate=loss_rate) / (rate_bps * share))
 
 
+@checked_arguments
 def bulk_bound_bytes(
     duration_s: ArrayLike,
     *,
@@ -153,6 +158,7 @@ def bulk_bound_bytes(
     return np.asarray((1 - within_0_and_1(loss_rate=loss_rate)) * share * carried)
 
 
+@checked_arguments
 def payload_share(payload_bytes: ArrayLike, *, header_bytes: ArrayLike) -> Floats:
     """Share of user data in a packet.
 
@@ -182,6 +188,7 @@ def payload_share(payload_bytes: ArrayLike, *, header_bytes: ArrayLike) -> Float
     return np.asarray(payload / (payload + at_least(0, header_bytes=header_bytes)))
 
 
+@checked_arguments
 def packets_arrive(sent: ArrayLike, *, needed: ArrayLike, loss_rate: ArrayLike) -> Floats:
     r"""Probability that enough of the packets sent arrive.
 
@@ -215,6 +222,7 @@ def packets_arrive(sent: ArrayLike, *, needed: ArrayLike, loss_rate: ArrayLike) 
     return np.asarray(np.vectorize(_tail, otypes=[np.float64])(sent, needed, within_0_and_1(loss_rate=loss_rate)))
 
 
+@checked_arguments
 def least_sent(needed: int, *, loss_rate: float, probability: float) -> int:
     """Fewest packets to send in one round, so that enough of them arrive with a given probability.
 
@@ -244,7 +252,10 @@ def least_sent(needed: int, *, loss_rate: float, probability: float) -> int:
     """
     at_least(0, needed=needed)
     if not (0 <= loss_rate < 1 and 0 <= probability < 1):
-        raise ValueError("loss_rate and probability must be from 0 to below 1: no number of packets is certain")
+        raise ArgumentError(
+            "loss_rate and probability must be from 0 to below 1: no number of packets is certain",
+            "give both from 0 to below 1, for example 0.99",
+        )
     enough = max(needed, 1)
     while _tail(enough, needed, loss_rate) < probability:
         enough *= 2
@@ -258,6 +269,7 @@ def least_sent(needed: int, *, loss_rate: float, probability: float) -> int:
     return low
 
 
+@checked_arguments
 def least_mean_sent(rounds: int, *, packets: int, loss_rate: float, probability: float) -> float:
     """Packets that any scheme sends on average to complete a file within so many rounds with a given probability.
 
@@ -295,10 +307,13 @@ def least_mean_sent(rounds: int, *, packets: int, loss_rate: float, probability:
     [102.5, 86.3, 82.7]
     """
     if not (rounds >= 1 and 1 <= packets <= _MOST_PACKETS):
-        raise ValueError(f"rounds must be at least 1, packets from 1 to {_MOST_PACKETS}, not {rounds} and {packets}")
+        raise ArgumentError(
+            f"rounds must be at least 1, packets from 1 to {_MOST_PACKETS}, not {rounds} and {packets}",
+            "give at least one round, and fewer packets",
+        )
     most = least_sent(packets, loss_rate=loss_rate, probability=1 - 1e-9)
     if not 0 <= probability < 1:
-        raise ValueError(f"probability must be from 0 to below 1, not {probability}")
+        raise refused("probability", "be from 0 to below 1", probability)
     arrives = _arrivals(most, packets, loss_rate)
 
     def bound(log_price: float) -> float:
@@ -312,13 +327,14 @@ def least_mean_sent(rounds: int, *, packets: int, loss_rate: float, probability:
     return max(0.0, _highest(bound, 0.0, math.log(most / (1 - probability)) + 3))
 
 
+@checked_arguments
 def least_rounds(budget: float, *, packets: int, loss_rate: float, probability: float = 0.99, most_rounds: int = 8) -> int:
     """Fewest rounds in which any scheme completes a file with a given probability, within a budget of packets on average.
 
     Parameters
     ----------
     budget
-        Mean number of packets sent, over the least that any scheme sends, packets / (1 - loss_rate).
+        Mean number of packets sent, over the least that any scheme sends, packets / (1 - loss_rate); at least 1.
     packets
         Packets of the file, from 1 to 2000.
     loss_rate
@@ -340,13 +356,16 @@ def least_rounds(budget: float, *, packets: int, loss_rate: float, probability: 
 
     Examples
     --------
+    >>> [least_rounds(budget, packets=40, loss_rate=0.5) for budget in (1.3, 1.1, 1.05)]
+    [1, 2, 3]
+
     A file of 680 packets of which 70 % are lost, with a quarter more than the least:
 
     >>> least_rounds(1.25, packets=680, loss_rate=0.7)
     1
-    >>> [least_rounds(budget, packets=40, loss_rate=0.5) for budget in (1.3, 1.1, 1.05)]
-    [1, 2, 3]
     """
+    if not budget >= 1:
+        raise refused("budget", "be at least 1", budget)
     affordable = budget * float(least_bytes(packets, loss_rate=loss_rate))
     # One round needs no search.
     if least_sent(packets, loss_rate=loss_rate, probability=probability) <= affordable:
@@ -354,7 +373,9 @@ def least_rounds(budget: float, *, packets: int, loss_rate: float, probability: 
     for rounds in range(1, most_rounds + 1):
         if least_mean_sent(rounds, packets=packets, loss_rate=loss_rate, probability=probability) <= affordable:
             return rounds
-    raise ValueError(f"a budget of {budget:g} needs more than {most_rounds} rounds")
+    raise ArgumentError(
+        f"a budget of {budget:g} needs more than {most_rounds} rounds", "give more most_rounds, or a larger budget"
+    )
 
 
 def _one_round_less(missing: Floats, arrives: Floats) -> Floats:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from farlink.arguments import checked_arguments, refused
+from farlink.errors import ArgumentError
 from farlink.models.arq import packet_loss
 from farlink.models.bounds import packets_arrive
 from farlink.models.ranges import at_least, within_0_and_1
@@ -79,10 +81,13 @@ class Trailer:
             If there is no room for payload, or so many words are not allowed.
         """
         if not 0 <= words <= MOST_WORDS:
-            raise ValueError(f"words must be from 0 to {MOST_WORDS}, not {words}")
+            raise refused("words", f"be from 0 to {MOST_WORDS}", words)
         payload = packet_bytes - header_bytes - check_bytes - _WORD_BYTES * words
         if payload < 1:
-            raise ValueError(f"{words} words of parity leave no room for payload in {packet_bytes} bytes")
+            raise ArgumentError(
+                f"{words} words of parity leave no room for payload in {packet_bytes} bytes",
+                "give fewer words, or longer packets",
+            )
         blocks = math.ceil((packet_bytes - header_bytes) / _BLOCK_BYTES)
         return cls(words, payload, check_bytes, blocks, _WORD_BYTES * words // blocks, header_bytes)
 
@@ -98,6 +103,7 @@ class Trailer:
         return tuple(short + (block < longer) + self.parity_bytes for block in range(self.blocks))
 
 
+@checked_arguments
 def payload_loss(ber: ArrayLike, trailer: Trailer) -> Floats:
     r"""Probability that a packet's payload is not mended, its header being intact.
 
@@ -142,6 +148,7 @@ def payload_loss(ber: ArrayLike, trailer: Trailer) -> Floats:
     return np.asarray(-np.expm1(log_good) + 0.0)
 
 
+@checked_arguments
 def header_loss(ber: ArrayLike, trailer: Trailer) -> Floats:
     """Probability that a packet's header has a wrong bit, so that the packet is lost whatever its code mends.
 
@@ -170,6 +177,7 @@ def header_loss(ber: ArrayLike, trailer: Trailer) -> Floats:
     return packet_loss(ber, packet_bytes=trailer.header_bytes)
 
 
+@checked_arguments
 def residual_loss(ber: ArrayLike, trailer: Trailer) -> Floats:
     """Probability that a packet is lost, by its header or by what its code does not mend.
 
@@ -199,6 +207,7 @@ def residual_loss(ber: ArrayLike, trailer: Trailer) -> Floats:
     return np.asarray(header + (1 - header) * payload)
 
 
+@checked_arguments
 def least_words(ber: float, *, residual: float, packet_bytes: int, header_bytes: int) -> int:
     """Fewest words of parity that leave at most so many payloads unmended.
 
@@ -231,9 +240,13 @@ def least_words(ber: float, *, residual: float, packet_bytes: int, header_bytes:
     for words in range(most + 1):
         if payload_loss(ber, Trailer.of(words, packet_bytes=packet_bytes, header_bytes=header_bytes)) <= residual:
             return words
-    raise ValueError(f"{most} words of parity leave more than {residual:g} of the payloads unmended")
+    raise ArgumentError(
+        f"{most} words of parity leave more than {residual:g} of the payloads unmended",
+        "give a larger residual, or a lower ber",
+    )
 
 
+@checked_arguments
 def erasure_loss(loss_rate: ArrayLike, *, source: ArrayLike, repair: ArrayLike) -> Floats:
     r"""Probability that a packet of user data is lost behind an erasure code across packets.
 

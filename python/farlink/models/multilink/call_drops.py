@@ -15,11 +15,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments
+from farlink.errors import ArgumentError
 from farlink.models.ranges import Floats, at_least, positive, whole
 from farlink.models.tcp_latency.padhye import period_rounds, throughput_without_timeouts
 from farlink.models.tcp_latency.timeout import sequence_mean_s, timeouts_in_sequence
 
 
+@checked_arguments
 def bundle_drop_rate_hz(drop_rate_hz: ArrayLike, *, links: ArrayLike) -> Floats:
     r"""Drops of a bundle per second.
 
@@ -59,6 +62,7 @@ def bundle_drop_rate_hz(drop_rate_hz: ArrayLike, *, links: ArrayLike) -> Floats:
     return np.asarray(at_least(0, drop_rate_hz=drop_rate_hz) * whole(1, links=links))
 
 
+@checked_arguments
 def highest_drop_rate_hz(loss_rate: ArrayLike, *, timeout_s: ArrayLike) -> Floats:
     r"""Drops per second up to which the model holds: as many as there are sequences of timeouts in a second.
 
@@ -93,6 +97,7 @@ def highest_drop_rate_hz(loss_rate: ArrayLike, *, timeout_s: ArrayLike) -> Float
     return np.asarray(1 / sequence_mean_s(loss_rate, timeout_s=timeout_s))
 
 
+@checked_arguments
 def periods_between_drops(
     drop_rate_hz: ArrayLike,
     *,
@@ -149,6 +154,7 @@ def periods_between_drops(
     return np.asarray(sending / (rounds * positive(rtt_s=rtt_s)))
 
 
+@checked_arguments
 def throughput(
     drop_rate_hz: ArrayLike,
     *,
@@ -216,6 +222,7 @@ def throughput(
     return np.asarray((1 - waiting) * undisturbed + drops * timeouts_in_sequence(loss_rate))
 
 
+@checked_arguments
 def transfer_time_s(
     file_bytes: ArrayLike,
     *,
@@ -294,8 +301,9 @@ def _held(drops: Floats, loss_rate: ArrayLike, timeout_s: ArrayLike) -> Floats:
     too_many = drops > highest
     if np.any(too_many):
         worst = np.argmax(drops / highest)
-        raise ValueError(
+        raise ArgumentError(
             f"drop_rate_hz must be at most {highest.flat[worst]:.6g} with this loss_rate and timeout_s, "
-            f"not {drops.flat[worst]:.6g}: the timeouts would take longer than the time between drops"
+            f"not {drops.flat[worst]:.6g}: the timeouts would take longer than the time between drops",
+            "give a lower drop_rate_hz, loss_rate or timeout_s",
         )
     return drops

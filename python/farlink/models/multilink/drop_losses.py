@@ -8,9 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from farlink.arguments import checked_arguments
 from farlink.models.ranges import Floats, at_least, positive
 
 
+@checked_arguments
 def segments_lost(
     detection_s: ArrayLike,
     *,
@@ -67,6 +69,7 @@ def segments_lost(
     return np.asarray((written + waiting) / positive(segment_bytes=segment_bytes))
 
 
+@checked_arguments
 def sack_times_out(lost_segments: ArrayLike, *, window_segments: ArrayLike) -> NDArray[np.bool_]:
     r"""Whether a loss of so many segments in a window makes even SACK wait for its timer.
 
@@ -107,6 +110,7 @@ def sack_times_out(lost_segments: ArrayLike, *, window_segments: ArrayLike) -> N
     return np.asarray(2 * lost > window)
 
 
+@checked_arguments
 def latest_detection_s(
     window_segments: ArrayLike,
     *,

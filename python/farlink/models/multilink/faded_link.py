@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments
 from farlink.models.multilink.fading import frame_s, rayleigh_frames
 from farlink.models.multilink.go_back_n import GoBackN
 from farlink.models.ranges import at_least, positive
 
 
+@checked_arguments
 def over_fading(
     packet_bytes: ArrayLike,
     *,

@@ -17,6 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments, refused
+from farlink.errors import ArgumentError
 from farlink.models.arq import SPEED_OF_LIGHT_MPS
 from farlink.models.ranges import Floats, at_least, positive, whole, within_0_and_1
 
@@ -41,6 +43,7 @@ class FrameErrors(NamedTuple):
     after_bad: Floats
 
 
+@checked_arguments
 def doppler_hz(speed_mps: ArrayLike, *, carrier_hz: ArrayLike) -> Floats:
     r"""Largest Doppler shift.
 
@@ -75,6 +78,7 @@ def doppler_hz(speed_mps: ArrayLike, *, carrier_hz: ArrayLike) -> Floats:
     return np.asarray(at_least(0, speed_mps=speed_mps) / SPEED_OF_LIGHT_MPS * positive(carrier_hz=carrier_hz))
 
 
+@checked_arguments
 def frame_s(frame_bytes: ArrayLike, *, rate_bps: ArrayLike) -> Floats:
     r"""Time of a frame on the link.
 
@@ -105,6 +109,7 @@ def frame_s(frame_bytes: ArrayLike, *, rate_bps: ArrayLike) -> Floats:
     return np.asarray(8 * positive(frame_bytes=frame_bytes) / positive(rate_bps=rate_bps))
 
 
+@checked_arguments
 def rayleigh_frames(margin_db: ArrayLike, *, doppler_hz: ArrayLike, frame_s: ArrayLike) -> FrameErrors:
     r"""Two-state errors of frames in Rayleigh fading.
 
@@ -160,13 +165,14 @@ def rayleigh_frames(margin_db: ArrayLike, *, doppler_hz: ArrayLike, frame_s: Arr
     """
     inverse = 10 ** (-np.asarray(margin_db, dtype=np.float64) / 10)
     if not np.all(np.isfinite(inverse) & (inverse > 0)):
-        raise ValueError(f"margin_db must be finite, not {margin_db!r}")
+        raise refused("margin_db", "be finite", margin_db)
     phase = 2 * np.pi * at_least(0, doppler_hz=doppler_hz) * positive(frame_s=frame_s)
     inverse, less = np.broadcast_arrays(inverse, _one_less_correlation(phase))
     after_good = _crossing(inverse, less)
     return FrameErrors(after_good=after_good, after_bad=np.asarray(1 - after_good / np.expm1(inverse)))
 
 
+@checked_arguments
 def error_rate(errors: FrameErrors) -> Floats:
     r"""Share of the frames that are bad.
 
@@ -197,6 +203,7 @@ def error_rate(errors: FrameErrors) -> Floats:
     return np.asarray(enter / (enter + (1 - stay)))
 
 
+@checked_arguments
 def bad_again(errors: FrameErrors, *, frames: ArrayLike) -> Floats:
     r"""Probability that a frame is bad so many frames after a bad one.
 
@@ -229,13 +236,17 @@ def bad_again(errors: FrameErrors, *, frames: ArrayLike) -> Floats:
     return np.asarray(rate + (1 - rate) * (stay - enter) ** whole(1, frames=frames))
 
 
+@checked_arguments
 def checked(errors: FrameErrors) -> FrameErrors:
     """The probabilities as arrays of the same shape, refused outside their range or where no state is ever left."""
     enter = within_0_and_1(after_good=errors.after_good)
     stay = within_0_and_1(after_bad=errors.after_bad)
     enter, stay = np.broadcast_arrays(enter, stay)
     if np.any((enter == 0) & (stay == 1)):
-        raise ValueError("after_good must be above 0 or after_bad below 1: as it is, a state is never left")
+        raise ArgumentError(
+            "after_good must be above 0 or after_bad below 1: as it is, a state is never left",
+            "give an after_good above 0, or an after_bad below 1",
+        )
     return FrameErrors(enter, stay)
 
 

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments
+from farlink.errors import ArgumentError
 from farlink.models.multilink.fading import FrameErrors, bad_again, checked
 from farlink.models.ranges import Floats, at_least, positive, whole
 
@@ -67,7 +69,9 @@ class GoBackN:
         if self.attempts is not None:
             whole(1, attempts=self.attempts)
         if np.any(self.failure_rates()[1] >= 1):
-            raise ValueError("errors.after_bad must be below 1: no repetition would ever arrive")
+            raise ArgumentError(
+                "errors.after_bad must be below 1: no repetition would ever arrive", "give errors whose after_bad is below 1"
+            )
 
     def failure_rates(self) -> tuple[Floats, Floats]:
         """Probability that a first attempt fails, and that a repetition does."""
@@ -76,6 +80,7 @@ class GoBackN:
         return first, again
 
 
+@checked_arguments
 def failures_mean(arq: GoBackN) -> Floats:
     r"""Mean number of failures of a frame that arrives.
 
@@ -99,6 +104,7 @@ def failures_mean(arq: GoBackN) -> Floats:
     return _moments(arq)[0]
 
 
+@checked_arguments
 def rtt_mean_s(arq: GoBackN) -> Floats:
     r"""Mean round trip of TCP's segments.
 
@@ -129,6 +135,7 @@ def rtt_mean_s(arq: GoBackN) -> Floats:
     return np.asarray(at_least(0, base_s=arq.base_s) + frames * time * (1 + _window(arq) * _moments(arq)[0]))
 
 
+@checked_arguments
 def rtt_deviation_s(arq: GoBackN) -> Floats:
     r"""Standard deviation of the round trip of TCP's segments.
 
@@ -153,6 +160,7 @@ def rtt_deviation_s(arq: GoBackN) -> Floats:
     return np.asarray(_window(arq) * positive(frame_s=arq.frame_s) * np.sqrt(variance))
 
 
+@checked_arguments
 def residual_loss(arq: GoBackN) -> Floats:
     r"""Probability that a segment is lost because one of its frames is given up after A attempts.
 
@@ -191,6 +199,7 @@ def residual_loss(arq: GoBackN) -> Floats:
     return np.asarray(1 - kept * (1 - given_up) ** (frames - 1))
 
 
+@checked_arguments
 def outlasts(arq: GoBackN, *, limit_s: ArrayLike) -> Floats:
     r"""Probability that a segment's round trip outlasts TCP's timer, which then goes off for nothing.
 
@@ -231,7 +240,10 @@ def outlasts(arq: GoBackN, *, limit_s: ArrayLike) -> Floats:
     # As many failures as fit; rounding must not take away one that just does.
     fitting = np.floor(free / (window * time) + 1e-9)
     if np.any(fitting > _MOST_FAILURES):
-        raise ValueError(f"limit_s must leave room for at most {_MOST_FAILURES} failures of a segment, not {np.max(fitting):g}")
+        raise ArgumentError(
+            f"limit_s must leave room for at most {_MOST_FAILURES} failures of a segment, not {np.max(fitting):g}",
+            "give a lower limit_s, or a longer round trip",
+        )
     beyond = np.vectorize(_more_failures, otypes=[np.float64], excluded=["attempts"])
     return np.asarray(beyond(fitting, frames, first, again, attempts=arq.attempts))
 

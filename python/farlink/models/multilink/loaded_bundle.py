@@ -8,9 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments
 from farlink.models.ranges import Floats, at_least, positive, whole
 
 
+@checked_arguments
 def modem_time_s(
     packet_bytes: ArrayLike, *, rate_bps: ArrayLike, propagation_s: ArrayLike = 0.0, repeats_s: ArrayLike = 0.0
 ) -> Floats:
@@ -57,6 +59,7 @@ def modem_time_s(
     return np.asarray(clocking + at_least(0, propagation_s=propagation_s) + at_least(0, repeats_s=repeats_s))
 
 
+@checked_arguments
 def rtt_mean_s(queue_packets: ArrayLike, *, modem_time_s: ArrayLike) -> Floats:
     r"""Mean round trip of a packet that finds the queue full.
 
@@ -95,6 +98,7 @@ def rtt_mean_s(queue_packets: ArrayLike, *, modem_time_s: ArrayLike) -> Floats:
     return np.asarray(whole(1, queue_packets=queue_packets) * positive(modem_time_s=modem_time_s))
 
 
+@checked_arguments
 def rtt_deviation_s(queue_packets: ArrayLike, *, modem_deviation_s: ArrayLike) -> Floats:
     r"""Standard deviation of the round trip of a packet that finds the queue full.
 

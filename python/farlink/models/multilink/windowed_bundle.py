@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from farlink.arguments import checked_arguments, refused
 from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive, whole
 
 # PPP in HDLC-like framing as two Linux machines agree on it: flag, multilink's and the packet's protocol, the check of 16 bits.
@@ -96,6 +97,7 @@ class WindowedBundle:
     arq: Repetition | None = None
 
 
+@checked_arguments
 def line_bytes(packet_bytes: ArrayLike, *, header: str = "long") -> Floats:
     r"""Bytes on a line of a whole packet: PPP's framing, the multilink header, and escapes.
 
@@ -132,11 +134,12 @@ def line_bytes(packet_bytes: ArrayLike, *, header: str = "long") -> Floats:
     [312, 1521]
     """
     if header not in _NUMBER_BYTES:
-        raise ValueError(f"header must be 'long' or 'short', not {header!r}")
+        raise refused("header", "be 'long' or 'short'", header)
     between = whole(1, packet_bytes=packet_bytes) + _NUMBER_BYTES[header] + _PROTOCOLS_AND_CHECK_BYTES
     return np.asarray(_FLAG_BYTES + np.ceil(between * (1 + _ESCAPED_SHARE)))
 
 
+@checked_arguments
 def packet_time_s(bundle: WindowedBundle) -> Floats:
     r"""Mean time of a line for a packet.
 
@@ -171,6 +174,7 @@ def packet_time_s(bundle: WindowedBundle) -> Floats:
     return _times(bundle, bundle.packet_bytes)[0]
 
 
+@checked_arguments
 def packet_time_deviation_s(bundle: WindowedBundle) -> Floats:
     r"""Standard deviation of the time of a line for a packet.
 
@@ -204,6 +208,7 @@ def packet_time_deviation_s(bundle: WindowedBundle) -> Floats:
     return _times(bundle, bundle.packet_bytes)[1]
 
 
+@checked_arguments
 def unloaded_rtt_s(bundle: WindowedBundle) -> Floats:
     r"""Round trip of a packet that waits for no other one on its line.
 
@@ -238,6 +243,7 @@ def unloaded_rtt_s(bundle: WindowedBundle) -> Floats:
     return np.asarray(packet_time_s(bundle) + _besides_s(bundle))
 
 
+@checked_arguments
 def packet_rate_hz(bundle: WindowedBundle) -> Floats:
     r"""Packets per second that go round.
 
@@ -282,6 +288,7 @@ def packet_rate_hz(bundle: WindowedBundle) -> Floats:
     return np.asarray(np.minimum(window / (time + besides), np.where(always_busy, most, root)))
 
 
+@checked_arguments
 def rtt_s(bundle: WindowedBundle) -> Floats:
     r"""Mean round trip of a packet under load.
 
@@ -317,6 +324,7 @@ def rtt_s(bundle: WindowedBundle) -> Floats:
     return np.asarray(at_least(1, window_packets=bundle.window_packets) / packet_rate_hz(bundle))
 
 
+@checked_arguments
 def goodput_bps(bundle: WindowedBundle, *, header_bytes: ArrayLike = 52) -> Floats:
     r"""Application data per second.
 
@@ -350,7 +358,7 @@ def goodput_bps(bundle: WindowedBundle, *, header_bytes: ArrayLike = 52) -> Floa
     """
     payload = whole(1, packet_bytes=bundle.packet_bytes) - at_least(0, header_bytes=header_bytes)
     if np.any(payload <= 0):
-        raise ValueError(f"header_bytes must be below packet_bytes, not {header_bytes!r}")
+        raise refused("header_bytes", "be below packet_bytes", header_bytes)
     return np.asarray(8 * payload * packet_rate_hz(bundle))
 
 

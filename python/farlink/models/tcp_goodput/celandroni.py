@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments
 from farlink.models.ranges import Floats, at_least, positive, within_0_and_1
 
 
+@checked_arguments
 def relation_1(
     loss_rate: ArrayLike,
     *,

@@ -14,11 +14,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from farlink.arguments import checked_arguments
 from farlink.models.bounds import packets_arrive
 from farlink.models.ranges import Floats, positive, whole, within_0_and_1
 from farlink.models.tcp_goodput import mathis
 
 
+@checked_arguments
 def packet_loss(unit_loss: ArrayLike, *, data_units: ArrayLike, parity_units: ArrayLike) -> Floats:
     r"""Probability that a packet cannot be given back.
 
@@ -54,6 +56,7 @@ def packet_loss(unit_loss: ArrayLike, *, data_units: ArrayLike, parity_units: Ar
     return packets_arrive(data + parity, needed=parity + 1, loss_rate=1 - loss)
 
 
+@checked_arguments
 def throughput(
     unit_loss: ArrayLike,
     *,
@@ -110,6 +113,7 @@ def throughput(
     return np.asarray(np.minimum(full, free))
 
 
+@checked_arguments
 def best_parity_units(
     unit_loss: ArrayLike,
     *,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments
 from farlink.models.ranges import Floats, at_least, positive, within_0_and_1
 
 
+@checked_arguments
 def throughput(loss_rate: ArrayLike, *, rtt_s: ArrayLike, segments_per_ack: ArrayLike = 1.0) -> Floats:
     r"""Rate of a connection whose window swings between a half and the whole of what a loss ends.
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments
 from farlink.models.ranges import Floats, at_least, within_0_and_1
 
 
+@checked_arguments
 def select(relation: ArrayLike, fluid: ArrayLike, *, threshold: ArrayLike = 0.5) -> Floats:
     r"""Goodput by relation (1) where that is below the threshold, by the fluid simulation elsewhere.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments
 from farlink.models.ranges import Floats, positive
 
 _LEAST_S, _ROUND_TRIPS = 1.0, 4.0
 
 
+@checked_arguments
 def timeout_s(rtt_s: ArrayLike) -> Floats:
     r"""First timeout of a sequence, by the rule that relation (1) takes.
 

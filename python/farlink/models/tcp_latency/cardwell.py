@@ -14,11 +14,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments, refused
 from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive
 from farlink.models.tcp_latency import padhye, slow_start
 from farlink.models.tcp_latency.timeout import sequence_mean_s
 
 
+@checked_arguments
 def slow_start_segments(segments: ArrayLike, *, loss_rate: ArrayLike, as_printed: bool = False) -> Floats:
     r"""Mean number of segments that a transfer sends in its first slow start.
 
@@ -62,6 +64,7 @@ def slow_start_segments(segments: ArrayLike, *, loss_rate: ArrayLike, as_printed
     return np.asarray(until - ends + 1 if as_printed else until)
 
 
+@checked_arguments
 def slow_start_s(
     segments: ArrayLike,
     *,
@@ -114,7 +117,7 @@ def slow_start_s(
     number, rtt = at_least(0, segments=segments), positive(rtt_s=rtt_s)
     first, largest = at_least(1, initial_window_segments=initial_window_segments), np.asarray(window_segments)
     if not np.all(largest >= first):
-        raise ValueError(f"window_segments must be at least initial_window_segments, not {window_segments!r}")
+        raise refused("window_segments", "be at least initial_window_segments", window_segments)
     factor = slow_start.growth(segments_per_ack)
     law = {"segments_per_ack": segments_per_ack, "initial_window_segments": initial_window_segments}
     free = slow_start.rounds_for_segments(number, **law)
@@ -125,6 +128,7 @@ def slow_start_s(
     return np.asarray(rtt * np.where(is_limited, limited, free))
 
 
+@checked_arguments
 def recovery_s(
     segments: ArrayLike,
     *,
@@ -175,6 +179,7 @@ def recovery_s(
     return np.asarray(_any_lost(number, loss) * waits)
 
 
+@checked_arguments
 def transfer_time_s(
     segments: ArrayLike,
     *,

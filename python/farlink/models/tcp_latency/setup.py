@@ -8,9 +8,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments
+from farlink.errors import ArgumentError
 from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive, whole
 
 
+@checked_arguments
 def handshake_probability(
     failures: ArrayLike, *, return_failures: ArrayLike, loss_rate: ArrayLike, return_loss_rate: ArrayLike
 ) -> Floats:
@@ -53,6 +56,7 @@ def handshake_probability(
     return np.asarray(forward**lost * (1 - forward) * back**return_lost * (1 - back))
 
 
+@checked_arguments
 def handshake_s(failures: ArrayLike, *, return_failures: ArrayLike, rtt_s: ArrayLike, timeout_s: ArrayLike) -> Floats:
     r"""Time of a handshake in which so many SYN and SYN-ACK are lost.
 
@@ -97,6 +101,7 @@ def handshake_s(failures: ArrayLike, *, return_failures: ArrayLike, rtt_s: Array
     return np.asarray(at_least(0, rtt_s=rtt_s) + waits * positive(timeout_s=timeout_s))
 
 
+@checked_arguments
 def setup_time_s(
     loss_rate: ArrayLike, *, rtt_s: ArrayLike, timeout_s: ArrayLike, return_loss_rate: ArrayLike | None = None
 ) -> Floats:
@@ -150,5 +155,8 @@ def _below_half(**named: ArrayLike) -> Floats:
     ((name, value),) = named.items()
     array = from_0_to_below_1(**named)
     if not np.all(array < 0.5):
-        raise ValueError(f"{name} must be below 1/2, not {value!r}: the mean of the doubling waits is infinite from there on")
+        raise ArgumentError(
+            f"{name} must be below 1/2, not {value!r}: the mean of the doubling waits is infinite from there on",
+            f"give {name} below 1/2",
+        )
     return array

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments, refused
 from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive, whole
 from farlink.models.tcp_latency import cardwell, padhye, slow_start
 
@@ -33,6 +34,7 @@ _SURE = 25.0
 _MEAN_WINDOW = 0.75
 
 
+@checked_arguments
 def transfer_time_s(
     segments: ArrayLike,
     *,
@@ -106,6 +108,7 @@ def transfer_time_s(
     return np.asarray(at_least(0, delayed_ack_s=delayed_ack_s) + rounds.number * each + idle + limited + rounds.rtt - each)
 
 
+@checked_arguments
 def lossy_transfer_time_s(
     segments: ArrayLike,
     *,
@@ -194,6 +197,7 @@ def lossy_transfer_time_s(
     return np.asarray(at_least(0, delayed_ack_s=delayed_ack_s) + starting + recovering + after)
 
 
+@checked_arguments
 def mean_rtt_s(
     segments: ArrayLike,
     *,
@@ -314,9 +318,9 @@ def _rounds(
     number, rtt, segment = whole(1, segments=segments).astype(np.float64), positive(rtt_s=rtt_s), positive(segment_s=segment_s)
     first, largest = at_least(1, initial_window_segments=initial), at_least(1, window_segments=limit)
     if not np.all(rtt >= segment):
-        raise ValueError(f"rtt_s must be at least segment_s, {segment_s!r}, not {rtt_s!r}")
+        raise refused("rtt_s", f"be at least segment_s, {segment_s!r}", rtt_s)
     if not np.all(largest >= first):
-        raise ValueError(f"window_segments must be at least initial_window_segments, not {limit!r}")
+        raise refused("window_segments", "be at least initial_window_segments", limit)
     answered = whole(1, segments_per_ack=per_ack).astype(np.float64)
     number, rtt, segment, first, largest, answered = np.broadcast_arrays(number, rtt, segment, first, largest, answered)
     windows, total = [np.minimum(first, largest)], first

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments
 from farlink.models.ranges import Floats, at_least
 
 # Mean time by which the acknowledgement of a lone first segment is delayed, in s: timers uniform to 200 ms (BSD), from 100 to
@@ -21,6 +22,7 @@ from farlink.models.ranges import Floats, at_least
 DELAYED_ACK_S = {"bsd": 0.1, "windows": 0.15}
 
 
+@checked_arguments
 def growth(segments_per_ack: ArrayLike = 2.0) -> Floats:
     r"""Factor by which the window grows in a round.
 
@@ -53,6 +55,7 @@ def growth(segments_per_ack: ArrayLike = 2.0) -> Floats:
     return np.asarray(1 + 1 / at_least(1, segments_per_ack=segments_per_ack))
 
 
+@checked_arguments
 def window_in_round(
     rounds: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, initial_window_segments: ArrayLike = 1.0
 ) -> Floats:
@@ -93,6 +96,7 @@ def window_in_round(
     return np.asarray(first * growth(segments_per_ack) ** (number - 1))
 
 
+@checked_arguments
 def segments_in_rounds(
     rounds: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, initial_window_segments: ArrayLike = 1.0
 ) -> Floats:
@@ -132,6 +136,7 @@ def segments_in_rounds(
     return np.asarray(_initial(initial_window_segments) * (factor**number - 1) / (factor - 1))
 
 
+@checked_arguments
 def rounds_for_segments(
     segments: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, initial_window_segments: ArrayLike = 1.0
 ) -> Floats:
@@ -172,6 +177,7 @@ def rounds_for_segments(
     return np.asarray(np.log1p(number * (factor - 1) / first) / np.log(factor))
 
 
+@checked_arguments
 def window_after_segments(
     segments: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, initial_window_segments: ArrayLike = 1.0
 ) -> Floats:

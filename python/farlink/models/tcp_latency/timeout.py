@@ -9,12 +9,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments
+from farlink.errors import ArgumentError
 from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive, whole
 
 # Doublings of the timer after which it stays: 64 times its first value.
 DOUBLINGS = 6
 
 
+@checked_arguments
 def timeouts_in_sequence(loss_rate: ArrayLike) -> Floats:
     r"""Mean number of timeouts in a sequence, which is the mean number of retransmissions.
 
@@ -47,6 +50,7 @@ def timeouts_in_sequence(loss_rate: ArrayLike) -> Floats:
     return np.asarray(1 / (1 - from_0_to_below_1(loss_rate=loss_rate)))
 
 
+@checked_arguments
 def sequence_s(timeouts: ArrayLike, *, timeout_s: ArrayLike, doublings: int = DOUBLINGS) -> Floats:
     r"""Length of a sequence of so many timeouts.
 
@@ -92,6 +96,7 @@ def sequence_s(timeouts: ArrayLike, *, timeout_s: ArrayLike, doublings: int = DO
     return np.asarray((doubled + 2.0**most * np.maximum(count - most, 0)) * first)
 
 
+@checked_arguments
 def backoff_factor(loss_rate: ArrayLike, *, doublings: int = DOUBLINGS) -> Floats:
     r"""What back-off makes of a timeout, but for the mean number of timeouts.
 
@@ -129,6 +134,7 @@ def backoff_factor(loss_rate: ArrayLike, *, doublings: int = DOUBLINGS) -> Float
     return np.asarray(1 + np.sum(2.0 ** (powers - 1) * loss[..., None] ** powers, axis=-1))
 
 
+@checked_arguments
 def sequence_mean_s(loss_rate: ArrayLike, *, timeout_s: ArrayLike, doublings: int = DOUBLINGS) -> Floats:
     r"""Mean length of a sequence of timeouts.
 
@@ -170,6 +176,7 @@ def sequence_mean_s(loss_rate: ArrayLike, *, timeout_s: ArrayLike, doublings: in
     return np.asarray(positive(timeout_s=timeout_s) * factor * timeouts_in_sequence(loss_rate))
 
 
+@checked_arguments
 def retransmission_timeout_s(rtt_mean_s: ArrayLike, *, deviation_s: ArrayLike, deviations: ArrayLike = 4.0) -> Floats:
     r"""What TCP's timer settles at over a steady round trip.
 
@@ -214,6 +221,7 @@ def retransmission_timeout_s(rtt_mean_s: ArrayLike, *, deviation_s: ArrayLike, d
     return np.asarray(positive(rtt_mean_s=rtt_mean_s) + extra)
 
 
+@checked_arguments
 def timers_s(samples_s: ArrayLike, *, gain: float = 1 / 8, deviation_gain: float = 1 / 4, deviations: float = 4.0) -> Floats:
     r"""TCP's timer after each of a series of round trips, by mean and deviation.
 
@@ -259,9 +267,15 @@ def timers_s(samples_s: ArrayLike, *, gain: float = 1 / 8, deviation_gain: float
     samples = np.atleast_1d(positive(samples_s=samples_s))
     at_least(0, deviations=deviations)
     if not (0 < gain <= 1 and 0 < deviation_gain <= 1):
-        raise ValueError(f"gain and deviation_gain must be above 0 and at most 1, not {gain} and {deviation_gain}")
+        raise ArgumentError(
+            f"gain and deviation_gain must be above 0 and at most 1, not {gain} and {deviation_gain}",
+            "give both gains above 0 and at most 1, for example 1/8 and 1/4",
+        )
     if samples.ndim > 1 or samples.size == 0:
-        raise ValueError(f"samples_s must be a series of at least one round trip, not of shape {samples.shape}")
+        raise ArgumentError(
+            f"samples_s must be a series of at least one round trip, not of shape {samples.shape}",
+            "give the round trips one after the other",
+        )
     mean, deviation = float(samples[0]), float(samples[0]) / 2
     timers = [mean + deviations * deviation]
     for sample in samples[1:]:

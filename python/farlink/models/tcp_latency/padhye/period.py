@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from farlink.arguments import checked_arguments
 from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive
 
 # Stands for no loss where the equations divide by it: the window limit then rules to the last bit.
@@ -18,6 +19,7 @@ NO_LOSS = 1e-200
 AtLoss = tuple[Floats, Floats, NDArray[np.bool_]]
 
 
+@checked_arguments
 def mean_window(loss_rate: ArrayLike, *, segments_per_ack: ArrayLike = 2.0) -> Floats:
     r"""Mean window at the end of a period between two losses, without a limit.
 
@@ -55,6 +57,7 @@ def mean_window(loss_rate: ArrayLike, *, segments_per_ack: ArrayLike = 2.0) -> F
         return np.asarray(offset + np.sqrt(8 * (1 - loss) / (3 * per_ack * loss) + offset**2))
 
 
+@checked_arguments
 def period_segments(loss_rate: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, window_segments: ArrayLike = np.inf) -> Floats:
     r"""Mean number of segments sent between two losses that duplicate acknowledgements show.
 
@@ -92,6 +95,7 @@ def period_segments(loss_rate: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, 
     return np.asarray((1 - loss) / loss + window)
 
 
+@checked_arguments
 def period_rounds(loss_rate: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, window_segments: ArrayLike = np.inf) -> Floats:
     r"""Mean number of rounds between two losses that duplicate acknowledgements show.
 
@@ -140,6 +144,7 @@ def period_rounds(loss_rate: ArrayLike, *, segments_per_ack: ArrayLike = 2.0, wi
     return np.asarray(np.where(is_limited, per_ack / 8 * window + (1 - loss) / (loss * window) + 2, free))
 
 
+@checked_arguments
 def throughput_without_timeouts(
     loss_rate: ArrayLike, *, rtt_s: ArrayLike, segments_per_ack: ArrayLike = 2.0, window_segments: ArrayLike = np.inf
 ) -> Floats:
@@ -188,6 +193,7 @@ def throughput_without_timeouts(
     return np.asarray(np.where(loss > 0, rate, np.asarray(window_segments) / rtt))
 
 
+@checked_arguments
 def window_at_loss(loss: Floats, segments_per_ack: ArrayLike, window_segments: ArrayLike) -> AtLoss:
     """Loss, window at the end of a period, and whether it is the largest; of the same shape."""
     free, largest = mean_window(loss, segments_per_ack=segments_per_ack), at_least(1, window_segments=window_segments)

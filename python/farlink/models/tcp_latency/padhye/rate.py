@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments
 from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive
 from farlink.models.tcp_latency.padhye.period import NO_LOSS, period_rounds, window_at_loss
 from farlink.models.tcp_latency.timeout import backoff_factor
 
 
+@checked_arguments
 def timeout_share(loss_rate: ArrayLike, *, window_segments: ArrayLike, approximate: bool = False) -> Floats:
     r"""Probability that a loss shows by a timeout.
 
@@ -56,6 +58,7 @@ def timeout_share(loss_rate: ArrayLike, *, window_segments: ArrayLike, approxima
     return np.asarray(np.minimum(1.0, share))
 
 
+@checked_arguments
 def send_rate(
     loss_rate: ArrayLike,
     *,
@@ -112,6 +115,7 @@ def send_rate(
     return _rate(loss_rate, rtt_s, timeout_s, segments_per_ack, window_segments, is_sent=True)
 
 
+@checked_arguments
 def throughput(
     loss_rate: ArrayLike,
     *,
@@ -167,6 +171,7 @@ def throughput(
     return _rate(loss_rate, rtt_s, timeout_s, segments_per_ack, window_segments, is_sent=False)
 
 
+@checked_arguments
 def send_rate_approximate(
     loss_rate: ArrayLike,
     *,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments
 from farlink.models.ranges import Floats, positive, whole
 from farlink.models.tcp_latency.sikdar.packet_sums import (
     PacketSum,
@@ -14,6 +15,7 @@ from farlink.models.tcp_latency.sikdar.packet_sums import (
 )
 
 
+@checked_arguments
 def lossless_rounds(segments: ArrayLike, *, window_segments: ArrayLike, packet_sum: PacketSum = "whole") -> Floats:
     r"""Rounds of a transfer that loses nothing.
 
@@ -71,6 +73,7 @@ def lossless_rounds(segments: ArrayLike, *, window_segments: ArrayLike, packet_s
     return np.asarray(np.where(number <= before, rounds_for_segments(number, packet_sum=packet_sum), after))
 
 
+@checked_arguments
 def linear_rounds(
     segments: ArrayLike, *, first_window_segments: ArrayLike, window_segments: ArrayLike, segments_per_ack: ArrayLike = 2
 ) -> Floats:
@@ -125,6 +128,7 @@ def linear_rounds(
     return np.asarray(per_ack * steps + np.ceil(left / (first + steps) - 1e-9))
 
 
+@checked_arguments
 def lossless_s(segments: ArrayLike, *, rtt_s: ArrayLike, window_segments: ArrayLike, packet_sum: PacketSum = "whole") -> Floats:
     r"""Time of a transfer that loses nothing, without set-up and the first delayed acknowledgement.
 

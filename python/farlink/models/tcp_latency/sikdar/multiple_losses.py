@@ -10,12 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments, refused
 from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive, whole
 from farlink.models.tcp_latency.sikdar.recovery import LossPattern, Variant, recover
 from farlink.models.tcp_latency.sikdar.single_loss import SEGMENTS_PER_ACK, known_losses, rounds_after, single_loss_s
 from farlink.models.tcp_latency.timeout import sequence_mean_s
 
 
+@checked_arguments
 def losses_if_several(segments: ArrayLike, *, loss_rate: ArrayLike) -> Floats:
     r"""Mean number of losses of transfers that have at least two.
 
@@ -54,6 +56,7 @@ def losses_if_several(segments: ArrayLike, *, loss_rate: ArrayLike) -> Floats:
     return np.asarray(np.clip(np.where(is_rare, 2 + (number - 2) * loss / 3, ratio), 2.0, number))
 
 
+@checked_arguments
 def between_losses_s(
     distance_segments: ArrayLike,
     *,
@@ -125,6 +128,7 @@ def between_losses_s(
     return np.asarray(np.vectorize(mean, otypes=[np.float64])(*parts, waits))
 
 
+@checked_arguments
 def multiple_losses_s(
     segments: ArrayLike,
     *,
@@ -188,7 +192,7 @@ def multiple_losses_s(
     number = whole(2, segments=segments)
     count = at_least(2, loss_count=loss_count)
     if not np.all(count <= number):
-        raise ValueError(f"loss_count must be at most segments, {segments!r}, not {loss_count!r}")
+        raise refused("loss_count", f"be at most segments, {segments!r}", loss_count)
     second = np.clip(np.rint(2 * (number + 1) / (count + 1)), 2, number)
     distance = np.maximum(1.0, (number - second + 1) / (count - 1))
     setting = {"loss_rate": loss_rate, "rtt_s": rtt_s, "timeout_s": timeout_s, "window_segments": window_segments}

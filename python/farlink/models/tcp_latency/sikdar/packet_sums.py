@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments, refused
 from farlink.models.ranges import Floats, at_least, whole
 
 PacketSum = Literal["whole", "closed", "printed"]
@@ -27,6 +28,7 @@ _FACTOR = 2 + 3 / math.sqrt(2)
 _MOST_ROUNDS = 120
 
 
+@checked_arguments
 def window_in_round(rounds: ArrayLike, *, is_whole: bool = False) -> Floats:
     r"""Window in a round of slow start.
 
@@ -68,6 +70,7 @@ def window_in_round(rounds: ArrayLike, *, is_whole: bool = False) -> Floats:
     return np.asarray(np.floor(window) if is_whole else window)
 
 
+@checked_arguments
 def segments_in_rounds(rounds: ArrayLike, *, packet_sum: PacketSum = "whole") -> Floats:
     r"""Segments sent in the first rounds of slow start.
 
@@ -105,13 +108,14 @@ def segments_in_rounds(rounds: ArrayLike, *, packet_sum: PacketSum = "whole") ->
     number = whole(0, rounds=rounds)
     if _known(packet_sum) == "whole":
         if np.any(number > _MOST_ROUNDS):
-            raise ValueError(f"rounds must be at most {_MOST_ROUNDS} for whole windows, not {rounds!r}")
+            raise refused("rounds", f"be at most {_MOST_ROUNDS} for whole windows", rounds)
         return np.asarray(_SUMS[number])
     if packet_sum == "closed":
         return np.asarray(_FACTOR * (2 ** (number / 2) - 1))
     return np.asarray(_PRINTED_FACTOR * 2 ** (number / 2) - _PRINTED_OFFSET)
 
 
+@checked_arguments
 def rounds_for_segments(segments: ArrayLike, *, packet_sum: PacketSum = "whole") -> Floats:
     r"""Rounds of slow start that so many segments take, without a limit of the window.
 
@@ -159,6 +163,7 @@ def rounds_for_segments(segments: ArrayLike, *, packet_sum: PacketSum = "whole")
     return np.asarray(np.where(number > 0, np.ceil(rounds - 1e-9), 0.0))
 
 
+@checked_arguments
 def rounds_to_window(window_segments: ArrayLike) -> Floats:
     r"""First round whose window reaches a limit.
 
@@ -194,7 +199,7 @@ def rounds_to_window(window_segments: ArrayLike) -> Floats:
 
 def _known(packet_sum: PacketSum) -> PacketSum:
     if packet_sum not in ("whole", "closed", "printed"):
-        raise ValueError(f'packet_sum must be "whole", "closed" or "printed", not {packet_sum!r}')
+        raise refused("packet_sum", 'be "whole", "closed" or "printed"', packet_sum)
     return packet_sum
 
 

@@ -26,6 +26,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.arguments import checked_arguments, refused
+
 Variant = Literal["tahoe", "reno", "sack"]
 LossPattern = Literal["correlated", "independent"]
 Whole = NDArray[np.int64]
@@ -62,6 +64,7 @@ class Recovery:
     first_round: Whole
 
 
+@checked_arguments
 def recover(variant: Variant, *, sent: Whole, before: Whole, lost: Whole, fresh: Whole) -> Recovery:
     """What becomes of rounds with a loss.
 
@@ -99,7 +102,7 @@ def recover(variant: Variant, *, sent: Whole, before: Whole, lost: Whole, fresh:
     array([False, False,  True])
     """
     if variant not in _REPAIRS:
-        raise ValueError(f'variant must be "tahoe", "reno" or "sack", not {variant!r}')
+        raise refused("variant", 'be "tahoe", "reno" or "sack"', variant)
     flight = sent - before + fresh
     half = np.maximum(2, flight // 2)
     repair = _REPAIRS[variant](flight, lost, half)

@@ -22,6 +22,7 @@ from math import lgamma
 
 import numpy as np
 
+from farlink.arguments import checked_arguments
 from farlink.models.ranges import Floats
 from farlink.models.tcp_latency.sikdar.packet_sums import rounds_to_window, window_in_round
 from farlink.models.tcp_latency.sikdar.recovery import LossPattern, Recovery, Variant, Whole, recover
@@ -55,6 +56,7 @@ class _Outcomes:
 
 
 @lru_cache(maxsize=16)
+@checked_arguments
 def times_s(
     most: int,
     *,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments, refused
 from farlink.models.ranges import Floats, positive, whole
 from farlink.models.tcp_latency.sikdar.lossless import linear_rounds, lossless_rounds
 from farlink.models.tcp_latency.sikdar.packet_sums import (
@@ -20,13 +21,15 @@ from farlink.models.tcp_latency.timeout import sequence_mean_s
 SEGMENTS_PER_ACK = 2
 
 
+@checked_arguments
 def known_losses(losses: LossPattern) -> LossPattern:
     """The pattern of losses, refused if there is none of that name."""
     if losses not in ("correlated", "independent"):
-        raise ValueError(f'losses must be "correlated" or "independent", not {losses!r}')
+        raise refused("losses", 'be "correlated" or "independent"', losses)
     return losses
 
 
+@checked_arguments
 def rounds_after(recovery: Recovery, *, left: Whole, limit: Whole) -> Floats:
     """Rounds in which what is left after a recovery is sent without another loss."""
     window = np.minimum(recovery.next_window, limit)
@@ -43,6 +46,7 @@ def rounds_after(recovery: Recovery, *, left: Whole, limit: Whole) -> Floats:
     return np.asarray(np.where(left > 0, rounds, 0.0))
 
 
+@checked_arguments
 def single_loss_s(
     segments: ArrayLike,
     *,

@@ -7,6 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from farlink.arguments import checked_arguments, refused
+from farlink.errors import ArgumentError
 from farlink.models.ranges import Floats, at_least, from_0_to_below_1, positive, whole
 from farlink.models.tcp_latency.sikdar.lossless import lossless_s
 from farlink.models.tcp_latency.sikdar.multiple_losses import losses_if_several, multiple_losses_s
@@ -20,6 +22,7 @@ from farlink.models.tcp_latency.timeout import sequence_mean_s
 Method = Literal["recursion", "equation"]
 
 
+@checked_arguments
 def transfer_time_s(
     segments: ArrayLike,
     *,
@@ -103,7 +106,7 @@ def transfer_time_s(
     rtt, first = positive(rtt_s=rtt_s), positive(timeout_s=timeout_s)
     known_losses(losses)
     if method not in ("recursion", "equation"):
-        raise ValueError(f'method must be "recursion" or "equation", not {method!r}')
+        raise refused("method", 'be "recursion" or "equation"', method)
     number, loss, rtt, first, limit = np.broadcast_arrays(number, loss, rtt, first, limit)
     if method == "recursion":
         return delay + _by_recursion(number, loss, rtt, first, limit, variant, losses)
@@ -132,7 +135,10 @@ def _by_recursion(
 ) -> Floats:
     if np.any(number > MOST_SEGMENTS) or np.any(limit > MOST_WINDOW):
         asked = f"{number.max()} and {limit.max()}"
-        raise ValueError(f"the recursion takes at most {MOST_SEGMENTS} segments and windows of {MOST_WINDOW}, not {asked}")
+        raise ArgumentError(
+            f"the recursion takes at most {MOST_SEGMENTS} segments and windows of {MOST_WINDOW}, not {asked}",
+            'give fewer segments or a smaller window, or method = "equation"',
+        )
     waits = sequence_mean_s(loss, timeout_s=first)
     # One recursion gives all lengths of a setting.
     settings = np.stack([array.ravel().astype(np.float64) for array in (loss, rtt, waits, limit)])

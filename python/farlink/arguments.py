@@ -1,0 +1,245 @@
+"""Arguments of public functions: of the kind that their annotations say, or refused by name."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from farlink.errors import ArgumentError, FarlinkError
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_Rule = Callable[[str, Any], Any]
+# Beyond, a whole number has no neighbours among the numbers that NumPy computes with.
+_MOST_WHOLE = 2**53
+_NUMBERS = int | float | Decimal | Fraction | np.number
+
+
+def checked_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """A function that refuses arguments of another kind than their annotations say, by name.
+
+    Numbers of any kind, NumPy's and `decimal.Decimal` among them, are taken where a number is asked for; text is not, nor is
+    what does not fit into a floating-point number. Ranges are the function's own business.
+
+    Parameters
+    ----------
+    function
+        With annotations.
+
+    Examples
+    --------
+    >>> @checked_arguments
+    ... def doubled(value: float) -> float:
+    ...     return 2 * value
+    >>> doubled("3")
+    Traceback (most recent call last):
+    farlink.errors.ArgumentError: value must be a number, not '3'
+    """
+    rules: dict[str, _Rule] = {}
+    parameters = inspect.signature(function).parameters
+    in_order = [name for name, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
+
+    def prepare() -> None:
+        hints = typing.get_type_hints(function)
+        rules.update({name: _rule(hints[name]) for name in parameters if name in hints})
+        rules.setdefault("return", _anything)
+
+    @functools.wraps(function)
+    def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        if not rules:
+            prepare()
+        given = [rules[name](name, value) if name in rules else value for name, value in zip(in_order, args, strict=False)]
+        named = {name: rules[name](name, value) if name in rules else value for name, value in kwargs.items()}
+        try:
+            return function(*given, *args[len(given) :], **named)  # type: ignore[arg-type]
+        except FarlinkError:
+            raise
+        except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
+            named_cause = _cause({**dict(zip(in_order, given, strict=False)), **named})
+            if named_cause is None:
+                raise
+            raise named_cause from error
+
+    return checked
+
+
+def _cause(arguments: dict[str, Any]) -> ArgumentError | None:
+    """What a function can fail at by no fault of its own: a number that is too large, an empty array, shapes."""
+    for name, value in arguments.items():
+        if isinstance(value, int | float | np.floating | np.integer) and not abs(float(value)) < _MOST_WHOLE:
+            return refused(name, "be smaller", value)
+    shapes = {name: np.shape(value) for name, value in arguments.items() if isinstance(value, np.ndarray | list | tuple)}
+    for name, shape in shapes.items():
+        if 0 in shape:
+            return ArgumentError(f"{name} holds no number: its shape is {shape}", f"give {name} at least one number")
+    try:
+        np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        text = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        message = f"{' and '.join(shapes)} must be of shapes that go together, not {text}"
+        return ArgumentError(message, "give single numbers, or arrays of one shape")
+    for name, shape in shapes.items():
+        if shape:
+            message = f"{name} must be of a shape that this function takes, not {shape}"
+            return ArgumentError(message, f"give {name} one number after the other")
+    return None
+
+
+def _rule(hint: Any) -> _Rule:
+    """How a value of such an annotation is read."""
+    if hint == ArrayLike or typing.get_origin(hint) is np.ndarray:
+        return numbers if hint == ArrayLike else _array
+    if hint in _SINGLE:
+        return _SINGLE[hint]
+    origin = typing.get_origin(hint)
+    if origin is typing.Literal:
+        return _one_of(typing.get_args(hint))
+    if origin in (typing.Union, types.UnionType):
+        return _union(typing.get_args(hint))
+    if origin is not None and inspect.isclass(origin):
+        return _instance(origin)
+    if inspect.isclass(hint) and not getattr(hint, "_is_protocol", False):
+        return _instance(hint)
+    return _anything
+
+
+def numbers(name: str, value: Any) -> Any:
+    """A number or an array of numbers; NumPy makes NaN of None and a number of text."""
+    if type(value) is float or (type(value) is int and -_MOST_WHOLE <= value <= _MOST_WHOLE):
+        return value
+    if type(value) is np.ndarray and value.dtype.kind in "biuf":
+        return value
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        array = np.array(None)
+    if array.dtype.kind in "biuf":
+        return value
+    try:
+        if array.dtype.kind != "O" or not all(
+            isinstance(one, int | float | Decimal | Fraction | np.number) for one in array.flat
+        ):
+            raise ValueError
+        return array.astype(np.float64)
+    except (ValueError, TypeError, OverflowError):
+        raise refused(name, "be a number or an array of numbers", value) from None
+
+
+def _array(name: str, value: Any) -> Any:
+    return np.asarray(numbers(name, value))
+
+
+def _number(name: str, value: Any) -> Any:
+    if type(value) is float and value == value:
+        return value
+    # Whole numbers stay what they are: they are printed so.
+    if type(value) is int and -_MOST_WHOLE <= value <= _MOST_WHOLE:
+        return value
+    try:
+        read = numbers(name, value)
+    except ArgumentError:
+        raise refused(name, "be a number", value) from None
+    if np.ndim(read) > 0 or np.isnan(read):
+        raise refused(name, "be a number", value)
+    return float(read)
+
+
+def _whole(name: str, value: Any) -> Any:
+    if type(value) is not int:
+        value = _number(name, value)
+        if not float(value).is_integer():
+            raise refused(name, "be a whole number", value)
+    if abs(value) > _MOST_WHOLE:
+        raise refused(name, "be a whole number of at most 2^53", value)
+    return int(value)
+
+
+def _switch(name: str, value: Any) -> Any:
+    if not isinstance(value, bool | np.bool_):
+        raise refused(name, "be True or False", value)
+    return bool(value)
+
+
+def _text(name: str, value: Any) -> Any:
+    if not isinstance(value, str):
+        raise refused(name, "be a text", value)
+    return value
+
+
+def _anything(_name: str, value: Any) -> Any:
+    return value
+
+
+_SINGLE: dict[Any, _Rule] = {float: _number, int: _whole, bool: _switch, str: _text}
+
+
+def _one_of(known: tuple[Any, ...]) -> _Rule:
+    def rule(name: str, value: Any) -> Any:
+        if not any(type(value) is type(one) and value == one for one in known):
+            texts = [f'"{one}"' if isinstance(one, str) else str(one) for one in known]
+            listed = " or ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+            raise refused(name, f"be {listed}", value)
+        return value
+
+    return rule
+
+
+def _union(members: tuple[Any, ...]) -> _Rule:
+    """Of several kinds the first that takes the value."""
+    allowed = [member for member in members if member is not type(None)]
+    has_none = len(allowed) < len(members)
+    rules = [_rule(member) for member in allowed]
+
+    def rule(name: str, value: Any) -> Any:
+        if value is None and has_none:
+            return None
+        for one in rules[:-1]:
+            try:
+                return one(name, value)
+            except ArgumentError:
+                continue
+        return rules[-1](name, value)
+
+    return rule
+
+
+def _instance(kind: type) -> _Rule:
+    def rule(name: str, value: Any) -> Any:
+        # An array is as good as a sequence.
+        is_array = isinstance(value, np.ndarray) and value.ndim > 0 and issubclass(list, kind)
+        if not (isinstance(value, kind) or is_array) or (isinstance(value, str | bytes) and issubclass(list, kind)):
+            raise refused(name, f"be of the kind {kind.__name__}", value)
+        return value
+
+    return rule
+
+
+def refused(name: str, rule: str, value: object) -> ArgumentError:
+    """The error of a value outside its range, as "name must <rule>, not <value>".
+
+    Parameters
+    ----------
+    name
+        Of the argument.
+    rule
+        What holds of every value that is taken.
+    value
+        As it was given.
+
+    Examples
+    --------
+    >>> print(refused("loss_rate", "be from 0 to 1", 3))
+    loss_rate must be from 0 to 1, not 3
+    """
+    shown = " ".join(repr(value).split())
+    shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+    return ArgumentError(f"{name} must {rule}, not {shown}", f"change {name}: it must {rule}")
