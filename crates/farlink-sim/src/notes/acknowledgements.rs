@@ -1,7 +1,14 @@
-//! Ways back that acknowledgements fill.
+//! Ways back that acknowledgements fill, and acknowledgements too rare for a window to grow.
+
+use farlink_core::protocol::TransportConfig;
+use farlink_core::protocol::tcp::CongestionControl;
+use farlink_core::scenario::TrafficKind;
 
 use super::legs::{Leg, digits, legs, rate};
 use super::{Point, Remark};
+
+/// Packets that an acknowledgement may answer: a window grows by acknowledgements, and more slowly with fewer.
+const MOST_PACKETS: f64 = 25.0;
 
 /// What answers a full path is more than the way back carries.
 pub(super) fn above_the_way_back(point: Point<'_>) -> Vec<Remark> {
@@ -30,6 +37,28 @@ pub(super) fn above_the_way_back(point: Point<'_>) -> Vec<Remark> {
                 digits(needed_bps.ceil()),
             );
             Remark::new(format!("{table}.return.rate_bps"), rest)
+        })
+    };
+    legs(point).iter().filter_map(remark).collect()
+}
+
+/// Acknowledgements that come by the clock alone, each for many packets.
+pub(super) fn rarer_than_the_window_needs(point: Point<'_>) -> Vec<Remark> {
+    let remark = |leg: &Leg<'_>| {
+        let TransportConfig::ScpsTp(scps) = leg.config else { return None };
+        let grows = scps.congestion_control != CongestionControl::None;
+        let interval_s = scps.ack_interval_s.filter(|_| scps.ack_every_segments.is_none() && grows)?.get();
+        let flight = leg.config.as_dyn().flight()?;
+        let packets = interval_s * leg.wanted_bps() / leg.flow.count.get() / (flight.packet_bytes as f64 * 8.0);
+        let is_cbr = matches!(leg.flow.traffic, TrafficKind::Cbr(_));
+        let lasts = is_cbr || leg.has_at_least(2.0 * packets * flight.payload_bytes as f64);
+        (lasts && packets > MOST_PACKETS).then(|| {
+            let rest = format!(
+                "= {interval_s} s alone gives an acknowledgement for {} packets of a full path, and the window grows by \
+                 acknowledgements; give ack_every_segments as well, 2 for example",
+                digits(packets),
+            );
+            Remark::new(format!("transport.{}.ack_interval_s", leg.transport), rest)
         })
     };
     legs(point).iter().filter_map(remark).collect()

@@ -6,6 +6,9 @@ use farlink_core::protocol::tcp::TcpConfig;
 use super::legs::{Leg, digits, legs};
 use super::{Point, Remark};
 
+/// The largest gain with which a probe looks for more: what is paced by more below that never finds it.
+const LARGEST_MARGIN: f64 = 1.0 - 1.0 / 1.25;
+
 /// A least round trip that stands for less than a round trip, or hardly longer than it takes to measure it.
 pub(super) fn measures_all_the_time(point: Point<'_>) -> Vec<Remark> {
     let remark = |leg: &Leg<'_>| {
@@ -28,6 +31,12 @@ pub(super) fn measures_all_the_time(point: Point<'_>) -> Vec<Remark> {
                  the time"
             );
             ("probe_rtt_s", probe_s, what)
+        } else if let Some(margin) = margin(tcp).filter(|&margin| margin > LARGEST_MARGIN) {
+            let rest = format!(
+                "= {margin} leaves less than the bandwidth measured even of the probe for more, which has 1.25 times that: each \
+                 measurement finds less than the one before; give {LARGEST_MARGIN:.1} at most, 0.01 as {name} has it"
+            );
+            return Some(Remark::new(format!("transport.{}.bbr.pacing_margin", leg.transport), rest));
         } else {
             return None;
         };
@@ -45,4 +54,9 @@ pub(super) fn measures_all_the_time(point: Point<'_>) -> Vec<Remark> {
 fn times(tcp: &TcpConfig) -> (f64, f64) {
     let bbr = tcp.bbr.unwrap_or_default();
     (bbr.min_rtt_window_s.get(), bbr.probe_rtt_s.get())
+}
+
+/// By which share it paces below the bandwidth.
+fn margin(tcp: &TcpConfig) -> Option<f64> {
+    tcp.bbr.map(|bbr| bbr.pacing_margin.get())
 }

@@ -73,6 +73,19 @@ impl Leg<'_> {
         slowest_bps(self.back())
     }
 
+    /// What all connections of the flow want to send, on the wire, bit/s: what arrives at a constant rate, or all that the path
+    /// carries.
+    pub(super) fn wanted_bps(&self) -> f64 {
+        match &self.flow.traffic {
+            TrafficKind::Cbr(cbr) => {
+                let pace = self.config.pace();
+                let bps = self.flow.count.get() * cbr.rate_bps.get() * pace.wire_bytes / pace.payload_bytes;
+                bps.min(self.rate_bps())
+            }
+            _ => self.rate_bps(),
+        }
+    }
+
     /// Whether the flow always has more to send, or a file of at least so many bytes.
     pub(super) fn has_at_least(&self, bytes: f64) -> bool {
         match &self.flow.traffic {

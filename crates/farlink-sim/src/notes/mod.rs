@@ -6,7 +6,10 @@
 mod acknowledgements;
 mod aerotp;
 mod bbr;
+mod bundles;
 mod classes;
+mod first_timers;
+mod growth;
 mod legs;
 mod offers;
 mod packets;
@@ -35,6 +38,13 @@ pub(crate) struct Point<'a> {
     pub(crate) setup: &'a Setup,
 }
 
+impl Point<'_> {
+    /// The table of a hop.
+    fn table(&self, hop: &crate::engine::HopSetup) -> String {
+        if self.scenario.link.is_some() { "link".to_owned() } else { format!("hop.{}", hop.name) }
+    }
+}
+
 /// What a rule has to say.
 struct Remark {
     /// The key that it is about: what is said of one key at many points is said a few times only.
@@ -56,14 +66,20 @@ type Rule = fn(Point<'_>) -> Vec<Remark>;
 /// All of them, in the order in which they are shown.
 const RULES: &[Rule] = &[
     timers::below_the_round_trip,
+    first_timers::before_the_first_answer,
     rates::above_the_bottleneck,
     offers::above_the_path,
     passes::over_before_the_end,
     windows::below_the_path,
+    windows::beside_waiting_answers,
     aerotp::short_windows,
     bbr::measures_all_the_time,
     queues::without_limit,
+    queues::below_a_packet,
+    growth::longer_than_the_run,
+    bundles::slow_ports,
     acknowledgements::above_the_way_back,
+    acknowledgements::rarer_than_the_window_needs,
     repeats::far_above_the_round_trip,
     packets::mostly_headers,
     of_channels,

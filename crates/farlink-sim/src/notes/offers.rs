@@ -11,32 +11,58 @@ use super::{Point, Remark};
 /// Arrivals that do not wait for answers, of all flows, beyond the rate of the path.
 pub(super) fn above_the_path(Point { scenario, setup }: Point<'_>) -> Vec<Remark> {
     let path_bps = slowest_bps(&setup.forward);
-    let offers: Vec<(&String, &str, f64)> = scenario
-        .flow
-        .iter()
-        .filter_map(|(name, flow)| offer(scenario, flow).map(|(key, bps)| (name, key, bps)))
-        .collect();
-    let all_bps: f64 = offers.iter().map(|(.., bps)| bps).sum();
+    let of_flow = |(name, flow): (_, &Flow)| {
+        offer(scenario, flow).map(|(key, bps)| Offer { name, key, bps, wire_bps: bps * wire_share(scenario, flow) })
+    };
+    let offers: Vec<Offer<'_>> = scenario.flow.iter().filter_map(of_flow).collect();
+    let all_bps: f64 = offers.iter().map(|offer| offer.bps).sum();
+    let wire_bps: f64 = offers.iter().map(|offer| offer.wire_bps).sum();
     // A datagram flow that alone is above is told so by another rule.
     let is_said = scenario.flow.iter().any(|(name, flow)| {
         fixed_rate(scenario, name, flow).is_some_and(|(_, bps, _)| bps * flow.count.get() > path_bps)
     });
-    let Some((name, key, _)) = offers.iter().max_by(|one, other| one.2.total_cmp(&other.2)) else { return Vec::new() };
-    if all_bps <= path_bps || is_said {
+    let most = offers.iter().max_by(|one, other| one.wire_bps.total_cmp(&other.wire_bps));
+    let Some(Offer { name, key, .. }) = most else { return Vec::new() };
+    if wire_bps <= path_bps || is_said {
         return Vec::new();
     }
+    let on_the_wire =
+        if all_bps > path_bps { String::new() } else { format!(", {} with headers and copies", rate(wire_bps)) };
     let with = match offers.len() {
         1 => String::new(),
         2 => " with the other flow".to_owned(),
         many => format!(" with {} other flows", many - 1),
     };
     let rest = format!(
-        "offers {}{with}, and the path carries {}: what waits grows for as long as the run lasts; offer less, or give a \
+        "offers {}{with}{on_the_wire}, and the path carries {}: what waits grows for as long as the run lasts; offer less, or give a \
          faster link",
         rate(all_bps),
         rate(path_bps),
     );
     vec![Remark::new(format!("flow.{name}.traffic.{key}"), rest)]
+}
+
+/// What a flow offers, bit/s: data alone, and what becomes of it on the wire.
+struct Offer<'a> {
+    name: &'a String,
+    key: &'static str,
+    bps: f64,
+    wire_bps: f64,
+}
+
+/// How many bytes on the wire make one of data, at least: a stream may fill its packets.
+fn wire_share(scenario: &Scenario, flow: &Flow) -> f64 {
+    let transport = scenario.transport_of(flow);
+    let pace = transport.pace();
+    let packed = pace.copies * pace.wire_bytes / pace.payload_bytes;
+    match (transport, &flow.traffic) {
+        (TransportConfig::Udp(udp), TrafficKind::Cbr(cbr)) => {
+            let message = cbr.payload_bytes.get();
+            let packets = (message / udp.segment_bytes.get()).ceil();
+            1.0 + packets * udp.header_bytes.get() / message
+        }
+        _ => packed,
+    }
 }
 
 /// The key that says how often something arrives, and the data of it, bit/s; none if it comes to an end by itself, or if what

@@ -104,6 +104,7 @@ fn remarks_come_where_they_are_due_and_nowhere_else() {
         pass.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         pass
     };
+    let mut wrong = Vec::new();
     for (words, due, not_due) in [
         (
             "transport.t.bbr.min_rtt_window_s = 10 s is below two of the path's round trips of 12 s",
@@ -173,12 +174,12 @@ fn remarks_come_where_they_are_due_and_nowhere_else() {
         (
             "offers 12 Mb/s with the other flow, and the path carries 10 Mb/s",
             json!({ "transport": { "u": { "kind": "udp" } }, "flow": calls(6e6) }),
-            json!({ "transport": { "u": { "kind": "udp" } }, "flow": calls(4.9e6) }),
+            json!({ "transport": { "u": { "kind": "udp" } }, "flow": calls(4.8e6) }),
         ),
         (
             "transport.t.segment_bytes = 10 leaves 20 % of each packet of 50 bytes to data",
-            json!({ "transport.t.segment_bytes": 10 }),
-            json!({ "transport.t.segment_bytes": 100 }),
+            json!({ "transport.t.segment_bytes": 10, "link.queue_packets": 3000 }),
+            json!({ "transport.t.segment_bytes": 100, "link.queue_packets": 3000 }),
         ),
         (
             "link.delay_s ends 667 s after the start of a run of 1200 s, when the satellite is below 8.2 degrees",
@@ -190,11 +191,97 @@ fn remarks_come_where_they_are_due_and_nowhere_else() {
             json!({ "duration_s": 1200, "link.delay_s": pass(json!({})) }),
             json!({ "duration_s": 660, "link.delay_s": pass(json!({})) }),
         ),
+        (
+            "transport.t.rto.initial_s = 1 s is below the path's round trip of 20 s, and what follows, 3 s, too: the timer of the first \
+             data expires before an answer can be there",
+            json!({ "link.delay_s": 10, "duration_s": 2000, "link.queue_packets": 20000 }),
+            json!({ "link.delay_s": 10, "duration_s": 2000, "link.queue_packets": 20000, "transport.t.rto": { "initial_s": 30 } }),
+        ),
+        (
+            "transport.t.rto.initial_s = 1 s is below the path's round trip of 4 s",
+            json!({ "link.delay_s": 2, "duration_s": 2000, "link.queue_packets": 5000, "transport.t": { "kind": "stp" } }),
+            json!({ "link.delay_s": 0.9, "duration_s": 2000, "link.queue_packets": 5000, "transport.t": { "kind": "stp" } }),
+        ),
+        (
+            "transport.t.rto.initial_s = 2 s is below",
+            json!({ "link.delay_s": 2, "duration_s": 2000, "link.queue_packets": 5000, "transport.t": { "kind": "tcp", "handshake": false, "rto": { "initial_s": 2 } } }),
+            json!({ "link.delay_s": 2, "duration_s": 2000, "link.queue_packets": 5000, "transport.t": { "kind": "tcp", "timestamps": true } }),
+        ),
+        (
+            "transport.t.rto.initial_s = 1 s is below",
+            json!({ "link.delay_s": 2, "duration_s": 2000, "link.queue_packets": 5000, "transport.t": { "kind": "scps-tp" } }),
+            json!({ "link.delay_s": 2, "duration_s": 2000, "link.queue_packets": 5000, "transport.t": { "kind": "tcp", "variant": "rack" } }),
+        ),
+        (
+            "transport.t.bbr.pacing_margin = 0.25 leaves less than the bandwidth measured even of the probe for more",
+            json!({ "transport.t.congestion_control": "bbr", "transport.t.bbr": { "pacing_margin": 0.25 } }),
+            json!({ "transport.t.congestion_control": "bbr", "transport.t.bbr": { "pacing_margin": 0.15 } }),
+        ),
+        (
+            "transport.t.max_window_segments lets 10 packets be under way: in a round trip of 0.101 s that is 1.19 Mb/s at most, and the \
+             flow offers 4.11 Mb/s; give max_window_segments = 35 or more",
+            json!({ "transport.t.max_window_segments": 10, "flow.data.traffic": { "kind": "cbr", "rate_bps": 4e6, "payload_bytes": 1000 } }),
+            json!({ "transport.t.max_window_segments": 10, "flow.data.traffic": { "kind": "cbr", "rate_bps": 1e6, "payload_bytes": 1000 } }),
+        ),
+        (
+            "transport.t.piggyback_timeout_s = 2 s is what each acknowledgement waits, as no data goes back",
+            json!({ "transport.t": { "kind": "arq", "window_frames": 130, "piggyback_timeout_s": 2 } }),
+            json!({ "transport.t": { "kind": "arq", "window_frames": 130, "piggyback_timeout_s": 0.01 } }),
+        ),
+        (
+            "transport.t.ack_interval_s = 0.5 s alone gives an acknowledgement for 417 packets of a full path",
+            json!({ "transport.t": { "kind": "scps-tp", "ack_interval_s": 0.5 } }),
+            json!({ "transport.t": { "kind": "scps-tp", "ack_interval_s": 0.5, "ack_every_segments": 2 } }),
+        ),
+        (
+            "transport.t.ack_interval_s = 0.5 s",
+            json!({ "transport.t": { "kind": "scps-tp", "ack_interval_s": 0.5 } }),
+            json!({ "transport.t": { "kind": "scps-tp", "ack_interval_s": 0.5, "rate_bps": 9e6, "congestion_control": "none" } }),
+        ),
+        (
+            "flow.data.traffic.rate_bps offers 8 Mb/s, 32 Mb/s with headers and copies, and the path carries 10 Mb/s",
+            json!({ "transport.t": { "kind": "tcp", "header_bytes": 300, "segment_bytes": 100 }, "flow.data.traffic": { "kind": "cbr", "rate_bps": 8e6, "payload_bytes": 1000 } }),
+            json!({ "transport.t": { "kind": "tcp", "header_bytes": 20, "segment_bytes": 100 }, "flow.data.traffic": { "kind": "cbr", "rate_bps": 8e6, "payload_bytes": 1000 } }),
+        ),
+        (
+            "flow.data.traffic.rate_bps offers 6 Mb/s, 22.8 Mb/s with headers and copies",
+            json!({ "transport.t": { "kind": "udp" }, "flow.data.traffic": { "kind": "cbr", "rate_bps": 6e6, "payload_bytes": 10 } }),
+            json!({ "transport.t": { "kind": "udp" }, "flow.data.traffic": { "kind": "cbr", "rate_bps": 6e6, "payload_bytes": 1000 } }),
+        ),
+        (
+            "link.queue_bytes = 1000 is less than a packet of flow.data, 1500 bytes: whatever does not find the link idle is dropped",
+            json!({ "link.queue_packets": null, "link.queue_bytes": 1000, "duration_s": 1000 }),
+            json!({ "link.queue_packets": null, "link.queue_bytes": 15000, "duration_s": 1000 }),
+        ),
+        (
+            "link.queue_packets = 20 ends slow start at about 63 packets, and the path holds 8334: from there the window grows by a \
+             packet in one or two round trips of 2 s, so that 120 s have about 468 kb/s on average",
+            json!({ "link.delay_s": 1, "link.rate_bps": 5e7, "link.queue_packets": 20, "duration_s": 120 }),
+            json!({ "link.delay_s": 1, "link.rate_bps": 5e7, "link.queue_packets": 8000, "duration_s": 120 }),
+        ),
+        (
+            "transport.t.initial_ssthresh_segments = 30 ends slow start at about 30 packets",
+            json!({ "link.delay_s": 0.5, "transport.t.initial_ssthresh_segments": 30, "link.queue_packets": 1000 }),
+            json!({ "link.delay_s": 0.5, "transport.t.initial_ssthresh_segments": 30, "link.queue_packets": 1000, "duration_s": 6000 }),
+        ),
+        (
+            "transport.t.initial_ssthresh_segments = 30 ends",
+            json!({ "link.delay_s": 0.5, "transport.t.initial_ssthresh_segments": 30, "link.queue_packets": 1000 }),
+            json!({ "link.delay_s": 0.5, "transport.t": { "kind": "tcp", "congestion_control": "cubic", "initial_ssthresh_segments": 30 }, "link.queue_packets": 1000 }),
+        ),
+        (
+            "link.bundle.serial_bps = 1200 is below the 2.4 kb/s of its line",
+            json!({ "link.rate_bps": 2400, "link.bundle": { "lines": 4, "serial_bps": 1200 } }),
+            json!({ "link.rate_bps": 2400, "link.bundle": { "lines": 4, "serial_bps": 9600 } }),
+        ),
     ] {
         let found = of(&bulk(due));
-        assert!(matches!(&found[..], [note] if note.contains(words)), "{words}: {found:#?}");
-        assert_eq!(of(&bulk(not_due)), [""; 0], "{words}");
+        let others = of(&bulk(not_due));
+        if !matches!(&found[..], [note] if note.contains(words)) || !others.is_empty() {
+            wrong.push((words, found, others));
+        }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// The figure of the remark on windows is what a run does not exceed; BBR's remark costs what it says.
@@ -225,6 +312,25 @@ fn figures_of_remarks_are_those_of_runs() {
         })
     };
     let (second, prompt) = (goodput_bps(&bulk(arq(1.0))), goodput_bps(&bulk(arq(0.05))));
+    let far = |initial_s: f64| {
+        json!({
+            "link.delay_s": 10, "duration_s": 1200, "link.queue_packets": 30_000, "transport.t.rto": { "initial_s": initial_s },
+        })
+    };
+    let (early, late) = (goodput_bps(&bulk(far(1.0))), goodput_bps(&bulk(far(30.0))));
+    assert!(early < 0.1 * late, "{early} {late}");
+    let steep = |packets: f64| json!({ "link.delay_s": 1, "link.rate_bps": 5e7, "link.queue_packets": packets, "duration_s": 120 });
+    let (shallow, deep) = (goodput_bps(&bulk(steep(20.0))), goodput_bps(&bulk(steep(8000.0))));
+    assert!((0.5..1.5).contains(&(shallow / 468e3)) && shallow < 0.1 * deep, "{shallow} {deep}");
+    let margin = |margin: f64| json!({ "transport.t.congestion_control": "bbr", "transport.t.bbr": { "pacing_margin": margin } });
+    let (wide_margin, narrow_margin) = (goodput_bps(&bulk(margin(0.25))), goodput_bps(&bulk(margin(0.15))));
+    assert!(wide_margin < 0.5 * narrow_margin, "{wide_margin} {narrow_margin}");
+    let clock = |every: Value| json!({ "transport.t": { "kind": "scps-tp", "ack_interval_s": 0.5, "ack_every_segments": every } });
+    let (rare, often) = (goodput_bps(&bulk(clock(Value::Null))), goodput_bps(&bulk(clock(json!(2)))));
+    assert!(rare < 0.2 * often, "{rare} {often}");
+    eprintln!(
+        "far {early} {late}, queue {shallow} {deep}, margin {wide_margin} {narrow_margin}, acknowledgements {rare} {often}"
+    );
     eprintln!("bbr {short} {long}, arq {second} {prompt}, narrow {narrow} {wide}, headers {headers}");
     assert!(second < 0.5 * prompt, "{second} {prompt}");
 }

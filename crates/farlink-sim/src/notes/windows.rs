@@ -1,6 +1,8 @@
 //! Windows that hold less than the path does.
 
 use farlink_core::Time;
+use farlink_core::protocol::TransportConfig;
+use farlink_core::scenario::TrafficKind;
 
 use super::legs::{Leg, digits, legs, rate};
 use super::{Point, Remark};
@@ -13,30 +15,57 @@ pub(super) fn below_the_path(point: Point<'_>) -> Vec<Remark> {
     let legs = legs(point);
     let remark = |leg: &Leg<'_>| {
         let flight = leg.config.as_dyn().flight().filter(|flight| flight.key != "mode")?;
-        if !leg.has_at_least(2.0 * flight.window_bytes()) || has_company(&legs, leg) {
+        let is_cbr = matches!(leg.flow.traffic, TrafficKind::Cbr(_));
+        if !is_cbr && !leg.has_at_least(2.0 * flight.window_bytes()) || has_company(&legs, leg) {
             return None;
         }
         let (round_trip_s, all_bps) = bound(leg)?;
-        let path_bps = leg.rate_bps();
+        let wanted_bps = leg.wanted_bps();
         let count = leg.flow.count.get();
         let flows = if count > 1.0 { format!(" for each of {count} flows") } else { String::new() };
-        let enough = (path_bps / count * round_trip_s / 8.0 / flight.packet_bytes as f64).ceil();
-        (all_bps < LEAST_SHARE * path_bps).then(|| {
+        let enough = (wanted_bps / count * round_trip_s / 8.0 / flight.packet_bytes as f64).ceil();
+        (all_bps < LEAST_SHARE * wanted_bps).then(|| {
             let remedy = match flight.key {
                 "window_scaling" => "give window_scaling = true".to_owned(),
                 key => format!("give {key} = {enough} or more{flows}"),
             };
             let rest = format!(
-                "lets {} packets be under way{flows}: in a round trip of {} s that is {} at most, and the path carries {}; {remedy}",
+                "lets {} packets be under way{flows}: in a round trip of {} s that is {} at most, and {} {}; {remedy}",
                 flight.window_packets,
                 digits(round_trip_s),
                 rate(all_bps),
-                rate(path_bps),
+                if is_cbr { "the flow offers" } else { "the path carries" },
+                rate(wanted_bps),
             );
             Remark::new(format!("transport.{}.{}", leg.transport, flight.key), rest)
         })
     };
     legs.iter().filter_map(remark).collect()
+}
+
+/// Acknowledgements that wait for data of the other direction, of which a flow has none, for so long that windows stand still.
+pub(super) fn beside_waiting_answers(point: Point<'_>) -> Vec<Remark> {
+    let remark = |leg: &Leg<'_>| {
+        let TransportConfig::Arq(arq) = leg.config else { return None };
+        let waits_s = arq.piggyback_timeout_s?.get();
+        let flight = leg.config.as_dyn().flight()?;
+        let (round_trip_s, all_bps) = bound(leg)?;
+        let waiting_bps = all_bps * round_trip_s / (round_trip_s + waits_s);
+        let is_cbr = matches!(leg.flow.traffic, TrafficKind::Cbr(_));
+        let wants_more = is_cbr || leg.has_at_least(2.0 * flight.window_bytes());
+        (wants_more && waiting_bps < LEAST_SHARE * leg.wanted_bps().min(all_bps)).then(|| {
+            let rest = format!(
+                "= {waits_s} s is what each acknowledgement waits, as no data goes back: {} packets are under way in {} s, {} at most; \
+                 leave it out, or give less than the round trip of {} s",
+                flight.window_packets,
+                digits(round_trip_s + waits_s),
+                rate(waiting_bps),
+                digits(round_trip_s),
+            );
+            Remark::new(format!("transport.{}.piggyback_timeout_s", leg.transport), rest)
+        })
+    };
+    legs(point).iter().filter_map(remark).collect()
 }
 
 /// Whether other flows may take what this one leaves: then a small window may be wanted.
