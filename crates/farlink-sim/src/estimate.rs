@@ -183,10 +183,14 @@ impl Offer {
         };
         let mut ns = self.connections * CONNECTION_NS + self.messages * MESSAGE_NS + sent * endpoint;
         let mut bytes = self.connections * CONNECTION_BYTES;
+        let slowest_bps = setup.forward.iter().map(|hop| hop.rate.mean_bps()).fold(f64::INFINITY, f64::min);
+        let windows = self.connections * self.pace.window_bytes / self.pace.payload_bytes;
         let mut left = sent;
         for hop in &setup.forward {
             let carried = (hop.rate.mean_bps() * duration_s / (8.0 * wire_bytes)).min(left);
             let waits = match hop.limit {
+                // Nothing is ever dropped: a window grows there by what is answered, until it is at its largest.
+                QueueLimit::Unlimited if self.pace.adapts && hop.rate.mean_bps() <= slowest_bps => windows.min(carried),
                 QueueLimit::Unlimited => left - carried,
                 QueueLimit::Packets(most) => (left - carried).min(most as f64),
                 QueueLimit::Bytes(most) => (left - carried).min(most as f64 / wire_bytes),

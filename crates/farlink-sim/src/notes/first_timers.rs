@@ -85,7 +85,7 @@ impl First {
         let (mut wait, mut expires) = (initial, initial);
         while expires <= round_trip && wait < most {
             wait = wait.times(2).min(most);
-            expires = expires + wait;
+            expires += wait;
         }
         Some(match self.after_syn {
             Some(least) if initial < least => least.min(most),

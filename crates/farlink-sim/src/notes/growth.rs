@@ -25,7 +25,7 @@ pub(super) fn longer_than_the_run(point: Point<'_>) -> Vec<Remark> {
         let growth = Growth::of(leg.config)?;
         let span_s = span_s(point, leg)?;
         let has_company = legs.iter().any(|other| other.flow_name != leg.flow_name);
-        if has_company || point.scenario.hops().iter().any(|(_, hop)| !is_clear(hop.forward().channel)) {
+        if has_company {
             return None;
         }
         let packet_bytes = leg.config.as_dyn().flight()?.packet_bytes as f64;
@@ -34,6 +34,10 @@ pub(super) fn longer_than_the_run(point: Point<'_>) -> Vec<Remark> {
         let count = leg.flow.count.get();
         let (start, key, value) = start(point, leg, &growth, packet_bytes, count)?;
         let mean = start + count * growth.mean(span_s, round_trip_s);
+        // Losses that hold the window back as much are not the key's.
+        if point.scenario.hops().iter().any(|(_, hop)| window_of(hop.forward().channel) < 4.0 * mean / count) {
+            return None;
+        }
         let wanted = leg.wanted_bps() / leg.rate_bps() * holds;
         (mean < LEAST_SHARE * wanted && start < holds / 4.0).then(|| {
             let rest = format!(
@@ -95,8 +99,13 @@ fn span_s(point: Point<'_>, leg: &Leg<'_>) -> Option<f64> {
     }
 }
 
-fn is_clear(channel: &ChannelKind) -> bool {
-    matches!(channel, ChannelKind::None(_))
+/// The window that losses of a channel leave, sqrt(1.5 / p) (Mathis and others, 1997), as far as the channel says it by itself.
+fn window_of(channel: &ChannelKind) -> f64 {
+    match channel {
+        ChannelKind::None(_) => f64::INFINITY,
+        ChannelKind::Loss(channel) => (1.5 / channel.loss.get()).sqrt(),
+        _ => 0.0,
+    }
 }
 
 /// How a window grows behind slow start.

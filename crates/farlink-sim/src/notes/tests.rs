@@ -260,6 +260,11 @@ fn remarks_come_where_they_are_due_and_nowhere_else() {
             json!({ "link.delay_s": 1, "link.rate_bps": 5e7, "link.queue_packets": 8000, "duration_s": 120 }),
         ),
         (
+            "link.queue_packets = 20 ends slow start",
+            json!({ "link.delay_s": 1, "link.rate_bps": 5e7, "link.queue_packets": 20, "link.channel": { "kind": "loss", "loss": 1e-6 } }),
+            json!({ "link.delay_s": 1, "link.rate_bps": 5e7, "link.queue_packets": 20, "link.channel": { "kind": "loss", "loss": 1e-3 } }),
+        ),
+        (
             "transport.t.initial_ssthresh_segments = 30 ends slow start at about 30 packets",
             json!({ "link.delay_s": 0.5, "transport.t.initial_ssthresh_segments": 30, "link.queue_packets": 1000 }),
             json!({ "link.delay_s": 0.5, "transport.t.initial_ssthresh_segments": 30, "link.queue_packets": 1000, "duration_s": 6000 }),
