@@ -6,14 +6,16 @@ import gzip
 import shutil
 import struct
 import subprocess
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from farlink.capture import files, tcp
+from farlink.cli.trace import app
 from farlink.errors import CaptureError
 
 FIN, SYN, ACK = 1, 2, 16
@@ -303,3 +305,20 @@ def test_every_segment_is_drawn_at_its_place_in_the_stream(tmp_path):
     assert drawn["sent"] == [[1, 1], [1.25, 2], [10, 2.5]]
     assert drawn["sent again"] == [[9, 2]]
     assert drawn["acknowledged"] == [[0.5, 0], [2, 1], [11, 2.5], [13, 2.5]]
+
+
+def test_showing_a_capture_says_what_is_done(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    said = []
+
+    @contextmanager
+    def busy(first):
+        said.append(first)
+        yield said.append
+
+    monkeypatch.setattr("farlink.cli.trace_sequence.busy", busy)
+    (tmp_path / "a.pcap").write_bytes(pcap(TRANSFER))
+    done = CliRunner().invoke(app, ["show", str(tmp_path / "a.pcap"), "-o", str(tmp_path / "a.svg")])
+
+    assert done.exit_code == 0, done.output
+    assert said == ["reading a.pcap", "sorting packets by connection", "drawing"]

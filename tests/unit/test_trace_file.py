@@ -165,6 +165,8 @@ def test_a_trace_file_passes_through(tmp_path):
         ("c.csv", b"time_s,delay_s\n1,0.1\n0,0.1\n", "line 3: 0 is out of order or range"),
         ("d.csv", b"time_s,delay_s\n0,0.1\n1\n", "line 3: 1 fields instead of 2"),
         ("e.csv", b"time_s,rate_bps\n0,abc\n", "line 2: rate_bps is 'abc', not a number"),
+        ("e2.csv", b"time_s,rate_bps\n1e308,1\n", "line 2: time_s is '1e308', beyond 1e+12 s"),
+        ("e3.csv", b"time_s,rate_bps\n0,1e999\n", "line 2: rate_bps is '1e999', not finite"),
         ("f.csv", b"lost\n0\n2\n", "line 3: 2 is out of order or range"),
         ("g.bin", b"\x00\x01\x02", "not a known format"),
         ("h.npz", b"PK\x03\x04", "not a whole .npz archive"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from farlink.cli.messages import data, note
+from farlink.cli.progress import busy
 
 if TYPE_CHECKING:
     from farlink.capture.tcp import Connection
@@ -124,25 +125,32 @@ def show(
     check_outputs([("-o", target, "picture")])
     matplotlib = require("matplotlib", "a figure")
     part = _span(span)
-    capture = files.read(file)
-    found = tcp.connections(capture)
-    connection = tcp.chosen(found, capture, stream)
-    begin_s, end_s = connection.span_s
-    if part is not None and part[0] >= end_s - begin_s:
-        message = f"--span: {span} is behind the end of the connection, which is {end_s - begin_s:.6g} s long"
-        raise CaptureError(message, "give begin and end in s from its first packet")
-    drawn: list[Drop] = []
-    if drops:
-        from farlink.channels.calls.study import load
+    notes: list[str] = []
+    with busy(f"reading {file.name}") as say:
+        capture = files.read(file)
+        say("sorting packets by connection")
+        found = tcp.connections(capture)
+        connection = tcp.chosen(found, capture, stream)
+        begin_s, end_s = connection.span_s
+        if part is not None and part[0] >= end_s - begin_s:
+            message = f"--span: {span} is behind the end of the connection, which is {end_s - begin_s:.6g} s long"
+            raise CaptureError(message, "give begin and end in s from its first packet")
+        drawn: list[Drop] = []
+        if drops:
+            from farlink.channels.calls.study import load
 
-        _, chosen = load(drops, only=links, zone=zone)
-        drawn, added_s = drops_on(chosen, connection.span_s, offset_s=offset_s)
-        if offset_s is None and added_s:
-            note(f"note: the capture's clock begins at 0: the first event of the log is put there (--offset-s {added_s:.3f})")
-    figure = time_sequence(connection, drawn, title=f"{file.name}: {connection.name}", span_s=part)
-    stamp = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(target.suffix, {})
-    with matplotlib.rc_context({**LOOK, "svg.hashsalt": "farlink"}), whole_file(target) as temporary:
-        figure.savefig(temporary, format=target.suffix[1:], dpi=150, metadata=stamp)
+            _, chosen = load(drops, only=links, zone=zone)
+            drawn, added_s = drops_on(chosen, connection.span_s, offset_s=offset_s)
+            if offset_s is None and added_s:
+                begins = "the capture's clock begins at 0: the first event of the log is put there"
+                notes.append(f"note: {begins} (--offset-s {added_s:.3f})")
+        say("drawing")
+        figure = time_sequence(connection, drawn, title=f"{file.name}: {connection.name}", span_s=part)
+        stamp = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(target.suffix, {})
+        with matplotlib.rc_context({**LOOK, "svg.hashsalt": "farlink"}), whole_file(target) as temporary:
+            figure.savefig(temporary, format=target.suffix[1:], dpi=150, metadata=stamp)
+    for line in notes:
+        note(line)
     if capture.note:
         note(f"note: {capture.note}")
     _print(capture.name, found, connection, drawn if drops else None)

@@ -107,13 +107,12 @@ def _number(recording: Recording, cell: str, name: str, line: int) -> float:
     try:
         value = float(cell)
     except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or (name == "time_s" and abs(value) > MOST_SECONDS):
-        raise TraceError(
-            f"{recording.where}, line {line}: {name} is {printable(cell, 40)!r}, not a number",
-            "complete or remove that line",
-        )
-    return value
+        rule = "not a number"
+    else:
+        if math.isfinite(value) and (name != "time_s" or abs(value) <= MOST_SECONDS):
+            return value
+        rule = f"beyond {MOST_SECONDS:g} s" if math.isfinite(value) else "not finite"
+    raise TraceError(f"{recording.where}, line {line}: {name} is {printable(cell, 40)!r}, {rule}", "mend or remove that line")
 
 
 def _refuse(
