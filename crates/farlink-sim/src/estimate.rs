@@ -6,6 +6,7 @@
 
 use farlink_core::Time;
 use farlink_core::link::QueueLimit;
+use farlink_core::protocol::tcp::CongestionControl;
 use farlink_core::protocol::{Pace, TransportConfig};
 use farlink_core::scenario::quantity::QUANTITIES;
 use farlink_core::scenario::{Limits, ScenarioError};
@@ -18,6 +19,8 @@ const LINK_NS: f64 = 40.0;
 const MESSAGE_NS: f64 = 60.0;
 const CONNECTION_NS: f64 = 5e3;
 const RUN_NS: f64 = 5e4;
+/// So many times RTT0, 1,024 packets go out for one.
+const BURST_ROUND_TRIPS: f64 = 10.0;
 /// Of each fragment in a bundle.
 const FRAGMENT_NS: f64 = 400.0;
 /// Memory, bytes: of a connection, and of a packet that waits or is under way.
@@ -185,6 +188,10 @@ impl Offer {
         let mut bytes = self.connections * CONNECTION_BYTES;
         let slowest_bps = setup.forward.iter().map(|hop| hop.rate.mean_bps()).fold(f64::INFINITY, f64::min);
         let windows = self.connections * self.pace.window_bytes / self.pace.payload_bytes;
+        if bursts(&flow.transport, setup) {
+            ns += windows * LINK_NS;
+            bytes += windows * PACKET_BYTES;
+        }
         let mut left = sent;
         for hop in &setup.forward {
             let carried = (hop.rate.mean_bps() * duration_s / (8.0 * wire_bytes)).min(left);
@@ -205,6 +212,20 @@ impl Offer {
         ns += back * (endpoint + setup.back.iter().map(|hop| link_ns(hop, 40.0)).sum::<f64>());
         (ns, bytes)
     }
+}
+
+/// Whether all of a window goes out at once: Hybla's, which grows by 2^(round trip / RTT0) packets for each that is acknowledged in a
+/// slow start that nothing bounds. Most of it is dropped, or waits.
+fn bursts(transport: &TransportConfig, setup: &Setup) -> bool {
+    let (control, threshold, hybla) = match transport {
+        TransportConfig::Tcp(tcp) => (tcp.congestion_control, tcp.initial_ssthresh_segments, tcp.hybla),
+        TransportConfig::ScpsTp(scps) => (scps.congestion_control, scps.initial_ssthresh_segments, None),
+        _ => return false,
+    };
+    let rtt0_s = hybla.unwrap_or_default().rtt0_s.get();
+    let round_trip_s =
+        setup.forward.iter().chain(&setup.back).map(|hop| hop.delay.shortest().as_secs_f64()).sum::<f64>();
+    control == CongestionControl::Hybla && threshold.is_none() && round_trip_s > BURST_ROUND_TRIPS * rtt0_s
 }
 
 /// What a packet costs on a hop, ns.

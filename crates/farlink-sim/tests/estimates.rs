@@ -81,3 +81,23 @@ fn ten_thousand_points_are_estimated_at_once() {
     assert!(begin.elapsed().as_secs_f64() < 5.0, "{:?}", begin.elapsed());
     assert!((all.cpu_s / one.cpu_s / 1e4 - 1.0).abs() < 1e-6);
 }
+
+/// A window that grows in a queue without limit waits there, and one of Hybla's goes out at once.
+#[test]
+fn windows_that_wait_are_counted() {
+    let memory = |changes: &[(&str, Value)]| {
+        let all: Vec<(&str, Value)> = [("duration_s", json!(30_000)), ("link.delay_s", json!(80))]
+            .into_iter()
+            .chain(changes.iter().cloned())
+            .collect();
+        estimate(&expanded(&scenario(&all)), &Options::default()).unwrap().memory_bytes
+    };
+    let (short, endless) =
+        (memory(&[("link.queue_packets", json!(50))]), memory(&[("link.queue_packets", Value::Null)]));
+    assert!(endless > 10.0 * short, "{short} {endless}");
+    let hybla = ("transport.tcp.congestion_control", json!("hybla"));
+    let burst = memory(&[("link.queue_packets", json!(50)), hybla.clone()]);
+    let bound = ("transport.tcp.initial_ssthresh_segments", json!(50));
+    let calm = memory(&[("link.queue_packets", json!(50)), hybla, bound]);
+    assert!(burst > 1e7 && calm < 2.0 * short, "{short} {burst} {calm}");
+}
