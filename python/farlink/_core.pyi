@@ -251,5 +251,10 @@ def circular_pass(
 ) -> tuple[NDArray[float64], NDArray[float64]]:
     """Elevation in degrees and range in m of a satellite on a circular orbit at each time in s: see the delay ``pass``."""
 
+def circular_pass_times(
+    altitude_m: float, max_elevation_deg: float, start_elevation_deg: float, rising: bool
+) -> tuple[float, float]:
+    """When that satellite culminates and when it sets, in s; it culminates at 0 and sets never if it stands still."""
+
 def quantities() -> list[tuple[str, str, str, str]]:
     """Name, unit and description of every measured quantity, and when it is unknown (empty: never)."""

@@ -205,3 +205,18 @@ def test_the_profile_of_turbulence_is_the_one_named_5_7():
 
     assert coherence_m == pytest.approx(0.05, rel=0.02)
     assert angle_rad == pytest.approx(7e-6, rel=0.02)
+
+
+@pytest.mark.parametrize("is_rising", [True, False])
+@pytest.mark.parametrize(("altitude_m", "start", "highest"), [(550e3, 5.0, 90.0), (780e3, 2.0, 40.0), (36_500e3, 30.0, 80.0)])
+def test_a_pass_is_highest_and_sets_when_it_says_so(altitude_m, start, highest, is_rising):
+    here = CircularPass(altitude_m, start, highest, is_rising)
+    culminates_s, sets_s = here.culmination_s, here.duration_s
+
+    assert float(here.elevation_deg(np.array(culminates_s))) == pytest.approx(highest, abs=1e-4)
+    assert float(here.elevation_deg(np.array(sets_s))) == pytest.approx(min(5.0, start), abs=1e-6)
+    assert (culminates_s > 0) is is_rising
+
+
+def test_a_satellite_that_stands_still_never_sets():
+    assert CircularPass(35_786e3, 30.0, 80.0).duration_s == np.inf

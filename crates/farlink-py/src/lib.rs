@@ -420,6 +420,20 @@ mod _core {
         Ok((PyArray1::from_vec(py, elevation), PyArray1::from_vec(py, range)))
     }
 
+    /// When that satellite culminates and when it sets, in s; it culminates at 0 and sets never if it stands still.
+    #[pyfunction]
+    fn circular_pass_times(
+        altitude_m: f64,
+        max_elevation_deg: f64,
+        start_elevation_deg: f64,
+        rising: bool,
+    ) -> Result<(f64, f64), BoundaryError> {
+        let orbit = crate::optics::pass(altitude_m, max_elevation_deg, start_elevation_deg, rising)?;
+        let (rises_s, sets_s) = (orbit.rises_at_s(), orbit.sets_at_s());
+        // A pass is the same before its highest point and behind it.
+        Ok((if sets_s.is_finite() { f64::midpoint(rises_s, sets_s) } else { 0.0 }, sets_s))
+    }
+
     /// Name, unit and description of every measured quantity, and when it is unknown.
     #[pyfunction]
     fn quantities() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {

@@ -69,8 +69,7 @@ pub(crate) fn pass(
     let pass = Pass {
         altitude_m: Altitude::new(altitude_m).map_err(|error| refuse("altitude_m", error))?,
         max_elevation_deg: elevation("max_elevation_deg", max_elevation_deg)?,
-        // Nobody asks here when the link is up.
-        min_elevation_deg: Some(elevation("min_elevation_deg", 0.0)?),
+        min_elevation_deg: None,
         start_elevation_deg: Some(elevation("start_elevation_deg", start_elevation_deg)?),
         direction: if rising { Direction::Rising } else { Direction::Falling },
         inclination_deg: None,

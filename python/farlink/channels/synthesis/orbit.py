@@ -78,12 +78,12 @@ class CircularPass:
     @property
     def culmination_s(self) -> float:
         """Time of the highest elevation, in s; negative where the pass starts after it."""
-        return self._phase_start() / -self._rate()
+        return self._times()[0]
 
     @property
     def duration_s(self) -> float:
         """See `Pass`."""
-        return (self._phase(min(LOWEST_DEG, self.start_elevation_deg)) - self._phase_start()) / self._rate()
+        return self._times()[1]
 
     def elevation_deg(self, time_s: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `Pass`."""
@@ -103,21 +103,12 @@ class CircularPass:
             )
         return elevation.reshape(times.shape), distance.reshape(times.shape)
 
-    def _central(self, elevation_deg: float) -> float:
-        """Angle between station and satellite seen from the centre of the earth, in rad."""
-        elevation = math.radians(elevation_deg)
-        return math.acos(EARTH_RADIUS_M * math.cos(elevation) / (EARTH_RADIUS_M + self.altitude_m)) - elevation
+    def _times(self) -> tuple[float, float]:
+        """When it culminates and when it sets, in s."""
+        from farlink import _core
 
-    def _rate(self) -> float:
-        return math.sqrt(EARTH_MU / (EARTH_RADIUS_M + self.altitude_m) ** 3)
-
-    def _phase_start(self) -> float:
-        phase = self._phase(self.start_elevation_deg)
-        return -phase if self.is_rising else phase
-
-    def _phase(self, elevation_deg: float) -> float:
-        """Angle along the orbit between culmination and that elevation, in rad."""
-        return math.acos(min(1.0, math.cos(self._central(elevation_deg)) / math.cos(self._central(self.max_elevation_deg))))
+        with core_errors():
+            return _core.circular_pass_times(self.altitude_m, self.max_elevation_deg, self.start_elevation_deg, self.is_rising)
 
 
 def delay_trace(geometry: Pass, duration_s: float, title: str, step_s: float = 0.01) -> Trace:
