@@ -1,4 +1,5 @@
 # make run      build farlink and run the first scenario
+# make check    a quick answer while working: format, lints and the tests nearest to what changed since main (BASE=COMMIT: since then)
 # make test     install what the tests need, and run all of them
 # make bench    speed and memory beside ns-2 and ns-3, over fading, and of large grids; codecs beside other libraries
 # make peers    the same scenarios in ns-2 and ns-3, cell by cell; the same frames in libfec
@@ -11,6 +12,7 @@
 
 PYTHON ?= python3
 PEERS ?= all
+BASE ?= main
 BIN := .venv/bin
 STAMPS := .venv/stamps
 SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -name '*.so' 2>/dev/null) \
@@ -18,7 +20,7 @@ SOURCES := $(shell find crates python/farlink -type f -not -name '*.pyc' -not -n
 WHEEL = $$(echo $(STAMPS)/wheel/farlink-*.whl)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run test install test-tools bench peers papers nightly soak docs fmt clean
+.PHONY: help run check test install test-tools bench peers papers nightly soak docs fmt clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -31,6 +33,10 @@ run: install
 test: test-tools
 	@.ci/apt-packages ns=ns2 tshark=tshark gcc=gcc /usr/include/fec.h=libfec-dev
 	@.ci/checks
+
+check:
+	@[ -n "$$(git diff --name-only $(BASE) -- '*.rs' Cargo.toml Cargo.lock)" ] && [ -e $(STAMPS)/test ] || $(MAKE) --no-print-directory test-tools
+	@.ci/changed $(BASE)
 
 bench: test-tools
 	@.ci/apt-packages ns=ns2 g++=g++ /usr/include/ns3=libns3-dev /usr/include/fec.h=libfec-dev \
