@@ -45,7 +45,6 @@ _WHOLE_SEGMENTS = Excuse(
 )
 
 EXCUSED: dict[str, Excuse] = {
-    "reno-1e-06-delayed": _WHOLE_SEGMENTS,
     "reno-1e-05-delayed": _WHOLE_SEGMENTS,
     "newreno-1e-06-delayed": _WHOLE_SEGMENTS,
     "newreno-1e-05-delayed": _WHOLE_SEGMENTS,
