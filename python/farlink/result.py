@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import html
 import json
 import math
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 from farlink import units
 from farlink.errors import ArgumentError, FarlinkError
 from farlink.extras import require
+from farlink.near_names import instead
 from farlink.output import whole_file
 from farlink.scenario import Point, Scenario
 
@@ -264,9 +264,7 @@ class Result:
         from farlink.plot.against_grid import against_grid
 
         if not isinstance(quantity, str) or quantity not in self.quantities:
-            near = difflib.get_close_matches(str(quantity), self.quantities, n=1)
-            remedy = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self.quantities)}"
-            raise ArgumentError(f"there is no quantity {quantity!r}", remedy)
+            raise ArgumentError(f"there is no quantity {quantity!r}", instead(str(quantity), self.quantities))
         return against_grid(self.summary(), self.grid_paths, quantity, title=self.scenario.title)
 
     def to_dict(self) -> dict[str, Any]:

@@ -194,7 +194,7 @@ WRONG = {
     "no drop": ("calm.csv", [], ["calm.csv: no drop in lines 1 to 3: 1 call, 60 min connected", "above 20 min"]),
     "no such file": ("none.csv", [], ["none.csv: No such file"]),
     "no such link": ("good.csv", ["--link", "x"], ["no link 'x'", "links: m"]),
-    "no such format": ("good.csv", ["--format", "cvs"], ["no format of logs 'cvs'", "did you mean csv?"]),
+    "no such format": ("good.csv", ["--format", "cvs"], ["no format of logs 'cvs'", "did you mean 'csv'?"]),
     "picture of another kind": ("good.csv", ["--plot", "a.gif"], ["no picture has the suffix '.gif'", ".png"]),
     "folder that is not there": ("good.csv", ["-o", "no/fit.toml"], ["directory no does not exist"]),
     "replicates too few to reject": ("good.csv", ["--replicates", "19"], ["--replicates: 19", "39 to 100000"]),

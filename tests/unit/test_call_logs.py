@@ -275,7 +275,7 @@ def test_missing_file_directory_and_format(tmp_path):
         logs.read(tmp_path)
     with pytest.raises(JournalError, match="no format of logs 'seeglider'") as error:
         logs.read(tmp_path, "seeglider")
-    assert "did you mean seaglider?" in error.value.remedy
+    assert "did you mean 'seaglider'?" in error.value.remedy
     with pytest.raises(JournalError, match="no column time"):
         read(tmp_path, "a,b\n1,2\n", format="csv")
     with pytest.raises(JournalError, match="no column 'log file'"):

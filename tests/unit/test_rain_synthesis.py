@@ -71,7 +71,7 @@ def test_twenty_years_have_the_predicted_attenuation():
         (f"{NAME}&eirp_dbw=50", "clear_sky_dbhz and eirp_dbw are both given", "leave one out"),
         (f"{NAME}&elevation_deg=3", "elevation_deg: 3 is not a number from 5 to 90", "elevation"),
         (f"{NAME}&frequency_hz=nan", "frequency_hz: nan is not a number", "carrier"),
-        (f"{NAME}&distribution=gamma", "'gamma' is not one of prediction", "choose one of"),
+        (f"{NAME}&distribution=gamma", "'gamma' is not one of prediction", "give one of"),
         (f"{NAME}&seed=-1", "seed: -1 is not a whole number", "seed=1"),
         (f"{NAME}&duration_s=0", "duration_s: 0 is not above 0", "86400"),
         (f"{NAME}&duration_s=1e12", "not 2 to 100,000,000", "another duration_s or step_s"),

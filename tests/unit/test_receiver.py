@@ -137,4 +137,4 @@ def test_what_no_receiver_is_is_refused(make, said):
 def test_an_unknown_receiver_names_the_nearest():
     with pytest.raises(ReceiverError) as caught:
         Receiver.named("FRM5W622")
-    assert "did you mean frm5w621?" in caught.value.remedy
+    assert "did you mean 'frm5w621'?" in caught.value.remedy

@@ -24,7 +24,7 @@ from farlink.errors import TraceError
     ("name", "given", "said", "remedy"),
     [
         ("kidoo", {}, "'kidoo' is no preset", "did you mean 'kiodo'?"),
-        ("zzz", {}, "'zzz' is no preset", "choose one of: fasolt, kiodo"),
+        ("zzz", {}, "'zzz' is no preset", "give one of fasolt, kiodo"),
         ("kiodo", {"alfa": 3}, "'alfa' is no parameter", "did you mean 'alpha'?"),
         ("kiodo", {"alpha": "three"}, "alpha: 'three' is not a number from 0.2 to 10000", "for example 4.5"),
         ("kiodo", {"alpha": True}, "alpha: True is not a number", "shape of the slow factor"),
@@ -100,8 +100,8 @@ def test_damaged_file_in_the_cache_is_drawn_again():
     ("text", "said", "remedy"),
     [
         ("synthetic:kidoo", "'kidoo' is no preset", "did you mean 'kiodo'?"),
-        ("synthetic:", "'' is no preset", "choose one of"),
-        ("synthetic:kiodo?sed=7", "'sed' is no parameter", "choose one of"),
+        ("synthetic:", "'' is no preset", "give one of"),
+        ("synthetic:kiodo?sed=7", "'sed' is no parameter", "give one of"),
         ("synthetic:kiodo?seed=x", "seed: 'x' is not a whole number", "seed=1"),
         ("synthetic:kiodo?duration_s=long", "duration_s: 'long' is not a number of seconds", "duration_s=100"),
         ("synthetic:kiodo?seed", "'seed' is not key=value", "key=value"),

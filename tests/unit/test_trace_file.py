@@ -273,7 +273,7 @@ def test_an_unknown_format_names_the_nearest(tmp_path):
     file.write_text("1\n")
     with pytest.raises(TraceError, match="no trace format 'mahimah'") as caught:
         cache.resolve(file, format="mahimah")
-    assert "did you mean mahimahi?" in caught.value.remedy
+    assert "did you mean 'mahimahi'?" in caught.value.remedy
 
 
 @pytest.mark.parametrize("starts", [None, [0], [0, 3]])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from farlink.errors import TraceError
+from farlink.near_names import instead
 
 Value = float | int | str
 
@@ -72,11 +72,11 @@ def read_value(name: str, value: object, table: Mapping[str, Parameter], what: s
     0.006
     """
     if name not in table:
-        raise TraceError(f"{name!r} is no parameter of {what}", _nearest(name, table))
+        raise TraceError(f"{name!r} is no parameter of {what}", instead(name, table))
     known = table[name]
     if isinstance(known.default, str):
         if known.choices and value not in known.choices:
-            raise TraceError(f"{name}: {value!r} is not {known.rule}", _nearest(str(value), known.choices))
+            raise TraceError(f"{name}: {value!r} is not {known.rule}", instead(str(value), known.choices))
         return str(value)
     try:
         # True is no number here.
@@ -89,9 +89,3 @@ def read_value(name: str, value: object, table: Mapping[str, Parameter], what: s
     if not known.low <= number <= known.high or math.isinf(number) or (is_whole and number != int(number)):
         raise TraceError(f"{name}: {number:g} is not {known.rule}", f"it is {known.meaning}")
     return int(number) if is_whole else number
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    near = difflib.get_close_matches(name, names, 1, 0.5)
-    return f"did you mean {near[0]!r}?" if near else f"choose one of: {', '.join(names)}"

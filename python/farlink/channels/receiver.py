@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from farlink.errors import FarlinkError
+from farlink.near_names import instead
 
 _MILLIWATT = 1e-3
 # As in scenarios.
@@ -104,12 +104,8 @@ class Receiver:
 
         known = {entry["name"]: entry for entry in _core.receivers()}
         if name not in known:
-            near = difflib.get_close_matches(name.lower(), known, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise ReceiverError(
-                f"there is no receiver {name!r}",
-                f"{hint}receivers: {', '.join(known)}; or give P_0 in W and xi_0, such as 1.35e-9,0.8",
-            )
+            own = "P_0 in W and xi_0 are a receiver as well, such as 1.35e-9,0.8"
+            raise ReceiverError(f"there is no receiver {name!r}", f"{instead(name, known)} {own}")
         entry = known[name]
         return cls(
             entry["name"],

@@ -126,7 +126,7 @@ def _say(made: Table) -> None:
 
 def _pictures(asked: list[str]) -> list[tuple[str, Path]]:
     from farlink.errors import OutputError
-    from farlink.tune.words import nearest
+    from farlink.near_names import instead
 
     found = []
     kinds = ["staircase", "goodput", "envelopes"]
@@ -136,7 +136,7 @@ def _pictures(asked: list[str]) -> list[tuple[str, Path]]:
         if not equals or not name:
             raise OutputError(f"--plot {one}: not of the form KIND=PICTURE", "for example: --plot envelopes=envelopes.svg")
         if kind not in kinds:
-            raise OutputError(f"--plot {one}: there is no picture {kind!r}", nearest(kind, kinds))
+            raise OutputError(f"--plot {one}: there is no picture {kind!r}", instead(kind, kinds))
         found.append((kind, path))
     return found
 

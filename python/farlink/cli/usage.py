@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from typer.core import TyperGroup
 
 from farlink.cli.messages import refused
 from farlink.errors import FarlinkError
+from farlink.near_names import instead, nearest
 
 # Typer brings its own copy of click, or uses the one that is installed.
 _USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[1]
@@ -80,8 +80,8 @@ def usage_error(error: Any, given: Sequence[str], command: str = "farlink") -> F
     message = str(error.format_message()).rstrip(".")
     if option is not None and hasattr(error, "possibilities"):
         known = [] if context is None else [name for one in context.command.params for name in one.opts if name != "-"]
-        near = difflib.get_close_matches(option, known, n=1) or list(error.possibilities or [])[:1]
-        return FarlinkError(f"{command} has no option {option}", f"did you mean {near[0]}? {remedy}" if near else remedy)
+        near = nearest(option, known, likeness=0.6) or next(iter(error.possibilities or []), None)
+        return FarlinkError(f"{command} has no option {option}", f"did you mean {near}? {remedy}" if near else remedy)
     if option is not None and "requires an argument" in message:
         return FarlinkError(f"{option} is given without its value", f"write it behind: {option} VALUE; {remedy}")
     if type(error).__name__ == "MissingParameter" and parameter is not None:
@@ -91,10 +91,7 @@ def usage_error(error: Any, given: Sequence[str], command: str = "farlink") -> F
     if message.startswith("No such command"):
         name = message.split("'")[1]
         known = list(getattr(context.command, "commands", {})) if context is not None else []
-        near = difflib.get_close_matches(name, known, n=1)
-        return FarlinkError(
-            f"{command} has no command {name}", f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
-        )
+        return FarlinkError(f"{command} has no command {name}", instead(name, known, likeness=0.6))
     if message.startswith("Got unexpected extra argument"):
         more = message.rpartition(" (")[2].removesuffix(")")
         return FarlinkError(f"{command} does not know what to do with: {more}", remedy)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any, Protocol
 from farlink import scenario as scenarios
 from farlink.engines import fluid, packet
 from farlink.errors import ArgumentError, ScenarioError
+from farlink.near_names import instead
 from farlink.result import Result, together
 from farlink.scenario import Scenario
 from farlink.series import QUANTITIES, Series
@@ -197,10 +197,7 @@ def _named_engines(scenario: Scenario) -> list[str]:
 def _engine(name: str) -> Engine:
     if isinstance(name, str) and name in ENGINES:
         return ENGINES[name]
-    near = difflib.get_close_matches(str(name), ENGINES, n=1)
-    known = ", ".join(ENGINES)
-    remedy = f"did you mean {near[0]!r}?" if near else f"this version has: {known}"
-    raise ScenarioError(f"engine {name!r} is not known", remedy)
+    raise ScenarioError(f"engine {name!r} is not known", instead(str(name), ENGINES))
 
 
 def _toml(value: Any) -> str:

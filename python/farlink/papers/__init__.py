@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 
 from farlink.errors import FarlinkError
+from farlink.near_names import instead
 from farlink.papers.item import Item, Paper
 
 __all__ = ["PAPERS", "PaperError", "chosen_items", "load", "ready_items"]
@@ -39,7 +39,7 @@ def load(key: str) -> Paper:
     'brodbekier'
     """
     if key not in PAPERS:
-        raise PaperError(f"no paper {key!r}", _remedy(key, PAPERS))
+        raise PaperError(f"no paper {key!r}", instead(key, PAPERS))
     paper: Paper = import_module(PAPERS[key]).PAPER
     return paper
 
@@ -57,7 +57,7 @@ def chosen_items(paper: Paper, keys: Sequence[str]) -> list[Item]:
     known = [item.key for item in paper.items]
     for key in keys:
         if key not in known:
-            raise PaperError(f"{paper.key} has no item {key!r}", _remedy(key, known))
+            raise PaperError(f"{paper.key} has no item {key!r}", instead(key, known))
         if paper.item(key).not_yet:
             ready = ", ".join(item.key for item in ready_items(paper))
             raise PaperError(f"{key} cannot be computed yet: {paper.item(key).not_yet}", f"this version computes {ready}")
@@ -67,9 +67,3 @@ def chosen_items(paper: Paper, keys: Sequence[str]) -> list[Item]:
 def ready_items(paper: Paper) -> list[Item]:
     """The items that can be computed."""
     return [item for item in paper.items if not item.not_yet]
-
-
-def _remedy(name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"there is {', '.join(names)}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from farlink.errors import TuneError
 from farlink.extras import require
-from farlink.tune.words import nearest
+from farlink.near_names import instead
 from farlink.untrusted import read_text, toml_tables
 
 if not TYPE_CHECKING:
@@ -102,17 +102,17 @@ def _words(problem: Any, kind: type[BaseModel], data: Any) -> tuple[str, str]:
     if sort == "extra_forbidden":
         known = _keys(kind, problem["loc"][:-1])
         last = str(problem["loc"][-1])
-        return f"{path}: there is no such key", nearest(last, known) if known else "leave it out"
+        return f"{path}: there is no such key", instead(last, known) if known else "leave it out"
     if sort == "missing":
         return f"{path}: it is missing", "give it; see docs/guides/tuning.md"
     if sort in ("union_tag_invalid", "union_tag_not_found"):
         tag = str(context.get("tag", "nothing"))
         known = [one.strip().strip("'") for one in str(context.get("expected_tags", "")).split(",") if one.strip()]
-        remedy = nearest(tag, known) if known else 'give its kind: kind = "convolutional"'
+        remedy = instead(tag, known) if known else 'give its kind: kind = "convolutional"'
         return f"{path}.kind: {tag!r} is none", remedy
     if sort == "literal_error":
         known = [one.strip().strip("'") for one in str(context["expected"]).replace(" or ", ",").split(",")]
-        return f"{path}: {given!r} is none of {', '.join(known)}", nearest(str(given), known)
+        return f"{path}: {given!r} is none of {', '.join(known)}", instead(str(given), known)
     if sort == "value_error":
         cause = context.get("error")
         message, _, remedy = str(cause).partition("; ")

@@ -15,9 +15,9 @@ import numpy as np
 from farlink.errors import TuneError
 from farlink.models.tcp_goodput import celandroni, mathis, selection, timeout
 from farlink.models.tcp_latency import padhye
+from farlink.near_names import instead
 from farlink.tune.offered import Floats, Found, Offered, Progress
 from farlink.tune.packet_goodput import packet_goodput
-from farlink.tune.words import nearest
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def check(name: str) -> None:
         It names the nearest.
     """
     if name not in GOODPUT:
-        raise TuneError(f"goodput: there is no model or engine {name!r}", nearest(name, list(GOODPUT)))
+        raise TuneError(f"goodput: there is no model or engine {name!r}", instead(name, list(GOODPUT)))
 
 
 def _relation(offered: Offered, _progress: Progress | None) -> Found:

@@ -10,6 +10,7 @@ import numpy as np
 
 from farlink.channels.trace import Trace
 from farlink.errors import TuneError
+from farlink.near_names import instead
 from farlink.tune import goodput as models
 from farlink.tune.curves import MOST_BER, Floats, Whole, curves
 from farlink.tune.instants import instants
@@ -18,7 +19,6 @@ from farlink.tune.offered import Path, Progress
 from farlink.tune.policies import POLICIES, SILENT, Condition, name, named, number_of
 from farlink.tune.reader import LookUp
 from farlink.tune.row import OK
-from farlink.tune.words import nearest
 
 # Digits that an error rate is kept with: traces of few different values take little room.
 _DIGITS = 4
@@ -229,7 +229,7 @@ def _check(trace: Trace, policy: str, setting: str | None, **values: float) -> N
     if trace.kind != "cn0":
         raise TuneError(f"a {trace.kind} trace, where C/N0 is wanted", "import one, or draw one: farlink trace synthesize rain")
     if policy not in POLICIES:
-        raise TuneError(f"policy: there is none called {policy!r}", nearest(policy, list(POLICIES)))
+        raise TuneError(f"policy: there is none called {policy!r}", instead(policy, list(POLICIES)))
     if setting is not None and policy != "fixed":
         raise TuneError(f"a setting is given, but the policy is {policy}", "choose the policy fixed, or give no setting")
     rules = {

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from farlink.errors import TuneError
+from farlink.near_names import instead
 from farlink.tune.curves import Curves, Floats, Whole
 from farlink.tune.modem import Setting
 from farlink.tune.reader import LookUp, Pick
 from farlink.tune.row import OK, Row
-from farlink.tune.words import nearest
 
 SILENT = -1
 
@@ -134,7 +134,7 @@ def named(text: str, settings: tuple[Setting, ...]) -> int:
     forms = [[_plain(form) for form in _forms(one)] for one in settings]
     found = [at for at, names in enumerate(forms) if wanted in names]
     if not found:
-        raise TuneError(f"the modem has no setting {text!r}", nearest(wanted, sorted({names[0] for names in forms})))
+        raise TuneError(f"the modem has no setting {text!r}", instead(wanted, sorted({names[0] for names in forms})))
     if len(found) > 1:
         several = "; ".join(_forms(settings[at])[-1] for at in found)
         raise TuneError(f"setting {text!r} is one of several", f"give one of {several}")

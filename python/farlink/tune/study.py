@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 from farlink.errors import TuneError
+from farlink.near_names import instead
 from farlink.tune import goodput as models
 from farlink.tune import modem as modems
 from farlink.tune.description import (
@@ -23,7 +24,6 @@ from farlink.tune.description import (
 )
 from farlink.tune.modem import Modem
 from farlink.tune.offered import Path as NetworkPath
-from farlink.tune.words import nearest
 
 _MOST_CONDITIONS = 10_000
 
@@ -153,5 +153,5 @@ def load(path: str | Path) -> tuple[Study, Modem]:
     tuned = modems.load(path.parent / study.modem)
     for name in study.families or ():
         if name not in tuned.code:
-            raise TuneError(f"{path}: families: the modem has no codes {name!r}", nearest(name, list(tuned.code)))
+            raise TuneError(f"{path}: families: the modem has no codes {name!r}", instead(name, list(tuned.code)))
     return study, tuned

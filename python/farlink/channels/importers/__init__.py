@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection
 from typing import Protocol
 
@@ -21,6 +20,7 @@ from farlink.channels.importers import (
 from farlink.channels.importers.recording import Recording
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError
+from farlink.near_names import instead
 
 # Kinds of trace of which a user may say what the file does not.
 _HINTED = {"power", "cn0"}
@@ -79,9 +79,7 @@ def choose(recording: Recording, *, format: str | None = None, kinds: Collection
     """
     if format is not None:
         if format not in IMPORTERS:
-            near = difflib.get_close_matches(format, IMPORTERS, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise TraceError(f"there is no trace format {format!r}", f"{hint}formats: {', '.join(IMPORTERS)}")
+            raise TraceError(f"there is no trace format {format!r}", instead(format, IMPORTERS))
         return _hinted(IMPORTERS[format], recording)
     matches = [importer for importer in IMPORTERS.values() if importer.recognises(recording)]
     usable = [importer for importer in matches if kinds is None or set(kinds) & set(importer.KINDS)]

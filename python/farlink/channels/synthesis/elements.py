@@ -14,6 +14,7 @@ from farlink.channels.synthesis.orbit import LOWEST_DEG
 from farlink.channels.trace import read_bytes
 from farlink.errors import TraceError
 from farlink.extras import require
+from farlink.near_names import nearest
 
 _STEP_S = 1.0
 _SEARCHED_DAYS = 10
@@ -150,12 +151,10 @@ def _element_set(file: Path, satellite: str, timescale: Any) -> Any:
                 raise TraceError(f"{file}: the elements of {name} are malformed: {error}", "download them again") from error
     if not names:
         raise TraceError(f"{file}: no two-line elements in it", "give a file of lines that begin with '1 ' and '2 '")
-    import difflib
-
-    near = difflib.get_close_matches(satellite, names, 1, 0.3)
+    near = nearest(satellite, names, likeness=0.3)
     raise TraceError(
         f"satellite: {file} has no {satellite!r}",
-        f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names[:5])}" + (" and more" if len(names) > 5 else ""),
+        f"did you mean {near!r}?" if near else f"it has {', '.join(names[:5])}" + (" and more" if len(names) > 5 else ""),
     )
 
 

@@ -6,13 +6,13 @@ and from a measured record of another link, and are to be swept.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from farlink.channels.parameter import Value
 from farlink.channels.synthesis.marginals import weibull_variance
 from farlink.errors import TraceError
+from farlink.near_names import instead
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,5 @@ def preset(name: str) -> Preset:
         If there is none.
     """
     if name not in PRESETS:
-        near = difflib.get_close_matches(name, PRESETS, 1, 0.5)
-        remedy = f"did you mean {near[0]!r}?" if near else f"choose one of: {', '.join(PRESETS)}"
-        raise TraceError(f"{name!r} is no preset of synthetic fading", remedy)
+        raise TraceError(f"{name!r} is no preset of synthetic fading", instead(name, PRESETS))
     return PRESETS[name]

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from farlink.errors import TuneError
+from farlink.near_names import instead
 from farlink.tune.codes.code import Code
 from farlink.tune.codes.convolutional import ConvolutionalFamily
 from farlink.tune.codes.erasure import ErasureFamily
 from farlink.tune.codes.reed_solomon import ReedSolomonFamily
 from farlink.tune.description import Description, Text
-from farlink.tune.words import nearest
 
 
 class ConcatenatedFamily(Description):
@@ -34,7 +34,7 @@ class ConcatenatedFamily(Description):
         outer, inner = (others.get(name) for name in (self.outer, self.inner))
         for name, found in ((self.outer, outer), (self.inner, inner)):
             if found is None:
-                raise TuneError(f"there is no family {name!r} to concatenate", nearest(name, list(others)))
+                raise TuneError(f"there is no family {name!r} to concatenate", instead(name, list(others)))
         if not isinstance(outer, ReedSolomonFamily | ErasureFamily):
             raise TuneError(f"outer: {self.outer!r} cannot be around a code", "name a family of reed-solomon or erasure codes")
         if not isinstance(inner, ConvolutionalFamily):

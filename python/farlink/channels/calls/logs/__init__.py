@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from farlink.channels.calls.journal import Event
 from farlink.channels.calls.logs import csv_events, fjordlink_5g, fjordlink_starlink, json_lines, seaglider, slocum
 from farlink.channels.calls.logs.telemetry import Table, table_of
 from farlink.errors import JournalError
+from farlink.near_names import instead
 from farlink.untrusted import check_lines, gunzip, lines_of, read_file
 
 
@@ -95,9 +95,7 @@ def read(path: str | Path, format: str | None = None, zone: str | None = None) -
     path = Path(path)
     known = {**FORMATS, **TABLE_FORMATS}
     if format is not None and format not in known:
-        near = difflib.get_close_matches(format, known, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise JournalError(f"there is no format of logs {format!r}", f"{hint}formats: {', '.join(known)}")
+        raise JournalError(f"there is no format of logs {format!r}", instead(format, known))
     data = _data(path)
     if data[:4] == b"PAR1":
         return _read_table(path, data, format)
