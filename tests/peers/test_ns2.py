@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.peers import ns2
-from tests.peers.agreement import EXCUSED, EXCUSED_SHARE, agree
+from tests.peers.agreement import EXCUSED, EXCUSED_SHARE, agree, surely_agree
 from tests.peers.cells import DEEP_CELLS, GEO_CELLS, NS2_CELLS, SHARED_CELLS, Cell, GeoCell
 from tests.peers.conftest import ALL_CELLS, Compared
 
@@ -52,7 +52,8 @@ def test_excused_cell_differs_with_the_defaults_of_ns2(name: str, relative_half_
     theirs = ns2.goodput(cell.ns2(), relative=relative_half_width)
     compared(ours, theirs)
 
-    assert not agree(ours, theirs), f"the excuse is stale: farlink {ours}, ns-2 {theirs}"
+    # At the edge of the tolerance a cell agrees in one run and not in the next: an excuse is needed there, too.
+    assert not surely_agree(ours, theirs), f"the excuse is stale: farlink {ours}, ns-2 {theirs}"
 
 
 def test_few_cells_are_excused() -> None:

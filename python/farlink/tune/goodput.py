@@ -61,6 +61,7 @@ def goodput(name: str, offered: Offered, progress: Progress | None = None) -> Fo
 
     Examples
     --------
+    >>> from farlink.tune.offered import Path
     >>> links = Offered(np.array([455.0, 455.0]), np.array([1e-4, 1e-2]), 5, Path())
     >>> share, _ = goodput("relation", links)
     >>> share.round(4)
