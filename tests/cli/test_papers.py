@@ -90,7 +90,7 @@ def test_every_output_at_once(farlink, tmp_path):
     ("arguments", "said"),
     [
         (["brodbekir"], ["'brodbekir'", "did you mean 'brodbekier'?"]),
-        (["zzz"], ["'zzz'", "there is brodbekier"]),
+        (["zzz"], ["'zzz'", "give one of brodbekier"]),
         (["brodbekier", "--item", "figure2"], ["'figure2'", "did you mean 'figure-2'?"]),
         (["brodbekier", "--runs", "0"], ["--runs 0"]),
         (["brodbekier", "--seed", "-1"], ["seed: -1"]),
