@@ -8,7 +8,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::ScenarioError;
+use crate::ConfigError;
 use crate::units::{Count, Whole};
 
 /// Symbols of a Reed-Solomon codeword over GF(256), at most.
@@ -55,24 +55,24 @@ impl Correction {
     ///
     /// # Errors
     /// If not exactly one of `bits` and `symbols` is given, or there is no such code.
-    pub(crate) fn check(&self, largest_bytes: u64) -> Result<(), ScenarioError> {
+    pub(crate) fn check(&self, largest_bytes: u64) -> Result<(), ConfigError> {
         const FORMS: &str = "give bits = 1 (a BCH code) or symbols = 8 (Reed-Solomon), and not both";
         let (key, t, most) = match (self.bits, self.symbols) {
-            (Some(_), Some(_)) => return Err(ScenarioError::new("", "bits and symbols are both given", FORMS)),
-            (None, None) => return Err(ScenarioError::new("", "neither bits nor symbols is given", FORMS)),
+            (Some(_), Some(_)) => return Err(ConfigError::new("", "bits and symbols are both given", FORMS)),
+            (None, None) => return Err(ConfigError::new("", "neither bits nor symbols is given", FORMS)),
             (Some(bits), None) => ("bits", bits.whole(), MOST_BITS),
             (None, Some(symbols)) => ("symbols", symbols.whole(), MOST_SYMBOLS),
         };
         if t > most {
             let what = format!("{t} is not allowed; allowed: a whole number from 1 to {most}");
-            return Err(ScenarioError::new(key, what, "mend less in each packet, or use a code on the link"));
+            return Err(ConfigError::new(key, what, "mend less in each packet, or use a code on the link"));
         }
         let bytes = largest_bytes + u64::from(self.parity_bytes(u32::try_from(largest_bytes).unwrap_or(u32::MAX)));
         if bytes > crate::protocol::LARGEST_PACKET {
             let key = if self.parity_bytes.is_some() { "parity_bytes" } else { key };
             let what = format!("packets have {bytes} bytes with their parity");
             let remedy = format!("packets have at most {} bytes; shorten them", crate::protocol::LARGEST_PACKET);
-            return Err(ScenarioError::new(key, what, remedy));
+            return Err(ConfigError::new(key, what, remedy));
         }
         Ok(())
     }

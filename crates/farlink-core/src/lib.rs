@@ -11,6 +11,7 @@
 pub mod bundle;
 pub mod channel;
 pub mod coding;
+mod config_error;
 pub mod correction;
 pub mod endpoint;
 pub mod event;
@@ -29,6 +30,7 @@ pub mod turns;
 pub mod units;
 pub mod wire;
 
+pub use config_error::ConfigError;
 pub use correction::PacketCode;
 pub use endpoint::{Class, Damage, Ecn, Endpoint, Integrity, LinkHint, Packet, PathId, Rx, Stream, Transmit};
 pub use event::Event;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::ConfigError;
 use crate::coding::{EventsError, OperatingPoint};
 use crate::units::Ranged;
 use farlink_fec::events::ErrorEvents;
@@ -345,6 +346,14 @@ pub enum TraceError {
         /// What is wanted.
         wanted: &'static str,
     },
+}
+
+impl TraceError {
+    /// What it says of the trace that the key at `path` names (`link.rate_bps.file`).
+    pub fn at(&self, path: &str) -> ConfigError {
+        let remedy = "give a trace made by `farlink trace import`; relative names start at the scenario's folder";
+        ConfigError::new(path, self, remedy)
+    }
 }
 
 impl TraceError {

@@ -1,6 +1,7 @@
 //! Gateways and restarts in scenarios: what is read, and what is refused, with the place, the fault and the remedy.
 
-use farlink_core::scenario::{Custody, Scenario, ScenarioError, Side, expand};
+use farlink_core::ConfigError;
+use farlink_core::scenario::{Custody, Scenario, Side, expand};
 use serde_json::{Value, json};
 
 fn scenario(gateway: Value) -> Value {
@@ -21,7 +22,7 @@ fn read(scenario: &Value) -> Scenario {
     expand(scenario).unwrap_or_else(|error| panic!("{error}")).points.remove(0).scenario
 }
 
-fn refusal(scenario: &Value) -> ScenarioError {
+fn refusal(scenario: &Value) -> ConfigError {
     let error = expand(scenario).expect_err("it is refused");
     assert!(!error.remedy.is_empty() && !error.to_string().contains('\n'), "{error}");
     error
@@ -97,7 +98,7 @@ fn gateways_that_cannot_be_are_refused() {
     for (scenario, path, what, remedy) in cases {
         let error = refusal(&scenario);
         assert_eq!(error.path, path, "{error}");
-        assert!(error.message.contains(what) && error.remedy.contains(remedy), "{error}");
+        assert!(error.message().contains(what) && error.remedy.contains(remedy), "{error}");
     }
 }
 
@@ -108,7 +109,7 @@ fn one_hop_of_a_path_has_gateways() {
         two["hop"][hop] = json!({ "rate_bps": 1e6, "delay_s": 0, "gateway": gateway });
     }
     let error = refusal(&two);
-    assert!(error.path == "hop.far.gateway" && error.message.contains("hop.space has"), "{error}");
+    assert!(error.path == "hop.far.gateway" && error.message().contains("hop.space has"), "{error}");
 
     let link = json!({
         "duration_s": 1,
@@ -145,7 +146,7 @@ fn restarts_that_cannot_be_are_refused() {
     for (scenario, path, what) in cases {
         let error = refusal(&scenario);
         assert_eq!(error.path, path, "{error}");
-        assert!(error.message.contains(what), "{error}");
+        assert!(error.message().contains(what), "{error}");
     }
 }
 
@@ -168,7 +169,7 @@ fn nothing_begins_anew_without_a_handshake_under_a_receiver_that_gives_up() {
         let error = refusal(scenario);
         assert_eq!(error.path, path);
         assert!(
-            error.message.contains(&format!("transport.{transport} has hold_time_s and handshake = false")),
+            error.message().contains(&format!("transport.{transport} has hold_time_s and handshake = false")),
             "{error}"
         );
         scenario["transport"][transport]["handshake"] = json!(true);

@@ -164,7 +164,7 @@ fn what_does_nothing_is_refused_and_what_would_help_is_named() {
     for (transport, key, help) in idle_keys() {
         let error = expand(&scenario(&transport)).err().unwrap_or_else(|| panic!("{transport} was taken"));
         assert_eq!(error.path, format!("transport.one.{key}"), "{transport}: {error}");
-        assert!(error.message.contains("has no effect") && error.remedy.contains("leave it out"), "{error}");
+        assert!(error.message().contains("has no effect") && error.remedy.contains("leave it out"), "{error}");
         let helped = merged(transport.clone(), &help);
         assert!(expand(&scenario(&helped)).is_ok(), "{helped}: {}", expand(&scenario(&helped)).unwrap_err());
     }

@@ -241,7 +241,7 @@ proptest! {
         }
         if let Err(error) = expand(&scenario) {
             prop_assert!(!error.path.is_empty() && !error.remedy.is_empty(), "{error:?}");
-            prop_assert!(!error.message.contains('\n') && !error.remedy.contains('\n'), "{error:?}");
+            prop_assert!(!error.message().contains('\n') && !error.remedy.contains('\n'), "{error:?}");
         }
     }
 }

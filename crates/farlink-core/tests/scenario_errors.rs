@@ -474,7 +474,7 @@ const CODINGS: &[(&str, &str)] = &[
 
 fn refusal(name: &str, text: &str) -> String {
     let error = from_toml(text).and_then(|scenario| expand(&scenario)).expect_err(name);
-    format!("# {name}\n{}\n{}\n\n", error.message, error.remedy)
+    format!("# {name}\n{}\n{}\n\n", error.message(), error.remedy)
 }
 
 #[test]

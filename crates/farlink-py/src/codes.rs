@@ -1,7 +1,7 @@
 //! Codes on their own, on their way to and from Python.
 
+use farlink_core::ConfigError;
 use farlink_core::coding::{Coding, OperatingPoint};
-use farlink_core::scenario::ScenarioError;
 use farlink_core::units::EnergyToNoise;
 use farlink_fec::events::{BurstStatistics, ErrorEvents};
 use farlink_fec::monte_carlo::{ErrorRate, Estimate, Status};
@@ -15,15 +15,14 @@ use crate::error::BoundaryError;
 pub(crate) fn operating_point(coding_json: &str, ebn0_db: f64) -> Result<OperatingPoint, BoundaryError> {
     let coding = Coding::from_json(coding_json)?;
     let ebn0 = EnergyToNoise::new(ebn0_db)
-        .map_err(|error| ScenarioError::new("ebn0_db", error, format!("give {}", error.allowed)))?;
-    let unfit = |unfit: farlink_core::coding::Unfit| ScenarioError::new(unfit.key, unfit.message, unfit.remedy);
-    Ok(coding.at(ebn0).map_err(unfit)?)
+        .map_err(|error| ConfigError::new("ebn0_db", error, format!("give {}", error.allowed)))?;
+    Ok(coding.at(ebn0)?)
 }
 
 /// Bit error rate of hard decisions before any decoder.
 pub(crate) fn channel_ber(coding_json: &str, ebn0_db: f64) -> Result<f64, BoundaryError> {
     let point = operating_point(coding_json, ebn0_db)?;
-    let scheme = point.scheme().map_err(|unfit| ScenarioError::new(unfit.key, unfit.message, unfit.remedy))?;
+    let scheme = point.scheme()?;
     Ok(scheme.channel_bit_error_rate(point.ebn0_db.get()))
 }
 

@@ -1,7 +1,7 @@
 //! What is known of convolutional codes, on its way to Python.
 
+use farlink_core::ConfigError;
 use farlink_core::coding::OperatingPoint;
-use farlink_core::scenario::ScenarioError;
 use farlink_fec::convolutional::{Code, KNOWN, Puncturing, Spectrum, bounds};
 use farlink_fec::modulation::{Decision, Modulation};
 use farlink_fec::scheme;
@@ -58,10 +58,10 @@ pub(crate) fn union_bound(point: &OperatingPoint, terms: usize) -> Result<Option
     }))
 }
 
-fn convolutional(point: &OperatingPoint) -> Result<(Code, Puncturing), ScenarioError> {
+fn convolutional(point: &OperatingPoint) -> Result<(Code, Puncturing), ConfigError> {
     match scheme(point)?.coding() {
         scheme::Coding::Convolutional(inner) => Ok((inner.code.clone(), inner.pattern())),
-        _ => Err(ScenarioError::new(
+        _ => Err(ConfigError::new(
             "code.kind",
             "not a convolutional code",
             "distance spectra are of convolutional codes",
@@ -69,11 +69,11 @@ fn convolutional(point: &OperatingPoint) -> Result<(Code, Puncturing), ScenarioE
     }
 }
 
-fn spectrum(code: &Code, puncturing: &Puncturing, terms: usize) -> Result<Spectrum, ScenarioError> {
+fn spectrum(code: &Code, puncturing: &Puncturing, terms: usize) -> Result<Spectrum, ConfigError> {
     Spectrum::new(code, puncturing, terms)
-        .map_err(|error| ScenarioError::new("code", error, "give a pattern that fits the code"))
+        .map_err(|error| ConfigError::new("code", error, "give a pattern that fits the code"))
 }
 
-fn scheme(point: &OperatingPoint) -> Result<scheme::Scheme, ScenarioError> {
-    point.scheme().map_err(|unfit| ScenarioError::new(unfit.key, unfit.message, unfit.remedy))
+fn scheme(point: &OperatingPoint) -> Result<scheme::Scheme, ConfigError> {
+    point.scheme()
 }

@@ -1,6 +1,6 @@
 //! Errors on their way to Python: one enum, one conversion.
 
-use farlink_core::scenario;
+use farlink_core::ConfigError;
 use farlink_sim::RunError;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
@@ -23,15 +23,15 @@ create_exception!(
 /// Everything that can go wrong at the boundary.
 pub(crate) enum BoundaryError {
     /// The scenario is refused.
-    Scenario(scenario::ScenarioError),
+    Scenario(ConfigError),
     /// The engine failed for another reason.
     Engine(RunError),
     /// Python failed, or raised in a callback.
     Python(PyErr),
 }
 
-impl From<scenario::ScenarioError> for BoundaryError {
-    fn from(error: scenario::ScenarioError) -> Self {
+impl From<ConfigError> for BoundaryError {
+    fn from(error: ConfigError) -> Self {
         BoundaryError::Scenario(error)
     }
 }
@@ -56,9 +56,9 @@ impl From<BoundaryError> for PyErr {
     fn from(error: BoundaryError) -> PyErr {
         match error {
             BoundaryError::Scenario(error) => Python::attach(|py| {
-                let raised = ScenarioError::new_err(error.message.clone());
+                let raised = ScenarioError::new_err(error.message());
                 let value = raised.value(py);
-                let attributes = [("path", error.path), ("message", error.message), ("remedy", error.remedy)];
+                let attributes = [("message", error.message()), ("path", error.path), ("remedy", error.remedy)];
                 match attributes.into_iter().try_for_each(|(name, text)| value.setattr(name, text)) {
                     Ok(()) => raised,
                     Err(failure) => failure,

@@ -1,7 +1,7 @@
 //! Operating points of the fluid engine as arrays, simulated without a scenario.
 
+use farlink_core::ConfigError;
 use farlink_core::Rng;
-use farlink_core::scenario::ScenarioError;
 use farlink_sim::fluid::{Constants, Growth, Point, Repair, Rule, Timeouts, simulate};
 use farlink_sim::{Options, Progress, RunError, thread_pool};
 use rayon::prelude::*;
@@ -59,8 +59,8 @@ pub(crate) struct Found {
 }
 
 impl Common {
-    pub(crate) fn parse(json: &str) -> Result<Self, ScenarioError> {
-        let refused = |error| ScenarioError::new("fluid", format_args!("{error}"), "see farlink.engines.fluid.goodput");
+    pub(crate) fn parse(json: &str) -> Result<Self, ConfigError> {
+        let refused = |error| ConfigError::new("fluid", format_args!("{error}"), "see farlink.engines.fluid.goodput");
         serde_json::from_str(json).map_err(refused)
     }
 

@@ -288,16 +288,16 @@ mod _core {
         Ok(bursts_to_dict(py, &bursts)?)
     }
 
-    fn check_positions(position: &[u64], bits: u64) -> Result<(), scenario::ScenarioError> {
+    fn check_positions(position: &[u64], bits: u64) -> Result<(), farlink_core::ConfigError> {
         let remedy = "give the ascending positions of a bit-error trace and its number of bits";
         if let Some(pair) = position.windows(2).find(|pair| pair[0] >= pair[1]) {
             let what = format!("it is not ascending: {} follows {}", pair[1], pair[0]);
-            return Err(scenario::ScenarioError::new("position", what, remedy));
+            return Err(farlink_core::ConfigError::new("position", what, remedy));
         }
         match position.last() {
             Some(last) if *last >= bits => {
                 let what = format!("{last} is not below bits = {bits}");
-                Err(scenario::ScenarioError::new("position", what, remedy))
+                Err(farlink_core::ConfigError::new("position", what, remedy))
             }
             _ => Ok(()),
         }

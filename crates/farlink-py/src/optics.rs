@@ -1,8 +1,8 @@
 //! Receivers of light, on their way to and from Python.
 
+use farlink_core::ConfigError;
 use farlink_core::link::pass::{Direction, Orbit, Pass};
 use farlink_core::optics::{RECEIVERS, Receiver, gain_for_ber};
-use farlink_core::scenario::ScenarioError;
 use farlink_core::units::{Altitude, Elevation, FormFactor, OutOfRange, PositiveSeconds, Power};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -42,7 +42,7 @@ pub(crate) fn calibrate(
     blocked: &[bool],
     ber: f64,
 ) -> Result<f64, BoundaryError> {
-    let refuse = |path: &str, what: String, remedy: &str| Err(ScenarioError::new(path, what, remedy).into());
+    let refuse = |path: &str, what: String, remedy: &str| Err(ConfigError::new(path, what, remedy).into());
     if let Some(at) = power_w.iter().position(|power| !(0.0..f64::INFINITY).contains(power)) {
         let what = format!("it is {} W at sample {at}", power_w[at]);
         return refuse("power_w", what, "power is a finite number and at least 0; is its unit dBm?");
@@ -54,7 +54,7 @@ pub(crate) fn calibrate(
     gain_for_ber(receiver, power_w, blocked, ber).map_err(|error| {
         let remedy =
             "give another long-term bit error rate, or mark blockages as such (farlink trace calibrate --help)";
-        ScenarioError::new("ber", error, remedy).into()
+        ConfigError::new("ber", error, remedy).into()
     })
 }
 
@@ -77,9 +77,9 @@ pub(crate) fn pass(
         handover_s: None,
         step_s: PositiveSeconds::new(1.0).expect("a constant within its range"),
     };
-    Ok(pass.orbit().map_err(|unfit| ScenarioError::new(unfit.key, unfit.message, unfit.remedy))?)
+    Ok(pass.orbit()?)
 }
 
-fn refuse(key: &str, error: OutOfRange) -> ScenarioError {
-    ScenarioError::new(key, error, format!("give {}", error.allowed))
+fn refuse(key: &str, error: OutOfRange) -> ConfigError {
+    ConfigError::new(key, error, format!("give {}", error.allowed))
 }

@@ -2,11 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use farlink_core::ConfigError;
 use farlink_core::coding::OperatingPoint;
-use farlink_core::scenario::ScenarioError;
 use farlink_fec::events::{self, BurstCounter, BurstStatistics, ErrorEvents, Trace};
 use farlink_fec::monte_carlo::{self, Effort, ErrorRate};
-use farlink_fec::scheme::Scheme;
 
 use crate::error_events::Sources;
 use crate::study::{Options, Progress, RunError, thread_pool};
@@ -22,11 +21,11 @@ pub fn error_rate(
     options: &Options,
     progress: Progress<'_>,
 ) -> Result<ErrorRate, RunError> {
-    let scheme = scheme(point)?;
+    let scheme = point.scheme()?;
     let watch = |done, total| progress(done, total).is_continue();
     let rate =
         thread_pool(options.threads)?.install(|| monte_carlo::error_rate(&scheme, point.ebn0_db.get(), effort, &watch));
-    rate.map_err(|error| ScenarioError::new("effort", error, "give a number in its range").into())
+    rate.map_err(|error| ConfigError::new("effort", error, "give a number in its range").into())
 }
 
 /// Positions of the wrong bits among the first `bits` at a decoder's output; those before it was stopped.
@@ -40,7 +39,7 @@ pub fn error_trace(
     options: &Options,
     progress: Progress<'_>,
 ) -> Result<Trace, RunError> {
-    let scheme = scheme(point)?;
+    let scheme = point.scheme()?;
     let watch = |done, total| progress(done, total).is_continue();
     Ok(thread_pool(options.threads)?.install(|| events::trace(&scheme, point.ebn0_db.get(), bits, seed, &watch)))
 }
@@ -73,7 +72,7 @@ pub fn error_bursts(
     options: &Options,
     progress: Progress<'_>,
 ) -> Result<Result<Bursts, std::io::Error>, RunError> {
-    let scheme = scheme(point)?;
+    let scheme = point.scheme()?;
     let failed = AtomicBool::new(false);
     let watch = |done, total| !failed.load(Ordering::Relaxed) && progress(done, total).is_continue();
     let mut counter = BurstCounter::new(gap_bits);
@@ -112,18 +111,14 @@ pub fn error_events(
 ) -> Result<(ErrorEvents, Vec<String>), RunError> {
     use farlink_core::coding::EventsError::{Impossible, Stopped};
 
-    scheme(point)?;
+    point.scheme()?;
     const STEPS: f64 = 1000.0;
     let sources = Sources::new(options.codes.clone());
     let share = |share: f64| progress((share * STEPS) as u64, STEPS as u64);
     match thread_pool(options.threads)?.install(|| sources.obtain(point, &share)) {
         Ok(events) => Ok(((*events).clone(), sources.notes())),
         Err(Stopped) => Err(RunError::Stopped),
-        Err(Impossible { message, remedy }) => Err(ScenarioError::new("", message, remedy).into()),
-        Err(other) => Err(ScenarioError::new("", other, "try again").into()),
+        Err(Impossible { message, remedy }) => Err(ConfigError::new("", message, remedy).into()),
+        Err(other) => Err(ConfigError::new("", other, "try again").into()),
     }
-}
-
-fn scheme(point: &OperatingPoint) -> Result<Scheme, ScenarioError> {
-    point.scheme().map_err(|unfit| ScenarioError::new(unfit.key, unfit.message, unfit.remedy))
 }

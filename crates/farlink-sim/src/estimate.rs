@@ -4,12 +4,13 @@
 //! windows and rates, and by what the path carries. Losses that hold a window back are not looked at: beside them the estimate is
 //! too high. The costs of a packet and of a connection are means of the release build (see `examples/estimates.rs`).
 
+use farlink_core::ConfigError;
 use farlink_core::Time;
 use farlink_core::link::QueueLimit;
 use farlink_core::protocol::tcp::CongestionControl;
 use farlink_core::protocol::{Pace, TransportConfig};
+use farlink_core::scenario::Limits;
 use farlink_core::scenario::quantity::QUANTITIES;
-use farlink_core::scenario::{Limits, ScenarioError};
 
 use crate::engine::{FlowSetup, HopSetup, Setup, TrafficSetup};
 use crate::layout::MOST_FLOW_ROWS;
@@ -246,7 +247,7 @@ impl Estimate {
     ///
     /// # Errors
     /// If it costs more than the limits allow: the key that makes it so, and how to run it all the same.
-    pub(crate) fn check(&self, limits: Limits, setups: &[Setup]) -> Result<(), ScenarioError> {
+    pub(crate) fn check(&self, limits: Limits, setups: &[Setup]) -> Result<(), ConfigError> {
         let most_bytes = limits.memory_bytes.map(|bytes| bytes.get()).or_else(machine_bytes);
         let too_long = self.cpu_s > limits.cpu_s.get();
         let too_large = most_bytes.is_some_and(|most| self.memory_bytes > most);
@@ -259,7 +260,7 @@ impl Estimate {
         };
         let what = format!("the study would take {}, more than {limit} = {value} allows", self.cost());
         let remedy = "lower it (or a key that goes with it); if the estimate is wrong, raise that limit";
-        Err(ScenarioError::new(self.key(setups), what, remedy))
+        Err(ConfigError::new(self.key(setups), what, remedy))
     }
 
     /// What to say of a study that will take long.

@@ -1,7 +1,8 @@
 //! Looking into one run: time series of the sender's state, and a capture of its packets.
 
+use farlink_core::ConfigError;
 use farlink_core::endpoint::Probe;
-use farlink_core::scenario::{Expanded, ScenarioError};
+use farlink_core::scenario::Expanded;
 use farlink_core::wire::Codec;
 use farlink_core::{Ecn, Time};
 
@@ -39,7 +40,7 @@ pub fn trace_run(
 ) -> Result<Traced, RunError> {
     let Some(chosen) = points.points.get(point) else {
         let what = format!("there is no grid point {point}");
-        return Err(ScenarioError::new("", what, format!("give one from 0 to {}", points.points.len() - 1)).into());
+        return Err(ConfigError::new("", what, format!("give one from 0 to {}", points.points.len() - 1)).into());
     };
     let scenario = &chosen.scenario;
     let setup = resolve(scenario, &Sources::new(None))?;

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use farlink_core::ConfigError;
 use farlink_core::Time;
 use farlink_core::bundle::BundleConfig;
 use farlink_core::channel::{ChannelKind, Prepared, Site};
 use farlink_core::link::QueueLimit;
 use farlink_core::link::setting::{DelaySetting, RateSetting};
 use farlink_core::scenario::traffic::Arrivals;
-use farlink_core::scenario::{Direction, Flow, Gateway, Ordering, Restart, Scenario, ScenarioError, Side, TrafficKind};
-use farlink_core::trace::TraceSource;
+use farlink_core::scenario::{Direction, Flow, Gateway, Ordering, Restart, Scenario, Side, TrafficKind};
+use farlink_core::trace::{TraceError, TraceSource};
 use farlink_core::units::{BitRate, Seconds};
 
 use crate::engine::{BundleSetup, FlowSetup, GatewaySetup, HopSetup, RestartSetup, Setup, TrafficSetup};
@@ -20,7 +21,7 @@ use crate::notes::check_timers;
 ///
 /// # Errors
 /// If a trace cannot be used, or a flow cannot be run by this engine.
-pub fn resolve(scenario: &Scenario, traces: &dyn TraceSource) -> Result<Setup, ScenarioError> {
+pub fn resolve(scenario: &Scenario, traces: &dyn TraceSource) -> Result<Setup, ConfigError> {
     resolve_with(scenario, traces, &mut Channels::default())
 }
 
@@ -33,7 +34,7 @@ pub(crate) fn resolve_with(
     scenario: &Scenario,
     traces: &dyn TraceSource,
     channels: &mut Channels,
-) -> Result<Setup, ScenarioError> {
+) -> Result<Setup, ConfigError> {
     let path = scenario.hops();
     let duration = scenario.duration_s.map(|duration| duration.time());
     let mut forward = Vec::new();
@@ -69,15 +70,13 @@ fn resolve_direction(
     direction: &Direction<'_>,
     (traces, duration): (&dyn TraceSource, Option<Time>),
     channels: &mut Channels,
-) -> Result<HopSetup, ScenarioError> {
+) -> Result<HopSetup, ConfigError> {
     let within = |key: &str| format!("{table}.{key}");
     let decided_by = direction.decides_channel(duration);
     let channel = match channels.get(&decided_by) {
         Some(channel) => Arc::clone(channel),
         None => {
-            let channel = direction
-                .prepare_channel(traces, duration)
-                .map_err(|(key, error)| ScenarioError::from_channel(&within(key), &error))?;
+            let channel = direction.prepare_channel(traces, duration).map_err(|(key, error)| error.at(&within(key)))?;
             channels.insert(decided_by, Arc::clone(&channel));
             channel
         }
@@ -90,11 +89,8 @@ fn resolve_direction(
             .as_ref()
             .unwrap_or(direction.rate)
             .prepare(traces)
-            .map_err(|error| ScenarioError::from_trace(&within("rate_bps.file"), &error))?,
-        delay: direction
-            .delay
-            .prepare(traces)
-            .map_err(|error| ScenarioError::from_trace(&within("delay_s.file"), &error))?,
+            .map_err(|error| error.at(&within("rate_bps.file")))?,
+        delay: direction.delay.prepare(traces).map_err(|error| error.at(&within("delay_s.file")))?,
         limit: direction.queue,
         mark_from: direction.ecn_threshold,
         weights: direction.service.weights(),
@@ -104,11 +100,9 @@ fn resolve_direction(
     })
 }
 
-fn resolve_bundle(config: &BundleConfig, direction: &Direction<'_>, table: &str) -> Result<BundleSetup, ScenarioError> {
-    let lines = config.resolve(direction.rate, direction.delay).map_err(|unfit| {
-        let unfit = unfit.within("bundle").within(table);
-        ScenarioError::new(unfit.key, unfit.message, unfit.remedy)
-    })?;
+fn resolve_bundle(config: &BundleConfig, direction: &Direction<'_>, table: &str) -> Result<BundleSetup, ConfigError> {
+    let lines =
+        config.resolve(direction.rate, direction.delay).map_err(|error| error.within("bundle").within(table))?;
     Ok(BundleSetup { config: config.clone(), lines })
 }
 
@@ -116,7 +110,7 @@ fn resolve_gateway(
     (hop, name, gateway): (usize, &str, &Gateway),
     scenario: &Scenario,
     traces: &dyn TraceSource,
-) -> Result<GatewaySetup, ScenarioError> {
+) -> Result<GatewaySetup, ConfigError> {
     let spool = gateway.write_time().map(|write| spool(name, write, traces)).transpose()?;
     Ok(GatewaySetup {
         hop,
@@ -128,12 +122,12 @@ fn resolve_gateway(
 }
 
 /// A disk as a link: whatever comes is on it after the same time.
-fn spool(hop: &str, write: Seconds, traces: &dyn TraceSource) -> Result<HopSetup, ScenarioError> {
-    let refused = |error| ScenarioError::from_trace(&format!("hop.{hop}.gateway"), &error);
+fn spool(hop: &str, write: Seconds, traces: &dyn TraceSource) -> Result<HopSetup, ConfigError> {
+    let refused = |error: TraceError| error.at(&format!("hop.{hop}.gateway"));
     let rate = RateSetting::Constant(BitRate::new(SPOOL_BPS).expect("a constant within its range"));
     let channel = ChannelKind::default()
         .prepare(&Site { traces, rate: None, duration: None })
-        .map_err(|error| ScenarioError::from_channel(&format!("hop.{hop}.gateway"), &error))?;
+        .map_err(|error| error.at(&format!("hop.{hop}.gateway")))?;
     Ok(HopSetup {
         name: format!("{hop}.spool"),
         rate: rate.prepare(traces).map_err(refused)?,
@@ -159,12 +153,12 @@ fn resolve_restart(restart: Restart) -> RestartSetup {
     RestartSetup { side, down, up: down + restart.down_for_s.time() }
 }
 
-fn resolve_flow(name: &str, flow: &Flow, scenario: &Scenario) -> Result<FlowSetup, ScenarioError> {
+fn resolve_flow(name: &str, flow: &Flow, scenario: &Scenario) -> Result<FlowSetup, ConfigError> {
     let transport = scenario.transport_of(flow);
     let traffic = match &flow.traffic {
         TrafficKind::Bulk(_) if !transport.as_dyn().is_bounded() => {
             let kind = transport.kind();
-            return Err(ScenarioError::new(
+            return Err(ConfigError::new(
                 format!("flow.{name}.traffic"),
                 format!(
                     "bulk traffic over {kind} would send without end at one instant: {kind} has no rate of its own"

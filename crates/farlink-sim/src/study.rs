@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use farlink_core::ConfigError;
 use farlink_core::scenario::quantity;
-use farlink_core::scenario::{Expanded, Precision, Scenario, ScenarioError};
+use farlink_core::scenario::{Expanded, Precision, Scenario};
 use farlink_core::trace::TraceSource;
 use rayon::prelude::*;
 
@@ -64,7 +65,7 @@ pub struct Output {
 pub enum RunError {
     /// The scenario, or a file that it names, is not usable.
     #[error(transparent)]
-    Scenario(#[from] ScenarioError),
+    Scenario(#[from] ConfigError),
     /// There are no threads to run on.
     #[error("cannot start threads: {0}")]
     Threads(String),
@@ -151,7 +152,7 @@ fn setups(
     (sources, options): (&Sources, &Options),
     watch: &Watch<'_>,
 ) -> Result<Vec<Setup>, RunError> {
-    let resolve_all = |traces: &dyn TraceSource| -> Result<Vec<Setup>, ScenarioError> {
+    let resolve_all = |traces: &dyn TraceSource| -> Result<Vec<Setup>, ConfigError> {
         let mut channels = Channels::default();
         scenarios.iter().map(|scenario| resolve_with(scenario, traces, &mut channels)).collect()
     };

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use farlink_core::ConfigError;
 use farlink_core::coding::EventsError;
-use farlink_core::scenario::{ScenarioError, expand, schema};
+use farlink_core::scenario::{expand, schema};
 use farlink_core::trace::{Trace, TraceError, TraceSource};
 use farlink_sim::{TraceFiles, resolve};
 use serde_json::{Value, json};
@@ -25,13 +26,13 @@ impl TraceSource for Undecoded {
 }
 
 /// Why a scenario is refused, if it is.
-fn refusal(scenario: &Value) -> Option<ScenarioError> {
+fn refusal(scenario: &Value) -> Option<ConfigError> {
     let expanded = match expand(scenario) {
         Ok(expanded) => expanded,
         Err(refusal) => return Some(refusal),
     };
     let refusal = resolve(&expanded.points[0].scenario, &Undecoded(TraceFiles::new())).err();
-    refusal.filter(|refusal| !refusal.message.contains(&EventsError::NotCollected.to_string()))
+    refusal.filter(|refusal| !refusal.message().contains(&EventsError::NotCollected.to_string()))
 }
 
 /// A number in a drawn scenario: its place there, and the schema of its key.
@@ -142,10 +143,10 @@ fn within(bound: f64, is_upper: bool, is_excluded: bool) -> f64 {
 }
 
 /// A refusal that is about more than the number itself: it stands at another key, or names one.
-fn names_another(refusal: &ScenarioError, key: &str, all: &[String]) -> bool {
+fn names_another(refusal: &ConfigError, key: &str, all: &[String]) -> bool {
     let own = key.rsplit('.').next().unwrap();
     let is_own = refusal.path.rsplit('.').next().unwrap().split('[').next() == Some(own);
-    let text = format!("{} {}", refusal.message.replace(&refusal.path, ""), refusal.remedy);
+    let text = format!("{} {}", refusal.message().replace(&refusal.path, ""), refusal.remedy);
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-');
     !is_own || words.any(|word| word != own && (all.iter().any(|key| key == word)))
 }
@@ -250,7 +251,7 @@ fn tried(scenarios: u64) -> BTreeMap<(String, &'static str), Tried> {
                     match with(value) {
                         None => of_bound.beyond.push(format!("{value} is accepted")),
                         Some(refusal) => {
-                            let says = texts(value).iter().any(|text| refusal.message.contains(text));
+                            let says = texts(value).iter().any(|text| refusal.message().contains(text));
                             if !says && !names_another(&refusal, &number.key, &all) || refusal.remedy.is_empty() {
                                 of_bound.beyond.push(format!("{value}: {refusal}"));
                             }

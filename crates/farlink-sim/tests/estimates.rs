@@ -16,7 +16,7 @@ fn refusal(scenario: &Value) -> (String, String) {
     let refused = try_run(scenario, 1).expect_err("it is hopeless");
     assert!(begin.elapsed().as_secs() < 5, "before it begins");
     let farlink_sim::RunError::Scenario(refusal) = refused else { panic!("{refused}") };
-    (refusal.path, refusal.message)
+    (refusal.path.clone(), refusal.message())
 }
 
 fn datagrams(traffic: Value) -> Value {

@@ -2,11 +2,11 @@
 
 use crate::common;
 use crate::common::{expanded, losses, scenario, set, trace_file, try_run};
-use farlink_core::scenario::ScenarioError;
+use farlink_core::ConfigError;
 use farlink_sim::{RunError, trace_run};
 use serde_json::{Value, json};
 
-fn refusal(scenario: &Value) -> ScenarioError {
+fn refusal(scenario: &Value) -> ConfigError {
     match try_run(scenario, 1) {
         Err(RunError::Scenario(error)) => error,
         other => panic!("{other:?}"),
@@ -107,7 +107,7 @@ fn timers_that_would_expire_for_ever_are_refused() {
     ] {
         let error = refusal(&with(0.25, rto));
         assert_eq!(error.path, "transport.tcp.rto.initial_s");
-        assert!(error.message.contains(&format!("waits {waits} at most")), "{error}");
+        assert!(error.message().contains(&format!("waits {waits} at most")), "{error}");
     }
     for rto in [fixed(5.1e-4), json!({ "initial_s": 8e-6 })] {
         assert!(common::setup(&with(0.25, rto)).flows.len() == 1, "resolves");

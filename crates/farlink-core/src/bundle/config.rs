@@ -10,8 +10,8 @@ use super::arq::LinkArq;
 use super::calls::CallsConfig;
 use super::fragment::Numbering;
 use super::schedule::Scheduler;
+use crate::ConfigError;
 use crate::channel::spell::Spell;
-use crate::coding::Unfit;
 use crate::link::setting::{DelaySetting, RateSetting};
 use crate::time::Time;
 use crate::units::{BitRate, Count, LineCount, OrNever, PositiveSeconds, Seconds};
@@ -296,16 +296,16 @@ impl BundleConfig {
     ///
     /// # Errors
     /// If keys contradict each other or the hop.
-    pub fn resolve(&self, rate: &RateSetting, delay: &DelaySetting) -> Result<Vec<LineConfig>, Unfit> {
+    pub fn resolve(&self, rate: &RateSetting, delay: &DelaySetting) -> Result<Vec<LineConfig>, ConfigError> {
         let RateSetting::Constant(rate) = rate else {
-            return Err(Unfit::new(
+            return Err(ConfigError::new(
                 "",
                 "the lines of a bundle have constant rates, and rate_bps is a recording",
                 "give a number as rate_bps",
             ));
         };
         let DelaySetting::Constant(delay) = delay else {
-            return Err(Unfit::new(
+            return Err(ConfigError::new(
                 "",
                 "the lines of a bundle have constant delays, and delay_s varies",
                 "give a number as delay_s",
@@ -324,10 +324,14 @@ impl BundleConfig {
         };
         let lines: Vec<LineConfig> = match (self.lines, &self.members[..]) {
             (Some(_), [_, ..]) => {
-                return Err(Unfit::new("", "lines and members are both given", "keep one of them"));
+                return Err(ConfigError::new("", "lines and members are both given", "keep one of them"));
             }
             (None, []) => {
-                return Err(Unfit::new("", "a bundle has no lines", "say how many with lines = 8, or give members"));
+                return Err(ConfigError::new(
+                    "",
+                    "a bundle has no lines",
+                    "say how many with lines = 8, or give members",
+                ));
             }
             (Some(lines), []) => (0..lines.whole()).map(|_| line(None)).collect(),
             (None, members) => {
@@ -335,7 +339,7 @@ impl BundleConfig {
                 if all > LineCount::MOST {
                     let what = format!("{all} lines of all kinds together");
                     let remedy = format!("give at most {} in the sum of all count", LineCount::MOST);
-                    return Err(Unfit::new("members", what, remedy));
+                    return Err(ConfigError::new("members", what, remedy));
                 }
                 let of = |member: &Member| std::iter::repeat_n(line(Some(member)), member.count.whole() as usize);
                 members.iter().flat_map(of).collect()

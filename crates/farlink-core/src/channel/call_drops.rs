@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::outage::Plan;
 use super::spell::Spell;
 use super::{Channel, ChannelConfig, ChannelError, Prepared, Site};
+use crate::ConfigError;
 use crate::rng::Rng;
 
 /// A dialled line: up for a random time until its call drops, down for another until it is connected again; frames that are under
@@ -31,10 +32,11 @@ impl ChannelConfig for CallDrops {
     fn prepare(&self, _site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError> {
         let CallDrops { up, redial } = *self;
         if up.median_s() + redial.median_s() < SHORTEST_CYCLE_S {
-            return Err(ChannelError::Keys {
-                message: "more than one drop per microsecond".into(),
-                remedy: "give up and redial longer times".into(),
-            });
+            return Err(ChannelError::Key(ConfigError::new(
+                "",
+                "more than one drop per microsecond",
+                "give up and redial longer times",
+            )));
         }
         Ok(Arc::new(Calls(Plan::Calls { up, redial })))
     }
@@ -99,6 +101,6 @@ mod tests {
     #[test]
     fn times_too_short_are_refused() {
         let json = CALLS.replace("3000", "1e-7").replace("60}", "1e-7}");
-        assert!(matches!(prepare(&json), Err(ChannelError::Keys { .. })));
+        assert!(matches!(prepare(&json), Err(ChannelError::Key(_))));
     }
 }

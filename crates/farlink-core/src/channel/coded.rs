@@ -6,7 +6,8 @@ use farlink_fec::events::ErrorEvents;
 
 use super::ber::Ber;
 use super::{Channel, ChannelConfig, ChannelError, ChannelState, Fate, Frame, Prepared, Quiet, Site, jump};
-use crate::coding::{Coding, Errors, Unfit};
+use crate::ConfigError;
+use crate::coding::{Coding, Errors};
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::trace::TraceSource;
@@ -18,21 +19,23 @@ impl ChannelConfig for Coding {
         let (ebn0, cn0_dbhz) = match (self.ebn0_db, self.cn0_dbhz, rate_db) {
             (Some(_), Some(_), _) => {
                 let message = "ebn0_db and cn0_dbhz are both given";
-                return Err(Unfit::new("", message, "keep one of them; Eb/N0 = C/N0 - 10 log10(rate_bps)").into());
+                return Err(ConfigError::new("", message, "keep one of them; Eb/N0 = C/N0 - 10 log10(rate_bps)").into());
             }
             (None, None, _) => {
                 let message = "neither ebn0_db nor cn0_dbhz is given";
-                return Err(Unfit::new("", message, "add ebn0_db = ..., the Eb/N0 in dB, or cn0_dbhz = ...").into());
+                return Err(
+                    ConfigError::new("", message, "add ebn0_db = ..., the Eb/N0 in dB, or cn0_dbhz = ...").into()
+                );
             }
             (Some(ebn0), None, rate_db) => (ebn0, rate_db.map(|rate_db| ebn0.get() + rate_db)),
             (None, Some(cn0), None) => {
                 let message = format!("{} dBHz gives no one Eb/N0, as rate_bps varies", cn0.get());
-                return Err(Unfit::new("cn0_dbhz", message, "give ebn0_db, or a constant rate_bps").into());
+                return Err(ConfigError::new("cn0_dbhz", message, "give ebn0_db, or a constant rate_bps").into());
             }
             (None, Some(cn0), Some(rate_db)) => {
                 let ebn0 = EnergyToNoise::new(cn0.get() - rate_db).map_err(|error| {
                     let message = format!("{} dBHz at this rate_bps is an Eb/N0 of {:.2} dB", cn0.get(), error.value);
-                    Unfit::new("cn0_dbhz", message, format!("change one of them: Eb/N0 is {}", error.allowed))
+                    ConfigError::new("cn0_dbhz", message, format!("change one of them: Eb/N0 is {}", error.allowed))
                 })?;
                 (ebn0, Some(cn0.get()))
             }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::varying::{AtEnd, Ready, check_end, from_the_start, lost_above};
 use super::{ChannelConfig, ChannelError, Prepared, Site};
+use crate::ConfigError;
 use crate::optics::{Receiver, ReceiverSetting, gain_for_ber};
 use crate::trace::{Offset, Trace, TraceError};
 use crate::units::{BitRate, ErrorRate, Seconds};
@@ -52,20 +53,23 @@ impl ChannelConfig for Fading {
         notes.extend(self.rate_note(&receiver, site.rate));
         let gain = match self.ber {
             None if *is_relative => {
-                return Err(ChannelError::Keys {
-                    message: format!(
+                return Err(ChannelError::Key(ConfigError::new(
+                    "",
+                    format!(
                         "the power of {} is relative, without a unit, and there is no ber to scale it to",
                         self.file
                     ),
-                    remedy: "give ber, the long-term bit error rate, or import the record with its unit".into(),
-                });
+                    "give ber, the long-term bit error rate, or import the record with its unit",
+                )));
             }
             None => 1.0,
-            Some(ber) => gain_for_ber(&receiver, power_w, blocked, ber.get()).map_err(|error| ChannelError::Keys {
-                message: format!("{}: {error}", self.file),
-                remedy: "give another ber, or mark what is no part of the channel as blocked \
-                             (farlink trace calibrate --help)"
-                    .into(),
+            Some(ber) => gain_for_ber(&receiver, power_w, blocked, ber.get()).map_err(|error| {
+                ChannelError::Key(ConfigError::new(
+                    "",
+                    format!("{}: {error}", self.file),
+                    "give another ber, or mark what is no part of the channel as blocked \
+                             (farlink trace calibrate --help)",
+                ))
             })?,
         };
         let ber = |power: &f64| receiver.ber(power * gain);

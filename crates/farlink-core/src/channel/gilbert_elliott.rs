@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Channel, ChannelConfig, ChannelError, Fate, Frame, Prepared, Quiet, Site};
+use crate::ConfigError;
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::units::Probability;
@@ -63,16 +64,18 @@ impl ChannelConfig for GilbertElliott {
         };
         if strangers.iter().any(Option::is_some) {
             let other = if self.per == Per::Frame { "ber" } else { "loss" };
-            return Err(ChannelError::Keys {
-                message: format!("{other}_good and {other}_bad do not belong to per = \"{per}\""),
-                remedy: format!("give {prefix}_good and {prefix}_bad, or change per"),
-            });
+            return Err(ChannelError::Key(ConfigError::new(
+                "",
+                format!("{other}_good and {other}_bad do not belong to per = \"{per}\""),
+                format!("give {prefix}_good and {prefix}_bad, or change per"),
+            )));
         }
         let Some(bad) = bad else {
-            return Err(ChannelError::Keys {
-                message: format!("{prefix}_bad is missing: per = \"{per}\" needs it"),
-                remedy: format!("add {prefix}_bad, a probability from 0 to 1"),
-            });
+            return Err(ChannelError::Key(ConfigError::new(
+                "",
+                format!("{prefix}_bad is missing: per = \"{per}\" needs it"),
+                format!("add {prefix}_bad, a probability from 0 to 1"),
+            )));
         };
         let good = good.map_or(0.0, Probability::get);
         let chain = [

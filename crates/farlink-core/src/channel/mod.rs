@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use crate::coding::{EventsError, Unfit};
+use crate::ConfigError;
+use crate::coding::EventsError;
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::trace::{TraceError, TraceSource};
@@ -159,20 +160,26 @@ pub enum ChannelError {
     /// A trace file cannot be used.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The value of a key deeper inside does not fit.
-    #[error(transparent)]
-    Key(#[from] Unfit),
+    /// The value of a key does not fit, or keys contradict each other; paths begin at the channel.
+    #[error("{}", .0.message())]
+    Key(#[from] ConfigError),
     /// There are no error events to play.
     #[error(transparent)]
     Events(#[from] EventsError),
-    /// Keys contradict each other, or one is missing.
-    #[error("{message}")]
-    Keys {
-        /// What is wrong.
-        message: String,
-        /// How to mend it.
-        remedy: String,
-    },
+}
+
+impl ChannelError {
+    /// What it says of the channel whose table stands at `path` (`link.channel`).
+    pub fn at(&self, path: &str) -> ConfigError {
+        match self {
+            ChannelError::Trace(error) => error.at(&format!("{path}.file")),
+            ChannelError::Key(error) => error.clone().within(path),
+            ChannelError::Events(EventsError::Impossible { message, remedy }) => {
+                ConfigError::new(path, message, remedy.clone())
+            }
+            ChannelError::Events(_) => ConfigError::new(path, self, "run the scenario again"),
+        }
+    }
 }
 
 crate::registry::registry! {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spell::Spell;
 use super::{Channel, ChannelConfig, ChannelError, ChannelState, Fate, Frame, Prepared, Quiet, Site};
+use crate::ConfigError;
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::units::{EventRate, PositiveSeconds, Seconds};
@@ -78,8 +79,8 @@ impl ChannelConfig for Outage {
     }
 }
 
-fn keys(message: impl Into<String>, remedy: &str) -> ChannelError {
-    ChannelError::Keys { message: message.into(), remedy: remedy.into() }
+fn keys(message: impl std::fmt::Display, remedy: &str) -> ChannelError {
+    ChannelError::Key(ConfigError::new("", message, remedy))
 }
 
 fn check_schedule(schedule: &[[Seconds; 2]]) -> Result<Arc<[Down]>, ChannelError> {
@@ -334,7 +335,7 @@ mod tests {
             r#"{"kind": "outage", "schedule": [[2, 1]]}"#,
             r#"{"kind": "outage", "schedule": [[1, 2], [1.5, 3]]}"#,
         ] {
-            assert!(matches!(prepare(json), Err(ChannelError::Keys { .. })), "{json}");
+            assert!(matches!(prepare(json), Err(ChannelError::Key(_))), "{json}");
         }
     }
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Channel, ChannelError, ChannelState, Fate, Frame, Prepared, Quiet};
+use crate::ConfigError;
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::trace::Offset;
@@ -57,15 +58,12 @@ pub(super) fn check_end(
                 Offset::Random => "a random place".to_owned(),
                 Offset::At(offset) => format!("{} s", offset.get()),
             };
-            Err(ChannelError::Keys {
-                message: format!(
-                    "at_end = \"refuse\", but {} is {length_s} s long and a run from {from} on is {run_s}",
-                    file
-                ),
-                remedy: "give a duration_s (and a number as offset_s) that end within the recording, or \
-                         at_end = \"loop\""
-                    .into(),
-            })
+            Err(ChannelError::Key(ConfigError::new(
+                "",
+                format!("at_end = \"refuse\", but {} is {length_s} s long and a run from {from} on is {run_s}", file),
+                "give a duration_s (and a number as offset_s) that end within the recording, or \
+                         at_end = \"loop\"",
+            )))
         }
     }
 }

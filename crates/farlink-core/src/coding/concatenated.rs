@@ -4,7 +4,8 @@ use farlink_fec::scheme;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CodeConfig, CodeKind, Unfit};
+use super::{CodeConfig, CodeKind};
+use crate::ConfigError;
 
 /// Two codes: the outer one mends the bursts that the inner one leaves behind.
 ///
@@ -20,12 +21,12 @@ pub struct Concatenated {
 }
 
 impl CodeConfig for Concatenated {
-    fn build(&self) -> Result<scheme::Coding, Unfit> {
+    fn build(&self) -> Result<scheme::Coding, ConfigError> {
         let inner = match self.inner.build().map_err(|unfit| unfit.within("inner"))? {
             scheme::Coding::Convolutional(inner) => inner,
             _ => {
                 let message = format!("{} cannot be an inner code", self.inner.kind());
-                return Err(Unfit::new("inner", message, "give convolutional"));
+                return Err(ConfigError::new("inner", message, "give convolutional"));
             }
         };
         let whole = match &*self.outer {
@@ -35,11 +36,11 @@ impl CodeConfig for Concatenated {
             }
             CodeKind::Erasure(_) => {
                 let message = "the inner code is given twice";
-                return Err(Unfit::new("outer.over", message, "leave it out, or give the erasure code alone"));
+                return Err(ConfigError::new("outer.over", message, "leave it out, or give the erasure code alone"));
             }
             other => {
                 let message = format!("{} cannot be an outer code", other.kind());
-                return Err(Unfit::new("outer", message, "give reed-solomon or erasure"));
+                return Err(ConfigError::new("outer", message, "give reed-solomon or erasure"));
             }
         };
         whole.map_err(|unfit| unfit.within("outer"))

@@ -5,7 +5,8 @@ use farlink_fec::scheme;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CodeConfig, Unfit};
+use super::CodeConfig;
+use crate::ConfigError;
 use crate::units::Count;
 
 /// A convolutional code, punctured or not, with Viterbi decoding.
@@ -57,14 +58,14 @@ pub enum Decoder {
 const LONGEST_TRACEBACK: u64 = 10_000;
 
 impl CodeConfig for Convolutional {
-    fn build(&self) -> Result<scheme::Coding, Unfit> {
+    fn build(&self) -> Result<scheme::Coding, ConfigError> {
         let code = self.code()?;
         let puncturing = self.puncturing(&code)?;
         let traceback = match self.traceback_bits.map(Count::whole) {
             Some(bits) if bits > LONGEST_TRACEBACK => {
                 let message = format!("{bits} bits are more than {LONGEST_TRACEBACK}");
                 let usual = 5 * code.constraint_length();
-                return Err(Unfit::new(
+                return Err(ConfigError::new(
                     "traceback_bits",
                     message,
                     format!("give about 5 K = {usual}, or leave it out"),
@@ -85,7 +86,7 @@ impl CodeConfig for Convolutional {
 }
 
 impl Convolutional {
-    fn code(&self) -> Result<Code, Unfit> {
+    fn code(&self) -> Result<Code, ConfigError> {
         let code = match self.constraint_length.map(Count::whole) {
             None => Code::from_octal(&self.generators),
             Some(k) => Code::from_octal_of_length(k.try_into().unwrap_or(u32::MAX), &self.generators),
@@ -107,17 +108,17 @@ impl Convolutional {
                 }
                 (_, None) => ("generators", "take a code of the literature: \"171,133\" for K = 7"),
             };
-            Unfit::new(key, error, remedy)
+            ConfigError::new(key, error, remedy)
         })
     }
 
-    fn puncturing(&self, code: &Code) -> Result<Option<Puncturing>, Unfit> {
+    fn puncturing(&self, code: &Code) -> Result<Option<Puncturing>, ConfigError> {
         let outputs = code.outputs();
         let (key, puncturing) = match (&self.rate, &self.puncture) {
             (None, None) => return Ok(None),
             (Some(_), Some(_)) => {
                 let message = "rate and puncture are both given";
-                return Err(Unfit::new("rate", message, "keep one of them; a pattern has its rate"));
+                return Err(ConfigError::new("rate", message, "keep one of them; a pattern has its rate"));
             }
             (Some(rate), None) if rate.trim() == format!("1/{outputs}") => return Ok(None),
             (Some(rate), None) => ("rate", Puncturing::usual(rate)),
@@ -137,7 +138,7 @@ impl Convolutional {
                 (PuncturingError::UnknownRate(_), _) => "give one of these, or puncture = \"...\"".to_owned(),
                 _ => format!("give {outputs} rows of 0 and 1 of the same length, slashes between them: \"101/110\""),
             };
-            Unfit::new(key, error, remedy)
+            ConfigError::new(key, error, remedy)
         };
         let puncturing = puncturing.map_err(unfit)?;
         puncturing.check(code).map_err(unfit)?;

@@ -4,7 +4,8 @@ use farlink_fec::scheme;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CodeConfig, CodeKind, Unfit, uncoded};
+use super::{CodeConfig, CodeKind, uncoded};
+use crate::ConfigError;
 use crate::units::Count;
 
 /// An erasure code over blocks of data: to each `k` blocks it adds `m`, and any `k` of all of them give back the data.
@@ -37,11 +38,11 @@ fn uncoded() -> Box<CodeKind> {
 }
 
 impl CodeConfig for Erasure {
-    fn build(&self) -> Result<scheme::Coding, Unfit> {
+    fn build(&self) -> Result<scheme::Coding, ConfigError> {
         let over = self.over.build().map_err(|unfit| unfit.within("over"))?;
         if !matches!(over, scheme::Coding::Uncoded | scheme::Coding::Convolutional(_)) {
             let message = format!("{} cannot carry the blocks of an erasure code", self.over.kind());
-            return Err(Unfit::new("over", message, "give convolutional or uncoded"));
+            return Err(ConfigError::new("over", message, "give convolutional or uncoded"));
         }
         self.carried_by(over)
     }
@@ -49,15 +50,19 @@ impl CodeConfig for Erasure {
 
 impl Erasure {
     /// Its blocks are carried by an inner code.
-    pub(super) fn carried_by(&self, over: scheme::Coding) -> Result<scheme::Coding, Unfit> {
+    pub(super) fn carried_by(&self, over: scheme::Coding) -> Result<scheme::Coding, ConfigError> {
         let (k, m, block_bytes) = (self.k.whole(), self.m.whole(), self.block_bytes.whole());
         if k + m > MOST_BLOCKS {
             let message = format!("{k} + {m} blocks; a code over GF(256) has at most {MOST_BLOCKS} in a group");
-            return Err(Unfit::new("k", message, "make groups smaller; k : m is what counts"));
+            return Err(ConfigError::new("k", message, "make groups smaller; k : m is what counts"));
         }
         if block_bytes > LARGEST_BLOCK {
             let message = format!("{block_bytes} bytes are more than {LARGEST_BLOCK}");
-            return Err(Unfit::new("block_bytes", message, "make blocks smaller, for example as large as a packet"));
+            return Err(ConfigError::new(
+                "block_bytes",
+                message,
+                "make blocks smaller, for example as large as a packet",
+            ));
         }
         Ok(scheme::Coding::Erasure {
             data_blocks: k as usize,

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::ScenarioError;
+use crate::ConfigError;
 use crate::scenario::read::read;
 use crate::units::{CarrierToNoise, Count, CountToMillion, EnergyToNoise, Whole};
 
@@ -16,10 +16,8 @@ pub mod erasure;
 mod point;
 pub mod reed_solomon;
 pub mod uncoded;
-mod unfit;
 
 pub use point::{EventsError, OperatingPoint};
-pub use unfit::Unfit;
 
 /// The bits of a link pass through a modulation, noise, a demodulator and a code's decoder; what the decoder leaves wrong
 /// comes in bursts.
@@ -60,7 +58,7 @@ impl Coding {
     ///
     /// # Errors
     /// If it is not JSON, or a key does not fit.
-    pub fn from_json(text: &str) -> Result<Coding, ScenarioError> {
+    pub fn from_json(text: &str) -> Result<Coding, ConfigError> {
         Ok(read(&crate::scenario::from_json(text)?)?)
     }
 }
@@ -134,7 +132,7 @@ pub trait CodeConfig {
     ///
     /// # Errors
     /// If there is no such code.
-    fn build(&self) -> Result<farlink_fec::scheme::Coding, Unfit>;
+    fn build(&self) -> Result<farlink_fec::scheme::Coding, ConfigError>;
 }
 
 crate::registry::registry! {
@@ -153,7 +151,7 @@ impl CodeKind {
     ///
     /// # Errors
     /// As there.
-    pub fn build(&self) -> Result<farlink_fec::scheme::Coding, Unfit> {
+    pub fn build(&self) -> Result<farlink_fec::scheme::Coding, ConfigError> {
         self.as_dyn().build()
     }
 }

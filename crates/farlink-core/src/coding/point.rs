@@ -3,7 +3,8 @@
 use farlink_fec::{modulation, scheme};
 use serde::{Deserialize, Serialize};
 
-use super::{CodeKind, Coding, Decision, Effort, Modulation, Unfit};
+use super::{CodeKind, Coding, Decision, Effort, Modulation};
+use crate::ConfigError;
 use crate::units::EnergyToNoise;
 
 /// Everything that decides the error events at a decoder's output.
@@ -31,10 +32,10 @@ impl OperatingPoint {
     ///
     /// # Errors
     /// If there is no such code, or the parts do not fit each other.
-    pub fn scheme(&self) -> Result<scheme::Scheme, Unfit> {
+    pub fn scheme(&self) -> Result<scheme::Scheme, ConfigError> {
         let code = self.code.build().map_err(|unfit| unfit.within("code"))?;
         scheme::Scheme::new(code, self.modulation.into(), self.decision.into())
-            .map_err(|error| Unfit::new("code", error, "change the code, the modulation or the decision"))
+            .map_err(|error| ConfigError::new("code", error, "change the code, the modulation or the decision"))
     }
 }
 
@@ -43,7 +44,7 @@ impl Coding {
     ///
     /// # Errors
     /// If there is no such code, or the parts do not fit each other.
-    pub fn at(&self, ebn0_db: EnergyToNoise) -> Result<OperatingPoint, Unfit> {
+    pub fn at(&self, ebn0_db: EnergyToNoise) -> Result<OperatingPoint, ConfigError> {
         let Coding { modulation, decision, ref code, effort, .. } = *self;
         let point = OperatingPoint { modulation, decision, ebn0_db, code: code.clone(), effort };
         point.scheme()?;

@@ -5,7 +5,8 @@ use farlink_fec::scheme;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CodeConfig, Unfit};
+use super::CodeConfig;
+use crate::ConfigError;
 use crate::units::Count;
 
 /// A Reed-Solomon code over bytes: n - k bytes of parity mend up to (n - k) / 2 wrong bytes of a codeword.
@@ -51,22 +52,22 @@ fn one() -> Count {
 }
 
 impl CodeConfig for ReedSolomon {
-    fn build(&self) -> Result<scheme::Coding, Unfit> {
+    fn build(&self) -> Result<scheme::Coding, ConfigError> {
         Ok(scheme::Coding::ReedSolomon(self.code()?))
     }
 }
 
 impl ReedSolomon {
     /// The code and its interleaving.
-    pub(super) fn code(&self) -> Result<scheme::ReedSolomon, Unfit> {
+    pub(super) fn code(&self) -> Result<scheme::ReedSolomon, ConfigError> {
         let (n, k, interleaving) = (self.n.whole(), self.k.whole(), self.interleaving.whole());
         if n > LONGEST_CODEWORD {
             let message = format!("{n} bytes; a codeword over GF(256) has at most {LONGEST_CODEWORD}");
-            return Err(Unfit::new("n", message, "give 255 or less: n = 255, k = 223 mends 16 wrong bytes"));
+            return Err(ConfigError::new("n", message, "give 255 or less: n = 255, k = 223 mends 16 wrong bytes"));
         }
         if k >= n {
             let message = format!("{k} bytes of data leave no parity in a codeword of n = {n}");
-            return Err(Unfit::new(
+            return Err(ConfigError::new(
                 "k",
                 message,
                 format!("give less than {n}: each wrong byte takes 2 bytes of parity"),
@@ -74,7 +75,7 @@ impl ReedSolomon {
         }
         if interleaving > DEEPEST {
             let message = format!("{interleaving} codewords are more than {DEEPEST}");
-            return Err(Unfit::new("interleaving", message, "give 1 to 64; CCSDS has 1, 2, 3, 4, 5 and 8"));
+            return Err(ConfigError::new("interleaving", message, "give 1 to 64; CCSDS has 1, 2, 3, 4, 5 and 8"));
         }
         let (n, k) = (n as usize, k as usize);
         let code = match self.basis {
@@ -82,7 +83,7 @@ impl ReedSolomon {
             Basis::Ccsds => Code::ccsds(n, k, farlink_fec::reed_solomon::Basis::Dual),
         };
         let code =
-            code.map_err(|error| Unfit::new("k", error, "give n - k = 32 or 16, or basis = \"conventional\""))?;
+            code.map_err(|error| ConfigError::new("k", error, "give n - k = 32 or 16, or basis = \"conventional\""))?;
         Ok(scheme::ReedSolomon { code, depth: interleaving as usize })
     }
 }

@@ -4,7 +4,8 @@ use farlink_fec::scheme;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CodeConfig, Unfit};
+use super::CodeConfig;
+use crate::ConfigError;
 
 /// No code: the bits go to the modulator as they are, and errors come as the noise makes them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -12,7 +13,7 @@ use super::{CodeConfig, Unfit};
 pub struct Uncoded {}
 
 impl CodeConfig for Uncoded {
-    fn build(&self) -> Result<scheme::Coding, Unfit> {
+    fn build(&self) -> Result<scheme::Coding, ConfigError> {
         Ok(scheme::Coding::Uncoded)
     }
 }

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::setting::{DelayConfig, PreparedDelay};
+use crate::ConfigError;
 use crate::channel::{Prepared, chain, outage};
-use crate::coding::Unfit;
 use crate::time::Time;
 use crate::trace::{TraceError, TraceSource};
 use crate::units::{Altitude, Elevation, Inclination, PositiveSeconds, Seconds};
@@ -97,13 +97,13 @@ fn often() -> PositiveSeconds {
 }
 
 impl DelayConfig for Pass {
-    fn check(&self) -> Result<(), Unfit> {
+    fn check(&self) -> Result<(), ConfigError> {
         self.passes().map(drop)
     }
 
     fn prepare(&self, _traces: &dyn TraceSource) -> Result<PreparedDelay, TraceError> {
         let passes =
-            self.passes().map_err(|unfit| TraceError::Malformed { file: "pass".into(), reason: unfit.message })?;
+            self.passes().map_err(|unfit| TraceError::Malformed { file: "pass".into(), reason: unfit.what })?;
         Ok(PreparedDelay::pass(Overhead::new(passes, self.step_s.time())))
     }
 
@@ -117,25 +117,33 @@ impl Pass {
     ///
     /// # Errors
     /// If it never is as high as it must be.
-    pub fn orbit(&self) -> Result<Orbit, Unfit> {
+    pub fn orbit(&self) -> Result<Orbit, ConfigError> {
         let (start, lowest, highest) = (self.start_deg(), self.lowest_deg(), self.max_elevation_deg.get());
         if start > highest {
             let message = format!("{start} degrees are above max_elevation_deg = {highest}");
             let remedy = "start no higher than the highest point of the pass";
-            return Err(Unfit::new("start_elevation_deg", message, remedy));
+            return Err(ConfigError::new("start_elevation_deg", message, remedy));
         }
         if lowest > highest {
             let message = format!("the satellite culminates at {highest} degrees, and the link is up from {lowest} on");
-            return Err(Unfit::new("max_elevation_deg", message, "give a lower min_elevation_deg, or a higher pass"));
+            return Err(ConfigError::new(
+                "max_elevation_deg",
+                message,
+                "give a lower min_elevation_deg, or a higher pass",
+            ));
         }
         if start < lowest && self.direction == Direction::Falling {
             let message = format!("it has set: {start} degrees are below min_elevation_deg = {lowest}");
-            return Err(Unfit::new("start_elevation_deg", message, "start higher, or with direction = \"rising\""));
+            return Err(ConfigError::new(
+                "start_elevation_deg",
+                message,
+                "start higher, or with direction = \"rising\"",
+            ));
         }
         let orbit = Orbit::new(self);
         if orbit.rate == 0.0 && start < lowest {
             let message = format!("the satellite stands still at {start} degrees, below min_elevation_deg = {lowest}");
-            return Err(Unfit::new("start_elevation_deg", message, "give the elevation at which it stands"));
+            return Err(ConfigError::new("start_elevation_deg", message, "give the elevation at which it stands"));
         }
         Ok(orbit)
     }
@@ -144,18 +152,18 @@ impl Pass {
     ///
     /// # Errors
     /// As [`Pass::orbit`], and if the next satellite cannot follow so.
-    pub fn passes(&self) -> Result<Passes, Unfit> {
+    pub fn passes(&self) -> Result<Passes, ConfigError> {
         let orbit = self.orbit()?;
         if self.step_s.get() < SHORTEST_STEP_S {
             let message = format!("{:e} s: in that time the range changes by less than a metre", self.step_s.get());
-            return Err(Unfit::new("step_s", message, format!("give at least {SHORTEST_STEP_S:e}")));
+            return Err(ConfigError::new("step_s", message, format!("give at least {SHORTEST_STEP_S:e}")));
         }
         let visible_s = orbit.sets_at_s() - orbit.rises_at_s();
         let handover_s = self.handover_s.map_or(0.0, Seconds::get);
         let key = if self.revisit_s.is_some() { "revisit_s" } else { "handover_s" };
         if (self.revisit_s.is_some() || self.handover_s.is_some()) && visible_s == f64::INFINITY {
             let message = "the satellite stands still and never sets: no other takes over";
-            return Err(Unfit::new(key, message, format!("leave {key} out")));
+            return Err(ConfigError::new(key, message, format!("leave {key} out")));
         }
         let period_s = match (self.revisit_s, self.handover_s) {
             (None, None) => None,
@@ -166,7 +174,7 @@ impl Pass {
             let message = format!(
                 "satellites that follow each other after {period_s} s, with handover_s = {handover_s}, never serve"
             );
-            return Err(Unfit::new(key, message, "give a revisit_s above handover_s"));
+            return Err(ConfigError::new(key, message, "give a revisit_s above handover_s"));
         }
         let next = period_s.map(|period_s| Next { period_s, down_s: (period_s - visible_s).max(handover_s) });
         Ok(Passes { orbit, next })

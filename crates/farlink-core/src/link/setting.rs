@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use super::pass::Overhead;
 use super::series::{Cursor, DelaySeries, Delivery, RateSeries, Steps, Transmitter};
+use crate::ConfigError;
 use crate::channel::Prepared;
-use crate::coding::Unfit;
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::trace::{Offset, Trace, TraceError, TraceSource};
@@ -96,7 +96,7 @@ pub trait DelayConfig {
     ///
     /// # Errors
     /// If they contradict each other.
-    fn check(&self) -> Result<(), Unfit> {
+    fn check(&self) -> Result<(), ConfigError> {
         Ok(())
     }
 
@@ -166,7 +166,7 @@ impl DelaySetting {
     ///
     /// # Errors
     /// If its keys contradict each other.
-    pub fn check(&self) -> Result<(), Unfit> {
+    pub fn check(&self) -> Result<(), ConfigError> {
         match self {
             Setting::Constant(_) => Ok(()),
             Setting::Varying(kind) => kind.as_dyn().check(),

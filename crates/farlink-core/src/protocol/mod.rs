@@ -11,10 +11,10 @@ pub mod stp;
 pub mod tcp;
 pub mod udp;
 
+use crate::ConfigError;
 use crate::correction::Correction;
 use crate::endpoint::Stream;
 use crate::payload::Payload;
-use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{Count, PositiveSeconds};
 
@@ -28,7 +28,7 @@ pub trait ProtocolConfig {
     ///
     /// # Errors
     /// If keys contradict each other.
-    fn check(&self) -> Result<(), ScenarioError> {
+    fn check(&self) -> Result<(), ConfigError> {
         Ok(())
     }
 
@@ -41,7 +41,7 @@ pub trait ProtocolConfig {
     ///
     /// # Errors
     /// If something would only happen after the end.
-    fn check_duration(&self, _duration: PositiveSeconds) -> Result<(), ScenarioError> {
+    fn check_duration(&self, _duration: PositiveSeconds) -> Result<(), ConfigError> {
         Ok(())
     }
 
@@ -143,11 +143,11 @@ crate::registry::registry! {
 pub(crate) const LARGEST_PACKET: u64 = 65_535;
 
 /// Checks that a full packet is no longer than [`LARGEST_PACKET`].
-fn check_packet_size(header: Count, payload: Count) -> Result<(), ScenarioError> {
+fn check_packet_size(header: Count, payload: Count) -> Result<(), ConfigError> {
     let bytes = header.whole() + payload.whole();
     if bytes <= LARGEST_PACKET {
         return Ok(());
     }
     let what = format!("{} with header_bytes = {} make a packet of {bytes} bytes", payload.get(), header.get());
-    Err(ScenarioError::new("segment_bytes", what, format!("packets have at most {LARGEST_PACKET} bytes")))
+    Err(ConfigError::new("segment_bytes", what, format!("packets have at most {LARGEST_PACKET} bytes")))
 }

@@ -40,7 +40,7 @@ impl crate::protocol::ProtocolConfig for UdpConfig {
         crate::protocol::LongestPacket::of_segments(self.header_bytes.whole(), self.segment_bytes, self.correction)
     }
 
-    fn check(&self) -> Result<(), crate::scenario::ScenarioError> {
+    fn check(&self) -> Result<(), crate::ConfigError> {
         crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
         self.correction.map_or(Ok(()), |correction| {
             correction.check(self.full_bytes()).map_err(|error| error.within("correction"))

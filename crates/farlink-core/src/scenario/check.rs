@@ -1,16 +1,17 @@
 //! What the types cannot say: keys that contradict each other or name what is not there.
 
-use super::error::{ScenarioError, suggest};
 use super::flow::Flow;
 use super::gateway::Gateway;
+use super::near_names::suggest;
 use super::{Hop, Scenario, TrafficKind, WholePath, mrru};
+use crate::ConfigError;
 use crate::bundle::OnDrop;
 use crate::protocol::TransportConfig;
 
 /// Names that result tables use for something else.
 const ALL_FLOWS: &str = "all";
 
-pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
+pub(super) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     engines(scenario)?;
     precision(scenario)?;
     names(scenario)?;
@@ -20,7 +21,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     }
     if scenario.flow.is_empty() {
         let remedy = "add [flow.NAME] with transport = \"...\" and traffic = { kind = \"bulk\" }";
-        return Err(ScenarioError::new("flow", "there is no flow", remedy));
+        return Err(ConfigError::new("flow", "there is no flow", remedy));
     }
     for (name, flow) in &scenario.flow {
         self::flow(scenario, name, flow)?;
@@ -32,7 +33,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
 }
 
 /// A bundle that makes duplicate acknowledgements needs somebody who hears them.
-fn duplicates(scenario: &Scenario) -> Result<(), ScenarioError> {
+fn duplicates(scenario: &Scenario) -> Result<(), ConfigError> {
     let makes = |hop: &Hop| hop.bundle.as_ref().is_some_and(|bundle| bundle.what_on_drop() == OnDrop::DuplicateAcks);
     let link = scenario.link.iter().map(|hop| ("link".to_owned(), hop));
     let hops = scenario.hop.iter().map(|(name, hop)| (format!("hop.{name}"), hop));
@@ -43,47 +44,43 @@ fn duplicates(scenario: &Scenario) -> Result<(), ScenarioError> {
     if scenario.flow.values().any(hears) {
         return Ok(());
     }
-    Err(ScenarioError::new(
+    Err(ConfigError::new(
         format!("{place}.bundle.on_drop"),
         "no flow's transport knows duplicate acknowledgements",
         "use \"requeue\" or \"lose\", or a transport of kind \"tcp\" or \"scps-tp\"",
     ))
 }
 
-fn engines(scenario: &Scenario) -> Result<(), ScenarioError> {
+fn engines(scenario: &Scenario) -> Result<(), ConfigError> {
     if scenario.engines.is_empty() {
-        return Err(ScenarioError::new(
-            "engines",
-            "there is no engine",
-            "give engines = [\"packet\"], or leave it out",
-        ));
+        return Err(ConfigError::new("engines", "there is no engine", "give engines = [\"packet\"], or leave it out"));
     }
     for (at, engine) in scenario.engines.iter().enumerate() {
         if scenario.engines[..at].contains(engine) {
             let what = format!("{:?} is named twice", engine.engine().name);
-            return Err(ScenarioError::new(format!("engines[{at}]"), what, "name each engine once"));
+            return Err(ConfigError::new(format!("engines[{at}]"), what, "name each engine once"));
         }
     }
     Ok(())
 }
 
-fn precision(scenario: &Scenario) -> Result<(), ScenarioError> {
+fn precision(scenario: &Scenario) -> Result<(), ConfigError> {
     let Some(precision) = &scenario.precision else { return Ok(()) };
     if scenario.runs.is_some() {
         let what = "runs and precision are both given";
-        return Err(ScenarioError::new("runs", what, "keep one of them; precision has min_runs and max_runs"));
+        return Err(ConfigError::new("runs", what, "keep one of them; precision has min_runs and max_runs"));
     }
     precision.check().map_err(|error| error.within("precision"))
 }
 
-fn names(scenario: &Scenario) -> Result<(), ScenarioError> {
+fn names(scenario: &Scenario) -> Result<(), ConfigError> {
     let flows = scenario.flow.keys().map(|name| ("flow", name));
     let transports = scenario.transport.keys().map(|name| ("transport", name));
     let hops = scenario.hop.keys().map(|name| ("hop", name));
     for (family, name) in flows.chain(transports).chain(hops) {
         if name.is_empty() || name.chars().any(|c| c == '.' || c.is_control()) {
             let what = format!("{name:?} cannot be a name");
-            return Err(ScenarioError::new(
+            return Err(ConfigError::new(
                 family,
                 what,
                 "use letters, digits, - and _; dots stand between names in paths",
@@ -92,30 +89,30 @@ fn names(scenario: &Scenario) -> Result<(), ScenarioError> {
     }
     if scenario.flow.contains_key(ALL_FLOWS) {
         let what = "\"all\" stands for all flows together in the results";
-        return Err(ScenarioError::new("flow.all", what, "give the flow another name"));
+        return Err(ConfigError::new("flow.all", what, "give the flow another name"));
     }
     Ok(())
 }
 
-fn path(scenario: &Scenario) -> Result<(), ScenarioError> {
+fn path(scenario: &Scenario) -> Result<(), ConfigError> {
     const FORMS: &str = "give [link], or path = [\"a\", \"b\"] with [hop.a] and [hop.b]";
     match (&scenario.link, &scenario.path) {
-        (Some(_), Some(_)) => return Err(ScenarioError::new("path", "link and path are both given", FORMS)),
-        (None, None) if scenario.hop.is_empty() => return Err(ScenarioError::new("link", "there is no link", FORMS)),
+        (Some(_), Some(_)) => return Err(ConfigError::new("path", "link and path are both given", FORMS)),
+        (None, None) if scenario.hop.is_empty() => return Err(ConfigError::new("link", "there is no link", FORMS)),
         (None, None) => {
             let names: Vec<_> = scenario.hop.keys().map(|name| format!("{name:?}")).collect();
             let remedy = format!("add path = [{}], in the order from sender to receiver", names.join(", "));
-            return Err(ScenarioError::new("path", "there are hops but no path", remedy));
+            return Err(ConfigError::new("path", "there are hops but no path", remedy));
         }
         (Some(_), None) if !scenario.hop.is_empty() => {
-            return Err(ScenarioError::new("hop", "link and hops are both given", FORMS));
+            return Err(ConfigError::new("hop", "link and hops are both given", FORMS));
         }
         (Some(link), None) => {
             if link.gateway.is_some() {
                 let what = "a gateway joins two connections, and there is nothing before and behind the link";
                 let remedy =
                     "give path = [\"lan\", \"space\", \"ground\"] with a table each, and gateway = true in [hop.space]";
-                return Err(ScenarioError::new("link.gateway", what, remedy));
+                return Err(ConfigError::new("link.gateway", what, remedy));
             }
             return link.check().map_err(|error| error.within("link"));
         }
@@ -123,31 +120,31 @@ fn path(scenario: &Scenario) -> Result<(), ScenarioError> {
     }
     let path = scenario.path.as_deref().unwrap_or_default();
     if path.is_empty() {
-        return Err(ScenarioError::new("path", "the path has no hop", FORMS));
+        return Err(ConfigError::new("path", "the path has no hop", FORMS));
     }
     for (at, name) in path.iter().enumerate() {
         let here = format!("path[{at}]");
         let Some(hop) = scenario.hop.get(name) else {
             let remedy = suggest(name, "hops", scenario.hop.keys().map(String::as_str));
-            return Err(ScenarioError::new(here, format_args!("there is no [hop.{name}]"), remedy));
+            return Err(ConfigError::new(here, format_args!("there is no [hop.{name}]"), remedy));
         };
         if path[..at].contains(name) {
             let what = format!("{name:?} is on the path twice");
-            return Err(ScenarioError::new(here, what, "give the second hop a name and a table of its own"));
+            return Err(ConfigError::new(here, what, "give the second hop a name and a table of its own"));
         }
         hop.check().map_err(|error| error.within(&format!("hop.{name}")))?;
     }
     gateways(scenario, path)
 }
 
-fn gateways(scenario: &Scenario, path: &[String]) -> Result<(), ScenarioError> {
+fn gateways(scenario: &Scenario, path: &[String]) -> Result<(), ConfigError> {
     let mut found: Option<&str> = None;
     for (at, name) in path.iter().enumerate() {
         let Some(gateway) = scenario.hop.get(name).and_then(|hop| hop.gateway.as_ref()) else { continue };
         let here = format!("hop.{name}.gateway");
         if let Some(other) = found.replace(name) {
             let what = format!("hop.{other} has gateways already, and one hop of a path has them");
-            return Err(ScenarioError::new(here, what, "remove one of them"));
+            return Err(ConfigError::new(here, what, "remove one of them"));
         }
         let missing = match at {
             0 => Some("before"),
@@ -157,7 +154,7 @@ fn gateways(scenario: &Scenario, path: &[String]) -> Result<(), ScenarioError> {
         if let Some(missing) = missing {
             let what = format!("a gateway joins two connections, and there is no hop {missing} {name:?}");
             let remedy = format!("add one {missing} it to path; rate_bps = 1e10 and delay_s = 0 make it a short cable");
-            return Err(ScenarioError::new(here, what, remedy));
+            return Err(ConfigError::new(here, what, remedy));
         }
         gateway.check(scenario).map_err(|error| error.within(&here))?;
         if gateway.crash.is_some() {
@@ -170,12 +167,12 @@ fn gateways(scenario: &Scenario, path: &[String]) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-fn flow(scenario: &Scenario, name: &str, flow: &Flow) -> Result<(), ScenarioError> {
+fn flow(scenario: &Scenario, name: &str, flow: &Flow) -> Result<(), ConfigError> {
     let here = format!("flow.{name}");
     if !scenario.transport.contains_key(&flow.transport) {
         let what = format!("there is no [transport.{}]", flow.transport);
         let remedy = suggest(&flow.transport, "transports", scenario.transport.keys().map(String::as_str));
-        return Err(ScenarioError::new(format!("{here}.transport"), what, remedy));
+        return Err(ConfigError::new(format!("{here}.transport"), what, remedy));
     }
     flow.check().map_err(|error| error.within(&here))?;
     class(scenario, flow).map_err(|error| error.within(&here))?;
@@ -183,7 +180,7 @@ fn flow(scenario: &Scenario, name: &str, flow: &Flow) -> Result<(), ScenarioErro
 }
 
 /// Queues that share by weight have one for the flow's class.
-fn class(scenario: &Scenario, flow: &Flow) -> Result<(), ScenarioError> {
+fn class(scenario: &Scenario, flow: &Flow) -> Result<(), ConfigError> {
     let class = usize::from(flow.class.whole());
     for (name, hop) in scenario.hops() {
         let table = if scenario.link.is_some() { "link".to_owned() } else { format!("hop.{name}") };
@@ -193,7 +190,7 @@ fn class(scenario: &Scenario, flow: &Flow) -> Result<(), ScenarioError> {
                 let what =
                     format!("class {class} has no weight: {table}{direction}.service has {classes}, from class 0 on");
                 let remedy = format!("give a class up to {}, or {} weights", classes - 1, class + 1);
-                return Err(ScenarioError::new("class", what, remedy));
+                return Err(ConfigError::new("class", what, remedy));
             }
         }
     }
@@ -201,29 +198,29 @@ fn class(scenario: &Scenario, flow: &Flow) -> Result<(), ScenarioError> {
 }
 
 /// A restart has to meet a connection of the flow's own.
-fn restart(scenario: &Scenario, flow: &Flow) -> Result<(), ScenarioError> {
+fn restart(scenario: &Scenario, flow: &Flow) -> Result<(), ConfigError> {
     let Some(restart) = flow.restart else { return Ok(()) };
     restart.check(scenario.duration_s)?;
     if let (Some((_, hop, _)), true) = (scenario.gateway(), scenario.is_split(flow)) {
         let what = "gateways on the path split the flow, and its ends are no longer those of one connection";
         let remedy = format!("give hop.{hop}.gateway.crash instead, or split = false");
-        return Err(ScenarioError::new("", what, remedy));
+        return Err(ConfigError::new("", what, remedy));
     }
     if matches!(flow.traffic, TrafficKind::Transfers(_)) {
         let what = "each transfer is a connection of its own, and most are not open at that moment";
-        return Err(ScenarioError::new("", what, "give traffic of kind file, bulk or cbr"));
+        return Err(ConfigError::new("", what, "give traffic of kind file, bulk or cbr"));
     }
     let latest_start = flow.start_s.get() + flow.start_spread_s.get();
     if restart.at_s.get() < latest_start {
         let what = format!("{} s may be before the flow starts", restart.at_s.get());
-        return Err(ScenarioError::new("at_s", what, format!("give {latest_start} or more")));
+        return Err(ConfigError::new("at_s", what, format!("give {latest_start} or more")));
     }
     can_begin_anew(scenario, &flow.transport)
 }
 
 /// Without a handshake, a receiver that gives up what is missing takes the step from the old connection's sequence numbers to
 /// those of the new one for lost data.
-fn can_begin_anew(scenario: &Scenario, transport: &str) -> Result<(), ScenarioError> {
+fn can_begin_anew(scenario: &Scenario, transport: &str) -> Result<(), ConfigError> {
     match scenario.transport.get(transport) {
         Some(TransportConfig::ScpsTp(scps)) if scps.hold_time_s.is_some() && !scps.handshake => {
             let what = format!(
@@ -231,19 +228,19 @@ fn can_begin_anew(scenario: &Scenario, transport: &str) -> Result<(), ScenarioEr
                  the new connection for a gap in the old one"
             );
             let remedy = "give it a handshake, or leave hold_time_s out, or begin nothing anew";
-            Err(ScenarioError::new("", what, remedy))
+            Err(ConfigError::new("", what, remedy))
         }
         _ => Ok(()),
     }
 }
 
-fn time(scenario: &Scenario) -> Result<(), ScenarioError> {
+fn time(scenario: &Scenario) -> Result<(), ConfigError> {
     let Some(duration) = scenario.duration_s else {
         if scenario.engines.iter().all(|engine| engine.engine().is_of_long_run) {
             return Ok(());
         }
         return match scenario.flow.iter().find(|(_, flow)| flow.traffic.as_dyn().is_endless()) {
-            Some((name, flow)) => Err(ScenarioError::new(
+            Some((name, flow)) => Err(ConfigError::new(
                 "duration_s",
                 format_args!("it is missing, and flow.{name} ({}) never ends", flow.traffic.kind()),
                 "add duration_s = ..., or give only traffic that ends (file, a list of transfers)",
@@ -253,7 +250,7 @@ fn time(scenario: &Scenario) -> Result<(), ScenarioError> {
     };
     if scenario.give_up_after_s.is_some() {
         let what = format!("duration_s = {} ends the run, whatever is delivered", duration.get());
-        return Err(ScenarioError::new("give_up_after_s", what, "keep one of them"));
+        return Err(ConfigError::new("give_up_after_s", what, "keep one of them"));
     }
     for (name, transport) in &scenario.transport {
         transport.as_dyn().check_duration(duration).map_err(|error| error.within(&format!("transport.{name}")))?;
@@ -262,13 +259,13 @@ fn time(scenario: &Scenario) -> Result<(), ScenarioError> {
     let warmup = scenario.measure.warmup_s.get();
     if warmup >= duration {
         let what = format!("{warmup} s of warm-up leave nothing of duration_s = {duration}");
-        return Err(ScenarioError::new("measure.warmup_s", what, format!("give less than {duration}")));
+        return Err(ConfigError::new("measure.warmup_s", what, format!("give less than {duration}")));
     }
     for (name, flow) in &scenario.flow {
         let start = flow.start_s.get();
         if start >= duration {
             let what = format!("it starts at {start} s, after the end at duration_s = {duration}");
-            return Err(ScenarioError::new(format!("flow.{name}.start_s"), what, format!("give less than {duration}")));
+            return Err(ConfigError::new(format!("flow.{name}.start_s"), what, format!("give less than {duration}")));
         }
     }
     Ok(())

@@ -8,8 +8,8 @@ use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::error::ScenarioError;
 use super::fluid;
+use crate::ConfigError;
 
 /// An engine that can run scenarios.
 #[derive(Debug, PartialEq, Eq)]
@@ -162,7 +162,7 @@ pub(super) fn check_keys(
     engine: &'static Engine,
     given: &Value,
     unsupported: Unsupported,
-) -> Result<Vec<Approximation>, ScenarioError> {
+) -> Result<Vec<Approximation>, ConfigError> {
     if engine.honours == Honours::Everything {
         return Ok(Vec::new());
     }
@@ -170,7 +170,7 @@ pub(super) fn check_keys(
     leaves(given, &mut String::new(), &mut paths);
     paths.retain(|path| !engine.honours(path));
     match (unsupported, paths.first()) {
-        (Unsupported::Refuse, Some(path)) => Err(ScenarioError::new(
+        (Unsupported::Refuse, Some(path)) => Err(ConfigError::new(
             path.clone(),
             format_args!("the engine {:?} cannot honour this key", engine.name),
             "remove the key or the engine, or set unsupported = \"approximate\" to run without it",
@@ -222,7 +222,7 @@ mod tests {
     fn a_key_that_cannot_be_honoured_is_refused_or_named() {
         let given = json!({"duration_s": 1, "link": {"rate_bps": 1, "channel": {"kind": "none"}}});
         let error = check_keys(&NARROW, &given, Unsupported::Refuse).unwrap_err();
-        assert_eq!(error.message, "link.channel.kind: the engine \"narrow\" cannot honour this key");
+        assert_eq!(error.message(), "link.channel.kind: the engine \"narrow\" cannot honour this key");
         let named = check_keys(&NARROW, &given, Unsupported::Approximate).unwrap();
         assert_eq!(named, [Approximation { engine: "narrow", path: "link.channel.kind".into() }]);
     }

@@ -4,10 +4,11 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::engine::{Approximation, check_keys};
-use super::error::{ScenarioError, nearest, suggest};
 use super::grid::Grid;
+use super::near_names::{nearest, suggest};
 use super::read::{Refusal, read, show};
 use super::{Scenario, check, idle};
+use crate::ConfigError;
 
 /// Most points a grid may have.
 pub const MAX_POINTS: usize = 100_000;
@@ -50,20 +51,16 @@ impl Expanded {
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn expand(scenario: &Value) -> Result<Expanded, ScenarioError> {
+pub fn expand(scenario: &Value) -> Result<Expanded, ConfigError> {
     let Value::Object(table) = scenario else {
-        return Err(ScenarioError::new(
-            "",
-            "a scenario is a table of keys",
-            "see `farlink schema` for what is allowed",
-        ));
+        return Err(ConfigError::new("", "a scenario is a table of keys", "see `farlink schema` for what is allowed"));
     };
     let axes = axes(table)?;
     let size = axes.iter().try_fold(1_usize, |size, axis| size.checked_mul(axis.length));
     if size.is_none_or(|size| size > MAX_POINTS) {
         let lengths: Vec<_> = axes.iter().map(|axis| axis.length.to_string()).collect();
         let what = format!("{} points are more than {MAX_POINTS}", lengths.join(" x "));
-        return Err(ScenarioError::new("grid", what, "give fewer values, or split the scenario"));
+        return Err(ConfigError::new("grid", what, "give fewer values, or split the scenario"));
     }
 
     let mut base = table.clone();
@@ -126,7 +123,7 @@ fn advance(index: &mut [usize], axes: &[Axis]) -> bool {
 }
 
 /// `[grid]` gives one axis per path, each `[[grid_zip]]` one for all of its paths; in file order.
-fn axes(table: &Map<String, Value>) -> Result<Vec<Axis>, ScenarioError> {
+fn axes(table: &Map<String, Value>) -> Result<Vec<Axis>, ConfigError> {
     let mut axes: Vec<Axis> = Vec::new();
     for (key, value) in table {
         match key.as_str() {
@@ -151,18 +148,18 @@ fn axes(table: &Map<String, Value>) -> Result<Vec<Axis>, ScenarioError> {
     for path in axes.iter().flat_map(|axis| axis.values.keys()) {
         if seen.contains(&path) {
             let what = format!("{path:?} varies twice");
-            return Err(ScenarioError::new("grid", what, "keep it in one place of [grid] and [[grid_zip]]"));
+            return Err(ConfigError::new("grid", what, "keep it in one place of [grid] and [[grid_zip]]"));
         }
         seen.push(path);
     }
     Ok(axes)
 }
 
-fn zip_axis(at: usize, zip: Grid) -> Result<Option<Axis>, ScenarioError> {
+fn zip_axis(at: usize, zip: Grid) -> Result<Option<Axis>, ConfigError> {
     let Some((first, values)) = zip.0.first() else { return Ok(None) };
     let length = values.len();
     if let Some((path, values)) = zip.0.iter().find(|(_, values)| values.len() != length) {
-        return Err(ScenarioError::new(
+        return Err(ConfigError::new(
             format!("grid_zip[{at}]"),
             format_args!("{first:?} has {length} values but {path:?} has {}", values.len()),
             "give every path of one [[grid_zip]] the same number of values, or use [grid] for every combination",
@@ -171,14 +168,14 @@ fn zip_axis(at: usize, zip: Grid) -> Result<Option<Axis>, ScenarioError> {
     Ok(Some(Axis { length, values: zip.0 }))
 }
 
-fn read_at<T: serde::de::DeserializeOwned>(path: &str, value: &Value) -> Result<T, ScenarioError> {
+fn read_at<T: serde::de::DeserializeOwned>(path: &str, value: &Value) -> Result<T, ConfigError> {
     read(value).map_err(|refusal: Refusal| {
-        ScenarioError::new(join(path, &refusal.path()), refusal.what(), "write \"dotted.path\" = [value, value, ...]")
+        ConfigError::new(join(path, &refusal.path()), refusal.what(), "write \"dotted.path\" = [value, value, ...]")
     })
 }
 
 /// The scenario at one point, and the keys that were given for it.
-fn point(base: &Map<String, Value>, settings: &[Setting<'_>]) -> Result<(Scenario, Value), ScenarioError> {
+fn point(base: &Map<String, Value>, settings: &[Setting<'_>]) -> Result<(Scenario, Value), ConfigError> {
     let mut table = Value::Object(base.clone());
     let mut created = Vec::new();
     for setting in settings {
@@ -189,16 +186,16 @@ fn point(base: &Map<String, Value>, settings: &[Setting<'_>]) -> Result<(Scenari
     Ok((scenario, table))
 }
 
-fn check_point(scenario: &Scenario, given: &Value) -> Result<(), ScenarioError> {
+fn check_point(scenario: &Scenario, given: &Value) -> Result<(), ConfigError> {
     check::check(scenario).and_then(|()| idle::check(scenario, given))
 }
 
 /// Writes one value; remembers tables that were not there before.
-fn set(root: &mut Value, setting: &Setting<'_>, created: &mut Vec<String>) -> Result<(), ScenarioError> {
+fn set(root: &mut Value, setting: &Setting<'_>, created: &mut Vec<String>) -> Result<(), ConfigError> {
     let names: Vec<&str> = setting.path.split('.').collect();
     if names.iter().any(|name| name.is_empty()) {
         let what = format!("{:?} is not a dotted path", setting.path);
-        return Err(ScenarioError::new("grid", what, "write names with single dots between them: link.channel.ber"));
+        return Err(ConfigError::new("grid", what, "write names with single dots between them: link.channel.ber"));
     }
     let mut node = root;
     for (depth, name) in names.iter().enumerate() {
@@ -225,13 +222,13 @@ fn set(root: &mut Value, setting: &Setting<'_>, created: &mut Vec<String>) -> Re
                     Some(item) => item,
                     None => {
                         let what = format!("{:?} does not exist: {here} is a list of {length}", setting.path);
-                        return Err(ScenarioError::new("grid", what, "write the number of an entry, from 0"));
+                        return Err(ConfigError::new("grid", what, "write the number of an entry, from 0"));
                     }
                 }
             }
             other => {
                 let what = format!("{:?} does not exist: {here} is {}, not a table", setting.path, show(other));
-                return Err(ScenarioError::new("grid", what, format!("vary {here} itself, or make it a table")));
+                return Err(ConfigError::new("grid", what, format!("vary {here} itself, or make it a table")));
             }
         };
     }
@@ -244,7 +241,7 @@ fn is_named(path: &str) -> bool {
     matches!(path, "transport" | "flow" | "hop")
 }
 
-fn no_such_name(path: &str, names: &[&str], depth: usize, table: &Map<String, Value>) -> ScenarioError {
+fn no_such_name(path: &str, names: &[&str], depth: usize, table: &Map<String, Value>) -> ConfigError {
     let family = names[0];
     let name = names.get(1).copied().unwrap_or_default();
     let known = if depth == 0 { Vec::new() } else { table.keys().map(String::as_str).collect() };
@@ -255,11 +252,11 @@ fn no_such_name(path: &str, names: &[&str], depth: usize, table: &Map<String, Va
         }
         None => suggest(name, &format!("{family}s"), known.iter().copied()),
     };
-    ScenarioError::new("grid", format_args!("{path:?} does not exist: there is no [{family}.{name}]"), remedy)
+    ConfigError::new("grid", format_args!("{path:?} does not exist: there is no [{family}.{name}]"), remedy)
 }
 
 /// A refusal that a grid value caused names the grid path and the value.
-fn blame(refusal: &Refusal, settings: &[Setting<'_>], created: &[String]) -> ScenarioError {
+fn blame(refusal: &Refusal, settings: &[Setting<'_>], created: &[String]) -> ConfigError {
     let path = refusal.path();
     // The last setting that could be the cause: it stands above or below the path.
     let cause = settings.iter().rev().find(|setting| is_within(&path, setting.path));
@@ -270,7 +267,7 @@ fn blame(refusal: &Refusal, settings: &[Setting<'_>], created: &[String]) -> Sce
                 Some(near) => format!("did you mean {near:?}? {}", list_only(&refusal.remedy())),
                 None => refusal.remedy(),
             };
-            ScenarioError::new("grid", format_args!("{path:?} does not exist"), remedy)
+            ConfigError::new("grid", format_args!("{path:?} does not exist"), remedy)
         }
         (Some(setting), _) => {
             let inside = path[setting.path.len()..].trim_start_matches('.');
@@ -278,7 +275,7 @@ fn blame(refusal: &Refusal, settings: &[Setting<'_>], created: &[String]) -> Sce
                 "" => refusal.what(),
                 inside => format!("in {}: {inside}: {}", show(setting.value), refusal.what()),
             };
-            ScenarioError::new(format!("grid.{:?}", setting.path), what, refusal.remedy())
+            ConfigError::new(format!("grid.{:?}", setting.path), what, refusal.remedy())
         }
         (None, Some(made)) => {
             let full =
@@ -298,14 +295,14 @@ fn blame(refusal: &Refusal, settings: &[Setting<'_>], created: &[String]) -> Sce
                 None if refusal.is_unknown_key() => (format!("the scenario has no [{made}]"), refusal.remedy()),
                 None => (format!("{made} is not a table"), format!("vary {made} itself: {}", refusal.remedy())),
             };
-            ScenarioError::new("grid", format_args!("{full:?} does not exist: {why}"), remedy)
+            ConfigError::new("grid", format_args!("{full:?} does not exist: {why}"), remedy)
         }
         (None, None) => refusal.clone().into(),
     }
 }
 
 /// A contradiction between keys of which some vary says at which values of theirs it arose.
-fn blame_check(error: ScenarioError, base: &Map<String, Value>, axes: &[Axis], index: &[usize]) -> ScenarioError {
+fn blame_check(error: ConfigError, base: &Map<String, Value>, axes: &[Axis], index: &[usize]) -> ConfigError {
     let causes = (0..axes.len()).filter(|&axis| matters(axis, &error, base, axes, index));
     let at: Vec<_> = causes
         .flat_map(|axis| axes[axis].settings(index[axis]))
@@ -314,12 +311,12 @@ fn blame_check(error: ScenarioError, base: &Map<String, Value>, axes: &[Axis], i
     if at.is_empty() {
         return error;
     }
-    ScenarioError { message: format!("{} (at {})", error.message, at.join(", ")), ..error }
+    ConfigError { what: format!("{} (at {})", error.what, at.join(", ")), ..error }
 }
 
 /// Whether a contradiction is gone, or is another one, at some other value of an axis; of an axis of one value, whether it
 /// sets what is refused.
-fn matters(axis: usize, error: &ScenarioError, base: &Map<String, Value>, axes: &[Axis], index: &[usize]) -> bool {
+fn matters(axis: usize, error: &ConfigError, base: &Map<String, Value>, axes: &[Axis], index: &[usize]) -> bool {
     /// Enough to tell, of an axis of any length.
     const MOST_TRIED: usize = 100;
     if axes[axis].length == 1 {

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::error::ScenarioError;
 use super::restart::Restart;
 use super::traffic::TrafficKind;
+use crate::ConfigError;
 use crate::units::{ClassNumber, CountToMillion, Seconds};
 
 /// Traffic from one end of the path to the other.
@@ -57,7 +57,7 @@ fn is_yes(value: &bool) -> bool {
 
 impl Flow {
     /// Checks what the types cannot; paths are relative to the flow.
-    pub(super) fn check(&self) -> Result<(), ScenarioError> {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
         self.traffic.as_dyn().check().map_err(|error| error.within("traffic"))
     }
 }

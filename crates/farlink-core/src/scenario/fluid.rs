@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Scenario;
-use super::error::{ScenarioError, suggest};
+use super::near_names::suggest;
+use crate::ConfigError;
 use crate::units::{PositiveSeconds, Seconds};
 
 /// Keys that the engine honours. It says what flows tend to in the long run: of keys that decide how a run begins and when it
@@ -112,12 +113,12 @@ impl Default for Fluid {
 
 impl Fluid {
     /// Checks what the types cannot; paths are relative to the table.
-    pub(super) fn check(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
+    pub(super) fn check(&self, scenario: &Scenario) -> Result<(), ConfigError> {
         for name in self.extra_round_trip_s.keys() {
             if !scenario.flow.contains_key(name) {
                 let remedy = suggest(name, "flows", scenario.flow.keys().map(String::as_str));
                 let what = format!("there is no [flow.{name}]");
-                return Err(ScenarioError::new(format!("extra_round_trip_s.{name}"), what, remedy));
+                return Err(ConfigError::new(format!("extra_round_trip_s.{name}"), what, remedy));
             }
         }
         Ok(())

@@ -9,8 +9,9 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::Scenario;
-use super::error::{ScenarioError, suggest};
+use super::near_names::suggest;
 use super::restart::Restart;
+use crate::ConfigError;
 use crate::protocol::TransportConfig;
 use crate::protocol::tcp::TcpConfig;
 use crate::units::{Count, Seconds};
@@ -76,10 +77,10 @@ impl Gateway {
     }
 
     /// Checks what the types cannot; paths are relative to the gateway's table.
-    pub(super) fn check(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
+    pub(super) fn check(&self, scenario: &Scenario) -> Result<(), ConfigError> {
         if self.custody == Custody::Memory && self.write_s.is_some() {
             let what = "it has no effect: custody = \"memory\" writes nothing";
-            return Err(ScenarioError::new("write_s", what, "leave it out, or give custody = \"disk\""));
+            return Err(ConfigError::new("write_s", what, "leave it out, or give custody = \"disk\""));
         }
         if let Some(name) = &self.edge_transport {
             check_edge(scenario, name)?;
@@ -97,17 +98,17 @@ impl Gateway {
     }
 }
 
-fn check_edge(scenario: &Scenario, name: &str) -> Result<(), ScenarioError> {
+fn check_edge(scenario: &Scenario, name: &str) -> Result<(), ConfigError> {
     const KEY: &str = "edge_transport";
     match scenario.transport.get(name) {
         None => {
             let what = format!("there is no [transport.{name}]");
             let remedy = suggest(name, "transports", scenario.transport.keys().map(String::as_str));
-            Err(ScenarioError::new(KEY, what, remedy))
+            Err(ConfigError::new(KEY, what, remedy))
         }
         Some(transport) if transport.as_dyn().carries_datagrams() => {
             let what = format!("{name:?} is {}: a gateway joins streams, and datagrams are none", transport.kind());
-            Err(ScenarioError::new(KEY, what, "name a tcp transport, or leave it out"))
+            Err(ConfigError::new(KEY, what, "name a tcp transport, or leave it out"))
         }
         Some(_) => Ok(()),
     }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::error::ScenarioError;
 use super::gateway::{Gateway, SwitchOrTable, switch_or_table};
 use super::service::Service;
+use crate::ConfigError;
 use crate::bundle::BundleConfig;
 use crate::channel::{ChannelConfig, ChannelError, ChannelKind, Prepared, Site, chain};
-use crate::coding::{Coding, Unfit};
+use crate::coding::Coding;
 use crate::link::QueueLimit;
 use crate::link::setting::{DelaySetting, RateSetting};
 use crate::time::Time;
@@ -209,9 +209,9 @@ impl Hop {
     }
 
     /// Checks what the types cannot; paths are relative to the hop.
-    pub(super) fn check(&self) -> Result<(), ScenarioError> {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
         let one_limit = |path: &str, bytes: Option<Count>, packets: Option<Count>| match (bytes, packets) {
-            (Some(_), Some(_)) => Err(ScenarioError::new(
+            (Some(_), Some(_)) => Err(ConfigError::new(
                 path,
                 "queue_bytes and queue_packets are both given",
                 "keep one of them; a queue is limited in bytes or in packets",
@@ -221,7 +221,7 @@ impl Hop {
         one_limit("", self.queue_bytes, self.queue_packets)?;
         one_limit("return", self.back.queue_bytes, self.back.queue_packets)?;
         let one_threshold = |path: &str, bytes: Option<Count>, packets: Option<Count>| match (bytes, packets) {
-            (Some(_), Some(_)) => Err(ScenarioError::new(
+            (Some(_), Some(_)) => Err(ConfigError::new(
                 path,
                 "ecn_threshold_bytes and ecn_threshold_packets are both given",
                 "keep one of them; a queue marks from so many bytes or from so many packets on",
@@ -240,7 +240,7 @@ impl Hop {
     }
 
     /// A bundle decides for itself what a link would be told.
-    fn check_bundle(&self, bundle: &BundleConfig) -> Result<(), ScenarioError> {
+    fn check_bundle(&self, bundle: &BundleConfig) -> Result<(), ConfigError> {
         let of_link = [
             ("channel", !matches!(self.channel, ChannelKind::None(_))),
             ("coding", self.coding.is_some()),
@@ -258,19 +258,16 @@ impl Hop {
         ];
         if let Some((key, _)) = of_link.into_iter().find(|(_, is_given)| *is_given) {
             let what = "a bundle of lines has no such key of a single link";
-            return Err(ScenarioError::new(key, what, format!("remove {key}, or bundle")));
+            return Err(ConfigError::new(key, what, format!("remove {key}, or bundle")));
         }
-        let refused = |unfit: Unfit| {
-            let unfit = unfit.within("bundle");
-            ScenarioError::new(unfit.key, unfit.message, unfit.remedy)
-        };
+        let refused = |error: ConfigError| error.within("bundle");
         let lines = bundle.resolve(&self.rate_bps, &self.delay_s).map_err(refused)?;
         bundle.check(&lines).map_err(refused)
     }
 }
 
 /// A queue that drops before it marks never marks.
-fn check_threshold(direction: &Direction<'_>) -> Result<(), ScenarioError> {
+fn check_threshold(direction: &Direction<'_>) -> Result<(), ConfigError> {
     let (key, threshold, queue) = match (direction.ecn_threshold, direction.queue) {
         (QueueLimit::Bytes(threshold), QueueLimit::Bytes(queue)) => ("bytes", threshold, queue),
         (QueueLimit::Packets(threshold), QueueLimit::Packets(queue)) => ("packets", threshold, queue),
@@ -280,24 +277,21 @@ fn check_threshold(direction: &Direction<'_>) -> Result<(), ScenarioError> {
         return Ok(());
     }
     let what = format!("a queue of queue_{key} = {queue} is full before {threshold} {key} wait, and drops instead");
-    Err(ScenarioError::new(format!("ecn_threshold_{key}"), what, format!("give less than {queue}")))
+    Err(ConfigError::new(format!("ecn_threshold_{key}"), what, format!("give less than {queue}")))
 }
 
 /// Checks the keys of a channel and a coding against each other. Traces are read, and error events collected, by who runs
 /// the scenario.
-fn check_keys(direction: &Direction<'_>) -> Result<(), ScenarioError> {
-    direction.delay.check().map_err(|unfit| {
-        let unfit = unfit.within("delay_s");
-        ScenarioError::new(unfit.key, unfit.message, unfit.remedy)
-    })?;
+fn check_keys(direction: &Direction<'_>) -> Result<(), ConfigError> {
+    direction.delay.check().map_err(|error| error.within("delay_s"))?;
     let site = direction.site(&NoTraces, None);
     let parts = [
         ("channel", Some(direction.channel.prepare(&site))),
         ("coding", direction.coding.map(|coding| coding.prepare(&site))),
     ];
     for (path, prepared) in parts {
-        if let Some(Err(error @ (ChannelError::Keys { .. } | ChannelError::Key(_)))) = prepared {
-            return Err(ScenarioError::from_channel(path, &error));
+        if let Some(Err(error @ ChannelError::Key(_))) = prepared {
+            return Err(error.at(path));
         }
     }
     Ok(())

@@ -3,18 +3,18 @@
 use serde_json::Value;
 
 use super::Scenario;
-use super::error::ScenarioError;
+use crate::ConfigError;
 
 /// Refuses keys of transports that were given and have no effect; `given` is the scenario as it was written. A switch that is
 /// off asks for nothing, so it may be said.
-pub(super) fn check(scenario: &Scenario, given: &Value) -> Result<(), ScenarioError> {
+pub(super) fn check(scenario: &Scenario, given: &Value) -> Result<(), ConfigError> {
     for (name, transport) in &scenario.transport {
         for idle in transport.as_dyn().idle() {
             let asked = find(&given["transport"][name], &idle.key);
             if !matches!(asked, None | Some(Value::Null | Value::Bool(false))) {
                 let path = format!("transport.{name}.{}", idle.key);
                 let what = format!("it has no effect: {}", idle.why);
-                return Err(ScenarioError::new(path, what, format!("leave it out, or give {}", idle.needs)));
+                return Err(ConfigError::new(path, what, format!("leave it out, or give {}", idle.needs)));
             }
         }
     }

@@ -1,12 +1,11 @@
 //! The scenario: what the link, the transports and the traffic are. The one source of its schema.
 //!
 //! [`expand`] checks a scenario and its grid, and gives one [`Scenario`] per grid point. Everything that can be wrong is a
-//! [`ScenarioError`]: where, what, and how to mend it.
+//! [`ConfigError`]: where, what, and how to mend it.
 
 mod check;
 mod document;
 mod engine;
-mod error;
 mod expand;
 mod flow;
 mod fluid;
@@ -17,6 +16,7 @@ mod idle;
 mod limits;
 mod measure;
 mod mrru;
+mod near_names;
 mod precision;
 pub mod quantity;
 pub(crate) mod read;
@@ -33,8 +33,6 @@ pub use document::from_json;
 #[cfg(feature = "toml")]
 pub use document::from_toml;
 pub use engine::{Approximation, ENGINES, Engine, EngineName, Honours, Unsupported};
-pub use error::ScenarioError;
-pub(crate) use error::suggest;
 pub use expand::{Expanded, MAX_POINTS, Point, expand};
 pub use flow::Flow;
 pub use fluid::Fluid;
@@ -43,6 +41,7 @@ pub use grid::Grid;
 pub use hop::{Direction, Hop, Ordering, Return};
 pub use limits::Limits;
 pub use measure::{Measure, SeriesQuantity};
+pub(crate) use near_names::suggest;
 pub use precision::Precision;
 pub use restart::{Restart, Side};
 pub use schema::schema;

@@ -1,12 +1,12 @@
 //! Packets that the receiver of a bundle would not put together.
 
-use super::error::ScenarioError;
 use super::{Scenario, TrafficKind};
+use crate::ConfigError;
 use crate::protocol::{LongestPacket, TransportConfig};
 
 /// A bundle's interface has the peer's MRRU as its MTU (RFC 1990, section 5.1.1), so a sender's packets are no longer. Here the
 /// scenario says how long they are.
-pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
+pub(super) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     let gateway = scenario.gateway();
     for (at, (name, hop)) in scenario.hops().into_iter().enumerate() {
         let Some(bundle) = &hop.bundle else { continue };
@@ -42,7 +42,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
                     Some(room) => format!("give a {} of at most {room}, or raise mrru_bytes", longest.key),
                     None => "raise mrru_bytes".to_owned(),
                 };
-                return Err(ScenarioError::new(key, what, remedy));
+                return Err(ConfigError::new(key, what, remedy));
             }
         }
     }

@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::error::{ScenarioError, suggest};
+use super::near_names::suggest;
 use super::quantity;
+use crate::ConfigError;
 use crate::units::{CountToMillion, Fraction};
 
 /// One run has no interval.
@@ -44,19 +45,19 @@ fn max_runs() -> CountToMillion {
 
 impl Precision {
     /// Checks what the types cannot; paths are relative to the table.
-    pub(super) fn check(&self) -> Result<(), ScenarioError> {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
         let (min, max) = (self.min_runs.whole(), self.max_runs.whole());
         if !quantity::names().any(|name| name == self.quantity) {
             let what = format!("{:?} is not a measured quantity", self.quantity);
-            return Err(ScenarioError::new("quantity", what, suggest(&self.quantity, "quantities", quantity::names())));
+            return Err(ConfigError::new("quantity", what, suggest(&self.quantity, "quantities", quantity::names())));
         }
         if min < LEAST_RUNS {
             let what = format!("{min} run has no interval");
-            return Err(ScenarioError::new("min_runs", what, format!("give at least {LEAST_RUNS}")));
+            return Err(ConfigError::new("min_runs", what, format!("give at least {LEAST_RUNS}")));
         }
         if min > max {
             let what = format!("{min} is above max_runs = {max}");
-            return Err(ScenarioError::new("min_runs", what, "give at most max_runs, or raise max_runs"));
+            return Err(ConfigError::new("min_runs", what, "give at most max_runs, or raise max_runs"));
         }
         Ok(())
     }

@@ -8,7 +8,8 @@ use std::fmt;
 use serde::de::{self, DeserializeSeed, Deserializer, Expected, IntoDeserializer, Unexpected, Visitor};
 use serde_json::{Map, Value};
 
-use super::error::{ScenarioError, nearest, suggest};
+use super::near_names::{nearest, suggest};
+use crate::ConfigError;
 use crate::protocol::tcp::{CongestionControl, Variant};
 use crate::units::shortest;
 
@@ -36,7 +37,7 @@ enum What {
     UnknownKey { allowed: &'static [&'static str] },
     UnknownName { name: String, allowed: &'static [&'static str] },
     MissingKey { key: &'static str },
-    Unfit { found: String, wanted: String },
+    ConfigError { found: String, wanted: String },
     Other { message: String },
 }
 
@@ -81,7 +82,7 @@ impl Refusal {
             What::UnknownName { name, .. } if name.is_empty() => "its kind is missing".into(),
             What::UnknownName { name, .. } => format!("{} is not known", quoted(name)),
             What::MissingKey { key } => format!("{} is missing", quoted(key)),
-            What::Unfit { found, .. } => format!("{found} is not allowed"),
+            What::ConfigError { found, .. } => format!("{found} is not allowed"),
             What::Other { message } => message.clone(),
         }
     }
@@ -113,7 +114,7 @@ impl Refusal {
                     if path.is_empty() { "the scenario".into() } else { format!("[{path}]") }
                 )
             }
-            What::Unfit { wanted, .. } => format!("give {wanted}"),
+            What::ConfigError { wanted, .. } => format!("give {wanted}"),
             What::Other { .. } => "see `farlink schema` for what is allowed".into(),
         }
     }
@@ -142,15 +143,15 @@ impl Refusal {
     }
 }
 
-impl From<Refusal> for ScenarioError {
+impl From<Refusal> for ConfigError {
     fn from(refusal: Refusal) -> Self {
-        ScenarioError::new(refusal.path(), refusal.what(), refusal.remedy())
+        ConfigError::new(refusal.path(), refusal.what(), refusal.remedy())
     }
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        ScenarioError::from(self.clone()).fmt(f)
+        ConfigError::from(self.clone()).fmt(f)
     }
 }
 
@@ -161,7 +162,7 @@ impl de::Error for Refusal {
         let message = message.to_string();
         // What `OutOfRange` says, from types that check with `TryFrom`.
         Self::from_what(match message.split_once(" is not allowed; allowed: ") {
-            Some((found, wanted)) => What::Unfit { found: found.into(), wanted: wanted.into() },
+            Some((found, wanted)) => What::ConfigError { found: found.into(), wanted: wanted.into() },
             None => What::Other { message },
         })
     }
@@ -172,16 +173,16 @@ impl de::Error for Refusal {
         if matches!(found, Unexpected::Str(text) if text.parse::<f64>().is_ok()) {
             wanted += "; numbers stand without quotes";
         }
-        Self::from_what(What::Unfit { found: found_text, wanted })
+        Self::from_what(What::ConfigError { found: found_text, wanted })
     }
 
     fn invalid_value(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        Self::from_what(What::Unfit { found: describe(found), wanted: plain_words(&wanted.to_string()) })
+        Self::from_what(What::ConfigError { found: describe(found), wanted: plain_words(&wanted.to_string()) })
     }
 
     fn invalid_length(length: usize, wanted: &dyn Expected) -> Self {
         let entries = if length == 1 { "entry" } else { "entries" };
-        Self::from_what(What::Unfit {
+        Self::from_what(What::ConfigError {
             found: format!("a list of {length} {entries}"),
             wanted: plain_words(&wanted.to_string()),
         })

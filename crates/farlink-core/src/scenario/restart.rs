@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::error::ScenarioError;
+use crate::ConfigError;
 use crate::units::{PositiveSeconds, Seconds};
 
 /// Which of two.
@@ -30,12 +30,12 @@ pub struct Restart {
 
 impl Restart {
     /// Checks it against the end of the run; the path is relative to its table.
-    pub(super) fn check(&self, duration: Option<PositiveSeconds>) -> Result<(), ScenarioError> {
+    pub(super) fn check(&self, duration: Option<PositiveSeconds>) -> Result<(), ConfigError> {
         match duration {
             Some(duration) if self.at_s.get() >= duration.get() => {
                 let (at, end) = (self.at_s.get(), duration.get());
                 let what = format!("it goes down at {at} s, after the end at duration_s = {end}");
-                Err(ScenarioError::new("at_s", what, format!("give less than {end}")))
+                Err(ConfigError::new("at_s", what, format!("give less than {end}")))
             }
             _ => Ok(()),
         }

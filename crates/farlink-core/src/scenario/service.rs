@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::error::ScenarioError;
+use crate::ConfigError;
 use crate::turns::CLASSES;
 use crate::units::{Factor, Ranged};
 
@@ -87,14 +87,14 @@ impl Service {
     }
 
     /// Checks what the types cannot; the path is relative to the hop or its way back.
-    pub(super) fn check(&self) -> Result<(), ScenarioError> {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
         let Service::Weighted(Weights { weights }) = self else { return Ok(()) };
         if (1..=CLASSES).contains(&weights.len()) {
             return Ok(());
         }
         let what = format!("{} weights are not those of 1 to {CLASSES} classes", weights.len());
         let remedy = format!("give a weight for each class from 0 on, at most {CLASSES}: weights = [3, 1]");
-        Err(ScenarioError::new("service.weights", what, remedy))
+        Err(ConfigError::new("service.weights", what, remedy))
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) enum Found {
 pub(super) fn collect(point: &OperatingPoint, progress: Share<'_>) -> Result<Found, EventsError> {
     let scheme = point
         .scheme()
-        .map_err(|unfit| EventsError::Impossible { message: unfit.to_string(), remedy: unfit.remedy.clone() })?;
+        .map_err(|unfit| EventsError::Impossible { message: unfit.message(), remedy: unfit.remedy.clone() })?;
     let effort = Effort {
         seed: point.effort.seed.whole(),
         bits_max: point.effort.max_bits.whole(),

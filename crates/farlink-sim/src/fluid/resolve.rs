@@ -2,11 +2,12 @@
 
 mod losses;
 
+use farlink_core::ConfigError;
 use farlink_core::link::QueueLimit;
 use farlink_core::link::setting::{RateKind, Setting};
 use farlink_core::protocol::TransportConfig;
 use farlink_core::protocol::tcp::{CongestionControl, TcpConfig, Variant};
-use farlink_core::scenario::{Direction, Fluid, Scenario, ScenarioError, TrafficKind};
+use farlink_core::scenario::{Direction, Fluid, Scenario, TrafficKind};
 use farlink_core::trace::{Trace, TraceSource};
 
 use super::growth::{Constants, Growth};
@@ -50,7 +51,7 @@ pub struct Setup {
 ///
 /// # Errors
 /// If a trace cannot be used, or the scenario asks for what a fluid cannot be.
-pub fn resolve(scenario: &Scenario, traces: &dyn TraceSource) -> Result<Setup, ScenarioError> {
+pub fn resolve(scenario: &Scenario, traces: &dyn TraceSource) -> Result<Setup, ConfigError> {
     let tcp = transport(scenario)?;
     let (header, ack_bytes) = tcp.overhead_bytes();
     let payload_bytes = tcp.segment_bytes.get();
@@ -90,12 +91,12 @@ pub fn resolve(scenario: &Scenario, traces: &dyn TraceSource) -> Result<Setup, S
 }
 
 /// The one transport that all flows have.
-fn transport(scenario: &Scenario) -> Result<&TcpConfig, ScenarioError> {
+fn transport(scenario: &Scenario) -> Result<&TcpConfig, ConfigError> {
     let mut found: Option<(&str, &TcpConfig)> = None;
     for (name, flow) in &scenario.flow {
         let TransportConfig::Tcp(tcp) = scenario.transport_of(flow) else {
             let what = format!("the engine \"fluid\" knows tcp, and {:?} is another transport", flow.transport);
-            return Err(ScenarioError::new(
+            return Err(ConfigError::new(
                 format!("flow.{name}.transport"),
                 what,
                 "give a tcp transport, or take the engine \"packet\"",
@@ -107,7 +108,7 @@ fn transport(scenario: &Scenario) -> Result<&TcpConfig, ScenarioError> {
                     "{:?} differs from {other:?}: the engine \"fluid\" has one transport for all flows",
                     flow.transport
                 );
-                return Err(ScenarioError::new(
+                return Err(ConfigError::new(
                     format!("flow.{name}.transport"),
                     what,
                     "give all flows the same settings, or take the engine \"packet\"",
@@ -120,14 +121,14 @@ fn transport(scenario: &Scenario) -> Result<&TcpConfig, ScenarioError> {
     Ok(found.expect("a checked scenario has a flow").1)
 }
 
-fn kinds(scenario: &Scenario) -> Result<Vec<Kind>, ScenarioError> {
+fn kinds(scenario: &Scenario) -> Result<Vec<Kind>, ConfigError> {
     let kind = |(name, flow): (&String, &farlink_core::scenario::Flow)| {
         if !matches!(flow.traffic, TrafficKind::Bulk(_)) {
             let what = format!(
                 "traffic of kind {:?} ends or pauses, and the engine \"fluid\" is for the long run",
                 flow.traffic.kind()
             );
-            return Err(ScenarioError::new(
+            return Err(ConfigError::new(
                 format!("flow.{name}.traffic.kind"),
                 what,
                 "give kind = \"bulk\", or take the engine \"packet\"",
@@ -143,7 +144,7 @@ fn round_trips(kinds: &[Kind], options: &Fluid, path_s: f64) -> Vec<f64> {
     kinds.iter().flat_map(|kind| std::iter::repeat_n(path_s + extra_s(&kind.name), kind.count)).collect()
 }
 
-fn growth(tcp: &TcpConfig) -> Result<Growth, ScenarioError> {
+fn growth(tcp: &TcpConfig) -> Result<Growth, ConfigError> {
     match tcp.congestion_control {
         CongestionControl::Reno => Ok(Growth::Reno),
         CongestionControl::Cubic => {
@@ -157,7 +158,7 @@ fn growth(tcp: &TcpConfig) -> Result<Growth, ScenarioError> {
         }
         other => {
             let what = format!("the engine \"fluid\" does not know {:?}", other.name());
-            Err(ScenarioError::new(
+            Err(ConfigError::new(
                 "transport.congestion_control",
                 what,
                 "give \"reno\" or \"cubic\", or take the engine \"packet\"",
@@ -166,7 +167,7 @@ fn growth(tcp: &TcpConfig) -> Result<Growth, ScenarioError> {
     }
 }
 
-fn repair(scenario: &Scenario, tcp: &TcpConfig) -> Result<Repair, ScenarioError> {
+fn repair(scenario: &Scenario, tcp: &TcpConfig) -> Result<Repair, ConfigError> {
     match tcp.variant {
         Variant::Reno => Ok(Repair::Reno),
         Variant::NewReno => Ok(Repair::NewReno),
@@ -176,17 +177,17 @@ fn repair(scenario: &Scenario, tcp: &TcpConfig) -> Result<Repair, ScenarioError>
             let name = scenario.flow.values().next().map_or("", |flow| &flow.transport);
             let what = format!("the engine \"fluid\" does not know {:?}", other.name());
             let remedy = "give \"reno\", \"newreno\", \"sack\" or \"rack\", or take the engine \"packet\"";
-            Err(ScenarioError::new(format!("transport.{name}.variant"), what, remedy))
+            Err(ConfigError::new(format!("transport.{name}.variant"), what, remedy))
         }
     }
 }
 
-fn rule(scenario: &Scenario, options: &Fluid) -> Result<Rule, ScenarioError> {
+fn rule(scenario: &Scenario, options: &Fluid) -> Result<Rule, ConfigError> {
     let max_time_s = options.max_time_s.get();
     let Some(precision) = &scenario.precision else { return Ok(Rule { max_time_s, ..Rule::default() }) };
     if !matches!(precision.quantity.as_str(), "goodput_bps" | "goodput_fraction") {
         let what = format!("the engine \"fluid\" knows intervals of the goodput, not of {:?}", precision.quantity);
-        return Err(ScenarioError::new("precision.quantity", what, "give \"goodput_bps\""));
+        return Err(ConfigError::new("precision.quantity", what, "give \"goodput_bps\""));
     }
     Ok(Rule { bound: precision.ci.get(), level: precision.level.get(), max_time_s })
 }
@@ -207,7 +208,7 @@ impl Path {
         packet_bytes: f64,
         ack_bytes: f64,
         traces: &dyn TraceSource,
-    ) -> Result<Self, ScenarioError> {
+    ) -> Result<Self, ConfigError> {
         let packet_bits = 8.0 * packet_bytes;
         let mut path =
             Path { rate_bps: f64::INFINITY, spans: Vec::new(), buffer: f64::INFINITY, loss: 0.0, round_trip_s: 0.0 };
@@ -225,7 +226,7 @@ impl Path {
                 Losses::Series(series) if changing.is_none() => changing = Some((table.clone(), series)),
                 Losses::Series(_) => {
                     let what = "losses vary on two hops, and the engine \"fluid\" knows one such";
-                    return Err(ScenarioError::new(format!("{table}.channel"), what, "take the engine \"packet\""));
+                    return Err(ConfigError::new(format!("{table}.channel"), what, "take the engine \"packet\""));
                 }
             }
             if rate_bps < path.rate_bps {
@@ -245,7 +246,7 @@ impl Path {
             let lost: f64 = path.spans.iter().map(|span| carried(span) * span.loss).sum();
             if all <= 0.0 {
                 let what = "nothing ever arrives";
-                return Err(ScenarioError::new(format!("{table}.channel"), what, "give a trace of a better channel"));
+                return Err(ConfigError::new(format!("{table}.channel"), what, "give a trace of a better channel"));
             }
             path.loss = lost / all;
             path.rate_bps = all / path.spans.iter().map(|span| span.seconds).sum::<f64>() * packet_bits;
@@ -262,16 +263,16 @@ fn rates(
     table: &str,
     packet_bits: f64,
     traces: &dyn TraceSource,
-) -> Result<(f64, Vec<Span>), ScenarioError> {
+) -> Result<(f64, Vec<Span>), ConfigError> {
     let config = match direction.rate {
         Setting::Constant(rate) => return Ok((rate.get(), Vec::new())),
         Setting::Varying(RateKind::Trace(config)) => config,
     };
     let here = format!("{table}.rate_bps.file");
-    let trace = traces.load(&config.file).map_err(|error| ScenarioError::from_trace(&here, &error))?;
+    let trace = traces.load(&config.file).map_err(|error| error.at(&here))?;
     let Trace::Rate { time_s, rate_bps, duration_s } = &*trace else {
         let what = format!("{:?} is a trace of kind {:?}", config.file, trace.kind());
-        return Err(ScenarioError::new(here, what, "give one of kind \"rate\", or take the engine \"packet\""));
+        return Err(ConfigError::new(here, what, "give one of kind \"rate\", or take the engine \"packet\""));
     };
     let ends = time_s.iter().skip(1).chain(std::iter::once(duration_s));
     let span = |((&start_s, &end_s), &bps): ((&f64, &f64), &f64)| Span {
@@ -284,12 +285,12 @@ fn rates(
     Ok((mean, spans))
 }
 
-fn delay_s(direction: &Direction<'_>, table: &str) -> Result<f64, ScenarioError> {
+fn delay_s(direction: &Direction<'_>, table: &str) -> Result<f64, ConfigError> {
     match direction.delay {
         Setting::Constant(delay) => Ok(delay.get()),
         Setting::Varying(_) => {
             let what = "it varies, and the engine \"fluid\" knows one round trip";
-            Err(ScenarioError::new(format!("{table}.delay_s"), what, "give a number, or take the engine \"packet\""))
+            Err(ConfigError::new(format!("{table}.delay_s"), what, "give a number, or take the engine \"packet\""))
         }
     }
 }

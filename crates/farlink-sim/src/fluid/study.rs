@@ -1,8 +1,9 @@
 //! All points of a scenario, on all cores; the same table on any number of them.
 
+use farlink_core::ConfigError;
 use farlink_core::Rng;
 use farlink_core::scenario::quantity::QUANTITIES;
-use farlink_core::scenario::{Expanded, Scenario, ScenarioError};
+use farlink_core::scenario::{Expanded, Scenario};
 use rayon::prelude::*;
 
 use super::outcome::{FlowOutcome, Outcome};
@@ -30,7 +31,7 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
         .points
         .iter()
         .map(|point| Ok((&point.scenario, resolve(&point.scenario, &sources)?)))
-        .collect::<Result<_, ScenarioError>>()?;
+        .collect::<Result<_, ConfigError>>()?;
     let pool = thread_pool(options.threads)?;
     let flows = study.iter().map(|(_, setup)| setup.point.round_trips_s.len());
     if let Some((scenario, _)) = study.first() {

@@ -1,9 +1,10 @@
 //! What a user should know of AeroTP over a path whose round trip is long for its keys, and what cannot work there.
 
+use farlink_core::ConfigError;
 use farlink_core::channel::ChannelKind;
 use farlink_core::protocol::TransportConfig;
 use farlink_core::protocol::aerotp::AerotpConfig;
-use farlink_core::scenario::{Scenario, ScenarioError};
+use farlink_core::scenario::Scenario;
 
 use super::legs::slowest_bps;
 use super::timers::least_round_trip;
@@ -79,7 +80,7 @@ fn loss_of(scenario: &Scenario) -> f64 {
 ///
 /// # Errors
 /// The first transport that would give up before its first answer can be there, or could not tell what that answers.
-pub(super) fn check_round_trips(scenario: &Scenario, setup: &Setup) -> Result<(), ScenarioError> {
+pub(super) fn check_round_trips(scenario: &Scenario, setup: &Setup) -> Result<(), ConfigError> {
     for (name, config, round_trip) in in_use(scenario, setup).filter(|(_, config, _)| !config.carries_messages()) {
         let longest = AerotpConfig::LONGEST_ROUND_TRIP;
         let seconds = round_trip.as_secs_f64();
@@ -87,14 +88,14 @@ pub(super) fn check_round_trips(scenario: &Scenario, setup: &Setup) -> Result<()
             let what = format!("a round trip of {seconds} s is longer than timestamps of AeroTP can tell");
             let remedy =
                 format!("choose a path of less than {} s there and back, or kind = \"udp\"", longest.as_secs_f64());
-            return Err(ScenarioError::new(format!("transport.{name}"), what, remedy));
+            return Err(ConfigError::new(format!("transport.{name}"), what, remedy));
         }
         if round_trip >= config.give_up_after_s.time() {
             let given = config.give_up_after_s.get();
             let what =
                 format!("{given} s are over before anything can be answered: the path's round trip is {seconds} s");
             let remedy = format!("give {:.0}, or more if outages are longer", 3.0 * seconds);
-            return Err(ScenarioError::new(format!("transport.{name}.give_up_after_s"), what, remedy));
+            return Err(ConfigError::new(format!("transport.{name}.give_up_after_s"), what, remedy));
         }
     }
     Ok(())

@@ -1,8 +1,9 @@
 //! Retransmission timers that expire before an answer can be there.
 
+use farlink_core::ConfigError;
 use farlink_core::Time;
 use farlink_core::protocol::LongestTimeout;
-use farlink_core::scenario::{Scenario, ScenarioError};
+use farlink_core::scenario::Scenario;
 
 use super::{Point, Remark};
 use crate::engine::{HopSetup, Setup};
@@ -33,7 +34,7 @@ pub(super) fn below_the_round_trip(Point { scenario, setup }: Point<'_>) -> Vec<
 ///
 /// # Errors
 /// The first such timer.
-pub(crate) fn check_timers(scenario: &Scenario, setup: &Setup) -> Result<(), ScenarioError> {
+pub(crate) fn check_timers(scenario: &Scenario, setup: &Setup) -> Result<(), ConfigError> {
     for (name, longest) in timeouts(scenario) {
         let LongestTimeout { unanswered, .. } = longest;
         let round_trip = least_round_trip(scenario, setup, name);
@@ -45,7 +46,7 @@ pub(crate) fn check_timers(scenario: &Scenario, setup: &Setup) -> Result<(), Sce
                 round_trip.as_secs_f64(),
             );
             let remedy = "give about the round trip, and rto.maximum_s no less";
-            return Err(ScenarioError::new(format!("transport.{name}.rto.initial_s"), what, remedy));
+            return Err(ConfigError::new(format!("transport.{name}.rto.initial_s"), what, remedy));
         }
     }
     super::aerotp::check_round_trips(scenario, setup)

@@ -6,8 +6,9 @@
 
 use std::sync::LazyLock;
 
+use farlink_core::ConfigError;
 use farlink_core::Rng;
-use farlink_core::scenario::{ScenarioError, expand, schema};
+use farlink_core::scenario::{expand, schema};
 use farlink_sim::{Options, RunError};
 use serde_json::{Map, Value, json};
 
@@ -101,7 +102,7 @@ impl Generator {
     }
 
     /// Answers a refusal.
-    pub(crate) fn repair(&mut self, scenario: &mut Value, refusal: &ScenarioError) {
+    pub(crate) fn repair(&mut self, scenario: &mut Value, refusal: &ConfigError) {
         let steps: Vec<String> =
             refusal.path.replace('[', ".").replace(']', "").split('.').map(str::to_owned).collect();
         let named = ["hop", "transport", "flow"].contains(&steps[0].as_str()) && steps.len() > 1;

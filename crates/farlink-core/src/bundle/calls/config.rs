@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ConfigError;
 use crate::bundle::LineConfig;
 use crate::channel::spell::Spell;
-use crate::coding::Unfit;
 use crate::units::{Count, PositiveSeconds, Probability, Seconds};
 
 /// How the lines of a bundle are dialled, and when their calls drop. Either `up` and `redial`, or `schedule`.
@@ -77,38 +77,40 @@ impl CallsConfig {
     ///
     /// # Errors
     /// If keys contradict each other.
-    pub fn check(&self, lines: &[LineConfig]) -> Result<(), Unfit> {
+    pub fn check(&self, lines: &[LineConfig]) -> Result<(), ConfigError> {
         match (&self.schedule, self.up, self.redial) {
             (Some(schedule), None, None) => self.check_schedule(schedule, lines.len()),
-            (Some(_), ..) => {
-                Err(Unfit::new("schedule", "calls are recorded and drawn at random", "keep schedule, or up and redial"))
-            }
+            (Some(_), ..) => Err(ConfigError::new(
+                "schedule",
+                "calls are recorded and drawn at random",
+                "keep schedule, or up and redial",
+            )),
             (None, ..) => {
                 if self.failure_rate() >= 1.0 {
-                    return Err(Unfit::new("failure", "with 1 no attempt ever connects", "give less than 1"));
+                    return Err(ConfigError::new("failure", "with 1 no attempt ever connects", "give less than 1"));
                 }
                 if self.blocked_s.is_some() && self.attempts.is_none() {
-                    return Err(Unfit::new("blocked_s", "no line is ever blocked", "give attempts too"));
+                    return Err(ConfigError::new("blocked_s", "no line is ever blocked", "give attempts too"));
                 }
                 lines.iter().try_for_each(|line| self.check_line(line))
             }
         }
     }
 
-    fn check_line(&self, line: &LineConfig) -> Result<(), Unfit> {
+    fn check_line(&self, line: &LineConfig) -> Result<(), ConfigError> {
         let Some(up) = line.up else {
-            return Err(Unfit::new("up", "it is missing", "say how long a call lasts, or give schedule"));
+            return Err(ConfigError::new("up", "it is missing", "say how long a call lasts, or give schedule"));
         };
         let Some(redial) = line.redial else {
             let remedy = "say how long it takes to connect again, or give schedule";
-            return Err(Unfit::new("redial", "it is missing", remedy));
+            return Err(ConfigError::new("redial", "it is missing", remedy));
         };
         if up.median_s() + redial.median_s() + self.idle_s.get() < SHORTEST_CYCLE_S {
-            return Err(Unfit::new("", "more than one drop per microsecond", "give up and redial longer times"));
+            return Err(ConfigError::new("", "more than one drop per microsecond", "give up and redial longer times"));
         }
         if self.failure_rate() > 0.0 && redial.median_s() + self.retry_s.get() < SHORTEST_CYCLE_S {
             let what = "more than one attempt per microsecond";
-            return Err(Unfit::new("", what, "give redial and retry_s longer times"));
+            return Err(ConfigError::new("", what, "give redial and retry_s longer times"));
         }
         Ok(())
     }
@@ -118,10 +120,10 @@ impl CallsConfig {
         self.failure.map_or(0.0, Probability::get)
     }
 
-    fn check_schedule(&self, schedule: &[Vec<[Seconds; 2]>], lines: usize) -> Result<(), Unfit> {
+    fn check_schedule(&self, schedule: &[Vec<[Seconds; 2]>], lines: usize) -> Result<(), ConfigError> {
         if schedule.len() != lines {
             let what = format!("down times of {} lines, and the bundle has {lines}", schedule.len());
-            return Err(Unfit::new("schedule", what, "give one list a line, [] for one that never drops"));
+            return Err(ConfigError::new("schedule", what, "give one list a line, [] for one that never drops"));
         }
         for (line, downs) in schedule.iter().enumerate() {
             let mut last = 0.0;
@@ -130,7 +132,7 @@ impl CallsConfig {
                     let (start, end) = (start.get(), end.get());
                     let what = format!("[{start}, {end}] of line {line} is empty or out of order");
                     let remedy = "give [start_s, end_s] with start_s < end_s, ascending, without overlap";
-                    return Err(Unfit::new("schedule", what, remedy));
+                    return Err(ConfigError::new("schedule", what, remedy));
                 }
                 last = end.get();
             }
@@ -150,7 +152,7 @@ impl CallsConfig {
         match idle_keys.into_iter().find(|(_, is_given)| *is_given) {
             Some((key, _)) => {
                 let remedy = format!("remove {key}, or give up and redial instead of schedule");
-                Err(Unfit::new(key, "a recording says when lines are down, whatever the rest", remedy))
+                Err(ConfigError::new(key, "a recording says when lines are down, whatever the rest", remedy))
             }
             None => Ok(()),
         }
@@ -182,7 +184,7 @@ mod tests {
             let calls: CallsConfig = serde_json::from_str(json).unwrap();
             let line = LineConfig::new(BitRate::new(2400.0).unwrap(), Seconds::new(0.5).unwrap());
             let line = LineConfig { up: calls.up, redial: calls.redial, ..line };
-            assert_eq!(calls.check(&[line; 2]).unwrap_err().key, key, "{json}");
+            assert_eq!(calls.check(&[line; 2]).unwrap_err().path, key, "{json}");
         }
     }
 }

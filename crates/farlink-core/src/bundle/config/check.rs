@@ -3,7 +3,7 @@
 use super::super::arq::LinkArq;
 use super::super::schedule::Scheduler;
 use super::{BundleConfig, Cut, Header, LineConfig, OnDrop, Peer, ReceiverRule};
-use crate::coding::Unfit;
+use crate::ConfigError;
 use crate::units::{Count, OrNever};
 
 impl BundleConfig {
@@ -11,9 +11,9 @@ impl BundleConfig {
     ///
     /// # Errors
     /// If keys contradict each other.
-    pub fn check(&self, lines: &[LineConfig]) -> Result<(), Unfit> {
+    pub fn check(&self, lines: &[LineConfig]) -> Result<(), ConfigError> {
         if self.header == Header::None && self.packets == Cut::Fragmented {
-            return Err(Unfit::new(
+            return Err(ConfigError::new(
                 "header",
                 "fragments without sequence numbers cannot be put together",
                 "use header = \"long\" or \"short\", or packets = \"whole\"",
@@ -21,28 +21,28 @@ impl BundleConfig {
         }
         let has_timer = matches!(self.reorder_timeout_s, Some(OrNever::Value(_)));
         if self.header == Header::None && has_timer {
-            return Err(Unfit::new(
+            return Err(ConfigError::new(
                 "reorder_timeout_s",
                 "without sequence numbers nobody waits for anything",
                 "remove reorder_timeout_s, or use header = \"long\"",
             ));
         }
         if self.scheduler == Scheduler::Redundant && self.packets == Cut::Fragmented {
-            return Err(Unfit::new(
+            return Err(ConfigError::new(
                 "scheduler",
                 "what goes over all lines is not cut into fragments",
                 "use packets = \"whole\", or another scheduler",
             ));
         }
         if self.scheduler == Scheduler::Redundant && self.header == Header::None {
-            return Err(Unfit::new(
+            return Err(ConfigError::new(
                 "scheduler",
                 "copies without sequence numbers would all be delivered",
                 "use header = \"long\" or \"short\"",
             ));
         }
         if self.min_fragment_bytes > self.mrru_bytes {
-            return Err(Unfit::new(
+            return Err(ConfigError::new(
                 "min_fragment_bytes",
                 format!(
                     "no packet of up to mrru_bytes = {} has a fragment of {}",
@@ -68,7 +68,7 @@ impl BundleConfig {
                 true => ("a recording says when lines are down", "remove it, or calls.schedule"),
                 false => ("no call ever drops", "remove it, or give calls"),
             };
-            return Err(Unfit::new(&key, what, remedy));
+            return Err(ConfigError::new(&key, what, remedy));
         }
         if self.peer != Peer::Farlink && (self.what_on_drop() != OnDrop::Requeue || self.header == Header::None) {
             let (what, remedy) = match self.what_on_drop() {
@@ -77,38 +77,38 @@ impl BundleConfig {
                 }
                 _ => ("nothing is sent again", "remove peer, or give on_drop = \"requeue\""),
             };
-            return Err(Unfit::new("peer", what, remedy));
+            return Err(ConfigError::new("peer", what, remedy));
         }
         match &self.calls {
             Some(calls) => calls.check(lines).map_err(|unfit| unfit.within("calls")),
             None if self.what_on_drop() != OnDrop::Lose => {
-                Err(Unfit::new("on_drop", "no call ever drops", "remove on_drop, or give calls"))
+                Err(ConfigError::new("on_drop", "no call ever drops", "remove on_drop, or give calls"))
             }
             None if self.scheduler == Scheduler::DropAware => {
-                Err(Unfit::new("scheduler", "no call ever drops", "use \"earliest-delivery\", or give calls"))
+                Err(ConfigError::new("scheduler", "no call ever drops", "use \"earliest-delivery\", or give calls"))
             }
             None => Ok(()),
         }
     }
 
     /// What Linux does not have, and what only Linux has.
-    fn check_linux(&self, lines: &[LineConfig]) -> Result<(), Unfit> {
+    fn check_linux(&self, lines: &[LineConfig]) -> Result<(), ConfigError> {
         let is_linux = self.scheduler == Scheduler::Linux;
         let needs_numbers = if is_linux { Some("scheduler") } else { self.receiver.map(|_| "receiver") };
         if let Some(key) = needs_numbers.filter(|_| self.header == Header::None) {
             let what = "without sequence numbers there is nothing to put together";
-            return Err(Unfit::new(key, what, format!("remove {key}, or use header = \"long\" or \"short\"")));
+            return Err(ConfigError::new(key, what, format!("remove {key}, or use header = \"long\" or \"short\"")));
         }
         let has_timer = matches!(self.reorder_timeout_s, Some(OrNever::Value(_)));
         if self.receiver_rule() == ReceiverRule::Linux && has_timer {
-            return Err(Unfit::new(
+            return Err(ConfigError::new(
                 "reorder_timeout_s",
                 "the receiver of Linux has no timer",
                 "remove reorder_timeout_s, or use receiver = \"rfc1990\"",
             ));
         }
         if (is_linux || self.receiver_rule() == ReceiverRule::Linux) && self.what_on_drop() == OnDrop::Requeue {
-            return Err(Unfit::new(
+            return Err(ConfigError::new(
                 "on_drop",
                 "Linux sends nothing again and its receiver does not wait for it",
                 "use on_drop = \"lose\" or \"duplicate-acks\", or another scheduler and receiver",
@@ -117,7 +117,7 @@ impl BundleConfig {
         if !is_linux {
             let remedy = "remove tty_bytes, or use scheduler = \"linux\"";
             let what = "only scheduler = \"linux\" has lines of so many bytes";
-            return self.tty_bytes.map_or(Ok(()), |_| Err(Unfit::new("tty_bytes", what, remedy)));
+            return self.tty_bytes.map_or(Ok(()), |_| Err(ConfigError::new("tty_bytes", what, remedy)));
         }
         let like = BundleConfig::default();
         let of_others = [
@@ -130,22 +130,22 @@ impl BundleConfig {
         let meaningless = of_others.into_iter().find(|(_, is_given)| *is_given);
         meaningless.map_or(Ok(()), |(key, _)| {
             let remedy = format!("remove {key}, or use another scheduler");
-            Err(Unfit::new(key, "Linux cuts for all free lines, and their room is tty_bytes", remedy))
+            Err(ConfigError::new(key, "Linux cuts for all free lines, and their room is tty_bytes", remedy))
         })
     }
 }
 
 /// Checks what a line stands on.
-fn check_equipment(serial: Option<Count>, modem: Option<Count>, arq: Option<LinkArq>) -> Result<(), Unfit> {
+fn check_equipment(serial: Option<Count>, modem: Option<Count>, arq: Option<LinkArq>) -> Result<(), ConfigError> {
     if serial.is_some() && modem.is_none() {
-        return Err(Unfit::new(
+        return Err(ConfigError::new(
             "serial_bytes",
             "the buffer of the serial port never fills while the modem takes everything",
             "give modem_bytes too",
         ));
     }
     if arq.is_some_and(|arq| arq.never_ends()) {
-        return Err(Unfit::new("arq.loss", "no frame ever gets through", "give less than 1, or attempts"));
+        return Err(ConfigError::new("arq.loss", "no frame ever gets through", "give less than 1, or attempts"));
     }
     Ok(())
 }

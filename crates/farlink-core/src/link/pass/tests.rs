@@ -143,7 +143,7 @@ fn the_inclination_decides_how_long_a_pass_takes() {
 #[test]
 fn what_no_pass_has_is_refused() {
     let unfit = pass(r#", "start_elevation_deg": 50, "max_elevation_deg": 40"#).check().unwrap_err();
-    assert_eq!(unfit.message, "50 degrees are above max_elevation_deg = 40");
+    assert_eq!(unfit.what, "50 degrees are above max_elevation_deg = 40");
     for (keys, key) in [
         (r#""step_s": 1e-6"#, "step_s"),
         (r#""max_elevation_deg": 20, "min_elevation_deg": 30, "start_elevation_deg": 10"#, "max_elevation_deg"),
@@ -151,9 +151,9 @@ fn what_no_pass_has_is_refused() {
         (r#""direction": "falling", "start_elevation_deg": 3, "min_elevation_deg": 5"#, "start_elevation_deg"),
         (r#""revisit_s": 5, "handover_s": 5"#, "revisit_s"),
     ] {
-        assert_eq!(pass(&format!(", {keys}")).check().unwrap_err().key, key, "{keys}");
+        assert_eq!(pass(&format!(", {keys}")).check().unwrap_err().path, key, "{keys}");
     }
-    let geo = |keys: &str| at(35_786e3, keys).check().unwrap_err().key;
+    let geo = |keys: &str| at(35_786e3, keys).check().unwrap_err().path;
     assert_eq!(geo(r#", "handover_s": 1"#), "handover_s");
     assert_eq!(geo(r#", "start_elevation_deg": 10, "min_elevation_deg": 20"#), "start_elevation_deg");
     for json in [r#"{"altitude_m": 41e6}"#, r#"{"altitude_m": 610e3, "start_elevation_deg": -1}"#] {

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ConfigError;
 use crate::payload::Payload;
 use crate::protocol::parts::length::{AdaptiveLength, Estimate, Length, LengthRule};
 use crate::protocol::{Idle, LARGEST_PACKET, Pairs};
-use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{BitRate, Count, CountToMillion, Factor, PositiveSeconds, Seconds, Whole};
 
@@ -184,13 +184,13 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
         crate::protocol::LongestPacket { key: "packet_bytes", data_bytes: self.packet_bytes.whole(), overhead_bytes: 0 }
     }
 
-    fn check(&self) -> Result<(), ScenarioError> {
+    fn check(&self) -> Result<(), ConfigError> {
         self.check_sizes()?;
         self.check_rate()?;
         self.check_protection()?;
         if self.copies.whole() > MOST_COPIES {
             let what = format!("{} copies of each segment are not sent", self.copies.get());
-            return Err(ScenarioError::new("copies", what, format!("give at most {MOST_COPIES}")));
+            return Err(ConfigError::new("copies", what, format!("give at most {MOST_COPIES}")));
         }
         self.check_buffers()?;
         self.erasure.map_or(Ok(()), |erasure| erasure.check())?;
@@ -315,11 +315,11 @@ impl AerotpConfig {
         self.adaptive_length.map(|length| Length::new(&length.rule(), overhead_bytes, most_bytes))
     }
 
-    fn check_protection(&self) -> Result<(), ScenarioError> {
+    fn check_protection(&self) -> Result<(), ConfigError> {
         let given = [("coded", self.coded.is_some()), ("adaptive_length", self.adaptive_length.is_some())];
         if let Some((key, _)) = given.into_iter().find(|given| given.1 && !self.mode.is_acknowledged()) {
             let what = "it belongs to the reliable modes, whose receiver says what it wants";
-            return Err(ScenarioError::new(
+            return Err(ConfigError::new(
                 key,
                 what,
                 "choose mode = \"reliable\" or \"near-reliable\", or leave it out",
@@ -330,25 +330,25 @@ impl AerotpConfig {
         {
             let what = format!("{} bytes of data fit into no packet", length.min_bytes.get());
             let remedy = format!("give at most {}, or longer packets", self.payload_bytes());
-            return Err(ScenarioError::new("adaptive_length.min_bytes", what, remedy));
+            return Err(ConfigError::new("adaptive_length.min_bytes", what, remedy));
         }
         if self.spare_copies && self.copies.whole() > 1 {
             let what = format!("{} copies go out anyhow, and these would be more of the same", self.copies.get());
-            return Err(ScenarioError::new("spare_copies", what, "leave out copies or spare_copies"));
+            return Err(ConfigError::new("spare_copies", what, "leave out copies or spare_copies"));
         }
         let Some(coded) = self.coded else { return Ok(()) };
         if self.spare_copies {
             let what = "any repair symbol makes good what a copy would";
-            return Err(ScenarioError::new("spare_copies", what, "leave out spare_copies or coded"));
+            return Err(ConfigError::new("spare_copies", what, "leave out spare_copies or coded"));
         }
         coded.check().map_err(|error| error.within("coded"))?;
         if self.copies.whole() > 1 {
             let what = format!("{} copies: any repair symbol makes good what any other would", self.copies.get());
-            return Err(ScenarioError::new("copies", what, "leave out copies or coded"));
+            return Err(ConfigError::new("copies", what, "leave out copies or coded"));
         }
         if self.symbol_bytes() == 0 {
             let what = format!("{} leave no room for a symbol and what describes it", self.packet_bytes.get());
-            return Err(ScenarioError::new("packet_bytes", what, "give longer packets"));
+            return Err(ConfigError::new("packet_bytes", what, "give longer packets"));
         }
         Ok(())
     }
@@ -392,15 +392,15 @@ impl AerotpConfig {
             .filter(|&control| control != RateControl::None)
     }
 
-    fn check_buffers(&self) -> Result<(), ScenarioError> {
+    fn check_buffers(&self) -> Result<(), ConfigError> {
         if let Some(buffer) = self.receive_buffer_bytes {
             if buffer.whole() > LARGEST_BUFFER {
                 let what = format!("{} bytes are more than sequence numbers tell apart", buffer.get());
-                return Err(ScenarioError::new("receive_buffer_bytes", what, format!("give at most {LARGEST_BUFFER}")));
+                return Err(ConfigError::new("receive_buffer_bytes", what, format!("give at most {LARGEST_BUFFER}")));
             }
             if buffer.whole() < self.packet_bytes.whole() {
                 let what = format!("{} bytes hold no packet of {}", buffer.get(), self.packet_bytes.get());
-                return Err(ScenarioError::new("receive_buffer_bytes", what, "give at least packet_bytes"));
+                return Err(ConfigError::new("receive_buffer_bytes", what, "give at least packet_bytes"));
             }
         }
         if let Some(half_open) = self.half_open_bytes
@@ -408,24 +408,24 @@ impl AerotpConfig {
         {
             let what = format!("{} bytes are not between a packet and the receive buffer", half_open.get());
             let remedy = "give at least packet_bytes and at most receive_buffer_bytes";
-            return Err(ScenarioError::new("half_open_bytes", what, remedy));
+            return Err(ConfigError::new("half_open_bytes", what, remedy));
         }
         Ok(())
     }
 
-    fn check_rate(&self) -> Result<(), ScenarioError> {
+    fn check_rate(&self) -> Result<(), ConfigError> {
         match self.rate_control {
             Some(RateControl::Fixed) if self.rate_bps.is_none() => {
                 let what = "\"fixed\" needs a rate, and rate_bps is not given";
-                Err(ScenarioError::new("rate_control", what, "give rate_bps = 5e6, or choose \"learnt\""))
+                Err(ConfigError::new("rate_control", what, "give rate_bps = 5e6, or choose \"learnt\""))
             }
             Some(RateControl::None) if self.rate_bps.is_some() => {
                 let what = "\"none\" keeps to no rate, and rate_bps is given";
-                Err(ScenarioError::new("rate_control", what, "leave one of them out"))
+                Err(ConfigError::new("rate_control", what, "leave one of them out"))
             }
             Some(RateControl::Learnt | RateControl::Friendly) if !self.mode.is_acknowledged() => {
                 let what = "a rate is learnt from acknowledgements, and the mode has none";
-                Err(ScenarioError::new("rate_control", what, "give rate_bps alone, or choose mode = \"reliable\""))
+                Err(ConfigError::new("rate_control", what, "give rate_bps alone, or choose mode = \"reliable\""))
             }
             _ => Ok(()),
         }
@@ -438,27 +438,27 @@ impl AerotpConfig {
         room.min(u64::from(MOST_WORDS)) as u16
     }
 
-    fn check_parity(&self) -> Result<(), ScenarioError> {
+    fn check_parity(&self) -> Result<(), ConfigError> {
         let (words, most) = (self.fec_words.whole(), u64::from(self.most_fec_words()));
         if words > u64::from(MOST_WORDS) {
             let what = format!("{words} words of parity are more than the code has");
-            return Err(ScenarioError::new("fec_words", what, format!("give at most {MOST_WORDS}")));
+            return Err(ConfigError::new("fec_words", what, format!("give at most {MOST_WORDS}")));
         }
         if self.erasure.is_some() && self.payload_bytes() <= u64::from(REPAIR_BYTES) {
             let what = format!("{} bytes have no room for what describes a repair packet", self.packet_bytes.get());
-            return Err(ScenarioError::new("packet_bytes", what, "give longer packets"));
+            return Err(ConfigError::new("packet_bytes", what, "give longer packets"));
         }
         if self.mode == Mode::QuasiReliable && words > most {
             let what = format!("{words} words of parity leave no room for data in {} bytes", self.packet_bytes.get());
-            return Err(ScenarioError::new("fec_words", what, format!("give at most {most}, or longer packets")));
+            return Err(ConfigError::new("fec_words", what, format!("give at most {most}, or longer packets")));
         }
         Ok(())
     }
 
-    fn check_sizes(&self) -> Result<(), ScenarioError> {
+    fn check_sizes(&self) -> Result<(), ConfigError> {
         if self.packet_bytes.whole() > LARGEST_PACKET {
             let what = format!("packets have at most {LARGEST_PACKET} bytes, not {}", self.packet_bytes.get());
-            return Err(ScenarioError::new("packet_bytes", what, format!("give at most {LARGEST_PACKET}")));
+            return Err(ConfigError::new("packet_bytes", what, format!("give at most {LARGEST_PACKET}")));
         }
         if self.payload_bytes() == 0 {
             let what = format!(
@@ -467,7 +467,7 @@ impl AerotpConfig {
                 self.header_bytes.get(),
                 u64::from(OPENING_BYTES) + u64::from(CRC_BYTES)
             );
-            return Err(ScenarioError::new("packet_bytes", what, "give longer packets"));
+            return Err(ConfigError::new("packet_bytes", what, "give longer packets"));
         }
         Ok(())
     }

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ConfigError;
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::length::{AdaptiveLength, Length};
 use crate::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
 use crate::protocol::{Acknowledgements, Flight, Idle, LARGEST_PACKET, LongestTimeout, Pairs};
-use crate::scenario::ScenarioError;
 use crate::units::{BitRate, Count, Seconds, Whole};
 
 use super::frame::Blocks;
@@ -186,7 +186,7 @@ impl crate::protocol::ProtocolConfig for ArqConfig {
         crate::protocol::LongestPacket::of_segments(header_bytes, self.segment_bytes, self.correction)
     }
 
-    fn check(&self) -> Result<(), ScenarioError> {
+    fn check(&self) -> Result<(), ConfigError> {
         self.check_window()?;
         self.check_numbers()?;
         self.check_acknowledgements()?;
@@ -302,17 +302,17 @@ impl ArqConfig {
         self.incremental.map_or(self.segment_bytes.whole(), longest)
     }
 
-    fn check_window(&self) -> Result<(), ScenarioError> {
+    fn check_window(&self) -> Result<(), ConfigError> {
         if let (Mode::StopAndWait, Some(window)) = (self.mode, self.window_frames)
             && window.whole() > 1
         {
             let what = format!("stop-and-wait has one frame under way, not {}", window.get());
-            return Err(ScenarioError::new("window_frames", what, "leave it out, or choose mode = \"go-back-n\""));
+            return Err(ConfigError::new("window_frames", what, "leave it out, or choose mode = \"go-back-n\""));
         }
         if let Some(buffer) = self.buffer_frames {
             if self.mode != Mode::SelectiveRepeat {
                 let what = "the receiver keeps frames out of order with selective repeat only";
-                return Err(ScenarioError::new(
+                return Err(ConfigError::new(
                     "buffer_frames",
                     what,
                     "leave it out, or choose mode = \"selective-repeat\"",
@@ -320,26 +320,26 @@ impl ArqConfig {
             }
             if buffer.whole() < self.window() {
                 let what = format!("{} is less than the window of {}", buffer.get(), self.window());
-                return Err(ScenarioError::new("buffer_frames", what, "give at least window_frames, or leave it out"));
+                return Err(ConfigError::new("buffer_frames", what, "give at least window_frames, or leave it out"));
             }
         }
         for (key, frames) in [("window_frames", self.window_frames), ("buffer_frames", self.buffer_frames)] {
             if frames.is_some_and(|frames| frames.whole() > LARGEST_WINDOW) {
                 let what =
                     format!("{} frames are not kept: each takes memory of its own", frames.map_or(0.0, Count::get));
-                return Err(ScenarioError::new(key, what, format!("give at most {LARGEST_WINDOW}")));
+                return Err(ConfigError::new(key, what, format!("give at most {LARGEST_WINDOW}")));
             }
         }
         Ok(())
     }
 
     /// Old frames must not be taken for new ones (Schwartz, section 4-2).
-    fn check_numbers(&self) -> Result<(), ScenarioError> {
+    fn check_numbers(&self) -> Result<(), ConfigError> {
         let Some(bits) = self.sequence_bits else { return Ok(()) };
         let bits = bits.whole();
         if bits > MOST_SEQUENCE_BITS {
             let what = format!("{bits} is not allowed; allowed: a whole number from 1 to {MOST_SEQUENCE_BITS}");
-            return Err(ScenarioError::new("sequence_bits", what, "numbers of 32 bits are enough for any window"));
+            return Err(ConfigError::new("sequence_bits", what, "numbers of 32 bits are enough for any window"));
         }
         // Whether a frame lies ahead of the one expected or behind it makes a difference.
         let names_single = self.mode == Mode::SelectiveRepeat || self.ack == Acknowledgement::PerPacket || self.nak;
@@ -352,17 +352,17 @@ impl ArqConfig {
             let key = if self.buffer_frames.is_some() { "buffer_frames" } else { "window_frames" };
             let what =
                 format!("{} frames need more than {bits} bits: a window is at most {rule}, here {most}", self.span());
-            return Err(ScenarioError::new(key, what, format!("give at most {most}, or more sequence_bits")));
+            return Err(ConfigError::new(key, what, format!("give at most {most}, or more sequence_bits")));
         }
         Ok(())
     }
 
-    fn check_acknowledgements(&self) -> Result<(), ScenarioError> {
+    fn check_acknowledgements(&self) -> Result<(), ConfigError> {
         if let Some(blocks) = self.sack_blocks {
             if !self.has_blocks() {
                 let what = "blocks belong to cumulative acknowledgements with selective repeat";
                 let remedy = "leave it out, or choose mode = \"selective-repeat\" and ack = \"cumulative\"";
-                return Err(ScenarioError::new("sack_blocks", what, remedy));
+                return Err(ConfigError::new("sack_blocks", what, remedy));
             }
             let most = self.compatible_blocks();
             if self.compatible && blocks.whole() > most {
@@ -371,7 +371,7 @@ impl ArqConfig {
                     "{} blocks of 8 bytes and 2 more do not fit into TCP's {OPTION_BYTES} bytes of options{beside}",
                     blocks.get()
                 );
-                return Err(ScenarioError::new(
+                return Err(ConfigError::new(
                     "sack_blocks",
                     what,
                     format!("give at most {most}, or compatible = false"),
@@ -381,70 +381,66 @@ impl ArqConfig {
         if self.timer == TimerSide::Receiver {
             if !self.nak {
                 let what = "a timer at the receiver repeats negative acknowledgements, and there are none";
-                return Err(ScenarioError::new("timer", what, "set nak = true, or timer = \"sender\""));
+                return Err(ConfigError::new("timer", what, "set nak = true, or timer = \"sender\""));
             }
             if self.ack == Acknowledgement::PerPacket {
                 let what =
                     "without a timer at the sender, nothing makes up for the lost acknowledgement of a single frame";
-                return Err(ScenarioError::new("timer", what, "set ack = \"cumulative\", or timer = \"sender\""));
+                return Err(ConfigError::new("timer", what, "set ack = \"cumulative\", or timer = \"sender\""));
             }
         }
         let wait = self.piggyback_timeout_s.map_or(0.0, Seconds::get);
         if self.rto.algorithm == RtoAlgorithm::Fixed && wait > 0.0 && wait >= self.rto.initial_s.get() {
             let what = format!("{wait} is no less than the fixed timeout: every frame would be sent again before");
-            return Err(ScenarioError::new("piggyback_timeout_s", what, "give less than rto.initial_s"));
+            return Err(ConfigError::new("piggyback_timeout_s", what, "give less than rto.initial_s"));
         }
         Ok(())
     }
 
-    fn check_hybrid(&self) -> Result<(), ScenarioError> {
+    fn check_hybrid(&self) -> Result<(), ConfigError> {
         let Some(parts) = self.incremental else { return Ok(()) };
         if self.correction.is_some() {
             let what = "correction and incremental are both given";
-            return Err(ScenarioError::new("incremental", what, "give one of them: a frame has one code"));
+            return Err(ConfigError::new("incremental", what, "give one of them: a frame has one code"));
         }
         if !self.nak {
             let what = "the sender must learn that a frame arrived damaged, not lost";
-            return Err(ScenarioError::new("incremental", what, "set nak = true"));
+            return Err(ConfigError::new("incremental", what, "set nak = true"));
         }
         let sizes =
             [("first_parity_bytes", parts.first_parity_bytes.whole()), ("parity_bytes", parts.parity_bytes.whole())];
         for (key, bytes) in sizes {
             if bytes % 2 == 1 {
                 let what = format!("{bytes} is odd: the code's symbols have two bytes");
-                return Err(ScenarioError::new(format!("incremental.{key}"), what, "give an even number"));
+                return Err(ConfigError::new(format!("incremental.{key}"), what, "give an even number"));
             }
         }
         if parts.increments.whole() > MOST_INCREMENTS {
             let what = format!("{} is not allowed; allowed: 1 to {MOST_INCREMENTS}", parts.increments.get());
-            return Err(ScenarioError::new("incremental.increments", what, "make each part longer instead"));
+            return Err(ConfigError::new("incremental.increments", what, "make each part longer instead"));
         }
         // 2^16 - 1 symbols of two bytes in a codeword.
         let codeword = self.segment_bytes.whole().saturating_add(parts.first_parity_bytes.whole()) as f64
             + parts.parity_bytes.get() * parts.increments.get();
         if codeword > 2.0 * 65_535.0 {
             let what = format!("the code has {codeword} bytes with all its parity, and a codeword at most 131,070");
-            return Err(ScenarioError::new("incremental.parity_bytes", what, "give less parity, or shorter frames"));
+            return Err(ConfigError::new("incremental.parity_bytes", what, "give less parity, or shorter frames"));
         }
         Ok(())
     }
 
-    fn check_length(&self) -> Result<(), ScenarioError> {
+    fn check_length(&self) -> Result<(), ConfigError> {
         let Some(length) = &self.adaptive_length else { return Ok(()) };
         length.check(self.segment_bytes).map_err(|error| error.within("adaptive_length"))?;
         let code = if self.incremental.is_some() { "incremental" } else { "correction" };
         if self.incremental.is_some() || self.correction.is_some() {
             let what = format!("its rules hold where any wrong bit loses the frame, and {code} mends some");
-            return Err(ScenarioError::new(
-                "adaptive_length",
-                what,
-                format!("leave one out: adaptive_length or {code}"),
-            ));
+            return Err(ConfigError::new("adaptive_length", what, format!("leave one out: adaptive_length or {code}")));
         }
         Ok(())
     }
 
-    fn check_sizes(&self) -> Result<(), ScenarioError> {
+    fn check_sizes(&self) -> Result<(), ConfigError> {
         // A rider takes its options along, so they must fit beside data too.
         let blocks = if self.has_blocks() { self.sack_blocks.map_or(0, Whole::whole).min(LARGEST_PACKET) } else { 0 };
         let options = self.timestamps_bytes() + Blocks::option_bytes(blocks);
@@ -452,12 +448,12 @@ impl ArqConfig {
         if header + options > LARGEST_PACKET {
             let key = if self.ack_bytes.is_some() { "ack_bytes" } else { "header_bytes" };
             let what = format!("{header} with options of {options} bytes make a header of {} bytes", header + options);
-            return Err(ScenarioError::new(key, what, format!("packets have at most {LARGEST_PACKET} bytes")));
+            return Err(ConfigError::new(key, what, format!("packets have at most {LARGEST_PACKET} bytes")));
         }
         let bytes = self.header_bytes.whole() + options + self.data_bytes();
         if bytes > LARGEST_PACKET {
             let what = format!("{} with headers and parity make a packet of {bytes} bytes", self.segment_bytes.get());
-            return Err(ScenarioError::new(
+            return Err(ConfigError::new(
                 "segment_bytes",
                 what,
                 format!("packets have at most {LARGEST_PACKET} bytes"),

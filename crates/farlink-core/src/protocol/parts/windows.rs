@@ -1,6 +1,6 @@
 //! Windows in segments, of protocols whose positions have 32 bits.
 
-use crate::scenario::ScenarioError;
+use crate::ConfigError;
 use crate::units::Count;
 
 /// Segments of a window, at most: positions are compared in half of their 32-bit space.
@@ -11,7 +11,7 @@ pub(in crate::protocol) fn check_windows(
     windows: &[(&str, Option<Count>)],
     segment_bytes: Count,
     positions: &str,
-) -> Result<(), ScenarioError> {
+) -> Result<(), ConfigError> {
     let most = MOST_SEGMENTS / segment_bytes.whole();
     for &(key, window) in windows {
         if let Some(window) = window.filter(|window| window.whole() > most) {
@@ -19,7 +19,7 @@ pub(in crate::protocol) fn check_windows(
             let what = format!(
                 "{segments} segments of segment_bytes = {segment} hold 2 GiB or more, past what {positions} allow"
             );
-            return Err(ScenarioError::new(key, what, format!("give at most {most}")));
+            return Err(ConfigError::new(key, what, format!("give at most {most}")));
         }
     }
     Ok(())

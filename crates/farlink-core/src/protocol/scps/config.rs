@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ConfigError;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
 use crate::protocol::parts::windows::MOST_SEGMENTS;
@@ -12,7 +13,6 @@ use crate::protocol::tcp::{
     BestEffort, Compressed, Connection, ExtensionsConfig, LARGEST_HEADER, LossMeans, MOST_SNACK_BYTES, TcpConfig,
 };
 use crate::protocol::{Acknowledgements, Flight, Idle, LARGEST_PACKET, LongestTimeout, Pairs, ProtocolConfig};
-use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{BitRate, Count, PositiveSeconds, Seconds};
 
@@ -159,7 +159,7 @@ impl ProtocolConfig for ScpsConfig {
         self.tcp().longest_packet()
     }
 
-    fn check(&self) -> Result<(), ScenarioError> {
+    fn check(&self) -> Result<(), ConfigError> {
         self.check_bounds()?;
         self.check_acknowledgements()?;
         self.check_best_effort()?;
@@ -256,10 +256,10 @@ impl ScpsConfig {
         self.snack_vector_bytes.unwrap_or(count(SNACK_VECTOR_BYTES))
     }
 
-    fn check_bounds(&self) -> Result<(), ScenarioError> {
+    fn check_bounds(&self) -> Result<(), ConfigError> {
         let windows = [self.max_window_segments, self.receive_window_segments];
         if !self.has_congestion_control() && self.rate_bps.is_none() && windows.iter().all(Option::is_none) {
-            return Err(ScenarioError::new(
+            return Err(ConfigError::new(
                 "congestion_control",
                 "with none, nothing bounds what is sent: neither a rate nor a window is given",
                 "give a rate_bps, or a max_window_segments",
@@ -267,14 +267,14 @@ impl ScpsConfig {
         }
         if self.rate_bps.is_some() && self.tcp().paces() {
             let name = self.congestion_control.name();
-            return Err(ScenarioError::new(
+            return Err(ConfigError::new(
                 "rate_bps",
                 format!("{name} sets the rate itself"),
                 "leave rate_bps out, or choose another congestion_control",
             ));
         }
         if self.corruption_hold_s.is_some() && self.loss_means != LossMeans::Signalled {
-            return Err(ScenarioError::new(
+            return Err(ConfigError::new(
                 "corruption_hold_s",
                 "nobody asks whether packets arrive damaged",
                 "give loss_means = \"signalled\", or leave corruption_hold_s out",
@@ -283,27 +283,27 @@ impl ScpsConfig {
         Ok(())
     }
 
-    fn check_acknowledgements(&self) -> Result<(), ScenarioError> {
+    fn check_acknowledgements(&self) -> Result<(), ConfigError> {
         if self.snack_vector_bytes.is_some() && !self.variant.uses_snack() {
             let what = format!("variant = \"{}\" has no negative acknowledgements", self.variant.name());
             let remedy = "give variant = \"snack\", or leave snack_vector_bytes out";
-            return Err(ScenarioError::new("snack_vector_bytes", what, remedy));
+            return Err(ConfigError::new("snack_vector_bytes", what, remedy));
         }
         if self.vector_bytes().whole() > MOST_SNACK_BYTES as u64 {
             let what = format!("{} octets do not fit into the options of a segment", self.vector_bytes().get());
-            return Err(ScenarioError::new("snack_vector_bytes", what, format!("give at most {MOST_SNACK_BYTES}")));
+            return Err(ConfigError::new("snack_vector_bytes", what, format!("give at most {MOST_SNACK_BYTES}")));
         }
         if let Some(every) = self.ack_every_segments.filter(|every| every.whole() > MOST_SEGMENTS_PER_ACK) {
             let what = format!("an acknowledgement of {} segments is as good as none", every.get());
             let remedy = format!("give at most {MOST_SEGMENTS_PER_ACK}, or an ack_interval_s alone");
-            return Err(ScenarioError::new("ack_every_segments", what, remedy));
+            return Err(ConfigError::new("ack_every_segments", what, remedy));
         }
         Ok(())
     }
 
-    fn check_best_effort(&self) -> Result<(), ScenarioError> {
+    fn check_best_effort(&self) -> Result<(), ConfigError> {
         if self.max_transmissions.is_some() && self.hold_time_s.is_none() {
-            return Err(ScenarioError::new(
+            return Err(ConfigError::new(
                 "max_transmissions",
                 "the receiver would wait for ever for what the sender has given up",
                 "give a hold_time_s, too",
@@ -312,9 +312,9 @@ impl ScpsConfig {
         Ok(())
     }
 
-    fn check_copies(&self) -> Result<(), ScenarioError> {
+    fn check_copies(&self) -> Result<(), ConfigError> {
         if self.copies.whole() == 1 && self.copy_spacing_s.get() > 0.0 {
-            return Err(ScenarioError::new(
+            return Err(ConfigError::new(
                 "copy_spacing_s",
                 "there are no copies to keep apart",
                 "give copies = 2 or more, or leave copy_spacing_s out",
@@ -322,12 +322,12 @@ impl ScpsConfig {
         }
         if self.copies.whole() > MOST_COPIES {
             let what = format!("{} copies of everything leave no room for anything else", self.copies.get());
-            return Err(ScenarioError::new("copies", what, format!("give at most {MOST_COPIES}")));
+            return Err(ConfigError::new("copies", what, format!("give at most {MOST_COPIES}")));
         }
         Ok(())
     }
 
-    fn check_compression(&self) -> Result<(), ScenarioError> {
+    fn check_compression(&self) -> Result<(), ConfigError> {
         let ack_bytes = self.ack_bytes.unwrap_or(self.header_bytes);
         let default_of = |compressed: u16| count(u32::from(NETWORK_BYTES + compressed));
         for (key, given, default, of, plain) in [
@@ -342,7 +342,7 @@ impl ScpsConfig {
         ] {
             if given.is_some() && !self.header_compression {
                 let remedy = format!("give header_compression = true, or leave {key} out");
-                return Err(ScenarioError::new(key, "headers are not compressed", remedy));
+                return Err(ConfigError::new(key, "headers are not compressed", remedy));
             }
             let compressed = given.unwrap_or(default_of(default));
             if self.header_compression && compressed.whole() > plain.whole() {
@@ -351,7 +351,7 @@ impl ScpsConfig {
                     compressed.get(),
                     plain.get()
                 );
-                return Err(ScenarioError::new(key, what, format!("give at most {}", plain.get())));
+                return Err(ConfigError::new(key, what, format!("give at most {}", plain.get())));
             }
         }
         Ok(())

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ConfigError;
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
 use crate::protocol::parts::windows::{MOST_SEGMENTS, check_windows};
 use crate::protocol::{Flight, Idle, LARGEST_PACKET, LongestTimeout, Pairs, ProtocolConfig};
-use crate::scenario::ScenarioError;
 use crate::units::{BitRate, Count, PositiveSeconds};
 
 use super::connection::Connection;
@@ -121,13 +121,13 @@ impl ProtocolConfig for StpConfig {
         crate::protocol::LongestPacket::of_segments(self.header_bytes.whole(), self.segment_bytes, self.correction)
     }
 
-    fn check(&self) -> Result<(), ScenarioError> {
+    fn check(&self) -> Result<(), ConfigError> {
         crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
         let interval = self.poll_interval_s.get();
         if interval < LEAST_POLL_INTERVAL_S {
             let what = format!("{interval:e} s is too short: more than a million POLLs a second");
             let remedy = format!("give at least {LEAST_POLL_INTERVAL_S:e}");
-            return Err(ScenarioError::new("poll_interval_s", what, remedy));
+            return Err(ConfigError::new("poll_interval_s", what, remedy));
         }
         self.check_congestion()?;
         self.check_reports()?;
@@ -144,12 +144,12 @@ impl ProtocolConfig for StpConfig {
         self.rto.check().map_err(|error| error.within("rto"))
     }
 
-    fn check_duration(&self, duration: PositiveSeconds) -> Result<(), ScenarioError> {
+    fn check_duration(&self, duration: PositiveSeconds) -> Result<(), ConfigError> {
         for (key, span) in [("poll_interval_s", Some(self.poll_interval_s)), ("give_up_s", self.give_up_s)] {
             if let Some(span) = span.filter(|span| span.get() >= duration.get()) {
                 let what = format!("{} s is no shorter than the run (duration_s = {})", span.get(), duration.get());
                 let remedy = if key == "give_up_s" { "leave it out, or run for longer" } else { "ask more often" };
-                return Err(ScenarioError::new(key, what, remedy));
+                return Err(ConfigError::new(key, what, remedy));
             }
         }
         Ok(())
@@ -200,25 +200,25 @@ impl<D: Payload> Pairs<D> for StpConfig {
 }
 
 impl StpConfig {
-    fn check_congestion(&self) -> Result<(), ScenarioError> {
+    fn check_congestion(&self) -> Result<(), ConfigError> {
         match (self.congestion, self.rate_bps) {
             (RateControl::Rate, None) => {
                 let what = "congestion = \"rate\" needs a rate, and none is given";
-                Err(ScenarioError::new("rate_bps", what, "give rate_bps, or take congestion = \"tcp\""))
+                Err(ConfigError::new("rate_bps", what, "give rate_bps, or take congestion = \"tcp\""))
             }
             (RateControl::Tcp, Some(rate)) => {
                 let what = format!("a rate ({rate}) is given, but congestion = \"tcp\" finds its own");
-                Err(ScenarioError::new("rate_bps", what, "leave it out, or take congestion = \"rate\""))
+                Err(ConfigError::new("rate_bps", what, "leave it out, or take congestion = \"rate\""))
             }
             _ => Ok(()),
         }
     }
 
     /// A STAT with all its ranges is a packet, too.
-    fn check_reports(&self) -> Result<(), ScenarioError> {
+    fn check_reports(&self) -> Result<(), ConfigError> {
         let longest = |key, bytes: u64, what: &str| {
             let what = format!("{what} make a packet of {bytes} bytes");
-            let refusal = ScenarioError::new(key, what, format!("packets have at most {LARGEST_PACKET} bytes"));
+            let refusal = ConfigError::new(key, what, format!("packets have at most {LARGEST_PACKET} bytes"));
             if bytes > LARGEST_PACKET { Err(refusal) } else { Ok(()) }
         };
         longest("poll_bytes", self.poll_bytes.whole(), "the headers of a POLL")?;

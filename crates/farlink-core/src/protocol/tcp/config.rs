@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ConfigError;
 use crate::correction::Correction;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
 use crate::protocol::parts::windows::{MOST_SEGMENTS, check_windows};
 use crate::protocol::{Acknowledgements, Flight, Idle, LARGEST_PACKET, LongestTimeout, Pairs};
-use crate::scenario::ScenarioError;
 use crate::units::{Count, PositiveSeconds};
 
 use super::congestion::{self, BbrConfig, CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
@@ -177,12 +177,12 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
         crate::protocol::LongestPacket::of_segments(header_bytes, self.segment_bytes, self.correction)
     }
 
-    fn check(&self) -> Result<(), ScenarioError> {
+    fn check(&self) -> Result<(), ConfigError> {
         self.check_all_but_bounds()?;
         let windows = [self.max_window_segments, self.receive_window_segments];
         let has_bound = windows.iter().any(Option::is_some) || !self.window_scaling;
         if self.congestion_control == CongestionControl::None && !has_bound {
-            return Err(ScenarioError::new(
+            return Err(ConfigError::new(
                 "congestion_control",
                 "with none, nothing but the window bounds what is sent, and no window is given",
                 "give max_window_segments: about what the path holds, its rate times its round trip",
@@ -274,14 +274,14 @@ impl TcpConfig {
     }
 
     /// What holds for SCPS-TP too, which may be bound by a rate.
-    pub(in crate::protocol) fn check_all_but_bounds(&self) -> Result<(), ScenarioError> {
+    pub(in crate::protocol) fn check_all_but_bounds(&self) -> Result<(), ConfigError> {
         crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
         self.check_options()?;
         congestion::check(self)?;
         self.check_congestion_control()?;
         if self.bbr.is_some_and(|bbr| bbr.pacing_margin.get() >= 1.0) {
             let what = "1 is not allowed: at a rate of nothing, nothing would be sent";
-            return Err(ScenarioError::new("bbr.pacing_margin", what, "give a share below 1; BBR's own is 0.01"));
+            return Err(ConfigError::new("bbr.pacing_margin", what, "give a share below 1; BBR's own is 0.01"));
         }
         self.check_recovery()?;
         self.check_ecn()?;
@@ -322,18 +322,18 @@ impl TcpConfig {
         self.max_retransmissions.map_or(u32::MAX, |most| u32::try_from(most.whole()).unwrap_or(u32::MAX))
     }
 
-    fn check_ecn(&self) -> Result<(), ScenarioError> {
+    fn check_ecn(&self) -> Result<(), ConfigError> {
         //= https://www.rfc-editor.org/rfc/rfc3168#section-5
         //# the congestion control algorithms followed at the end-systems MUST be essentially the same as the congestion
         //# control response to a *single* dropped packet.
         if self.ecn && self.congestion_control == CongestionControl::None {
             let what = "a sender without congestion control does not react to marks, as RFC 3168 requires";
-            return Err(ScenarioError::new("ecn", what, "choose another congestion_control, or leave ecn out"));
+            return Err(ConfigError::new("ecn", what, "choose another congestion_control, or leave ecn out"));
         }
         Ok(())
     }
 
-    fn check_scaling(&self) -> Result<(), ScenarioError> {
+    fn check_scaling(&self) -> Result<(), ConfigError> {
         if self.window_scaling {
             return Ok(());
         }
@@ -348,7 +348,7 @@ impl TcpConfig {
                 );
                 let most = MAX_UNSCALED_BYTES / self.segment_bytes.whole();
                 let remedy = format!("give at most {most}, or window_scaling = true");
-                return Err(ScenarioError::new(key, what, remedy));
+                return Err(ConfigError::new(key, what, remedy));
             }
         }
         Ok(())
@@ -360,32 +360,32 @@ impl TcpConfig {
     }
 
     /// What measures rates needs to know which segments arrived, and sends at what it measured.
-    fn check_congestion_control(&self) -> Result<(), ScenarioError> {
+    fn check_congestion_control(&self) -> Result<(), ConfigError> {
         let name = self.congestion_control.name();
         if self.congestion_control.measures_rates() && !self.variant.uses_sack() {
             let what =
                 format!("{name:?} needs selective acknowledgements, which {:?} does without", self.variant.name());
-            return Err(ScenarioError::new("variant", what, "give a variant that has them, such as \"sack\""));
+            return Err(ConfigError::new("variant", what, "give a variant that has them, such as \"sack\""));
         }
         if self.congestion_control.measures_rates() && self.pacing == Some(false) {
             let what = format!("{name:?} sends at the rate that it measured and cannot do without pacing");
-            return Err(ScenarioError::new("pacing", what, "leave the key out"));
+            return Err(ConfigError::new("pacing", what, "leave the key out"));
         }
         Ok(())
     }
 
     /// What a version cannot do is not asked of it.
-    fn check_recovery(&self) -> Result<(), ScenarioError> {
+    fn check_recovery(&self) -> Result<(), ConfigError> {
         let name = self.variant.name();
         for (key, is_asked) in [("prr", self.prr), ("dsack", self.dsack)] {
             if is_asked == Some(true) && !self.variant.uses_sack() {
                 let what = format!("variant = \"{name}\" has no selective acknowledgements");
-                return Err(ScenarioError::new(key, what, "set variant = \"sack\" or \"rack\", or leave it out"));
+                return Err(ConfigError::new(key, what, "set variant = \"sack\" or \"rack\", or leave it out"));
             }
         }
         if self.tail_loss_probe == Some(true) && self.variant != Variant::Rack {
             let what = format!("variant = \"{name}\" does not find losses by time");
-            return Err(ScenarioError::new("tail_loss_probe", what, "set variant = \"rack\", or leave it out"));
+            return Err(ConfigError::new("tail_loss_probe", what, "set variant = \"rack\", or leave it out"));
         }
         Ok(())
     }
@@ -415,12 +415,12 @@ impl TcpConfig {
     }
 
     /// Options come on top of the headers that a scenario gives: timestamps with every segment, SACK blocks as needed.
-    fn check_options(&self) -> Result<(), ScenarioError> {
+    fn check_options(&self) -> Result<(), ConfigError> {
         let ack = self.ack_bytes.unwrap_or(self.header_bytes);
         for (key, header) in [("header_bytes", self.header_bytes), ("ack_bytes", ack)] {
             if header.whole() > LARGEST_HEADER {
                 let what = format!("{} leaves no room for TCP's options in a packet", header.get());
-                return Err(ScenarioError::new(key, what, format!("give at most {LARGEST_HEADER}")));
+                return Err(ConfigError::new(key, what, format!("give at most {LARGEST_HEADER}")));
             }
         }
         let bytes = self.full_bytes();
@@ -428,7 +428,7 @@ impl TcpConfig {
             let what =
                 format!("{} with headers and timestamps make a packet of {bytes} bytes", self.segment_bytes.get());
             let remedy = format!("packets have at most {LARGEST_PACKET} bytes");
-            return Err(ScenarioError::new("segment_bytes", what, remedy));
+            return Err(ConfigError::new("segment_bytes", what, remedy));
         }
         let most = bytes + u64::from(MOST_OPTION_BYTES);
         self.correction.map_or(Ok(()), |correction| correction.check(most).map_err(|error| error.within("correction")))

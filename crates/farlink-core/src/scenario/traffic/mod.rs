@@ -10,7 +10,7 @@ pub use cbr::Cbr;
 pub use file::File;
 pub use transfers::{Arrivals, Transfer, Transfers};
 
-use super::error::ScenarioError;
+use crate::ConfigError;
 
 /// What a scenario says about traffic.
 pub trait Traffic {
@@ -21,7 +21,7 @@ pub trait Traffic {
     ///
     /// # Errors
     /// If keys contradict each other, or one is missing.
-    fn check(&self) -> Result<(), ScenarioError> {
+    fn check(&self) -> Result<(), ConfigError> {
         Ok(())
     }
 }

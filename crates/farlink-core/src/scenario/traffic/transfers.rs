@@ -2,7 +2,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Traffic;
-use crate::scenario::error::ScenarioError;
+use crate::ConfigError;
 use crate::units::{Count, EventRate, Seconds};
 
 /// Short transfers, each over a connection of its own, as web pages: a `list`, or Poisson arrivals (`rate_per_s`, `bytes`).
@@ -59,17 +59,15 @@ impl Traffic for Transfers {
         self.list.is_none()
     }
 
-    fn check(&self) -> Result<(), ScenarioError> {
+    fn check(&self) -> Result<(), ConfigError> {
         const FORMS: &str = "give list = [{ at_s = 0, bytes = 1e5 }, ...], or rate_per_s and bytes";
         match (&self.list, self.rate_per_s, self.bytes) {
-            (Some(list), None, None) if list.is_empty() => {
-                Err(ScenarioError::new("list", "there is no transfer", FORMS))
-            }
+            (Some(list), None, None) if list.is_empty() => Err(ConfigError::new("list", "there is no transfer", FORMS)),
             (Some(_), None, None) | (None, Some(_), Some(_)) => Ok(()),
-            (Some(_), _, _) => Err(ScenarioError::new("", "transfers are given as a list and at random", FORMS)),
-            (None, Some(_), None) => Err(ScenarioError::new("", "\"bytes\" is missing", FORMS)),
-            (None, None, Some(_)) => Err(ScenarioError::new("", "\"rate_per_s\" is missing", FORMS)),
-            (None, None, None) => Err(ScenarioError::new("", "no transfers are given", FORMS)),
+            (Some(_), _, _) => Err(ConfigError::new("", "transfers are given as a list and at random", FORMS)),
+            (None, Some(_), None) => Err(ConfigError::new("", "\"bytes\" is missing", FORMS)),
+            (None, None, Some(_)) => Err(ConfigError::new("", "\"rate_per_s\" is missing", FORMS)),
+            (None, None, None) => Err(ConfigError::new("", "no transfers are given", FORMS)),
         }
     }
 }

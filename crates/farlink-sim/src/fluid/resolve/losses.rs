@@ -1,7 +1,7 @@
 //! Losses of a channel, and the spans in which neither they nor the rate change.
 
+use farlink_core::ConfigError;
 use farlink_core::channel::ChannelKind;
-use farlink_core::scenario::ScenarioError;
 use farlink_core::trace::{Trace, TraceSource};
 
 use super::super::point::Span;
@@ -21,7 +21,7 @@ pub(super) fn losses(
     table: &str,
     packet_bits: f64,
     traces: &dyn TraceSource,
-) -> Result<Losses, ScenarioError> {
+) -> Result<Losses, ConfigError> {
     let of_bits = |ber: f64| -libm::expm1(packet_bits * libm::log1p(-ber));
     let loss = match channel {
         ChannelKind::None(_) => 0.0,
@@ -29,10 +29,10 @@ pub(super) fn losses(
         ChannelKind::Ber(config) => of_bits(config.ber.get()),
         ChannelKind::BerTrace(config) => {
             let here = format!("{table}.channel.file");
-            let trace = traces.load(&config.file).map_err(|error| ScenarioError::from_trace(&here, &error))?;
+            let trace = traces.load(&config.file).map_err(|error| error.at(&here))?;
             let Trace::BitErrorRate { ber, duration_s } = &*trace else {
                 let what = format!("{:?} is a trace of kind {:?}", config.file, trace.kind());
-                return Err(ScenarioError::new(here, what, "give one of kind \"ber\""));
+                return Err(ConfigError::new(here, what, "give one of kind \"ber\""));
             };
             let sample_s = duration_s / ber.len() as f64;
             let lost_above = config.lost_above_ber.get();
@@ -43,14 +43,14 @@ pub(super) fn losses(
             let what =
                 format!("the engine \"fluid\" knows losses that are independent, and {:?} has others", other.kind());
             let remedy = "give \"none\", \"loss\", \"ber\" or \"ber-trace\", or take the engine \"packet\"";
-            return Err(ScenarioError::new(format!("{table}.channel.kind"), what, remedy));
+            return Err(ConfigError::new(format!("{table}.channel.kind"), what, remedy));
         }
     };
     if loss < 1.0 {
         return Ok(Losses::Constant(loss));
     }
     let what = "every segment would be lost";
-    Err(ScenarioError::new(format!("{table}.channel"), what, "give a smaller loss or ber"))
+    Err(ConfigError::new(format!("{table}.channel"), what, "give a smaller loss or ber"))
 }
 
 /// Above this a link is as good as down.
@@ -62,7 +62,7 @@ pub(super) fn together(
     series: &[(f64, f64)],
     table: &str,
     packet_bits: f64,
-) -> Result<Vec<Span>, ScenarioError> {
+) -> Result<Vec<Span>, ConfigError> {
     let length_s: f64 = series.iter().map(|(seconds, _)| seconds).sum();
     let whole = [Span { seconds: length_s, rate: path.rate_bps / packet_bits, loss: 0.0 }];
     let rates = if path.spans.is_empty() { &whole[..] } else { &path.spans[..] };
@@ -70,7 +70,7 @@ pub(super) fn together(
     if (rates_s / length_s - 1.0).abs() > 1e-9 {
         let what = format!("the rate repeats after {rates_s} s and the error rate after {length_s} s");
         let remedy = "give traces of one length, or take the engine \"packet\"";
-        return Err(ScenarioError::new(format!("{table}.channel.file"), what, remedy));
+        return Err(ConfigError::new(format!("{table}.channel.file"), what, remedy));
     }
     let mut spans: Vec<Span> = Vec::new();
     let (mut rates, mut losses) = (rates.iter().copied().peekable(), series.iter().copied().peekable());

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::ScenarioError;
+use crate::ConfigError;
 use crate::units::{Count, Fraction, Probability};
 
 use super::super::loss::WORST_LOSS;
@@ -39,18 +39,18 @@ const MOST_CERTAIN: f64 = 0.9999;
 
 impl Coded {
     /// Checks what the types cannot; paths are relative to its table.
-    pub(in super::super) fn check(&self) -> Result<(), ScenarioError> {
+    pub(in super::super) fn check(&self) -> Result<(), ConfigError> {
         if self.block_symbols.whole() > MOST_SYMBOLS {
             let what = format!("{} packets are not coded together", self.block_symbols.get());
-            return Err(ScenarioError::new("block_symbols", what, format!("give at most {MOST_SYMBOLS}")));
+            return Err(ConfigError::new("block_symbols", what, format!("give at most {MOST_SYMBOLS}")));
         }
         if self.completion.get() > MOST_CERTAIN {
             let what = format!("{} asks for more packets than another round trip costs", self.completion.get());
-            return Err(ScenarioError::new("completion", what, format!("give at most {MOST_CERTAIN}")));
+            return Err(ConfigError::new("completion", what, format!("give at most {MOST_CERTAIN}")));
         }
         if self.expected_loss.get() > WORST_LOSS {
             let what = format!("with {} lost, nothing is worth sending", self.expected_loss.get());
-            return Err(ScenarioError::new("expected_loss", what, format!("give at most {WORST_LOSS}")));
+            return Err(ConfigError::new("expected_loss", what, format!("give at most {WORST_LOSS}")));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::ScenarioError;
+use crate::ConfigError;
 use crate::units::{Count, PositiveSeconds};
 
 /// Packets of a block, at most: what the code over GF(256) has.
@@ -29,13 +29,13 @@ fn default_timeout() -> PositiveSeconds {
 }
 
 impl Erasure {
-    pub(in super::super) fn check(&self) -> Result<(), ScenarioError> {
+    pub(in super::super) fn check(&self) -> Result<(), ConfigError> {
         let symbols = self.source.whole() + self.repair.whole();
         if symbols <= MOST_SYMBOLS {
             return Ok(());
         }
         let what = format!("{symbols} packets in a block are more than the code has");
-        Err(ScenarioError::new("erasure", what, format!("give at most {MOST_SYMBOLS} for source and repair together")))
+        Err(ConfigError::new("erasure", what, format!("give at most {MOST_SYMBOLS} for source and repair together")))
     }
 
     /// Share of the packets with data that stay lost, if each packet is with probability `loss`, independently: those that

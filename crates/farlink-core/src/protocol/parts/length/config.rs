@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ConfigError;
 use crate::protocol::Idle;
-use crate::scenario::ScenarioError;
 use crate::units::{Count, Factor, PositiveSeconds};
 
 /// Where the bit error rate is known from.
@@ -78,19 +78,19 @@ impl Default for AdaptiveLength {
 
 impl AdaptiveLength {
     /// Checks it beside the longest frame; paths are relative to its table.
-    pub(in crate::protocol) fn check(&self, segment_bytes: Count) -> Result<(), ScenarioError> {
+    pub(in crate::protocol) fn check(&self, segment_bytes: Count) -> Result<(), ConfigError> {
         if self.min_bytes > segment_bytes {
             let what = format!(
                 "{} is above segment_bytes, {}, which is the longest frame's data",
                 self.min_bytes.get(),
                 segment_bytes.get()
             );
-            return Err(ScenarioError::new("min_bytes", what, "give at most segment_bytes, or longer segments"));
+            return Err(ConfigError::new("min_bytes", what, "give at most segment_bytes, or longer segments"));
         }
         if self.rule == LengthRule::TwoLengths && self.estimate == Estimate::Genie {
             let what = "\"two-lengths\" waits for losses, and a genie's bit error rate is not one";
             let remedy = "choose rule = \"optimal\" or \"power\", or estimate = \"acknowledged\"";
-            return Err(ScenarioError::new("rule", what, remedy));
+            return Err(ConfigError::new("rule", what, remedy));
         }
         Ok(())
     }

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ConfigError;
 use crate::protocol::{Idle, LongestTimeout};
-use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::{Count, Factor, OrNever, PositiveSeconds, Probability, Seconds, Whole};
 
@@ -94,17 +94,17 @@ impl Default for RtoConfig {
 
 impl RtoConfig {
     /// Checks what the types cannot; paths are relative to the timer's table.
-    pub(in crate::protocol) fn check(&self) -> Result<(), ScenarioError> {
+    pub(in crate::protocol) fn check(&self) -> Result<(), ConfigError> {
         let (initial, maximum) = (self.initial_s.get(), self.most_s());
         if initial < LEAST_INITIAL_S {
             let what =
                 format!("{initial:e} s is too short: something would be sent again more than a million times a second");
-            return Err(ScenarioError::new("initial_s", what, format!("give at least {LEAST_INITIAL_S:e}")));
+            return Err(ConfigError::new("initial_s", what, format!("give at least {LEAST_INITIAL_S:e}")));
         }
         for (key, value) in [("minimum_s", self.least_s()), ("initial_s", initial)] {
             if value > maximum {
                 let what = format!("{value} is above maximum_s = {maximum}");
-                return Err(ScenarioError::new(key, what, "give at most maximum_s, or raise maximum_s"));
+                return Err(ConfigError::new(key, what, "give at most maximum_s, or raise maximum_s"));
             }
         }
         Ok(())

@@ -22,8 +22,8 @@ pub use bbr::BbrConfig;
 use super::config::TcpConfig;
 use super::flight::{Lost, Sample};
 use super::window::Window;
+use crate::ConfigError;
 use crate::rng::Rng;
-use crate::scenario::ScenarioError;
 use crate::time::Time;
 
 pub use cubic::CubicConfig;
@@ -245,7 +245,7 @@ congestion_controls! {
 }
 
 /// Checks the keys that belong to one congestion control.
-pub(super) fn check(config: &TcpConfig) -> Result<(), ScenarioError> {
+pub(super) fn check(config: &TcpConfig) -> Result<(), ConfigError> {
     use CongestionControl::{Bbr, Bbr3, Cubic, Hybla, Reno, Vegas};
     let chosen = config.congestion_control;
     let owned: [(&str, bool, &[CongestionControl]); 5] = [
@@ -260,7 +260,7 @@ pub(super) fn check(config: &TcpConfig) -> Result<(), ScenarioError> {
             let what = format!("congestion_control = \"{}\" has no such setting", chosen.name());
             let owners: Vec<String> = owners.iter().map(|owner| format!("\"{}\"", owner.name())).collect();
             let remedy = format!("leave it out, or choose {}", owners.join(" or "));
-            return Err(ScenarioError::new(key, what, remedy));
+            return Err(ConfigError::new(key, what, remedy));
         }
     }
     config.vegas.map_or(Ok(()), |vegas| vegas.check().map_err(|error| error.within("vegas")))

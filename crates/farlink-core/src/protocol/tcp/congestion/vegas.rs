@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Control, reno};
+use crate::ConfigError;
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::flight::Sample;
 use crate::protocol::tcp::window::{Phase, Window, least};
-use crate::scenario::ScenarioError;
 use crate::time::Time;
 use crate::units::Count;
 
@@ -38,11 +38,11 @@ impl Default for VegasConfig {
 }
 
 impl VegasConfig {
-    pub(super) fn check(&self) -> Result<(), ScenarioError> {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
         let (alpha, beta) = (self.alpha_segments.whole(), self.beta_segments.whole());
         if alpha > beta {
             let what = format!("{alpha} is above beta_segments = {beta}: the window would grow and shrink at once");
-            return Err(ScenarioError::new("alpha_segments", what, "give at most beta_segments"));
+            return Err(ConfigError::new("alpha_segments", what, "give at most beta_segments"));
         }
         Ok(())
     }
