@@ -3,7 +3,23 @@
 use farlink_core::scenario::quantity::{self, QUANTITIES};
 
 use crate::table::{Column, Table};
-use crate::tally::Missed;
+
+/// Runs that did not get to their end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Missed {
+    pub(crate) runs: u64,
+    /// The reason of the first.
+    pub(crate) reason: String,
+}
+
+impl Missed {
+    pub(crate) fn add(&mut self, reason: &str) {
+        if self.runs == 0 {
+            reason.clone_into(&mut self.reason);
+        }
+        self.runs += 1;
+    }
+}
 
 /// The table of runs, as it grows.
 pub(crate) struct RunColumns {

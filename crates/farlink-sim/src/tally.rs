@@ -2,7 +2,7 @@
 
 use farlink_core::scenario::quantity::QUANTITIES;
 
-use crate::columns::{PointColumns, RunColumns};
+use crate::columns::{Missed, PointColumns, RunColumns};
 use crate::layout::Layout;
 use crate::rows::Row;
 use crate::stats::{Interval, Moments, Quantiles};
@@ -33,23 +33,6 @@ struct RowTally {
     moments: Vec<Moments>,
     unfinished: Missed,
     stalled: Missed,
-}
-
-/// Runs that did not get to their end.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Missed {
-    pub(crate) runs: u64,
-    /// The reason of the first.
-    pub(crate) reason: String,
-}
-
-impl Missed {
-    fn add(&mut self, reason: &str) {
-        if self.runs == 0 {
-            reason.clone_into(&mut self.reason);
-        }
-        self.runs += 1;
-    }
 }
 
 impl Tally {

@@ -2,7 +2,7 @@
 
 mod config;
 
-use super::config::LineConfig;
+use super::line_config::LineConfig;
 use crate::channel::spell::Spell;
 use crate::rng::Rng;
 use crate::time::Time;

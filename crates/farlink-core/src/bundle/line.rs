@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use super::arq::{Arq, airtime};
-use super::config::LineConfig;
 use super::fragment::Fragment;
+use super::line_config::LineConfig;
 use super::linux::Tty;
 use super::piece::Piece;
 use super::schedule::Candidate;

@@ -7,10 +7,11 @@ use std::collections::VecDeque;
 
 use super::availability::Availability;
 use super::calls::{Calls, Change};
-use super::config::{BundleConfig, Cut, Header, LineConfig, OnDrop, Peer, ReceiverRule};
+use super::config::{BundleConfig, Cut, Header, OnDrop, Peer, ReceiverRule};
 use super::fragment::{Fragment, Splitter};
 use super::framing::Framing;
 use super::line::{Line, Sent};
+use super::line_config::LineConfig;
 use super::linux;
 use super::piece::Piece;
 use super::reassembly::Reassembler;

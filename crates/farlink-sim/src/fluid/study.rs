@@ -9,13 +9,12 @@ use rayon::prelude::*;
 use super::outcome::{FlowOutcome, Outcome};
 use super::resolve::{Setup, resolve};
 use super::simulation::simulate;
-use crate::columns::{PointColumns, RunColumns};
+use crate::columns::{Missed, PointColumns, RunColumns};
 use crate::error_events::Sources;
 use crate::estimate::of_fluid;
 use crate::layout::{ALL, Layout, Name, RowOf};
 use crate::study::{Options, Output, Progress, RunError, Watch, thread_pool};
 use crate::table::Table;
-use crate::tally::Missed;
 
 /// The name of this engine in tables, and of its random stream.
 const ENGINE: &str = "fluid";

@@ -7,7 +7,7 @@ use farlink_core::protocol::aerotp::AerotpConfig;
 use farlink_core::scenario::Scenario;
 
 use super::legs::slowest_bps;
-use super::timers::least_round_trip;
+use super::round_trips::least_round_trip;
 use super::{Point, Remark};
 use crate::engine::Setup;
 

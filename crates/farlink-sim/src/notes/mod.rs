@@ -17,6 +17,7 @@ mod passes;
 mod queues;
 mod rates;
 mod repeats;
+mod round_trips;
 mod timers;
 mod windows;
 

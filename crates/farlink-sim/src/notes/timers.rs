@@ -1,12 +1,12 @@
 //! Retransmission timers that expire before an answer can be there.
 
 use farlink_core::ConfigError;
-use farlink_core::Time;
 use farlink_core::protocol::LongestTimeout;
 use farlink_core::scenario::Scenario;
 
+use super::round_trips::least_round_trip;
 use super::{Point, Remark};
-use crate::engine::{HopSetup, Setup};
+use crate::engine::Setup;
 
 /// So often may a timer expire in a round trip before anything was answered.
 const MOST_TIMEOUTS: u64 = 1000;
@@ -58,31 +58,4 @@ fn timeouts(scenario: &Scenario) -> impl Iterator<Item = (&String, LongestTimeou
     let is_used = move |name: &String| edge == Some(name) || scenario.flow.values().any(|flow| flow.transport == *name);
     let used = scenario.transport.iter().filter(move |(name, _)| is_used(name));
     used.filter_map(|(name, transport)| Some((name, transport.as_dyn().longest_timeout()?)))
-}
-
-/// The shortest way that a transport is used on, there and back: the whole path, or the hops that gateways leave it.
-pub(super) fn least_round_trip(scenario: &Scenario, setup: &Setup, transport: &str) -> Time {
-    let hops = setup.forward.len();
-    let round_trip = |range: std::ops::Range<usize>| {
-        let back = hops - range.end..hops - range.start;
-        propagation(&setup.forward[range]) + propagation(&setup.back[back])
-    };
-    let mut least = Time::NEVER;
-    for flow in scenario.flow.values().filter(|flow| flow.transport == transport) {
-        least = least.min(match scenario.gateway() {
-            Some((at, ..)) if scenario.is_split(flow) => round_trip(at..at + 1),
-            _ => round_trip(0..hops),
-        });
-    }
-    match scenario.gateway() {
-        Some((at, _, gateway)) if gateway.edge_transport.as_deref() == Some(transport) => {
-            least.min(round_trip(0..at)).min(round_trip(at + 1..hops))
-        }
-        _ => least,
-    }
-}
-
-/// The delays of a direction; of those that vary, nothing is known for sure.
-fn propagation(hops: &[HopSetup]) -> Time {
-    hops.iter().filter_map(|hop| hop.delay.constant()).fold(Time::ZERO, |sum, delay| sum + delay)
 }

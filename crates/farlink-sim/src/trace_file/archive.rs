@@ -5,13 +5,11 @@ use std::io::{Read, Seek};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::npy::Array;
+use super::npy::{Array, BYTES_EACH};
 
 /// Most bytes that all numbers of a trace file may take in memory, each 8: a file is not trusted to say how much it needs. 64 million
 /// numbers: two hours of received power at 10 kHz.
 pub const LARGEST_TRACE: u64 = 1 << 29;
-/// What each number counts: whoever works on flags makes numbers of them.
-pub(super) const BYTES_EACH: u64 = 8;
 /// Most bytes of the text in `meta`.
 const LARGEST_META: u64 = 1 << 24;
 /// Most arrays of a trace file; those that there are have five at most.

@@ -7,7 +7,8 @@
 
 use std::io::Read;
 
-use super::archive::BYTES_EACH;
+/// What each number counts: whoever works on flags makes numbers of them.
+pub(super) const BYTES_EACH: u64 = 8;
 
 /// The longest header that is read, in bytes; NumPy's own have about a hundred.
 const LONGEST_HEADER: usize = 1 << 14;

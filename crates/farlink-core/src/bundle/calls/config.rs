@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
-use crate::bundle::LineConfig;
+use crate::bundle::line_config::LineConfig;
 use crate::channel::spell::Spell;
 use crate::units::{Count, PositiveSeconds, Probability, Seconds};
 

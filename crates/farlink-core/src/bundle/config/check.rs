@@ -1,8 +1,9 @@
 //! Keys of a bundle that contradict each other.
 
 use super::super::arq::LinkArq;
+use super::super::line_config::LineConfig;
 use super::super::schedule::Scheduler;
-use super::{BundleConfig, Cut, Header, LineConfig, OnDrop, Peer, ReceiverRule};
+use super::{BundleConfig, Cut, Header, OnDrop, Peer, ReceiverRule};
 use crate::ConfigError;
 use crate::units::{Count, OrNever};
 

@@ -13,11 +13,12 @@ use crate::units::{BitRate, Count, CountToMillion, Factor, PositiveSeconds, Seco
 use super::clock::Clock;
 use super::coded::Coded;
 use super::connection::Connection;
+use super::fec::CRC_BYTES;
 use super::fec::MOST_WORDS;
 use super::mode::Mode;
 use super::open_loop::{AdaptiveFec, Erasure};
 use super::rate::RateControl;
-use super::segment::{CRC_BYTES, FEC_BYTES, OPENING_BYTES, REPAIR_BYTES};
+use super::segment::{FEC_BYTES, OPENING_BYTES, REPAIR_BYTES};
 
 /// Copies of a segment, at most.
 pub(super) const MOST_COPIES: u64 = 16;

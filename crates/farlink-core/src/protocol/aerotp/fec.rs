@@ -1,6 +1,7 @@
 //! The code within a packet: Reed-Solomon over the bytes behind the header, in interleaved codewords.
 
-use super::segment::CRC_BYTES;
+/// Bytes of the check over the payload, where there is one.
+pub(super) const CRC_BYTES: u32 = 4;
 
 /// Bytes of a codeword over GF(256), at most.
 const CODEWORD_BYTES: u32 = 255;

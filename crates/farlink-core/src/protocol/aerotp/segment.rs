@@ -4,11 +4,9 @@ use crate::endpoint::{Class, Damage, Integrity, Packet};
 use crate::express::PlainPacket;
 use crate::payload::{Payload, Virtual};
 
-use super::fec::Fec;
+use super::fec::{CRC_BYTES, Fec};
 use super::mode::Mode;
 
-/// Bytes of the check over the payload, where there is one.
-pub(super) const CRC_BYTES: u32 = 4;
 /// Optional field of a segment that opens a connection.
 pub(super) const OPENING_BYTES: u16 = 4;
 /// Optional field of a segment with parity behind its payload.

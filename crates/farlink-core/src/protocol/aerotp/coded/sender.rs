@@ -14,10 +14,11 @@ use crate::time::Time;
 
 use super::super::asking::Left;
 use super::super::config::{AerotpConfig, LARGEST_HALF_OPEN};
+use super::super::fec::CRC_BYTES;
 use super::super::forward::Forward;
 use super::super::loss::Loss;
 use super::super::round_trip::RoundTrip;
-use super::super::segment::{CRC_BYTES, OPENING_BYTES, REPAIR_BYTES};
+use super::super::segment::{OPENING_BYTES, REPAIR_BYTES};
 use super::super::sending::{Account, Outgoing, ROOM_BYTES};
 use super::outbound::Outbound;
 

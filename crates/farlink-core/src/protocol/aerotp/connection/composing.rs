@@ -6,9 +6,9 @@ use crate::time::Time;
 use super::Connection;
 use super::identity::Reset;
 use crate::protocol::aerotp::config::{LARGEST_BUFFER, parity_bytes};
+use crate::protocol::aerotp::fec::CRC_BYTES;
 use crate::protocol::aerotp::segment::{
-    CLASS_BYTES, CRC_BYTES, FEC_BYTES, FORWARD_BYTES, Flags, Mack, OPENING_BYTES, REPAIR_BYTES, Repair, SKIPPED_BYTES,
-    Segment,
+    CLASS_BYTES, FEC_BYTES, FORWARD_BYTES, Flags, Mack, OPENING_BYTES, REPAIR_BYTES, Repair, SKIPPED_BYTES, Segment,
 };
 use crate::protocol::aerotp::sending::Outgoing;
 

@@ -4,7 +4,11 @@ use crate::time::Time;
 
 use super::super::clock::{span, ticks};
 use super::Answer;
-use super::learnt::{LEAST_PACKETS, SLOWER, before};
+
+/// Packets that tell how fast they arrive.
+pub(super) const LEAST_PACKETS: f64 = 4.0;
+/// Arrivals that are so much slower than what was sent show the bottleneck.
+pub(super) const SLOWER: f64 = 0.9;
 
 /// Packets that are sent at once arrive as far apart as the slowest link of the way carries them: packet-train dispersion
 /// (Dovrolis, Ramanathan and Moore, "What do packet dispersion techniques measure?", INFOCOM 2001). `[P11]`
@@ -112,6 +116,11 @@ impl FirstBurst {
         let speed = bytes.min(self.wire_bytes as f64) / took.max(LEAST_SPREAD).as_secs_f64();
         Some(Dispersion { speed, is_exact })
     }
+}
+
+/// So long before an instant.
+pub(super) fn before(now: Time, span: Time) -> Time {
+    Time::from_ps(now.as_ps().saturating_sub(span.as_ps()))
 }
 
 #[cfg(test)]

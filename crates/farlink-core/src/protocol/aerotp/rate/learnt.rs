@@ -6,7 +6,7 @@ use crate::units::BitRate;
 use super::super::clock::ticks;
 use super::super::config::AerotpConfig;
 use super::arrivals::{Arrivals, Speeds};
-use super::burst::{Dispersion, FIRST_BURST, FirstBurst};
+use super::burst::{Dispersion, FIRST_BURST, FirstBurst, LEAST_PACKETS, SLOWER, before};
 use super::friendly::tcp_rate;
 use super::{Answer, RateControl};
 
@@ -69,12 +69,8 @@ struct LeastRoundTrip {
     periods: u32,
 }
 
-/// Packets that tell how fast they arrive.
-pub(super) const LEAST_PACKETS: f64 = 4.0;
 /// After so many periods the shortest round trip of those before is forgotten.
 const PERIODS_IN_MIND: u32 = 16;
-/// Arrivals that are so much slower than what was sent show the bottleneck.
-pub(super) const SLOWER: f64 = 0.9;
 /// Growth in a period without congestion: at the beginning, there beyond what the first burst showed, and later.
 const START_GROWTH: f64 = 2.0;
 const BEYOND_GROWTH: f64 = 1.25;
@@ -269,11 +265,6 @@ impl Learnt {
         self.rate = self.bounded(self.rate, round_trip);
         self.recent = Recent::default();
     }
-}
-
-/// So long before an instant.
-pub(super) fn before(now: Time, span: Time) -> Time {
-    Time::from_ps(now.as_ps().saturating_sub(span.as_ps()))
 }
 
 /// A queue that takes so long is no congestion yet. `[P5]`

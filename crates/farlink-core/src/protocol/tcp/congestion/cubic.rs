@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::hystart::HyStart;
-use super::{Control, reno};
+use super::{Control, standard};
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::flight::Sample;
 use crate::protocol::tcp::window::{Window, least};
@@ -202,7 +202,7 @@ impl Control for Cubic {
             self.curve.epoch = Time::NEVER;
             let is_first = self.hystart.is_running();
             let increase =
-                if is_first { self.hystart.increase(window, acked) } else { reno::slow_start(window, acked) };
+                if is_first { self.hystart.increase(window, acked) } else { standard::slow_start(window, acked) };
             window.cwnd = least(window.cwnd + increase, window.cwnd_cap);
         } else {
             self.grow(window, acked);

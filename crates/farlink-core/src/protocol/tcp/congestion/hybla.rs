@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Control, reno};
+use super::{Control, standard};
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::window::{Phase, Window, least};
 use crate::time::Time;
@@ -66,7 +66,7 @@ impl Control for Hybla {
         }
         if window.phase != Phase::Open {
             // As Linux: after a timeout no bursts of 2^rho segments until its losses are repaired.
-            reno::grow(window, acked);
+            standard::grow(window, acked);
         } else if window.may_grow() {
             let mss = window.mss_f64();
             let increase = if window.cwnd < window.ssthresh {
@@ -80,7 +80,7 @@ impl Control for Hybla {
     }
 
     fn on_loss(&mut self, window: &Window, flight: u64) -> f64 {
-        reno::half(window, flight)
+        standard::half(window, flight)
     }
 }
 

@@ -1,6 +1,6 @@
 //! HyStart++ (RFC 9406): the first slow start ends when round trips grow longer, before the queue overflows.
 
-use super::reno;
+use super::standard;
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::flight::Sample;
 use crate::protocol::tcp::window::{Window, least};
@@ -90,7 +90,7 @@ impl HyStart {
             //= https://www.rfc-editor.org/rfc/rfc9406#section-4.2
             //# cwnd = cwnd + (min(N, L * SMSS) / CSS_GROWTH_DIVISOR)
             Phase::Conservative => counted / CSS_GROWTH_DIVISOR,
-            Phase::Over => reno::slow_start(window, acked),
+            Phase::Over => standard::slow_start(window, acked),
         }
     }
 
@@ -178,6 +178,7 @@ mod tests {
     use super::super::Control;
     use super::super::cubic::Cubic;
     use super::super::path::Path;
+    use super::super::reno::Reno;
     use super::*;
 
     const MS: u64 = 1_000_000_000;
@@ -278,10 +279,10 @@ mod tests {
 
     #[test]
     fn reno_may_have_it_too() {
-        assert!(!reno::Reno::new(&TcpConfig::default()).wants_samples());
+        assert!(!Reno::new(&TcpConfig::default()).wants_samples());
         let config = TcpConfig { hystart: Some(true), ..TcpConfig::default() };
         let mut path = Path::new(&config, Time::from_millis(100));
-        let mut reno = reno::Reno::new(&config);
+        let mut reno = Reno::new(&config);
         for _ in 0..8 {
             path.round(&mut reno);
             path.round_trip = Time::from_millis(120);

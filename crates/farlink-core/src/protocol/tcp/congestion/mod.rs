@@ -11,6 +11,7 @@ mod none;
 #[cfg(test)]
 mod path;
 mod reno;
+mod standard;
 mod vegas;
 mod westwood;
 

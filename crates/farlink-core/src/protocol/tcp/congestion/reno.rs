@@ -2,9 +2,10 @@
 
 use super::Control;
 use super::hystart::HyStart;
+use super::standard::{avoidance, half, slow_start};
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::flight::Sample;
-use crate::protocol::tcp::window::{Phase, Window, least};
+use crate::protocol::tcp::window::{Window, least};
 
 /// Doubles the window every round trip up to the threshold, then adds a segment; halves it on a loss.
 #[derive(Clone, Debug)]
@@ -48,60 +49,12 @@ impl Control for Reno {
     }
 }
 
-/// Slow start below the threshold, congestion avoidance above it, for others to fall back to.
-pub(super) fn grow(window: &mut Window, acked: u64) {
-    if window.may_grow() {
-        let increase = if window.cwnd < window.ssthresh { slow_start(window, acked) } else { avoidance(window, acked) };
-        window.cwnd = least(window.cwnd + increase, window.cwnd_cap);
-    }
-}
-
-/// By how much the window grows in slow start, bytes.
-#[inline]
-pub(super) fn slow_start(window: &Window, acked: u64) -> f64 {
-    //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
-    //# cwnd += min (N, SMSS)
-    // No further than the threshold: what lies beyond it belongs to congestion avoidance.
-    least(least(most_counted(window), acked as f64), window.ssthresh - window.cwnd)
-}
-
-/// As many bytes as one acknowledgement may add in slow start.
-#[inline]
-fn most_counted(window: &Window) -> f64 {
-    //= https://www.rfc-editor.org/rfc/rfc3465#section-2.2
-    //# an initial value of L=2*SMSS
-    //= https://www.rfc-editor.org/rfc/rfc3465#section-2.3
-    //# during slow start phases that follow an RTO [...] a TCP implementation [...] MUST use L=1*SMSS
-    if window.counts_bytes && window.phase != Phase::Loss { 2.0 * window.mss_f64() } else { window.mss_f64() }
-}
-
-/// By how much it grows in congestion avoidance, bytes.
-#[inline]
-fn avoidance(window: &Window, acked: u64) -> f64 {
-    //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
-    //# cwnd += SMSS*SMSS/cwnd
-    let mss = window.mss_f64();
-    if !window.counts_bytes {
-        return mss * mss / window.cwnd;
-    }
-    //= https://www.rfc-editor.org/rfc/rfc3465#section-2.1
-    //# cwnd is incremented by one full-sized segment [...] when bytes_acked becomes greater than or equal to the value of the
-    //# congestion window
-    // By the share of the window that is acknowledged, at most all of it: a segment per window, as without rounding.
-    mss * least(acked as f64 / window.cwnd, 1.0)
-}
-
-/// The threshold after a loss, bytes.
-pub(super) fn half(window: &Window, flight: u64) -> f64 {
-    //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
-    //# ssthresh = max (FlightSize / 2, 2*SMSS)
-    (flight as f64 / 2.0).max(2.0 * window.mss_f64())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::standard::grow;
     use super::*;
     use crate::protocol::tcp::Variant;
+    use crate::protocol::tcp::window::Phase;
     use crate::units::Count;
 
     /// A window of ten segments of 100 bytes with a threshold, and what a round of acknowledgements of so many bytes makes of it.

@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Control, reno};
+use super::{Control, standard};
 use crate::ConfigError;
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::flight::Sample;
@@ -119,13 +119,13 @@ impl Control for Vegas {
     #[inline(never)]
     fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
         if window.cwnd < window.ssthresh || !self.is_measuring {
-            reno::grow(window, acked);
+            standard::grow(window, acked);
         }
     }
 
     fn on_loss(&mut self, window: &Window, flight: u64) -> f64 {
         self.is_measuring = false;
-        reno::half(window, flight)
+        standard::half(window, flight)
     }
 
     fn on_idle(&mut self, _now: Time) {

@@ -2,7 +2,7 @@
 //! of Westwood+, New Reno, and Vegas TCP congestion control", Computer Communication Review 34, 2004): a loss leaves of the
 //! window what the path was seen to carry. The filter is Linux's (net/ipv4/tcp_westwood.c).
 
-use super::{Control, reno};
+use super::{Control, standard};
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::flight::Sample;
 use crate::protocol::tcp::window::{Window, least};
@@ -55,7 +55,7 @@ impl Westwood {
             Some((_, bandwidth)) if self.least_round_trip != Time::NEVER => {
                 (bandwidth * self.least_round_trip.as_secs_f64()).max(2.0 * window.mss_f64())
             }
-            _ => reno::half(window, flight),
+            _ => standard::half(window, flight),
         }
     }
 }
@@ -63,7 +63,7 @@ impl Westwood {
 impl Control for Westwood {
     #[inline(never)]
     fn on_acknowledged(&mut self, window: &mut Window, acked: u64) {
-        reno::grow(window, acked);
+        standard::grow(window, acked);
     }
 
     fn on_loss(&mut self, window: &Window, flight: u64) -> f64 {

@@ -1,0 +1,33 @@
+//! The round trips that a transport meets.
+
+use farlink_core::Time;
+use farlink_core::scenario::Scenario;
+
+use crate::engine::{HopSetup, Setup};
+
+/// The shortest way that a transport is used on, there and back: the whole path, or the hops that gateways leave it.
+pub(super) fn least_round_trip(scenario: &Scenario, setup: &Setup, transport: &str) -> Time {
+    let hops = setup.forward.len();
+    let round_trip = |range: std::ops::Range<usize>| {
+        let back = hops - range.end..hops - range.start;
+        propagation(&setup.forward[range]) + propagation(&setup.back[back])
+    };
+    let mut least = Time::NEVER;
+    for flow in scenario.flow.values().filter(|flow| flow.transport == transport) {
+        least = least.min(match scenario.gateway() {
+            Some((at, ..)) if scenario.is_split(flow) => round_trip(at..at + 1),
+            _ => round_trip(0..hops),
+        });
+    }
+    match scenario.gateway() {
+        Some((at, _, gateway)) if gateway.edge_transport.as_deref() == Some(transport) => {
+            least.min(round_trip(0..at)).min(round_trip(at + 1..hops))
+        }
+        _ => least,
+    }
+}
+
+/// The delays of a direction; of those that vary, nothing is known for sure.
+fn propagation(hops: &[HopSetup]) -> Time {
+    hops.iter().filter_map(|hop| hop.delay.constant()).fold(Time::ZERO, |sum, delay| sum + delay)
+}
