@@ -8,7 +8,8 @@ use farlink_fec::events::{self, BurstCounter, BurstStatistics, ErrorEvents, Trac
 use farlink_fec::monte_carlo::{self, Effort, ErrorRate};
 
 use crate::error_events::Sources;
-use crate::study::{Options, Progress, RunError, thread_pool};
+use crate::options::{Options, RunError, thread_pool};
+use crate::watch::Progress;
 
 /// Error rates at a decoder's output, simulated until they are known as well as asked for; what is finished if it is stopped.
 /// The point's own effort does not matter here.

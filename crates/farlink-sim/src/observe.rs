@@ -9,9 +9,9 @@ use farlink_core::{Ecn, Time};
 use crate::engine::{FlowResult, RunResult, Setup, Tracer, UNTRACED, simulate};
 use crate::error_events::Sources;
 use crate::estimate::of_study;
+use crate::options::RunError;
 use crate::pcap::{Direction, PcapWriter};
 use crate::resolve::resolve;
-use crate::study::RunError;
 use crate::table::Series;
 
 /// One run, observed.

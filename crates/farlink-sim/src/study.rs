@@ -1,99 +1,166 @@
-//! All runs of all grid points, on all cores; the same table on any number of them.
+//! Studies: all runs of all grid points on all cores, the same table on any number of them; or any part of them, with the rows that
+//! the whole study has.
 
-use std::ops::ControlFlow;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::borrow::Cow;
+use std::ops::Range;
 
 use farlink_core::ConfigError;
-use farlink_core::scenario::quantity;
-use farlink_core::scenario::{Expanded, Precision, Scenario};
+use farlink_core::scenario::{Expanded, Scenario};
 use farlink_core::trace::TraceSource;
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use crate::columns::{PointColumns, RunColumns};
-use crate::engine::{NoTrace, Setup, simulate};
+use crate::engine::Setup;
 use crate::error_events::{Asked, Sources, WORK_PER_POINT};
 use crate::estimate::{Estimate, of_study};
-use crate::layout::Layout;
 use crate::notes::{self, notes};
+use crate::options::{Announce, Options, Output, RunError, thread_pool};
+use crate::point_runs::{ENGINE, PointRuns, least_runs};
 use crate::resolve::{Channels, resolve_with};
-use crate::rows::{Row, rows};
-use crate::stats::Quantiles;
+use crate::runs_table::{RunsTable, RunsTableError};
 use crate::table::Table;
-use crate::tally::{Place, Tally};
+use crate::tally::Tally;
+use crate::watch::{Progress, Watch};
 
-/// How to run.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Threads; as many as there are cores unless given.
-    pub threads: Option<usize>,
-    /// Where error events are kept; see [`Sources::new`].
-    pub codes: Option<PathBuf>,
-    /// Told before it begins that a study will take long.
-    pub announce: Option<Announce>,
-    /// Keep no rows of single runs, so that memory does not grow with their number; the summary is the same.
-    pub without_rows: bool,
+/// A scenario, ready to run: as a whole, or piece by piece in any order and on several threads at once. A run has the same rows
+/// wherever it is run, as its random numbers come from seed and run number alone.
+///
+/// A study by the piece: for each point, [`next_runs`](Self::next_runs) of the rows so far says which runs are wanted;
+/// [`run`](Self::run) gives their rows; [`summarise`] of all rows gives the summary that [`run`](run()) gives.
+pub struct Study<'a> {
+    points: Cow<'a, Expanded>,
+    setups: Vec<Setup>,
+    sources: Sources,
+    pool: ThreadPool,
+    keeps_rows: bool,
 }
 
-/// Something to tell before a study begins.
-#[derive(Clone)]
-pub struct Announce(pub Arc<dyn Fn(&str) + Send + Sync>);
-
-impl std::fmt::Debug for Announce {
+impl std::fmt::Debug for Study<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Announce(..)")
+        f.debug_struct("Study").field("points", &self.setups.len()).finish_non_exhaustive()
     }
 }
 
-/// What a scenario gave.
-#[derive(Clone, Debug, Default)]
-pub struct Output {
-    /// A row per point, engine, flow and run; nothing if none were wanted.
-    pub rows: Table,
-    /// A row per point, engine and flow.
-    pub summary: Table,
-    /// Whether it was stopped before its end; the finished runs are there.
-    pub interrupted: bool,
-    /// What the user should know: kept files that could not be used.
-    pub notes: Vec<String>,
+impl<'a> Study<'a> {
+    /// Reads the files that the scenario names and collects the error events that its channels need. What it may cost, `[limits]`,
+    /// holds for each piece: a whole study by the piece may take longer.
+    ///
+    /// # Errors
+    /// If the scenario, or a file that it names, is not usable; if it was asked to stop.
+    pub fn new(points: Cow<'a, Expanded>, options: &Options, progress: Progress<'_>) -> Result<Self, RunError> {
+        Self::prepare(points, options, &Watch::new(progress), |_, _, _| Ok(()))
+    }
+
+    fn prepare(
+        points: Cow<'a, Expanded>,
+        options: &Options,
+        watch: &Watch<'_>,
+        check: Check,
+    ) -> Result<Self, RunError> {
+        let sources = Sources::new(options.codes.clone());
+        let pool = thread_pool(options.threads)?;
+        let scenarios: Vec<&Scenario> = points.points.iter().map(|point| &point.scenario).collect();
+        let setups = pool.install(|| setups(&scenarios, (&sources, options), watch, check))?;
+        Ok(Study { points, setups, sources, pool, keeps_rows: !options.without_rows })
+    }
+
+    /// How many grid points it has.
+    pub fn points(&self) -> usize {
+        self.setups.len()
+    }
+
+    /// Runs some runs of a grid point: rows as the whole study has them, and a summary of these runs alone. Interrupted, it gives
+    /// those that were finished.
+    ///
+    /// # Errors
+    /// If there is no such point, or these runs are estimated to cost more than `[limits]` allows.
+    pub fn run(&self, point: usize, runs: Range<u64>, progress: Progress<'_>) -> Result<Output, RunError> {
+        let of_point = self.point(point)?;
+        let count = runs.end.saturating_sub(runs.start);
+        let setup = &self.setups[point..=point];
+        let expected = of_study(setup.iter().zip([count]), self.pool.current_num_threads(), true);
+        expected.check(self.points.points[point].scenario.limits, setup)?;
+        let watch = Watch::new(progress);
+        watch.expect(count);
+        let mut tally = Tally::new(of_point.layout.rows.len(), true);
+        self.pool.install(|| of_point.run(&mut tally, runs, &watch));
+        let (summary, rows) = tally.finish(&of_point.layout.rows, of_point.place);
+        Ok(Output {
+            rows: rows.unwrap_or_default().into_table(ENGINE),
+            summary: summary.into_table(ENGINE),
+            interrupted: watch.is_stopped(),
+            notes: Vec::new(),
+        })
+    }
+
+    /// The runs that the whole study would do next at a grid point of which it has these rows; `None` if they are enough. Rows of
+    /// other points do not count.
+    ///
+    /// Without `precision`, what is left of `runs`. With it, the rule is asked at certain numbers of runs only, so that it ends
+    /// where the whole study ends, however the runs are cut.
+    ///
+    /// # Errors
+    /// If there is no such point, or the rows are not those of its first runs.
+    pub fn next_runs(&self, point: usize, rows: &Table) -> Result<Option<Range<u64>>, StudyError> {
+        let of_point = self.point(point)?;
+        let table = RunsTable::read(rows)?;
+        let runs = table.first_runs(point as u64)?;
+        let mut tally = Tally::new(of_point.layout.rows.len(), false);
+        for run in &runs {
+            table.check(run, &of_point.layout.rows, of_point.place.seed)?;
+            tally.add(&of_point.layout.rows, of_point.place, run.run, &table.rows_of(run));
+        }
+        Ok(of_point.next_runs(runs.len() as u64, &tally))
+    }
+
+    /// What the user should know of the study as a whole.
+    pub fn notes(&self) -> Vec<String> {
+        let scenarios = self.points.points.iter().map(|point| &point.scenario);
+        let remarked: Vec<notes::Point<'_>> =
+            scenarios.zip(&self.setups).map(|(scenario, setup)| notes::Point { scenario, setup }).collect();
+        self.sources.notes().into_iter().chain(notes(&remarked)).collect()
+    }
+
+    fn point(&self, point: usize) -> Result<PointRuns<'_>, ConfigError> {
+        let (Some(of), Some(setup)) = (self.points.points.get(point), self.setups.get(point)) else {
+            let what = format!("there is no point {point}");
+            return Err(ConfigError::new("point", what, format!("give 0 to {}", self.setups.len() - 1)));
+        };
+        Ok(PointRuns::new(point as u64, &of.scenario, setup))
+    }
+
+    fn run_all(&self, watch: &Watch<'_>) -> Output {
+        let points: Vec<PointRuns<'_>> = (0..self.points()).filter_map(|point| self.point(point).ok()).collect();
+        let finished =
+            |point: &PointRuns<'_>| point.run_all(self.keeps_rows, watch).finish(&point.layout.rows, point.place);
+        let results: Vec<_> = self.pool.install(|| points.par_iter().map(finished).collect());
+        let (mut summary, mut rows) = (PointColumns::default(), None);
+        for (of_point, kept) in results {
+            summary.append(of_point);
+            if let Some(kept) = kept {
+                rows.get_or_insert_with(RunColumns::default).append(kept);
+            }
+        }
+        Output {
+            rows: rows.map(|rows| rows.into_table(ENGINE)).unwrap_or_default(),
+            summary: summary.into_table(ENGINE),
+            interrupted: watch.is_stopped(),
+            notes: self.notes(),
+        }
+    }
 }
 
-/// Why a scenario cannot be run.
+/// Why a part of a study cannot be had.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum RunError {
-    /// The scenario, or a file that it names, is not usable.
+pub enum StudyError {
+    /// There is no such point.
     #[error(transparent)]
     Scenario(#[from] ConfigError),
-    /// There are no threads to run on.
-    #[error("cannot start threads: {0}")]
-    Threads(String),
-    /// It was asked to stop before there was anything to give.
-    #[error("stopped before its end")]
-    Stopped,
-}
-
-/// Told how many runs are done, of how many; asks to stop with `Break`. Collecting the error events of one coding counts as
-/// 100 runs.
-pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<()> + Sync);
-
-/// The name of this engine in tables.
-const ENGINE: &str = "packet";
-
-/// About so many rows are collected before they are added up: enough for all threads, however short the runs.
-const ROWS_AT_A_TIME: usize = 1 << 15;
-
-/// So many runs at a time at least.
-const LEAST_RUNS_AT_A_TIME: usize = 64;
-
-/// A grid point, ready to run, and the rows that its runs have.
-struct Point<'a> {
-    place: Place,
-    scenario: &'a Scenario,
-    setup: &'a Setup,
-    layout: Layout,
-    keeps_rows: bool,
+    /// The rows are not usable.
+    #[error(transparent)]
+    Rows(#[from] RunsTableError),
 }
 
 /// Runs every point of a scenario.
@@ -101,49 +168,30 @@ struct Point<'a> {
 /// # Errors
 /// If the scenario, or a file that it names, is not usable.
 pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Result<Output, RunError> {
-    let sources = Sources::new(options.codes.clone());
-    let scenarios: Vec<&Scenario> = points.points.iter().map(|point| &point.scenario).collect();
-    let pool = thread_pool(options.threads)?;
     let watch = Watch::new(progress);
-    watch.expect(scenarios.iter().map(|scenario| least_runs(scenario)).sum());
-    let setups = pool.install(|| setups(&scenarios, (&sources, options), &watch))?;
-    let study: Vec<(&Scenario, &Setup)> = scenarios.into_iter().zip(&setups).collect();
-    let points: Vec<Point<'_>> = study
-        .iter()
-        .zip(0..)
-        .map(|(&(scenario, setup), point)| Point {
-            place: Place { point, seed: scenario.seed.whole() },
-            scenario,
-            setup,
-            layout: Layout::of(setup),
-            keeps_rows: !options.without_rows,
-        })
-        .collect();
-    let results: Vec<_> = pool.install(|| points.par_iter().map(|point| point_runs(point, &watch)).collect());
-    let (mut summary, mut rows) = (PointColumns::default(), None);
-    for (of_point, kept) in results {
-        summary.append(of_point);
-        if let Some(kept) = kept {
-            rows.get_or_insert_with(RunColumns::default).append(kept);
-        }
-    }
-    let remarked: Vec<notes::Point<'_>> =
-        study.iter().map(|&(scenario, setup)| notes::Point { scenario, setup }).collect();
-    Ok(Output {
-        rows: rows.map(|rows| rows.into_table(ENGINE)).unwrap_or_default(),
-        summary: summary.into_table(ENGINE),
-        interrupted: watch.is_stopped(),
-        notes: sources.notes().into_iter().chain(notes(&remarked)).collect(),
-    })
+    watch.expect(points.points.iter().map(|point| least_runs(&point.scenario)).sum());
+    Ok(Study::prepare(Cow::Borrowed(points), options, &watch, check_whole)?.run_all(&watch))
 }
 
-/// So many threads, or as many as there are cores.
+/// The summary of rows: of each point and flow, over its runs in their order. Rows of several pieces may follow each other in any
+/// order; the summary is the same to the bit as that of the whole study.
 ///
 /// # Errors
-/// If they cannot be started.
-pub fn thread_pool(threads: Option<usize>) -> Result<rayon::ThreadPool, RunError> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
-    pool.map_err(|error| RunError::Threads(error.to_string()))
+/// If a column is missing, a run is there twice or has other flows than another, or the rows are of an engine whose summary does
+/// not come from rows.
+pub fn summarise(rows: &Table) -> Result<Table, RunsTableError> {
+    let table = RunsTable::read(rows)?;
+    let mut summary = PointColumns::default();
+    for runs in table.points()? {
+        let (layout, place) = (table.layout_of(&runs[0]), runs[0].place());
+        let mut tally = Tally::new(layout.len(), false);
+        for run in &runs {
+            table.check(run, &layout, place.seed)?;
+            tally.add(&layout, place, run.run, &table.rows_of(run));
+        }
+        summary.append(tally.finish(&layout, place).0);
+    }
+    Ok(summary.into_table(ENGINE))
 }
 
 /// Resolves all points. The error events that they need are collected together, once all else is known to be in order.
@@ -151,6 +199,7 @@ fn setups(
     scenarios: &[&Scenario],
     (sources, options): (&Sources, &Options),
     watch: &Watch<'_>,
+    check: Check,
 ) -> Result<Vec<Setup>, RunError> {
     let resolve_all = |traces: &dyn TraceSource| -> Result<Vec<Setup>, ConfigError> {
         let mut channels = Channels::default();
@@ -158,14 +207,7 @@ fn setups(
     };
     let asked = Asked::new(sources);
     let setups = resolve_all(&asked)?;
-    let threads = rayon::current_num_threads();
-    let expected = estimate_of(scenarios, &setups, threads, !options.without_rows);
-    if let Some(scenario) = scenarios.first() {
-        expected.check(scenario.limits, &setups)?;
-    }
-    if let (Some(Announce(tell)), Some(text)) = (&options.announce, expected.announcement(&setups, threads)) {
-        tell(&text);
-    }
+    check(scenarios, &setups, options)?;
     let wanted = asked.into_points();
     if wanted.is_empty() {
         return Ok(setups);
@@ -175,8 +217,24 @@ fn setups(
     if sources.collect_all(&wanted, &|done| watch.report(done)).is_break() {
         return Err(RunError::Stopped);
     }
-    watch.done.fetch_add(work, Ordering::Relaxed);
+    watch.finish(work);
     Ok(resolve_all(sources)?)
+}
+
+/// Looks at what resolved points will cost, before anything long begins.
+type Check = fn(&[&Scenario], &[Setup], &Options) -> Result<(), ConfigError>;
+
+/// Refuses a study that costs more than it may as a whole; announces one that will take long.
+fn check_whole(scenarios: &[&Scenario], setups: &[Setup], options: &Options) -> Result<(), ConfigError> {
+    let threads = rayon::current_num_threads();
+    let expected = estimate_of(scenarios, setups, threads, !options.without_rows);
+    if let Some(scenario) = scenarios.first() {
+        expected.check(scenario.limits, setups)?;
+    }
+    if let (Some(Announce(tell)), Some(text)) = (&options.announce, expected.announcement(setups, threads)) {
+        tell(&text);
+    }
+    Ok(())
 }
 
 fn estimate_of(scenarios: &[&Scenario], setups: &[Setup], threads: usize, keeps_rows: bool) -> Estimate {
@@ -195,89 +253,4 @@ pub fn estimate(points: &Expanded, options: &Options) -> Result<Estimate, RunErr
     let setups: Result<Vec<Setup>, _> =
         scenarios.iter().map(|scenario| resolve_with(scenario, &asked, &mut channels)).collect();
     Ok(estimate_of(&scenarios, &setups?, options.threads.unwrap_or(1), !options.without_rows))
-}
-
-/// Counts runs, and passes on the wish to stop.
-pub(crate) struct Watch<'a> {
-    progress: Progress<'a>,
-    done: AtomicU64,
-    total: AtomicU64,
-}
-
-impl<'a> Watch<'a> {
-    pub(crate) fn new(progress: Progress<'a>) -> Self {
-        Watch { progress, done: AtomicU64::new(0), total: AtomicU64::new(0) }
-    }
-
-    pub(crate) fn expect(&self, runs: u64) {
-        self.total.fetch_add(runs, Ordering::Relaxed);
-    }
-
-    pub(crate) fn finish_one(&self) {
-        self.done.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn report(&self, done: u64) -> ControlFlow<()> {
-        (self.progress)(done, self.total.load(Ordering::Relaxed))
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.report(self.done.load(Ordering::Relaxed)).is_break()
-    }
-}
-
-fn least_runs(scenario: &Scenario) -> u64 {
-    match (&scenario.precision, scenario.runs) {
-        (Some(precision), _) => precision.min_runs.whole(),
-        (None, runs) => runs.map_or(1, |runs| runs.whole()),
-    }
-}
-
-/// All runs of one point; interrupted, those that were finished. An entry of the summary for each row, and the rows.
-fn point_runs(point: &Point<'_>, watch: &Watch<'_>) -> (PointColumns, Option<RunColumns>) {
-    let mut tally = Tally::new(&point.layout, point.keeps_rows);
-    let mut done = least_runs(point.scenario);
-    batch(point, &mut tally, 0..done, watch);
-    if let Some(precision) = &point.scenario.precision {
-        let most = precision.max_runs.whole();
-        // The rule is asked after 25 % more runs each time, in the order of the runs: never at a moment that a thread picks,
-        // and seldom enough that a lucky streak does not end it.
-        while !watch.is_stopped() && done < most && !is_precise(precision, &point.layout, &tally) {
-            let next = (done + done.div_ceil(4)).min(most);
-            watch.expect(next - done);
-            batch(point, &mut tally, done..next, watch);
-            done = next;
-        }
-    }
-    tally.finish(&point.layout, point.place)
-}
-
-/// Some runs, at the same time, added up in their order.
-fn batch(point: &Point<'_>, tally: &mut Tally, runs: std::ops::Range<u64>, watch: &Watch<'_>) {
-    let at_a_time = (ROWS_AT_A_TIME / point.layout.rows.len()).max(LEAST_RUNS_AT_A_TIME);
-    let simulate_run = |run: u64| {
-        // Short runs end before they ask.
-        if watch.is_stopped() {
-            return None;
-        }
-        let result = simulate(point.setup, point.place.seed, run, &mut NoTrace, &|| watch.is_stopped())?;
-        watch.finish_one();
-        Some((run, rows(&point.layout, point.setup, &result)))
-    };
-    for first in runs.clone().step_by(at_a_time) {
-        let some = first..(first + at_a_time as u64).min(runs.end);
-        let finished: Vec<(u64, Vec<Row>)> = some.into_par_iter().filter_map(simulate_run).collect();
-        finished.iter().for_each(|(run, rows)| tally.add(&point.layout, point.place, *run, rows));
-        if watch.is_stopped() {
-            break;
-        }
-    }
-}
-
-/// Whether the interval of the aggregate is narrow enough.
-fn is_precise(precision: &Precision, layout: &Layout, tally: &Tally) -> bool {
-    let Some(index) = quantity::names().position(|name| name == precision.quantity) else { return true };
-    tally
-        .of_all(layout, index, &mut Quantiles::new(precision.level.get()))
-        .is_some_and(|found| found.half_width <= precision.ci.get() * found.mean.abs())
 }

@@ -7,6 +7,39 @@ pub struct Table {
     pub columns: Vec<(String, Column)>,
 }
 
+impl Table {
+    /// Adds the rows of another table behind its own.
+    ///
+    /// # Errors
+    /// If the other has other columns; nothing is added then.
+    pub fn append(&mut self, other: Table) -> Result<(), UnlikeTables> {
+        if self.columns.is_empty() {
+            *self = other;
+            return Ok(());
+        }
+        let is_like = |((name, column), (other_name, other)): (&(String, Column), &(String, Column))| {
+            name == other_name && std::mem::discriminant(column) == std::mem::discriminant(other)
+        };
+        if self.columns.len() != other.columns.len() || !self.columns.iter().zip(&other.columns).all(is_like) {
+            return Err(UnlikeTables);
+        }
+        for ((_, column), (_, more)) in self.columns.iter_mut().zip(other.columns) {
+            match (column, more) {
+                (Column::Text(column), Column::Text(more)) => column.extend(more),
+                (Column::Integer(column), Column::Integer(more)) => column.extend(more),
+                (Column::Real(column), Column::Real(more)) => column.extend(more),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tables that do not have the same columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the tables have different columns; append rows of the same kind of run")]
+pub struct UnlikeTables;
+
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {

@@ -3,7 +3,7 @@
 use farlink_core::scenario::quantity::QUANTITIES;
 
 use crate::columns::{Missed, PointColumns, RunColumns};
-use crate::layout::Layout;
+use crate::layout::RowOf;
 use crate::rows::Row;
 use crate::stats::{Interval, Moments, Quantiles};
 use crate::verdict::Verdict;
@@ -36,13 +36,14 @@ struct RowTally {
 }
 
 impl Tally {
-    pub(crate) fn new(layout: &Layout, keeps_rows: bool) -> Self {
+    /// For points with so many rows a run.
+    pub(crate) fn new(rows: usize, keeps_rows: bool) -> Self {
         let row = RowTally { moments: vec![Moments::default(); QUANTITIES.len()], ..RowTally::default() };
-        Tally { runs: 0, rows: vec![row; layout.rows.len()], kept: keeps_rows.then(RunColumns::default) }
+        Tally { runs: 0, rows: vec![row; rows], kept: keeps_rows.then(RunColumns::default) }
     }
 
     /// Adds a run.
-    pub(crate) fn add(&mut self, layout: &Layout, place: Place, run: u64, rows: &[Row]) {
+    pub(crate) fn add(&mut self, layout: &[RowOf], place: Place, run: u64, rows: &[Row]) {
         self.runs += 1;
         for (tally, row) in self.rows.iter_mut().zip(rows) {
             tally.moments.iter_mut().zip(&row.values).for_each(|(moments, &value)| moments.add(value));
@@ -53,7 +54,7 @@ impl Tally {
             }
         }
         let Some(columns) = &mut self.kept else { return };
-        for (of, row) in layout.rows.iter().zip(rows) {
+        for (of, row) in layout.iter().zip(rows) {
             columns.point.push(place.point);
             columns.flow.push(of.flow.clone());
             columns.transport.push(of.transport.clone());
@@ -66,15 +67,15 @@ impl Tally {
     }
 
     /// The mean of a quantity over all flows so far.
-    pub(crate) fn of_all(&self, layout: &Layout, quantity: usize, quantiles: &mut Quantiles) -> Option<Interval> {
-        self.rows[layout.all()].moments[quantity].interval(quantiles)
+    pub(crate) fn of_all(&self, quantity: usize, quantiles: &mut Quantiles) -> Option<Interval> {
+        self.rows.last()?.moments[quantity].interval(quantiles)
     }
 
     /// No more runs: an entry of the summary for each row, and the rows.
-    pub(crate) fn finish(self, layout: &Layout, place: Place) -> (PointColumns, Option<RunColumns>) {
+    pub(crate) fn finish(self, layout: &[RowOf], place: Place) -> (PointColumns, Option<RunColumns>) {
         let mut columns = PointColumns::default();
         let mut quantiles = Quantiles::new(SUMMARY_LEVEL);
-        for (of, row) in layout.rows.iter().zip(self.rows).filter(|_| self.runs > 0) {
+        for (of, row) in layout.iter().zip(self.rows).filter(|_| self.runs > 0) {
             columns.point.push(place.point);
             columns.flow.push(of.flow.clone());
             columns.transport.push(of.transport.clone());

@@ -25,6 +25,7 @@ mod interrupted;
 mod intervals;
 mod long_paths;
 mod pcap;
+mod pieces;
 mod possible;
 mod quantities;
 mod refusals;

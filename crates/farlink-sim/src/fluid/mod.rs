@@ -1,7 +1,7 @@
 //! The fluid engine: the long run of TCP flows over one bottleneck, as windows that grow continuously between losses.
 //!
 //! [`simulate`] runs one operating [`Point`] until its goodput is known as precisely as a [`Rule`] asks; [`run`] does so for
-//! every point of a scenario. Between two events (a loss, its detection, the end of a recovery, a queue that begins or fills)
+//! every point of a scenario, a [`Study`] for any of them. Between two events (a loss, its detection, the end of a recovery, a queue that begins or fills)
 //! everything has a closed form, so that the cost follows the number of losses and not of segments.
 
 mod batches;
@@ -21,7 +21,7 @@ pub use outcome::{FlowOutcome, Outcome};
 pub use point::{Point, Repair, Rule, Span, Timeouts};
 pub use resolve::{Kind, Setup, resolve};
 pub use simulation::simulate;
-pub use study::run;
+pub use study::{Study, run};
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,12 @@
 //! All points of a scenario, on all cores; the same table on any number of them.
 
-use farlink_core::ConfigError;
-use farlink_core::Rng;
+use std::borrow::Cow;
+use std::ops::Range;
+
 use farlink_core::scenario::quantity::QUANTITIES;
 use farlink_core::scenario::{Expanded, Scenario};
+use farlink_core::{ConfigError, Rng};
+use rayon::ThreadPool;
 use rayon::prelude::*;
 
 use super::outcome::{FlowOutcome, Outcome};
@@ -13,11 +16,82 @@ use crate::columns::{Missed, PointColumns, RunColumns};
 use crate::error_events::Sources;
 use crate::estimate::of_fluid;
 use crate::layout::{ALL, Layout, Name, RowOf};
-use crate::study::{Options, Output, Progress, RunError, Watch, thread_pool};
+use crate::options::{Options, Output, RunError, thread_pool};
 use crate::table::Table;
+use crate::watch::{Progress, Watch};
 
 /// The name of this engine in tables, and of its random stream.
 const ENGINE: &str = "fluid";
+
+/// A scenario, ready to be run by this engine: as a whole, or point by point in any order and on several threads at once. Each point
+/// has one run.
+pub struct Study<'a> {
+    points: Cow<'a, Expanded>,
+    setups: Vec<Setup>,
+    pool: ThreadPool,
+}
+
+impl std::fmt::Debug for Study<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Study").field("points", &self.setups.len()).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Study<'a> {
+    /// Reads the files that the scenario names.
+    ///
+    /// # Errors
+    /// If the scenario, or a file that it names, is not usable by this engine.
+    pub fn new(points: Cow<'a, Expanded>, options: &Options) -> Result<Self, RunError> {
+        let sources = Sources::new(options.codes.clone());
+        let resolved = points.points.iter().map(|point| resolve(&point.scenario, &sources));
+        let setups: Vec<Setup> = resolved.collect::<Result<_, ConfigError>>()?;
+        let pool = thread_pool(options.threads)?;
+        let flows = setups.iter().map(|setup| setup.point.round_trips_s.len());
+        if let Some(point) = points.points.first() {
+            of_fluid(flows, pool.current_num_threads()).check(point.scenario.limits, &[])?;
+        }
+        Ok(Study { points, setups, pool })
+    }
+
+    /// How many grid points it has.
+    pub fn points(&self) -> usize {
+        self.setups.len()
+    }
+
+    /// Runs one grid point: its rows and its summary, as the whole study has them. Interrupted, it gives none.
+    ///
+    /// # Errors
+    /// If there is no such point.
+    pub fn run(&self, point: usize, progress: Progress<'_>) -> Result<Output, RunError> {
+        if point >= self.points() {
+            let what = format!("there is no point {point}");
+            return Err(ConfigError::new("point", what, format!("give 0 to {}", self.points() - 1)).into());
+        }
+        let watch = Watch::new(progress);
+        Ok(self.run_points(point..point + 1, true, &watch))
+    }
+
+    fn run_points(&self, points: Range<usize>, keeps_rows: bool, watch: &Watch<'_>) -> Output {
+        watch.expect(points.len() as u64);
+        let study: Vec<(&Scenario, &Setup)> =
+            points.clone().map(|point| (&self.points.points[point].scenario, &self.setups[point])).collect();
+        let outcomes = || study.par_iter().map(|(scenario, setup)| outcome(scenario, setup, watch)).collect();
+        let results: Vec<Option<Outcome>> = self.pool.install(outcomes);
+        let mut tables = Tables { keeps_rows, ..Tables::default() };
+        for ((point, (scenario, setup)), result) in points.zip(&study).zip(&results) {
+            if let Some(result) = result {
+                tables.add(point as u64, scenario, setup, result);
+            }
+        }
+        Output {
+            rows: if tables.keeps_rows { tables.runs.into_table(ENGINE) } else { Table::default() },
+            summary: tables.points.into_table(ENGINE),
+            interrupted: watch.is_stopped(),
+            notes: notes(&study, &results),
+        }
+    }
+}
 
 /// Runs every point of a scenario, each once and until its goodput is known as well as `precision` asks: within 1 % at 99 %
 /// unless given.
@@ -25,34 +99,8 @@ const ENGINE: &str = "fluid";
 /// # Errors
 /// If the scenario, or a file that it names, is not usable by this engine.
 pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Result<Output, RunError> {
-    let sources = Sources::new(options.codes.clone());
-    let study: Vec<(&Scenario, Setup)> = points
-        .points
-        .iter()
-        .map(|point| Ok((&point.scenario, resolve(&point.scenario, &sources)?)))
-        .collect::<Result<_, ConfigError>>()?;
-    let pool = thread_pool(options.threads)?;
-    let flows = study.iter().map(|(_, setup)| setup.point.round_trips_s.len());
-    if let Some((scenario, _)) = study.first() {
-        of_fluid(flows, pool.current_num_threads()).check(scenario.limits, &[])?;
-    }
-    let watch = Watch::new(progress);
-    watch.expect(study.len() as u64);
-    let results: Vec<Option<Outcome>> =
-        pool.install(|| study.par_iter().map(|(scenario, setup)| outcome(scenario, setup, &watch)).collect());
-    let mut tables = Tables { keeps_rows: !options.without_rows, ..Tables::default() };
-    for (index, ((scenario, setup), result)) in study.iter().zip(&results).enumerate() {
-        if let Some(result) = result {
-            tables.add(index as u64, scenario, setup, result);
-        }
-    }
-    let notes = notes(&study, &results);
-    Ok(Output {
-        rows: if tables.keeps_rows { tables.runs.into_table(ENGINE) } else { Table::default() },
-        summary: tables.points.into_table(ENGINE),
-        interrupted: watch.is_stopped(),
-        notes,
-    })
+    let study = Study::new(Cow::Borrowed(points), options)?;
+    Ok(study.run_points(0..study.points(), !options.without_rows, &Watch::new(progress)))
 }
 
 /// One point; nothing if it was stopped before its end.
@@ -82,7 +130,7 @@ impl Setup {
 }
 
 /// Points of which the goodput is not known as well as was asked for.
-fn notes(study: &[(&Scenario, Setup)], results: &[Option<Outcome>]) -> Vec<String> {
+fn notes(study: &[(&Scenario, &Setup)], results: &[Option<Outcome>]) -> Vec<String> {
     let imprecise = study.iter().zip(results).filter_map(|((_, setup), result)| {
         result.as_ref().filter(|result| !result.is_precise).map(|result| (setup, result))
     });
