@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from farlink import channels as channels
     from farlink import models as models
     from farlink import tune as tune
+    from farlink._core import Cancel as Cancel
     from farlink._core import __version__ as __version__
     from farlink.engines import run as run
     from farlink.engines import trace_run as trace_run
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
     from farlink.scenario import Scenario as Scenario
     from farlink.scenario import load as load
     from farlink.series import Series as Series
+    from farlink.study import Study as Study
 
 __all__ = [
+    "Cancel",
     "FarlinkError",
     "Result",
     "Scenario",
     "Series",
+    "Study",
     "__version__",
     "channels",
     "load",
@@ -42,10 +46,12 @@ __all__ = [
 _PACKAGES = ("channels", "models", "tune")
 
 _HOME = {
+    "Cancel": "farlink._core",
     "FarlinkError": "farlink.errors",
     "Result": "farlink.result",
     "Scenario": "farlink.scenario",
     "Series": "farlink.series",
+    "Study": "farlink.study",
     "__version__": "farlink._core",
     "load": "farlink.scenario",
     "run": "farlink.engines",

@@ -1,6 +1,6 @@
 """The Rust extension: scenario types, their schema, and the packet engine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypedDict
 
 from numpy import bool_, float64, uint8, uint64
@@ -24,6 +24,32 @@ class ScenarioError(ValueError):
 
 class EngineError(RuntimeError):
     """An engine could not run for a reason that no scenario mends."""
+
+class Cancel:
+    """A token that stops long work: any thread may set it, at any time, and all work that was given it stops."""
+
+    def __init__(self) -> None: ...
+    def set(self) -> None:
+        """Ask the work to stop. It keeps the runs that are finished."""
+
+    def is_set(self) -> bool:
+        """Whether it was asked to stop."""
+
+class Study:
+    """A scenario that is ready to run with one engine, piece by piece, from any thread; see `farlink.Study`."""
+
+    points: int
+
+    def run(
+        self,
+        point: int,
+        first_run: int,
+        runs: int,
+        progress: Callable[[int, int], object] | None = None,
+        cancel: Cancel | None = None,
+    ) -> RunOutput: ...
+    def next_runs(self, point: int, rows: Mapping[str, object]) -> tuple[int, int] | None: ...
+    def notes(self) -> list[str]: ...
 
 class RunOutput(TypedDict):
     interrupted: bool
@@ -115,6 +141,7 @@ def run(
     progress: Callable[[int, int], object] | None = None,
     announce: Callable[[str], object] | None = None,
     rows: bool = True,
+    cancel: Cancel | None = None,
 ) -> RunOutput:
     """Run a scenario; ``progress(done, total)`` is called about ten times a second. Ctrl-C gives what is finished.
 
@@ -127,8 +154,21 @@ def run_fluid(
     progress: Callable[[int, int], object] | None = None,
     announce: Callable[[str], object] | None = None,
     rows: bool = True,
+    cancel: Cancel | None = None,
 ) -> RunOutput:
     """Run a scenario with the fluid engine; as `run`."""
+
+def study(
+    scenario_json: str,
+    fluid: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    cancel: Cancel | None = None,
+) -> Study:
+    """Prepare a study that is run by the piece; `KeyboardInterrupt` if it is stopped meanwhile."""
+
+def summarise(rows: Mapping[str, object]) -> dict[str, list[str] | NDArray[uint64] | NDArray[float64]]:
+    """The summary of rows of the packet engine, which may be those of pieces in any order; ValueError if they are not usable."""
 
 def fluid_goodput(
     options_json: str,

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use farlink_sim::{Column, Content, Series, Table, Values};
-use numpy::PyArray1;
+use farlink_sim::{Column, Content, Output, Series, Table, Values};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
@@ -18,6 +18,35 @@ pub(crate) fn table_to_dict(py: Python<'_>, table: Table) -> PyResult<Bound<'_, 
         dict.set_item(name, values)?;
     }
     Ok(dict)
+}
+
+/// What a run gave.
+pub(crate) fn output_to_dict(py: Python<'_>, output: Output) -> PyResult<Bound<'_, PyDict>> {
+    let result = PyDict::new(py);
+    result.set_item("interrupted", output.interrupted)?;
+    result.set_item("notes", output.notes)?;
+    result.set_item("rows", table_to_dict(py, output.rows)?)?;
+    result.set_item("summary", table_to_dict(py, output.summary)?)?;
+    Ok(result)
+}
+
+/// A table from columns as [`table_to_dict`] gives them: lists of texts, arrays of `uint64` and of `float64`.
+///
+/// # Errors
+/// If a column is none of these.
+pub(crate) fn table_from_dict(dict: &Bound<'_, PyDict>) -> PyResult<Table> {
+    let mut columns = Vec::new();
+    for (name, values) in dict {
+        let column = if let Ok(values) = values.extract::<PyReadonlyArray1<'_, u64>>() {
+            Column::Integer(values.to_vec()?)
+        } else if let Ok(values) = values.extract::<PyReadonlyArray1<'_, f64>>() {
+            Column::Real(values.to_vec()?)
+        } else {
+            Column::Text(values.extract()?)
+        };
+        columns.push((name.extract()?, column));
+    }
+    Ok(Table { columns })
 }
 
 pub(crate) fn series_to_dict(py: Python<'_>, series: Series) -> PyResult<Bound<'_, PyDict>> {

@@ -1,11 +1,13 @@
 //! The Python extension `farlink._core`: converts, releases the interpreter, maps errors. No logic.
 
+mod cancel;
 mod codes;
 mod columns;
 mod convolutional;
 mod error;
 mod fluid;
 mod optics;
+mod study;
 mod watch;
 
 use pyo3::prelude::*;
@@ -28,12 +30,16 @@ mod _core {
     use pyo3::types::{PyBytes, PyDict};
     use serde_json::{Map, Value, json};
 
+    #[pymodule_export]
+    use crate::cancel::Cancel;
     use crate::codes::{bursts_to_dict, events_to_dict, operating_point, rate_to_dict};
-    use crate::columns::{content_to_dict, series_to_dict, table_to_dict};
+    use crate::columns::{content_to_dict, output_to_dict, series_to_dict, table_from_dict, table_to_dict};
     use crate::error::BoundaryError;
     #[pymodule_export]
     use crate::error::{EngineError, ScenarioError};
-    use crate::watch::watched;
+    #[pymodule_export]
+    use crate::study::Study;
+    use crate::watch::{watched, watched_with};
 
     type Floats<'py> = Bound<'py, PyArray1<f64>>;
 
@@ -82,7 +88,7 @@ mod _core {
 
     /// Runs a scenario; Ctrl-C gives what is finished.
     #[pyfunction]
-    #[pyo3(signature = (scenario_json, threads=None, progress=None, announce=None, rows=true))]
+    #[pyo3(signature = (scenario_json, threads=None, progress=None, announce=None, rows=true, cancel=None))]
     fn run<'py>(
         py: Python<'py>,
         scenario_json: &str,
@@ -90,17 +96,18 @@ mod _core {
         progress: Option<&Bound<'py, PyAny>>,
         announce: Option<Py<PyAny>>,
         rows: bool,
+        cancel: Option<Cancel>,
     ) -> Result<Bound<'py, PyDict>, BoundaryError> {
         let expanded = py.detach(|| read(scenario_json))?;
         let options =
             Options { threads, announce: announce.map(announcing), without_rows: !rows, ..Options::default() };
-        let output = watched(py, progress, |progress| farlink_sim::run(&expanded, &options, progress))??;
-        output_to_dict(py, output)
+        let output = watched_with(py, progress, cancel, |progress| farlink_sim::run(&expanded, &options, progress))??;
+        Ok(output_to_dict(py, output)?)
     }
 
     /// Runs a scenario with the fluid engine; Ctrl-C gives what is finished.
     #[pyfunction]
-    #[pyo3(signature = (scenario_json, threads=None, progress=None, announce=None, rows=true))]
+    #[pyo3(signature = (scenario_json, threads=None, progress=None, announce=None, rows=true, cancel=None))]
     fn run_fluid<'py>(
         py: Python<'py>,
         scenario_json: &str,
@@ -108,12 +115,37 @@ mod _core {
         progress: Option<&Bound<'py, PyAny>>,
         announce: Option<Py<PyAny>>,
         rows: bool,
+        cancel: Option<Cancel>,
     ) -> Result<Bound<'py, PyDict>, BoundaryError> {
         let expanded = py.detach(|| read(scenario_json))?;
         let options =
             Options { threads, announce: announce.map(announcing), without_rows: !rows, ..Options::default() };
-        let output = watched(py, progress, |progress| farlink_sim::fluid::run(&expanded, &options, progress))??;
-        output_to_dict(py, output)
+        let output =
+            watched_with(py, progress, cancel, |progress| farlink_sim::fluid::run(&expanded, &options, progress))??;
+        Ok(output_to_dict(py, output)?)
+    }
+
+    /// Prepares a study that is run by the piece; `cancel` stops the collection of error events and raises `KeyboardInterrupt`.
+    #[pyfunction]
+    #[pyo3(signature = (scenario_json, fluid=false, threads=None, progress=None, cancel=None))]
+    fn study<'py>(
+        py: Python<'py>,
+        scenario_json: &str,
+        fluid: bool,
+        threads: Option<usize>,
+        progress: Option<&Bound<'py, PyAny>>,
+        cancel: Option<Cancel>,
+    ) -> Result<Study, BoundaryError> {
+        let expanded = py.detach(|| read(scenario_json))?;
+        let options = Options { threads, ..Options::default() };
+        Ok(watched_with(py, progress, cancel, |progress| Study::prepare(expanded, fluid, &options, progress))??)
+    }
+
+    /// The summary of rows of the packet engine, which may be those of pieces in any order.
+    #[pyfunction]
+    fn summarise<'py>(py: Python<'py>, rows: &Bound<'py, PyDict>) -> Result<Bound<'py, PyDict>, BoundaryError> {
+        let rows = table_from_dict(rows)?;
+        Ok(table_to_dict(py, py.detach(|| farlink_sim::summarise(&rows))?)?)
     }
 
     /// Goodput of operating points by the fluid engine: fractions of the rate, half-widths, and whether these are as small as
@@ -441,15 +473,6 @@ mod _core {
             .iter()
             .map(|quantity| (quantity.name, quantity.unit, quantity.description, quantity.unknown))
             .collect()
-    }
-
-    fn output_to_dict(py: Python<'_>, output: farlink_sim::Output) -> Result<Bound<'_, PyDict>, BoundaryError> {
-        let result = PyDict::new(py);
-        result.set_item("interrupted", output.interrupted)?;
-        result.set_item("notes", output.notes)?;
-        result.set_item("rows", table_to_dict(py, output.rows)?)?;
-        result.set_item("summary", table_to_dict(py, output.summary)?)?;
-        Ok(result)
     }
 
     /// A function of Python that is told of a long study; what it raises is written to standard error.

@@ -5,8 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use farlink_sim::Progress;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+
+use crate::cancel::Cancel;
 
 /// How often Python is asked for signals and told about progress.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -33,7 +36,23 @@ struct Shared {
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     callback: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&(dyn Fn(u64, u64) -> ControlFlow<()> + Sync)) -> T + Send,
+    work: impl FnOnce(Progress<'_>) -> T + Send,
+) -> PyResult<T> {
+    watched_with(py, callback, None, work)
+}
+
+/// The same for work that a token stops, too, without the interpreter.
+///
+/// # Errors
+/// As [`watched`].
+///
+/// # Panics
+/// As [`watched`].
+pub(crate) fn watched_with<T: Send>(
+    py: Python<'_>,
+    callback: Option<&Bound<'_, PyAny>>,
+    cancel: Option<Cancel>,
+    work: impl FnOnce(Progress<'_>) -> T + Send,
 ) -> PyResult<T> {
     let shared = Shared::default();
     let watcher = thread::current();
@@ -45,7 +64,7 @@ pub(crate) fn watched<T: Send>(
                 // Threads report in any order; the count only grows.
                 shared.done.fetch_max(done, Ordering::Relaxed);
                 shared.total.store(total, Ordering::Relaxed);
-                if shared.is_cancelled.load(Ordering::Relaxed) {
+                if shared.is_cancelled.load(Ordering::Relaxed) || cancel.as_ref().is_some_and(Cancel::is_set) {
                     ControlFlow::Break(())
                 } else {
                     ControlFlow::Continue(())

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from farlink import scenario as scenarios
 from farlink.engines import fluid, packet
@@ -17,6 +17,9 @@ from farlink.result import Result, together
 from farlink.scenario import Scenario
 from farlink.series import QUANTITIES, Series
 from farlink.untrusted import printable
+
+if TYPE_CHECKING:
+    from farlink._core import Cancel
 
 Progress = Callable[[int, int], None]
 
@@ -34,8 +37,9 @@ class Engine(Protocol):
         progress: Progress | None,
         announce: Callable[[str], None] | None,
         rows: bool,
+        cancel: Cancel | None,
     ) -> Result:
-        """Run it; a caller may be told of progress, and beforehand that it will take long, and may do without rows."""
+        """Run it. A caller may be told of progress and of long work beforehand, may do without rows, and may stop it."""
         ...
 
 
@@ -56,6 +60,7 @@ def run(
     progress: Progress | None = None,
     announce: Callable[[str], None] | None = None,
     rows: bool = True,
+    cancel: Cancel | None = None,
 ) -> Result:
     """Run a scenario.
 
@@ -81,11 +86,13 @@ def run(
     rows
         Keep the rows of single runs, about 500 bytes each. Without them memory does not grow with the number of runs, and the
         result has its summary, table, figures and report, the same to the bit, but no `rows`.
+    cancel
+        A `farlink.Cancel`: once any thread has called its ``set()``, the study stops as it does at Ctrl-C.
 
     Returns
     -------
     Result
-        If interrupted (Ctrl-C), with the runs that were finished.
+        If interrupted (Ctrl-C, `cancel`), with the runs that were finished.
 
     Raises
     ------
@@ -108,8 +115,8 @@ def run(
     """
     prepared = prepare(scenario, set=set, engine=engine, runs=runs, seed=seed)
     results: list[Result] = []
-    for name in _named_engines(prepared):
-        results.append(_engine(name)(prepared, threads=threads, progress=progress, announce=announce, rows=rows))
+    for name in named_engines(prepared):
+        results.append(_engine(name)(prepared, threads=threads, progress=progress, announce=announce, rows=rows, cancel=cancel))
         if results[-1].interrupted:
             break
     return results[0] if len(results) == 1 else together(results)
@@ -185,8 +192,8 @@ def prepare(
     return changed
 
 
-def _named_engines(scenario: Scenario) -> list[str]:
-    """The engines that the scenario names; what is no list of engines is the extension's to refuse."""
+def named_engines(scenario: Scenario) -> list[str]:
+    """The engines that the scenario names. A value that is no list of engines is refused by the extension."""
     named = scenario.data.get("engines", ["packet"])
     if not isinstance(named, list) or not named or any(name not in ENGINES for name in named):
         scenario.points()

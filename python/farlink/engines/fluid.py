@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,9 @@ from farlink.limits import check_seed, check_threads
 from farlink.models import ranges
 from farlink.result import Result
 from farlink.scenario import Scenario
+
+if TYPE_CHECKING:
+    from farlink._core import Cancel
 
 Floats = NDArray[np.float64]
 
@@ -30,6 +33,7 @@ def run(
     progress: Callable[[int, int], None] | None = None,
     announce: Callable[[str], None] | None = None,
     rows: bool = True,
+    cancel: Cancel | None = None,
 ) -> Result:
     """Run every point of a scenario until its goodput is known; see `farlink.run`.
 
@@ -41,7 +45,7 @@ def run(
     check_threads(threads)
     points = scenario.points()
     with core_errors(scenario.in_its_words):
-        output = _core.run_fluid(scenario.to_json(), threads, progress, announce, rows)
+        output = _core.run_fluid(scenario.to_json(), threads, progress, announce, rows, cancel)
     return from_core(scenario, points, output)
 
 

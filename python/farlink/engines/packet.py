@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from farlink.engines.core_result import from_core
 from farlink.errors import ArgumentError, ScenarioError, core_errors
@@ -13,6 +13,9 @@ from farlink.limits import check_threads
 from farlink.result import Result
 from farlink.scenario import Scenario
 from farlink.series import QUANTITIES, Series
+
+if TYPE_CHECKING:
+    from farlink._core import Cancel
 
 
 def run(
@@ -22,6 +25,7 @@ def run(
     progress: Callable[[int, int], None] | None = None,
     announce: Callable[[str], None] | None = None,
     rows: bool = True,
+    cancel: Cancel | None = None,
 ) -> Result:
     """Run every point and seed of a scenario; see `farlink.run`."""
     from farlink import _core
@@ -29,7 +33,7 @@ def run(
     check_threads(threads)
     points = scenario.points()
     with core_errors(scenario.in_its_words):
-        output = _core.run(scenario.to_json(), threads, progress, announce, rows)
+        output = _core.run(scenario.to_json(), threads, progress, announce, rows, cancel)
     return from_core(scenario, points, output)
 
 
