@@ -1,6 +1,7 @@
 //! Bytes from the network: a packet or nothing, and a packet survives the way there and back.
 #![no_main]
 
+use bytes::Bytes;
 use farlink_core::bundle::Numbering;
 use farlink_core::protocol::aerotp::{self, Flags};
 use farlink_core::protocol::tcp::Segment;
@@ -10,14 +11,15 @@ use farlink_core::wire::aerotp::{Outside, decode_segment, encode_segment};
 use farlink_core::wire::mp;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    if let Some(decoded) = Segment::<Vec<u8>>::decode(bytes) {
+    let copy = || Bytes::copy_from_slice(bytes);
+    if let Some(decoded) = Segment::<Vec<u8>>::decode(copy()) {
         let mut again = Vec::new();
         decoded.packet.encode(&decoded.envelope, &mut again).expect("it was no longer than this");
-        let again = Segment::<Vec<u8>>::decode(&again).expect("what was written can be read");
+        let again = Segment::<Vec<u8>>::decode(again.into()).expect("what was written can be read");
         assert_eq!((again.packet.seq, &again.packet.payload), (decoded.packet.seq, &decoded.packet.payload));
     }
-    drop(Datagram::<Vec<u8>>::decode(bytes));
-    drop(aerotp::Segment::<Vec<u8>>::decode(bytes));
+    drop(Datagram::<Bytes>::decode(copy()));
+    drop(aerotp::Segment::<Bytes>::decode(copy()));
     aerotp_segment(bytes);
     for numbering in [Numbering::Long, Numbering::Short] {
         multilink_fragment(bytes, numbering);
@@ -25,7 +27,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
 });
 
 fn multilink_fragment(bytes: &[u8], numbering: Numbering) {
-    let Some(fragment) = mp::decode::<Vec<u8>>(bytes, numbering) else { return };
+    let Some(fragment) = mp::decode::<Bytes>(&Bytes::copy_from_slice(bytes), numbering) else { return };
     let mut again = Vec::new();
     mp::encode(&fragment, numbering, &mut again);
     assert_eq!(again, bytes);
@@ -39,10 +41,10 @@ fn aerotp_segment(bytes: &[u8]) {
     if kind & 1 == 0 {
         make_plausible(&mut segment);
     }
-    let Ok(arrived) = decode_segment::<Vec<u8>>(&segment) else { return };
+    let Ok(arrived) = decode_segment::<Bytes>(&segment.into()) else { return };
     let mut again = Vec::new();
     encode_segment(&arrived.segment, &Outside::default(), &mut again).expect("it was no longer than this");
-    let again = decode_segment::<Vec<u8>>(&again).expect("what was written can be read").segment;
+    let again = decode_segment::<Bytes>(&again.into()).expect("what was written can be read").segment;
     assert_eq!((again.mack, &again.payload), (arrived.segment.mack, &arrived.segment.payload));
     assert_eq!(
         (again.repair, again.tag, again.class, again.forward, again.skipped),

@@ -10,15 +10,17 @@ use std::collections::VecDeque;
 use std::sync::LazyLock;
 use std::time::Instant;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use farlink_core::protocol::Pairs;
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Segment};
 use farlink_core::units::{BitRate, Count, PositiveSeconds};
 use farlink_core::wire::WirePayload;
-use farlink_core::wire::aerotp::{Outside, decode_segment, encode_segment};
+use farlink_core::wire::aerotp::{Outside, decode_segment, encode_segment_into};
 use farlink_core::{Endpoint, PathId, Rx, Stream, Time, Virtual};
 
 const BYTES: usize = 100_000_000;
+/// Longer than any segment here.
+const MOST_BYTES: usize = 2048;
 const ONE_WAY: Time = Time::from_millis(50);
 
 fn main() {
@@ -47,7 +49,7 @@ impl<D: WirePayload> Way<D> {
         self.under_way.pop_front().map(|(_, segment)| segment)
     }
 
-    fn take(&mut self, now: Time, from: &mut Connection<D>, has_codec: bool, buffer: &mut Vec<u8>) -> u64 {
+    fn take(&mut self, now: Time, from: &mut Connection<D>, has_codec: bool, buffer: &mut BytesMut) -> u64 {
         let mut count = 0;
         while let Some(transmit) = from.poll_transmit(now, PathId::ONLY) {
             count += 1;
@@ -57,9 +59,9 @@ impl<D: WirePayload> Way<D> {
             }
             let mut segment = transmit.packet;
             if has_codec {
-                buffer.clear();
-                encode_segment(&segment, &Outside::default(), buffer).expect("it is short");
-                segment = decode_segment(buffer).expect("it is right").segment;
+                buffer.resize(MOST_BYTES, 0);
+                let bytes = encode_segment_into(&segment, &Outside::default(), buffer).expect("it is short");
+                segment = decode_segment(&buffer.split_to(bytes).freeze()).expect("it is right").segment;
             }
             self.under_way.push_back((now + ONE_WAY, segment));
         }
@@ -80,7 +82,7 @@ fn measure<D: WirePayload>(window: f64, loss: f64, has_codec: bool, make: impl F
     let way = |state| Way { under_way: VecDeque::new(), loss, state };
     let (mut forth, mut back): (Way<D>, Way<D>) = (way(1), way(2));
     let (mut now, mut written, mut read, mut segments) = (Time::from_secs(1), 0, 0, 0);
-    let mut buffer = Vec::new();
+    let mut buffer = BytesMut::new();
     let started = cpu_ns();
     while read < BYTES {
         while written < BYTES && written - read < 2 * window as usize {

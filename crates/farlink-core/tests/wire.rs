@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::net::SocketAddrV4;
 
+use bytes::Bytes;
 use farlink_core::PacketCode;
 use farlink_core::endpoint::{Damage, Ecn, Integrity, Packet};
 use farlink_core::payload::Virtual;
@@ -14,8 +15,8 @@ use farlink_core::protocol::tcp::{
     Flags, MOST_SNACK_BYTES, SackBlock, SackBlocks, ScpsCapabilities, Segment, SnackReport, SynOptions, Timestamps,
 };
 use farlink_core::protocol::udp::Datagram;
-use farlink_core::wire::aerotp::{decode_segment, encode_segment};
-use farlink_core::wire::{Codec, Decoded, Envelope, WirePayload};
+use farlink_core::wire::aerotp::{Outside, decode_segment, encode_segment, encode_segment_into};
+use farlink_core::wire::{Codec, Decoded, EncodeError, Envelope};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -231,6 +232,10 @@ fn bursts() -> impl Strategy<Value = (Index, u32)> {
     (any::<Index>(), 1_u32..1 << CERTAIN_WINDOW_BITS)
 }
 
+fn decode<P: Codec>(bytes: &[u8]) -> Option<Decoded<P>> {
+    P::decode(Bytes::copy_from_slice(bytes))
+}
+
 fn encoded<P: Codec>(packet: &P, envelope: &Envelope) -> Vec<u8> {
     let mut bytes = Vec::new();
     packet.encode(envelope, &mut bytes).expect("short enough for IPv4");
@@ -242,15 +247,29 @@ fn decoded_integrity<P: Codec>(mut bytes: Vec<u8>, wrong_bits: &[u32]) -> Option
     for &bit in wrong_bits {
         bytes[bit as usize / 8] ^= 0x80 >> (bit % 8);
     }
-    P::decode(&bytes).map(|decoded| decoded.integrity)
+    decode::<P>(&bytes).map(|decoded| decoded.integrity)
 }
 
 fn check_round_trip<P: Codec + Debug + PartialEq>(packet: P, envelope: Envelope) -> Result<(), TestCaseError> {
     let mut bytes = encoded(&packet, &envelope);
     prop_assert_eq!(bytes.len(), packet.wire_bytes() as usize);
+    check_encode_into(&packet, &envelope, &bytes)?;
     // What a network with a minimum frame length appends is no part of the packet.
     bytes.extend([0xaa; 7]);
-    prop_assert_eq!(P::decode(&bytes), Some(Decoded { packet, envelope, integrity: Integrity::Intact }));
+    prop_assert_eq!(decode::<P>(&bytes), Some(Decoded { packet, envelope, integrity: Integrity::Intact }));
+    Ok(())
+}
+
+/// Into a buffer of another's bytes as onto a vector; a buffer that is too short stays as it was.
+fn check_encode_into<P: Codec>(packet: &P, envelope: &Envelope, expected: &[u8]) -> Result<(), TestCaseError> {
+    let mut buffer = vec![0x55; expected.len() + 9];
+    prop_assert_eq!(packet.encode_into(envelope, &mut buffer), Ok(expected.len()));
+    prop_assert_eq!(&buffer[..expected.len()], expected);
+    prop_assert_eq!(&buffer[expected.len()..], &[0x55; 9]);
+    let (bytes, room) = (expected.len(), expected.len() - 1);
+    let mut short = vec![0x55; room];
+    prop_assert_eq!(packet.encode_into(envelope, &mut short), Err(EncodeError::NoRoom { bytes, room }));
+    prop_assert!(short.iter().all(|&byte| byte == 0x55));
     Ok(())
 }
 
@@ -283,7 +302,7 @@ fn check_scattered(segment: &aerotp::Segment<Vec<u8>>, places: &[Index]) -> Resu
     for &bit in &wrong_bits {
         bytes[bit as usize / 8] ^= 0x80 >> (bit % 8);
     }
-    let decoded = aerotp::Segment::<Vec<u8>>::decode(&bytes).expect("the header is right");
+    let decoded = decode::<aerotp::Segment<Vec<u8>>>(&bytes).expect("the header is right");
     prop_assert_eq!(Some(decoded.integrity), inspected, "{:?}", wrong_bits);
     let is_right = !matches!(decoded.integrity, Integrity::PayloadDamaged);
     if is_right && segment.flags.has(aerotp::Flags::CRC) {
@@ -306,7 +325,7 @@ fn check_headers<P: Codec, Z: Codec>(without_content: &P, zeros: &Z, envelope: &
 fn without_content(segment: &Segment<Vec<u8>>) -> Segment<Virtual> {
     let Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, snack, corruption_experienced, .. } =
         *segment;
-    let payload = Virtual::from_wire(&segment.payload);
+    let payload = Virtual(segment.payload.len() as u32);
     Segment { seq, ack, flags, header_bytes, window, timestamps, syn, sack, snack, corruption_experienced, payload }
 }
 
@@ -332,7 +351,7 @@ proptest! {
         let Frame { blocks, payload, .. } = frame.clone();
         let plain = Frame::from(&frame.plain());
         let mut headers = Vec::new();
-        let virtual_frame = Frame { blocks, payload: Virtual::from_wire(&payload), ..plain };
+        let virtual_frame = Frame { blocks, payload: Virtual(payload.len() as u32), ..plain };
         virtual_frame.encode_headers(&envelope, &mut headers);
         let whole = encoded(&frame, &envelope);
         prop_assert_eq!(&encoded(&virtual_frame, &envelope), &whole);
@@ -355,7 +374,7 @@ proptest! {
     fn stp_lengths_stand_for_zeros(mut pdu in pdus(), envelope in envelopes()) {
         pdu.payload.fill(0);
         let Pdu { kind, header_bytes, position, poll, clock, window, ref report, ref payload } = pdu;
-        let (report, payload) = (report.clone(), Virtual::from_wire(payload));
+        let (report, payload) = (report.clone(), Virtual(payload.len() as u32));
         let lengths = Pdu { kind, header_bytes, position, poll, clock, window, report, payload };
         check_headers(&lengths, &pdu, &envelope)?;
     }
@@ -369,6 +388,13 @@ proptest! {
 
     #[test]
     fn aerotp_segments_survive_the_round_trip(segment in aerotp_segments(), envelope in envelopes()) {
+        let outside = Outside { source: 1, destination: 2, ecn: envelope.ecn };
+        let (mut vector, mut buffer) = (Vec::new(), [0x55; 70_000]);
+        encode_segment(&segment, &outside, &mut vector).expect("it fits into IPv4");
+        let bytes = encode_segment_into(&segment, &outside, &mut buffer).expect("the buffer is long enough");
+        prop_assert_eq!(&buffer[..bytes], &vector);
+        let refused = EncodeError::NoRoom { bytes, room: bytes - 1 };
+        prop_assert_eq!(encode_segment_into(&segment, &outside, &mut buffer[..bytes - 1]), Err(refused));
         check_round_trip(segment, envelope)?;
     }
 
@@ -381,7 +407,7 @@ proptest! {
             repair: segment.repair,
             forward: segment.forward,
             skipped: segment.skipped,
-            payload: Virtual::from_wire(&segment.payload),
+            payload: Virtual(segment.payload.len() as u32),
             ..aerotp::Segment::from(&segment.plain())
         };
         prop_assert_eq!(&encoded(&lengths, &envelope), &whole);
@@ -437,10 +463,10 @@ proptest! {
         }
         let check = farlink_fec::crc::crc_16_ibm_3740(&body[..at]).to_be_bytes();
         body[at..at + 2].copy_from_slice(&check);
-        if let Ok(arrived) = decode_segment::<Vec<u8>>(&body) {
+        if let Ok(arrived) = decode_segment::<Vec<u8>>(&Bytes::from(body.clone())) {
             let mut again = Vec::new();
             encode_segment(&arrived.segment, &arrived.outside, &mut again).expect("it was no longer than this");
-            let again = decode_segment::<Vec<u8>>(&again).expect("what was written can be read").segment;
+            let again = decode_segment::<Vec<u8>>(&again.into()).expect("what was written can be read").segment;
             let normal = |segment: aerotp::Segment<Vec<u8>>| {
                 let aerotp::Segment { header_bytes: _, flags, .. } = segment;
                 // Extended fields that are not known are not written again.
@@ -455,7 +481,7 @@ proptest! {
     fn lengths_stand_for_zeros(mut segment in segments(), envelope in envelopes()) {
         segment.payload.fill(0);
         check_headers(&without_content(&segment), &segment, &envelope)?;
-        let datagram = Datagram { header_bytes: 28, payload: Virtual::from_wire(&segment.payload) };
+        let datagram = Datagram { header_bytes: 28, payload: Virtual(segment.payload.len() as u32) };
         check_headers(&datagram, &Datagram { header_bytes: 28, payload: segment.payload }, &envelope)?;
     }
 
@@ -475,12 +501,12 @@ proptest! {
 
     #[test]
     fn no_bytes_make_decoding_panic(bytes in vec(any::<u8>(), 0..300)) {
-        let _ = Segment::<Vec<u8>>::decode(&bytes);
-        let _ = Datagram::<Virtual>::decode(&bytes);
-        let _ = Frame::<Vec<u8>>::decode(&bytes);
-        let _ = Pdu::<Virtual>::decode(&bytes);
-        let _ = aerotp::Segment::<Vec<u8>>::decode(&bytes);
-        let _ = decode_segment::<Virtual>(&bytes);
+        let _ = decode::<Segment<Vec<u8>>>(&bytes);
+        let _ = decode::<Datagram<Virtual>>(&bytes);
+        let _ = decode::<Frame<Vec<u8>>>(&bytes);
+        let _ = decode::<Pdu<Virtual>>(&bytes);
+        let _ = decode::<aerotp::Segment<Vec<u8>>>(&bytes);
+        let _ = decode_segment::<Virtual>(&Bytes::from(bytes.clone()));
     }
 
     /// As below, for STP: what decodes encodes to the same bytes again.
@@ -488,8 +514,8 @@ proptest! {
     fn no_stp_header_makes_decoding_panic(mut body in vec(any::<u8>(), 8..120), kind in proptest::sample::select(&Kind::ALL[..])) {
         (body[4], body[5]) = (kind as u8, 0);
         let bytes = with_right_checksums(body, 253);
-        if let Some(Decoded { packet, envelope, .. }) = Pdu::<Vec<u8>>::decode(&bytes) {
-            let again = Pdu::<Vec<u8>>::decode(&encoded(&packet, &envelope)).expect("its own bytes").packet;
+        if let Some(Decoded { packet, envelope, .. }) = decode::<Pdu<Vec<u8>>>(&bytes) {
+            let again = decode::<Pdu<Vec<u8>>>(&encoded(&packet, &envelope)).expect("its own bytes").packet;
             let is_same = again == packet;
             // A STAT that covers nothing has no report to write.
             prop_assert!(is_same || packet.kind == Kind::Stat && packet.report.is_empty(), "{:?}", packet);
@@ -504,9 +530,9 @@ proptest! {
             body[4..6].copy_from_slice(&length.to_be_bytes());
         }
         let bytes = with_right_checksums(body, if is_tcp { 6 } else { 17 });
-        let _ = Datagram::<Vec<u8>>::decode(&bytes);
-        if let Some(Decoded { packet, envelope, .. }) = Segment::<Vec<u8>>::decode(&bytes) {
-            let again = Segment::<Vec<u8>>::decode(&encoded(&packet, &envelope)).expect("its own bytes").packet;
+        let _ = decode::<Datagram<Vec<u8>>>(&bytes);
+        if let Some(Decoded { packet, envelope, .. }) = decode::<Segment<Vec<u8>>>(&bytes) {
+            let again = decode::<Segment<Vec<u8>>>(&encoded(&packet, &envelope)).expect("its own bytes").packet;
             prop_assert_eq!((again.seq, again.ack, again.flags), (packet.seq, packet.ack, packet.flags));
             prop_assert_eq!((again.syn, again.timestamps), (packet.syn, packet.timestamps));
             prop_assert_eq!(again.payload, packet.payload);
@@ -568,4 +594,35 @@ fn exchanged_words_escape_the_checksum() {
 
     assert_eq!(segment.inspect(&Damage { bits: &wrong_bits, code: PacketCode::None }), None);
     assert_eq!(decoded_integrity::<Segment<Vec<u8>>>(bytes, &wrong_bits), Some(Integrity::Intact));
+}
+
+/// Where the payload of a packet lies in the buffer that it was read from.
+fn place(buffer: &Bytes, payload: &Bytes) -> usize {
+    payload.as_ptr() as usize - buffer.as_ptr() as usize
+}
+
+#[test]
+fn payloads_are_slices_of_what_arrived() {
+    let envelope = Envelope::simulated(0);
+    let payload = Bytes::from_static(b"payload");
+    let tcp =
+        Bytes::from(encoded(&Segment { header_bytes: 40, payload: payload.clone(), ..Segment::default() }, &envelope));
+    assert_eq!(place(&tcp, &Segment::<Bytes>::decode(tcp.clone()).unwrap().packet.payload), 40);
+    let udp = Bytes::from(encoded(&Datagram { header_bytes: 28, payload: payload.clone() }, &envelope));
+    assert_eq!(place(&udp, &Datagram::<Bytes>::decode(udp.clone()).unwrap().packet.payload), 28);
+    let stp = Bytes::from(encoded(&Pdu { kind: Kind::Data, payload: payload.clone(), ..Pdu::default() }, &envelope));
+    assert_eq!(place(&stp, &Pdu::<Bytes>::decode(stp.clone()).unwrap().packet.payload), 32);
+    let arq = Bytes::from(encoded(&Frame { payload: payload.clone(), ..Frame::default() }, &envelope));
+    assert_eq!(place(&arq, &Frame::<Bytes>::decode(arq.clone()).unwrap().packet.payload), 61);
+
+    let segment = aerotp::Segment { fec_words: 1, payload, ..aerotp::Segment::default() };
+    let mut datagram = encoded(&segment, &envelope);
+    let arrived = Bytes::from(datagram.clone());
+    assert_eq!(place(&arrived, &aerotp::Segment::<Bytes>::decode(arrived.clone()).unwrap().packet.payload), 44);
+    let inner = arrived.slice(20..);
+    assert_eq!(place(&inner, &decode_segment::<Bytes>(&inner).unwrap().segment.payload), 24);
+    // What had to be mended is a copy.
+    datagram[45] ^= 1;
+    let mended = decode_segment::<Bytes>(&Bytes::from(datagram).slice(20..)).unwrap();
+    assert_eq!((mended.integrity, &mended.segment.payload), (Integrity::Mended { bits: 1 }, &segment.payload));
 }

@@ -8,7 +8,7 @@ use farlink_core::payload::{Payload, Virtual};
 use farlink_core::protocol::aerotp::{Flags, Mack, Mode, Repair, Segment};
 use farlink_core::protocol::udp::Datagram;
 use farlink_core::wire::aerotp::{Outside, encode_segment};
-use farlink_core::wire::{Codec, Decoded, Envelope, WirePayload};
+use farlink_core::wire::{Codec, Decoded, Envelope};
 use farlink_core::{Ecn, Time};
 use farlink_sim::pcap::{Direction, PcapWriter};
 use farlink_sim::trace_run;
@@ -143,7 +143,7 @@ fn segments(capture: &[u8]) -> Vec<(Segment<Virtual>, Envelope)> {
             let mut bytes = packet.data.into_owned();
             bytes.resize(packet.original_len as usize, 0);
             let Decoded { packet, envelope, .. } =
-                Segment::<Virtual>::decode(&bytes).expect("the length is that of its parts");
+                Segment::<Virtual>::decode(bytes.clone().into()).expect("the length is that of its parts");
             segments.push((packet, envelope));
         }
     }
@@ -255,7 +255,7 @@ fn whole(packets: &[(Segment<Vec<u8>>, bool)], change: impl Fn(usize, &mut Vec<u
             let outside = Outside { source: 49_157, destination: 40_000, ecn: Ecn::Congestion };
             encode_segment(segment, &outside, &mut bytes).unwrap();
             change(index, &mut bytes);
-            let datagram = Datagram { header_bytes: 28, payload: Vec::<u8>::from_wire(&bytes) };
+            let datagram = Datagram { header_bytes: 28, payload: bytes.clone() };
             bytes.clear();
             datagram.encode(&envelope, &mut bytes).unwrap();
         } else {

@@ -99,8 +99,9 @@ fn a_capture_reads_back_as_the_packets_that_went_in() {
         assert_eq!(Time::from_millis(ms), now);
         assert_eq!(original_len as usize, bytes.len() + segment.payload.len());
         bytes.resize(original_len as usize, 0);
-        let decoded =
-            Segment::<Virtual>::decode(&bytes).expect("lengths and checksums are those of the whole packet").packet;
+        let decoded = Segment::<Virtual>::decode(bytes.clone().into())
+            .expect("lengths and checksums are those of the whole packet")
+            .packet;
         assert_eq!(decoded.wire_bytes(), original_len);
         assert_eq!(Segment { header_bytes: 52, ..decoded }, segment);
     }

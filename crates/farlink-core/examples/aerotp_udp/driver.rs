@@ -8,7 +8,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use farlink_core::protocol::aerotp::Connection;
-use farlink_core::wire::aerotp::{Outside, Refusal, decode_segment, encode_segment};
+use farlink_core::wire::aerotp::{Outside, Refusal, decode_segment, encode_segment_into};
+use farlink_core::wire::ipv4::MAX_BYTES;
 use farlink_core::{Endpoint, Event, PathId, Rx, Time};
 
 use crate::Failure;
@@ -62,7 +63,7 @@ pub(crate) struct Driver {
     end: Connection<Bytes>,
     clock: Clock,
     drop: Dropper,
-    out: Vec<u8>,
+    out: Box<[u8]>,
     first_heard: Option<Instant>,
     finished: Option<Instant>,
     is_peer_gone: bool,
@@ -90,7 +91,7 @@ impl Driver {
             end,
             clock: Clock::new(),
             drop: Dropper { state: unix_micros() | 1, below: (drop * 2_f64.powi(32)) as u64 },
-            out: Vec::new(),
+            out: vec![0; MAX_BYTES].into(),
             first_heard: None,
             finished: None,
             is_peer_gone: false,
@@ -174,11 +175,11 @@ impl Driver {
                 self.account.dropped += 1;
                 continue;
             }
-            self.out.clear();
             let outside = Outside { ecn: transmit.ecn, ..Outside::default() };
-            if encode_segment(&transmit.packet, &outside, &mut self.out).is_ok() && self.is_connected {
+            let encoded = encode_segment_into(&transmit.packet, &outside, &mut self.out);
+            if let Some(bytes) = encoded.ok().filter(|_| self.is_connected) {
                 // What the socket does not take is lost like anything else that is lost.
-                if let Err(error) = self.socket.send(&self.out) {
+                if let Err(error) = self.socket.send(&self.out[..bytes]) {
                     self.is_peer_gone |= error.kind() == ErrorKind::ConnectionRefused;
                 }
             }
@@ -214,7 +215,7 @@ impl Driver {
         };
         self.account.received += 1;
         let now = self.clock.now();
-        match decode_segment::<Bytes>(&buffer[..bytes]) {
+        match decode_segment::<Bytes>(&Bytes::copy_from_slice(&buffer[..bytes])) {
             Ok(arrived) => {
                 if !self.is_connected {
                     // Who speaks AeroTP first is the peer; the socket keeps all others out from now on.

@@ -25,6 +25,7 @@
 //!
 //! Parity is written as zeros: its symbols are computed by the code and not here.
 
+use bytes::Bytes;
 use etherparse::IpNumber;
 use farlink_fec::crc::{crc_16_ibm_3740, crc_32_iso_hdlc};
 
@@ -32,7 +33,7 @@ use crate::endpoint::Integrity;
 use crate::payload::Payload;
 use crate::protocol::arq::{Block, Blocks, Flags, Frame};
 
-use super::{Codec, Decoded, Envelope, TooLong, WirePayload, ipv4};
+use super::{Codec, Decoded, Envelope, WirePayload, Writer, ipv4, write_parts};
 
 /// Use for experimentation and testing.
 const PROTOCOL: IpNumber = IpNumber(253);
@@ -43,13 +44,21 @@ const CHECK_BYTES: usize = 2;
 /// payload is damaged is read as [`Integrity::PayloadDamaged`]: that its code would find so many wrong symbols is known to a
 /// simulator only.
 impl<D: WirePayload> Codec for Frame<D> {
-    fn encode_headers(&self, envelope: &Envelope, out: &mut Vec<u8>) {
-        let options = encode_options(self);
-        let payload = self.payload.len();
-        let body = FIXED_BYTES + options.len() + payload + usize::from(self.parity_bytes);
-        ipv4::append_header(envelope, PROTOCOL, body, out);
+    fn headers_bytes(&self) -> usize {
+        let blocks = u16::try_from(self.blocks.len()).unwrap_or(u16::MAX);
+        usize::from(ipv4::HEADER_BYTES) + FIXED_BYTES + option_bytes(self.flags, blocks)
+    }
 
-        let start = out.len();
+    fn wire_length(&self) -> usize {
+        self.headers_bytes() + self.payload.len() + usize::from(self.parity_bytes)
+    }
+
+    fn write_headers(&self, envelope: &Envelope, out: &mut Writer<'_>) {
+        let payload = self.payload.len();
+        let body = self.wire_length() - usize::from(ipv4::HEADER_BYTES);
+        ipv4::write_header(envelope, PROTOCOL, body, out);
+
+        let start = out.position();
         out.extend(envelope.source.port().to_be_bytes());
         out.extend(envelope.destination.port().to_be_bytes());
         out.extend(self.flags.0.to_be_bytes());
@@ -59,28 +68,20 @@ impl<D: WirePayload> Codec for Frame<D> {
         for short in [self.nak_count, u16::try_from(payload).unwrap_or(0), self.parity_bytes] {
             out.extend(short.to_be_bytes());
         }
-        out.push(self.increment);
+        out.extend([self.increment]);
         out.extend(u16::try_from(self.blocks.len()).unwrap_or(u16::MAX).to_be_bytes());
         out.extend(content_check(self).to_be_bytes());
-        let check = crc_16_ibm_3740(&out[start..]);
+        let check = crc_16_ibm_3740(out.since(start));
         out.extend(check.to_be_bytes());
-        out.extend(options);
+        out.extend(encode_options(self));
     }
 
-    fn encode(&self, envelope: &Envelope, out: &mut Vec<u8>) -> Result<(), TooLong> {
-        let start = out.len();
-        super::append_packet(self, &self.payload, envelope, out)?;
-        let bytes = out.len() - start + usize::from(self.parity_bytes);
-        if bytes > ipv4::MAX_BYTES {
-            out.truncate(start);
-            return Err(TooLong { bytes });
-        }
-        out.resize(start + bytes, 0);
-        Ok(())
+    fn write_packet(&self, envelope: &Envelope, out: &mut Writer<'_>) {
+        write_parts(self, &self.payload, envelope, out);
     }
 
-    fn decode(bytes: &[u8]) -> Option<Decoded<Self>> {
-        let (mut envelope, bytes) = ipv4::parse(bytes, PROTOCOL)?;
+    fn decode(bytes: Bytes) -> Option<Decoded<Self>> {
+        let (mut envelope, bytes) = ipv4::parse(&bytes, PROTOCOL)?;
         let (fixed, rest) = bytes.split_at_checked(FIXED_BYTES)?;
         let mut fields = Fields(checked(fixed)?);
         envelope.source.set_port(fields.short());
@@ -109,7 +110,7 @@ impl<D: WirePayload> Codec for Frame<D> {
             return None;
         }
         frame.header_bytes = ipv4::HEADER_BYTES + u16::try_from(FIXED_BYTES + option_bytes).ok()?;
-        frame.payload = D::from_wire(&content[..payload_bytes]);
+        frame.payload = D::from_wire(bytes.slice_ref(&content[..payload_bytes]));
         let is_sound = crc_32_iso_hdlc(content) == content_check;
         let integrity = if is_sound { Integrity::Intact } else { Integrity::PayloadDamaged };
         Some(Decoded { packet: frame, envelope, integrity })
@@ -242,9 +243,9 @@ mod tests {
         frame.encode(&Envelope::simulated(0), &mut bytes).unwrap();
         let last = bytes.len() - 1;
         bytes[last] ^= 1;
-        let decoded = Frame::<Vec<u8>>::decode(&bytes).unwrap();
+        let decoded = Frame::<Vec<u8>>::decode(bytes.clone().into()).unwrap();
         assert_eq!((decoded.integrity, decoded.packet.number), (Integrity::PayloadDamaged, 9));
         bytes[last - 4] ^= 1;
-        assert_eq!(Frame::<Vec<u8>>::decode(&bytes), None);
+        assert_eq!(Frame::<Vec<u8>>::decode(bytes.into()), None);
     }
 }

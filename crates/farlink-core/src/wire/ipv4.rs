@@ -5,7 +5,11 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice};
 
+use bytes::Bytes;
+
 use crate::endpoint::Ecn;
+
+use super::Writer;
 
 /// Longest IPv4 packet, header included.
 pub const MAX_BYTES: usize = u16::MAX as usize;
@@ -65,8 +69,8 @@ impl Envelope {
     }
 }
 
-/// Appends the header of a packet that carries `body_bytes` of `protocol`.
-pub(super) fn append_header(envelope: &Envelope, protocol: IpNumber, body_bytes: usize, out: &mut Vec<u8>) {
+/// Writes the header of a packet that carries `body_bytes` of `protocol`.
+pub(super) fn write_header(envelope: &Envelope, protocol: IpNumber, body_bytes: usize, out: &mut Writer<'_>) {
     let total = usize::from(HEADER_BYTES) + body_bytes;
     let mut header = Ipv4Header {
         ecn: to_ip_ecn(envelope.ecn),
@@ -80,14 +84,14 @@ pub(super) fn append_header(envelope: &Envelope, protocol: IpNumber, body_bytes:
         ..Ipv4Header::default()
     };
     header.header_checksum = header.calc_header_checksum();
-    out.extend_from_slice(&header.to_bytes());
+    out.extend(header.to_bytes());
 }
 
 /// The envelope (with ports 0) and the body of a packet of `protocol`.
 ///
 /// Headers with options and fragments are refused. An option-free header has a fixed length, so that a damaged length field
 /// cannot move the range that the header checksum covers.
-pub(super) fn parse(bytes: &[u8], protocol: IpNumber) -> Option<(Envelope, &[u8])> {
+pub(super) fn parse(bytes: &Bytes, protocol: IpNumber) -> Option<(Envelope, Bytes)> {
     let header = Ipv4HeaderSlice::from_slice(bytes).ok()?;
     //= https://www.rfc-editor.org/rfc/rfc1122#section-3.2.1.2
     //# A host MUST verify the IP header checksum on every received
@@ -102,7 +106,8 @@ pub(super) fn parse(bytes: &[u8], protocol: IpNumber) -> Option<(Envelope, &[u8]
         destination: SocketAddrV4::new(header.destination_addr(), 0),
         ecn: from_ip_ecn(header.ecn()),
     };
-    Some((envelope, bytes.get(usize::from(HEADER_BYTES)..usize::from(header.total_len()))?))
+    let body = usize::from(HEADER_BYTES)..usize::from(header.total_len());
+    (body.start <= body.end && body.end <= bytes.len()).then(|| (envelope, bytes.slice(body)))
 }
 
 fn to_ip_ecn(ecn: Ecn) -> IpEcn {
@@ -129,8 +134,8 @@ mod tests {
 
     #[test]
     fn the_header_is_the_one_of_the_rfc() {
-        let mut bytes = Vec::new();
-        append_header(&Envelope::simulated(0), IpNumber::TCP, 20, &mut bytes);
+        let mut bytes = [0; 20];
+        write_header(&Envelope::simulated(0), IpNumber::TCP, 20, &mut Writer::new(&mut bytes));
 
         // Version and length, ECN, total length 40, identification 0, "do not fragment", 64 hops, TCP.
         assert_eq!(bytes[..10], [0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6]);
@@ -150,10 +155,10 @@ mod tests {
 
     #[test]
     fn options_fragments_and_other_protocols_are_refused() {
-        let mut bytes = Vec::new();
-        append_header(&Envelope::simulated(0), IpNumber::TCP, 4, &mut bytes);
-        bytes.extend([0; 4]);
-        assert_eq!(parse(&bytes, IpNumber::TCP), Some((portless(), &[0; 4][..])));
+        let mut bytes = [0; 24];
+        write_header(&Envelope::simulated(0), IpNumber::TCP, 4, &mut Writer::new(&mut bytes));
+        let parse = |bytes: &[u8], protocol| super::parse(&Bytes::copy_from_slice(bytes), protocol);
+        assert_eq!(parse(&bytes, IpNumber::TCP), Some((portless(), Bytes::from_static(&[0; 4]))));
         assert_eq!(parse(&bytes, IpNumber::UDP), None);
         assert_eq!(parse(&bytes[..23], IpNumber::TCP), None, "the end is missing");
 

@@ -7,6 +7,8 @@
 //!
 //! The rest of the frame is a piece of the packet; the first piece begins with the packet's own protocol number.
 
+use bytes::Bytes;
+
 use crate::bundle::{Fragment, Numbering};
 
 use super::WirePayload;
@@ -29,7 +31,7 @@ pub fn encode<D: WirePayload>(fragment: &Fragment<D>, numbering: Numbering, out:
 }
 
 /// The fragment in the information field of a frame; `None` if it is shorter than its header, or sets bits that have to be zero.
-pub fn decode<D: WirePayload>(bytes: &[u8], numbering: Numbering) -> Option<Fragment<D>> {
+pub fn decode<D: WirePayload>(bytes: &Bytes, numbering: Numbering) -> Option<Fragment<D>> {
     let (flags, number, payload) = match numbering {
         Numbering::Long => {
             let (header, payload) = bytes.split_first_chunk()?;
@@ -46,7 +48,7 @@ pub fn decode<D: WirePayload>(bytes: &[u8], numbering: Numbering) -> Option<Frag
         number,
         is_beginning: flags & BEGINNING != 0,
         is_end: flags & END != 0,
-        payload: D::from_wire(payload),
+        payload: D::from_wire(bytes.slice_ref(payload)),
     })
 }
 
@@ -61,22 +63,22 @@ mod tests {
         let mut long = Vec::new();
         encode(&fragment, Numbering::Long, &mut long);
         assert_eq!(long, [0x80, 0x12, 0x34, 0x56, 0x21, 0x45, 0x00]);
-        assert_eq!(decode(&long, Numbering::Long), Some(fragment.clone()));
+        assert_eq!(decode(&Bytes::from(long), Numbering::Long), Some(fragment.clone()));
 
         let fragment = Fragment { number: 0x456, is_beginning: false, is_end: true, ..fragment };
         let mut short = Vec::new();
         encode(&fragment, Numbering::Short, &mut short);
         assert_eq!(short, [0x44, 0x56, 0x21, 0x45, 0x00]);
-        assert_eq!(decode(&short, Numbering::Short), Some(fragment));
+        assert_eq!(decode(&Bytes::from(short), Numbering::Short), Some(fragment));
     }
 
     #[test]
     fn what_is_short_or_sets_reserved_bits_is_no_fragment() {
         for bytes in [&[][..], &[0x80], &[0xc0, 0, 1], &[0xc1, 0, 0, 1]] {
-            assert_eq!(decode::<Vec<u8>>(bytes, Numbering::Long), None, "{bytes:x?}");
+            assert_eq!(decode::<Vec<u8>>(&Bytes::from_static(bytes), Numbering::Long), None, "{bytes:x?}");
         }
         for bytes in [&[][..], &[0xc0], &[0xd0, 1]] {
-            assert_eq!(decode::<Vec<u8>>(bytes, Numbering::Short), None, "{bytes:x?}");
+            assert_eq!(decode::<Vec<u8>>(&Bytes::from_static(bytes), Numbering::Short), None, "{bytes:x?}");
         }
     }
 }

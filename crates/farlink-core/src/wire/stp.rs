@@ -29,20 +29,31 @@
 //! Data follows the position. A data packet has 12 bytes of header, a POLL 20, a STAT 24 and 8 for what it covers and 8 for each
 //! missing range, a USTAT 24; IPv4 adds 20 to each. The checksum is TCP's: over a pseudo-header and all of the packet.
 
+use bytes::Bytes;
 use etherparse::IpNumber;
 
 use crate::endpoint::Integrity;
 use crate::protocol::stp::{Kind, Pdu, Range, Report};
 
-use super::{Codec, Decoded, Envelope, TooLong, WirePayload, append_packet, ipv4};
+use super::{Codec, Decoded, Envelope, WirePayload, Writer, ipv4, write_parts};
 
 const PROTOCOL: IpNumber = IpNumber(253);
 const CHECKSUM: std::ops::Range<usize> = 6..8;
 const WORD: usize = 4;
+/// Ports, kind and checksum.
+const FIXED_BYTES: usize = 8;
 
 /// Reading sets [`Pdu::header_bytes`] to the length of the headers that were there, IPv4's 20 bytes and the report included.
 impl<D: WirePayload> Codec for Pdu<D> {
-    fn encode_headers(&self, envelope: &Envelope, out: &mut Vec<u8>) {
+    fn headers_bytes(&self) -> usize {
+        usize::from(ipv4::HEADER_BYTES) + FIXED_BYTES + WORD * words(self).count()
+    }
+
+    fn wire_length(&self) -> usize {
+        self.headers_bytes() + self.payload.len()
+    }
+
+    fn write_headers(&self, envelope: &Envelope, out: &mut Writer<'_>) {
         let mut header = Vec::with_capacity(usize::from(self.header_bytes));
         header.extend(envelope.source.port().to_be_bytes());
         header.extend(envelope.destination.port().to_be_bytes());
@@ -58,23 +69,23 @@ impl<D: WirePayload> Codec for Pdu<D> {
             .ones_complement();
         header[CHECKSUM].copy_from_slice(&checksum.to_ne_bytes());
 
-        ipv4::append_header(envelope, PROTOCOL, bytes, out);
-        out.extend_from_slice(&header);
+        ipv4::write_header(envelope, PROTOCOL, bytes, out);
+        out.extend(header);
     }
 
-    fn encode(&self, envelope: &Envelope, out: &mut Vec<u8>) -> Result<(), TooLong> {
-        append_packet(self, &self.payload, envelope, out)
+    fn write_packet(&self, envelope: &Envelope, out: &mut Writer<'_>) {
+        write_parts(self, &self.payload, envelope, out);
     }
 
-    fn decode(bytes: &[u8]) -> Option<Decoded<Self>> {
-        let (mut envelope, bytes) = ipv4::parse(bytes, PROTOCOL)?;
-        if envelope.pseudo_header(PROTOCOL, bytes.len()).add_slice(bytes).ones_complement() != 0 {
+    fn decode(bytes: Bytes) -> Option<Decoded<Self>> {
+        let (mut envelope, bytes) = ipv4::parse(&bytes, PROTOCOL)?;
+        if envelope.pseudo_header(PROTOCOL, bytes.len()).add_slice(&bytes).ones_complement() != 0 {
             return None;
         }
-        let (&[s0, s1, d0, d1, kind, 0, _, _], rest) = bytes.split_first_chunk()? else { return None };
+        let &[s0, s1, d0, d1, kind, 0, _, _] = bytes.first_chunk::<FIXED_BYTES>()? else { return None };
         envelope.source.set_port(u16::from_be_bytes([s0, s1]));
         envelope.destination.set_port(u16::from_be_bytes([d0, d1]));
-        let mut packet: Self = read(Kind::from_number(kind)?, rest)?;
+        let mut packet: Self = read(Kind::from_number(kind)?, &bytes.slice(FIXED_BYTES..))?;
         let header_bytes = usize::from(ipv4::HEADER_BYTES) + bytes.len() - packet.payload.len();
         packet.header_bytes = u16::try_from(header_bytes).ok()?;
         Some(Decoded { packet, envelope, integrity: Integrity::Intact })
@@ -98,13 +109,13 @@ fn words<D>(pdu: &Pdu<D>) -> impl Iterator<Item = u32> {
     fixed.into_iter().take(count).chain(ranges.flat_map(|range| [range.from, range.to]))
 }
 
-fn read<D: WirePayload>(kind: Kind, bytes: &[u8]) -> Option<Pdu<D>> {
+fn read<D: WirePayload>(kind: Kind, bytes: &Bytes) -> Option<Pdu<D>> {
     if kind == Kind::Data {
         let (position, payload) = bytes.split_first_chunk()?;
         return Some(Pdu {
             kind,
             position: u32::from_be_bytes(*position),
-            payload: D::from_wire(payload),
+            payload: D::from_wire(bytes.slice_ref(payload)),
             ..Pdu::default()
         });
     }
@@ -183,13 +194,12 @@ mod tests {
 
     #[test]
     fn a_packet_of_the_wrong_length_or_kind_is_none() {
-        let length = |kind, words: &[u32]| {
-            read::<Virtual>(kind, &words.iter().flat_map(|w| w.to_be_bytes()).collect::<Vec<_>>())
-        };
+        let length = |kind, words: &[u32]| read::<Virtual>(kind, &words.iter().flat_map(|w| w.to_be_bytes()).collect());
         assert!(length(Kind::Poll, &[1, 2]).is_none() && length(Kind::Poll, &[1, 2, 3]).is_some());
         assert!(length(Kind::End, &[1, 0, 9]).is_none(), "what is reserved is 0");
         assert!(length(Kind::Stat, &[1, 2, 3]).is_none() && length(Kind::Stat, &[1, 2, 3, 4, 5]).is_none());
         assert!(length(Kind::Ustat, &[1, 2, 3]).is_none() && length(Kind::Ustat, &[1, 2, 3, 4, 5, 6]).is_none());
-        assert!(read::<Virtual>(Kind::Poll, &[0; 11]).is_none() && read::<Virtual>(Kind::Data, &[0; 3]).is_none());
+        assert!(read::<Virtual>(Kind::Poll, &Bytes::from_static(&[0; 11])).is_none());
+        assert!(read::<Virtual>(Kind::Data, &Bytes::from_static(&[0; 3])).is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! TCP segments on the wire (RFC 9293, section 3.1).
 
+use bytes::Bytes;
 use etherparse::{IpNumber, TcpHeader, TcpOptions, TcpSlice};
 
 use crate::endpoint::Integrity;
@@ -8,7 +9,7 @@ use crate::protocol::tcp::{
     Flags, SackBlock, SackBlocks, ScpsCapabilities, Segment, SnackReport, SynOptions, Timestamps,
 };
 
-use super::{Codec, Decoded, Envelope, TooLong, WirePayload, append_packet, ipv4};
+use super::{Codec, Decoded, Envelope, WirePayload, Writer, ipv4, write_parts};
 
 const MAX_SEGMENT_SIZE: u8 = 2;
 const WINDOW_SCALE: u8 = 3;
@@ -33,7 +34,15 @@ const FLAGS: usize = 13;
 /// Reading sets [`Segment::header_bytes`] to the length of the headers that were there, IPv4's 20 bytes included. It may
 /// differ from that of the segment that was written, where it is the scenario's account and not a length.
 impl<D: WirePayload> Codec for Segment<D> {
-    fn encode_headers(&self, envelope: &Envelope, out: &mut Vec<u8>) {
+    fn headers_bytes(&self) -> usize {
+        usize::from(ipv4::HEADER_BYTES) + TcpHeader::MIN_LEN + encode_options(self).len()
+    }
+
+    fn wire_length(&self) -> usize {
+        self.headers_bytes() + self.payload.len()
+    }
+
+    fn write_headers(&self, envelope: &Envelope, out: &mut Writer<'_>) {
         let options = TcpOptions::try_from_slice(&encode_options(self)).expect("at most 40 bytes of options");
         let header = TcpHeader {
             acknowledgment_number: self.ack,
@@ -51,23 +60,23 @@ impl<D: WirePayload> Codec for Segment<D> {
             .ones_complement();
         header[CHECKSUM].copy_from_slice(&checksum.to_ne_bytes());
 
-        ipv4::append_header(envelope, IpNumber::TCP, bytes, out);
-        out.extend_from_slice(&header);
+        ipv4::write_header(envelope, IpNumber::TCP, bytes, out);
+        out.extend(header);
     }
 
-    fn encode(&self, envelope: &Envelope, out: &mut Vec<u8>) -> Result<(), TooLong> {
-        append_packet(self, &self.payload, envelope, out)
+    fn write_packet(&self, envelope: &Envelope, out: &mut Writer<'_>) {
+        write_parts(self, &self.payload, envelope, out);
     }
 
-    fn decode(bytes: &[u8]) -> Option<Decoded<Self>> {
-        let (mut envelope, bytes) = ipv4::parse(bytes, IpNumber::TCP)?;
+    fn decode(bytes: Bytes) -> Option<Decoded<Self>> {
+        let (mut envelope, bytes) = ipv4::parse(&bytes, IpNumber::TCP)?;
         //= https://www.rfc-editor.org/rfc/rfc9293#section-3.1
         //# The TCP checksum is never optional.  The sender MUST generate it
         //# (MUST-2) and the receiver MUST check it (MUST-3).
-        if envelope.pseudo_header(IpNumber::TCP, bytes.len()).add_slice(bytes).ones_complement() != 0 {
+        if envelope.pseudo_header(IpNumber::TCP, bytes.len()).add_slice(&bytes).ones_complement() != 0 {
             return None;
         }
-        let segment = TcpSlice::from_slice(bytes).ok()?;
+        let segment = TcpSlice::from_slice(&bytes).ok()?;
         let flags = Flags(segment.header_slice()[FLAGS]);
         let options = parse_options(segment.options(), flags.has(Flags::SYN))?;
 
@@ -84,7 +93,7 @@ impl<D: WirePayload> Codec for Segment<D> {
             sack: options.sack,
             snack: options.snack,
             corruption_experienced: options.corruption_experienced,
-            payload: D::from_wire(segment.payload()),
+            payload: D::from_wire(bytes.slice_ref(segment.payload())),
         };
         Some(Decoded { packet, envelope, integrity: Integrity::Intact })
     }
@@ -316,6 +325,6 @@ mod tests {
     fn sent_and_received(segment: &Segment<Virtual>) -> Segment<Virtual> {
         let mut bytes = Vec::new();
         segment.encode(&Envelope::simulated(0), &mut bytes).unwrap();
-        Segment::decode(&bytes).unwrap().packet
+        Segment::decode(bytes.into()).unwrap().packet
     }
 }

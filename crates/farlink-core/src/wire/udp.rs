@@ -1,18 +1,27 @@
 //! UDP datagrams on the wire (RFC 768).
 
+use bytes::Bytes;
 use etherparse::{IpNumber, UdpHeader, UdpSlice};
 
 use crate::endpoint::Integrity;
 use crate::protocol::udp::Datagram;
 
-use super::{Codec, Decoded, Envelope, TooLong, WirePayload, append_packet, ipv4};
+use super::{Codec, Decoded, Envelope, WirePayload, Writer, ipv4, write_parts};
 
 /// Length of the IPv4 and the UDP header.
 const HEADER_BYTES: u16 = ipv4::HEADER_BYTES + UdpHeader::LEN as u16;
 
 /// Reading sets [`Datagram::header_bytes`] to 28, which is what the headers have on the wire, whatever the scenario counted.
 impl<D: WirePayload> Codec for Datagram<D> {
-    fn encode_headers(&self, envelope: &Envelope, out: &mut Vec<u8>) {
+    fn headers_bytes(&self) -> usize {
+        usize::from(HEADER_BYTES)
+    }
+
+    fn wire_length(&self) -> usize {
+        self.headers_bytes() + self.payload.len()
+    }
+
+    fn write_headers(&self, envelope: &Envelope, out: &mut Writer<'_>) {
         let bytes = UdpHeader::LEN + self.payload.len();
         let mut header = UdpHeader {
             source_port: envelope.source.port(),
@@ -29,17 +38,17 @@ impl<D: WirePayload> Codec for Datagram<D> {
             .to_ones_complement_with_no_zero();
         header.checksum = checksum.to_be();
 
-        ipv4::append_header(envelope, IpNumber::UDP, bytes, out);
-        out.extend_from_slice(&header.to_bytes());
+        ipv4::write_header(envelope, IpNumber::UDP, bytes, out);
+        out.extend(header.to_bytes());
     }
 
-    fn encode(&self, envelope: &Envelope, out: &mut Vec<u8>) -> Result<(), TooLong> {
-        append_packet(self, &self.payload, envelope, out)
+    fn write_packet(&self, envelope: &Envelope, out: &mut Writer<'_>) {
+        write_parts(self, &self.payload, envelope, out);
     }
 
-    fn decode(bytes: &[u8]) -> Option<Decoded<Self>> {
-        let (mut envelope, bytes) = ipv4::parse(bytes, IpNumber::UDP)?;
-        let datagram = UdpSlice::from_slice(bytes).ok()?;
+    fn decode(bytes: Bytes) -> Option<Decoded<Self>> {
+        let (mut envelope, bytes) = ipv4::parse(&bytes, IpNumber::UDP)?;
+        let datagram = UdpSlice::from_slice(&bytes).ok()?;
         // A length that differs from the network layer's would leave bytes out of the checksum.
         let is_whole = usize::from(datagram.length()) == bytes.len();
         //= https://www.rfc-editor.org/rfc/rfc1122#section-4.1.3.4
@@ -48,13 +57,14 @@ impl<D: WirePayload> Codec for Datagram<D> {
         //# discarded or passed to the application.
         // They are discarded: every sender here has checksums, so one that arrives without was damaged.
         let has_checksum = datagram.checksum() != 0;
-        let is_sound = envelope.pseudo_header(IpNumber::UDP, bytes.len()).add_slice(bytes).ones_complement() == 0;
+        let is_sound = envelope.pseudo_header(IpNumber::UDP, bytes.len()).add_slice(&bytes).ones_complement() == 0;
         if !is_whole || !has_checksum || !is_sound {
             return None;
         }
         envelope.source.set_port(datagram.source_port());
         envelope.destination.set_port(datagram.destination_port());
-        let packet = Datagram { header_bytes: HEADER_BYTES, payload: D::from_wire(datagram.payload()) };
+        let packet =
+            Datagram { header_bytes: HEADER_BYTES, payload: D::from_wire(bytes.slice_ref(datagram.payload())) };
         Some(Decoded { packet, envelope, integrity: Integrity::Intact })
     }
 }
@@ -63,6 +73,7 @@ impl<D: WirePayload> Codec for Datagram<D> {
 mod tests {
     use super::*;
     use crate::payload::Virtual;
+    use crate::wire::TooLong;
 
     #[test]
     fn a_datagram_has_the_bytes_of_the_rfc() {
@@ -78,9 +89,9 @@ mod tests {
     fn a_datagram_without_checksum_is_dropped() {
         let mut bytes = Vec::new();
         Datagram { header_bytes: 28, payload: Virtual(4) }.encode(&Envelope::simulated(0), &mut bytes).unwrap();
-        assert!(Datagram::<Virtual>::decode(&bytes).is_some());
+        assert!(Datagram::<Virtual>::decode(bytes.clone().into()).is_some());
         bytes[26..28].fill(0);
-        assert_eq!(Datagram::<Virtual>::decode(&bytes), None);
+        assert_eq!(Datagram::<Virtual>::decode(bytes.into()), None);
     }
 
     #[test]

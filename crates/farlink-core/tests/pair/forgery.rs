@@ -294,7 +294,7 @@ fn there_and_back(segment: &Segment<Bytes>) {
     if encode_segment(segment, &Outside::default(), &mut bytes).is_err() {
         return; // too long for IPv4
     }
-    let Ok(arrived) = decode_segment::<Bytes>(&bytes) else {
+    let Ok(arrived) = decode_segment::<Bytes>(&bytes.into()) else {
         assert!(segment.fec_words > 256 || segment.class > 7, "what was written is refused: {segment:?}");
         return;
     };

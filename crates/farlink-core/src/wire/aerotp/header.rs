@@ -5,6 +5,7 @@ use farlink_fec::crc::crc_16_ibm_3740;
 use crate::endpoint::Ecn;
 use crate::payload::Payload;
 use crate::protocol::aerotp::{Flags, Mode, Repair, Segment};
+use crate::wire::Writer;
 
 use super::{Outside, Refusal};
 
@@ -66,8 +67,8 @@ pub(super) fn body_bytes<D: Payload>(segment: &Segment<D>) -> usize {
     segment.mack.map_or_else(|| segment.payload.len(), |mack| mack.body_bytes() as usize)
 }
 
-pub(super) fn append<D: Payload>(segment: &Segment<D>, outside: &Outside, out: &mut Vec<u8>) {
-    let start = out.len();
+pub(super) fn write<D: Payload>(segment: &Segment<D>, outside: &Outside, out: &mut Writer<'_>) {
+    let start = out.position();
     out.extend(outside.source.to_be_bytes());
     out.extend(outside.destination.to_be_bytes());
     out.extend(segment.sequence.to_be_bytes());
@@ -90,16 +91,16 @@ pub(super) fn append<D: Payload>(segment: &Segment<D>, outside: &Outside, out: &
         out.extend(index.to_be_bytes());
     }
     if flags.has(Flags::EXTENDED) {
-        append_extended(segment, out);
+        write_extended(segment, out);
     }
     out.extend(segment.tag.to_be_bytes());
-    let check = crc_16_ibm_3740(&out[start..]);
+    let check = crc_16_ibm_3740(out.since(start));
     out.extend(check.to_be_bytes());
 }
 
-fn append_extended<D>(segment: &Segment<D>, out: &mut Vec<u8>) {
-    let end = out.len() + extended_bytes(segment);
-    out.push((extended_bytes(segment) / 4) as u8);
+fn write_extended<D>(segment: &Segment<D>, out: &mut Writer<'_>) {
+    let end = out.position() + extended_bytes(segment);
+    out.extend([(extended_bytes(segment) / 4) as u8]);
     if segment.class > 0 {
         out.extend([extended::CLASS, 1, segment.class]);
     }
@@ -109,7 +110,7 @@ fn append_extended<D>(segment: &Segment<D>, out: &mut Vec<u8>) {
             out.extend(value.to_be_bytes());
         }
     }
-    out.resize(end, extended::PADDING);
+    out.zeros_to(end); // padding
 }
 
 /// The segment without what stands behind the header; what else the header says; bytes of the payload; and what stands

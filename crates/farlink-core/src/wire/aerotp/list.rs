@@ -1,6 +1,7 @@
 //! The list of a MACK.
 
 use crate::protocol::aerotp::{Edges, Mack};
+use crate::wire::Writer;
 
 const FROM_START: u32 = 1 << 31;
 const TO_END: u32 = 1 << 30;
@@ -9,7 +10,7 @@ const COUNTS: u32 = 1 << 29;
 /// The longest time that a receiver says it held something, microseconds: 9 minutes.
 const MOST_HELD: u32 = COUNTS - 1;
 
-pub(super) fn append(mack: &Mack, out: &mut Vec<u8>) {
+pub(super) fn write(mack: &Mack, out: &mut Writer<'_>) {
     let &Mack { echo, held, window, marked, damaged, is_from_start, is_to_end, counts_symbols, .. } = mack;
     let from_start = if is_from_start { FROM_START } else { 0 };
     let to_end = if is_to_end { TO_END } else { 0 };

@@ -39,6 +39,7 @@ mod parity;
 
 use std::net::SocketAddrV4;
 
+use bytes::Bytes;
 use etherparse::IpNumber;
 use farlink_fec::crc::crc_32_iso_hdlc;
 
@@ -46,7 +47,7 @@ use crate::endpoint::{Ecn, Integrity};
 use crate::payload::Payload;
 use crate::protocol::aerotp::{Fec, Flags, Segment};
 
-use super::{Codec, Decoded, Envelope, TooLong, WirePayload, ipv4};
+use super::{Codec, Decoded, EncodeError, Envelope, TooLong, WirePayload, Writer, ipv4, within, within_ipv4};
 
 /// Use for experimentation and testing.
 const PROTOCOL: IpNumber = IpNumber(254);
@@ -113,12 +114,30 @@ pub fn encode_segment<D: WirePayload>(
     outside: &Outside,
     out: &mut Vec<u8>,
 ) -> Result<(), TooLong> {
-    let bytes = wire_bytes(segment) + usize::from(ipv4::HEADER_BYTES);
-    if bytes > ipv4::MAX_BYTES {
-        return Err(TooLong { bytes });
-    }
-    append(segment, outside, out);
+    let (start, bytes) = (out.len(), datagram_bytes(segment)?);
+    out.resize(start + bytes, 0);
+    write(segment, outside, &mut Writer::new(&mut out[start..]));
     Ok(())
+}
+
+/// Writes a segment, as it goes into a UDP datagram, to the front of `out` and gives its length.
+///
+/// # Errors
+/// If it is longer than IPv4 allows or than `out`, which is then as it was.
+pub fn encode_segment_into<D: WirePayload>(
+    segment: &Segment<D>,
+    outside: &Outside,
+    out: &mut [u8],
+) -> Result<usize, EncodeError> {
+    let bytes = within(datagram_bytes(segment)?, out)?;
+    write(segment, outside, &mut Writer::new(out));
+    Ok(bytes)
+}
+
+/// Length of a segment that fits into a UDP datagram.
+fn datagram_bytes<D: Payload>(segment: &Segment<D>) -> Result<usize, TooLong> {
+    let headers = usize::from(ipv4::HEADER_BYTES);
+    Ok(within_ipv4(wire_bytes(segment) + headers)? - headers)
 }
 
 /// Reads a segment that is all of `bytes`. Never panics. `[B1]`
@@ -126,7 +145,7 @@ pub fn encode_segment<D: WirePayload>(
 /// # Errors
 /// What is wrong with it; who receives such bytes counts and drops them. A segment whose header is right and the rest is not
 /// is no error but [`Integrity::PayloadDamaged`].
-pub fn decode_segment<D: WirePayload>(bytes: &[u8]) -> Result<Arrived<D>, Refusal> {
+pub fn decode_segment<D: WirePayload>(bytes: &Bytes) -> Result<Arrived<D>, Refusal> {
     let (mut segment, outside, body_bytes, behind) = header::read::<D>(bytes)?;
     let has_check = segment.flags.has(Flags::CRC);
     let fec = Fec {
@@ -142,15 +161,16 @@ pub fn decode_segment<D: WirePayload>(bytes: &[u8]) -> Result<Arrived<D>, Refusa
         return Err(Refusal::Field);
     }
     let mended = parity::mend(&fec, behind);
-    let content = mended.content(behind);
-    let (body, check) = (&content[..body_bytes], &content[expected - fec.check_bytes as usize..]);
-    let integrity = match mended.integrity() {
+    let integrity = mended.integrity();
+    let content = mended.content(|| bytes.slice_ref(behind));
+    let (body, check) = (content.slice(..body_bytes), &content[expected - fec.check_bytes as usize..]);
+    let integrity = match integrity {
         // What the decoder took for right, or made right, may be another codeword: the check knows. `[L12]`
-        Some(integrity) if !has_check || crc_32_iso_hdlc(body).to_be_bytes() == check => integrity,
+        Some(integrity) if !has_check || crc_32_iso_hdlc(&body).to_be_bytes() == check => integrity,
         _ => Integrity::PayloadDamaged,
     };
     if segment.flags.has(Flags::MACK) {
-        segment.mack = Some(list::read(body).ok_or(Refusal::Field)?);
+        segment.mack = Some(list::read(&body).ok_or(Refusal::Field)?);
     } else {
         segment.payload = D::from_wire(body);
     }
@@ -161,30 +181,33 @@ pub fn decode_segment<D: WirePayload>(bytes: &[u8]) -> Result<Arrived<D>, Refusa
 ///
 /// What is no simulated payload is written with the headers: a MACK is there as a whole, with its list and its check.
 impl<D: WirePayload> Codec for Segment<D> {
-    fn encode_headers(&self, envelope: &Envelope, out: &mut Vec<u8>) {
-        ipv4::append_header(envelope, PROTOCOL, wire_bytes(self), out);
+    fn headers_bytes(&self) -> usize {
+        let written = if self.mack.is_some() { wire_bytes(self) } else { header::bytes(self) };
+        usize::from(ipv4::HEADER_BYTES) + written
+    }
+
+    fn wire_length(&self) -> usize {
+        usize::from(ipv4::HEADER_BYTES) + wire_bytes(self)
+    }
+
+    fn write_headers(&self, envelope: &Envelope, out: &mut Writer<'_>) {
+        ipv4::write_header(envelope, PROTOCOL, wire_bytes(self), out);
         let outside = Outside::of(envelope);
         if self.mack.is_some() {
-            append(self, &outside, out);
+            write(self, &outside, out);
         } else {
-            header::append(self, &outside, out);
+            header::write(self, &outside, out);
         }
     }
 
-    fn encode(&self, envelope: &Envelope, out: &mut Vec<u8>) -> Result<(), TooLong> {
-        let body = wire_bytes(self);
-        let bytes = body + usize::from(ipv4::HEADER_BYTES);
-        if bytes > ipv4::MAX_BYTES {
-            return Err(TooLong { bytes });
-        }
-        ipv4::append_header(envelope, PROTOCOL, body, out);
-        append(self, &Outside::of(envelope), out);
-        Ok(())
+    fn write_packet(&self, envelope: &Envelope, out: &mut Writer<'_>) {
+        ipv4::write_header(envelope, PROTOCOL, wire_bytes(self), out);
+        write(self, &Outside::of(envelope), out);
     }
 
-    fn decode(bytes: &[u8]) -> Option<Decoded<Self>> {
-        let (network, body) = ipv4::parse(bytes, PROTOCOL)?;
-        let Arrived { segment, outside, integrity } = decode_segment::<D>(body).ok()?;
+    fn decode(bytes: Bytes) -> Option<Decoded<Self>> {
+        let (network, body) = ipv4::parse(&bytes, PROTOCOL)?;
+        let Arrived { segment, outside, integrity } = decode_segment::<D>(&body).ok()?;
         let header_bytes = segment.header_bytes + ipv4::HEADER_BYTES;
         // Routers mark IPv4's header, gateways AeroTP's. `[L14]`
         let ecn = if outside.ecn == Ecn::Congestion { outside.ecn } else { network.ecn };
@@ -204,21 +227,23 @@ fn wire_bytes<D: Payload>(segment: &Segment<D>) -> usize {
     header::bytes(segment) + header::body_bytes(segment) + 4 * usize::from(segment.fec_words) + check
 }
 
-fn append<D: WirePayload>(segment: &Segment<D>, outside: &Outside, out: &mut Vec<u8>) {
-    header::append(segment, outside, out);
-    let start = out.len();
-    match (&segment.mack, segment.payload.content()) {
-        (Some(mack), _) => list::append(mack, out),
-        (None, Some(content)) => out.extend_from_slice(content),
-        (None, None) => out.resize(start + segment.payload.len(), 0),
+fn write<D: WirePayload>(segment: &Segment<D>, outside: &Outside, out: &mut Writer<'_>) {
+    header::write(segment, outside, out);
+    let start = out.position();
+    match &segment.mack {
+        Some(mack) => list::write(mack, out),
+        None => out.extend(segment.payload.content().unwrap_or_default()),
     }
+    let body = start + header::body_bytes(segment);
+    out.zeros_to(body);
     if header::flags(segment).has(Flags::CRC) {
-        let check = crc_32_iso_hdlc(&out[start..]).to_be_bytes();
-        if segment.fec_words > 0 {
-            let fec = Fec::new((out.len() - start) as u32, segment.fec_words);
-            parity::append(&fec, start, check, out);
-        }
+        let check = crc_32_iso_hdlc(out.since(start)).to_be_bytes();
+        let fec = Fec::new((body - start) as u32, segment.fec_words);
+        out.zeros_to(body + fec.parity_bytes as usize);
         out.extend(check);
+        if segment.fec_words > 0 {
+            parity::fill(&fec, out.since(start));
+        }
     }
 }
 

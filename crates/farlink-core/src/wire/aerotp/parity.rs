@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use bytes::Bytes;
 use farlink_fec::reed_solomon::Code;
 
 use crate::endpoint::Integrity;
@@ -54,24 +55,23 @@ impl Codeword {
     }
 }
 
-/// Appends the parity of the payload that begins at `start` in `out` and of its check, which is to stand behind it. `[F2]`
-pub(super) fn append(fec: &Fec, start: usize, check: [u8; 4], out: &mut Vec<u8>) {
-    let behind = out.len();
-    out.resize(behind + fec.parity_bytes as usize, 0);
-    out.extend(check);
+/// Computes the parity in `behind`: payload, room for the parity, and the check. `[F2]`
+pub(super) fn fill(fec: &Fec, behind: &mut [u8]) {
+    if behind.len() < (fec.payload_bytes + fec.parity_bytes + fec.check_bytes) as usize {
+        return; // no room for all of it
+    }
     for codeword in Codeword::all(fec) {
         let mut symbols = [0; SYMBOLS];
         let first = codeword.shortened();
         for (symbol, place) in symbols[first..].iter_mut().zip(codeword.places()) {
-            *symbol = out[start + place];
+            *symbol = behind[place];
         }
         let (data, parity) = symbols.split_at_mut(SYMBOLS - codeword.parity);
         code(codeword.parity).encode(data, parity);
         for (symbol, place) in parity.iter().zip(codeword.places().skip(codeword.data())) {
-            out[start + place] = *symbol;
+            behind[place] = *symbol;
         }
     }
-    out.truncate(out.len() - check.len());
 }
 
 /// What the code made of the bytes behind a header.
@@ -85,9 +85,9 @@ pub(super) enum Mended {
 }
 
 impl Mended {
-    /// The bytes to use.
-    pub(super) fn content<'a>(&'a self, behind: &'a [u8]) -> &'a [u8] {
-        if let Mended::Now { bytes, .. } = self { bytes } else { behind }
+    /// The bytes to use: those that arrived, unless some had to be mended.
+    pub(super) fn content(self, arrived: impl FnOnce() -> Bytes) -> Bytes {
+        if let Mended::Now { bytes, .. } = self { bytes.into() } else { arrived() }
     }
 
     pub(super) fn integrity(&self) -> Option<Integrity> {

@@ -11,8 +11,12 @@ fn encoded<D: WirePayload>(segment: &Segment<D>) -> Vec<u8> {
     bytes
 }
 
+fn decoded(bytes: &[u8]) -> Result<Arrived<Bytes>, Refusal> {
+    decode_segment(&bytes::Bytes::copy_from_slice(bytes))
+}
+
 fn refusal(bytes: &[u8]) -> Refusal {
-    decode_segment::<Bytes>(bytes).unwrap_err()
+    decoded(bytes).unwrap_err()
 }
 
 /// The header with something in it changed, and its check made right again.
@@ -81,14 +85,14 @@ fn what_a_list_cannot_be_is_refused() {
         assert_eq!(refusal(&as_mack(bytes)), Refusal::Field, "{bytes} bytes");
     }
     for bytes in [16, 24, 16 + 64 * 4] {
-        assert!(decode_segment::<Bytes>(&as_mack(bytes)).unwrap().segment.mack.is_some(), "{bytes} bytes");
+        assert!(decoded(&as_mack(bytes)).unwrap().segment.mack.is_some(), "{bytes} bytes");
     }
 }
 
 #[test]
 fn what_cannot_be_read_is_refused_and_said_why() {
     let plain = Segment { flags: Flags::CRC, payload: b"abc".to_vec(), ..Segment::default() };
-    assert!(decode_segment::<Bytes>(&altered(&plain, |_| {})).is_ok());
+    assert!(decoded(&altered(&plain, |_| {})).is_ok());
     for version in [0, 2, 3] {
         let other = altered(&plain, |header| header[12] = version << 6);
         assert_eq!(refusal(&other), Refusal::Version);
@@ -128,7 +132,7 @@ fn unknown_fields_are_skipped_unless_they_must_be_known() {
             header.splice(16..20, all);
         })
     };
-    let class = |fields: &[u8]| decode_segment::<Bytes>(&with(fields)).map(|arrived| arrived.segment.class);
+    let class = |fields: &[u8]| decoded(&with(fields)).map(|arrived| arrived.segment.class);
     assert_eq!(class(&[1, 1, 3]), Ok(3));
     assert_eq!(class(&[0x42, 3, 9, 9, 9, 1, 1, 6]), Ok(6), "a field that nobody knows, then the class");
     assert_eq!(class(&[0, 0, 0, 0, 1, 1, 2]), Ok(2), "padding");
@@ -167,11 +171,11 @@ fn a_damaged_payload_leaves_the_header_usable() {
     let segment = Segment { flags: Flags::CRC, sequence: 9, payload: b"abc".to_vec(), ..Segment::default() };
     let mut bytes = encoded(&segment);
     bytes[20] ^= 1;
-    let arrived = decode_segment::<Bytes>(&bytes).unwrap();
+    let arrived = decoded(&bytes).unwrap();
     assert_eq!((arrived.integrity, arrived.segment.sequence), (Integrity::PayloadDamaged, 9));
     let mut unchecked = encoded(&Segment { flags: Flags::default(), ..segment });
     unchecked[20] ^= 1;
-    let arrived = decode_segment::<Bytes>(&unchecked).unwrap();
+    let arrived = decoded(&unchecked).unwrap();
     assert_eq!((arrived.integrity, &arrived.segment.payload[..]), (Integrity::Intact, &b"`bc"[..]), "nobody notices");
 }
 
@@ -229,7 +233,7 @@ fn as_many_wrong_bytes_as_the_code_mends_are_mended_and_no_more() {
         for symbol in 0..count {
             damaged[24 + 6 * symbol + 2] ^= 0x81;
         }
-        decode_segment::<Bytes>(&damaged).unwrap()
+        decoded(&damaged).unwrap()
     };
     let mended = with_wrong(32);
     assert_eq!((mended.integrity, &mended.segment.payload), (Integrity::Mended { bits: 64 }, &segment.payload));
