@@ -1,6 +1,6 @@
 //! One flow: its window, and where in its reaction to losses it is.
 
-use super::growth::Curve;
+use super::law::Curve;
 use super::point::Point;
 
 /// On average the window is so far above the whole segments that it lets out.

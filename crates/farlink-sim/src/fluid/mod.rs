@@ -7,6 +7,7 @@
 mod batches;
 mod flow;
 mod growth;
+mod law;
 mod link;
 mod losses;
 mod outcome;
@@ -16,7 +17,7 @@ mod resolve;
 mod simulation;
 mod study;
 
-pub use growth::{Constants, Growth};
+pub use law::{Constants, Growth};
 pub use outcome::{FlowOutcome, Outcome};
 pub use point::{Point, Repair, Rule, Span, Timeouts};
 pub use resolve::{Kind, Setup, resolve};

@@ -1,6 +1,6 @@
 //! One operating point: the bottleneck, the flows over it, and what of TCP is to be modelled.
 
-use super::growth::Growth;
+use super::law::Growth;
 
 /// Long-lived flows over one bottleneck. Lengths are in segments, times in seconds.
 #[derive(Clone, Debug, PartialEq)]

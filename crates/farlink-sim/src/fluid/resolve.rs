@@ -10,7 +10,7 @@ use farlink_core::protocol::tcp::{CongestionControl, TcpConfig, Variant};
 use farlink_core::scenario::{Direction, Fluid, Scenario, TrafficKind};
 use farlink_core::trace::{Trace, TraceSource};
 
-use super::growth::{Constants, Growth};
+use super::law::{Constants, Growth};
 use super::point::{Point, Repair, Rule, Span, Timeouts};
 use losses::{Losses, losses, together};
 

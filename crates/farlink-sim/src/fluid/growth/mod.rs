@@ -4,18 +4,8 @@ mod cubic;
 mod reno;
 
 use super::flow::Flow;
+use super::law::{Curve, Growth};
 use super::point::Point;
-pub use cubic::Constants;
-pub(super) use cubic::Curve;
-
-/// A growth law.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Growth {
-    /// A segment per round trip (RFC 5681).
-    Reno,
-    /// A cubic function of time, and never slower than Reno (RFC 9438).
-    Cubic(Constants),
-}
 
 /// How far a flow can be followed in one step, and how fast it grows on the way.
 #[derive(Clone, Copy, Debug, PartialEq)]
