@@ -3,9 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Code;
 use super::code::GENERATORS_MAX;
-use super::trellis::PuncturedTrellis;
 use crate::{Soft, bits};
 
 /// Longest period of a pattern, steps.
@@ -162,14 +160,6 @@ impl Puncturing {
             other => return Err(PuncturingError::UnknownRate(other.to_owned())),
         };
         pattern.parse()
-    }
-
-    /// Whether the pattern suits a code.
-    ///
-    /// # Errors
-    /// If it has not one row for each output, or makes the code catastrophic, as it can though the code itself is not.
-    pub fn check(&self, code: &Code) -> Result<(), PuncturingError> {
-        PuncturedTrellis::new(code, self).map(|_| ())
     }
 
     /// n: rows of the pattern.

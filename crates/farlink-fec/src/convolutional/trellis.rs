@@ -117,6 +117,16 @@ impl PuncturedTrellis {
     }
 }
 
+impl Puncturing {
+    /// Whether the pattern suits a code.
+    ///
+    /// # Errors
+    /// If it has not one row for each output, or makes the code catastrophic, as it can though the code itself is not.
+    pub fn check(&self, code: &Code) -> Result<(), PuncturingError> {
+        PuncturedTrellis::new(code, self).map(|_| ())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -4,7 +4,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::*;
 use crate::convolutional::test_codes::{any_code_of, random_bits, symbols};
-use crate::convolutional::{Decoded, Encoder, Ending, Spectrum, Viterbi};
+use crate::convolutional::{Code, Decoded, Encoder, Ending, Spectrum, Viterbi};
 
 fn parse(pattern: &str) -> Result<Puncturing, PuncturingError> {
     pattern.parse()
