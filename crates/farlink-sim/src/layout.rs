@@ -1,7 +1,5 @@
 //! Which rows the tables have for a grid point: decided before its first run, and the same for all of its runs.
 
-use crate::engine::Setup;
-
 /// Up to this many flows each have a row of their own; beyond, one per name.
 pub(crate) const MOST_FLOW_ROWS: u64 = 256;
 
@@ -61,17 +59,6 @@ impl Layout {
             is_single: connections == Some(1),
         });
         layout
-    }
-
-    /// Of a grid point of the packet engine.
-    pub(crate) fn of(setup: &Setup) -> Self {
-        Layout::new(setup.flows.iter().map(|flow| Name {
-            name: &flow.name,
-            transport: &flow.transport_name,
-            count: flow.count,
-            connections: flow.connections(),
-            is_together: flow.is_transfers(),
-        }))
     }
 
     /// The row of a flow, by the index of its name and its number among the flows of that name.

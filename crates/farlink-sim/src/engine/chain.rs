@@ -7,8 +7,9 @@ use farlink_core::event::Abort;
 use farlink_core::{Rng, Time};
 
 use super::account::Account;
-use super::flow::{BULK_WRITE_BYTES, FlowResult, Source};
+use super::flow::FlowResult;
 use super::route::Route;
+use super::source::{BULK_WRITE_BYTES, Source};
 use super::spans::{Span, Spans, covered};
 
 /// A flow in the population of its protocol.

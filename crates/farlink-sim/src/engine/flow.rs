@@ -11,11 +11,13 @@ use farlink_core::event::Abort;
 use farlink_core::{Event, Express, Packet, Payload, PlainPacket, Stream, Time, Train, Virtual};
 
 use super::carried::Load;
+use super::counts::Counts;
 use super::delays::{Delays, Shared};
 use super::fifo::Fifo;
 use super::path::OnLink;
 use super::relay::Relay;
 use super::route::Route;
+use super::source::{BULK_WRITE_BYTES, Source};
 use super::timers::{Alarm, Kind, Timers};
 
 /// All flows of one protocol.
@@ -30,32 +32,6 @@ impl<E: Express> Default for Population<E> {
         Population { flows: Vec::new(), trains: Vec::new() }
     }
 }
-
-/// What a flow's application does.
-#[derive(Clone, Debug)]
-pub(super) enum Source {
-    /// Always has more to send.
-    Bulk,
-    /// Writes a file and closes.
-    File { left: u64 },
-    /// Writes at a constant rate.
-    Cbr { interval: Time, payload_bytes: u32, left: u64 },
-    /// Passes on what another connection brings.
-    Relay,
-}
-
-impl Source {
-    /// Bytes that it is to carry; `None` if it has no end.
-    pub(super) fn asked_bytes(&self) -> Option<u64> {
-        match *self {
-            Source::Bulk | Source::Relay => None,
-            Source::File { left } | Source::Cbr { left, .. } => (left != u64::MAX).then_some(left),
-        }
-    }
-}
-
-/// Amount that a bulk source writes at a time: large enough to be rare, small enough that it joins what is left.
-pub(super) const BULK_WRITE_BYTES: u32 = 1 << 31;
 
 /// Which flow it is, and what it does.
 pub(super) struct Birth {
@@ -80,47 +56,6 @@ struct Pending {
     end: u32,
     has_arrived: bool,
     sent: Time,
-}
-
-/// Traffic counted at the path's ends.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
-    sent_packets: u64,
-    sent_bytes: u64,
-    sent_payload_bytes: u64,
-    retransmitted_bytes: u64,
-    lost_packets: u64,
-    mended_packets: u64,
-    marked_packets: u64,
-    skipped_bytes: u64,
-    discarded_bytes: u64,
-    pub(super) return_bytes: u64,
-    /// Wire bytes that the measured hop of the way back has sent.
-    pub(super) carried_back_bytes: u64,
-    delivered_bytes: u64,
-    delivered_packets: u64,
-    /// When the measurement began: what happens to packets that were sent before is not counted.
-    pub(super) since: Time,
-}
-
-impl Counts {
-    /// A packet that was sent then was lost or dropped.
-    #[cold]
-    pub(super) fn note_loss(&mut self, is_forward: bool, sent: Time) {
-        self.lost_packets += u64::from(is_forward && sent >= self.since);
-    }
-
-    /// A queue marked a packet with congestion.
-    #[cold]
-    pub(super) fn note_marked(&mut self, is_forward: bool, sent: Time) {
-        self.marked_packets += u64::from(is_forward && sent >= self.since);
-    }
-
-    /// A packet's code mended it.
-    #[cold]
-    pub(super) fn note_mended(&mut self, is_forward: bool, sent: Time) {
-        self.mended_packets += u64::from(is_forward && sent >= self.since);
-    }
 }
 
 /// Two endpoints and their account. Side 0 sends, side 1 receives.

@@ -8,6 +8,7 @@
 mod account;
 mod carried;
 mod chain;
+mod counts;
 mod delays;
 mod drive;
 #[cfg(test)]
@@ -20,6 +21,7 @@ mod relay;
 mod restart;
 mod route;
 mod setup;
+mod source;
 mod spans;
 mod split;
 mod timers;
@@ -55,11 +57,12 @@ use chain::Port;
 use delays::Shared;
 use drive::World;
 use ear::End;
-use flow::{Birth, Flow, Population, Source};
+use flow::{Birth, Flow, Population};
 use hints::{Hints, Listener};
 use path::{OnLink, Path};
 use relay::{Joint, Moved};
 use route::Route;
+use source::Source;
 use split::Chains;
 use timers::{Alarm, CHAINS, Timers};
 

@@ -12,8 +12,8 @@ use farlink_core::link::{Capacity, Link, LinkState, Verdict};
 use farlink_core::{Packet, PacketCode, PlainPacket, Rng, Rx, Time, Train};
 
 use super::carried::{Beside, Carried, Load};
+use super::counts::Counts;
 use super::fifo::Fifo;
-use super::flow::Counts;
 use super::setup::{HopSetup, Setup};
 use super::timers::{Alarm, Kind, Timers};
 use super::{KINDS, Rings};

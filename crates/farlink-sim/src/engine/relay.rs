@@ -1,9 +1,6 @@
 //! A relay: reads at the end of one connection and writes into the next.
 
-use farlink_core::{Event, Express, Stream, Time, Virtual};
-
-use super::flow::Flow;
-use super::path::OnLink;
+use farlink_core::{Event, Time};
 
 /// What came out of a connection, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +50,7 @@ pub(super) trait Joint {
     /// Side 0 has no more to write.
     fn close(&mut self, now: Time);
 
-    /// See [`Stream::settled_bytes`]; of side 0.
+    /// See [`Stream::settled_bytes`](farlink_core::Stream::settled_bytes); of side 0.
     fn settled_bytes(&self) -> u64;
 
     /// Side 1 reads what its relay has room for.
@@ -66,7 +63,7 @@ pub(super) trait Joint {
 
     fn is_up(&self, side: usize) -> bool;
 
-    /// See [`Flow::take_reset`].
+    /// See [`Flow::take_reset`](super::flow::Flow::take_reset).
     fn take_reset(&mut self) -> Option<usize>;
 
     fn has_ended(&self) -> bool;
@@ -74,59 +71,6 @@ pub(super) trait Joint {
     /// Which of the scenario's flows it is.
     fn spec(&self) -> usize;
 
-    /// See [`Flow::begin_anew`].
+    /// See [`Flow::begin_anew`](super::flow::Flow::begin_anew).
     fn begin_anew(&mut self, side: usize, asked_bytes: Option<u64>, now: Time);
-}
-
-impl<E: Stream<Virtual> + Express> Joint for Flow<E>
-where
-    E::Packet: OnLink,
-{
-    fn relay(&mut self) -> Option<&mut Relay> {
-        self.relay.as_deref_mut()
-    }
-
-    fn write(&mut self, now: Time, bytes: u32) -> u64 {
-        self.ends[0].write(now, &mut Virtual(bytes)) as u64
-    }
-
-    fn close(&mut self, now: Time) {
-        self.ends[0].close(now);
-    }
-
-    fn settled_bytes(&self) -> u64 {
-        self.ends[0].settled_bytes()
-    }
-
-    fn read(&mut self, now: Time) {
-        Flow::read(self, now);
-    }
-
-    fn new_transmissions(&mut self, each: &mut dyn FnMut(u64, Time)) {
-        Flow::new_transmissions(self, each);
-    }
-
-    fn take_down(&mut self, side: usize) {
-        Flow::take_down(self, side);
-    }
-
-    fn is_up(&self, side: usize) -> bool {
-        self.route.is_up(side)
-    }
-
-    fn take_reset(&mut self) -> Option<usize> {
-        Flow::take_reset(self)
-    }
-
-    fn has_ended(&self) -> bool {
-        Flow::has_ended(self)
-    }
-
-    fn spec(&self) -> usize {
-        self.spec
-    }
-
-    fn begin_anew(&mut self, side: usize, asked_bytes: Option<u64>, now: Time) {
-        Flow::begin_anew(self, side, asked_bytes, now);
-    }
 }

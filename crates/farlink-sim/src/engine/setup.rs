@@ -11,7 +11,8 @@ use farlink_core::turns::CLASSES;
 use farlink_core::units::BitRate;
 use farlink_core::{Rng, Time};
 
-use super::flow::Source;
+use super::source::Source;
+use crate::layout::{Layout, Name};
 
 /// One grid point, ready to run.
 #[derive(Clone, Debug)]
@@ -41,6 +42,19 @@ impl Setup {
             rates.min_by(|one, other| one.1.total_cmp(&other.1)).map_or(0, |(hop, _)| hop)
         };
         self.gateway.as_ref().map_or_else(|| slowest(&self.back), |gateway| self.back.len() - 1 - gateway.hop)
+    }
+}
+
+impl Layout {
+    /// Of a grid point of the packet engine.
+    pub(crate) fn of(setup: &Setup) -> Self {
+        Layout::new(setup.flows.iter().map(|flow| Name {
+            name: &flow.name,
+            transport: &flow.transport_name,
+            count: flow.count,
+            connections: flow.connections(),
+            is_together: flow.is_transfers(),
+        }))
     }
 }
 

@@ -8,10 +8,11 @@ use farlink_core::protocol::TransportConfig;
 use farlink_core::{Event, Time};
 
 use super::chain::{Chain, Connection, Port};
-use super::flow::{BULK_WRITE_BYTES, Birth, Source};
+use super::flow::Birth;
 use super::relay::{Moved, Relay};
 use super::route::Route;
 use super::setup::{FlowSetup, GatewaySetup, Setup};
+use super::source::{BULK_WRITE_BYTES, Source};
 use super::timers::{Alarm, CHAINS, Kind};
 use super::{Engine, Tracer};
 

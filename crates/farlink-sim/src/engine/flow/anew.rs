@@ -4,8 +4,9 @@ use farlink_core::{Stream, Time, Virtual};
 
 use super::super::fifo::Fifo;
 use super::super::path::OnLink;
+use super::super::source::Source;
 use super::super::timers::{Alarm, Kind, Timers};
-use super::{Flow, Source};
+use super::Flow;
 
 impl<E: Stream<Virtual>> Flow<E>
 where

@@ -1,8 +1,9 @@
 //! A connection of a chain: relays read and write at its ends.
 
-use farlink_core::{Event, Payload, Stream, Time, Virtual};
+use farlink_core::{Event, Express, Payload, Stream, Time, Virtual};
 
 use super::super::path::OnLink;
+use super::super::relay::{Joint, Relay};
 use super::Flow;
 
 impl<E: Stream<Virtual>> Flow<E>
@@ -62,5 +63,58 @@ where
                 known = pending.end;
             }
         }
+    }
+}
+
+impl<E: Stream<Virtual> + Express> Joint for Flow<E>
+where
+    E::Packet: OnLink,
+{
+    fn relay(&mut self) -> Option<&mut Relay> {
+        self.relay.as_deref_mut()
+    }
+
+    fn write(&mut self, now: Time, bytes: u32) -> u64 {
+        self.ends[0].write(now, &mut Virtual(bytes)) as u64
+    }
+
+    fn close(&mut self, now: Time) {
+        self.ends[0].close(now);
+    }
+
+    fn settled_bytes(&self) -> u64 {
+        self.ends[0].settled_bytes()
+    }
+
+    fn read(&mut self, now: Time) {
+        Flow::read(self, now);
+    }
+
+    fn new_transmissions(&mut self, each: &mut dyn FnMut(u64, Time)) {
+        Flow::new_transmissions(self, each);
+    }
+
+    fn take_down(&mut self, side: usize) {
+        Flow::take_down(self, side);
+    }
+
+    fn is_up(&self, side: usize) -> bool {
+        self.route.is_up(side)
+    }
+
+    fn take_reset(&mut self) -> Option<usize> {
+        Flow::take_reset(self)
+    }
+
+    fn has_ended(&self) -> bool {
+        Flow::has_ended(self)
+    }
+
+    fn spec(&self) -> usize {
+        self.spec
+    }
+
+    fn begin_anew(&mut self, side: usize, asked_bytes: Option<u64>, now: Time) {
+        Flow::begin_anew(self, side, asked_bytes, now);
     }
 }

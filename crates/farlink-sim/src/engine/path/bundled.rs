@@ -7,7 +7,7 @@ use farlink_core::units::BitRate;
 use farlink_core::{Rng, Rx, Time};
 
 use super::super::Rings;
-use super::super::flow::Counts;
+use super::super::counts::Counts;
 use super::super::setup::{BundleSetup, HopSetup};
 use super::super::timers::{Alarm, Kind, Timers};
 use super::{InFlight, Leg, OnLink, Path, is_whole};

@@ -9,7 +9,7 @@ use farlink_core::turns::CLASSES;
 use farlink_core::{Rx, Time};
 
 use super::super::carried::Load;
-use super::super::flow::Counts;
+use super::super::counts::Counts;
 use super::super::setup::HopSetup;
 use super::super::timers::{Alarm, Kind, Timers};
 use super::{Arrived, InFlight, Leg, OnLink, Path, UnderWay, is_whole};
