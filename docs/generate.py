@@ -91,7 +91,7 @@ SECTIONS = (
     ("Calls that drop", "CallsConfig", "link.bundle.calls", "Table `[link.bundle.calls]`."),
     (
         "A time at random",
-        "Spell",
+        "RandomDuration",
         "link.channel.up",
         'Table `up` or `redial` of a channel of `kind = "call-drops"`, or of the calls of a bundle.',
     ),

@@ -7,26 +7,28 @@ use crate::rng::Rng;
 use crate::time::Time;
 use crate::units::{Count, Fraction, Probability};
 
-/// Go-back-N on each line, below PPP. A fragment is sent as frames; a bad one costs a window of frames, itself and those behind it,
-/// before it comes again (Zaghloul, section 4.1.6; the model is `farlink.models.multilink.go_back_n`).
+/// Go-back-N on each line, below PPP. A fragment is sent as several frames. A damaged frame costs the line time of a whole
+/// window, because the frame and those sent after it are sent again (Zaghloul, section 4.1.6; the model is
+/// `farlink.models.multilink.go_back_n`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkArq {
-    /// Data in a frame.
+    /// Data in a frame, in bytes.
     pub frame_bytes: Count,
-    /// Frames that a bad one costs: those of a round trip of the line, and the bad one.
+    /// Number of frames that are sent again when one is damaged: the damaged frame and those sent within one round trip of the
+    /// line.
     pub window_frames: Count,
-    /// Share of frames that are bad when first sent.
+    /// Probability that the first transmission of a frame is damaged.
     pub loss: Probability,
-    /// Share of repetitions that are bad; `loss` unless given.
+    /// Probability that a retransmission of a frame is damaged. Defaults to `loss`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_again: Option<Fraction>,
-    /// Times that a frame is sent before it is given up, and the fragment with it; without end unless given.
+    /// Number of transmissions after which the line gives up a frame, and with it the fragment. Defaults to no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<Count>,
 }
 
-/// The same, as a line has it.
+/// [`LinkArq`] in the numbers that a line computes with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arq {
     frame_bytes: u64,
@@ -36,12 +38,12 @@ pub(super) struct Arq {
     attempts: u64,
 }
 
-/// What a fragment took.
+/// Outcome of sending one fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Passage {
-    /// Bytes of line time: its frames and all that was sent in vain.
+    /// Line time used, in bytes: the fragment's frames and all retransmissions.
     pub(super) bytes: u64,
-    /// Every frame got through.
+    /// Whether every frame got through.
     pub(super) is_whole: bool,
 }
 
@@ -56,7 +58,7 @@ impl LinkArq {
         }
     }
 
-    /// Line time of a packet of so many bytes in the mean, in bytes (`farlink.models.multilink.go_back_n`).
+    /// Mean line time of a packet of `bytes` bytes, in bytes (`farlink.models.multilink.go_back_n`).
     pub(super) fn mean_bytes(&self, bytes: u64) -> f64 {
         let Arq { frame_bytes, window, first, again, attempts } = self.start();
         let repeats = (1.0 / (1.0 - again)).min(attempts as f64);
@@ -64,18 +66,18 @@ impl LinkArq {
         frames * frame_bytes as f64 * (1.0 + window as f64 * first * repeats)
     }
 
-    /// Whether a frame may be repeated for ever.
+    /// Whether a frame would be retransmitted for ever, because no transmission succeeds and the number of attempts has no limit.
     pub(super) fn never_ends(&self) -> bool {
         self.loss_again.is_none() && self.loss.get() >= 1.0 && self.attempts.is_none()
     }
 }
 
 impl Arq {
-    /// Sends a fragment of so many bytes.
+    /// Sends a fragment of `bytes` bytes and draws which of its frames are damaged.
     pub(super) fn send(&self, bytes: u32, rng: &mut Rng) -> Passage {
         let frames = u64::from(bytes).div_ceil(self.frame_bytes);
         let (mut failures, mut is_whole) = (0_u64, true);
-        // From one frame that fails at first to the next.
+        // Jump from one frame whose first transmission fails to the next.
         let mut frame = rng.failures_before_success(self.first);
         while frame < frames {
             let repeats = 1 + rng.failures_before_success(1.0 - self.again);
@@ -90,7 +92,7 @@ impl Arq {
     }
 }
 
-/// Time that a line of `ps_per_byte` needs for so many bytes.
+/// Time that a line of `ps_per_byte` needs for `bytes` bytes.
 pub(super) fn airtime(bytes: u64, ps_per_byte: f64) -> Time {
     Time::from_ps(libm::round(bytes as f64 * ps_per_byte) as u64)
 }
@@ -124,7 +126,7 @@ mod tests {
 
     /// A frame is given up with probability a c^(A - 1), `farlink.models.multilink.go_back_n.residual_loss`.
     #[test]
-    fn what_is_given_up_is_that_of_the_model() {
+    fn residual_loss_is_that_of_the_model() {
         let arq = arq(r#"{"frame_bytes": 60, "window_frames": 6, "loss": 0.1, "loss_again": 0.5, "attempts": 3}"#);
         let mut rng = Rng::for_component(1, 0, "arq");
         let lost = (0..100_000).filter(|_| !arq.send(600, &mut rng).is_whole).count() as f64 / 1e5;

@@ -3,22 +3,22 @@
 use super::calls::Calls;
 use crate::time::Time;
 
-/// Times since a run began to be measured.
+/// Up times since the measurement began, after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Availability {
-    /// All lines up, in s.
+    /// Time with all lines up, in s.
     pub all_s: f64,
-    /// At least one.
+    /// Time with at least one line up, in s.
     pub any_s: f64,
-    /// Sum over all lines, in s.
+    /// Sum of the up times of all lines, in s.
     pub lines_s: f64,
-    /// Calls that dropped.
+    /// Number of calls that dropped.
     pub drops: u64,
     since: Time,
 }
 
 impl Availability {
-    /// The lines have been as they are, up to `at`.
+    /// Adds the time up to `at`, in which `up` of `lines` lines were connected.
     pub(super) fn note(&mut self, at: Time, lines: usize, up: usize) {
         let span_s = at.since(self.since).as_secs_f64();
         self.all_s += if up == lines { span_s } else { 0.0 };
@@ -27,19 +27,19 @@ impl Availability {
         self.since = at;
     }
 
-    /// Measures anew.
+    /// Restarts the measurement: all times and counts begin at 0.
     pub(super) fn begin(&mut self, now: Time) {
         *self = Availability { since: now, ..Availability::default() };
     }
 
-    /// Shares of a bundle whose lines are always up.
+    /// Up times of a bundle whose lines are always up.
     pub(super) fn always(lines: usize, since: Time, now: Time) -> Self {
         let mut all = Availability { since, ..Availability::default() };
         all.note(now, lines, lines);
         all
     }
 
-    /// With the time from the last change up to `now`.
+    /// A copy that includes the time from the last change up to `now`.
     pub(super) fn until(mut self, now: Time, calls: &Calls, lines: usize) -> Self {
         self.note(now, lines, calls.lines_up());
         self

@@ -1,9 +1,10 @@
-//! The calls of a bundle's lines: who is connected when (Zaghloul, sections 7.2 and 7.3, figures 7.2, 7.6 and 7.7).
+//! The calls of a bundle's lines: when each line is dialled, connected and dropped (Zaghloul, sections 7.2 and 7.3, figures 7.2,
+//! 7.6 and 7.7).
 
 mod config;
 
 use super::line_config::LineConfig;
-use crate::channel::spell::Spell;
+use crate::channel::random_duration::RandomDuration;
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::units::{Count, PositiveSeconds, Seconds};
@@ -13,34 +14,35 @@ pub use config::{CallsConfig, Primary};
 /// State of a line (Zaghloul, figure 7.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallState {
-    /// It is not dialled as there is no primary line.
+    /// The line is not dialled yet, because no primary line is connected.
     Waiting,
-    /// It is being dialled.
+    /// The line is being dialled.
     Connecting,
-    /// It carries packets.
+    /// The line carries packets.
     Connected,
-    /// Its call has dropped, and not both sides have noticed.
+    /// The call has dropped, but not both ends have noticed yet.
     Silent,
-    /// Its call has dropped.
+    /// The call has dropped, and both ends know it.
     Dropped,
-    /// An attempt failed.
+    /// The last attempt to dial failed.
     Failed,
-    /// It failed too often.
+    /// Too many attempts failed in a row; the line is not dialled for a while.
     Blocked,
 }
 
-/// A line goes into another state.
+/// A change of a line's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// When.
+    /// When it happens.
     pub at: Time,
-    /// Which line.
+    /// Index of the line.
     pub line: usize,
-    /// Into which state.
+    /// The new state.
     pub state: CallState,
 }
 
-/// The calls of all lines in one run. What happens depends on nothing but the stream they are drawn from.
+/// The calls of all lines in one run. They depend only on the configuration and on the random stream that they are drawn from,
+/// not on traffic.
 #[derive(Clone, Debug)]
 pub struct Calls {
     plan: Plan,
@@ -65,13 +67,13 @@ struct Random {
     primary: Primary,
 }
 
-/// How long it takes to notice a drop.
+/// How long the ends take to notice a drop.
 #[derive(Clone, Copy, Debug)]
 enum Detection {
-    /// The same for both ends.
-    Both(Spell),
-    /// The near end and the far one.
-    Each([Option<Spell>; 2]),
+    /// Both ends notice at the same time.
+    Both(RandomDuration),
+    /// The near end and the far end notice at different times.
+    Each([Option<RandomDuration>; 2]),
 }
 
 impl Detection {
@@ -83,41 +85,43 @@ impl Detection {
         }
     }
 
-    /// When a drop at `at` is noticed, by the near end and the far one.
+    /// Draws when the near end and the far end notice a drop that happens at `at`.
     fn draw(self, at: Time, rng: &mut Rng) -> [Time; 2] {
         match self {
-            Detection::Both(spell) => [at + spell.draw(rng); 2],
-            Detection::Each(spells) => spells.map(|spell| at + spell.map_or(Time::ZERO, |spell| spell.draw(rng))),
+            Detection::Both(duration) => [at + duration.draw(rng); 2],
+            Detection::Each(durations) => {
+                durations.map(|duration| at + duration.map_or(Time::ZERO, |duration| duration.draw(rng)))
+            }
         }
     }
 }
 
 #[derive(Clone, Debug)]
 struct Line {
-    up: Option<Spell>,
-    redial: Option<Spell>,
+    up: Option<RandomDuration>,
+    redial: Option<RandomDuration>,
     state: CallState,
-    /// When it goes into another state by itself.
+    /// When the line leaves its present state by itself.
     until: Time,
     failures: u64,
     since: Time,
     connected: Time,
-    /// Calls that dropped by themselves.
+    /// Calls that dropped by themselves; those that the bundle ended do not count.
     drops: u64,
     rng: Rng,
-    /// Down times of the recording that have begun.
+    /// Number of recorded down times that have begun.
     begun: usize,
-    /// When the near end and the far one notice the last drop.
+    /// When the near end and the far end notice the last drop.
     noticed: [Time; 2],
 }
 
 const BLOCKED_S: u64 = 3600;
 
-/// What a call lasts while nothing is known: a drop of each line in 50 minutes (Zaghloul, section 5.3).
+/// Assumed mean length of a call before the first drop: one drop per line in 50 minutes (Zaghloul, section 5.3).
 const FIRST_GUESS_S: f64 = 3000.0;
 
 impl CallsConfig {
-    /// Begins a run of lines; the same stream gives the same calls.
+    /// Begins a run. The same random stream gives the same calls.
     ///
     /// # Panics
     /// If the configuration does not pass [`check`](CallsConfig::check).
@@ -184,7 +188,7 @@ impl Calls {
         self.lines[line].state == CallState::Connected
     }
 
-    /// Whether a line is taken to be connected.
+    /// Whether at least one end still believes that a line is connected.
     pub fn seems_up(&self, line: usize) -> bool {
         matches!(self.lines[line].state, CallState::Connected | CallState::Silent)
     }
@@ -194,28 +198,30 @@ impl Calls {
         self.lines[line].state
     }
 
-    /// When the near end and the far one notice that a line's call dropped, the last time it did so silently.
+    /// When the near end and the far end notice the last drop that did not become known at once.
     pub fn noticed(&self, line: usize) -> [Time; 2] {
         self.lines[line].noticed
     }
 
-    /// Lines that are connected.
+    /// Number of connected lines.
     pub fn lines_up(&self) -> usize {
         self.lines.iter().filter(|line| line.state == CallState::Connected).count()
     }
 
-    /// Drops per second of a line's time in calls so far, as if there had been one drop in `prior` before.
+    /// Estimated drops per second of connected time. The estimate starts from one drop in the time `prior`, to which the line's
+    /// own drops and connected time are added.
     pub fn drop_rate(&self, line: usize, now: Time, prior: Time) -> f64 {
         let line = &self.lines[line];
         (line.drops + 1) as f64 / (line.time_connected(now) + prior).as_secs_f64()
     }
 
-    /// When something changes next.
+    /// When the next change of a line's state happens.
     pub fn next_change(&self) -> Time {
         self.lines.iter().map(|line| line.until).min().unwrap_or(Time::NEVER)
     }
 
-    /// Goes on to the next change, if it is not after `now`; appends what changes at that instant.
+    /// Makes the next change if it is due at `now`, and appends all changes of that instant to `changes`. Returns whether there
+    /// was one.
     pub fn advance(&mut self, now: Time, changes: &mut Vec<Change>) -> bool {
         let Some((index, at)) = self.lines.iter().map(|line| line.until).enumerate().min_by_key(|&(_, until)| until)
         else {
@@ -250,7 +256,7 @@ impl Calls {
         changes.push(Change { at, line: index, state });
     }
 
-    /// A line's time in its state is over.
+    /// Moves a line on whose time in its state is over.
     fn go_on(&mut self, random: &Random, index: usize, at: Time, changes: &mut Vec<Change>) {
         let line = &mut self.lines[index];
         match line.state {
@@ -262,7 +268,7 @@ impl Calls {
                     if is_blocked { (CallState::Blocked, random.blocked) } else { (CallState::Failed, random.retry) };
                 self.enter(index, state, at, at + pause, changes);
                 if is_blocked && random.primary != Primary::None && self.primary.is_none() {
-                    self.dial_primary(at, changes); // another one is chosen
+                    self.dial_primary(at, changes); // another line becomes the candidate for primary
                 }
             }
             CallState::Connecting => {
@@ -288,7 +294,7 @@ impl Calls {
             },
             CallState::Silent => self.notice_drop(random, index, at, changes),
             CallState::Blocked if random.primary != Primary::None && self.primary.is_none() => {
-                // It may be chosen again; if another one is being dialled, it waits.
+                // The line may be chosen as primary again; while another one is being dialled, it waits.
                 self.enter(index, CallState::Waiting, at, Time::NEVER, changes);
                 if !self.is_primary_dialled() {
                     self.dial_primary(at, changes);
@@ -299,7 +305,7 @@ impl Calls {
         }
     }
 
-    /// Both sides know that a call has dropped.
+    /// Handles a drop once both ends know of it.
     fn notice_drop(&mut self, random: &Random, index: usize, at: Time, changes: &mut Vec<Change>) {
         self.drop_call(random, index, at, changes);
         match random.primary {
@@ -332,7 +338,8 @@ impl Calls {
         self.enter(index, CallState::Connecting, at, at + takes, changes);
     }
 
-    /// Nothing is connected: with a primary line it is dialled first, after the pause; else all are.
+    /// Begins to dial when no line is connected. With a primary line, only that one is dialled, after the pause; without, all
+    /// are.
     fn begin_bundle(&mut self, random: &Random, at: Time, changes: &mut Vec<Change>) {
         self.primary = None;
         if random.primary == Primary::None {
@@ -350,7 +357,7 @@ impl Calls {
         self.dial_primary_from(at, begin, changes);
     }
 
-    /// How long calls of all lines together have lasted, in s, as if one of [`FIRST_GUESS_S`] had been before.
+    /// Mean length of the calls of all lines so far, in s, counting one assumed call of [`FIRST_GUESS_S`].
     fn usual_call_s(&self) -> f64 {
         let connected_s: f64 = self.lines.iter().map(|line| line.connected.as_secs_f64()).sum();
         let drops: u64 = self.lines.iter().map(|line| line.drops).sum();
@@ -366,7 +373,7 @@ impl Calls {
         self.dial_primary_from(at, at, changes);
     }
 
-    /// Dials the waiting line whose calls can be expected to last longest, from `begin` on.
+    /// Dials, from `begin` on, the waiting line with the longest expected call.
     fn dial_primary_from(&mut self, at: Time, begin: Time, changes: &mut Vec<Change>) {
         let usual_s = self.usual_call_s();
         let waiting = (0..self.lines.len()).filter(|&index| self.lines[index].state == CallState::Waiting);
@@ -375,14 +382,14 @@ impl Calls {
         match best {
             Some(index) if begin > at => self.enter(index, CallState::Dropped, at, begin, changes),
             Some(index) => self.dial(index, at, changes),
-            None => {} // all are blocked: the first to come free is dialled
+            None => {} // all are blocked: the first whose block ends is dialled
         }
     }
 }
 
-/// One of such times; without end if there are none.
-fn draw(spell: Option<Spell>, rng: &mut Rng) -> Time {
-    spell.map_or(Time::NEVER, |spell| spell.draw(rng))
+/// Draws a duration; without a distribution it never ends.
+fn draw(duration: Option<RandomDuration>, rng: &mut Rng) -> Time {
+    duration.map_or(Time::NEVER, |duration| duration.draw(rng))
 }
 
 impl Line {
@@ -401,7 +408,8 @@ impl Line {
         self.connected + in_call
     }
 
-    /// The bundle ends its call: it lasted so long, and says nothing of when it would have dropped.
+    /// The bundle ends the line's call. Its length counts as connected time but not as a drop, because the call would have lasted
+    /// longer.
     fn hang_up(&mut self, at: Time) {
         if self.state == CallState::Connected {
             self.connected += at.since(self.since);
@@ -409,10 +417,10 @@ impl Line {
         }
     }
 
-    /// How long a call of it can be expected to last, in s, where one usually lasts `usual_s`. Calls drop at a constant rate; known
-    /// of it beforehand is as much as one call of the usual length tells (a gamma distribution of shape 1). Of a line that was
-    /// connected for T and dropped n times the mean of the rate is then (n + 1) / (T + `usual_s`), and this is its reciprocal:
-    /// whoever was never called is as good as the others in the mean.
+    /// Expected length of the line's next call, in s, if calls of all lines last `usual_s` on average. Calls are assumed to drop
+    /// at a constant rate, whose prior is a gamma distribution of shape 1 (worth one call of length `usual_s`). After n drops in
+    /// a connected time T, the posterior mean of the rate is (n + 1) / (T + `usual_s`); this is its reciprocal. A line that was
+    /// never called therefore counts as an average one.
     fn expected_call_s(&self, usual_s: f64) -> f64 {
         (self.connected.as_secs_f64() + usual_s) / (self.drops + 1) as f64
     }

@@ -1,4 +1,4 @@
-//! What a scenario says about a bundle.
+//! The keys of a scenario that describe a bundle.
 
 mod check;
 
@@ -12,20 +12,20 @@ use super::fragment::Numbering;
 use super::line_config::LineConfig;
 use super::schedule::Scheduler;
 use crate::ConfigError;
-use crate::channel::spell::Spell;
+use crate::channel::random_duration::RandomDuration;
 use crate::link::setting::{DelaySetting, RateSetting};
 use crate::time::Time;
 use crate::units::{BitRate, Count, LineCount, OrNever, PositiveSeconds, Seconds};
 
-/// Several lines that carry packets as one link: PPP Multilink (RFC 1990). Each line has the hop's `rate_bps` and `delay_s` unless
-/// `members` say otherwise; both directions of the hop have the same lines, and their calls drop together.
+/// Several lines that carry packets as one link: PPP Multilink (RFC 1990). Each line has the hop's `rate_bps` and `delay_s`
+/// unless `members` gives others. Both directions of the hop use the same lines, so that a dropped call ends both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BundleConfig {
-    /// How many lines, all alike; or `members`.
+    /// Number of lines, all equal. Use `members` for lines of different kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<LineCount>,
-    /// Kinds of lines, instead of `lines`; of all kinds together 256 at most.
+    /// Kinds of lines, instead of `lines`; at most 256 lines of all kinds together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Member>,
     /// Which line takes the next packet.
@@ -34,153 +34,159 @@ pub struct BundleConfig {
     /// Whether packets are cut into fragments.
     #[serde(default)]
     pub packets: Cut,
-    /// Sequence numbers around each fragment; without them packets come out as they arrive, in any order.
+    /// Sequence numbers in the header of each fragment. Without them the receiver delivers packets as they arrive, in any order.
     #[serde(default)]
     pub header: Header,
-    /// The longest packet that the receiver puts together (MRRU). Transports whose full packets are longer are refused.
+    /// The longest packet that the receiver reassembles (MRRU), in bytes. Transports whose full packets are longer are refused.
     #[serde(default = "default_mrru")]
     pub mrru_bytes: Count,
-    /// No fragment is shorter, unless the packet is.
+    /// Least length of a fragment, in bytes; only shorter packets have shorter ones.
     #[serde(default = "default_least_fragment")]
     pub min_fragment_bytes: Count,
-    /// How many fragments a line takes, the one being sent included; what finds no line with room waits in the queue of the hop.
+    /// How many fragments a line holds, including the one being sent. Packets that find no line with room wait in the queue of
+    /// the hop.
     #[serde(default = "default_line_packets")]
     pub line_packets: Count,
-    /// Room in a line's modem, which is filled before the serial line stops; as much as there is unless given.
+    /// Room in a line's modem, in bytes; once it is full, flow control stops the serial line. Defaults to no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modem_bytes: Option<Count>,
-    /// Room in the buffer of a line's serial port, on top of `modem_bytes`.
+    /// Room in the buffer of a line's serial port, in bytes, in addition to `modem_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial_bytes: Option<Count>,
-    /// Rate of the serial lines between hosts and modems; without end unless given.
+    /// Rate of the serial lines between hosts and modems. Defaults to an infinite rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial_bps: Option<BitRate>,
-    /// With `scheduler = "linux"`: room in the buffer of a line's serial port; 4096 (a UART) unless given. A pseudo-terminal has 12288.
-    /// Three fragments wait in front of it, and a buffer that was full is filled again when fewer than 256 bytes are left.
+    /// With `scheduler = "linux"`: room in the buffer of a line's serial port, in bytes. Defaults to 4096 (a UART); a
+    /// pseudo-terminal has 12288. Up to three more fragments wait in front of the buffer, and a buffer that was full is refilled
+    /// when fewer than 256 bytes are left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tty_bytes: Option<Count>,
-    /// Repetition on each line; none unless given.
+    /// Link-layer ARQ on each line. By default there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arq: Option<LinkArq>,
-    /// Calls that drop; the lines are always up unless given.
+    /// Calls that drop. By default the lines are always up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallsConfig>,
-    /// What becomes of what a line held when its call drops. Unless given, `requeue` where both ends can do it; `lose` with
-    /// `header = "none"`, and with the scheduler or the receiver of Linux.
+    /// What happens to the packets that a line held when its call drops. Defaults to `requeue` where both ends can do it, and to
+    /// `lose` with `header = "none"` or with the scheduler or the receiver of Linux.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_drop: Option<OnDrop>,
-    /// Who is at the other end, to whom `on_drop = "requeue"` sends again.
+    /// The implementation at the other end, which decides how `on_drop = "requeue"` numbers what it sends again.
     #[serde(default, skip_serializing_if = "Peer::is_farlink")]
     pub peer: Peer,
-    /// By which rule the receiver takes a missing fragment for lost; `linux` with `scheduler = "linux"`, else `rfc1990`.
+    /// The rule by which the receiver declares a missing fragment lost. Defaults to `linux` with `scheduler = "linux"`, otherwise
+    /// to `rfc1990`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiver: Option<ReceiverRule>,
-    /// Longest time that the receiver waits for a missing fragment while others wait behind it; with `"never"` only the rules of
-    /// RFC 1990 say that one is lost. Unless given, the delay of a line and twice the time that it needs for a packet of `mrru_bytes`,
-    /// its mean repetitions included, of the line with the longest; with `on_drop = "requeue"`, and in the receiver of Linux, never.
+    /// Longest time that the receiver waits for a missing fragment while later ones wait behind it, in seconds. With `"never"`,
+    /// only the rules of RFC 1990 declare one lost. The default is computed for each line, and the longest applies: its delay,
+    /// and twice the time that it needs for a packet of `mrru_bytes` with the mean retransmissions. With `on_drop = "requeue"`,
+    /// and for the receiver of Linux, the default is `"never"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder_timeout_s: Option<OrNever<PositiveSeconds>>,
-    /// How many fragments the receiver lets wait for missing ones; with more it gives those up. Linux: 128.
+    /// How many fragments the receiver holds while it waits for missing ones; with more, it gives the missing ones up. Linux:
+    /// 128.
     #[serde(default = "default_most_held")]
     pub reorder_fragments: Count,
 }
 
-/// Lines of one kind.
+/// A kind of lines in a bundle.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Member {
-    /// How many of them.
+    /// Number of lines of this kind.
     #[serde(default = "one")]
     pub count: LineCount,
-    /// Rate of each, both ways; the hop's unless given.
+    /// Rate of each line in both directions. Defaults to the hop's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<BitRate>,
-    /// One-way delay of each, both ways; the hop's unless given.
+    /// One-way delay of each line in both directions. Defaults to the hop's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_s: Option<Seconds>,
-    /// As in the bundle, whose value they have unless given.
+    /// As in the bundle, whose value is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modem_bytes: Option<Count>,
-    /// As in the bundle, whose value they have unless given.
+    /// As in the bundle, whose value is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial_bytes: Option<Count>,
-    /// As in the bundle, whose value they have unless given.
+    /// As in the bundle, whose value is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial_bps: Option<BitRate>,
-    /// As in the bundle, whose value they have unless given.
+    /// As in the bundle, whose value is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arq: Option<LinkArq>,
-    /// How long their calls last; as in `calls` unless given.
+    /// How long calls of these lines last. Defaults to `up` of `calls`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub up: Option<Spell>,
-    /// How long dialling takes on them; as in `calls` unless given.
+    pub up: Option<RandomDuration>,
+    /// How long dialling these lines takes. Defaults to `redial` of `calls`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub redial: Option<Spell>,
+    pub redial: Option<RandomDuration>,
 }
 
 /// Whether packets are cut into fragments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Cut {
-    /// Each goes over one line.
+    /// Each packet goes over one line.
     #[default]
     Whole,
-    /// Each is cut into fragments for all lines that have room.
+    /// Each packet is cut into fragments for all lines that have room.
     Fragmented,
 }
 
-/// Sequence numbers around each fragment (RFC 1990, section 3).
+/// Sequence numbers in the header of each fragment (RFC 1990, section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Header {
-    /// Of 24 bits: 4 bytes.
+    /// Numbers of 24 bits in a header of 4 bytes.
     #[default]
     Long,
-    /// Of 12 bits: 2 bytes.
+    /// Numbers of 12 bits in a header of 2 bytes.
     Short,
-    /// None at all: lines side by side without multilink.
+    /// No header: lines side by side without multilink.
     None,
 }
 
-/// When a receiver takes a missing fragment for lost.
+/// When a receiver declares a missing fragment lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReceiverRule {
-    /// When every line that is up has delivered a later one (section 4.1), after `reorder_timeout_s`, or when more than
-    /// `reorder_fragments` wait: then the oldest gap is given up, wherever it is.
+    /// As RFC 1990: when every line that is up has delivered a later one (section 4.1), after `reorder_timeout_s`, or when more
+    /// than `reorder_fragments` wait. Then the oldest gap is given up, wherever it is.
     Rfc1990,
-    /// As Linux 6.1 does. When every line that is up has delivered a later one, which is looked at as fragments come and not as lines
-    /// go; a line that has just come up has delivered none. When `reorder_fragments` wait, what is missing before the first of them is
-    /// given up, and nothing behind it: a hole inside a packet is waited for until the lines have passed it. There is no timer.
+    /// As Linux 6.1: when every line that is up has delivered a later one. This is checked only when a fragment arrives, not when
+    /// a line goes down, and a line that has just come up has delivered none. When `reorder_fragments` wait, the fragments
+    /// missing before the first of them are given up, but no later ones: the receiver waits for a gap inside a packet until the
+    /// lines have passed it. There is no timer.
     Linux,
 }
 
-/// What becomes of what a line held when its call drops.
+/// What happens to the packets that a line held when its call drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnDrop {
-    /// It is lost.
+    /// They are lost.
     Lose,
-    /// It is lost, and each TCP sender that lost something hears its last acknowledgement three times more, so that it recovers
-    /// without a timeout (Zaghloul, chapters 6 and 8). The end of the bundle reads the acknowledgements that pass. SACK and RACK take
-    /// no notice of duplicates that report nothing new (RFC 6675, section 2).
+    /// They are lost, and each TCP sender that lost a packet gets its last acknowledgement three more times, so that it recovers
+    /// without a timeout (Zaghloul, chapters 6 and 8). For this the end of the bundle reads the acknowledgements that pass. SACK
+    /// and RACK ignore duplicates that report nothing new (RFC 6675, section 2).
     DuplicateAcks,
-    /// What has not arrived is sent again over other lines, before what waits. The sender is taken to know what has arrived: the
-    /// best that any scheme can do. `peer` says under which numbers.
+    /// Those that have not arrived are sent again over other lines, before the packets in the queue. The sender is assumed to
+    /// know which have arrived, which is the best that any scheme can do. `peer` decides whether they keep their numbers.
     Requeue,
 }
 
-/// Who is at the other end of a bundle.
+/// The implementation at the other end of a bundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Peer {
-    /// One that is told what goes again: it does so under its number, and the receiver takes no number for lost but by
-    /// `reorder_timeout_s` and `reorder_fragments`.
+    /// farlink, whose receiver expects retransmissions: a fragment keeps its number when it is sent again, and the receiver
+    /// declares one lost only by `reorder_timeout_s` and `reorder_fragments`.
     #[default]
     Farlink,
-    /// A receiver by RFC 1990, section 4.1, for which numbers must rise on each line: packets go again under new ones. So that it
-    /// learns at once that the old ones are lost, the sender gives each line that is up an empty fragment then, and each line that
-    /// is connected its first one.
+    /// A receiver by RFC 1990, section 4.1, which requires that numbers rise on each line: packets that are sent again get new
+    /// numbers. The sender then sends an empty fragment over each line that is up, so that the receiver learns at once that the
+    /// old numbers are lost; a line that is connected again begins with one as well.
     Rfc1990,
 }
 
@@ -245,7 +251,7 @@ impl Default for BundleConfig {
 }
 
 impl BundleConfig {
-    /// Its lines, of a hop with that rate and delay.
+    /// The lines of the bundle, on a hop with this rate and delay.
     ///
     /// # Errors
     /// If keys contradict each other or the hop.
@@ -301,7 +307,7 @@ impl BundleConfig {
         Ok(lines)
     }
 
-    /// What becomes of what a line held when its call drops.
+    /// What happens to the packets that a line held when its call drops.
     #[must_use]
     pub fn what_on_drop(&self) -> OnDrop {
         let is_numbered = self.header != Header::None;
@@ -310,23 +316,23 @@ impl BundleConfig {
         self.on_drop.unwrap_or(if can_requeue { OnDrop::Requeue } else { OnDrop::Lose })
     }
 
-    /// By which rule its receiver waits.
+    /// The rule by which the receiver declares a missing fragment lost.
     pub(super) fn receiver_rule(&self) -> ReceiverRule {
         let of_scheduler = if self.scheduler == Scheduler::Linux { ReceiverRule::Linux } else { ReceiverRule::Rfc1990 };
         self.receiver.unwrap_or(of_scheduler)
     }
 
-    /// Room in the buffer of a serial port.
+    /// Room in the buffer of a serial port, with the default.
     pub(super) fn tty_bytes(&self) -> Count {
         self.tty_bytes.unwrap_or_else(|| count(UART_BYTES))
     }
 
-    /// How long its receiver waits for a missing fragment; none if it has no timer.
+    /// How long the receiver waits for a missing fragment; `None` if it has no timer.
     pub(super) fn patience(&self, lines: &[LineConfig]) -> Option<Time> {
         if let Some(timeout) = self.reorder_timeout_s {
             return timeout.value().map(PositiveSeconds::time);
         }
-        // What is sent again is not missing: nothing but its turn is waited for.
+        // A fragment that is sent again still arrives, so the receiver must not give it up by time.
         if self.what_on_drop() == OnDrop::Requeue {
             return None;
         }
@@ -334,7 +340,7 @@ impl BundleConfig {
         lines.iter().map(|line| line.usual_wait(packet_bytes)).max()
     }
 
-    /// How fragments look on a line; none if they have no numbers.
+    /// Bytes that framing adds to fragments on a line, for the kind of header of this bundle.
     pub(super) fn framing(&self) -> Framing {
         let numbering = if self.header == Header::Short { Numbering::Short } else { Numbering::Long };
         Framing { numbering, ..Framing::default() }

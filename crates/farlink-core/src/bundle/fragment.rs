@@ -1,32 +1,32 @@
-//! Pieces of packets, and the numbers that they bear.
+//! Fragments of packets and their sequence numbers.
 
 use crate::payload::Payload;
 
-/// A packet or a piece of one, as it goes over one member of a bundle.
+/// A packet or a part of one, as sent over one member of a bundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fragment<D> {
-    /// Its number, as far as the header holds it.
+    /// Sequence number, reduced to the bits of the header.
     pub number: u32,
-    /// A packet begins with it.
+    /// Whether it is the first fragment of a packet.
     pub is_beginning: bool,
-    /// A packet ends with it.
+    /// Whether it is the last fragment of a packet.
     pub is_end: bool,
-    /// What it carries of the packet.
+    /// The part of the packet that it carries.
     pub payload: D,
 }
 
 /// Which of the two headers fragments have (RFC 1990, section 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Numbering {
-    /// Numbers of 24 bits in 4 bytes: what both sides speak unless they agree otherwise.
+    /// Numbers of 24 bits in 4 bytes, the default of RFC 1990.
     #[default]
     Long,
-    /// Numbers of 12 bits in 2 bytes, if the peer asked for them.
+    /// Numbers of 12 bits in 2 bytes, used if the peer asked for them.
     Short,
 }
 
 impl Numbering {
-    /// Length of the header, bytes.
+    /// Length of the header, in bytes.
     pub const fn header_bytes(self) -> u32 {
         match self {
             Numbering::Long => 4,
@@ -34,7 +34,7 @@ impl Numbering {
         }
     }
 
-    /// How many numbers there are before they begin again.
+    /// How many numbers there are before they wrap.
     pub const fn round(self) -> u64 {
         match self {
             Numbering::Long => 1 << 24,
@@ -42,12 +42,12 @@ impl Numbering {
         }
     }
 
-    /// The header's form of a count of fragments.
+    /// The sequence number in the header for a count of fragments.
     pub const fn number(self, count: u64) -> u32 {
         (count % self.round()) as u32
     }
 
-    /// The count nearest to an expected one that has this number; `None` if that would be before the first.
+    /// The count with this sequence number that is nearest to `expected`; `None` if that would be before the first fragment.
     pub const fn count_near(self, expected: u64, number: u32) -> Option<u64> {
         let (round, half) = (self.round(), self.round() / 2);
         let ahead = (number as u64 % round + round - expected % round) % round;
@@ -59,19 +59,19 @@ impl Numbering {
 #[derive(Clone, Debug, Default)]
 pub struct Splitter {
     numbering: Numbering,
-    /// Fragments made so far.
+    /// Number of fragments made so far.
     count: u64,
 }
 
 impl Splitter {
-    /// The first fragment has the number 0, each further one the next (RFC 1990, section 3).
+    /// A splitter whose first fragment has the number 0 (RFC 1990, section 3).
     pub fn new(numbering: Numbering) -> Self {
         Splitter { numbering, count: 0 }
     }
 
-    /// The next fragment of a packet: its first `bytes` bytes, all that is left of it if there are no more.
+    /// Cuts the next fragment off a packet: its first `bytes` bytes, or all that is left if that is less.
     ///
-    /// `is_beginning` says that the packet begins here. The rest stays in `packet`; it is empty once the fragment ends it.
+    /// `is_beginning` marks the first fragment of the packet. The rest stays in `packet`, which is empty after the last fragment.
     pub fn cut<D: Payload>(&mut self, packet: &mut D, bytes: usize, is_beginning: bool) -> Fragment<D> {
         let payload = packet.split_to(bytes.min(packet.len()));
         let number = self.numbering.number(self.count);
@@ -79,7 +79,7 @@ impl Splitter {
         Fragment { number, is_beginning, is_end: packet.is_empty(), payload }
     }
 
-    /// Fragments made so far.
+    /// Number of fragments made so far.
     pub fn count(&self) -> u64 {
         self.count
     }

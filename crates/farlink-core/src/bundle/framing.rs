@@ -1,23 +1,24 @@
-//! What a fragment costs on the line: PPP's framing around it.
+//! Bytes that a fragment takes on the line, with PPP's framing.
 
 use super::fragment::Numbering;
 
 /// PPP in HDLC-like framing (RFC 1662) with the multilink header (RFC 1990).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Framing {
-    /// The multilink header.
+    /// The form of the multilink header.
     pub numbering: Numbering,
-    /// Address and control are left out (RFC 1661, section 6.6).
+    /// Whether the address and control fields are left out (RFC 1661, section 6.6).
     pub compresses_address: bool,
-    /// Protocol numbers below 256 take one byte (RFC 1661, section 6.5); those of multilink (0x3d) and IP (0x21) are.
+    /// Whether protocol numbers below 256 take one byte (RFC 1661, section 6.5), as those of multilink (0x3d) and IP (0x21) then
+    /// do.
     pub compresses_protocol: bool,
-    /// Share of the bytes that are sent as two, so that none looks like a flag. Of random bytes 2 in 256 are where no control
-    /// characters have to be avoided, 34 in 256 where all have.
+    /// Share of the bytes that are escaped, i.e. sent as two bytes, so that none looks like a flag. For random bytes it is 2 in
+    /// 256 if control characters need no escape, and 34 in 256 if all of them do.
     pub escaped_share: f64,
 }
 
 impl Default for Framing {
-    /// As two Linux machines agree by themselves on a line that carries all bytes: long numbers, both compressions.
+    /// The options that two Linux hosts negotiate on a line that carries all bytes: long numbers and both compressions.
     fn default() -> Self {
         Framing {
             numbering: Numbering::Long,
@@ -28,13 +29,13 @@ impl Default for Framing {
     }
 }
 
-/// A flag between frames, and the check of 16 bits.
+/// A flag between frames, and the frame check sequence of 16 bits.
 const FLAG_BYTES: u32 = 1;
 const CHECK_BYTES: u32 = 2;
 
 impl Framing {
-    /// Bytes on the line of a fragment with so much of a packet, rounded up: the flag, and what stands between flags with its
-    /// escapes. A fragment that begins a packet names the packet's protocol too.
+    /// Bytes on the line of a fragment with `packet_bytes` bytes of a packet, rounded up: the flag, and the bytes between flags
+    /// with their escapes. The first fragment of a packet also carries the packet's protocol field.
     pub fn line_bytes(&self, packet_bytes: u32, is_beginning: bool) -> u32 {
         let between = self.overhead_bytes(is_beginning) - FLAG_BYTES + packet_bytes;
         FLAG_BYTES + libm::ceil(f64::from(between) * (1.0 + self.escaped_share)) as u32
@@ -47,7 +48,7 @@ impl Framing {
         FLAG_BYTES + libm::ceil(f64::from(between) * (1.0 + self.escaped_share)) as u32
     }
 
-    /// Bytes besides the packet's own, without escapes.
+    /// Bytes of framing and headers, without escapes.
     pub const fn overhead_bytes(&self, is_beginning: bool) -> u32 {
         let address = if self.compresses_address { 0 } else { 2 };
         let protocol = if self.compresses_protocol { 1 } else { 2 };

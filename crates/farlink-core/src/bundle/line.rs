@@ -1,4 +1,4 @@
-//! One line of a bundle in one direction: what its modem holds and what is under way.
+//! One line of a bundle in one direction: the fragments in its modem and those in flight.
 
 use std::collections::VecDeque;
 
@@ -18,17 +18,17 @@ use crate::units::{BitRate, Count};
 pub(super) struct Sent {
     pub(super) fragment: Fragment<Piece>,
     bytes: u32,
-    /// When its first bit leaves.
+    /// When its first bit leaves the modem.
     begin: Time,
-    /// When its last bit leaves.
+    /// When its last bit leaves the modem.
     end: Time,
-    /// When it is at the far host.
+    /// When it arrives at the far host.
     pub(super) arrival: Time,
-    /// The ARQ gave it up.
+    /// Whether the line's ARQ gave it up.
     pub(super) is_lost: bool,
 }
 
-/// A line: a serial port, a modem, and the way to the other modem.
+/// A line: a serial port, a modem, and the path to the other modem.
 #[derive(Debug)]
 pub(super) struct Line {
     ps_per_byte: f64,
@@ -37,18 +37,18 @@ pub(super) struct Line {
     arq: Option<Arq>,
     most_fragments: usize,
     most_bytes: u64,
-    /// The serial port as Linux fills it, in place of the two limits.
+    /// The serial port as Linux fills it, instead of the limits `most_fragments` and `most_bytes`.
     tty: Option<Tty>,
-    /// Bytes of fragments that have arrived, since the line was connected.
+    /// Bytes of the fragments that have arrived since the line was connected.
     arrived_bytes: u64,
     pub(super) is_up: bool,
-    /// The call has dropped, and nobody has noticed: the modem goes on, and nothing arrives.
+    /// The call has dropped, but the sender has not noticed: the modem goes on sending, and nothing arrives.
     is_silent: bool,
-    /// When the modem has sent everything.
+    /// When the modem has sent everything that it holds.
     free_at: Time,
-    /// When the serial port has.
+    /// When the serial port has sent everything that it holds.
     serial_free_at: Time,
-    /// What has not arrived, in order.
+    /// Fragments that have not arrived yet, in order.
     sent: VecDeque<Sent>,
     rng: Rng,
 }
@@ -80,12 +80,12 @@ impl Line {
         self
     }
 
-    /// Whether Linux gives it a fragment of the next packet.
+    /// Whether Linux gives this line a fragment of the next packet.
     pub(super) fn is_free(&self) -> bool {
         self.is_up && self.tty.as_ref().is_none_or(Tty::is_free)
     }
 
-    /// Bytes that have left since the line was connected.
+    /// Bytes that have left the modem since the line was connected.
     fn gone_bytes(&self, now: Time) -> u64 {
         let departed = self.departed(now);
         let whole: u64 = self.sent.range(..departed).map(|sent| u64::from(sent.bytes)).sum();
@@ -95,7 +95,7 @@ impl Line {
         self.arrived_bytes + whole + part as u64
     }
 
-    /// When the port takes more of what waits for it.
+    /// When the serial port takes more of the fragments that wait for it.
     pub(super) fn next_wake(&self) -> Time {
         let Some(gone) = self.tty.as_ref().and_then(Tty::wakes_at) else { return Time::NEVER };
         let mut before = self.arrived_bytes;
@@ -109,10 +109,10 @@ impl Line {
             }
             before += bytes;
         }
-        Time::ZERO // everything has left at once, as over a line of any rate it may
+        Time::ZERO // everything left within one instant, which is possible at very high rates
     }
 
-    /// Fills the port's buffer again if it has run low.
+    /// Refills the buffer of the serial port if it has run low.
     pub(super) fn wake(&mut self, now: Time) {
         if self.next_wake() > now {
             return;
@@ -123,12 +123,12 @@ impl Line {
         }
     }
 
-    /// When the fragment in front arrives.
+    /// When the next fragment arrives.
     pub(super) fn next_arrival(&self) -> Time {
         if self.is_silent { Time::NEVER } else { self.sent.front().map_or(Time::NEVER, |sent| sent.arrival) }
     }
 
-    /// When the line has sent the next of what it holds, after `now`.
+    /// When the line has sent the next fragment that it holds, after `now`.
     pub(super) fn next_departure(&self, now: Time) -> Time {
         self.sent.get(self.departed(now)).map_or(Time::NEVER, |sent| sent.end)
     }
@@ -141,14 +141,14 @@ impl Line {
         self.sent.range(self.departed(now)..).map(|sent| u64::from(sent.bytes)).sum()
     }
 
-    /// Whether it takes a fragment of so many bytes on the line; one that is free takes any.
+    /// Whether the line takes a fragment that needs `bytes` bytes on it. An idle line takes a fragment of any length.
     pub(super) fn has_room(&self, now: Time, bytes: u32) -> bool {
         let waiting = self.sent.len() - self.departed(now);
         let has_bytes = || self.most_bytes == u64::MAX || self.waiting_bytes(now) + u64::from(bytes) <= self.most_bytes;
         self.is_up && (waiting == 0 || waiting < self.most_fragments && has_bytes())
     }
 
-    /// From when on it takes a fragment of so many bytes on the line; never if it is down.
+    /// The time from which the line takes a fragment that needs `bytes` bytes on it; never if it is down.
     pub(super) fn room_at(&self, now: Time, bytes: u32) -> Time {
         if !self.is_up {
             return Time::NEVER;
@@ -158,23 +158,23 @@ impl Line {
         ends.into_iter().find(|&at| self.has_room(at, bytes)).unwrap_or(Time::NEVER)
     }
 
-    /// Whether it is up and has nothing to send.
+    /// Whether the line is up and has nothing to send.
     pub(super) fn is_idle(&self, now: Time) -> bool {
         self.is_up && self.departed(now) == self.sent.len()
     }
 
-    /// What a scheduler sees, for so many bytes on the line.
+    /// The line as a scheduler sees it, for a fragment that needs `bytes` bytes on it.
     pub(super) fn candidate(&self, line: usize, now: Time, bytes: u32, drop_rate: f64) -> Candidate {
         let end = now.max(self.free_at) + airtime(bytes.into(), self.ps_per_byte);
         Candidate { line, waiting_bytes: self.waiting_bytes(now), arrival: end + self.delay, drop_rate }
     }
 
-    /// The same for shares of a packet.
+    /// The line as the computation of shares sees it.
     pub(super) fn as_share(&self, now: Time) -> shares::Line {
         shares::Line { ready: now.max(self.free_at) + self.delay, bytes_per_s: 1e12 / self.ps_per_byte }
     }
 
-    /// Takes a fragment of so many bytes on the line.
+    /// Takes a fragment that needs `bytes` bytes on the line.
     pub(super) fn take(&mut self, now: Time, fragment: Fragment<Piece>, bytes: u32) {
         if self.tty.is_some() {
             let gone = self.gone_bytes(now);
@@ -195,7 +195,7 @@ impl Line {
         self.sent.push_back(Sent { fragment, bytes, begin, end: self.free_at, arrival, is_lost: !is_whole });
     }
 
-    /// What has arrived by now, one after the other.
+    /// The next fragment that has arrived by `now`.
     pub(super) fn pop_arrived(&mut self, now: Time) -> Option<Sent> {
         if self.next_arrival() > now {
             return None;
@@ -209,12 +209,12 @@ impl Line {
         self.is_silent
     }
 
-    /// The call drops, and nobody notices.
+    /// The call drops, but the sender does not notice yet.
     pub(super) fn fall_silent(&mut self) {
         self.is_silent = true;
     }
 
-    /// It is noticed that the call has dropped: what has not arrived is gone.
+    /// The sender notices that the call has dropped. Returns the fragments that had not arrived; they are lost.
     pub(super) fn take_down(&mut self) -> impl Iterator<Item = Sent> + '_ {
         self.is_up = false;
         self.is_silent = false;
@@ -230,7 +230,7 @@ impl Line {
         self.serial_free_at = now;
     }
 
-    /// Whether anything is under way.
+    /// Whether no fragment is in flight.
     pub(super) fn is_empty(&self) -> bool {
         self.sent.is_empty()
     }

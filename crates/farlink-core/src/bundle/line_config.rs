@@ -1,33 +1,33 @@
-//! One line of a bundle, as a scenario gives it.
+//! The settings of one line of a bundle.
 
 use super::arq::LinkArq;
-use crate::channel::spell::Spell;
+use crate::channel::random_duration::RandomDuration;
 use crate::time::Time;
 use crate::units::{BitRate, Count, Seconds};
 
-/// One line of a bundle, both ways.
+/// The settings of one line of a bundle, for both directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LineConfig {
-    /// Its rate.
+    /// Rate of the line.
     pub rate: BitRate,
-    /// Its one-way delay.
+    /// One-way delay of the line.
     pub delay: Seconds,
-    /// Room in its modem; as much as there is if none is given.
+    /// Room in its modem; `None` means no limit.
     pub modem_bytes: Option<Count>,
-    /// Room in the buffer of its serial port.
+    /// Room in the buffer of its serial port, in addition to the modem's.
     pub serial_bytes: Option<Count>,
-    /// Rate of its serial line.
+    /// Rate of its serial port; `None` means infinite.
     pub serial_bps: Option<BitRate>,
-    /// Repetition on it.
+    /// Link-layer ARQ of the line.
     pub arq: Option<LinkArq>,
     /// How long its calls last, if they drop at random.
-    pub up: Option<Spell>,
-    /// How long dialling takes on it.
-    pub redial: Option<Spell>,
+    pub up: Option<RandomDuration>,
+    /// How long dialling the line takes.
+    pub redial: Option<RandomDuration>,
 }
 
 impl LineConfig {
-    /// A line without repetition that takes what it is given and is always up.
+    /// A line without ARQ, of unlimited room, that is always up.
     pub fn new(rate: BitRate, delay: Seconds) -> Self {
         LineConfig {
             rate,
@@ -41,8 +41,8 @@ impl LineConfig {
         }
     }
 
-    /// How long a packet of so many bytes on the line may be behind those that were sent after it over other lines: the delay, and
-    /// twice the mean time on the line, for the packet in front of it and its own.
+    /// How much later than packets sent after it over other lines a packet of `packet_bytes` may arrive: the delay, and twice the
+    /// mean time on the line, once for the packet in front of it and once for itself.
     pub(super) fn usual_wait(&self, packet_bytes: u64) -> Time {
         let mean_bytes = self.arq.map_or(packet_bytes as f64, |arq| arq.mean_bytes(packet_bytes));
         let wait_s = self.delay.get() + 2.0 * 8.0 * mean_bytes / self.rate.get();
@@ -50,5 +50,5 @@ impl LineConfig {
     }
 }
 
-/// Nobody waits for longer than a scenario can say.
+/// Upper limit of the wait, in s: the longest time that a scenario can express.
 const MOST_WAIT_S: f64 = 1e7;

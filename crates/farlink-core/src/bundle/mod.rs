@@ -1,9 +1,10 @@
 //! A bundle of links that carries packets as one: PPP Multilink (RFC 1990) without a socket or a clock.
 //!
-//! Packets are cut into [`Fragment`]s by [`Splitter`], which go over the members of the bundle by [`shares`] and come back
-//! together in a [`Reassembler`]; [`linux`] has the rules of Linux for both. Each member delivers in order; the bundle does not.
-//! [`Framing`] says what all of this costs on a line, [`wire::mp`](crate::wire::mp) how it looks there. [`Multilink`] is one
-//! direction of a whole bundle in virtual time, with the [`Calls`] of its lines.
+//! A [`Splitter`] cuts packets into [`Fragment`]s, [`shares`] says how many bytes of a packet each member of the bundle carries,
+//! and a [`Reassembler`] puts the packets together again. The module [`linux`] has the rules of Linux for sender and receiver.
+//! Each member delivers in order; the bundle as a whole does not. [`Framing`] computes the bytes that a fragment takes on a line,
+//! and [`wire::mp`](crate::wire::mp) encodes its header. [`Multilink`] is one direction of a whole bundle in virtual time, with
+//! the [`Calls`] of its lines.
 
 mod arq;
 mod availability;

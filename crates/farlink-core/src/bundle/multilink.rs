@@ -24,46 +24,46 @@ use crate::time::Time;
 
 use ends::Ends;
 
-/// What became of a packet.
+/// What happened to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It comes out of the bundle now.
+    /// The bundle delivers it now.
     Delivered,
-    /// It never will.
+    /// It will never be delivered.
     Lost,
-    /// It never will, as a call dropped.
+    /// It will never be delivered, because a call dropped.
     Cut,
 }
 
-/// What a bundle has done.
+/// Counts of a bundle's packets and fragments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Fragments given to lines.
     pub fragments: u64,
-    /// Packets put back into the queue as a call dropped.
+    /// Packets put back into the queue because a call dropped.
     pub requeued: u64,
     /// Fragments that arrived after one that was sent later.
     pub out_of_order: u64,
-    /// Most bytes that waited in the queue.
+    /// Largest backlog of the queue, in bytes.
     pub peak_waiting_bytes: u64,
 }
 
 /// One direction of a bundle of lines.
 ///
-/// A driver puts packets in with [`send`](Multilink::send), calls [`handle_timeout`](Multilink::handle_timeout) at
-/// [`poll_timeout`](Multilink::poll_timeout), and after both takes what came of packets with [`poll`](Multilink::poll). It serves
-/// simulated and emulated bundles alike. Both directions of a hop are started with the same `hop` stream, so that calls drop both
-/// ways at once.
+/// A driver sends packets with [`send`](Multilink::send), calls [`handle_timeout`](Multilink::handle_timeout) at the time of
+/// [`poll_timeout`](Multilink::poll_timeout), and after each of these calls takes the outcomes with [`poll`](Multilink::poll).
+/// The same code serves simulated and emulated bundles. Both directions of a hop are started with the same `hop` stream, so that
+/// a call drops in both directions at once.
 #[derive(Debug)]
 pub struct Multilink {
     lines: Vec<Line>,
-    /// What either end knows of a line whose call dropped; in the order of `lines`.
+    /// For each line, when each end notices that its call dropped.
     ends: Vec<Ends>,
     is_reverse: bool,
     calls: Option<Calls>,
     changes: Vec<Change>,
     availability: Availability,
-    /// Where it has got to.
+    /// The time up to which all events were handled.
     now: Time,
     measured_since: Time,
 
@@ -72,15 +72,15 @@ pub struct Multilink {
     queue_bytes: u64,
     packets: Vec<Packet>,
     free: Vec<u32>,
-    /// Packets in the order in which they were numbered, until the receiver is past them.
+    /// Packets in the order in which they were numbered, until the receiver has delivered or given up all their fragments.
     numbered: VecDeque<Numbered>,
-    /// Packets that go again under new numbers.
-    torn: Vec<u32>,
-    /// Fragments that go again under theirs, in order.
-    again: VecDeque<Fragment<Piece>>,
+    /// Packets to be sent again under new numbers.
+    to_renumber: Vec<u32>,
+    /// Fragments to be sent again under their old numbers, in order.
+    to_resend: VecDeque<Fragment<Piece>>,
 
     scheduler: Scheduler,
-    /// The line behind the one that was taken last.
+    /// The line after the one that was chosen last.
     turn: usize,
     cut: Cut,
     has_numbers: bool,
@@ -95,33 +95,33 @@ pub struct Multilink {
 
     receiver: Receiver,
     pieces: Vec<Piece>,
-    /// Behind the highest number that was delivered without numbers around it.
+    /// One more than the highest number that was delivered, for bundles that send no numbers.
     highest: u32,
     outcomes: VecDeque<(u32, Outcome)>,
     counts: Counts,
 }
 
-/// A packet in the bundle, or a place for one.
+/// A slot for a packet in the bundle.
 #[derive(Clone, Copy, Debug, Default)]
 struct Packet {
     bytes: u32,
-    /// How many packets have had this place before.
-    life: u32,
+    /// Generation of the slot: how many packets were in it before.
+    generation: u32,
     is_alive: bool,
-    /// Fragments, or copies, on lines.
+    /// Number of the packet's fragments, or copies, on lines.
     on_lines: u32,
 }
 
-/// A packet that has numbers.
+/// A packet whose fragments were numbered.
 #[derive(Clone, Copy, Debug)]
 struct Numbered {
-    place: u32,
-    life: u32,
-    /// Behind its last fragment, in the count of all.
+    slot: u32,
+    generation: u32,
+    /// The count of all fragments up to and including its last one.
     end: u64,
 }
 
-/// The sender of Linux, and the speeds of the serial ports by which it cuts.
+/// The sender of Linux, and the speeds of the serial ports, which decide the lengths of fragments.
 #[derive(Debug)]
 struct ForLinux {
     sender: linux::Sender,
@@ -142,7 +142,8 @@ impl ForLinux {
 }
 
 impl Multilink {
-    /// Begins a run. `hop` is the same stream for both directions of a hop; what else they draw is from `rng`.
+    /// Begins a run. The calls are drawn from `hop`, which must be the same stream for both directions of a hop; everything else
+    /// is drawn from `rng`.
     pub fn new(config: &BundleConfig, lines: &[LineConfig], limit: QueueLimit, mut rng: Rng, hop: &Rng) -> Self {
         let calls = config.calls.as_ref().map(|calls| calls.start(lines, hop));
         let framing = config.framing();
@@ -183,8 +184,8 @@ impl Multilink {
             packets: Vec::new(),
             free: Vec::new(),
             numbered: VecDeque::new(),
-            torn: Vec::new(),
-            again: VecDeque::new(),
+            to_renumber: Vec::new(),
+            to_resend: VecDeque::new(),
             scheduler: config.scheduler,
             turn: 0,
             cut: config.packets,
@@ -214,49 +215,49 @@ impl Multilink {
         bundle
     }
 
-    /// The direction from the far end of the hop to the near one, which dials.
+    /// The same bundle in the direction from the far end of the hop to the near end, which dials.
     #[must_use]
     pub fn reversed(mut self) -> Self {
         self.is_reverse = true;
         self
     }
 
-    /// A packet comes to the queue; its place, or none if there was no room for it. Calls are in order of time.
+    /// Sends a packet. Returns its slot, or `None` if the queue had no room for it. `now` must not decrease from call to call.
     pub fn send(&mut self, now: Time, bytes: u32) -> Option<u32> {
         self.handle_timeout(now);
-        let place = self.free.pop().unwrap_or_else(|| {
+        let slot = self.free.pop().unwrap_or_else(|| {
             self.packets.push(Packet::default());
             (self.packets.len() - 1) as u32
         });
-        let packet = &mut self.packets[place as usize];
+        let packet = &mut self.packets[slot as usize];
         *packet = Packet { bytes, is_alive: true, on_lines: 0, ..*packet };
-        let goes_now = !self.is_waiting() && self.dispatch_now(place);
-        if !goes_now {
+        let is_sent = !self.is_waiting() && self.dispatch_now(slot);
+        if !is_sent {
             if !self.has_room(bytes) {
-                self.release(place);
+                self.release(slot);
                 return None;
             }
-            self.queue.push_back(place);
+            self.queue.push_back(slot);
             self.queue_bytes += u64::from(bytes);
             self.counts.peak_waiting_bytes = self.counts.peak_waiting_bytes.max(self.queue_bytes);
         }
-        Some(place)
+        Some(slot)
     }
 
-    /// Whether anything waits for lines.
+    /// Whether any packet or fragment waits for a line.
     fn is_waiting(&self) -> bool {
-        !(self.queue.is_empty() && self.again.is_empty())
+        !(self.queue.is_empty() && self.to_resend.is_empty())
     }
 
     fn has_room(&self, bytes: u32) -> bool {
         match self.limit {
             QueueLimit::Unlimited => true,
             QueueLimit::Bytes(limit) => self.queue_bytes + u64::from(bytes) <= limit,
-            QueueLimit::Packets(limit) => ((self.queue.len() + self.again.len()) as u64) < limit,
+            QueueLimit::Packets(limit) => ((self.queue.len() + self.to_resend.len()) as u64) < limit,
         }
     }
 
-    /// When [`handle_timeout`](Multilink::handle_timeout) is due: never while there is nothing in the bundle.
+    /// When [`handle_timeout`](Multilink::handle_timeout) is due; never while the bundle is empty.
     pub fn poll_timeout(&self) -> Time {
         if !self.outcomes.is_empty() {
             return self.now;
@@ -279,7 +280,7 @@ impl Multilink {
         next.min(self.calls.as_ref().map_or(Time::NEVER, Calls::next_change))
     }
 
-    /// Does all that is due by now. Early calls do nothing.
+    /// Handles all events that are due at `now`. Calls before the next event have no effect.
     pub fn handle_timeout(&mut self, now: Time) {
         loop {
             let next = self.next_event();
@@ -301,20 +302,20 @@ impl Multilink {
         self.now = self.now.max(now);
     }
 
-    /// What became of a packet, by its place: it is free from now on.
+    /// The next outcome: the slot of a packet and what happened to it. The slot is free afterwards.
     pub fn poll(&mut self) -> Option<(u32, Outcome)> {
-        let (place, outcome) = self.outcomes.pop_front()?;
-        self.free.push(place);
-        Some((place, outcome))
+        let (slot, outcome) = self.outcomes.pop_front()?;
+        self.free.push(slot);
+        Some((slot, outcome))
     }
 
-    /// What it has done so far.
+    /// Counts of packets and fragments so far.
     pub fn counts(&self) -> Counts {
         let of_receiver = self.receiver.counts().out_of_order;
         Counts { out_of_order: self.counts.out_of_order + of_receiver, ..self.counts }
     }
 
-    /// How long its lines were up since the run began to be measured.
+    /// How long the lines were up since the measurement began.
     pub fn availability(&mut self, now: Time) -> Availability {
         self.handle_timeout(now);
         match &self.calls {
@@ -323,16 +324,16 @@ impl Multilink {
         }
     }
 
-    /// The warm-up is over.
+    /// Begins the measurement, at the end of the warm-up.
     pub fn begin_measurement(&mut self, now: Time) {
         self.handle_timeout(now);
         self.measured_since = now;
         self.availability.begin(now);
     }
 
-    /// Everything that has arrived.
+    /// Hands all fragments that have arrived to the receiver.
     fn receive(&mut self) {
-        let known = self.again.len();
+        let known = self.to_resend.len();
         for index in 0..self.lines.len() {
             while let Some(sent) = self.lines[index].pop_arrived(self.now) {
                 if sent.is_lost {
@@ -356,19 +357,21 @@ impl Multilink {
         self.put_back(known);
     }
 
-    /// Packets that are complete, and those that never will be.
+    /// Takes complete packets from the receiver and ends those that will never be complete.
     fn read(&mut self) {
         loop {
             self.pieces.clear();
             let is_packet = self.receiver.next_packet(self.now, &mut self.pieces);
-            let complete = self.pieces.first().map(|piece| (piece.packet, piece.life));
+            let complete = self.pieces.first().map(|piece| (piece.packet, piece.generation));
             let settled = self.receiver.settled();
-            while let Some(&Numbered { place, life, .. }) = self.numbered.front().filter(|front| front.end <= settled) {
+            while let Some(&Numbered { slot, generation, .. }) =
+                self.numbered.front().filter(|front| front.end <= settled)
+            {
                 self.numbered.pop_front();
-                let packet = self.packets[place as usize];
-                if packet.is_alive && packet.life == life {
-                    let is_complete = complete == Some((place, life));
-                    self.end(place, if is_complete { Outcome::Delivered } else { Outcome::Lost });
+                let packet = self.packets[slot as usize];
+                if packet.is_alive && packet.generation == generation {
+                    let is_complete = complete == Some((slot, generation));
+                    self.end(slot, if is_complete { Outcome::Delivered } else { Outcome::Lost });
                 }
             }
             if !is_packet {
@@ -378,47 +381,49 @@ impl Multilink {
     }
 
     fn alive(&mut self, piece: Piece) -> Option<&mut Packet> {
-        self.packets.get_mut(piece.packet as usize).filter(|packet| packet.is_alive && packet.life == piece.life)
+        self.packets
+            .get_mut(piece.packet as usize)
+            .filter(|packet| packet.is_alive && packet.generation == piece.generation)
     }
 
-    /// A packet without a number is there.
+    /// Delivers a packet of a bundle without sequence numbers.
     fn deliver(&mut self, piece: Piece) {
         if self.alive(piece).is_some() {
             self.end(piece.packet, Outcome::Delivered);
         }
     }
 
-    fn end(&mut self, place: u32, outcome: Outcome) {
-        let packet = &mut self.packets[place as usize];
+    fn end(&mut self, slot: u32, outcome: Outcome) {
+        let packet = &mut self.packets[slot as usize];
         packet.is_alive = false;
-        packet.life = packet.life.wrapping_add(1);
-        self.outcomes.push_back((place, outcome));
+        packet.generation = packet.generation.wrapping_add(1);
+        self.outcomes.push_back((slot, outcome));
     }
 
-    /// Nobody was told of a packet: its place is free.
-    fn release(&mut self, place: u32) {
-        self.packets[place as usize].is_alive = false;
-        self.free.push(place);
+    /// Frees the slot of a packet that the queue had no room for.
+    fn release(&mut self, slot: u32) {
+        self.packets[slot as usize].is_alive = false;
+        self.free.push(slot);
     }
 
-    /// A fragment did not arrive; its packet comes to that end unless it is sent again.
+    /// Handles the loss of a fragment. Unless it is sent again, its packet ends with `outcome`.
     fn lose_fragment(&mut self, sent: &Sent, outcome: Outcome) {
         let (is_copied, requeues) = (self.scheduler == Scheduler::Redundant, self.requeues);
         let keeps_numbers = self.keeps_numbers();
-        let place = sent.fragment.payload.packet;
+        let slot = sent.fragment.payload.packet;
         let Some(packet) = self.alive(sent.fragment.payload) else { return };
         packet.on_lines -= 1;
         if is_copied && packet.on_lines > 0 {
-            return; // another copy is under way
+            return; // another copy is in flight
         }
         if !requeues {
-            self.end(place, outcome);
+            self.end(slot, outcome);
         } else if keeps_numbers {
-            self.again.push_back(sent.fragment);
+            self.to_resend.push_back(sent.fragment);
         } else {
-            packet.life = packet.life.wrapping_add(1);
+            packet.generation = packet.generation.wrapping_add(1);
             packet.on_lines = 0;
-            self.torn.push(place);
+            self.to_renumber.push(slot);
         }
     }
 
@@ -426,23 +431,24 @@ impl Multilink {
         self.has_numbers && self.peer == Peer::Farlink
     }
 
-    /// What lines have lost goes before what waits, in its order. `known` fragments went again before.
+    /// Puts lost packets and fragments in front of the queue, in their order. `known` fragments were there to be sent again
+    /// before.
     fn put_back(&mut self, known: usize) {
-        if self.again.len() > known {
+        if self.to_resend.len() > known {
             let (numbering, sent) = (self.framing.numbering, self.splitter.count());
-            for fragment in self.again.range(known..) {
+            for fragment in self.to_resend.range(known..) {
                 self.queue_bytes += u64::from(fragment.payload.bytes);
             }
-            let again = self.again.make_contiguous();
-            again[known..].sort_by_key(|fragment| fragment.payload.packet);
-            let packets = again[known..].chunk_by(|a, b| a.payload.packet == b.payload.packet).count();
+            let resent = self.to_resend.make_contiguous();
+            resent[known..].sort_by_key(|fragment| fragment.payload.packet);
+            let packets = resent[known..].chunk_by(|a, b| a.payload.packet == b.payload.packet).count();
             self.counts.requeued += packets as u64;
-            again.sort_by_key(|fragment| numbering.count_near(sent, fragment.number));
+            resent.sort_by_key(|fragment| numbering.count_near(sent, fragment.number));
         }
-        let must_tell = self.has_numbers && !self.torn.is_empty();
-        while let Some(place) = self.torn.pop() {
-            self.queue.push_front(place);
-            self.queue_bytes += u64::from(self.packets[place as usize].bytes);
+        let must_tell = self.has_numbers && !self.to_renumber.is_empty();
+        while let Some(slot) = self.to_renumber.pop() {
+            self.queue.push_front(slot);
+            self.queue_bytes += u64::from(self.packets[slot as usize].bytes);
             self.counts.requeued += 1;
         }
         if must_tell {
@@ -450,7 +456,7 @@ impl Multilink {
         }
     }
 
-    /// Empty fragments, so that the receiver knows at once that lower numbers never come (RFC 1990, section 4.1).
+    /// Sends empty fragments, so that the receiver learns at once that lower numbers will never arrive (RFC 1990, section 4.1).
     fn send_empty(&mut self, lines: std::ops::Range<usize>) {
         let on_line = self.framing.line_bytes(0, true);
         for line in self.lines[lines].iter_mut().filter(|line| line.is_up) {

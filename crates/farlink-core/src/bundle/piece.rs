@@ -1,14 +1,14 @@
-//! What a fragment carries where nobody looks into it: so many bytes of a packet.
+//! The content of a simulated fragment: a count of bytes of a packet.
 
 use crate::payload::Payload;
 
-/// So many bytes of a packet of a bundle.
+/// A number of bytes of a packet in a bundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// The packet's place.
+    /// The packet's slot.
     pub(super) packet: u32,
-    /// Which of the packets that have had that place.
-    pub(super) life: u32,
+    /// Generation of the slot, which tells the packets apart that were in it.
+    pub(super) generation: u32,
     pub(super) bytes: u32,
 }
 

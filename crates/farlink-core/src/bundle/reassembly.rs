@@ -1,4 +1,4 @@
-//! Packets from the fragments that the members of a bundle deliver (RFC 1990, section 4).
+//! Reassembly of packets from the fragments that the members of a bundle deliver (RFC 1990, section 4).
 
 use std::collections::VecDeque;
 
@@ -7,32 +7,33 @@ use crate::time::Time;
 
 use super::fragment::{Fragment, Numbering};
 
-/// Puts packets together, in the order in which they were sent.
+/// Reassembles packets and delivers them in the order in which they were sent.
 ///
-/// Each member of a bundle delivers in order, so a fragment that is missing is lost once every member has delivered one with a
-/// higher number: M, the least of the numbers that arrived last, has passed it (RFC 1990, section 4.1). A member that is silent
-/// holds M back; therefore what waits is bounded, as Linux bounds it, and a time may be set after which it waits no more.
+/// Each member of a bundle delivers in order, so a missing fragment is lost once every member has delivered one with a higher
+/// number. Then M, the least of the numbers that arrived last over each member, has passed it (RFC 1990, section 4.1). A member
+/// that delivers nothing holds M back. Therefore the number of waiting fragments is limited, as in Linux, and the waiting time
+/// may be limited too.
 ///
 /// A driver calls [`on_fragment`](Reassembler::on_fragment), takes packets with [`next_packet`](Reassembler::next_packet) until
-/// there are none, and calls [`on_timeout`](Reassembler::on_timeout) at [`deadline`](Reassembler::deadline).
+/// it returns `false`, and calls [`on_timeout`](Reassembler::on_timeout) at [`deadline`](Reassembler::deadline).
 #[derive(Clone, Debug)]
 pub struct Reassembler<D> {
     numbering: Numbering,
     members: Vec<Member>,
-    /// Everything before it was delivered or given up.
+    /// All fragments before this one were delivered or given up.
     expected: u64,
-    /// M + 1: nothing before it arrives any more.
+    /// M + 1: fragments before this one are no longer waited for.
     passed: u64,
-    /// What waits, by number; nothing twice.
+    /// Fragments that wait, in the order of their numbers, without duplicates.
     held: VecDeque<Held<D>>,
     most_held: usize,
     most_bytes: usize,
     patience: Option<Time>,
-    /// What a line has lost comes over another one, under its number.
+    /// Whether the peer sends lost fragments again over other lines, under their old numbers.
     is_resent: bool,
-    /// Since when the fragment that is missing first has been waited for.
+    /// Since when the receiver has waited for the first missing fragment.
     waiting_since: Option<Time>,
-    /// Behind the highest number that arrived.
+    /// One more than the highest number that arrived.
     highest: u64,
     counts: Counts,
 }
@@ -40,7 +41,7 @@ pub struct Reassembler<D> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Member {
     is_up: bool,
-    /// Behind the number that arrived over it last; nothing has arrived yet if it is not known.
+    /// One more than the number that arrived over it last; `None` if no fragment has arrived yet.
     behind_last: Option<u64>,
 }
 
@@ -52,42 +53,42 @@ struct Held<D> {
     payload: D,
 }
 
-/// What a [`Reassembler`] has seen.
+/// Counts of a [`Reassembler`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets that were delivered.
     pub packets: u64,
     /// Fragments that were given up without having arrived.
     pub missing: u64,
-    /// Fragments that arrived in vain: others of their packet are missing.
+    /// Fragments that arrived but were dropped, because others of their packet are missing.
     pub useless: u64,
-    /// Fragments that arrived when they had been given up, or a second time.
+    /// Fragments that arrived after they had been given up, or a second time.
     pub late: u64,
     /// Fragments that arrived after one with a higher number.
     pub out_of_order: u64,
-    /// Packets longer than the peer was told that they may be (MRRU).
+    /// Packets longer than the limit that was announced to the peer (MRRU).
     pub too_long: u64,
-    /// Times that the oldest gap was given up for want of room, or of patience.
+    /// How many times the oldest gap was given up, because too many fragments waited or the timer expired.
     pub given_up: u64,
-    /// Most fragments that waited at once.
+    /// Largest number of fragments that waited at once.
     pub most_held: usize,
 }
 
-/// What the walk over the fragments in front found.
+/// What the first waiting fragments are.
 enum Front {
-    /// So many fragments make a packet.
+    /// The first `n` fragments are a packet.
     Packet(usize),
-    /// So many fragments in front belong to no packet that can be completed.
+    /// The first `n` fragments belong to packets that can no longer be completed.
     Useless(usize),
-    /// So many fragments in front are of a packet that is too long, whether it ends with them or not.
+    /// The first `n` fragments belong to a packet that is too long, whether it ends with them or not.
     TooLong(usize),
-    /// Something is missing that may yet arrive.
+    /// A fragment is missing that may still arrive.
     Waits,
 }
 
 impl<D: Payload> Reassembler<D> {
-    /// A receiver of packets of up to `most_bytes` (the MRRU that was announced) over `members` links, all up, that lets up to
-    /// `most_held` fragments wait (Linux: 128).
+    /// A receiver of packets of up to `most_bytes` (the MRRU that was announced) over `members` links, all up, that holds up to
+    /// `most_held` waiting fragments (Linux: 128).
     pub fn new(numbering: Numbering, members: usize, most_bytes: usize, most_held: usize) -> Self {
         Reassembler {
             numbering,
@@ -105,37 +106,37 @@ impl<D: Payload> Reassembler<D> {
         }
     }
 
-    /// Gives up a missing fragment after so much time even if it may still arrive.
+    /// Adds a timer: a missing fragment is given up after `patience`, even if it may still arrive.
     #[must_use]
     pub fn with_patience(mut self, patience: Time) -> Self {
         self.patience = Some(patience);
         self
     }
 
-    /// What a line has lost comes again under its number, over any line: a number that members have passed is not lost. Only
-    /// patience and room end a wait.
+    /// For a peer that sends lost fragments again under their old numbers, over any line. A number that all members have passed
+    /// is then not lost: only the timer and the limit of waiting fragments end a wait.
     #[must_use]
     pub fn with_resending(mut self) -> Self {
         self.is_resent = true;
         self
     }
 
-    /// Everything before this count of fragments was delivered or given up.
+    /// Number of fragments from the first on that were delivered or given up.
     pub fn settled(&self) -> u64 {
         self.expected
     }
 
-    /// What it has seen so far.
+    /// Counts of packets and fragments so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Fragments that wait.
+    /// Number of fragments that wait.
     pub fn held(&self) -> usize {
         self.held.len()
     }
 
-    /// A fragment arrived over a member. One from a member that is not known is counted as late and dropped.
+    /// A fragment arrived over a member. A fragment from an unknown member is counted as late and dropped.
     pub fn on_fragment(&mut self, now: Time, member: usize, fragment: Fragment<D>) {
         let Some(count) = self.numbering.count_near(self.expected, fragment.number) else {
             self.counts.late += 1;
@@ -161,7 +162,7 @@ impl<D: Payload> Reassembler<D> {
         self.note_wait(now);
     }
 
-    /// A member joined the bundle, or left it: who left holds nothing back any more.
+    /// A member joined the bundle or left it. The receiver no longer waits for a member that left.
     pub fn set_up(&mut self, now: Time, member: usize, is_up: bool) {
         if self.members.len() <= member {
             self.members.resize(member + 1, Member::default());
@@ -176,7 +177,7 @@ impl<D: Payload> Reassembler<D> {
         Some(self.waiting_since? + self.patience?)
     }
 
-    /// Gives up what was waited for too long. Early calls do nothing.
+    /// Gives up a fragment that was waited for too long. Calls before the deadline have no effect.
     pub fn on_timeout(&mut self, now: Time) {
         if self.deadline().is_some_and(|deadline| deadline <= now) && !self.held.is_empty() {
             self.give_up_oldest_gap();
@@ -185,7 +186,7 @@ impl<D: Payload> Reassembler<D> {
         }
     }
 
-    /// Appends the pieces of the next packet to `pieces`, in order; whether there was one.
+    /// Appends the pieces of the next packet to `pieces`, in order, and returns whether there was one.
     pub fn next_packet(&mut self, now: Time, pieces: &mut Vec<D>) -> bool {
         loop {
             match self.front() {
@@ -206,8 +207,8 @@ impl<D: Payload> Reassembler<D> {
         }
     }
 
-    /// The fragments in front: a packet, the rest of one that is lost, or a gap that may yet be filled. Gaps that will not be are
-    /// passed over.
+    /// Tells what the first waiting fragments are: a packet, the rest of a lost one, or fragments behind a gap that may still be
+    /// filled. Skips gaps that will never be filled.
     fn front(&mut self) -> Front {
         let Some(first) = self.held.front() else { return Front::Waits };
         if first.count > self.expected {
@@ -223,11 +224,11 @@ impl<D: Payload> Reassembler<D> {
         let mut bytes = 0;
         for (n, held) in self.held.iter().enumerate() {
             if held.count != self.expected + n as u64 {
-                // The packet goes on in the gap; if that is lost, so is the packet, up to here.
+                // The packet continues in the gap. If the gap is lost, the packet is lost as well, up to here.
                 return if held.count > self.passed { Front::Waits } else { Front::Useless(n) };
             }
             if n > 0 && held.is_beginning {
-                return Front::Useless(n); // the one before never ended
+                return Front::Useless(n); // the last fragment of the packet before is missing
             }
             bytes += held.payload.len();
             if bytes > self.most_bytes {
@@ -240,7 +241,7 @@ impl<D: Payload> Reassembler<D> {
         Front::Waits
     }
 
-    /// Gives up what is waited for until no more waits than may, but for a packet that is there to be taken.
+    /// Gives up missing fragments until the number of waiting ones is within its limit, or a complete packet can be taken.
     fn make_room(&mut self) {
         while self.held.len() > self.most_held {
             match self.front() {
@@ -268,7 +269,7 @@ impl<D: Payload> Reassembler<D> {
         self.waiting_since = None;
     }
 
-    /// M: the least of the numbers that arrived last over the members that are up.
+    /// Updates M, the least of the numbers that arrived last over the members that are up.
     fn advance(&mut self) {
         if self.is_resent {
             return;
@@ -281,7 +282,8 @@ impl<D: Payload> Reassembler<D> {
         self.passed = self.passed.max(least.unwrap_or(0));
     }
 
-    /// Passes over the first gap that something waits for; without one, what waits never ends, and is dropped.
+    /// Skips the first gap before a waiting fragment. Without a gap, the waiting fragments are of a packet without an end, and
+    /// are dropped.
     fn give_up_oldest_gap(&mut self) {
         let mut next = self.expected;
         for held in &self.held {

@@ -1,4 +1,4 @@
-//! The receiver of a simulated bundle: that of RFC 1990 with a patience, or that of Linux.
+//! The receiver of a simulated bundle: that of RFC 1990, with or without a timer, or that of Linux.
 
 use super::fragment::Fragment;
 use super::linux;
@@ -6,7 +6,7 @@ use super::piece::Piece;
 use super::reassembly::{Counts, Reassembler};
 use crate::time::Time;
 
-/// Puts packets together by one of two rules.
+/// Reassembles packets by one of two rules.
 #[derive(Debug)]
 pub(super) enum Receiver {
     Rfc1990(Reassembler<Piece>),
@@ -28,7 +28,7 @@ impl Receiver {
         }
     }
 
-    /// When it gives up waiting; never without a patience.
+    /// When it stops waiting for a missing fragment; `None` without a timer.
     pub(super) fn deadline(&self) -> Option<Time> {
         match self {
             Receiver::Rfc1990(receiver) => receiver.deadline(),
@@ -50,7 +50,7 @@ impl Receiver {
         }
     }
 
-    /// Everything before this count of fragments was delivered or given up.
+    /// Number of fragments from the first on that were delivered or given up.
     pub(super) fn settled(&self) -> u64 {
         match self {
             Receiver::Rfc1990(receiver) => receiver.settled(),

@@ -9,23 +9,25 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduler {
-    /// One after the other, those without room left out.
+    /// Each line in turn, skipping lines without room.
     #[default]
     RoundRobin,
-    /// The one with the fewest bytes waiting.
+    /// The line with the smallest backlog in bytes.
     ShortestQueue,
-    /// The one over which it arrives first. That may mean to wait for it, but while another line is idle only if it would bring all
-    /// that wait by the time of that one; with fragments, shares such that all arrive together.
+    /// The line over which the packet arrives first, even if the packet has to wait for that line. While another line is idle, it
+    /// waits only if the lines without room would deliver the whole queue before the idle line could deliver the packet.
+    /// Fragments get lengths such that all arrive at the same time.
     EarliestDelivery,
-    /// All lines that have room: the copy that arrives first counts.
+    /// All lines that have room get a copy; the first to arrive is delivered.
     Redundant,
-    /// The one over which it arrives first, a drop before that counted as a minute lost: lines are judged by their own drops so far.
+    /// The line with the earliest expected arrival, where a drop before that costs a minute. The rate of drops of a line is
+    /// estimated from its own drops so far.
     DropAware,
-    /// All that are free, as Linux 6.1 does: each packet is cut at once into one fragment for each line that is free, however short
-    /// the fragments become, in shares by the speeds of the serial ports (`serial_bps`, equal unless given). A line is free while
-    /// `tty_bytes` and two fragments besides have room; a packet waits while fewer than half of the lines are free, and is dropped
-    /// while no line is up. `packets`, `line_packets`, `min_fragment_bytes`, `modem_bytes` and `serial_bytes` have no meaning then.
-    /// The receiver is that of Linux unless `receiver` says otherwise.
+    /// All free lines, as in Linux 6.1: each packet is cut into one fragment for each free line, however short the fragments
+    /// become, with lengths in proportion to the speeds of the serial ports (`serial_bps`, equal by default). A line is free
+    /// while `tty_bytes` and two more fragments have room. A packet waits while fewer than half of the lines are free, and is
+    /// dropped while no line is up. `packets`, `line_packets`, `min_fragment_bytes`, `modem_bytes` and `serial_bytes` have no
+    /// meaning with this scheduler. The receiver is that of Linux unless `receiver` is given.
     Linux,
 }
 
@@ -33,25 +35,25 @@ pub enum Scheduler {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) line: usize,
-    /// Bytes that have not left yet.
+    /// Bytes that have not left the line's modem yet.
     pub(super) waiting_bytes: u64,
     /// When the packet would arrive over it.
     pub(super) arrival: Time,
-    /// Drops per second of up time so far.
+    /// Estimated drops per second of up time.
     pub(super) drop_rate: f64,
 }
 
-/// What a drop costs: TCP's timeout over such a bundle (Zaghloul, table 6.1: T_0 = 60 s).
+/// Cost of a drop: TCP's timeout over such a bundle (Zaghloul, table 6.1: T_0 = 60 s).
 const DROP_COST_S: f64 = 60.0;
 
 impl Scheduler {
-    /// Which line the schedule begins with, where `turn` is the line behind the one that was taken last.
+    /// The line that the schedule begins with, where `turn` is the line after the one that was chosen last.
     pub(super) fn begins_with(self, turn: usize) -> usize {
         if self == Scheduler::RoundRobin { turn } else { 0 }
     }
 
-    /// The best of the lines, which come in order from the one that the schedule begins with; [`Scheduler::Redundant`] takes all with
-    /// room from the first on.
+    /// Chooses the best line. The candidates are in order, from the line that the schedule begins with. [`Scheduler::Redundant`]
+    /// then takes all lines with room from the chosen one on.
     pub(super) fn choose(self, now: Time, mut candidates: impl Iterator<Item = Candidate>) -> Option<usize> {
         let best = match self {
             Scheduler::RoundRobin | Scheduler::Redundant | Scheduler::Linux => candidates.next(),
@@ -64,12 +66,12 @@ impl Scheduler {
 }
 
 impl Candidate {
-    /// The same line, arriving so much later.
+    /// The same line with an arrival that is later `by` a time.
     pub(super) fn later(self, by: Time) -> Self {
         Candidate { arrival: self.arrival + by, ..self }
     }
 
-    /// Time until it is there, in s, with that which a drop on the way would cost.
+    /// Expected time until the packet arrives, in s, with the cost of a drop times its probability.
     fn cost(&self, now: Time) -> f64 {
         let wait_s = self.arrival.since(now).as_secs_f64();
         wait_s - libm::expm1(-self.drop_rate * wait_s) * DROP_COST_S
@@ -105,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn only_round_robin_goes_on_where_it_was() {
+    fn only_round_robin_begins_after_the_last_line() {
         assert_eq!(Scheduler::RoundRobin.begins_with(3), 3);
         assert_eq!(Scheduler::EarliestDelivery.begins_with(3), 0);
         assert_eq!(Scheduler::RoundRobin.choose(Time::ZERO, [].into_iter()), None);

@@ -1,30 +1,30 @@
-//! How much of a packet each member of a bundle carries.
+//! How many bytes of a packet each member of a bundle carries.
 
 use crate::time::Time;
 
 /// A member as a scheduler sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// When it could deliver the first bit of something that it is given now: what waits before, and its delay.
+    /// When a fragment that the member is given now would begin to arrive, after its backlog and its delay.
     pub ready: Time,
     /// Bytes per second.
     pub bytes_per_s: f64,
 }
 
-/// Equal shares of a packet for so many members, the first ones a byte longer where it does not divide: what Linux does with the
-/// members that are free.
+/// Equal shares of a packet for `members` members; if the length is not divisible, the first shares are a byte longer. Linux cuts
+/// packets like this for the members that are free.
 pub fn equal(bytes: u32, members: u32) -> impl Iterator<Item = u32> {
     let (each, longer) = bytes.checked_div(members).map_or((0, 0), |each| (each, bytes % members));
     (0..members).map(move |member| each + u32::from(member < longer))
 }
 
-/// Shares of a packet so that all fragments of it arrive at the same time, as early as can be; 0 for members that would be too
-/// late, or get less than `least_bytes`. One share a member, in their order, appended to `shares`; none if there is no member.
-/// Returns when they arrive; never if no member moves.
+/// Shares of a packet such that all its fragments arrive at the same time, as early as possible. The share is 0 for members that
+/// would be too late or would get less than `least_bytes`. Appends one share per member to `shares`, in their order, and returns
+/// when the fragments arrive; never if no member has a rate above 0.
 ///
-/// Each fragment takes `overhead_bytes` besides its share. Water is poured over the lines: with n lines in order of their
-/// readiness, bits of all arrive at T = (bytes + n overhead + sum of rate x ready) / (sum of rates), and a line is used if it is
-/// ready before T.
+/// Each fragment takes `overhead_bytes` in addition to its share. The method is water-filling: if the n lines that are ready
+/// first are used, their fragments arrive at T = (bytes + n overhead + sum of rate x ready) / (sum of rates), and a line is used
+/// if it is ready before T.
 pub fn arriving_together(
     bytes: u32,
     overhead_bytes: u32,
@@ -46,7 +46,7 @@ pub fn arriving_together(
         let together_s = (all + before) / rate;
         let share = |at: usize| (together_s - wait(at)) * lines[at].bytes_per_s - f64::from(overhead_bytes);
         let least = f64::from(least_bytes.max(1));
-        // The one that has least to carry goes first; with fewer lines everything changes.
+        // Leave out the line with the smallest share, and compute all shares again.
         let worst = used.iter().copied().min_by(|&a, &b| share(a).total_cmp(&share(b)));
         if let Some(worst) = worst.filter(|&at| used.len() > 1 && share(at) < least) {
             used.retain(|&at| at != worst);
@@ -57,7 +57,7 @@ pub fn arriving_together(
             shares[at] = (share(at).max(0.0) as u32).min(left);
             left -= shares[at];
         }
-        shares[first] += left; // what rounding left
+        shares[first] += left; // the bytes lost by rounding down
         return start + Time::from_secs_f64(together_s);
     }
     Time::NEVER
@@ -95,7 +95,7 @@ mod tests {
         // Ready a second later at 300 bytes/s: 300 bytes less.
         assert_eq!(together(1200, 0, 1, &[line(0, 300.0), line(1000, 300.0)]), [750, 450]);
         assert_eq!(together(300, 0, 1, &[line(0, 300.0), line(1000, 300.0)]), [300, 0]);
-        // Of 30 bytes that it could carry nothing is worth a header of its own.
+        // The 30 bytes that the late line could carry are fewer than the least share.
         assert_eq!(together(360, 0, 64, &[line(0, 300.0), line(1000, 300.0)]), [360, 0]);
     }
 
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_line_that_moves_nothing_is_shared() {
+    fn without_a_line_of_some_rate_there_are_no_shares() {
         assert!(together(1500, 8, 16, &[]).is_empty());
         assert_eq!(together(1500, 8, 16, &[line(0, 0.0)]), [0]);
     }

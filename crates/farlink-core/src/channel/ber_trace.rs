@@ -10,22 +10,23 @@ use super::{ChannelConfig, ChannelError, Prepared, Site};
 use crate::trace::{Offset, Trace, TraceError};
 use crate::units::{ErrorRate, Seconds};
 
-/// The bit error rate varies as recorded: each bit is wrong with that of the instant it is sent, whatever the others are. What a modem
-/// that adapts leaves of rain, for example (`farlink trace adapt`).
+/// The bit error rate varies as recorded: each bit is wrong with the rate of the instant at which it is sent, independently of
+/// other bits. An example is the residual error rate of an adaptive modem during rain (`farlink trace adapt`).
 ///
-/// Both directions of a hop with the same `file` and `offset_s` vary together, also if that is "random"; their errors are independent.
+/// If both directions of a hop have the same `file` and `offset_s`, they vary together, even if `offset_s` is "random"; their
+/// errors are independent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BerTrace {
     /// A trace file of kind "ber".
     pub file: String,
-    /// Where in the recording a run starts: seconds (0 unless set), or "random": another place in each run.
+    /// Where in the recording a run starts: in seconds (default 0), or "random" for another place in each run.
     #[serde(default = "from_the_start")]
     pub offset_s: Offset<Seconds>,
-    /// What a run does that is longer than the recording.
+    /// What happens in a run that is longer than the recording.
     #[serde(default)]
     pub at_end: AtEnd,
-    /// Frames that meet a bit error rate above this are not found by the receiver at all.
+    /// Frames sent at a bit error rate above this are lost, because the receiver does not detect them.
     #[serde(default = "lost_above")]
     pub lost_above_ber: ErrorRate,
 }
@@ -51,7 +52,7 @@ mod tests {
     use crate::time::Time;
     use crate::trace::MemoryTraces;
 
-    /// Clear for a second, then every fourth frame of 1000 bits is damaged, then nothing is found for a second.
+    /// Without errors for a second, then every fourth frame of 1000 bits is damaged, then all frames are lost for a second.
     #[test]
     fn errors_follow_the_recording() {
         let ber = vec![0.0, 1.0 - libm::pow(0.75, 1e-3), 0.2];

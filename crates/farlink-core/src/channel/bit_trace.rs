@@ -12,13 +12,13 @@ use crate::time::Time;
 use crate::trace::{Offset, Trace, TraceError};
 use crate::units::Whole;
 
-/// Bits on the wire are wrong where bits of a measurement were; at its end the recording starts over.
+/// Bits on the wire are wrong where the bits of a measurement were. At its end the recording starts over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BitTrace {
     /// A trace file of kind "bit-errors".
     pub file: String,
-    /// Bit of the recording to start with, or "random": another one in each run.
+    /// Index of the bit in the recording to start with, or "random" for another one in each run.
     #[serde(default)]
     pub offset: Offset<Whole>,
 }
@@ -29,8 +29,8 @@ impl ChannelConfig for BitTrace {
         let Trace::BitErrors { position, bits } = &*trace else {
             return Err(TraceError::wrong_kind(&self.file, &trace, "bit-errors").into());
         };
-        let marks = position.as_slice().into();
-        Ok(Arc::new(Ready(Recording { marks, length: *bits, offset: self.offset })))
+        let positions = position.as_slice().into();
+        Ok(Arc::new(Ready(Recording { positions, length: *bits, offset: self.offset })))
     }
 }
 

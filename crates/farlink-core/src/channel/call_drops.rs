@@ -1,4 +1,4 @@
-//! A dialled line: up until the call drops, down until it has been dialled again.
+//! A dialled line, which is down from each drop of its call until it has been dialled again.
 
 use std::sync::Arc;
 
@@ -6,26 +6,27 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::outage::Plan;
-use super::spell::Spell;
+use super::random_duration::RandomDuration;
 use super::{Channel, ChannelConfig, ChannelError, Prepared, Site};
 use crate::ConfigError;
 use crate::rng::Rng;
 
-/// A dialled line: up for a random time until its call drops, down for another until it is connected again; frames that are under
-/// way or sent in between are lost.
+/// A dialled line: it is up for a random time until its call drops, and down for another random time until it is connected again.
+/// Frames that are in flight when the call drops, or sent while the line is down, are lost.
 ///
-/// Both directions of a hop drop at the same times if both have this channel with the same numbers. `farlink bundle fit` prints
-/// the keys that a log of calls leads to. Zaghloul, section 5.3, has exponential up times of 50 minutes for one Iridium modem.
+/// Both directions of a hop drop at the same times if both have this channel with the same values. `farlink bundle fit` computes
+/// the keys from a log of calls. Zaghloul, section 5.3, reports exponential up times with a mean of 50 minutes for one Iridium
+/// modem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallDrops {
     /// How long a call lasts until it drops.
-    pub up: Spell,
+    pub up: RandomDuration,
     /// How long it takes from a drop until the line is up again.
-    pub redial: Spell,
+    pub redial: RandomDuration,
 }
 
-/// The shortest time between drops (of half of them), so that their number stays in proportion to the run.
+/// Least median time between drops. It keeps the number of events in proportion to the length of the run.
 const SHORTEST_CYCLE_S: f64 = 1e-6;
 
 impl ChannelConfig for CallDrops {

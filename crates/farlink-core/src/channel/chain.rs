@@ -11,7 +11,7 @@ use crate::time::Time;
 
 /// Every frame passes through every stage: it is lost if any stage loses it, and a bit is wrong if any stage makes it so.
 ///
-/// For example bit errors with outages: `stages = [{ kind = "ber", ber = 1e-6 }, { kind = "outage", ... }]`.
+/// For example, bit errors with outages: `stages = [{ kind = "ber", ber = 1e-6 }, { kind = "outage", ... }]`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Chain {
@@ -69,7 +69,7 @@ impl Channel for State {
         let before = errors.len();
         let mut is_lost = false;
         let mut damaged = 0;
-        // A stage sees the frames that an earlier one lost: time and bits pass all the same.
+        // A stage also gets the frames that an earlier stage lost, because time and bits pass for it as well.
         for stage in &mut self.0 {
             match stage.carry(frame, rng, errors) {
                 Fate::Delivered => {}
@@ -91,7 +91,7 @@ impl Channel for State {
         self.0.iter_mut().map(|stage| stage.state(now)).fold(ChannelState::UP, |all, one| ChannelState {
             up: all.up && one.up,
             cn0_dbhz: all.cn0_dbhz.or(one.cn0_dbhz),
-            // Of those that know it; a bit that two stages flip counts once.
+            // Combine the stages whose error rate is known; a bit that two stages flip counts once.
             ber: match (all.ber, one.ber) {
                 (Some(a), Some(b)) => Some(a + b - a * b),
                 (a, b) => a.or(b),

@@ -91,15 +91,15 @@ impl Prepared for Ready {
     }
 }
 
-/// Error events, and what is needed to begin anywhere in them.
+/// Error events, with the sums that are needed to start at a random bit of their stream.
 #[derive(Debug)]
 struct Bursts {
     events: Arc<ErrorEvents>,
-    /// Where each event would end if they followed each other at once: their spans, summed up.
+    /// Cumulative sum of the events' spans.
     ends: Vec<u64>,
-    /// Right bits between two events: at least so many,
+    /// Number of correct bits between two events: at least this many,
     gap_min: u64,
-    /// and then a geometric number: the probability that one more bit begins an event.
+    /// plus a geometric number; this is the probability that the next bit begins an event.
     begins: f64,
 }
 
@@ -116,7 +116,7 @@ impl Bursts {
         Bursts { events, ends, gap_min, begins }
     }
 
-    /// Begins at any bit of the long run with the same probability.
+    /// Starts at a random bit of the stationary stream; each bit is equally likely.
     fn start(self: &Arc<Self>, rng: &mut Rng) -> Play {
         let mut play = Play { bursts: Arc::clone(self), event: 0, next: 0, first: u64::MAX };
         let Some(&in_events) = self.ends.last() else { return play };
@@ -130,8 +130,8 @@ impl Bursts {
             play.first = u64::from(event[play.next] - offset);
         } else {
             play.choose(rng);
-            // The rest of a gap that a bit chosen at random lies in, that bit included: any number up to the minimum alike, or
-            // more than that, as many more as in a whole gap.
+            // The rest of the gap in which a random bit lies, including that bit: either uniform up to the minimum length, or
+            // longer by the geometric part of a whole gap.
             let gap_min = self.gap_min as f64;
             play.first = if rng.chance(gap_min / self.events.gap_mean_bits()) {
                 1 + rng.below(self.gap_min)
@@ -147,18 +147,18 @@ impl Bursts {
     }
 }
 
-/// Bits from the first wrong one of an event to the last.
+/// Number of bits from the first wrong bit of an event to the last.
 fn span(event: &[u32]) -> u32 {
     event[event.len() - 1] + 1
 }
 
-/// Error events on their way.
+/// The running state of a stream of error events.
 struct Play {
     bursts: Arc<Bursts>,
     event: usize,
-    /// Which wrong bit of the event is next.
+    /// Index of the next wrong bit in the event.
     next: usize,
-    /// Right bits before the first wrong one of the run.
+    /// Correct bits before the first wrong one of the run.
     first: u64,
 }
 
@@ -168,7 +168,7 @@ impl Play {
         self.next = 0;
     }
 
-    /// Steps over a wrong bit: the number of right bits behind it.
+    /// Steps over a wrong bit and returns the number of correct bits after it.
     fn pass(&mut self, rng: &mut Rng) -> u64 {
         let event = self.bursts.events.event(self.event);
         let at = event[self.next];
@@ -188,7 +188,7 @@ enum Playing {
 
 struct State {
     stream: Playing,
-    /// Right bits before the next wrong one.
+    /// Correct bits before the next wrong one.
     gap: u64,
     state: ChannelState,
 }
@@ -222,7 +222,7 @@ mod tests {
     use crate::trace::{MemoryTraces, Trace};
     use crate::units::BitRate;
 
-    /// Bursts of 1 to 12 bits, as a decoder of K = 7 makes them, after each other in one recording with random gaps.
+    /// Bursts of 1 to 12 bits, as a decoder with K = 7 produces them, in one recording with random gaps.
     fn events() -> ErrorEvents {
         let mut rng = Rng::for_component(4, 0, "events");
         let event = |rng: &mut Rng| {
@@ -240,7 +240,7 @@ mod tests {
         channel.prepare(&Site::anywhere(&MemoryTraces::default().with_events(events))).unwrap()
     }
 
-    /// Positions of wrong bits in so many bits, in frames of 10,000.
+    /// Positions of the wrong bits in a run of `bits` bits, in frames of 10,000.
     fn play(errors: &str, events: ErrorEvents, bits: u64) -> Vec<u64> {
         let mut rng = Rng::for_component(1, 0, "channel");
         let mut channel = prepared(errors, events).start(&mut rng);
@@ -258,7 +258,7 @@ mod tests {
         Frame { start: Time::ZERO, end: Time::ZERO, bits, setting: SettingId::default() }
     }
 
-    /// Wrong bits come in clumps: the standard error of their number follows from the spread between stretches.
+    /// Wrong bits come in bursts, so the standard error of their number is estimated from the spread between sections of the run.
     #[track_caller]
     fn assert_share(positions: &[u64], bits: u64, expected: f64) {
         const STRETCHES: u64 = 200;
@@ -290,7 +290,7 @@ mod tests {
         }
     }
 
-    /// The played channel against the recorded stream of bits it stands for, from the same events.
+    /// Compares the channel with the recorded stream of bits that it models, both from the same events.
     #[test]
     fn packets_are_lost_as_often_as_in_a_recording() {
         let events = events();
@@ -308,7 +308,8 @@ mod tests {
         let replay = replay.prepare(&Site::anywhere(&recording)).unwrap();
         let played = prepared("bursts", events);
         for bytes in [100, 1000] {
-            // Each frame in a run of its own, so that frames are independent: this asks for the start in the long run, too.
+            // Each frame has a run of its own, so that frames are independent. This also tests that a run starts in the
+            // stationary state.
             let frames = 200_000;
             let damaged = |prepared: &Arc<dyn Prepared>| {
                 let mut rng = Rng::for_component(3, 0, "frames");
@@ -318,7 +319,7 @@ mod tests {
                 f64::from((0..frames).filter(is_damaged).count() as u32) / f64::from(frames)
             };
             let (one, other) = (damaged(&played), damaged(&replay));
-            // Each within its own error, and the recording's 40,000 events spread like a Poisson process.
+            // Each share has its own standard error, and the recording's 40,000 events scatter like a Poisson process.
             let error = (2.0 * one * (1.0 - one) / f64::from(frames) + one.powi(2) / 40_000.0).sqrt();
             assert!((one - other).abs() < 4.0 * error, "{bytes} bytes: {one} played, {other} replayed, {error}");
         }

@@ -12,31 +12,31 @@ use crate::optics::{Receiver, ReceiverSetting, gain_for_ber};
 use crate::trace::{Offset, Trace, TraceError};
 use crate::units::{BitRate, ErrorRate, Seconds};
 
-/// The power of received light varies, and with it how many bits are wrong: from a power trace and a model of the receiver
-/// follows the short-term bit error rate at each instant, and each bit is wrong with that of the instant it is sent.
+/// The received optical power varies, and with it the bit error rate. A power trace and a model of the receiver give the
+/// short-term bit error rate at each instant, and each bit is wrong with the rate of the instant at which it is sent.
 ///
-/// Power is as recorded between one sample and the next. Both directions of a hop with the same `file` and `offset_s` fade
-/// together, also if that is "random"; their errors are independent. B. Epple, "Performance optimization of free-space
+/// The power is constant from one sample to the next. If both directions of a hop have the same `file` and `offset_s`, they fade
+/// together, even if `offset_s` is "random"; their errors are independent. B. Epple, "Performance optimization of free-space
 /// optical communication protocols based on results from FSO demonstrations", section 2.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fading {
     /// A trace file of kind "power", or `"synthetic:NAME"` for a synthetic one (`farlink trace synthesize --list`).
     pub file: String,
-    /// The receiver: a name, or a table of its parameters.
+    /// The receiver: its name, or a table of its parameters.
     #[serde(default)]
     pub receiver: ReceiverSetting,
-    /// Scale the power until the long-term bit error rate is this: the mean over all samples that are not blocked. As recorded
-    /// unless given.
+    /// Long-term bit error rate to which the power is scaled: the mean over all samples that are not blocked. By default the
+    /// power is used as recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ber: Option<ErrorRate>,
-    /// Where in the recording a run starts: seconds (0 unless set), or "random": another place in each run.
+    /// Where in the recording a run starts: in seconds (default 0), or "random" for another place in each run.
     #[serde(default = "from_the_start")]
     pub offset_s: Offset<Seconds>,
-    /// What a run does that is longer than the recording.
+    /// What happens in a run that is longer than the recording.
     #[serde(default)]
     pub at_end: AtEnd,
-    /// Frames that meet a short-term bit error rate above this are not found by the receiver at all.
+    /// Frames sent at a short-term bit error rate above this are lost, because the receiver does not detect them.
     #[serde(default = "lost_above")]
     pub lost_above_ber: ErrorRate,
 }
@@ -79,7 +79,7 @@ impl ChannelConfig for Fading {
 }
 
 impl Fading {
-    /// A model that is used at another rate than its own.
+    /// A note if a receiver is used at another bit rate than the one that its model was made for.
     fn rate_note(&self, receiver: &Receiver, rate: Option<BitRate>) -> Option<String> {
         let (made_for, rate) = (receiver.rate_bps?.get(), rate?.get());
         ((rate / made_for - 1.0).abs() > 0.02).then(|| {

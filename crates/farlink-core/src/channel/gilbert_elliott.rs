@@ -14,10 +14,10 @@ use crate::units::Probability;
 /// Errors that come in bursts: a Markov chain alternates between a good and a bad state, each with its own probability of
 /// an error.
 ///
-/// With `per = "frame"` the chain steps once per frame and a frame is lost with `loss_good` or `loss_bad`; with
-/// `per = "bit"` it steps once per bit on the wire and a bit is wrong with `ber_good` or `ber_bad`. Stays last
-/// 1 / `p_bad_to_good` and 1 / `p_good_to_bad` steps on average. A run starts in the bad state with its share of the long
-/// run, p_good_to_bad / (p_good_to_bad + p_bad_to_good), so that no warm-up is needed.
+/// With `per = "frame"` the chain steps once per frame and a frame is lost with `loss_good` or `loss_bad`; with `per = "bit"` it
+/// steps once per bit on the wire and a bit is wrong with `ber_good` or `ber_bad`. The chain stays in the bad state for 1 /
+/// `p_bad_to_good` steps on average, and in the good state for 1 / `p_good_to_bad`. A run starts in the bad state with its
+/// stationary probability, p_good_to_bad / (p_good_to_bad + p_bad_to_good), so that no warm-up is needed.
 ///
 /// Gilbert, "Capacity of a burst-noise channel", Bell System Technical Journal 39 (1960): no errors in the good state.
 /// Elliott, "Estimates of error rates for codes on burst-noise channels", same journal 42 (1963): errors in both.
@@ -31,16 +31,16 @@ pub struct GilbertElliott {
     /// What a step is: a frame or a bit.
     #[serde(default)]
     pub per: Per,
-    /// Probability that a frame is lost in the good state (0 unless set; only with `per = "frame"`).
+    /// Probability that a frame is lost in the good state (only with `per = "frame"`; default 0).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_good: Option<Probability>,
-    /// Probability that a frame is lost in the bad state (only, and always, with `per = "frame"`).
+    /// Probability that a frame is lost in the bad state (required with `per = "frame"`, not allowed otherwise).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_bad: Option<Probability>,
-    /// Probability that a bit is wrong in the good state (0 unless set; only with `per = "bit"`).
+    /// Probability that a bit is wrong in the good state (only with `per = "bit"`; default 0).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ber_good: Option<Probability>,
-    /// Probability that a bit is wrong in the bad state (only, and always, with `per = "bit"`).
+    /// Probability that a bit is wrong in the bad state (required with `per = "bit"`, not allowed otherwise).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ber_bad: Option<Probability>,
 }
@@ -109,14 +109,14 @@ struct Stay {
     p_error: f64,
 }
 
-/// The running chain. Both the steps that a stay lasts and the steps up to an error are geometric, so only stays and
-/// errors cost random numbers.
+/// The running chain. Both the length of a stay in a state and the distance to the next error are geometric, so random numbers
+/// are needed only for stays and errors, not for each step.
 struct Burst {
     chain: [Stay; 2],
     is_bad: bool,
-    /// Steps left of this stay.
+    /// Steps left in the present state.
     left: u64,
-    /// Steps before the next error if the stay lasts that long.
+    /// Steps before the next error, if the chain stays in this state that long.
     gap: u64,
 }
 
@@ -124,7 +124,7 @@ impl Burst {
     fn start(chain: [Stay; 2], rng: &mut Rng) -> Self {
         let [good, bad] = chain;
         let either = good.p_leave + bad.p_leave;
-        // Where neither state is ever left there is no long run: stay in the good one.
+        // If neither state is ever left, there is no stationary distribution: start in the good state.
         let is_bad = either > 0.0 && rng.chance(good.p_leave / either);
         let mut burst = Burst { chain, is_bad, left: 0, gap: 0 };
         burst.stay(rng);
@@ -138,7 +138,7 @@ impl Burst {
         self.gap = rng.failures_before_success(p_error);
     }
 
-    /// Steps that surely hold no error.
+    /// Number of steps that are certain to have no error.
     fn quiet(&self) -> u64 {
         self.left.min(self.gap)
     }
@@ -148,7 +148,7 @@ impl Burst {
         self.gap -= steps;
     }
 
-    /// Takes `steps` steps and reports the errors among them, counted from 0.
+    /// Takes `steps` steps and reports the index of each error among them, counted from 0.
     fn advance(&mut self, steps: u32, rng: &mut Rng, mut error: impl FnMut(u32)) {
         let mut at = 0;
         while at < steps {

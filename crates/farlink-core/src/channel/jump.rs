@@ -1,9 +1,9 @@
-//! From one wrong bit straight to the next: what the channels of bits share.
+//! Jumping from one wrong bit to the next, for all channels with bit errors.
 
 use super::Fate;
 
-/// Carries a frame over a bit stream whose next wrong bit follows after `gap` right ones; `next` says how many right bits
-/// follow a wrong one.
+/// Carries a frame over a bit stream whose next wrong bit follows after `gap` correct ones. `next` draws the number of correct
+/// bits between a wrong one and the next.
 pub(super) fn damage(gap: &mut u64, bits: u32, errors: &mut Vec<u32>, mut next: impl FnMut() -> u64) -> Fate {
     let mut wrong = *gap;
     if wrong >= u64::from(bits) {

@@ -1,9 +1,8 @@
 //! Channels: what happens to the bits of each frame.
 //!
-//! A channel is one file and one line in `channels!`. Its configuration (what a scenario says) and its running state
-//! (what one direction of one hop remembers in one run) are separate types. Cost follows the number of errors, not of
-//! frames: a channel that knows that nothing will happen for a while says so in [`Channel::quiet`], and the link only
-//! counts.
+//! A channel is one file and one line in `channels!`. Its configuration (the keys of a scenario) and its running state (of one
+//! direction of one hop in one run) are separate types. The computing time depends on the number of errors, not of frames: if a
+//! channel knows that it will not disturb the next frames, it says so in [`Channel::quiet`], and the link only counts them.
 
 use std::sync::Arc;
 
@@ -27,11 +26,11 @@ pub struct Frame {
     pub setting: SettingId,
 }
 
-/// Which modulation and coding; links without adaptive coding have just [`SettingId::default`].
+/// Index of a modulation and coding. Links without adaptive coding use only [`SettingId::default`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SettingId(pub u16);
 
-/// What became of a frame.
+/// What happened to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Every bit arrived as it was sent.
@@ -42,28 +41,29 @@ pub enum Fate {
     Lost,
 }
 
-/// How far a channel surely does nothing: as long as all three hold, frames arrive intact.
+/// A promise of a channel: frames arrive intact as long as all three limits hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quiet {
-    /// This many more frames,
+    /// At most this many more frames,
     pub frames: u64,
-    /// this many more bits,
+    /// with at most this many bits together,
     pub bits: u64,
-    /// of frames that end no later than this.
+    /// all of which end no later than this.
     pub until: Time,
 }
 
 impl Quiet {
-    /// Nothing is promised: ask about each frame.
+    /// No promise: each frame has to be carried.
     pub const NONE: Quiet = Quiet { frames: 0, bits: 0, until: Time::ZERO };
-    /// Nothing will ever happen.
+    /// No frame will ever be lost or damaged.
     pub const FOREVER: Quiet = Quiet { frames: u64::MAX, bits: u64::MAX, until: Time::NEVER };
 }
 
-/// What a channel is like at one instant, as far as time alone decides it: frame by frame errors are not in it.
+/// The condition of a channel at one instant, as far as it depends on time alone. Errors that are drawn for each frame are not
+/// part of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChannelState {
-    /// Whether anything can get through.
+    /// Whether frames can get through.
     pub up: bool,
     /// Carrier to noise density; `None` if the channel does not know it.
     pub cn0_dbhz: Option<f32>,
@@ -72,65 +72,63 @@ pub struct ChannelState {
 }
 
 impl ChannelState {
-    /// Frames pass, as far as anyone knows.
+    /// A channel that is up, without further knowledge.
     pub const UP: ChannelState = ChannelState { up: true, cn0_dbhz: None, ber: None };
 }
 
 /// The running state of one direction of one hop.
 ///
-/// A driver sends frames in order. For each it either checks that the frame is covered by [`quiet`](Channel::quiet) and
-/// accounts for it later with [`skip`](Channel::skip), or calls [`carry`](Channel::carry).
+/// A driver sends frames in order. For each it either checks that the promise of [`quiet`](Channel::quiet) covers the frame and
+/// reports it later with [`skip`](Channel::skip), or calls [`carry`](Channel::carry).
 ///
-/// Beside that, and at any time before or after the frames, it may ask for the channel's [`state`](Channel::state). What
-/// frames meet does not depend on whether anyone asks: a channel with a random state draws it from a stream of its own
-/// ([`Rng::detach`]).
+/// A driver may also ask for the channel's [`state`](Channel::state), at times before or after those of the frames. Asking does
+/// not change what happens to frames: a channel with a random state draws it from a stream of its own ([`Rng::detach`]).
 pub trait Channel: Send {
-    /// What is surely intact from here on.
+    /// How many of the next frames are certain to arrive intact.
     fn quiet(&self) -> Quiet {
         Quiet::NONE
     }
 
-    /// So many frames, of so many bits together, passed under the last promise of [`quiet`](Channel::quiet).
+    /// Reports that `frames` frames with `bits` bits together passed under the last promise of [`quiet`](Channel::quiet).
     fn skip(&mut self, _frames: u64, _bits: u64) {}
 
-    /// Carries one frame; positions of wrong bits (ascending, below `frame.bits`) are appended to `errors`.
+    /// Carries one frame and appends the positions of its wrong bits (ascending, below `frame.bits`) to `errors`.
     fn carry(&mut self, frame: &Frame, rng: &mut Rng, errors: &mut Vec<u32>) -> Fate;
 
-    /// What the channel is like at `now`. This and [`next_change`](Channel::next_change) are asked in the order of time,
-    /// whatever the times of the frames.
+    /// The channel's condition at `now`. Calls of this and of [`next_change`](Channel::next_change) must be in order of time, but
+    /// need not be in order with the frames.
     fn state(&mut self, _now: Time) -> ChannelState {
         ChannelState::UP
     }
 
-    /// From `now` until then, and not at that instant, the state is the same; later than `now`. [`Time::NEVER`] if it
-    /// stays.
+    /// The next time after `now` at which the state changes; [`Time::NEVER`] if it never does.
     fn next_change(&mut self, _now: Time) -> Time {
         Time::NEVER
     }
 }
 
-/// What a scenario says about a channel.
+/// The configuration of a channel in a scenario.
 pub trait ChannelConfig {
-    /// Reads what it needs (trace files) once per scenario and checks what the types cannot.
+    /// Reads trace files once per scenario and checks the rules between keys that the types of single keys cannot express.
     ///
     /// # Errors
-    /// If a trace is missing or unfit, or keys contradict each other.
+    /// If a trace is missing or of the wrong kind, or keys contradict each other.
     fn prepare(&self, site: &Site<'_>) -> Result<Arc<dyn Prepared>, ChannelError>;
 }
 
-/// Where a channel is: what it may ask about when it is prepared.
+/// What a channel may know about its link when it is prepared.
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
-    /// Where traces come from.
+    /// The source of trace files.
     pub traces: &'a dyn TraceSource,
-    /// The rate of the link, if it is the same all the time.
+    /// The rate of the link, if it is constant.
     pub rate: Option<BitRate>,
     /// When a run ends at the latest.
     pub duration: Option<Time>,
 }
 
 impl<'a> Site<'a> {
-    /// A place of which nothing is known but where its traces come from.
+    /// A site of which only the source of traces is known.
     pub fn anywhere(traces: &'a dyn TraceSource) -> Self {
         Site { traces, rate: None, duration: None }
     }
@@ -141,35 +139,35 @@ pub trait Prepared: Send + Sync + std::fmt::Debug {
     /// Begins a run.
     fn start(&self, rng: &mut Rng) -> Box<dyn Channel>;
 
-    /// As [`start`](Prepared::start), with a stream that is the same for both directions of a hop: what they share is drawn
-    /// from a copy of it.
+    /// As [`start`](Prepared::start), with a stream `hop` that is the same for both directions of a hop. Random values that both
+    /// directions share are drawn from a copy of it.
     fn start_on_hop(&self, rng: &mut Rng, _hop: &Rng) -> Box<dyn Channel> {
         self.start(rng)
     }
 
-    /// What a user should know of it that is no error.
+    /// Notes for the user about this channel that are not errors.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// Why a channel cannot be had.
+/// Why a channel cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChannelError {
     /// A trace file cannot be used.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The value of a key does not fit, or keys contradict each other; paths begin at the channel.
+    /// The value of a key is not allowed, or keys contradict each other. Paths are relative to the channel.
     #[error("{}", .0.message())]
     Key(#[from] ConfigError),
-    /// There are no error events to play.
+    /// The error events of a decoder are not available.
     #[error(transparent)]
     Events(#[from] EventsError),
 }
 
 impl ChannelError {
-    /// What it says of the channel whose table stands at `path` (`link.channel`).
+    /// The same error for a channel whose table is at `path` (such as `link.channel`).
     pub fn at(&self, path: &str) -> ConfigError {
         match self {
             ChannelError::Trace(error) => error.at(&format!("{path}.file")),
@@ -214,13 +212,13 @@ pub mod loss;
 pub mod none;
 pub mod outage;
 pub mod packet_trace;
+pub mod random_duration;
 mod replay;
 pub mod round_loss;
-pub mod spell;
 pub mod varying;
 
 impl ChannelKind {
-    /// See [`ChannelConfig::prepare`].
+    /// Prepares the channel; see [`ChannelConfig::prepare`].
     ///
     /// # Errors
     /// As there.

@@ -1,4 +1,4 @@
-//! A channel that does nothing.
+//! A channel without errors or losses.
 
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::spell::Spell;
+use super::random_duration::RandomDuration;
 use super::{Channel, ChannelConfig, ChannelError, ChannelState, Fate, Frame, Prepared, Quiet, Site};
 use crate::ConfigError;
 use crate::rng::Rng;
@@ -14,19 +14,19 @@ use crate::units::{EventRate, PositiveSeconds, Seconds};
 
 /// A link that is down for some of the time: a frame is lost if any part of it is sent while the link is down.
 ///
-/// When it is down is said in one of three ways: `schedule`, a list of `[start_s, end_s]`; `period_s` and `down_s`, down
-/// for `down_s` at `offset_s`, `offset_s + period_s` and so on; or `rate_per_s` and `down_s`, where each up time is
-/// exponential with mean 1 / `rate_per_s`, and each down time is `down_s`.
+/// Give the down times in one of three ways: `schedule`, a list of `[start_s, end_s]`; `period_s` and `down_s`, if the link is
+/// down for `down_s` at `offset_s`, `offset_s + period_s` and so on; or `rate_per_s` and `down_s`, if each up time is exponential
+/// with mean 1 / `rate_per_s` and each down time is `down_s`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outage {
     /// Down times as `[start_s, end_s]`, in seconds, ascending, without overlap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Vec<[Seconds; 2]>>,
-    /// From one outage's start to the next one's, in seconds.
+    /// Time from the start of an outage to the start of the next, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_s: Option<PositiveSeconds>,
-    /// When the first periodic outage starts, in seconds (0 unless set).
+    /// When the first periodic outage starts, in seconds (default 0).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset_s: Option<Seconds>,
     /// Outages per second of up time.
@@ -37,7 +37,8 @@ pub struct Outage {
     pub down_s: Option<PositiveSeconds>,
 }
 
-/// The shortest time between outages (on average if random), so that their number stays in proportion to the run.
+/// Least time between outages (the mean if they are random). It keeps the number of events in proportion to the length of the
+/// run.
 const SHORTEST_CYCLE_S: f64 = 1e-6;
 const TOO_DENSE: &str = "more than one outage per microsecond";
 
@@ -100,15 +101,15 @@ pub(super) enum Plan {
     Schedule(Arc<[Down]>),
     Periodic { first: Time, period: Time, down: Time },
     Random { mean_up_s: f64, down: Time },
-    Calls { up: Spell, redial: Spell },
+    Calls { up: RandomDuration, redial: RandomDuration },
 }
 
-/// Down at such times `(start, end)`, ascending; the last may never end.
+/// A link that is down at the given times `(start, end)`, which ascend; the last one may never end.
 pub(crate) fn scheduled(downs: impl IntoIterator<Item = (Time, Time)>) -> Arc<dyn Prepared> {
     Arc::new(Plan::Schedule(downs.into_iter().map(|(start, end)| Down { start, end }).collect()))
 }
 
-/// Down for `down` at `first` and a `period` later, again and again.
+/// A link that is down for `down` at `first` and every `period` after.
 pub(crate) fn periodic(first: Time, period: Time, down: Time) -> Arc<dyn Prepared> {
     Arc::new(Plan::Periodic { first, period, down })
 }
@@ -116,9 +117,10 @@ pub(crate) fn periodic(first: Time, period: Time, down: Time) -> Arc<dyn Prepare
 impl Prepared for Plan {
     fn start(&self, rng: &mut Rng) -> Box<dyn Channel> {
         let rng = match self {
-            // So that neither frames nor questions about the state move the outages, in a chain of channels either.
+            // A stream of its own keeps the outages at the same times however many frames are sent and however often the state is
+            // asked for, in a chain of channels as well.
             Plan::Random { .. } | Plan::Calls { .. } => rng.detach(),
-            Plan::Schedule(_) | Plan::Periodic { .. } => rng.clone(), // and not drawn from
+            Plan::Schedule(_) | Plan::Periodic { .. } => rng.clone(), // never drawn from
         };
         let mut walk = Walk { plan: self.clone(), rng, outages: 0, next: Down { start: Time::ZERO, end: Time::ZERO } };
         walk.advance(Time::ZERO);
@@ -137,14 +139,14 @@ impl Down {
     const NEVER: Down = Down { start: Time::NEVER, end: Time::NEVER };
 }
 
-/// On the way through the outages.
+/// The position of a walk through the outages.
 #[derive(Clone)]
 struct Walk {
     plan: Plan,
     rng: Rng,
-    /// Outages of the schedule that were reached.
+    /// Number of outages of the schedule that were reached.
     outages: usize,
-    /// The outage that is on, or comes next.
+    /// The present outage, or the next one.
     next: Down,
 }
 
@@ -176,7 +178,8 @@ impl Walk {
     }
 }
 
-/// Frames may be sent ahead of the clock, and the state asked for behind them: each walks through the outages by itself.
+/// Frames may be sent ahead of the clock while the state is asked for at earlier times, so each has its own walk through the
+/// outages.
 struct State {
     frames: Walk,
     asked: Walk,
@@ -191,7 +194,7 @@ impl Channel for State {
         if next.start == Time::ZERO {
             return Quiet::NONE;
         }
-        // A frame of no length (all of it sent at one delivery opportunity) that falls on the start is lost.
+        // A frame of no duration (sent whole at one delivery opportunity) at the very start of an outage is lost.
         Quiet { frames: u64::MAX, bits: u64::MAX, until: next.start - Time::from_ps(1) }
     }
 

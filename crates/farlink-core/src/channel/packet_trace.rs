@@ -12,13 +12,13 @@ use crate::time::Time;
 use crate::trace::{Offset, Trace, TraceError};
 use crate::units::Whole;
 
-/// Frames are lost where frames of a measurement were; at its end the recording starts over.
+/// Frames are lost where the frames of a measurement were. At its end the recording starts over.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PacketTrace {
     /// A trace file of kind "packet-loss".
     pub file: String,
-    /// Frame of the recording to start with, or "random": another one in each run.
+    /// Index of the frame in the recording to start with, or "random" for another one in each run.
     #[serde(default)]
     pub offset: Offset<Whole>,
 }
@@ -29,8 +29,8 @@ impl ChannelConfig for PacketTrace {
         let Trace::PacketLoss { lost } = &*trace else {
             return Err(TraceError::wrong_kind(&self.file, &trace, "packet-loss").into());
         };
-        let marks = lost.iter().zip(0..).filter_map(|(&lost, at)| lost.then_some(at)).collect();
-        Ok(Arc::new(Ready(Recording { marks, length: lost.len() as u64, offset: self.offset })))
+        let positions = lost.iter().zip(0..).filter_map(|(&lost, at)| lost.then_some(at)).collect();
+        Ok(Arc::new(Ready(Recording { positions, length: lost.len() as u64, offset: self.offset })))
     }
 }
 

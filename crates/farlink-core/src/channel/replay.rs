@@ -1,4 +1,4 @@
-//! Recorded positions, played over and over: what the trace channels share.
+//! Replay of recorded positions in an endless loop, for all trace channels.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use crate::rng::Rng;
 use crate::trace::Offset;
 use crate::units::Whole;
 
-/// Marked positions in a stream of known length.
+/// Recorded positions of errors or losses in a stream of known length.
 #[derive(Clone, Debug)]
 pub(super) struct Recording {
     /// Ascending, below `length`.
-    pub marks: Arc<[u64]>,
+    pub positions: Arc<[u64]>,
     /// Above 0.
     pub length: u64,
     pub offset: Offset<Whole>,
@@ -22,36 +22,36 @@ impl Recording {
             Offset::Random => rng.below(self.length),
             Offset::At(offset) => offset.whole() % self.length,
         };
-        let next = self.marks.partition_point(|&mark| mark < at);
+        let next = self.positions.partition_point(|&position| position < at);
         let mut replay = Replay { recording: self.clone(), next, gap: u64::MAX };
-        if let Some(mark) = replay.mark() {
-            replay.gap = mark - at;
+        if let Some(position) = replay.next_position() {
+            replay.gap = position - at;
         }
         replay
     }
 }
 
-/// A recording on its way.
+/// The running state of a recording.
 pub(super) struct Replay {
     recording: Recording,
-    /// Index of the next mark; one past the last stands for the first of the next round.
+    /// Index of the next position; one past the last means the first position of the next repetition.
     next: usize,
-    /// Unmarked positions before the next mark.
+    /// Number of positions before the next recorded one.
     pub gap: u64,
 }
 
 impl Replay {
-    /// Where the next mark is, counted from the start of this round.
-    fn mark(&self) -> Option<u64> {
-        let Recording { marks, length, .. } = &self.recording;
-        marks.get(self.next).copied().or_else(|| marks.first().map(|first| first + length))
+    /// The next recorded position, counted from the start of this repetition.
+    fn next_position(&self) -> Option<u64> {
+        let Recording { positions, length, .. } = &self.recording;
+        positions.get(self.next).copied().or_else(|| positions.first().map(|first| first + length))
     }
 
-    /// Steps over the next mark: the number of unmarked positions behind it.
+    /// Steps over the next recorded position and returns the number of positions between it and the one after.
     pub(super) fn pass(&mut self) -> u64 {
-        let Recording { marks, length, .. } = &self.recording;
-        let Some(at) = self.mark() else { return u64::MAX };
-        if self.next == marks.len() {
+        let Recording { positions, length, .. } = &self.recording;
+        let Some(at) = self.next_position() else { return u64::MAX };
+        if self.next == positions.len() {
             self.next = 0;
             return self.pass_from(at - length);
         }
@@ -60,7 +60,7 @@ impl Replay {
 
     fn pass_from(&mut self, at: u64) -> u64 {
         self.next += 1;
-        self.mark().map_or(u64::MAX, |mark| mark - at - 1)
+        self.next_position().map_or(u64::MAX, |position| position - at - 1)
     }
 }
 
@@ -70,8 +70,8 @@ mod tests {
 
     #[test]
     fn a_random_offset_lies_anywhere_in_the_recording() {
-        // One mark at the end: what lies before it tells where the replay began.
-        let recording = Recording { marks: Arc::new([999]), length: 1000, offset: Offset::Random };
+        // With one position at the end, the distance to it shows where the replay began.
+        let recording = Recording { positions: Arc::new([999]), length: 1000, offset: Offset::Random };
         let mut quarters = [0; 4];
         for seed in 0..400 {
             let replay = recording.start(&mut Rng::for_component(seed, 0, "test"));

@@ -1,4 +1,4 @@
-//! Losses that take the rest of a round with them.
+//! Losses of the whole rest of a round.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::rng::Rng;
 use crate::time::Time;
 use crate::units::{PositiveSeconds, Probability};
 
-/// After a loss the rest of that round is lost; rounds are independent.
+/// After a loss the rest of that round is lost as well; rounds are independent.
 ///
-/// The first frame starts a round; frames that start less than `round_s` after it belong to that round, and the first
-/// later frame starts the next one. Set `round_s` to the round-trip time and a round is a window. This is the loss that a
-/// drop-tail queue causes as the closed-form models of TCP assume it: Padhye, Firoiu, Towsley and Kurose, "Modeling TCP
-/// throughput: a simple model and its empirical validation", SIGCOMM 1998, section 2 (journal version: IEEE/ACM
-/// Transactions on Networking 8, 2000); Sikdar, Kalyanaraman and Vastola, "Analytic models for the latency and
-/// steady-state throughput of TCP Tahoe, Reno, and SACK", same transactions 11 (2003).
+/// The first frame starts a round; frames that start less than `round_s` after it belong to that round, and the first later frame
+/// starts the next one. If `round_s` is the round-trip time, a round is a window. The closed-form models of TCP assume this
+/// pattern for the losses in a drop-tail queue: Padhye, Firoiu, Towsley and Kurose, "Modeling TCP throughput: a simple model and
+/// its empirical validation", SIGCOMM 1998, section 2 (journal version: IEEE/ACM Transactions on Networking 8, 2000); Sikdar,
+/// Kalyanaraman and Vastola, "Analytic models for the latency and steady-state throughput of TCP Tahoe, Reno, and SACK", same
+/// transactions 11 (2003).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoundLoss {
@@ -36,7 +36,7 @@ impl ChannelConfig for RoundLoss {
 impl Prepared for RoundLoss {
     fn start(&self, rng: &mut Rng) -> Box<dyn Channel> {
         let loss = self.loss.get();
-        // A round of less than a picosecond would never hold its first frame.
+        // A round shorter than a picosecond would not contain even its first frame.
         let round = self.round_s.time().max(Time::from_ps(1));
         let intact = rng.failures_before_success(loss);
         Box::new(State { loss, round, end: Time::ZERO, is_losing: false, intact })
@@ -48,9 +48,9 @@ struct State {
     round: Time,
     /// Frames that start from here on belong to a later round.
     end: Time,
-    /// A frame of this round was lost.
+    /// Whether a frame of this round was lost.
     is_losing: bool,
-    /// Frames before the next first loss, in this round and later ones (trials have no memory).
+    /// Number of intact frames before the next first loss, across rounds (the trials are memoryless).
     intact: u64,
 }
 
@@ -59,7 +59,7 @@ impl Channel for State {
         if self.is_losing || self.end == Time::ZERO {
             return Quiet::NONE;
         }
-        // Which frame starts the next round must be seen; so must one of no length that starts at the end.
+        // The frame that starts the next round must be carried, also one of no duration that starts exactly at the end.
         Quiet { frames: self.intact, bits: u64::MAX, until: self.end - Time::from_ps(1) }
     }
 

@@ -1,4 +1,4 @@
-//! What every kind of channel must do, over one table of examples.
+//! Properties of every kind of channel, tested on one table of examples.
 
 use farlink_fec::events::ErrorEvents;
 use proptest::prelude::*;
@@ -8,8 +8,8 @@ use crate::rng::Rng;
 use crate::time::Time;
 use crate::trace::{MemoryTraces, Trace};
 
-/// At least one line per kind, edges included. Rare and frequent errors both matter: one tests the jumps, one the
-/// ends of frames.
+/// At least one example per kind, with edge cases. Rare errors test the jumps from one error to the next, frequent ones the ends
+/// of frames.
 const EXAMPLES: &[&str] = &[
     r#"{"kind": "none"}"#,
     r#"{"kind": "loss", "loss": 0}"#,
@@ -67,7 +67,7 @@ fn fades() -> Trace {
     Trace::Power { power_w, blocked: (0..97).map(|at| at == 50).collect(), is_relative: false, duration_s: 0.0097 }
 }
 
-/// What a decoder might leave behind: short bursts and one that is longer than many frames.
+/// Residual errors of a decoder: short bursts and one that is longer than many frames.
 fn events() -> ErrorEvents {
     let long: Vec<u32> = (0..400).map(|i| i * 3 + i % 2).collect();
     let events: [&[u32]; 4] = [&[0], &[0, 1, 4], &[0, 2, 3, 5, 11], &long];
@@ -97,7 +97,7 @@ impl Run {
     }
 }
 
-/// Carries as a link does: counts what the channel's promise covers, and tells it before the next call.
+/// Carries frames as a link does: it counts frames that the channel's promise covers, and reports them before the next call.
 struct Skipping {
     run: Run,
     quiet: Quiet,
@@ -178,7 +178,7 @@ proptest! {
             for (i, frame) in frames.iter().enumerate() {
                 prop_assert_eq!(every.carry(frame), skipping.carry(frame), "{} frame {}", json, i);
                 if (seed >> (i % 64)) & 1 == 1 {
-                    skipping.settle(); // at any time, as when a run is looked at halfway
+                    skipping.settle(); // a link may report at any time, for example when statistics are read during a run
                 }
             }
         }
@@ -202,7 +202,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What is said of a channel is what frames meet, though frames and questions come at different times.
+    /// The reported state agrees with what happens to frames, although frames and questions come at different times.
     #[test]
     fn frames_are_lost_while_the_state_is_down(seed: u64, gaps in proptest::collection::vec(0..30_000u64, 1..200)) {
         for json in EXAMPLES {
@@ -216,7 +216,7 @@ proptest! {
                 let up = asked.channel.state(now).up;
                 prop_assert!(up || is_lost, "{} at {}", json, now);
                 prop_assert!(!only_outages || up != is_lost, "{} at {}", json, now);
-                run.channel.state(now + Time::from_millis(20)); // this changes nothing
+                run.channel.state(now + Time::from_millis(20)); // asking must not change anything
             }
         }
     }
@@ -250,7 +250,7 @@ fn certainties_are_certain() {
     let mut run = Run::start(r#"{"kind": "ber", "ber": 1}"#, 7);
     let all: Vec<u32> = (0..1000).collect();
     assert!(steady(1000).take(100).all(|frame| run.carry(&frame) == (Fate::Damaged, all.clone())));
-    // Good and bad by turns, all lost in the bad one.
+    // The states alternate, and all frames are lost in the bad one.
     let by_turns = r#"{"kind": "gilbert-elliott", "p_good_to_bad": 1, "p_bad_to_good": 1, "loss_bad": 1}"#;
     assert_eq!(count(by_turns, Fate::Lost), 50);
     let never = r#"{"kind": "gilbert-elliott", "p_good_to_bad": 0, "p_bad_to_good": 1, "loss_bad": 1}"#;

@@ -1,4 +1,5 @@
-//! Channels whose bit error rate varies over time, as a recording has it: each bit is wrong with the rate of the instant it is sent.
+//! Channels whose bit error rate varies over time as recorded: each bit is wrong with the rate of the instant at which it is
+//! sent.
 
 use std::sync::Arc;
 
@@ -15,14 +16,14 @@ use hazard::{Hazard, Position};
 
 mod hazard;
 
-/// What a run does that is longer than a recording.
+/// What happens in a run that is longer than the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AtEnd {
-    /// The recording starts over, and a note says so.
+    /// The recording starts over, and a note tells the user.
     #[default]
     Loop,
-    /// It is refused; `duration_s` must be given, and `offset_s` be a number.
+    /// The scenario is refused. `duration_s` must be given, and `offset_s` must be a number.
     Refuse,
 }
 
@@ -34,7 +35,7 @@ pub(super) fn lost_above() -> ErrorRate {
     ErrorRate::new(0.1).expect("a constant within its range")
 }
 
-/// Checks whether a run ends within a recording, or may go round.
+/// Checks that a run ends within the recording, or that the recording may start over.
 pub(super) fn check_end(
     file: &str,
     at_end: AtEnd,
@@ -78,7 +79,8 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// From the error rate of each sample; above `lost_above`, frames are lost. `rate` is the link's, if it is constant.
+    /// Prepares the channel from the error rate of each sample. Frames sent at a rate above `lost_above` are lost. `rate` is the
+    /// link's, if it is constant.
     pub(super) fn new(
         ber: impl Iterator<Item = f64>,
         duration_s: f64,
@@ -114,19 +116,19 @@ impl Prepared for Ready {
     }
 }
 
-/// On a link of constant rate.
+/// The running state on a link of constant rate.
 ///
-/// Errors are a Poisson process in time whose rate is that of the bits times their hazard, -ln(1 - BER): a bit is wrong if
-/// one of its points falls into it, which has the probability BER. Points that fall between frames mean nothing. So one
-/// random number gives the next error however many frames it lies ahead, and nothing is done for those before it.
+/// Errors are a Poisson process in time, whose rate is the bit rate times the hazard -ln(1 - BER). A bit is wrong if at least one
+/// point falls into it, which has the probability BER. Points between frames have no effect. One random number therefore gives
+/// the time of the next error, however many frames it is ahead, and the frames before it need no work.
 struct Steady {
     hazard: Arc<Hazard>,
-    /// Position of time zero.
+    /// Position in the recording at time zero.
     offset: u64,
     bits_per_ps: f64,
     /// Position of the next point.
     next_error: u64,
-    /// Where frames are next lost altogether, or are being lost: from, until.
+    /// The present or next section in which all frames are lost: start and end.
     lost: (u64, u64),
 }
 
@@ -139,7 +141,7 @@ impl Steady {
         steady
     }
 
-    /// The first point from a position on.
+    /// Draws the first point after a position.
     fn draw(&self, from: u64, rng: &mut Rng) -> u64 {
         self.hazard.reach(from, rng.exponential(1.0) / self.bits_per_ps)
     }
@@ -174,7 +176,7 @@ impl Channel for Steady {
             if errors[before..].last() != Some(&bit) {
                 errors.push(bit);
             }
-            // Nothing of this bit comes again: on to the next one, or the same may be hit many times over.
+            // Continue with the next bit, because more points may fall into this one and it must be reported only once.
             self.next_error = self.draw(self.next_error, rng);
         }
         if errors.len() > before { Fate::Damaged } else { Fate::Delivered }
@@ -189,10 +191,10 @@ impl Channel for Steady {
     }
 }
 
-/// On a link whose rate varies, or on which frames leave at one instant: each frame is looked at.
+/// The running state on a link whose rate varies, or whose frames leave at one instant: errors are drawn for each frame.
 struct Unsteady {
     hazard: Arc<Hazard>,
-    /// Position of time zero.
+    /// Position in the recording at time zero.
     offset: u64,
 }
 
@@ -207,7 +209,7 @@ impl Channel for Unsteady {
         let before = errors.len();
         let mut bit = 0.0;
         let bits = f64::from(frame.bits);
-        // From sample to sample: the bits that are sent in each, at its error rate.
+        // Go from sample to sample, and draw errors for the bits that are sent in each at its error rate.
         let mut at = start;
         while bit < bits {
             let until = self.hazard.next_sample(at).min(end).max(start);
@@ -235,7 +237,7 @@ impl Channel for Unsteady {
 }
 
 fn time(position: Position, offset: u64) -> Time {
-    // A run may begin where frames are being lost already: that stretch began before time zero.
+    // A run may begin in a section where frames are lost, which began before time zero.
     if position == u64::MAX { Time::NEVER } else { Time::from_ps(position.saturating_sub(offset)) }
 }
 
@@ -245,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_random_offset_lies_anywhere_in_the_series() {
-        // Frames are lost in the last of a thousand seconds: how far off that is tells where the channel began.
+        // Frames are lost in the last of a thousand seconds, so the time until then shows where the channel began.
         let ber = (0..1000).map(|second| if second < 999 { 0.0 } else { 0.5 });
         let ready = Ready::new(ber, 1000.0, 0.1, Offset::Random, None, Vec::new());
         let mut quarters = [0; 4];

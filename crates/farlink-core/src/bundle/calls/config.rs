@@ -1,79 +1,81 @@
-//! What a scenario says about the calls of a bundle.
+//! The keys of a scenario that describe the calls of a bundle.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
 use crate::bundle::line_config::LineConfig;
-use crate::channel::spell::Spell;
+use crate::channel::random_duration::RandomDuration;
 use crate::units::{Count, PositiveSeconds, Probability, Seconds};
 
-/// How the lines of a bundle are dialled, and when their calls drop. Either `up` and `redial`, or `schedule`.
+/// How the lines of a bundle are dialled, and when their calls drop. Give either `up` and `redial`, or `schedule`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CallsConfig {
-    /// How long a call lasts until it drops, on lines that do not say themselves.
+    /// How long a call lasts until it drops, for lines without an `up` of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub up: Option<Spell>,
-    /// How long dialling takes, until the line is connected or the attempt has failed, on lines that do not say themselves.
+    pub up: Option<RandomDuration>,
+    /// How long dialling takes, until the line is connected or the attempt has failed, for lines without a `redial` of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub redial: Option<Spell>,
-    /// How long it takes until both sides notice that a call has dropped; until then what a line is given is lost, too. At once
-    /// unless given; Zaghloul (section 5.2) has 10 to 30 s.
+    pub redial: Option<RandomDuration>,
+    /// How long both ends take to notice that a call has dropped. Packets given to the line until then are lost as well. By
+    /// default both notice at once; Zaghloul (section 5.2) reports 10 to 30 s.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub detection: Option<Spell>,
-    /// How long the near end takes, from which the forward direction begins; as `detection` unless given, and at once if only
-    /// `detection_far` is. A line is dialled again when both ends know.
+    pub detection: Option<RandomDuration>,
+    /// How long the near end takes to notice a drop; the forward direction begins there. Defaults to `detection`; if only
+    /// `detection_far` is given, the near end notices at once. A line is dialled again once both ends have noticed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub detection_near: Option<Spell>,
-    /// How long the far end takes; as `detection` unless given, and at once if only `detection_near` is.
+    pub detection_near: Option<RandomDuration>,
+    /// How long the far end takes to notice a drop. Defaults to `detection`; if only `detection_near` is given, the far end
+    /// notices at once.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub detection_far: Option<Spell>,
-    /// Pause between noticing a drop and dialling again.
+    pub detection_far: Option<RandomDuration>,
+    /// Pause between noticing a drop and dialling again, in seconds.
     pub idle_s: Seconds,
-    /// Share of attempts that fail; none unless given.
+    /// Probability that an attempt to dial fails. Defaults to 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMaximum" = 1))]
     pub failure: Option<Probability>,
-    /// Pause between a failed attempt and the next one.
+    /// Pause between a failed attempt and the next one, in seconds.
     pub retry_s: Seconds,
-    /// Failed attempts in a row after which a line is blocked; never unless given.
+    /// Number of failed attempts in a row after which a line is blocked. By default a line is never blocked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<Count>,
-    /// How long a line stays blocked; an hour unless given.
+    /// How long a line stays blocked, in seconds. Defaults to an hour.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_s: Option<PositiveSeconds>,
-    /// What hangs on the first line that was connected.
+    /// What happens when the primary line, the first that was connected, drops.
     pub primary: Primary,
-    /// Whether all lines are dialled at the start; they are connected then unless this is set.
+    /// Whether all lines are dialled at the start of the run. By default all are connected at the start.
     pub starts_dialling: bool,
-    /// Recorded down times in place of `up` and `redial`: for each line a list of `[start_s, end_s]`, ascending, without overlap;
+    /// Recorded down times, instead of `up` and `redial`: for each line a list of `[start_s, end_s]`, ascending, without overlap.
     /// `farlink bundle fit` writes them from a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Vec<Vec<[Seconds; 2]>>>,
 }
 
-/// What hangs on the primary line: the one that was connected first, the others being dialled only then. The line whose calls can be
-/// expected to last longest is chosen: with T in calls and n drops of its own, that with most (T + U) / (n + 1), where U is the mean
-/// call of all lines so far (3000 s before the first drop). A line that was never called is thus as good as the mean; calls that the
-/// bundle itself ended count as time and not as drops.
+/// What happens when the primary line drops. The primary line is dialled first, and the others only once it is connected. The
+/// line with the longest expected call is chosen as primary, which is (T + U) / (n + 1) for a line that was connected for a time
+/// T and dropped n times, where U is the mean call of all lines so far (3000 s before the first drop). A line that was never
+/// called therefore counts as an average one. Calls that the bundle itself ended count as connected time, but not as drops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Primary {
-    /// Nothing: there is none.
+    /// There is no primary line: each line is dialled by itself.
     #[default]
     None,
-    /// The bundle: if the primary line drops, all do.
+    /// If the primary line drops, the whole bundle drops.
     EndsBundle,
-    /// Nothing, but it is not dialled again before all others have dropped, too: pppd 2.3.4 (Zaghloul, figure 7.7).
+    /// The other lines stay up, but the primary line is not dialled again before they have dropped as well, as in pppd 2.3.4
+    /// (Zaghloul, figure 7.7).
     StaysLost,
 }
 
-/// The shortest time between drops (of half of them), so that their number stays in proportion to the run.
+/// Least median time between drops. It keeps the number of events in proportion to the length of the run.
 const SHORTEST_CYCLE_S: f64 = 1e-6;
 
 impl CallsConfig {
-    /// Checks what the types cannot, for the lines of a bundle.
+    /// Checks the rules between keys that the types of single keys cannot express, for the lines of a bundle.
     ///
     /// # Errors
     /// If keys contradict each other.
@@ -115,7 +117,7 @@ impl CallsConfig {
         Ok(())
     }
 
-    /// Share of attempts that fail.
+    /// Probability that an attempt to dial fails.
     pub(super) fn failure_rate(&self) -> f64 {
         self.failure.map_or(0.0, Probability::get)
     }

@@ -8,7 +8,7 @@ fn config(json: &str) -> CallsConfig {
 const FIELD: &str = r#"{"up": {"distribution": "exponential", "mean_s": 3000},
     "redial": {"distribution": "constant", "value_s": 53}"#;
 
-/// So many lines with the times of the calls.
+/// `lines` equal lines with the durations of `calls`.
 fn alike(calls: &CallsConfig, lines: usize) -> Vec<LineConfig> {
     let line = LineConfig::new(BitRate::new(2400.0).unwrap(), Seconds::new(0.5).unwrap());
     vec![LineConfig { up: calls.up, redial: calls.redial, ..line }; lines]
@@ -37,7 +37,7 @@ fn shares(json: &str, lines: usize, seconds: u64) -> (f64, f64, f64, u64) {
     (all / total, any / total, mean / total, calls.lines.iter().map(|line| line.drops).sum())
 }
 
-/// Up 3000 of 3053 s each: independent lines are all up for the eighth power of that.
+/// Each line is up for 3000 of 3053 s, so that all eight independent lines are up for the eighth power of that share.
 #[test]
 fn independent_lines_are_up_as_long_as_each_is() {
     let (all, any, _, drops) = shares(&format!("{FIELD}}}"), 8, 10_000_000);
@@ -46,7 +46,7 @@ fn independent_lines_are_up_as_long_as_each_is() {
     assert!((drops as f64 / (8.0 * 1e7 / 3053.0) - 1.0).abs() < 0.02, "{drops}");
 }
 
-/// Up 3000 of 3000 + 20 + 53 s, of which 20 s seem so.
+/// A cycle takes 3000 + 20 + 53 s: the line is up for 3000 s, and its drop is not noticed for another 20 s.
 #[test]
 fn a_drop_is_noticed_late() {
     let json = format!(r#"{FIELD}, "detection": {{"distribution": "constant", "value_s": 20}}}}"#);
@@ -64,14 +64,16 @@ fn a_drop_is_noticed_late() {
     assert_eq!(changes[1].at.since(changes[0].at), Time::from_secs(20));
 }
 
-/// The bundle's cycle: up until the primary drops (3000 s), then 53 s until it is back and as long until the others are.
+/// A cycle of the bundle: it is up until the primary drops (3000 s), then the primary is dialled for 53 s, then the others as
+/// long.
 #[test]
 fn with_the_primary_the_bundle_drops() {
     let (_, any, ..) = shares(&format!(r#"{FIELD}, "primary": "ends-bundle"}}"#), 8, 10_000_000);
     assert!((any - 3000.0 / 3053.0).abs() < 0.002, "{any}");
 }
 
-/// A lost primary stays lost as long as any other line is up; of eight that come back soon that is for ever, of one at once.
+/// A lost primary is not dialled while any other line is up: with seven others that come back soon that is for ever, without
+/// others it is dialled at once.
 #[test]
 fn a_lost_primary_waits_for_the_end_of_the_bundle() {
     let json = format!(r#"{FIELD}, "primary": "stays-lost"}}"#);
@@ -91,20 +93,20 @@ fn a_lost_primary_waits_for_the_end_of_the_bundle() {
     assert!((all - 3000.0 / 3053.0).abs() < 0.003 && all == any, "{all}");
 }
 
-/// Four of ten attempts fail; after two in a row a line rests for an hour.
+/// Four of ten attempts fail; after two failures in a row a line is blocked for an hour.
 #[test]
 fn lines_fail_and_are_blocked() {
     let json = format!(r#"{FIELD}, "failure": 0.4, "retry_s": 10, "attempts": 2, "blocked_s": 3600, "idle_s": 5}}"#);
     let (_, _, share, _) = shares(&json, 32, 15_000_000);
-    // Rounds of two attempts, each until one connects: with probability 0.16 a round ends blocked.
+    // A round has up to two attempts and ends with the first that connects: with probability 0.16 it ends blocked.
     let round_s = 53.0 + 0.4 * (10.0 + 53.0);
     let down_s = 5.0 + (round_s + 0.16 * 3600.0) / 0.84;
     assert!((share - 3000.0 / (3000.0 + down_s)).abs() < 0.004, "{share}");
 }
 
-/// However lines fail, a bundle with a primary line never waits for nobody.
+/// Whichever attempts fail, a bundle with a primary line always has a line being dialled or blocked for a limited time.
 #[test]
-fn somebody_is_always_dialled() {
+fn a_bundle_never_stops_dialling() {
     let late = r#"{"distribution": "exponential", "mean_s": 20}"#;
     let cases = [("ends-bundle", "null"), ("stays-lost", "null"), ("ends-bundle", late), ("stays-lost", late)];
     for (primary, detection) in cases {
@@ -128,10 +130,10 @@ fn somebody_is_always_dialled() {
     }
 }
 
-/// A line's history counts as far as it goes: neither a call that has just begun nor none at all makes the best line, and a call
-/// that the bundle ended is no drop.
+/// A line's history counts in proportion to its length: neither a short history nor none makes a line the best, and a call that
+/// the bundle ended is not a drop.
 #[test]
-fn the_primary_is_the_line_that_can_be_expected_to_last_longest() {
+fn the_primary_is_the_line_with_the_longest_expected_call() {
     let calls = config(&format!(r#"{FIELD}, "primary": "ends-bundle"}}"#));
     let mut calls = calls.start(&alike(&calls, 4), &Rng::for_component(1, 0, "calls"));
     let mut chosen = |history: [(u64, u64); 4]| {
@@ -141,19 +143,19 @@ fn the_primary_is_the_line_that_can_be_expected_to_last_longest() {
         calls.dial_primary(Time::ZERO, &mut Vec::new());
         calls.lines.iter().position(|line| line.state == CallState::Connecting).expect("one is dialled")
     };
-    // Calls of two hours in the mean, thirty of them, beside one that was never called, one up for a minute, and a bad one.
+    // Thirty calls of two hours on average win over a line that was never called, one that was up for a minute, and a bad one.
     assert_eq!(chosen([(0, 0), (60, 0), (1_000, 20), (216_000, 30)]), 3);
-    // Whoever was never called is as good as the mean: not as good as the best, better than one line that is worse.
+    // A line that was never called counts as average: the best line wins over it, and it wins over a worse one.
     assert_eq!(chosen([(20_000, 20), (0, 0), (10_000, 20), (1_000, 20)]), 0);
     assert_eq!(chosen([(1_000, 20), (0, 0), (1_000, 20), (1_000, 20)]), 1);
-    // One that was up all the time is the best.
+    // The line that never dropped is the best.
     assert_eq!(chosen([(90_000, 30), (90_000, 0), (90_000, 1), (90_000, 2)]), 1);
 }
 
-/// Three lines whose calls last 500, 5000 and 50,000 s: the bundle hangs on the best one most of the time, though its line, like all,
-/// is hung up whenever another primary drops.
+/// Three lines have calls of 500, 5000 and 50,000 s. The best one is the primary most of the time, although the bundle ends its
+/// calls whenever another primary drops.
 #[test]
-fn the_bundle_comes_to_hang_on_its_best_line() {
+fn the_best_line_is_the_primary_most_of_the_time() {
     let calls = config(&format!(r#"{FIELD}, "primary": "ends-bundle"}}"#));
     let mut lines = alike(&calls, 3);
     for (line, mean_s) in lines.iter_mut().zip([500, 5_000, 50_000]) {

@@ -1,4 +1,4 @@
-//! Keys of a bundle that contradict each other.
+//! Refuses keys of a bundle that contradict each other.
 
 use super::super::arq::LinkArq;
 use super::super::line_config::LineConfig;
@@ -8,7 +8,7 @@ use crate::ConfigError;
 use crate::units::{Count, OrNever};
 
 impl BundleConfig {
-    /// Checks what the types cannot, for its lines.
+    /// Checks the rules between keys that the types of single keys cannot express, for the lines of this bundle.
     ///
     /// # Errors
     /// If keys contradict each other.
@@ -92,7 +92,7 @@ impl BundleConfig {
         }
     }
 
-    /// What Linux does not have, and what only Linux has.
+    /// Refuses keys that have no meaning with the scheduler or receiver of Linux, and keys that have one only with them.
     fn check_linux(&self, lines: &[LineConfig]) -> Result<(), ConfigError> {
         let is_linux = self.scheduler == Scheduler::Linux;
         let needs_numbers = if is_linux { Some("scheduler") } else { self.receiver.map(|_| "receiver") };
@@ -136,7 +136,7 @@ impl BundleConfig {
     }
 }
 
-/// Checks what a line stands on.
+/// Checks the serial port, modem and ARQ of a line.
 fn check_equipment(serial: Option<Count>, modem: Option<Count>, arq: Option<LinkArq>) -> Result<(), ConfigError> {
     if serial.is_some() && modem.is_none() {
         return Err(ConfigError::new(

@@ -1,4 +1,4 @@
-//! Packets from fragments as Linux puts them together (`ppp_receive_mp_frame`, `ppp_mp_reconstruct`).
+//! Reassembly of packets as Linux does it (`ppp_receive_mp_frame`, `ppp_mp_reconstruct`).
 
 use std::collections::VecDeque;
 
@@ -8,24 +8,25 @@ use crate::payload::Payload;
 
 /// The receiver of one end.
 ///
-/// A missing number is lost once M has come to it: the least of the numbers that arrived last over *every* channel that is attached.
-/// A channel that was just attached has delivered none and holds M where it is until its first fragment. There is no timer. Once 128
-/// fragments wait, M goes on to the first of them and no further: what is missing behind the first is never given up for want of
-/// room. M is looked at when a fragment comes, not when a channel leaves.
+/// A missing fragment is declared lost once M has reached its number. M is the least of the numbers that arrived last over
+/// *every* attached channel. A channel that was just attached has delivered none, so M does not move until its first fragment
+/// arrives. There is no timer. Once 128 fragments wait, M moves to the first of them and no further: a full buffer never makes
+/// the receiver give up fragments that are missing behind the first. M is updated when a fragment arrives, not when a channel is
+/// detached.
 #[derive(Clone, Debug)]
 pub struct Receiver<D> {
     numbering: Numbering,
-    /// What each line has delivered last; none if the line is not attached.
+    /// Number that each line has delivered last; `None` if the line is not attached.
     attached: Vec<Option<i64>>,
-    /// The number that a packet is wanted from (`nextseq`).
+    /// Number that the next packet begins with (`nextseq`).
     next: i64,
     /// M (`minseq`).
     passed: i64,
-    /// What waits, by number; nothing twice.
+    /// Fragments that wait, in the order of their numbers, without duplicates.
     held: VecDeque<Held<D>>,
     most_held: usize,
     most_bytes: usize,
-    /// Behind the highest number that arrived.
+    /// One more than the highest number that arrived.
     highest: i64,
     counts: Counts,
 }
@@ -38,12 +39,12 @@ struct Held<D> {
     payload: D,
 }
 
-/// What a channel has delivered that has delivered nothing.
+/// The last number of a channel that has delivered nothing.
 const NOTHING: i64 = -1;
 
 impl<D: Payload> Receiver<D> {
-    /// A receiver with so many lines, all attached, of packets of up to `most_bytes` (the MRRU); from `most_held` fragments on M goes on
-    /// to the first (Linux: 128).
+    /// A receiver with `lines` lines, all attached, of packets of up to `most_bytes` (the MRRU). Once `most_held` fragments wait,
+    /// M moves to the first of them (Linux: 128).
     pub fn new(numbering: Numbering, lines: usize, most_bytes: usize, most_held: usize) -> Self {
         Receiver {
             numbering,
@@ -58,22 +59,22 @@ impl<D: Payload> Receiver<D> {
         }
     }
 
-    /// What it has seen so far.
+    /// Counts of packets and fragments so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Fragments that wait.
+    /// Number of fragments that wait.
     pub fn held(&self) -> usize {
         self.held.len()
     }
 
-    /// Everything before this count of fragments was delivered or given up.
+    /// Number of fragments from the first on that were delivered or given up.
     pub fn settled(&self) -> u64 {
         self.next as u64
     }
 
-    /// A line was attached or detached. Nothing is given up for that: M is looked at with the next fragment.
+    /// A line was attached or detached. No fragment is given up at once, because M is updated only with the next fragment.
     pub fn set_up(&mut self, line: usize, is_up: bool) {
         if self.attached.len() <= line {
             self.attached.resize(line + 1, None);
@@ -112,8 +113,8 @@ impl<D: Payload> Receiver<D> {
         self.counts.most_held = self.counts.most_held.max(self.held.len());
     }
 
-    /// Appends the pieces of the next packet to `pieces`, in order; whether there was one. It is asked for after every fragment until
-    /// there is none.
+    /// Appends the pieces of the next packet to `pieces`, in order, and returns whether there was one. Call it after every
+    /// fragment until it returns `false`.
     pub fn next_packet(&mut self, pieces: &mut Vec<D>) -> bool {
         let mut number = self.next;
         let (mut head, mut at, mut bytes, mut is_lost) = (0, 0, 0, false);
@@ -132,7 +133,7 @@ impl<D: Payload> Receiver<D> {
             bytes += fragment.payload.len();
             if fragment.is_end {
                 if !is_lost && self.held[head].is_beginning {
-                    // Linux counts a byte of the protocol field, and drops what is longer than the MRRU and two bytes.
+                    // Linux counts a byte of the protocol field, and drops packets longer than the MRRU and two bytes.
                     if bytes < self.most_bytes + 2 {
                         self.take(head, at, pieces);
                         return true;
@@ -151,7 +152,7 @@ impl<D: Payload> Receiver<D> {
         false
     }
 
-    /// The fragments from `head` to `tail` are a packet; those before are of lost ones.
+    /// Takes the packet of the fragments from `head` to `tail`; earlier fragments belong to lost packets and are dropped.
     fn take(&mut self, head: usize, tail: usize, pieces: &mut Vec<D>) {
         self.counts.useless += head as u64;
         self.counts.packets += 1;
@@ -196,8 +197,8 @@ mod tests {
         assert_eq!((packets(&mut receiver), receiver.held()), (3, 0));
     }
 
-    /// A line that is dead and still attached carried the first pieces of three packets of eight fragments over eight lines: silence
-    /// until 128 + 7 x 2 fragments have come.
+    /// A dead line that is still attached carried the first fragments of three packets, each cut in eight for eight lines. No
+    /// packet is delivered until 128 + 7 x 2 fragments have arrived.
     #[test]
     fn a_missing_beginning_is_passed_one_packet_at_a_time() {
         let mut receiver = receiver(8);
@@ -222,9 +223,9 @@ mod tests {
         assert!(packets(&mut receiver) > 10);
     }
 
-    /// The 128 fragments move M to the first that waits only: a hole behind it holds everything back for ever.
+    /// With 128 fragments M moves only to the first that waits: a gap behind it holds all later packets back for ever.
     #[test]
-    fn a_missing_middle_is_never_given_up_for_want_of_room() {
+    fn a_full_buffer_never_gives_up_a_gap_inside_a_packet() {
         let mut receiver = receiver(2);
         for number in 0..2000 {
             if number != 1 {
@@ -233,7 +234,7 @@ mod tests {
         }
         assert_eq!((packets(&mut receiver), receiver.held()), (0, 1999));
         receiver.set_up(1, false);
-        assert_eq!(packets(&mut receiver), 0, "M is looked at when a fragment comes");
+        assert_eq!(packets(&mut receiver), 0, "M is updated when a fragment arrives");
         receiver.on_fragment(0, fragment(2000, 3));
         assert_eq!(packets(&mut receiver), 666);
     }
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_come_round() {
+    fn numbers_wrap() {
         let mut receiver: Receiver<Virtual> = Receiver::new(Numbering::Short, 2, 1500, 128);
         for number in 0..20_000_u32 {
             if number % 7 != 3 {

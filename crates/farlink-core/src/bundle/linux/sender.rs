@@ -3,44 +3,44 @@
 /// A channel as the sender sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channel {
-    /// It has no fragment queued: the line below took the last one at once.
+    /// Whether the channel has no fragment queued, because the line took the last one at once.
     pub is_free: bool,
-    /// Speed of the serial port, in any unit; 0 if it is not known. It is not the rate of the modem.
+    /// Speed of the serial port, in any unit; 0 if it is unknown. It is not the rate of the modem.
     pub speed: u64,
 }
 
 /// The sender of one end: which channels are attached, and which one was used last.
 ///
-/// A packet is cut at once, for all channels that are free, as soon as at least half of the channels are (rounded down); else it
-/// waits. No fragment is too short: a packet of 52 bytes becomes eight fragments of 6 or 7 bytes over eight channels.
+/// A packet waits until at least half of the channels (rounded down) are free, and is then cut into one fragment for each free
+/// channel. There is no least length: over eight channels a packet of 52 bytes becomes eight fragments of 6 or 7 bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Sender {
-    /// Lines in the order in which they were attached; one that is attached again is last.
+    /// Lines in the order in which they were attached; a line that is attached again goes to the end.
     attached: Vec<usize>,
-    /// Those of them that have had a fragment.
+    /// Whether each attached line has had a fragment.
     is_used: Vec<bool>,
-    /// How many channels lie before the one that comes next.
+    /// Index in `attached` of the channel that takes the next fragment.
     next: usize,
-    /// Header and longest payload of a fragment.
+    /// Length of a fragment's header; `most_bytes` is that of its longest payload.
     header_bytes: i64,
     most_bytes: i64,
-    /// For each channel: not usable, usable, or free.
-    marks: Vec<Mark>,
+    /// For each channel: usable or free.
+    states: Vec<State>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mark {
+enum State {
     Usable,
     Free,
 }
 
-/// Linux counts the protocol field with the header of a fragment: 2 bytes more than what the multilink header takes.
+/// Linux counts the protocol field as a part of a fragment's header, which is then 2 bytes longer than the multilink header.
 const PROTOCOL_BYTES: u32 = 2;
-/// The MTU of a channel: the MRU that peers have unless they agree on another one (RFC 1661, section 6.1).
+/// The MTU of a channel: the default MRU of its peer (RFC 1661, section 6.1).
 const CHANNEL_MTU_BYTES: i64 = 1500;
 
 impl Sender {
-    /// A sender without channels, whose fragments have a multilink header of so many bytes.
+    /// A sender without channels, whose fragments have a multilink header of `header_bytes` bytes.
     pub fn new(header_bytes: u32) -> Self {
         Sender {
             header_bytes: i64::from(header_bytes + PROTOCOL_BYTES),
@@ -49,7 +49,7 @@ impl Sender {
         }
     }
 
-    /// A line joins the bundle, behind those that are there.
+    /// A line joins the bundle, after those that are attached.
     pub fn attach(&mut self, line: usize) {
         self.detach(line);
         self.attached.push(line);
@@ -69,14 +69,14 @@ impl Sender {
         self.attached.is_empty()
     }
 
-    /// Cuts a packet of so many bytes, its protocol field (1 byte) included: appends line and bytes of each fragment, in the order of
-    /// their numbers. `false` if the packet has to wait.
+    /// Cuts a packet of `bytes` bytes, its protocol field (1 byte) included, and appends line and length of each fragment to
+    /// `fragments`, in the order of their numbers. Returns `false` if the packet has to wait.
     pub fn cut(&mut self, bytes: u32, channel: impl Fn(usize) -> Channel, fragments: &mut Vec<(usize, u32)>) -> bool {
         let (mut free, mut unknown, mut total_speed) = (0_i64, 0_i64, 0_i64);
-        self.marks.clear();
+        self.states.clear();
         for &line in &self.attached {
             let Channel { is_free, speed } = channel(line);
-            self.marks.push(if is_free { Mark::Free } else { Mark::Usable });
+            self.states.push(if is_free { State::Free } else { State::Usable });
             free += i64::from(is_free);
             unknown += i64::from(is_free && speed == 0);
             total_speed += if is_free { speed as i64 } else { 0 };
@@ -100,10 +100,10 @@ impl Sender {
             }
             let (place, line) = (at, self.attached[at]);
             at += 1;
-            match self.marks[place] {
-                Mark::Usable if free > 0 => continue, // it has one queued, and others have none
-                Mark::Usable => {}
-                Mark::Free => self.marks[place] = Mark::Usable,
+            match self.states[place] {
+                State::Usable if free > 0 => continue, // this channel has a fragment queued, and free ones are left
+                State::Usable => {}
+                State::Free => self.states[place] = State::Usable,
             }
             let mut share = left;
             if free > 0 {
@@ -125,7 +125,7 @@ impl Sender {
                 share = left;
             }
             if share <= 0 {
-                self.marks[place] = Mark::Free; // a fragment over so slow a channel is not worth its header
+                self.states[place] = State::Free; // a fragment over so slow a channel is not worth its header
                 continue;
             }
             let share = share.min(self.most_bytes);
@@ -156,7 +156,7 @@ mod tests {
         fragments
     }
 
-    /// Measured: an acknowledgement of 52 bytes is eight pieces of 6 or 7 bytes.
+    /// Measured: an acknowledgement of 52 bytes is sent as eight fragments of 6 or 7 bytes.
     #[test]
     fn equal_shares_have_no_minimum() {
         for speed in [0, 9600] {
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(cut(&mut sender(3), 1501, &channels(1)[..3]).len(), 2, "no fragment exceeds the MTU of a channel");
     }
 
-    /// The next packet begins behind the channel that was used last; a line that is attached again is last.
+    /// The next packet begins with the channel after the one that was used last; a line that is attached again goes to the end.
     #[test]
     fn channels_take_turns_in_the_order_of_attachment() {
         let mut sender = sender(4);
@@ -192,7 +192,8 @@ mod tests {
         assert_eq!(fragments(&mut sender, 3), [3, 0, 1]);
     }
 
-    /// flen = nfree (L + 6 nfree) / (total speed nfree / speed) - 6; a line too slow for it is left out, the last takes the rest.
+    /// flen = nfree (L + 6 nfree) / (total speed nfree / speed) - 6; a line too slow for a fragment is left out, and the last
+    /// line takes the rest.
     #[test]
     fn faster_ports_carry_more() {
         let fragments = cut(&mut sender(3), 1201, &[(true, 9600), (true, 9600), (true, 19200)]);

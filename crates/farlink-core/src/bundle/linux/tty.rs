@@ -1,21 +1,21 @@
-//! What a serial line of Linux takes: the buffer of its port, and three fragments in front of it (`ppp_async_push`).
+//! How many fragments a serial line of Linux takes: those in the buffer of its port, and three in front of it (`ppp_async_push`).
 
 use std::collections::VecDeque;
 
-/// The way of fragments from the sender of a bundle into the buffer of a serial port. All positions count bytes of the line since it
-/// was attached.
+/// The path of fragments from the sender of a bundle into the buffer of a serial port. All positions count bytes on the line
+/// since it was attached.
 ///
-/// A fragment is written into the buffer as far as there is room. The frame that does not fit stays in `obuf`, one more in `tpkt`,
-/// and the next one in the queue `xq` of its channel, which is then no longer free. A buffer that was full is filled again once it
-/// has all but run empty.
+/// A fragment is written into the buffer as far as there is room. A frame that does not fit stays in `obuf`, one more in `tpkt`,
+/// and the next one in the queue `xq` of its channel, which is then no longer free. A buffer that was full is refilled once it is
+/// almost empty.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Tty {
     most_bytes: u64,
     /// End of the last fragment that was given to the line.
     given: u64,
-    /// End of what is in the buffer or has left it.
+    /// End of the bytes that were written into the buffer.
     written: u64,
-    /// End of what has been encoded into `obuf`.
+    /// End of the bytes that were encoded into `obuf`.
     encoded: u64,
     /// End of the fragment in `tpkt`.
     packet: Option<u64>,
@@ -25,26 +25,26 @@ pub(in super::super) struct Tty {
 
 /// Linux wakes the writer when fewer bytes are left (`WAKEUP_CHARS`).
 const WAKEUP_BYTES: u64 = 256;
-/// What fits into `obuf` at a time (`OBUFSIZE` less the room for an escaped check and a flag).
+/// Bytes that fit into `obuf` (`OBUFSIZE` less the room for an escaped frame check sequence and a flag).
 const ENCODED_BYTES: u64 = 506;
 
 impl Tty {
-    /// A port with a buffer of so many bytes.
+    /// A port with a buffer of `most_bytes` bytes.
     pub(in super::super) fn new(most_bytes: u64) -> Self {
         Tty { most_bytes, given: 0, written: 0, encoded: 0, packet: None, queued: VecDeque::new() }
     }
 
-    /// The line was attached again: everything that it held is gone.
+    /// Drops all fragments that the port held, because the line was detached.
     pub(in super::super) fn clear(&mut self) {
         *self = Tty::new(self.most_bytes);
     }
 
-    /// Whether its channel takes part in the next packet: nothing is queued.
+    /// Whether its channel gets a fragment of the next packet, because no fragment is queued.
     pub(in super::super) fn is_free(&self) -> bool {
         self.queued.is_empty()
     }
 
-    /// Takes a fragment of so many bytes; `gone` bytes have left the line.
+    /// Takes a fragment of `bytes` bytes; `gone` bytes have left the line so far.
     pub(in super::super) fn take(&mut self, bytes: u32, gone: u64) {
         self.given += u64::from(bytes);
         if !self.queued.is_empty() || !self.start(self.given, gone) {
@@ -52,14 +52,14 @@ impl Tty {
         }
     }
 
-    /// How many bytes have left when the buffer is filled again; none while nothing waits for that.
+    /// How many bytes must have left before the buffer is refilled; `None` while no fragment waits for that.
     pub(in super::super) fn wakes_at(&self) -> Option<u64> {
         let is_stuffed = self.written < self.encoded || self.packet.is_some();
-        // A buffer that is smaller than that is filled as soon as there is room.
+        // A buffer that is smaller than 256 bytes is refilled as soon as there is room.
         is_stuffed.then_some((self.written + 1).saturating_sub(WAKEUP_BYTES.min(self.most_bytes)))
     }
 
-    /// The buffer has run low.
+    /// Refills the buffer after it has run low.
     pub(in super::super) fn wake(&mut self, gone: u64) {
         if !self.push(gone) {
             return;
@@ -72,7 +72,7 @@ impl Tty {
         }
     }
 
-    /// Puts a fragment into `tpkt`; `false` if that is occupied.
+    /// Puts a fragment into `tpkt`; returns `false` if `tpkt` is occupied.
     fn start(&mut self, end: u64, gone: u64) -> bool {
         self.push(gone);
         if self.packet.is_some() {
@@ -83,7 +83,7 @@ impl Tty {
         true
     }
 
-    /// Writes what there is room for; whether `tpkt` became free.
+    /// Writes as much as there is room for; returns whether `tpkt` became free.
     fn push(&mut self, gone: u64) -> bool {
         let mut is_done = false;
         loop {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_is_filled_again_when_256_bytes_are_left() {
+    fn a_full_buffer_is_refilled_when_256_bytes_are_left() {
         let mut tty = Tty::new(4096);
         (0..23).for_each(|_| tty.take(200, 0));
         assert_eq!(tty.wakes_at(), Some(4096 - 255));

@@ -1,4 +1,4 @@
-//! What goes over which line, whole or in fragments.
+//! Distribution of packets to lines, whole or in fragments.
 
 use super::super::config::Cut;
 use super::super::fragment::Fragment;
@@ -10,58 +10,59 @@ use super::super::shares;
 use super::{Multilink, Numbered, Outcome, Packet};
 use crate::time::Time;
 
-/// How much a line must have been seen before its own drops say more than a guess.
+/// Weight of the prior for a line's rate of drops: the line's own drops count for more once it was connected for longer than
+/// this.
 const PRIOR: Time = Time::from_secs(3000);
-/// The protocol field of a packet inside its first fragment, compressed as two Linux machines agree to.
+/// The protocol field of a packet in its first fragment, compressed as two Linux hosts negotiate it.
 const PROTOCOL_BYTES: u32 = 1;
 
 impl Multilink {
-    /// Gives lines what they have room for.
+    /// Gives waiting packets to lines as long as they have room.
     pub(super) fn dispatch(&mut self) {
-        while let Some(&fragment) = self.again.front() {
-            if self.alive(fragment.payload).is_some() && !self.give_again(fragment) {
+        while let Some(&fragment) = self.to_resend.front() {
+            if self.alive(fragment.payload).is_some() && !self.resend(fragment) {
                 return;
             }
-            self.again.pop_front();
+            self.to_resend.pop_front();
             self.queue_bytes -= u64::from(fragment.payload.bytes);
         }
-        while let Some(&place) = self.queue.front() {
-            if !self.dispatch_now(place) {
+        while let Some(&slot) = self.queue.front() {
+            if !self.dispatch_now(slot) {
                 return;
             }
             self.queue.pop_front();
-            self.queue_bytes -= u64::from(self.packets[place as usize].bytes);
+            self.queue_bytes -= u64::from(self.packets[slot as usize].bytes);
         }
     }
 
-    /// Gives a packet to lines, if there is room.
-    pub(super) fn dispatch_now(&mut self, place: u32) -> bool {
-        let Packet { bytes, life, .. } = self.packets[place as usize];
-        let piece = Piece { packet: place, life, bytes };
+    /// Gives a packet to lines, if they have room; returns whether they had.
+    pub(super) fn dispatch_now(&mut self, slot: u32) -> bool {
+        let Packet { bytes, generation, .. } = self.packets[slot as usize];
+        let piece = Piece { packet: slot, generation, bytes };
         let is_gone = match self.cut {
             _ if self.linux.is_some() => self.give_as_linux(piece),
             Cut::Whole => self.give_whole(piece),
             Cut::Fragmented => self.give_fragments(piece),
         };
         if is_gone && self.has_numbers {
-            self.note_numbered(place, life);
+            self.note_numbered(slot, generation);
         }
         is_gone
     }
 
-    /// Remembers the order of numbers; what is dead in front is forgotten.
-    fn note_numbered(&mut self, place: u32, life: u32) {
-        while let Some(&Numbered { place, life, .. }) = self.numbered.front() {
-            let packet = self.packets[place as usize];
-            if packet.is_alive && packet.life == life {
+    /// Records a packet in the order of numbers, and drops ended packets at the front.
+    fn note_numbered(&mut self, slot: u32, generation: u32) {
+        while let Some(&Numbered { slot, generation, .. }) = self.numbered.front() {
+            let packet = self.packets[slot as usize];
+            if packet.is_alive && packet.generation == generation {
                 break;
             }
             self.numbered.pop_front();
         }
-        self.numbered.push_back(Numbered { place, life, end: self.splitter.count() });
+        self.numbered.push_back(Numbered { slot, generation, end: self.splitter.count() });
     }
 
-    /// A packet goes over one line, or over all that have room.
+    /// Sends a whole packet over one line, or copies over all lines that have room.
     fn give_whole(&mut self, mut piece: Piece) -> bool {
         let on_line = self.line_bytes(piece.bytes, true);
         let Some(first) = self.choose(on_line) else { return false };
@@ -70,29 +71,29 @@ impl Multilink {
         true
     }
 
-    /// A fragment goes again under its number.
-    fn give_again(&mut self, fragment: Fragment<Piece>) -> bool {
+    /// Sends a fragment again under its old number.
+    fn resend(&mut self, fragment: Fragment<Piece>) -> bool {
         let on_line = self.line_bytes(fragment.payload.bytes, fragment.is_beginning);
         let Some(first) = self.choose(on_line) else { return false };
         self.give(fragment, first, on_line);
         true
     }
 
-    /// A line takes a fragment, or all from that one on that have room.
+    /// Gives a fragment to the line `first`, or, with [`Scheduler::Redundant`], to all lines from `first` on that have room.
     fn give(&mut self, fragment: Fragment<Piece>, first: usize, on_line: u32) {
-        let (now, place) = (self.now, fragment.payload.packet as usize);
+        let (now, slot) = (self.now, fragment.payload.packet as usize);
         self.turn = (first + 1) % self.lines.len();
         let last = if self.scheduler == Scheduler::Redundant { self.lines.len() } else { first + 1 };
         for line in &mut self.lines[first..last] {
             if line.has_room(now, on_line) {
                 line.take(now, fragment, on_line);
-                self.packets[place].on_lines += 1;
+                self.packets[slot].on_lines += 1;
                 self.counts.fragments += 1;
             }
         }
     }
 
-    /// The line for so many bytes; none if it is to wait.
+    /// Chooses the line for `bytes` bytes; `None` if the packet has to wait.
     fn choose(&self, bytes: u32) -> Option<usize> {
         let now = self.now;
         let rate = |index| self.calls.as_ref().map_or(0.0, |calls| calls.drop_rate(index, now, PRIOR));
@@ -107,7 +108,7 @@ impl Multilink {
                 if has_room(&self.lines[best]) {
                     return Some(best);
                 }
-                // It may be better to wait for a fast line than to take a slow one, as long as none stands idle for it.
+                // Waiting for a fast line may be better than taking a slow one, as long as no line is idle meanwhile.
                 let awaited = candidate((best, &self.lines[best])).later(self.wait_for_full_lines(bytes));
                 let idle = all.filter(|(_, line)| line.is_idle(now)).map(candidate);
                 let chosen = self.scheduler.choose(now, idle.chain([awaited]));
@@ -121,9 +122,10 @@ impl Multilink {
         }
     }
 
-    /// How long the lines without room take for the packets behind the one at hand: whoever waits for a fast line makes all of them
-    /// wait, for which an idle one would have been better. As in ECF (Lim et al., "ECF: An MPTCP path scheduler to manage
-    /// heterogeneous paths", 2017), a line is worth waiting for if it would bring them all by the time of the slow one.
+    /// How long the lines without room need for the packets in the queue. If a packet waits for a fast line, those behind it wait
+    /// as well, although an idle line could carry them. As in ECF (Lim et al., "ECF: An MPTCP path scheduler to manage
+    /// heterogeneous paths", 2017), a packet therefore waits for a fast line only if that would deliver the whole queue before
+    /// the slow line could deliver the packet.
     fn wait_for_full_lines(&self, bytes: u32) -> Time {
         let waiting_bytes = self.queue_bytes + self.queue.len() as u64 * u64::from(self.line_bytes(0, true));
         let behind_bytes = waiting_bytes.saturating_sub(bytes.into());
@@ -132,7 +134,7 @@ impl Multilink {
         if bytes_per_s > 0.0 { Time::from_secs_f64(behind_bytes as f64 / bytes_per_s) } else { Time::ZERO }
     }
 
-    /// A packet is cut for the lines that have room.
+    /// Cuts a packet into fragments for the lines that have room.
     fn give_fragments(&mut self, mut piece: Piece) -> bool {
         let now = self.now;
         let mut shares = std::mem::take(&mut self.shares);
@@ -142,14 +144,14 @@ impl Multilink {
             Scheduler::RoundRobin => self.turn,
             _ => 0,
         };
-        let (place, lines) = (piece.packet as usize, self.lines.len());
+        let (slot, lines) = (piece.packet as usize, self.lines.len());
         let mut is_beginning = true;
         for index in (first..lines).chain(0..first) {
             let Some(bytes) = shares.get(index).copied().filter(|&bytes| bytes > 0) else { continue };
             let on_line = self.line_bytes(bytes, is_beginning);
             let fragment = self.splitter.cut(&mut piece, bytes as usize, is_beginning);
             self.lines[index].take(now, fragment, on_line);
-            self.packets[place].on_lines += 1;
+            self.packets[slot].on_lines += 1;
             self.counts.fragments += 1;
             self.turn = (index + 1) % lines;
             is_beginning = false;
@@ -158,12 +160,12 @@ impl Multilink {
         !is_beginning
     }
 
-    /// A packet is cut as Linux does; while no line is up it is dropped.
+    /// Cuts a packet as Linux does; it is dropped while no line is up.
     fn give_as_linux(&mut self, mut piece: Piece) -> bool {
         let Some(linux) = &mut self.linux else { return false };
-        let (now, place) = (self.now, piece.packet);
+        let (now, slot) = (self.now, piece.packet);
         if linux.sender.is_empty() {
-            self.end(place, Outcome::Cut);
+            self.end(slot, Outcome::Cut);
             return true;
         }
         let mut fragments = std::mem::take(&mut linux.fragments);
@@ -175,14 +177,14 @@ impl Multilink {
             let own = if at == 0 { bytes - PROTOCOL_BYTES } else { bytes };
             let fragment = self.splitter.cut(&mut piece, own as usize, at == 0);
             self.lines[line].take(now, fragment, self.framing.line_bytes(own, at == 0));
-            self.packets[place as usize].on_lines += 1;
+            self.packets[slot as usize].on_lines += 1;
             self.counts.fragments += 1;
         }
         self.linux.iter_mut().for_each(|linux| linux.fragments = std::mem::take(&mut fragments));
         is_cut
     }
 
-    /// How many bytes of a packet each line takes.
+    /// Computes how many bytes of a packet each line takes.
     fn share(&mut self, bytes: u32, shares: &mut Vec<u32>) {
         if matches!(self.scheduler, Scheduler::EarliestDelivery | Scheduler::DropAware) {
             self.share_so_that_all_arrive_together(bytes, shares);
@@ -214,8 +216,9 @@ impl Multilink {
         }
     }
 
-    /// Shares for the lines that have room, or none, if the packet would be there sooner by waiting for a full line: as with whole
-    /// packets, while a line is idle only if the full ones would bring all that waits by then.
+    /// Computes shares for the lines that have room such that all fragments arrive together. There are none if the packet would
+    /// arrive sooner by waiting for a full line. While a line is idle, the packet waits only if the full lines would deliver the
+    /// whole queue sooner, as with whole packets.
     fn share_so_that_all_arrive_together(&mut self, bytes: u32, shares: &mut Vec<u32>) {
         let now = self.now;
         let whole = self.line_bytes(bytes, true);
@@ -237,7 +240,7 @@ impl Multilink {
         }
     }
 
-    /// When fragments of a packet that is cut at that instant arrive, and their shares.
+    /// When the fragments of a packet that is cut at `at` arrive; appends their shares to `shares`.
     fn together(&mut self, at: Time, bytes: u32, shares: &mut Vec<u32>) -> Time {
         let least = self.least_fragment.min(bytes);
         let on_line = self.line_bytes(least, true);

@@ -1,4 +1,4 @@
-//! The ends of a line: when each learns that a call has dropped or was connected, and what it does then.
+//! The ends of a line: when each notices that a call has dropped or was connected, and how it reacts.
 
 use super::super::calls::{CallState, Change};
 use super::super::line::Sent;
@@ -8,19 +8,19 @@ use crate::time::Time;
 /// The two ends of a line in this direction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends {
-    /// The receiver takes the line to be up.
-    pub(super) is_heard: bool,
-    /// When sender and receiver notice that the call has dropped.
+    /// Whether the receiver believes that the line is up.
+    pub(super) seems_up: bool,
+    /// When the sender and the receiver notice that the call has dropped.
     pub(super) noticed: [Time; 2],
 }
 
 impl Ends {
-    pub(super) const UP: Ends = Ends { is_heard: true, noticed: [Time::NEVER; 2] };
-    pub(super) const DOWN: Ends = Ends { is_heard: false, ..Ends::UP };
+    pub(super) const UP: Ends = Ends { seems_up: true, noticed: [Time::NEVER; 2] };
+    pub(super) const DOWN: Ends = Ends { seems_up: false, ..Ends::UP };
 }
 
 impl Multilink {
-    /// Calls that dropped or were connected.
+    /// Applies all changes of calls up to `now`.
     pub(super) fn follow_calls(&mut self) {
         let Some(mut calls) = self.calls.take() else { return };
         let lines = self.lines.len();
@@ -41,11 +41,11 @@ impl Multilink {
                         self.ends[line].noticed = if self.is_reverse { [far, near] } else { [near, far] };
                     }
                     CallState::Dropped | CallState::Waiting => {
-                        let is_news = self.lines[line].is_up || self.ends[line].is_heard;
+                        let was_up = self.lines[line].is_up || self.ends[line].seems_up;
                         let is_silent = self.ends[line].noticed != Ends::UP.noticed || self.lines[line].is_silent();
-                        self.availability.drops += u64::from(is_news && !is_silent);
+                        self.availability.drops += u64::from(was_up && !is_silent);
                         self.hang_up(line);
-                        self.stop_hearing(line, at);
+                        self.stop_waiting(line, at);
                     }
                     _ => {}
                 }
@@ -68,7 +68,7 @@ impl Multilink {
         }
     }
 
-    /// The ends that notice now that a call has dropped.
+    /// Handles the ends that notice by now that a call has dropped.
     pub(super) fn notice(&mut self) {
         for line in 0..self.ends.len() {
             let [by_sender, by_receiver] = self.ends[line].noticed;
@@ -76,18 +76,18 @@ impl Multilink {
                 self.hang_up(line);
             }
             if by_receiver <= self.now {
-                self.stop_hearing(line, self.now);
+                self.stop_waiting(line, self.now);
             }
         }
     }
 
-    /// The sender takes a line for gone.
+    /// The sender learns that a line is down, and loses or requeues its fragments.
     fn hang_up(&mut self, line: usize) {
         self.ends[line].noticed[0] = Time::NEVER;
         if !self.lines[line].is_up {
             return;
         }
-        let known = self.again.len();
+        let known = self.to_resend.len();
         let lost: Vec<Sent> = self.lines[line].take_down().collect();
         for sent in &lost {
             self.lose_fragment(sent, Outcome::Cut);
@@ -96,11 +96,11 @@ impl Multilink {
         self.linux.iter_mut().for_each(|linux| linux.sender.detach(line));
     }
 
-    /// The receiver takes a line for gone.
-    fn stop_hearing(&mut self, line: usize, at: Time) {
+    /// The receiver learns that a line is down, and no longer waits for it.
+    fn stop_waiting(&mut self, line: usize, at: Time) {
         self.ends[line].noticed[1] = Time::NEVER;
-        if self.ends[line].is_heard {
-            self.ends[line].is_heard = false;
+        if self.ends[line].seems_up {
+            self.ends[line].seems_up = false;
             self.receiver.set_up(at, line, false);
             self.read();
         }

@@ -30,7 +30,7 @@ fn receiver() -> Receiver {
     ReceiverSetting::default().receiver()
 }
 
-/// Sends frames back to back; the share of wrong bits by sample of the recording, and the frames lost.
+/// Sends frames back to back. Returns the share of wrong bits per sample of the recording, and the number of lost frames.
 fn play(prepared: &Arc<dyn Prepared>, samples: usize, rounds: usize, frame_bits: u32, seed: u64) -> (Vec<f64>, usize) {
     let mut rng = Rng::for_component(seed, 0, "channel");
     let mut channel = prepared.start(&mut rng);
@@ -78,7 +78,7 @@ fn assert_rate(share: f64, expected: f64, bits: f64) {
     assert!((share - expected).abs() <= 4.5 * error, "{share} is not {expected} within 4.5 times {error}");
 }
 
-/// Eq. (1) for the power of the recording: nothing else decides the error rate.
+/// The error rate follows from eq. (1) for the power of the recording and from nothing else.
 #[test]
 fn constant_power_gives_exactly_the_receivers_error_rate() {
     for ber in [1e-6, 1e-4, 1e-2, 0.09] {
@@ -113,7 +113,7 @@ fn a_step_puts_errors_inside_the_fade_only() {
     }
 }
 
-/// A frame any part of which meets too many errors is not found.
+/// A frame is lost if the error rate is too high during any part of it.
 #[test]
 fn frames_are_lost_where_the_receiver_loses_them() {
     let (strong, dark) = (receiver().power_w(1e-30), 0.0);
@@ -135,7 +135,7 @@ fn a_run_that_begins_in_a_blockage_loses_its_frames() {
     for rate in [Some(RATE), None] {
         let prepared = prepare(r#", "offset_s": 2.5e-4"#, power(power_w.clone()), rate, None).unwrap();
         let (_, lost) = play(&prepared, 5, 1, 1000, 1);
-        // Three dark samples of 62.2 frames, and up to two at each edge.
+        // Three blocked samples of 62.2 frames, and up to two frames at each edge.
         assert!((186..=194).contains(&lost), "{lost}");
     }
 }
@@ -148,7 +148,7 @@ fn power_is_scaled_to_the_long_term_error_rate() {
     assert_rate(shares.iter().sum::<f64>() / 200.0, 1e-5, RATE * 200e-4 * 100.0);
 }
 
-/// What happens between frames costs nothing and changes nothing: half as many bits, half as many errors.
+/// Idle time between frames has no effect: half as many bits have half as many errors.
 #[test]
 fn idle_time_has_no_errors() {
     let prepared = prepare("", power(vec![receiver().power_w(1e-4); 10]), Some(RATE), None).unwrap();

@@ -1,4 +1,4 @@
-//! How likely bits are wrong over time: a repeating series of error rates, and the inverse of its sum.
+//! The hazard of bit errors over time: a repeating series of error rates, its integral, and the inverse of the integral.
 
 use crate::channel::ChannelState;
 
@@ -10,21 +10,22 @@ pub(super) type Position = u64;
 pub(super) struct Hazard {
     /// -ln(1 - BER) of each sample.
     per_bit: Box<[f64]>,
-    /// What a sample lasts, ps.
+    /// Duration of a sample, in ps.
     sample: f64,
-    /// What all of them last, ps.
+    /// Duration of all samples, in ps.
     duration: u64,
-    /// Sum of hazard times ps before each [`BLOCK`] of samples, and of all. Samples at which frames are lost count nothing.
+    /// Integral of the hazard (times ps) before each [`BLOCK`] of samples, and over all. Samples in which frames are lost count
+    /// as 0.
     sums: Box<[f64]>,
-    /// Samples at which frames are lost: from, until.
+    /// Ranges of samples in which frames are lost: start and end.
     lost: Box<[(usize, usize)]>,
 }
 
-/// So many samples share an entry of the sums: memory for a short walk.
+/// Number of samples per entry of `sums`: fewer entries save memory, but lookups walk through more samples.
 const BLOCK: usize = 64;
 
 impl Hazard {
-    /// From the error rate of each sample; above `lost_above`, frames are lost.
+    /// Builds the series from the error rate of each sample. Frames sent at a rate above `lost_above` are lost.
     pub(super) fn new(ber: impl Iterator<Item = f64>, duration_s: f64, lost_above: f64) -> Self {
         let mut lost: Vec<(usize, usize)> = Vec::new();
         let hazard = |(at, ber): (usize, f64)| {
@@ -61,17 +62,17 @@ impl Hazard {
         sums.into_boxed_slice()
     }
 
-    /// What the series lasts, ps.
+    /// Duration of the series, in ps.
     pub(super) fn duration(&self) -> u64 {
         self.duration
     }
 
-    /// Where a sample begins.
+    /// Position at which a sample begins.
     fn start(&self, at: usize) -> u64 {
         if at == self.per_bit.len() { self.duration } else { (at as f64 * self.sample).round() as u64 }
     }
 
-    /// The sample that holds a place within the series.
+    /// Index of the sample at a position within the series.
     fn index(&self, within: u64) -> usize {
         let mut at = ((within as f64 / self.sample) as usize).min(self.per_bit.len() - 1);
         while self.start(at) > within {
@@ -83,7 +84,7 @@ impl Hazard {
         at
     }
 
-    /// The sample that holds a position, and where its repetition began.
+    /// Index of the sample at a position, and the position at which that repetition of the series began.
     fn sample_at(&self, position: Position) -> (usize, u64) {
         let within = position % self.duration;
         (self.index(within), position - within)
@@ -94,7 +95,7 @@ impl Hazard {
         self.per_bit[self.sample_at(position).0]
     }
 
-    /// Where the sample at a position ends.
+    /// Position at which the sample at `position` ends.
     pub(super) fn next_sample(&self, position: Position) -> Position {
         let (at, base) = self.sample_at(position);
         base.saturating_add(self.start(at + 1))
@@ -111,7 +112,7 @@ impl Hazard {
         self.lost.get(next).is_some_and(|&(from, _)| from <= at)
     }
 
-    /// The first stretch in which frames are lost that ends after a position.
+    /// The first section with lost frames that ends after a position.
     pub(super) fn next_lost(&self, position: Position) -> (Position, Position) {
         let (at, base) = self.sample_at(position);
         let next = self.lost.partition_point(|&(_, until)| until <= at);
@@ -125,7 +126,7 @@ impl Hazard {
         (base.saturating_add(self.start(zone.0)), base.saturating_add(self.start(zone.1)))
     }
 
-    /// Where so much more hazard times ps has come together since a position; the end of time if never.
+    /// Position at which the integral of the hazard from `from` on reaches `more`; `u64::MAX` if it never does.
     pub(super) fn reach(&self, from: Position, more: f64) -> Position {
         let total = self.sums[self.sums.len() - 1];
         if total <= 0.0 || from == u64::MAX {
@@ -150,19 +151,19 @@ impl Hazard {
             base += cycles as u64 * self.duration;
             goal = (goal - cycles * total).clamp(0.0, total);
         }
-        base.saturating_add(self.place_of(goal)).max(from + 1)
+        base.saturating_add(self.position_of(goal)).max(from + 1)
     }
 
-    /// Sum up to a place within the series, in sample `at`.
+    /// Integral up to a position within the series, which lies in sample `at`.
     fn sum_before(&self, at: usize, within: u64) -> f64 {
         let first = at / BLOCK;
         let whole: f64 = (first * BLOCK..at).map(|at| self.counted(at) * self.sample).sum();
         self.sums[first] + whole + self.counted(at) * (within - self.start(at)) as f64
     }
 
-    /// The place within the series at which the sum reaches `goal`.
-    fn place_of(&self, goal: f64) -> u64 {
-        // The last entry is the sum of all and begins no block.
+    /// Position within the series at which the integral reaches `goal`.
+    fn position_of(&self, goal: f64) -> u64 {
+        // The last entry is the integral over all samples, and no block begins there.
         let blocks = &self.sums[..self.sums.len() - 1];
         let block = blocks.partition_point(|&sum| sum <= goal).max(1) - 1;
         let mut sum = self.sums[block];
@@ -174,11 +175,11 @@ impl Hazard {
             }
             sum = after;
         }
-        // By rounding, the goal was missed by a hair.
+        // The goal was missed by a rounding error.
         self.duration
     }
 
-    /// Hazard of a sample; none where frames are lost.
+    /// Hazard of a sample; 0 where frames are lost.
     fn counted(&self, at: usize) -> f64 {
         if self.is_lost(at) { 0.0 } else { self.per_bit[at] }
     }
@@ -201,7 +202,7 @@ mod tests {
         assert!(!dark.state(0).up);
     }
 
-    /// Ten samples of 1 ms; from a position in the first, in units of the hazard of one sample.
+    /// A series of ten samples of 1 ms; positions and sums are in units of one sample.
     #[test]
     fn lost_samples_count_nothing_and_the_series_repeats() {
         let ber = [1e-3, 1e-3, 0.4, 0.4, 0.0, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3];

@@ -1,4 +1,4 @@
-//! How long something lasts, at random.
+//! Random durations.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,48 +7,51 @@ use crate::rng::Rng;
 use crate::time::Time;
 use crate::units::{PositiveSeconds, Shape};
 
-/// A time at random: `{ distribution = "exponential", mean_s = 3000 }`, `{ distribution = "weibull", shape = 0.6, scale_s = 2000 }`
-/// or `{ distribution = "constant", value_s = 20 }`.
+/// A random duration: `{ distribution = "exponential", mean_s = 3000 }`, `{ distribution = "weibull", shape = 0.6, scale_s = 2000
+/// }` or `{ distribution = "constant", value_s = 20 }`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "distribution", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Spell {
-    /// Without memory: however long it has lasted, the rest is as long as the whole.
+pub enum RandomDuration {
+    /// Memoryless: the remaining time does not depend on how long it has lasted.
     Exponential {
         /// Mean, in seconds.
         mean_s: PositiveSeconds,
     },
-    /// With a shape below 1 short ones and long ones are more frequent, with one above 1 those near the mean.
+    /// With a shape below 1 very short and very long durations are more frequent than with the exponential distribution; with a
+    /// shape above 1 those near the mean are.
     Weibull {
         /// Shape; 1 is the exponential distribution.
         shape: Shape,
         /// Scale, in seconds: 63.2 % are shorter.
         scale_s: PositiveSeconds,
     },
-    /// Always as long.
+    /// Always the same duration.
     Constant {
         /// Length, in seconds.
         value_s: PositiveSeconds,
     },
 }
 
-impl Spell {
-    /// One of them.
+impl RandomDuration {
+    /// Draws a duration.
     pub(crate) fn draw(&self, rng: &mut Rng) -> Time {
         match *self {
-            Spell::Exponential { mean_s } => Time::from_secs_f64(rng.exponential(mean_s.get())),
-            Spell::Weibull { shape, scale_s } => {
+            RandomDuration::Exponential { mean_s } => Time::from_secs_f64(rng.exponential(mean_s.get())),
+            RandomDuration::Weibull { shape, scale_s } => {
                 Time::from_secs_f64(scale_s.get() * libm::pow(rng.exponential(1.0), 1.0 / shape.get()))
             }
-            Spell::Constant { value_s } => value_s.time(),
+            RandomDuration::Constant { value_s } => value_s.time(),
         }
     }
 
     /// Median, in seconds: half of them are shorter.
     pub(crate) fn median_s(&self) -> f64 {
         match *self {
-            Spell::Exponential { mean_s } => mean_s.get() * std::f64::consts::LN_2,
-            Spell::Weibull { shape, scale_s } => scale_s.get() * libm::pow(std::f64::consts::LN_2, 1.0 / shape.get()),
-            Spell::Constant { value_s } => value_s.get(),
+            RandomDuration::Exponential { mean_s } => mean_s.get() * std::f64::consts::LN_2,
+            RandomDuration::Weibull { shape, scale_s } => {
+                scale_s.get() * libm::pow(std::f64::consts::LN_2, 1.0 / shape.get())
+            }
+            RandomDuration::Constant { value_s } => value_s.get(),
         }
     }
 }
@@ -59,11 +62,11 @@ mod tests {
 
     /// Mean of what is drawn, and the shares above the median and above a threshold.
     fn drawn(json: &str, threshold_s: f64) -> [f64; 3] {
-        let spell: Spell = serde_json::from_str(json).unwrap();
+        let duration: RandomDuration = serde_json::from_str(json).unwrap();
         let mut rng = Rng::for_component(1, 0, "spell");
-        let drawn: Vec<f64> = (0..100_000).map(|_| spell.draw(&mut rng).as_secs_f64()).collect();
+        let drawn: Vec<f64> = (0..100_000).map(|_| duration.draw(&mut rng).as_secs_f64()).collect();
         let above = |least: f64| drawn.iter().filter(|&&length| length > least).count() as f64 / 1e5;
-        [drawn.iter().sum::<f64>() / 1e5, above(spell.median_s()), above(threshold_s)]
+        [drawn.iter().sum::<f64>() / 1e5, above(duration.median_s()), above(threshold_s)]
     }
 
     #[test]
