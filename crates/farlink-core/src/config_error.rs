@@ -1,32 +1,32 @@
-//! Why something that a user wrote is refused, and how to mend it: two lines for every refusal.
+//! The error for a setting that is refused: it says what is wrong and what to do, each on one line.
 
 use std::fmt;
 
-/// A key whose value cannot be had: which, what is wrong with it, and how to mend it.
+/// A refused setting: the key, what is wrong with it, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// The key, as a dotted path (`link.channel.ber`, `engines[0]`) from the outermost table that it was seen from; empty for that
-    /// table as a whole.
+    /// The key, as a dotted path (`link.channel.ber`, `engines[0]`) from the outermost table known so far; empty if the table as
+    /// a whole is wrong.
     pub path: String,
-    /// What is wrong with it, with the value.
+    /// What is wrong with it, including the value.
     pub what: String,
-    /// How to mend it.
+    /// What to do about it.
     pub remedy: String,
 }
 
 impl ConfigError {
-    /// A refusal of the key at `path`.
+    /// Refuses the key at `path`.
     pub fn new(path: impl Into<String>, what: impl fmt::Display, remedy: impl Into<String>) -> Self {
         ConfigError { path: path.into(), what: what.to_string(), remedy: remedy.into() }
     }
 
-    /// The path and what is wrong, on one line.
+    /// One line with the path and what is wrong.
     #[must_use]
     pub fn message(&self) -> String {
         if self.path.is_empty() { self.what.clone() } else { format!("{}: {}", self.path, self.what) }
     }
 
-    /// The same, seen from an outer table: `table` and a dot go before its path.
+    /// The same error as seen from an outer table: puts `table` and a dot before the path.
     #[must_use]
     pub fn within(self, table: &str) -> Self {
         let path = if self.path.is_empty() { table.to_owned() } else { format!("{table}.{}", self.path) };

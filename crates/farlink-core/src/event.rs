@@ -1,6 +1,6 @@
-//! What an endpoint tells its application.
+//! Events that an endpoint reports to its application.
 
-/// Something an application may act on.
+/// An event that an application may act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
@@ -12,10 +12,10 @@ pub enum Event {
     Writable,
     /// The peer will send no more, and everything it sent was read.
     Finished,
-    /// So many bytes of the stream were given up and will not come: what is read next stands behind them. Until it is taken
-    /// notice of, nothing behind them is read.
+    /// This many bytes of the stream were given up and will not arrive. The next bytes that are read follow after the gap; they
+    /// can be read only once the application has taken this event.
     Skipped(u64),
-    /// So many bytes were too old to be sent, or sent again, and were given up.
+    /// This many bytes were given up because they were too old to be sent or retransmitted.
     Expired(u64),
     /// Everything written was acknowledged and both sides have closed.
     Closed,
@@ -31,10 +31,10 @@ pub enum Abort {
     Reset,
     /// Too many retransmissions of the same segment went unanswered.
     TooManyRetries,
-    /// Nothing was heard from the peer for too long.
+    /// No packet arrived from the peer for too long.
     NoAnswer,
-    /// The streams had not ended on both sides within the time set for that.
+    /// The streams of both sides had not ended within the time set for closing.
     NotClosed,
-    /// The peer has begun anew and knows nothing of the connection.
+    /// The peer has restarted and lost the state of the connection.
     PeerRestarted,
 }

@@ -1,13 +1,13 @@
-//! One line makes a thing known to the scenario parser, the schema, the error messages and the tests.
+//! Registries: one line makes a configuration type known to the scenario parser, the schema, the error messages and the tests.
 
 use serde::de::{DeserializeSeed, IntoDeserializer, MapAccess};
 use serde_json::Value;
 
-/// Declares a family of things chosen by `kind`, each a configuration type in a file of its own.
+/// Declares a family of configuration types that are chosen by `kind`, each in a file of its own.
 ///
-/// Gives an enum with one variant per line that parses from a table with a `kind` key, its JSON Schema, the list of names
-/// (`KINDS`), and `as_dyn` to reach the trait that all of them implement. The keys beside `kind` are those of the
-/// configuration type, which denies unknown ones.
+/// Generates an enum with one variant per line, which is parsed from a table with a `kind` key, its JSON Schema, the list of
+/// names (`KINDS`), and `as_dyn`, which returns the trait object that all of them implement. The other keys of the table are
+/// those of the configuration type, which denies unknown ones.
 macro_rules! registry {
     (
         $(#[$doc:meta])*
@@ -35,7 +35,7 @@ macro_rules! registry {
                 match self { $($enum::$variant(_) => $kind,)+ }
             }
 
-            /// What all of the family can do.
+            /// The configuration as a trait object.
             pub fn as_dyn(&self) -> &dyn $trait {
                 match self { $($enum::$variant(config) => config,)+ }
             }
@@ -74,10 +74,10 @@ macro_rules! registry {
 }
 pub(crate) use registry;
 
-/// Reads `kind` and gives the other entries of the table.
+/// Reads `kind` and returns the other entries of the table.
 ///
-/// The scenario reader puts `kind` first, so that the others are read in place and errors keep their path; for other
-/// formats what comes before it is set aside.
+/// The scenario reader puts `kind` first, so that the other entries are read in place and errors keep their path. For other
+/// formats, the entries before `kind` are buffered.
 pub(crate) fn split_kind<'de, A: MapAccess<'de>, K: serde::Deserialize<'de>>(
     mut table: A,
     kinds: &'static [&'static str],
@@ -90,11 +90,11 @@ pub(crate) fn split_kind<'de, A: MapAccess<'de>, K: serde::Deserialize<'de>>(
         }
         before.push((key, table.next_value()?));
     }
-    // An empty name stands for none at all: serde's error for a missing key could not say which kinds there are.
+    // An empty name means that `kind` is missing, because serde's error for a missing key could not list the known kinds.
     Err(serde::de::Error::unknown_variant("", kinds))
 }
 
-/// The entries of a table but for its `kind`.
+/// The entries of a table without its `kind`.
 pub(crate) struct Rest<A> {
     before: std::vec::IntoIter<(String, Value)>,
     value: Option<Value>,

@@ -5,7 +5,7 @@ use rand::Rng as _;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// A random stream. Same (seed, run, component), same numbers, on every machine.
+/// A random stream. The same seed, run and component give the same numbers on every machine.
 #[derive(Clone, Debug)]
 pub struct Rng(Pcg64Mcg);
 
@@ -22,7 +22,8 @@ impl Rng {
         Rng(Pcg64Mcg::from_seed((u128::from(high) << 64 | u128::from(low)).to_le_bytes()))
     }
 
-    /// Gives the rest of this stream away, to someone who draws at times of its own, and goes on with another.
+    /// Splits the stream: returns the rest of this stream, for a component that draws at times of its own, and continues with an
+    /// unrelated one.
     pub fn detach(&mut self) -> Rng {
         let given = self.clone();
         let [low, high] = [split_mix64(self.0.next_u64()), split_mix64(self.0.next_u64())];

@@ -1,4 +1,4 @@
-//! Recorded series that channels and links replay; reading the files is the caller's business.
+//! Recorded series that channels and links replay. This crate reads no files; the caller does.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,18 +12,18 @@ use farlink_fec::events::ErrorEvents;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Where traces come from: files in the engine, memory in tests.
+/// A source of traces: files in the engine, memory in tests.
 pub trait TraceSource {
-    /// The trace of that name. It has passed [`Trace::check`], so that what replays it need not ask again.
+    /// Loads the trace of that name. The trace has passed [`Trace::check`], so that code that replays it need not check it again.
     ///
     /// # Errors
     /// If it is missing, unreadable, empty or malformed.
     fn load(&self, file: &str) -> Result<Arc<Trace>, TraceError>;
 
-    /// The error events at a decoder's output. Where nobody decodes, there are none.
+    /// The error events at a decoder's output. A source that runs no decoder returns an error.
     ///
     /// # Errors
-    /// If they cannot be collected, or nobody does.
+    /// If they cannot be collected, or this source collects none.
     fn error_events(&self, _point: &OperatingPoint) -> Result<Arc<ErrorEvents>, EventsError> {
         Err(EventsError::NotCollected)
     }
@@ -33,13 +33,13 @@ pub trait TraceSource {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Trace {
-    /// Instants at which so many bytes may leave; repeats after `duration_s`.
+    /// Instants (delivery opportunities) at which a number of bytes may leave; repeats after `duration_s`.
     Delivery {
         /// Ascending instants, seconds.
         opportunity_s: Vec<f64>,
-        /// Bytes that may leave at each.
+        /// Bytes that may leave at each instant.
         bytes_per_opportunity: u32,
-        /// When it starts over, seconds.
+        /// Duration after which it starts over, seconds.
         duration_s: f64,
     },
     /// A rate that is constant between instants; repeats after `duration_s`.
@@ -48,7 +48,7 @@ pub enum Trace {
         time_s: Vec<f64>,
         /// Rate from each instant on, bit/s; 0 is an outage.
         rate_bps: Vec<f64>,
-        /// When it starts over, seconds.
+        /// Duration after which it starts over, seconds.
         duration_s: f64,
     },
     /// A one-way delay that is constant between instants; repeats after `duration_s`.
@@ -57,25 +57,25 @@ pub enum Trace {
         time_s: Vec<f64>,
         /// Delay from each instant on, seconds.
         delay_s: Vec<f64>,
-        /// When it starts over, seconds.
+        /// Duration after which it starts over, seconds.
         duration_s: f64,
     },
-    /// Received power in samples of equal distance; repeats after `duration_s`.
+    /// Received power in equally spaced samples; repeats after `duration_s`.
     Power {
         /// Power from each sample to the next, W.
         power_w: Vec<f64>,
-        /// Where the line of sight was blocked or tracking lost; empty if nowhere.
+        /// For each sample, whether the line of sight was blocked or tracking was lost; empty if it never was.
         blocked: Vec<bool>,
-        /// Whether the unit of the power is not known: only its ratios mean something.
+        /// Whether the unit of the power is unknown, so that only ratios are meaningful.
         is_relative: bool,
-        /// When it starts over, seconds: the distance of samples times their number.
+        /// When it starts over, seconds: the sample interval times the number of samples.
         duration_s: f64,
     },
-    /// A bit error rate in samples of equal distance; repeats after `duration_s`.
+    /// A bit error rate in equally spaced samples; repeats after `duration_s`.
     BitErrorRate {
-        /// From each sample to the next.
+        /// Bit error rate from each sample to the next.
         ber: Vec<f64>,
-        /// When it starts over, seconds: the distance of samples times their number.
+        /// When it starts over, seconds: the sample interval times the number of samples.
         duration_s: f64,
     },
     /// Whether each frame was lost; starts over at its end.
@@ -83,7 +83,7 @@ pub enum Trace {
         /// One entry per frame.
         lost: Vec<bool>,
     },
-    /// Where the wrong bits of a bit stream were; starts over at its end.
+    /// Positions of the wrong bits in a bit stream; starts over at its end.
     BitErrors {
         /// Ascending positions.
         position: Vec<u64>,
@@ -93,7 +93,7 @@ pub enum Trace {
 }
 
 impl Trace {
-    /// Its name in a trace file's metadata.
+    /// The name of its kind in a trace file's metadata.
     pub fn kind(&self) -> &'static str {
         match self {
             Trace::Delivery { .. } => "delivery",
@@ -106,10 +106,10 @@ impl Trace {
         }
     }
 
-    /// Whether it can be replayed.
+    /// Checks whether it can be replayed.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// If it cannot be replayed; the error says why.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Trace::Delivery { opportunity_s, bytes_per_opportunity, duration_s } => {
@@ -196,7 +196,7 @@ fn check_power(power_w: &[f64], blocked: &[bool], duration_s: f64) -> Result<(),
     check_samples("power_w", power_w, MOST_POWER_W, " W", duration_s)
 }
 
-/// Samples of equal distance, from 0 to `most`.
+/// Checks equally spaced samples with values from 0 to `most`.
 fn check_samples(name: &str, values: &[f64], most: f64, unit: &str, duration_s: f64) -> Result<(), String> {
     if !(SHORTEST_S..=LONGEST_S).contains(&duration_s) {
         return Err(format!("duration_s = {duration_s} is not allowed; allowed: {SHORTEST_S} to {LONGEST_S} s"));
@@ -204,7 +204,7 @@ fn check_samples(name: &str, values: &[f64], most: f64, unit: &str, duration_s: 
     if values.is_empty() {
         return Err(format!("{name} is empty"));
     }
-    // Times are whole picoseconds: samples closer than some of these would lie at the same instant.
+    // Times are whole picoseconds, so samples that are too close would lie at the same instant.
     if duration_s / (values.len() as f64) < CLOSEST_SAMPLES_S {
         return Err(format!("its {} samples are closer than {CLOSEST_SAMPLES_S:e} s", values.len()));
     }
@@ -214,7 +214,7 @@ fn check_samples(name: &str, values: &[f64], most: f64, unit: &str, duration_s: 
     }
 }
 
-/// Traces in memory, by name: for tests, and for traces that were never files.
+/// Traces in memory, by name: for tests, and for traces that do not come from files.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryTraces {
     traces: BTreeMap<String, Arc<Trace>>,
@@ -229,7 +229,7 @@ impl MemoryTraces {
         self
     }
 
-    /// These are the error events of any coding.
+    /// Sets the error events of every coding.
     #[must_use]
     pub fn with_events(mut self, events: ErrorEvents) -> Self {
         self.events = Some(Arc::new(events));
@@ -252,13 +252,13 @@ impl TraceSource for MemoryTraces {
     }
 }
 
-/// Where a replay starts: at a given place, or at a random one that differs from run to run.
+/// Where a replay starts: at a given position, or at a random one that differs from run to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Offset<T> {
-    /// `"random"`: anywhere, uniformly.
+    /// `"random"`: at a position drawn uniformly.
     #[default]
     Random,
-    /// Here (modulo the trace's length).
+    /// At this position (modulo the trace's length).
     At(T),
 }
 
@@ -325,10 +325,10 @@ pub enum TraceError {
     Unreadable {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The error of the operating system.
         reason: String,
     },
-    /// Its content is not what it should be.
+    /// Its content is malformed.
     #[error("the trace {file} is not usable: {reason}")]
     Malformed {
         /// The file.
@@ -336,20 +336,20 @@ pub enum TraceError {
         /// What is wrong.
         reason: String,
     },
-    /// It holds something else than is wanted here.
+    /// It is of another kind than the one needed here.
     #[error("the trace {file} holds {found} but {wanted} is wanted here")]
     WrongKind {
         /// The file.
         file: String,
-        /// What it holds.
+        /// The kind of the trace.
         found: &'static str,
-        /// What is wanted.
+        /// The kind that is needed.
         wanted: &'static str,
     },
 }
 
 impl TraceError {
-    /// What it says of the trace that the key at `path` names (`link.rate_bps.file`).
+    /// The same error for the trace that the key at `path` names (such as `link.rate_bps.file`).
     pub fn at(&self, path: &str) -> ConfigError {
         let remedy = "give a trace made by `farlink trace import`; relative names start at the scenario's folder";
         ConfigError::new(path, self, remedy)
@@ -357,7 +357,7 @@ impl TraceError {
 }
 
 impl TraceError {
-    /// For a trace of another kind than is wanted.
+    /// The error for a trace of another kind than the one needed.
     pub fn wrong_kind(file: &str, found: &Trace, wanted: &'static str) -> Self {
         TraceError::WrongKind { file: file.into(), found: found.kind(), wanted }
     }

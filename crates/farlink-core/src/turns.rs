@@ -1,43 +1,44 @@
-//! Whose turn it is: which of several classes of service is served next.
+//! Scheduling of classes of service: which class is served next.
 
-/// Classes of service, 0 to 7, as many as three bits of precedence tell apart (RFC 2474, section 4.2.2).
+/// Number of classes of service, 0 to 7, as in the three bits of IP precedence (RFC 2474, section 4.2.2).
 pub const CLASSES: usize = 8;
 
 /// Serves classes strictly by number, or by weight, or some in one way and some in the other.
 ///
-/// Classes without a share are strict: none is served while a lower one has something waiting. Classes with shares divide what
-/// those leave by deficit round robin (Shreedhar and Varghese, "Efficient fair queuing using deficit round-robin",
-/// IEEE/ACM Transactions on Networking 4 (1996)): each may send its share in a turn, and what is left of that in later ones
-/// as long as it has something waiting. What two classes that always have something waiting were served differs from
-/// the ratio of their shares by a turn and the largest item of each, whatever the sizes of items.
+/// Classes without a share are strict: none is served while a lower class has a backlog. Classes with shares divide the remaining
+/// capacity by deficit round robin (Shreedhar and Varghese, "Efficient fair queuing using deficit round-robin", IEEE/ACM
+/// Transactions on Networking 4 (1996)): each may send its share in a turn, and carries unused credit over to later turns as long
+/// as it has a backlog. The service of two classes that always have a backlog differs from the ratio of their shares by at most a
+/// turn and the largest item of each, whatever the sizes of items.
 ///
-/// Ask [`next`](Turns::next), send the first item of that class, and tell [`sent`](Turns::sent).
+/// Call [`next`](Turns::next), send the first item of that class, and report it with [`sent`](Turns::sent).
 #[derive(Clone, Debug)]
 pub struct Turns {
-    /// What each class may send in a turn; 0 for strict ones.
+    /// How much each class may send in a turn; 0 for strict classes.
     shares: [u64; CLASSES],
-    /// What is left of the turns that each had.
+    /// Unused credit of each class.
     deficit: [u64; CLASSES],
     /// The class with a share whose turn it is.
     turn: usize,
-    /// Whether its turn has been credited.
+    /// Whether that class has got the credit of this turn.
     is_credited: bool,
 }
 
 impl Turns {
-    /// With the share of each class in a turn, in the unit of the items' sizes and above 0; `None` for a strict class.
+    /// A scheduler with the share of each class in a turn, above 0 and in the unit of the items' sizes; `None` for a strict
+    /// class.
     pub fn new(shares: [Option<u64>; CLASSES]) -> Self {
         let shares = shares.map(share_or_none);
         Turns { shares, deficit: [0; CLASSES], turn: 0, is_credited: false }
     }
 
-    /// Gives a class another share; what was left of the old one is forfeited.
+    /// Gives a class another share; its unused credit is lost.
     pub fn set_share(&mut self, class: usize, share: Option<u64>) {
         self.shares[class] = share_or_none(share);
         self.deficit[class] = 0;
     }
 
-    /// The class to be served, by the size of the first item of each; `None` if nothing waits.
+    /// The class to be served next, given the size of the first item of each; `None` if nothing waits.
     #[inline]
     pub fn next(&mut self, first: impl Fn(usize) -> Option<u64>) -> Option<usize> {
         let strict = (0..CLASSES).find(|&class| self.shares[class] == 0 && first(class).is_some());
@@ -52,7 +53,7 @@ impl Turns {
                 self.turn = (self.turn + 1) % CLASSES;
                 self.is_credited = false;
             }
-            // A whole round served nobody: all rounds but the last one that will not either count at once.
+            // A whole round served no class. Count all further rounds that will serve none, except the last of them, in one step.
             let wanted = |class: usize| Some((first(class)? - self.deficit[class]).div_ceil(self.shares[class]));
             let rounds = (0..CLASSES).filter_map(wanted).min()?;
             for class in 0..CLASSES {
@@ -67,7 +68,7 @@ impl Turns {
     fn may_send(&mut self, first: Option<u64>) -> bool {
         let (share, deficit) = (self.shares[self.turn], &mut self.deficit[self.turn]);
         let Some(size) = first.filter(|_| share > 0) else {
-            *deficit = 0; // who has nothing to send saves nothing up
+            *deficit = 0; // a class without a backlog keeps no credit
             return false;
         };
         if !std::mem::replace(&mut self.is_credited, true) {
@@ -76,14 +77,14 @@ impl Turns {
         size <= *deficit
     }
 
-    /// The class that [`next`](Turns::next) named has sent so much.
+    /// The class that [`next`](Turns::next) returned has sent an item of `size`.
     #[inline]
     pub fn sent(&mut self, class: usize, size: u64) {
         self.deficit[class] = self.deficit[class].saturating_sub(size);
     }
 }
 
-/// 0 for a strict class.
+/// The share of a class; 0 for a strict class.
 fn share_or_none(share: Option<u64>) -> u64 {
     share.map_or(0, |share| share.max(1))
 }
@@ -94,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    /// Serves classes that always have items of the given sizes waiting; what each was served.
+    /// Serves classes that always have items of the given sizes waiting; returns how much each was served.
     fn serve(shares: [Option<u64>; CLASSES], sizes: [Option<u64>; CLASSES], items: u32) -> [u64; CLASSES] {
         let mut turns = Turns::new(shares);
         let mut served = [0; CLASSES];
@@ -107,7 +108,7 @@ mod tests {
         served
     }
 
-    /// As [`Turns::next`] without the shortcut over rounds that serve nobody.
+    /// As [`Turns::next`] without the shortcut over rounds that serve no class.
     fn next_round_by_round(turns: &mut Turns, first: &[Option<u64>; CLASSES]) -> Option<usize> {
         loop {
             if turns.may_send(first[turns.turn]) {
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_served_when_nothing_waits() {
+    fn no_class_is_served_when_nothing_waits() {
         let mut turns = Turns::new([None, Some(1), None, Some(2), None, None, None, None]);
         assert_eq!(turns.next(|_| None), None);
         assert_eq!(turns.next(|class| (class == 3).then_some(1_000_000)), Some(3));
@@ -133,9 +134,9 @@ mod tests {
         assert_eq!(turns.next(|class| (![1, 3].contains(&class)).then_some(5)), Some(0));
     }
 
-    /// What a class saved up while it had something waiting is gone once it has nothing.
+    /// A class loses its unused credit once it has no backlog.
     #[test]
-    fn an_idle_class_saves_nothing_up() {
+    fn an_idle_class_keeps_no_credit() {
         let mut turns = Turns::new([Some(100); CLASSES]);
         assert_eq!(turns.next(|class| [Some(150), Some(100)].get(class).copied().flatten()), Some(1));
         turns.sent(1, 100);
@@ -162,7 +163,7 @@ mod tests {
             prop_assert!((turns(0, 1) - turns(1, 4)).abs() <= 1.0 + item(0) + item(1), "{:?}", served);
         }
 
-        /// Rounds that serve nobody may be counted at once.
+        /// Rounds that serve no class may be counted in one step.
         #[test]
         fn the_shortcut_changes_nothing(
             shares in proptest::array::uniform8(1_u64..500),
@@ -170,7 +171,7 @@ mod tests {
         ) {
             let shares = shares.map(Some);
             let (mut short, mut long) = (Turns::new(shares), Turns::new(shares));
-            // Who asks although nothing waits has all forfeit what they saved up.
+            // Calling `next` while nothing waits would clear all unused credit.
             for first in steps.into_iter().filter(|first| first.iter().any(Option::is_some)) {
                 let next = short.next(|class| first[class]);
                 prop_assert_eq!(next, next_round_by_round(&mut long, &first));

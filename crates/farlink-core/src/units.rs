@@ -1,4 +1,4 @@
-//! Numbers that mean something: checked when they enter, so that the code behind them need not ask again.
+//! Numbers with a meaning and a range. They are checked when they are read, so that later code need not check them again.
 
 mod or_never;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use or_never::OrNever;
 
-/// Defines a checked number: its range stands once and gives the check, the error text and the schema.
+/// Defines a checked number: its range is written once, for the check, the error text and the schema.
 macro_rules! checked_number {
     ($(#[$doc:meta])* $name:ident, $schema:literal, $allowed:literal, |$value:ident| $is_valid:expr) => {
         $(#[$doc])*
@@ -19,7 +19,7 @@ macro_rules! checked_number {
         pub struct $name(f64);
 
         impl $name {
-            /// What values it may have, in words.
+            /// The allowed values, in words.
             pub const ALLOWED: &'static str = $allowed;
 
             /// Checks a value.
@@ -79,7 +79,7 @@ macro_rules! checked_number {
     };
 }
 
-/// Reads any number; what is wanted instead of anything else is said in the words of the range.
+/// Reads any number; the error for other types quotes the range.
 struct Number {
     allowed: &'static str,
 }
@@ -104,7 +104,7 @@ impl Visitor<'_> for Number {
     }
 }
 
-/// A number with a range that can be told in words.
+/// A number whose range has a description.
 pub trait Ranged: TryFrom<f64, Error = OutOfRange> {
     /// What values it may have.
     const ALLOWED: &'static str;
@@ -114,9 +114,9 @@ pub trait Ranged: TryFrom<f64, Error = OutOfRange> {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{} is not allowed; allowed: {allowed}", shortest(*.value))]
 pub struct OutOfRange {
-    /// What was given.
+    /// The value that was given.
     pub value: f64,
-    /// What is allowed.
+    /// The allowed values, in words.
     pub allowed: &'static str,
 }
 
@@ -134,7 +134,7 @@ checked_number!(
     Seconds, r#"{"minimum": 0, "maximum": 1e7}"#, "a number of seconds from 0 to 1e7", |value| (0.0..=1e7).contains(&value)
 );
 checked_number!(
-    /// A span of time in seconds that cannot be empty.
+    /// A span of time in seconds, above zero.
     PositiveSeconds, r#"{"exclusiveMinimum": 0, "maximum": 1e7}"#, "a number of seconds above 0 and at most 1e7",
     |value| value > 0.0 && value <= 1e7
 );
@@ -154,12 +154,12 @@ checked_number!(
     |value| (0.0..=1e15).contains(&value) && value.fract() == 0.0
 );
 checked_number!(
-    /// A whole number from 1 to a million: how many runs, flows.
+    /// A whole number from 1 to a million, such as a number of runs or flows.
     CountToMillion, r#"{"minimum": 1, "maximum": 1e6}"#, "a whole number from 1 to 1e6",
     |value| (1.0..=1e6).contains(&value) && value.fract() == 0.0
 );
 checked_number!(
-    /// How many lines a bundle has.
+    /// Number of lines of a bundle.
     LineCount, r#"{"minimum": 1, "maximum": 256}"#, "a whole number from 1 to 256",
     |value| (1.0..=256.0).contains(&value) && value.fract() == 0.0
 );
@@ -169,12 +169,12 @@ checked_number!(
     |value| (0.0..=7.0).contains(&value) && value.fract() == 0.0
 );
 checked_number!(
-    /// A share that is neither nothing nor everything.
+    /// A fraction above 0 and below 1.
     Fraction, r#"{"exclusiveMinimum": 0, "exclusiveMaximum": 1}"#, "a number between 0 and 1, both excluded",
     |value| value > 0.0 && value < 1.0
 );
 checked_number!(
-    /// What something else is multiplied by.
+    /// A factor that another quantity is multiplied by.
     Factor, r#"{"exclusiveMinimum": 0, "maximum": 1000}"#, "a number above 0 and at most 1000",
     |value| value > 0.0 && value <= 1000.0
 );
@@ -206,11 +206,11 @@ checked_number!(
     |value| value > 0.0 && value <= 1000.0
 );
 checked_number!(
-    /// How far the shot noise of the signal shapes a receiver's error rate.
+    /// How much the shot noise of the signal affects a receiver's error rate.
     FormFactor, r#"{"minimum": 0, "maximum": 1e6}"#, "a number from 0 to 1e6", |value| (0.0..=1e6).contains(&value)
 );
 checked_number!(
-    /// A share of wrong bits that light and noise can give.
+    /// A bit error rate, above 0 and below 0.5.
     ErrorRate, r#"{"exclusiveMinimum": 0, "exclusiveMaximum": 0.5}"#, "a number between 0 and 0.5, both excluded",
     |value| value > 0.0 && value < 0.5
 );
@@ -227,7 +227,7 @@ pub(crate) fn shortest(value: f64) -> String {
 }
 
 impl Default for ClassNumber {
-    /// The first.
+    /// The first class.
     fn default() -> Self {
         ClassNumber(0.0)
     }
@@ -262,7 +262,7 @@ impl CountToMillion {
 }
 
 impl LineCount {
-    /// The most lines of a bundle, however many kinds there are.
+    /// Largest number of lines of a bundle, of all kinds together.
     pub const MOST: u64 = 256;
 
     /// As an integer.

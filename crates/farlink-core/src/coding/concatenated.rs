@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::{CodeConfig, CodeKind};
 use crate::ConfigError;
 
-/// Two codes: the outer one mends the bursts that the inner one leaves behind.
+/// Two codes: the outer code corrects the bursts of errors that the decoder of the inner code leaves.
 ///
-/// Usual: Reed-Solomon (255, 223), interleaved, around the convolutional code of K = 7. Forney, "Concatenated Codes", MIT
-/// Press (1966); CCSDS 131.0-B.
+/// The usual pair is Reed-Solomon (255, 223), interleaved, around the convolutional code of K = 7. Forney, "Concatenated Codes",
+/// MIT Press (1966); CCSDS 131.0-B.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Concatenated {
-    /// The code that the data meet first, `reed-solomon` or `erasure`.
+    /// The code that is applied first when encoding: `reed-solomon` or `erasure`.
     pub outer: Box<CodeKind>,
-    /// The code next to the channel, `convolutional`.
+    /// The code next to the channel: `convolutional`.
     pub inner: Box<CodeKind>,
 }
 

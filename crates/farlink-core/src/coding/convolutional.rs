@@ -11,28 +11,29 @@ use crate::units::Count;
 
 /// A convolutional code, punctured or not, with Viterbi decoding.
 ///
-/// `generators = "171,133"` is the usual code of rate 1/2 and K = 7 (CCSDS 131.0-B, EN 300 421, IEEE 802.11); others: "17,15"
-/// (K = 4), "133,145,175" (K = 7, rate 1/3), "4335,5723" (K = 12). Larsen, "Short convolutional codes with maximal free
-/// distance for rates 1/2, 1/3, and 1/4", IEEE Transactions on Information Theory 19 (1973). The code runs on without end: it
-/// has no tail bits, and the decoder decides on a bit `traceback_bits` later.
+/// `generators = "171,133"` is the usual code of rate 1/2 and K = 7 (CCSDS 131.0-B, EN 300 421, IEEE 802.11); others: "17,15" (K
+/// = 4), "133,145,175" (K = 7, rate 1/3), "4335,5723" (K = 12). Larsen, "Short convolutional codes with maximal free distance for
+/// rates 1/2, 1/3, and 1/4", IEEE Transactions on Information Theory 19 (1973). The code is not terminated: it has no tail bits,
+/// and the decoder decides on a bit `traceback_bits` later.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Convolutional {
     /// Generators in octal with commas between them; the most significant bit belongs to the newest bit of the data.
     pub generators: String,
-    /// K: how many bits of the data decide a coded bit; as many as the longest generator has unless given.
+    /// Constraint length K: the number of data bits that determine a coded bit. Defaults to the length of the longest generator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = *CONSTRAINT_LENGTHS.start(), "maximum" = *CONSTRAINT_LENGTHS.end()))]
     pub constraint_length: Option<Count>,
-    /// Rate after puncturing in the usual way, "2/3", "3/4", "5/6" or "7/8" of a code of rate 1/2; without puncturing unless
-    /// given.
+    /// Code rate after puncturing a code of rate 1/2 with the usual pattern: "2/3", "3/4", "5/6" or "7/8". By default the code is
+    /// not punctured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
-    /// Own puncturing instead of `rate`: a row for each generator, 1 where its bit is sent, slashes between rows. "101/110" is
-    /// the usual rate 3/4.
+    /// A puncturing pattern, instead of `rate`: a row for each generator, with 1 where its bit is sent, and slashes between rows.
+    /// "101/110" is the usual pattern of rate 3/4.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub puncture: Option<String>,
-    /// How many bits later the decoder decides on a bit; 5 K unless given. A punctured code gains from more.
+    /// Traceback length: how many bits later the decoder decides on a bit. Defaults to 5 K; punctured codes have fewer errors
+    /// with more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maximum" = LONGEST_TRACEBACK))]
     pub traceback_bits: Option<Count>,
@@ -45,16 +46,16 @@ pub struct Convolutional {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Decoder {
-    /// Many frames at once: most bits are decided much later than `traceback_bits`, and soft symbols are rounded to about 31
-    /// levels.
+    /// Decodes many frames at once. Most bits are decided much later than `traceback_bits`, and soft symbols are rounded to about
+    /// 31 levels.
     #[default]
     Parallel,
-    /// Bit by bit: each is decided exactly `traceback_bits` later, as in many a textbook and chip. It leaves more wrong bits,
-    /// at rate 3/4 with 5 K several times as many, and is some fifty times slower to simulate.
+    /// Decodes bit by bit. Each bit is decided exactly `traceback_bits` later, as in many textbooks and chips. It leaves more
+    /// wrong bits (at rate 3/4 with 5 K several times as many), and simulating it takes about fifty times as long.
     Serial,
 }
 
-/// Longer than any use: the decoder keeps so many steps of all its states.
+/// Largest traceback length. Longer ones are of no use, and the decoder has to keep this many steps for each of its states.
 const LONGEST_TRACEBACK: u64 = 10_000;
 
 impl CodeConfig for Convolutional {

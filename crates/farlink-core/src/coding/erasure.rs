@@ -8,24 +8,25 @@ use super::{CodeConfig, CodeKind, uncoded};
 use crate::ConfigError;
 use crate::units::Count;
 
-/// An erasure code over blocks of data: to each `k` blocks it adds `m`, and any `k` of all of them give back the data.
+/// An erasure code over blocks of data: it adds `m` parity blocks to each group of `k` data blocks, and any `k` blocks of a group
+/// are enough to recover the data.
 ///
-/// Each block carries a CRC-32 that finds it damaged; it is then left out. If more than `m` blocks of a group are damaged, the
-/// damaged data blocks stay as they are. The code is maximum distance separable, a Cauchy matrix over GF(256): Bloemer and
-/// others, "An XOR-based erasure-resilient coding scheme", ICSI report 95-048 (1995).
+/// Each block carries a CRC-32, and a block that fails it counts as erased. If more than `m` blocks of a group are erased, the
+/// damaged data blocks stay damaged. The code is maximum distance separable, a Cauchy matrix over GF(256): Bloemer and others,
+/// "An XOR-based erasure-resilient coding scheme", ICSI report 95-048 (1995).
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Erasure {
-    /// Blocks of data in a group; `k` and `m` are together at most 256.
+    /// Data blocks in a group; `k` and `m` together are at most 256.
     #[schemars(extend("maximum" = MOST_BLOCKS - 1))]
     pub k: Count,
-    /// Blocks of parity added to them.
+    /// Parity blocks added to each group.
     #[schemars(extend("maximum" = MOST_BLOCKS - 1))]
     pub m: Count,
-    /// Bytes of a block, without its CRC-32.
+    /// Length of a block in bytes, without its CRC-32.
     #[schemars(extend("maximum" = LARGEST_BLOCK))]
     pub block_bytes: Count,
-    /// The code that the blocks are sent with; none unless given.
+    /// The inner code that the blocks are sent with. Defaults to none.
     #[serde(default = "uncoded")]
     pub over: Box<CodeKind>,
 }
@@ -49,7 +50,7 @@ impl CodeConfig for Erasure {
 }
 
 impl Erasure {
-    /// Its blocks are carried by an inner code.
+    /// The same code with its blocks sent over an inner code.
     pub(super) fn carried_by(&self, over: scheme::Coding) -> Result<scheme::Coding, ConfigError> {
         let (k, m, block_bytes) = (self.k.whole(), self.m.whole(), self.block_bytes.whole());
         if k + m > MOST_BLOCKS {

@@ -1,4 +1,4 @@
-//! Where error events are collected: everything that decides them.
+//! Operating points, at which error events are collected.
 
 use farlink_fec::{modulation, scheme};
 use serde::{Deserialize, Serialize};
@@ -7,31 +7,31 @@ use super::{CodeKind, Coding, Decision, Effort, Modulation};
 use crate::ConfigError;
 use crate::units::EnergyToNoise;
 
-/// Everything that decides the error events at a decoder's output.
+/// All parameters that determine the error events at a decoder's output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OperatingPoint {
-    /// How bits become symbols.
+    /// Modulation, with Gray labelling.
     pub modulation: Modulation,
-    /// What the demodulator tells the decoder.
+    /// What the demodulator hands to the decoder.
     pub decision: Decision,
     /// Energy per information bit over noise density.
     pub ebn0_db: EnergyToNoise,
     /// The code.
     pub code: CodeKind,
-    /// How carefully the events are collected.
+    /// How many events are collected.
     pub effort: Effort,
 }
 
 impl OperatingPoint {
-    /// The same text for the same point, and for no other one.
+    /// A text that identifies the point: equal points have equal texts, and different points different ones.
     pub fn key(&self) -> String {
         serde_json::to_string(self).expect("a point has only text as keys")
     }
 
-    /// Modulation, decisions and code, ready to be simulated.
+    /// Modulation, decisions and code, in the form that the simulation of codes takes.
     ///
     /// # Errors
-    /// If there is no such code, or the parts do not fit each other.
+    /// If no code has these parameters, or code, modulation and decision cannot be combined.
     pub fn scheme(&self) -> Result<scheme::Scheme, ConfigError> {
         let code = self.code.build().map_err(|unfit| unfit.within("code"))?;
         scheme::Scheme::new(code, self.modulation.into(), self.decision.into())
@@ -40,10 +40,10 @@ impl OperatingPoint {
 }
 
 impl Coding {
-    /// Where it works at a given Eb/N0.
+    /// The operating point at a given Eb/N0.
     ///
     /// # Errors
-    /// If there is no such code, or the parts do not fit each other.
+    /// If no code has these parameters, or code, modulation and decision cannot be combined.
     pub fn at(&self, ebn0_db: EnergyToNoise) -> Result<OperatingPoint, ConfigError> {
         let Coding { modulation, decision, ref code, effort, .. } = *self;
         let point = OperatingPoint { modulation, decision, ebn0_db, code: code.clone(), effort };
@@ -72,14 +72,14 @@ impl From<Decision> for modulation::Decision {
     }
 }
 
-/// Why there are no error events.
+/// Why error events are not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventsError {
-    /// Nobody collects any here: a scenario is only being checked.
+    /// None are collected, because the scenario is only checked.
     #[error("no error events are collected here")]
     NotCollected,
-    /// It was asked to stop before they were complete.
+    /// The user stopped the collection before it was complete.
     #[error("stopped before the error events were complete")]
     Stopped,
     /// They cannot be collected.
@@ -87,7 +87,7 @@ pub enum EventsError {
     Impossible {
         /// Why.
         message: String,
-        /// How to mend it.
+        /// What to do about it.
         remedy: String,
     },
 }

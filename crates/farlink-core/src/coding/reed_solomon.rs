@@ -9,23 +9,24 @@ use super::CodeConfig;
 use crate::ConfigError;
 use crate::units::Count;
 
-/// A Reed-Solomon code over bytes: n - k bytes of parity mend up to (n - k) / 2 wrong bytes of a codeword.
+/// A Reed-Solomon code over bytes: n - k bytes of parity correct up to (n - k) / 2 wrong bytes of a codeword.
 ///
-/// Reed and Solomon, "Polynomial codes over certain finite fields", Journal of SIAM 8 (1960). A decoder that finds more wrong
-/// bytes than it can mend gives the data as they came. A codeword shorter than 255 bytes is a shortened one.
+/// Reed and Solomon, "Polynomial codes over certain finite fields", Journal of SIAM 8 (1960). If a decoder finds more wrong bytes
+/// than it can correct, it hands out the data as received. Codewords shorter than 255 bytes are shortened ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReedSolomon {
-    /// Bytes of a codeword.
+    /// Length of a codeword, in bytes.
     #[schemars(extend("maximum" = LONGEST_CODEWORD))]
     pub n: Count,
-    /// Bytes of data in it, less than `n`.
+    /// Bytes of data in a codeword, less than `n`.
     #[schemars(extend("maximum" = LONGEST_CODEWORD - 1))]
     pub k: Count,
-    /// How bytes are written; this does not change how many errors are mended.
+    /// How field elements are written as bytes. This does not change how many errors are corrected.
     #[serde(default)]
     pub basis: Basis,
-    /// Codewords that are sent in turns, byte by byte, so that a burst is shared among them.
+    /// Interleaving depth: the number of codewords that are sent alternately, byte by byte, so that a burst of errors is spread
+    /// over them.
     #[serde(default = "one")]
     #[schemars(extend("maximum" = DEEPEST))]
     pub interleaving: Count,
@@ -42,9 +43,9 @@ pub enum Basis {
     Ccsds,
 }
 
-/// Bytes of a codeword over GF(256), at most.
+/// Longest codeword over GF(256), in bytes.
 const LONGEST_CODEWORD: u64 = 255;
-/// Codewords in turns, at most.
+/// Largest interleaving depth.
 const DEEPEST: u64 = 64;
 
 fn one() -> Count {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::CodeConfig;
 use crate::ConfigError;
 
-/// No code: the bits go to the modulator as they are, and errors come as the noise makes them.
+/// No code: the bits are modulated as they are, and all errors of the demodulator remain.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Uncoded {}

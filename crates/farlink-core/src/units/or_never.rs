@@ -22,7 +22,7 @@ pub enum OrNever<T> {
 }
 
 impl<T> OrNever<T> {
-    /// The number; none if it is never.
+    /// The number; `None` if it is never.
     pub fn value(self) -> Option<T> {
         match self {
             OrNever::Value(value) => Some(value),
