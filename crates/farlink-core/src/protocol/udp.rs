@@ -1,4 +1,4 @@
-//! The User Datagram Protocol (RFC 768): no acknowledgement, no order, no rate of its own.
+//! The User Datagram Protocol (RFC 768): no acknowledgements, no ordering, no rate control.
 
 use std::collections::VecDeque;
 
@@ -17,13 +17,13 @@ use crate::units::Count;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UdpConfig {
-    /// UDP and IP headers on the wire.
+    /// UDP and IP headers on the wire, in bytes.
     #[schemars(extend("maximum" = crate::protocol::LARGEST_PACKET))]
     pub header_bytes: Count,
-    /// Largest payload of one datagram; longer writes are cut into several.
+    /// Largest payload of a datagram, in bytes; longer writes are cut into several datagrams.
     #[schemars(extend("maximum" = crate::protocol::LARGEST_PACKET))]
     pub segment_bytes: Count,
-    /// A code around each packet that mends wrong bits; none unless given.
+    /// A code around each packet that corrects wrong bits. None by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correction: Option<Correction>,
 }
@@ -110,13 +110,13 @@ impl<D: Payload> Packet for Datagram<D> {
         true
     }
 
-    /// The checksum covers header and payload: damage that no code mends loses the datagram.
+    /// The checksum covers header and payload: a datagram with damage that the code cannot correct is dropped.
     fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
         damage.all_or_nothing(self.wire_bytes())
     }
 }
 
-/// One side of a UDP association: each write goes out at once, in datagrams of at most the configured size.
+/// One side of a UDP association: each write is sent at once, in datagrams of at most the configured size.
 #[derive(Clone, Debug)]
 pub struct Socket<D> {
     header_bytes: u16,

@@ -1,4 +1,4 @@
-//! What the types cannot say: keys that contradict each other or name what is not there.
+//! Rules that the types of single keys cannot express: keys that contradict each other, or name things that do not exist.
 
 use super::flow::Flow;
 use super::gateway::Gateway;
@@ -32,7 +32,7 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     time(scenario)
 }
 
-/// A bundle that makes duplicate acknowledgements needs somebody who hears them.
+/// A bundle that makes duplicate acknowledgements needs a flow whose transport reacts to them.
 fn duplicates(scenario: &Scenario) -> Result<(), ConfigError> {
     let makes = |hop: &Hop| hop.bundle.as_ref().is_some_and(|bundle| bundle.what_on_drop() == OnDrop::DuplicateAcks);
     let link = scenario.link.iter().map(|hop| ("link".to_owned(), hop));
@@ -46,7 +46,7 @@ fn duplicates(scenario: &Scenario) -> Result<(), ConfigError> {
     }
     Err(ConfigError::new(
         format!("{place}.bundle.on_drop"),
-        "no flow's transport knows duplicate acknowledgements",
+        "no flow's transport reacts to duplicate acknowledgements",
         "use \"requeue\" or \"lose\", or a transport of kind \"tcp\" or \"scps-tp\"",
     ))
 }
@@ -179,7 +179,7 @@ fn flow(scenario: &Scenario, name: &str, flow: &Flow) -> Result<(), ConfigError>
     restart(scenario, flow).map_err(|error| error.within(&format!("{here}.restart")))
 }
 
-/// Queues that share by weight have one for the flow's class.
+/// Checks that hops with service by weight have a weight for the flow's class.
 fn class(scenario: &Scenario, flow: &Flow) -> Result<(), ConfigError> {
     let class = usize::from(flow.class.whole());
     for (name, hop) in scenario.hops() {
@@ -197,7 +197,7 @@ fn class(scenario: &Scenario, flow: &Flow) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// A restart has to meet a connection of the flow's own.
+/// Checks that a restart happens to a connection that lasts for the whole flow.
 fn restart(scenario: &Scenario, flow: &Flow) -> Result<(), ConfigError> {
     let Some(restart) = flow.restart else { return Ok(()) };
     restart.check(scenario.duration_s)?;
@@ -218,8 +218,8 @@ fn restart(scenario: &Scenario, flow: &Flow) -> Result<(), ConfigError> {
     can_begin_anew(scenario, &flow.transport)
 }
 
-/// Without a handshake, a receiver that gives up what is missing takes the step from the old connection's sequence numbers to
-/// those of the new one for lost data.
+/// Refuses restarts without a handshake for receivers that give up missing data: such a receiver would take the jump from the old
+/// connection's sequence numbers to the new ones for lost data.
 fn can_begin_anew(scenario: &Scenario, transport: &str) -> Result<(), ConfigError> {
     match scenario.transport.get(transport) {
         Some(TransportConfig::ScpsTp(scps)) if scps.hold_time_s.is_some() && !scps.handshake => {
@@ -227,7 +227,7 @@ fn can_begin_anew(scenario: &Scenario, transport: &str) -> Result<(), ConfigErro
                 "transport.{transport} has hold_time_s and handshake = false: its receiver would take the sequence numbers of \
                  the new connection for a gap in the old one"
             );
-            let remedy = "give it a handshake, or leave hold_time_s out, or begin nothing anew";
+            let remedy = "give it a handshake, or leave out hold_time_s, restart and crash";
             Err(ConfigError::new("", what, remedy))
         }
         _ => Ok(()),
@@ -272,7 +272,7 @@ fn time(scenario: &Scenario) -> Result<(), ConfigError> {
 }
 
 impl Scenario {
-    /// The hop with gateways at its ends, if there is one: its place in the path, its name, and their keys.
+    /// The hop with gateways at its ends, if there is one: its index in the path, its name, and the gateways' keys.
     pub fn gateway(&self) -> Option<(usize, &str, &Gateway)> {
         let mut hops = self.hops().into_iter().enumerate();
         hops.find_map(|(at, (name, hop))| Some((at, name, hop.gateway.as_ref()?)))

@@ -1,4 +1,4 @@
-//! Engines, and which keys of a scenario each can honour.
+//! Engines, and which keys of a scenario each of them supports.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,20 +18,20 @@ pub struct Engine {
     pub name: &'static str,
     /// The keys that it honours.
     pub honours: Honours,
-    /// Whether it says what flows without end tend to, and needs no `duration_s` for that.
+    /// Whether it computes the long-run averages of flows without end, and therefore needs no `duration_s`.
     pub is_of_long_run: bool,
 }
 
 /// Which keys an engine honours.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Honours {
-    /// All that there are.
+    /// All keys.
     Everything,
-    /// Those that match a pattern: a dotted path in which `*` stands for one name and a last `**` for all that follows.
+    /// Keys that match a pattern: a dotted path in which `*` stands for one name and a `**` at the end for any rest.
     Only(&'static [&'static str]),
 }
 
-/// Every engine there is: one line each.
+/// All engines, one line each.
 pub const ENGINES: &[Engine] = &[
     Engine { name: "packet", honours: Honours::Everything, is_of_long_run: false },
     Engine { name: "fluid", honours: Honours::Only(fluid::HONOURED), is_of_long_run: true },
@@ -47,7 +47,7 @@ const NAMES: [&str; ENGINES.len()] = {
     names
 };
 
-/// Engines that the design names but that nobody has built yet.
+/// Engines that are planned but do not exist yet.
 const PLANNED: &[&str] = &["model", "live"];
 
 impl Engine {
@@ -179,7 +179,7 @@ pub(super) fn check_keys(
     }
 }
 
-/// Dotted paths of everything that is not a table.
+/// Collects the dotted paths of all values that are not tables.
 fn leaves(value: &Value, path: &mut String, out: &mut Vec<String>) {
     let Value::Object(table) = value else {
         out.push(path.clone());

@@ -1,4 +1,4 @@
-//! From a scenario with a grid to one checked scenario per grid point.
+//! Expands a scenario with a grid to one checked scenario per grid point.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -10,17 +10,17 @@ use super::read::{Refusal, read, show};
 use super::{Scenario, check, idle};
 use crate::ConfigError;
 
-/// Most points a grid may have.
+/// Largest number of points of a grid.
 pub const MAX_POINTS: usize = 100_000;
 
 /// A scenario's grid points.
 #[derive(Clone, Debug)]
 pub struct Expanded {
-    /// At least one; the settings named last in the file vary fastest.
+    /// The points, at least one; the settings that come last in the file vary fastest.
     pub points: Vec<Point>,
     /// Keys that engines run without, because `unsupported = "approximate"`.
     pub approximations: Vec<Approximation>,
-    /// The grid, to give it back in [`normalised`](Self::normalised).
+    /// The grid, which is part of [`normalised`](Self::normalised).
     grid: Grid,
     grid_zip: Vec<Grid>,
 }
@@ -28,9 +28,9 @@ pub struct Expanded {
 /// One point of the grid.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// What varies, and its values here; in file order.
+    /// The settings that vary, with their values at this point, in file order.
     pub settings: Vec<(String, Value)>,
-    /// The scenario here.
+    /// The scenario at this point.
     pub scenario: Scenario,
 }
 
@@ -50,7 +50,7 @@ impl Expanded {
 /// Checks a scenario at every point of its grid.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first error that is found.
 pub fn expand(scenario: &Value) -> Result<Expanded, ConfigError> {
     let Value::Object(table) = scenario else {
         return Err(ConfigError::new("", "a scenario is a table of keys", "see `farlink schema` for what is allowed"));
@@ -190,7 +190,7 @@ fn check_point(scenario: &Scenario, given: &Value) -> Result<(), ConfigError> {
     check::check(scenario).and_then(|()| idle::check(scenario, given))
 }
 
-/// Writes one value; remembers tables that were not there before.
+/// Writes one value, and adds the paths of tables that did not exist before to `created`.
 fn set(root: &mut Value, setting: &Setting<'_>, created: &mut Vec<String>) -> Result<(), ConfigError> {
     let names: Vec<&str> = setting.path.split('.').collect();
     if names.iter().any(|name| name.is_empty()) {
@@ -236,7 +236,7 @@ fn set(root: &mut Value, setting: &Setting<'_>, created: &mut Vec<String>) -> Re
     Ok(())
 }
 
-/// Tables whose keys are names that the scenario chooses: a grid varies what is there and adds no names.
+/// Whether the keys of a table are names that the scenario chooses. A grid varies existing entries of such a table and adds none.
 fn is_named(path: &str) -> bool {
     matches!(path, "transport" | "flow" | "hop")
 }
@@ -255,10 +255,10 @@ fn no_such_name(path: &str, names: &[&str], depth: usize, table: &Map<String, Va
     ConfigError::new("grid", format_args!("{path:?} does not exist: there is no [{family}.{name}]"), remedy)
 }
 
-/// A refusal that a grid value caused names the grid path and the value.
+/// Turns a refusal that a grid value caused into one that names the grid path and the value.
 fn blame(refusal: &Refusal, settings: &[Setting<'_>], created: &[String]) -> ConfigError {
     let path = refusal.path();
-    // The last setting that could be the cause: it stands above or below the path.
+    // The last setting that could be the cause: its path contains the refused path or is contained in it.
     let cause = settings.iter().rev().find(|setting| is_within(&path, setting.path));
     let made = created.iter().rev().find(|made| is_within(&path, made));
     match (cause, made) {
@@ -301,7 +301,7 @@ fn blame(refusal: &Refusal, settings: &[Setting<'_>], created: &[String]) -> Con
     }
 }
 
-/// A contradiction between keys of which some vary says at which values of theirs it arose.
+/// Adds the values of varying keys to an error about keys that contradict each other.
 fn blame_check(error: ConfigError, base: &Map<String, Value>, axes: &[Axis], index: &[usize]) -> ConfigError {
     let causes = (0..axes.len()).filter(|&axis| matters(axis, &error, base, axes, index));
     let at: Vec<_> = causes
@@ -314,10 +314,10 @@ fn blame_check(error: ConfigError, base: &Map<String, Value>, axes: &[Axis], ind
     ConfigError { what: format!("{} (at {})", error.what, at.join(", ")), ..error }
 }
 
-/// Whether a contradiction is gone, or is another one, at some other value of an axis; of an axis of one value, whether it
-/// sets what is refused.
+/// Whether the error disappears or changes at some other value of an axis. An axis with one value matters if it sets the refused
+/// key.
 fn matters(axis: usize, error: &ConfigError, base: &Map<String, Value>, axes: &[Axis], index: &[usize]) -> bool {
-    /// Enough to tell, of an axis of any length.
+    /// Number of values to try, which is enough for an axis of any length.
     const MOST_TRIED: usize = 100;
     if axes[axis].length == 1 {
         return axes[axis]
@@ -328,7 +328,7 @@ fn matters(axis: usize, error: &ConfigError, base: &Map<String, Value>, axes: &[
     let here = index[axis];
     (0..axes[axis].length).filter(|&at| at != here).take(MOST_TRIED).any(|at| {
         index[axis] = at;
-        // What cannot be read there says nothing about here.
+        // A point that cannot be read says nothing about this axis.
         let there = point(base, &settings_at(axes, &index));
         there.is_ok_and(|(scenario, given)| check_point(&scenario, &given).err().as_ref() != Some(error))
     })
@@ -339,7 +339,7 @@ fn is_within(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// The remedy without its own guess.
+/// The remedy without its suggestion of a near name.
 fn list_only(remedy: &str) -> &str {
     remedy.split_once("? ").map_or(remedy, |(_, list)| list)
 }

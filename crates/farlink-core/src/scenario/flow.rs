@@ -1,4 +1,4 @@
-//! A flow: which transport carries what, from when on.
+//! A flow: its transport, its traffic, and when it starts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,26 +14,28 @@ use crate::units::{ClassNumber, CountToMillion, Seconds};
 pub struct Flow {
     /// Name of its transport.
     pub transport: String,
-    /// Class of service of its packets, there and back, for hops that serve classes (`service`): lower goes first; 0 unless given.
-    /// A packet that names a class itself has that one.
+    /// Class of service of its packets in both directions, for hops that serve classes (`service`); a lower class goes first.
+    /// Defaults to 0. A packet whose transport gives it a class has that one instead.
     #[serde(default, skip_serializing_if = "is_first")]
     pub class: ClassNumber,
-    /// How many such flows there are, each with a transport of its own.
+    /// Number of such flows, each with a connection of its own.
     #[serde(default = "one")]
     pub count: CountToMillion,
     /// When it starts, in seconds after the start of the run.
     #[serde(default)]
     pub start_s: Seconds,
-    /// It starts at a random instant within this span after `start_s`, drawn anew for each of `count` and each run.
+    /// The flow starts at a random instant within this span after `start_s`, in seconds. The instant is drawn for each of `count`
+    /// flows and each run.
     #[serde(default)]
     pub start_spread_s: Seconds,
-    /// Whether gateways on its path split it; yes unless given. Datagrams (`kind = "udp"`) always pass them as they pass a router.
+    /// Whether gateways on the path split the flow's connection. Defaults to true. Gateways always forward datagrams (`kind =
+    /// "udp"`) as a router does.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub split: bool,
-    /// One of its two ends goes down with all its state and starts anew; never unless given.
+    /// A restart: one of the two ends goes down, loses all its state and comes back. By default there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
-    /// What it sends.
+    /// The traffic that it sends.
     pub traffic: TrafficKind,
 }
 
@@ -56,7 +58,7 @@ fn is_yes(value: &bool) -> bool {
 }
 
 impl Flow {
-    /// Checks what the types cannot; paths are relative to the flow.
+    /// Checks the rules between keys that the types of single keys cannot express; paths are relative to the flow.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         self.traffic.as_dyn().check().map_err(|error| error.within("traffic"))
     }

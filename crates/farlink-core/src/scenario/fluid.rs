@@ -1,4 +1,4 @@
-//! The engine `fluid`: which keys it honours, and its options.
+//! The engine `fluid`: the keys that it supports, and its options.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -9,8 +9,8 @@ use super::near_names::suggest;
 use crate::ConfigError;
 use crate::units::{PositiveSeconds, Seconds};
 
-/// Keys that the engine honours. It says what flows tend to in the long run: of keys that decide how a run begins and when it
-/// ends, nothing is left in that.
+/// Keys that the engine supports. It computes long-run averages, which do not depend on the keys for the start and the end of a
+/// run.
 pub(super) const HONOURED: &[&str] = &[
     "title",
     "seed",
@@ -65,7 +65,7 @@ pub(super) const HONOURED: &[&str] = &[
     "flow.*.transport",
     "flow.*.count",
     "flow.*.traffic.kind",
-    // How a run begins, how long it is and what a trace of it holds.
+    // The start and length of a run, and the content of its trace.
     "duration_s",
     "runs",
     "measure.*",
@@ -81,21 +81,22 @@ pub(super) const HONOURED: &[&str] = &[
     "transport.*.rto.initial_s",
 ];
 
-/// Options of the engine `fluid`, which others pass over.
+/// Options of the engine `fluid`; other engines ignore them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Fluid {
-    /// Each flow has an equal share of the bottleneck's rate and of its queue for itself, instead of sharing both.
+    /// Each flow has an equal part of the bottleneck's rate and of its queue for itself, instead of sharing both.
     pub own_buffers: bool,
-    /// Losses happen as they come; otherwise one that comes less than a round trip after another waits until that one is
-    /// repaired, as in TGEP (Celandroni et al.).
+    /// Several losses may happen within one round trip. Otherwise a loss that follows another within a round trip is delayed
+    /// until the first one is repaired, as in TGEP (Celandroni et al.).
     pub multiple_losses: bool,
-    /// Retransmission timers expire: where a retransmission is lost, or too little comes back to tell of a loss.
+    /// Retransmission timers may expire: when a retransmission is lost, or when too few acknowledgements come back to reveal a
+    /// loss.
     pub timeouts: bool,
-    /// By how much the round trip of a flow is longer than that of the path, in seconds, by the flow's name.
+    /// For each flow name: how much longer the flow's round-trip time is than that of the path, in seconds.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub extra_round_trip_s: IndexMap<String, Seconds>,
-    /// Longest simulated time of a point; it ends earlier, as soon as its goodput is known well enough.
+    /// Longest simulated time of a point, in seconds. A point ends earlier once its goodput is known precisely enough.
     pub max_time_s: PositiveSeconds,
 }
 
@@ -112,7 +113,7 @@ impl Default for Fluid {
 }
 
 impl Fluid {
-    /// Checks what the types cannot; paths are relative to the table.
+    /// Checks the rules between keys that the types of single keys cannot express; paths are relative to the table.
     pub(super) fn check(&self, scenario: &Scenario) -> Result<(), ConfigError> {
         for name in self.extra_round_trip_s.keys() {
             if !scenario.flow.contains_key(name) {

@@ -1,4 +1,4 @@
-//! Gateways at both ends of a hop: there a flow's connection ends, and the next one begins.
+//! Gateways at both ends of a hop. At a gateway a flow's connection ends and the next one begins.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,44 +16,47 @@ use crate::protocol::TransportConfig;
 use crate::protocol::tcp::TcpConfig;
 use crate::units::{Count, Seconds};
 
-/// Data that waits in one gateway, unless the scenario says otherwise.
+/// Default buffer of one gateway.
 const BUFFER_BYTES: f64 = 1e7;
-/// A write that is on disk for sure (`fsync` on a solid-state disk), unless the scenario says otherwise.
+/// Default time of a write to disk that is flushed (`fsync` on a solid-state disk).
 const WRITE_S: f64 = 0.01;
 /// Receive window of the default transport on the other hops, segments: 4.2 MB, about the 6 MB that Linux allows (`tcp_rmem`)
-/// less what it keeps for its own account.
+/// less the part that it reserves for overhead.
 const EDGE_WINDOW_SEGMENTS: f64 = 2880.0;
 
-/// Gateways at both ends of a hop: the flow's transport runs between them, another one on the hops before and behind.
+/// Gateways at both ends of a hop. The flow's transport runs between them, and another transport runs on the hops before and
+/// after.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Gateway {
-    /// Name of the transport from the source to the gateway and from the other gateway to the sink; TCP with selective
-    /// acknowledgements and a receive window of 4.2 MB unless given.
+    /// Name of the transport from the source to the first gateway and from the second gateway to the sink. Defaults to TCP with
+    /// selective acknowledgements and a receive window of 4.2 MB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edge_transport: Option<String>,
-    /// Where a gateway keeps what it has acknowledged.
+    /// Where a gateway stores data that it has acknowledged.
     pub custody: Custody,
-    /// A gateway that holds so much of a flow reads no more from its connection, whose window then closes; what was on its way
-    /// by then comes on top.
+    /// Buffer of a gateway per flow, in bytes. A gateway whose buffer is full reads no more from the incoming connection, so that
+    /// its window closes; data in flight at that moment is stored in addition.
     pub buffer_bytes: Count,
     // `[N2]`
-    /// With `custody = "disk"`: time from the arrival of a packet until it is on disk and acknowledged; 0.01 s unless given.
+    /// With `custody = "disk"`: time from the arrival of a packet until it is on disk and acknowledged, in seconds. Defaults to
+    /// 0.01 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_s: Option<Seconds>,
-    /// One of the two gateways goes down, with its connections and all that is not on disk; never unless given.
+    /// A crash: one of the two gateways goes down and loses its connections and all data that is not on disk. By default there is
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crash: Option<Restart>,
 }
 
-/// Where a gateway keeps what it has acknowledged and the next one has not.
+/// Where a gateway stores data that it has acknowledged, until the next gateway or the sink acknowledges it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Custody {
-    /// In memory: acknowledged on arrival, lost in a crash.
+    /// In memory: data is acknowledged on arrival and lost in a crash.
     #[default]
     Memory,
-    /// On disk: acknowledged when written, there again after a crash.
+    /// On disk: data is acknowledged once it is written, and survives a crash.
     Disk,
 }
 
@@ -70,13 +73,13 @@ impl Default for Gateway {
 }
 
 impl Gateway {
-    /// How long a write takes; nothing without a disk.
+    /// How long a write takes; `None` without a disk.
     pub fn write_time(&self) -> Option<Seconds> {
         let default = || Seconds::new(WRITE_S).expect("a constant within its range");
         (self.custody == Custody::Disk).then(|| self.write_s.unwrap_or_else(default))
     }
 
-    /// Checks what the types cannot; paths are relative to the gateway's table.
+    /// Checks the rules between keys that the types of single keys cannot express; paths are relative to the gateway's table.
     pub(super) fn check(&self, scenario: &Scenario) -> Result<(), ConfigError> {
         if self.custody == Custody::Memory && self.write_s.is_some() {
             let what = "it has no effect: custody = \"memory\" writes nothing";
@@ -107,7 +110,8 @@ fn check_edge(scenario: &Scenario, name: &str) -> Result<(), ConfigError> {
             Err(ConfigError::new(KEY, what, remedy))
         }
         Some(transport) if transport.as_dyn().carries_datagrams() => {
-            let what = format!("{name:?} is {}: a gateway joins streams, and datagrams are none", transport.kind());
+            let what =
+                format!("{name:?} is {}: a gateway joins two streams, but datagrams are no stream", transport.kind());
             Err(ConfigError::new(KEY, what, "name a tcp transport, or leave it out"))
         }
         Some(_) => Ok(()),

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// Settings that vary: dotted paths, each with a list of values.
 ///
-/// In TOML a path that is not quoted makes nested tables; both forms mean the same.
+/// In TOML a path without quotes makes nested tables; both forms mean the same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Grid(pub IndexMap<String, Vec<Value>>);

@@ -1,4 +1,4 @@
-//! A hop: one link of the path, with its way back.
+//! A hop: one link of the path, with its return direction.
 
 use std::sync::Arc;
 
@@ -21,93 +21,96 @@ use crate::units::Count;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hop {
-    /// Rate of the way forward: a number, or a table with the trace to replay.
+    /// Forward rate: a number, or a table with the trace to replay.
     pub rate_bps: RateSetting,
-    /// One-way propagation delay: a number, or a table with the trace to replay. Transmission comes on top.
+    /// One-way propagation delay: a number, or a table with the trace to replay. The transmission time is added to it.
     pub delay_s: DelaySetting,
-    /// Room in the queue in front of the link, in bytes; unlimited unless given. The packet being sent does not count.
+    /// Limit of the queue in front of the link, in bytes, not counting the packet that is being sent. Unlimited by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<Count>,
-    /// Room in the queue in packets, instead of `queue_bytes`.
+    /// Limit of the queue in packets, instead of `queue_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_packets: Option<Count>,
-    /// Mark packets with congestion (RFC 3168) that find this many bytes waiting or more, if they are ECN-capable; none are
-    /// marked unless given.
+    /// Marking threshold, in bytes: an ECN-capable packet that finds a backlog of this size or more is marked with congestion
+    /// experienced (RFC 3168). By default no packets are marked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_threshold_bytes: Option<Count>,
-    /// The threshold of marking in packets, instead of `ecn_threshold_bytes`.
+    /// Marking threshold in packets, instead of `ecn_threshold_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ecn_threshold_packets: Option<Count>,
-    /// Who goes first where packets of several classes wait: a name, or a table of weights; `fifo` unless given. With any other,
-    /// each class has all the room of `queue_bytes` or `queue_packets` for itself, and what waits of it decides on marks.
+    /// Order in which waiting packets of several classes are sent: a name, or a table of weights. Defaults to `fifo`. With any
+    /// other value each class has a queue of its own with the limit `queue_bytes` or `queue_packets`, and its own backlog decides
+    /// on marking.
     #[serde(default, skip_serializing_if = "Service::is_fifo")]
     pub service: Service,
-    /// Whether frames may pass each other when the delay falls.
+    /// Whether frames may overtake each other when the delay decreases.
     #[serde(default)]
     pub ordering: Ordering,
-    /// What happens to frames on the way forward.
+    /// Channel of the forward direction: how frames are lost or damaged.
     #[serde(default)]
     pub channel: ChannelKind,
-    /// Modulation and coding on the way forward; none unless given. Its errors come on top of those of `channel`.
+    /// Modulation and coding of the forward direction; none by default. Its errors are added to those of `channel`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coding: Option<Coding>,
-    /// Gateways at both ends, which split the flows over it: `true`, or a table of their keys; none unless given.
+    /// Gateways at both ends, which split the connections of flows: `true`, or a table of their keys. None by default.
     #[serde(default, deserialize_with = "switch_or_table", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "SwitchOrTable")]
     pub gateway: Option<Gateway>,
-    /// Several lines in place of the one link, both ways; none unless given. Rate and delay are then those of each line, and the queue
-    /// stands in front of all of them.
+    /// A bundle of several lines instead of one link, in both directions. `rate_bps` and `delay_s` are then those of each line,
+    /// and the queue is in front of all lines. None by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle: Option<BundleConfig>,
-    /// The way back, where it differs: same rate, delay and queue unless given, and no errors.
+    /// The return direction, where it differs. Rate, delay and queue default to those of the forward direction; the channel and
+    /// coding default to none.
     #[serde(default, rename = "return")]
     pub back: Return,
 }
 
-/// The way back of a hop.
+/// The return direction of a hop.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Return {
-    /// Rate; that of the way forward unless given.
+    /// Rate. Defaults to the forward rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<RateSetting>,
-    /// One-way propagation delay; that of the way forward unless given.
+    /// One-way propagation delay. Defaults to the forward delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_s: Option<DelaySetting>,
-    /// Room in the queue, in bytes; that of the way forward unless given.
+    /// Limit of the queue, in bytes. Defaults to that of the forward direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<Count>,
-    /// Room in the queue in packets, instead of `queue_bytes`.
+    /// Limit of the queue in packets, instead of `queue_bytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_packets: Option<Count>,
-    /// Threshold of marking, in bytes; that of the way forward unless it or a queue is given here.
+    /// Marking threshold, in bytes. Defaults to that of the forward direction, unless the return direction has a queue limit of
+    /// its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn_threshold_bytes: Option<Count>,
-    /// Threshold of marking in packets, instead of `ecn_threshold_bytes`.
+    /// Marking threshold in packets, instead of `ecn_threshold_bytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn_threshold_packets: Option<Count>,
-    /// Who goes first of several classes; as on the way forward unless given.
+    /// Order in which packets of several classes are sent. Defaults to that of the forward direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<Service>,
-    /// What happens to frames on the way back.
+    /// Channel of the return direction: how frames are lost or damaged.
     pub channel: ChannelKind,
-    /// Modulation and coding on the way back; none unless given.
+    /// Modulation and coding of the return direction; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coding: Option<Coding>,
 }
 
-/// What becomes of the order of frames when the delay falls.
+/// What happens to the order of frames when the delay decreases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ordering {
     /// A frame never arrives before one that was sent earlier.
     #[default]
     Fifo,
-    /// Each frame takes the delay of the instant it is sent.
+    /// Each frame has the delay of the instant at which it is sent.
     Overtake,
 }
 
-/// One direction of a hop, with what the way back takes over from the way forward.
+/// One direction of a hop. For the return direction, values that are not given are those of the forward direction.
 #[derive(Clone, Copy, Debug)]
 pub struct Direction<'a> {
     /// Its rate.
@@ -116,26 +119,27 @@ pub struct Direction<'a> {
     pub delay: &'a DelaySetting,
     /// Its queue.
     pub queue: QueueLimit,
-    /// What a packet must find waiting to be marked; unlimited if none ever is.
+    /// The backlog from which on packets are marked; unlimited if none are.
     pub ecn_threshold: QueueLimit,
-    /// How it serves classes.
+    /// Its service of classes.
     pub service: &'a Service,
-    /// Its order.
+    /// Whether its frames may overtake each other.
     pub ordering: Ordering,
     /// Its channel.
     pub channel: &'a ChannelKind,
     /// Its modulation and coding.
     pub coding: Option<&'a Coding>,
-    /// The lines in place of one link.
+    /// The bundle of lines instead of one link.
     pub bundle: Option<&'a BundleConfig>,
 }
 
 impl Direction<'_> {
-    /// What happens to its frames in runs that end at the latest after `duration`: they are lost while a satellite is out of
-    /// sight, then come its channel and its coding. The paths of errors are relative to the direction.
+    /// Prepares the channel of this direction for runs that end after `duration` at the latest. It is a chain of losses while a
+    /// satellite is out of sight, the channel and the coding. The paths of errors are relative to the direction.
     ///
     /// # Errors
-    /// If keys do not fit, a trace is missing or unfit, or there are no error events of the coding.
+    /// If keys contradict each other, a trace is missing or of the wrong kind, or the error events of the coding are not
+    /// available.
     pub fn prepare_channel(
         &self,
         traces: &dyn TraceSource,
@@ -155,7 +159,7 @@ impl Direction<'_> {
         })
     }
 
-    /// A text that is the same for directions whose channels are, in runs that end after the same `duration`.
+    /// A text that identifies the channel in runs that end after `duration`: it is the same for directions with the same channel.
     pub fn decides_channel(&self, duration: Option<Time>) -> String {
         let delay = match self.delay {
             DelaySetting::Constant(_) => None,
@@ -175,7 +179,7 @@ impl Direction<'_> {
 }
 
 impl Hop {
-    /// The way forward.
+    /// The forward direction.
     pub fn forward(&self) -> Direction<'_> {
         Direction {
             rate: &self.rate_bps,
@@ -190,7 +194,7 @@ impl Hop {
         }
     }
 
-    /// The way back.
+    /// The return direction.
     pub fn back(&self) -> Direction<'_> {
         let own_queue = queue_limit(self.back.queue_bytes, self.back.queue_packets);
         let own_threshold = queue_limit(self.back.ecn_threshold_bytes, self.back.ecn_threshold_packets);
@@ -208,7 +212,7 @@ impl Hop {
         }
     }
 
-    /// Checks what the types cannot; paths are relative to the hop.
+    /// Checks the rules between keys that the types of single keys cannot express; paths are relative to the hop.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let one_limit = |path: &str, bytes: Option<Count>, packets: Option<Count>| match (bytes, packets) {
             (Some(_), Some(_)) => Err(ConfigError::new(
@@ -239,7 +243,7 @@ impl Hop {
         self.bundle.as_ref().map_or(Ok(()), |bundle| self.check_bundle(bundle))
     }
 
-    /// A bundle decides for itself what a link would be told.
+    /// Refuses keys of a single link that a bundle replaces by its own.
     fn check_bundle(&self, bundle: &BundleConfig) -> Result<(), ConfigError> {
         let of_link = [
             ("channel", !matches!(self.channel, ChannelKind::None(_))),
@@ -280,8 +284,8 @@ fn check_threshold(direction: &Direction<'_>) -> Result<(), ConfigError> {
     Err(ConfigError::new(format!("ecn_threshold_{key}"), what, format!("give less than {queue}")))
 }
 
-/// Checks the keys of a channel and a coding against each other. Traces are read, and error events collected, by who runs
-/// the scenario.
+/// Checks the keys of a channel and a coding against each other. Traces are read and error events are collected only when the
+/// scenario is run.
 fn check_keys(direction: &Direction<'_>) -> Result<(), ConfigError> {
     direction.delay.check().map_err(|error| error.within("delay_s"))?;
     let site = direction.site(&NoTraces, None);
@@ -297,7 +301,7 @@ fn check_keys(direction: &Direction<'_>) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Has no trace at all.
+/// A source without any traces.
 struct NoTraces;
 
 impl TraceSource for NoTraces {

@@ -1,12 +1,12 @@
-//! Keys that a scenario gives and that do nothing beside its others.
+//! Keys without effect, because of other keys of the scenario.
 
 use serde_json::Value;
 
 use super::Scenario;
 use crate::ConfigError;
 
-/// Refuses keys of transports that were given and have no effect; `given` is the scenario as it was written. A switch that is
-/// off asks for nothing, so it may be said.
+/// Refuses keys of transports that were given and have no effect; `given` is the scenario as it was written. A switch that is set
+/// to off is allowed.
 pub(super) fn check(scenario: &Scenario, given: &Value) -> Result<(), ConfigError> {
     for (name, transport) in &scenario.transport {
         for idle in transport.as_dyn().idle() {
@@ -21,7 +21,7 @@ pub(super) fn check(scenario: &Scenario, given: &Value) -> Result<(), ConfigErro
     Ok(())
 }
 
-/// Takes out of a scenario with all its defaults the keys that have no effect, so that it can be read again.
+/// Removes the keys without effect from a scenario with all defaults written out, so that it can be read again.
 pub(super) fn strip(normalised: &mut Value, scenario: &Scenario) {
     for (name, transport) in &scenario.transport {
         for idle in transport.as_dyn().idle() {

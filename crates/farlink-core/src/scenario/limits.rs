@@ -1,18 +1,18 @@
-//! What a study may cost.
+//! Limits of a study's cost.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Count, PositiveSeconds};
 
-/// What a study may cost: one whose estimate is above is refused before it begins. The estimate counts packets, messages and
-/// connections. It does not know of packets that are never sent because losses hold a window back.
+/// Limits of a study's cost: a study whose estimated cost exceeds them is refused before it begins. The estimate counts packets,
+/// messages and connections. It may be too high, because it ignores that losses reduce a sender's window.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// CPU time of all runs of all points together, on one core; a day unless given.
+    /// CPU time of all runs of all points together, on one core, in seconds. Defaults to a day.
     pub cpu_s: PositiveSeconds,
-    /// Memory at any time; four fifths of what the machine has unless given.
+    /// Peak memory, in bytes. Defaults to four fifths of the machine's memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<Count>,
 }

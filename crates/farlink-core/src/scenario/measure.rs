@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Seconds;
 
-/// What is measured, and from when on.
+/// The measured time series, and when the measurement begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Measure {
-    /// The end of the warm-up: what happens before this instant is left out of the figures.
+    /// End of the warm-up, in seconds: events before this instant do not count in the results.
     pub warmup_s: Seconds,
     /// Time series that a traced run records.
     pub series: Vec<SeriesQuantity>,
@@ -32,7 +32,7 @@ pub enum SeriesQuantity {
     Ssthresh,
     /// Round-trip time samples, seconds.
     Rtt,
-    /// Bytes sent and not acknowledged.
+    /// Bytes in flight: sent and not yet acknowledged.
     InFlight,
     /// First byte of each data segment sent for the first time.
     SentSequence,
@@ -40,7 +40,7 @@ pub enum SeriesQuantity {
     RetransmittedSequence,
     /// First byte not yet acknowledged.
     Acknowledged,
-    /// Rate at which a paced sender spreads its packets, bits of payload per second.
+    /// Pacing rate, bits of payload per second.
     PacingRate,
     /// Bandwidth of the path as the congestion control estimates it (BBR), bits of payload per second.
     Bandwidth,

@@ -1,7 +1,7 @@
-//! The scenario: what the link, the transports and the traffic are. The one source of its schema.
+//! The scenario: its links, transports and traffic. The JSON Schema is generated from these types.
 //!
-//! [`expand`] checks a scenario and its grid, and gives one [`Scenario`] per grid point. Everything that can be wrong is a
-//! [`ConfigError`]: where, what, and how to mend it.
+//! [`expand`] checks a scenario and its grid, and returns one [`Scenario`] per grid point. All errors are [`ConfigError`]s, which
+//! say where the error is, what is wrong and what to do.
 
 mod check;
 mod document;
@@ -55,31 +55,31 @@ use crate::units::{CountToMillion, PositiveSeconds, Whole};
 /// Hops from sender to receiver, each with its name.
 pub type WholePath<'a> = Vec<(&'a str, &'a Hop)>;
 
-/// How long nothing may be delivered in a run without duration, unless the scenario says otherwise.
+/// Default of `give_up_after_s`.
 const GIVE_UP_AFTER_S: f64 = 1e5;
 
-/// Runs unless the scenario says otherwise.
+/// Default number of runs.
 const RUNS: f64 = 10.0;
 
 /// A scenario: links, transports and traffic.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Scenario {
-    /// What it is about, for tables and reports.
+    /// Title of the scenario, for tables and reports.
     pub title: String,
-    /// How long to simulate; until every flow is done unless given.
+    /// Simulated time, in seconds. By default a run ends when every flow is done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<PositiveSeconds>,
-    /// Without `duration_s`: end a run in which no flow delivered anything for so long and no traffic is still to come; 1e5 s
-    /// unless given. What is not delivered then is reported as stalled.
+    /// Without `duration_s`: a run ends once no flow has delivered anything for this long and no new traffic is to come, in
+    /// seconds. Data that is not delivered by then is reported as stalled. Defaults to 1e5 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub give_up_after_s: Option<PositiveSeconds>,
-    /// Independent runs, each with a seed of its own; 10 unless given.
+    /// Number of independent runs, each with a seed of its own. Defaults to 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<CountToMillion>,
     /// Seed of every random stream.
     pub seed: Whole,
-    /// Instead of `runs`: add runs until a confidence interval is narrow enough.
+    /// A stopping rule instead of `runs`: runs are added until a confidence interval is narrow enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
     /// Engines that run it.
@@ -88,12 +88,12 @@ pub struct Scenario {
     pub unsupported: Unsupported,
     /// What is measured.
     pub measure: Measure,
-    /// What the study may cost.
+    /// Limits of the study's cost.
     pub limits: Limits,
-    /// A path of one hop.
+    /// The only hop, for a path of one hop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link: Option<Hop>,
-    /// The general form: names of hops from sender to receiver.
+    /// The path: names of hops from sender to receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<Vec<String>>,
     /// Named hops of the path.
@@ -143,12 +143,12 @@ impl Scenario {
     /// The transport of a flow.
     ///
     /// # Panics
-    /// If there is none of that name; a scenario from [`expand`] has one.
+    /// If no transport has that name; a scenario from [`expand`] always has it.
     pub fn transport_of(&self, flow: &Flow) -> &TransportConfig {
         self.transport.get(&flow.transport).expect("a checked scenario has the transports that its flows name")
     }
 
-    /// For how long nothing may be delivered before a run ends; for ever if it has a duration.
+    /// How long a run goes on without any delivery; for ever if it has a duration.
     pub fn give_up_after(&self) -> Time {
         match (self.duration_s, self.give_up_after_s) {
             (Some(_), _) => Time::NEVER,
@@ -157,7 +157,7 @@ impl Scenario {
         }
     }
 
-    /// Writes out defaults that depend on other keys.
+    /// Fills in defaults that depend on other keys.
     fn fill_in(&mut self) {
         if self.precision.is_none() && self.runs.is_none() {
             self.runs = Some(CountToMillion::new(RUNS).expect("a constant within its range"));

@@ -1,11 +1,11 @@
-//! Packets that the receiver of a bundle would not put together.
+//! Refuses packets that are too long for the receiver of a bundle.
 
 use super::{Scenario, TrafficKind};
 use crate::ConfigError;
 use crate::protocol::{LongestPacket, TransportConfig};
 
-/// A bundle's interface has the peer's MRRU as its MTU (RFC 1990, section 5.1.1), so a sender's packets are no longer. Here the
-/// scenario says how long they are.
+/// Checks the length of packets against the MRRU. On a real bundle the peer's MRRU is the MTU of the interface (RFC 1990, section
+/// 5.1.1), so a sender makes no longer packets; in a scenario, the transport's keys determine their length.
 pub(super) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     let gateway = scenario.gateway();
     for (at, (name, hop)) in scenario.hops().into_iter().enumerate() {
@@ -49,7 +49,8 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The most data in a packet of a flow: datagrams are no longer than what is written, and no packet than the file.
+/// Largest payload of a packet of a flow: a datagram is at most as long as one message, and any packet at most as long as the
+/// file.
 fn data_bytes(transport: &TransportConfig, traffic: &TrafficKind, longest: LongestPacket) -> u64 {
     let written = match traffic {
         TrafficKind::Cbr(cbr) if transport.as_dyn().carries_datagrams() => cbr.payload_bytes.whole(),

@@ -1,12 +1,12 @@
-//! Names that a user may have meant.
+//! Suggestions of near names for unknown ones.
 
-/// The known name that was probably meant; the first of equals.
+/// The known name that the user probably meant; of equally near names the first.
 pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LEAST: f64 = 0.7;
     let name = name.to_lowercase();
     let mut best = (LEAST, None);
     for candidate in known {
-        let likeness = likeness(&name, &candidate.to_lowercase());
+        let likeness = similarity(&name, &candidate.to_lowercase());
         if likeness > best.0 {
             best = (likeness, Some(candidate));
         }
@@ -14,8 +14,8 @@ pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) 
     best.1
 }
 
-/// From 0 (nothing in common) to 1 (equal); the unit at the end of a key weighs little.
-fn likeness(a: &str, b: &str) -> f64 {
+/// Similarity of two names, from 0 (nothing in common) to 1 (equal). The unit at the end of a key has a small weight.
+fn similarity(a: &str, b: &str) -> f64 {
     let stems = strsim::jaro_winkler(stem(a), stem(b));
     strsim::jaro_winkler(a, b).max(0.99 * stems)
 }

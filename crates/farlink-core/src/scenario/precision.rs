@@ -15,9 +15,9 @@ const LEAST_RUNS: u64 = 2;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Precision {
-    /// The quantity, a column of the result table (`goodput_bps`); the row of all flows together decides.
+    /// The quantity, a column of the result table such as `goodput_bps`. Its value for all flows together is used.
     pub quantity: String,
-    /// Wanted half-width of the interval, as a fraction of the mean.
+    /// Required half-width of the interval, as a fraction of the mean.
     pub ci: Fraction,
     /// Confidence level of the interval.
     #[serde(default = "level")]
@@ -44,7 +44,7 @@ fn max_runs() -> CountToMillion {
 }
 
 impl Precision {
-    /// Checks what the types cannot; paths are relative to the table.
+    /// Checks the rules between keys that the types of single keys cannot express; paths are relative to the table.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let (min, max) = (self.min_runs.whole(), self.max_runs.whole());
         if !quantity::names().any(|name| name == self.quantity) {

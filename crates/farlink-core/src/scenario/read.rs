@@ -1,7 +1,7 @@
-//! Reads typed values from JSON and remembers where it was and what it found when something does not fit.
+//! Reads typed values from JSON. An error records where the value is and what was found there.
 //!
-//! Serde's own error is a line of text. [`Refusal`] keeps what serde says in parts, so that the path is right
-//! even inside tables that are chosen by their `kind`, and the remedy can name the nearest known word.
+//! Serde's own error is a line of text. [`Refusal`] keeps its parts instead, so that the path is right even inside tables that
+//! are chosen by their `kind`, and the remedy can name the nearest known word.
 
 use std::fmt;
 
@@ -18,10 +18,10 @@ pub(crate) fn read<T: de::DeserializeOwned>(value: &Value) -> Result<T, Refusal>
     T::deserialize(Reader { value })
 }
 
-/// What did not fit, and where.
+/// A value or key that was refused, and where it is.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Refusal {
-    /// From the innermost step outwards.
+    /// Steps of the path, from the innermost one outwards.
     steps: Vec<Step>,
     what: What,
 }
@@ -42,7 +42,7 @@ enum What {
 }
 
 impl Refusal {
-    /// Where: `link.channel.ber`, `flow.web.traffic.list[2].bytes`.
+    /// The path of the refused value, such as `link.channel.ber` or `flow.web.traffic.list[2].bytes`.
     pub(crate) fn path(&self) -> String {
         self.steps.iter().rev().fold(String::new(), |path, step| match step {
             Step::Key(key) if path.is_empty() => key.clone(),
@@ -51,7 +51,7 @@ impl Refusal {
         })
     }
 
-    /// If a key is not known: the path with the key that was probably meant.
+    /// For an unknown key, the path with the key that the user probably meant.
     pub(crate) fn nearest_path(&self) -> Option<String> {
         let (What::UnknownKey { allowed }, Some(Step::Key(key))) = (&self.what, self.steps.first()) else {
             return None;
@@ -75,7 +75,7 @@ impl Refusal {
         matches!(self.what, What::UnknownKey { .. })
     }
 
-    /// What is wrong, without where.
+    /// What is wrong, without the path.
     pub(crate) fn what(&self) -> String {
         match &self.what {
             What::UnknownKey { .. } => "this key is not known".into(),
@@ -87,7 +87,7 @@ impl Refusal {
         }
     }
 
-    /// How to mend it.
+    /// What to do about it.
     pub(crate) fn remedy(&self) -> String {
         match &self.what {
             What::UnknownKey { allowed } => {
@@ -119,7 +119,7 @@ impl Refusal {
         }
     }
 
-    /// If a name is one of another key of the same table: that key.
+    /// The key of the same table that allows this name, if the name is not allowed here.
     fn name_elsewhere(&self, name: &str) -> Option<String> {
         let Some(Step::Key(key)) = self.steps.first() else { return None };
         let congestion: Vec<&str> = CongestionControl::ALL.iter().map(|known| known.name()).collect();
@@ -160,7 +160,7 @@ impl std::error::Error for Refusal {}
 impl de::Error for Refusal {
     fn custom<T: fmt::Display>(message: T) -> Self {
         let message = message.to_string();
-        // What `OutOfRange` says, from types that check with `TryFrom`.
+        // The text of `OutOfRange`, from types that check with `TryFrom`.
         Self::from_what(match message.split_once(" is not allowed; allowed: ") {
             Some((found, wanted)) => What::ConfigError { found: found.into(), wanted: wanted.into() },
             None => What::Other { message },
@@ -202,10 +202,10 @@ impl de::Error for Refusal {
     }
 }
 
-/// A key that has another name or another place in some tables.
+/// A key that has another name, or belongs to another table, for some kinds.
 struct Elsewhere {
     key: &'static str,
-    /// Keys that tell the table: one that it has, and one that it has not.
+    /// Keys that identify the table: one that it has, and one that it does not have.
     beside: (&'static str, &'static str),
     hint: &'static str,
 }
@@ -245,7 +245,7 @@ const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere { key: "timeout_s", beside: ("rto", ""), hint: "write rto = { initial_s = ... }" },
 ];
 
-/// What a key that is not known here probably stands for.
+/// A hint for a key that is unknown in this table but known elsewhere.
 fn meant_elsewhere(key: &str, allowed: &[&str]) -> Option<&'static str> {
     let is_meant = |other: &&Elsewhere| {
         let (has, lacks) = other.beside;
@@ -254,7 +254,7 @@ fn meant_elsewhere(key: &str, allowed: &[&str]) -> Option<&'static str> {
     ELSEWHERE.iter().find(is_meant).map(|other| other.hint)
 }
 
-/// What was found, in a user's words.
+/// Describes the value that was found, in the user's words.
 fn describe(found: Unexpected<'_>) -> String {
     match found {
         Unexpected::Bool(value) => value.to_string(),
@@ -269,7 +269,7 @@ fn describe(found: Unexpected<'_>) -> String {
     }
 }
 
-/// A JSON value on one line, cut where it gets long.
+/// A JSON value on one line, shortened if it is long.
 pub(crate) fn show(value: &Value) -> String {
     let text = match value {
         Value::Number(n) => n.as_f64().map_or_else(|| n.to_string(), shortest),
@@ -290,7 +290,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// What serde wants, in a user's words.
+/// Describes what serde expects, in the user's words.
 fn plain_words(wanted: &str) -> String {
     let first = wanted.split(' ').next().unwrap_or_default();
     match first {
@@ -309,8 +309,8 @@ fn plain_words(wanted: &str) -> String {
     }
 }
 
-/// Deserializer over a borrowed JSON value. A table's `kind` comes first, whatever the order in the file, so that
-/// [`registry`](crate::registry) types need no copy to choose by it.
+/// Deserializer over a borrowed JSON value. It returns a table's `kind` first, whatever the order in the file, so that types of a
+/// [`registry`](crate::registry) can choose by it without a copy of the table.
 struct Reader<'a> {
     value: &'a Value,
 }
@@ -407,7 +407,7 @@ impl<'de> de::MapAccess<'de> for Entries<'_> {
     type Error = Refusal;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Refusal> {
-        // A table that has a `kind` gave it first.
+        // If the table has a `kind`, it was returned first.
         self.current = self.kind.take().or_else(|| self.rest.find(|(key, _)| *key != "kind"));
         let Some((key, _)) = self.current else { return Ok(None) };
         seed.deserialize(key.as_str().into_deserializer())

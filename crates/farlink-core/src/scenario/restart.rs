@@ -1,4 +1,4 @@
-//! What breaks down during a run, and comes back without its memory.
+//! Restarts: an end of a connection, or a gateway, goes down during a run and comes back without its state.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 use crate::ConfigError;
 use crate::units::{PositiveSeconds, Seconds};
 
-/// Which of two.
+/// One of the two ends or gateways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// The one nearer to the source.
+    /// The one on the side of the source.
     Sender,
-    /// The one nearer to the sink.
+    /// The one on the side of the sink.
     Receiver,
 }
 
-/// Something goes down with all that it had in memory, and comes back.
+/// A restart: an end or a gateway goes down, loses its memory, and comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Restart {
     /// Which of the two goes down.
     pub side: Side,
-    /// When, in seconds after the start of the run.
+    /// When it goes down, in seconds after the start of the run.
     pub at_s: Seconds,
-    /// For how long; packets that reach it meanwhile vanish.
+    /// How long it stays down, in seconds. Packets that arrive meanwhile are dropped.
     pub down_for_s: PositiveSeconds,
 }
 

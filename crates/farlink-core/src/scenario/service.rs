@@ -12,26 +12,26 @@ use crate::ConfigError;
 use crate::turns::CLASSES;
 use crate::units::{Factor, Ranged};
 
-/// Who goes first where packets of several classes wait.
+/// Order in which waiting packets of several classes are sent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Service {
-    /// Who came first.
+    /// In the order of arrival.
     #[default]
     Fifo,
-    /// The lowest class.
+    /// The lowest class first.
     Strict,
     /// Classes share the link.
     Weighted(Weights),
 }
 
-/// What `service` says by a name.
+/// The names that `service` allows.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "ServiceName")]
 enum Name {
-    /// Who came first, whatever the class.
+    /// In the order of arrival, whatever the class.
     Fifo,
-    /// The lowest class, as long as any of its packets waits: 0 before 1, and so on.
+    /// Strict priority: packets of a class are sent only while none of a lower class waits.
     Strict,
 }
 
@@ -39,9 +39,9 @@ enum Name {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Weights {
-    /// Weight of each class, from class 0 on. Classes that have something waiting share the link's bytes by them: deficit round
-    /// robin (Shreedhar and Varghese, 1996). `"strict"` in place of a number: such classes go before all with numbers, the
-    /// lowest first.
+    /// Weight of each class, from class 0 on. Classes with a backlog share the link's capacity in proportion to their weights by
+    /// deficit round robin (Shreedhar and Varghese, 1996). A class with `"strict"` instead of a number goes before all classes
+    /// with numbers; of several strict ones the lowest goes first.
     #[schemars(length(min = 1, max = 8))]
     pub weights: Vec<Weight>,
 }
@@ -49,14 +49,14 @@ pub struct Weights {
 /// Weight of a class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Weight {
-    /// `"strict"`: it goes before all with shares, and before strict classes of higher numbers.
+    /// `"strict"`: it goes before all classes with shares, and before strict classes of higher numbers.
     Strict,
-    /// Its share, relative to those of others.
+    /// Its share, relative to the shares of other classes.
     Share(Factor),
 }
 
 impl Service {
-    /// The weight of each class, `None` for strict ones; `None` at all if classes make no difference.
+    /// The weight of each class, `None` for a strict one. The result as a whole is `None` if classes make no difference.
     pub fn weights(&self) -> Option<[Option<f64>; CLASSES]> {
         let mut weights = [None; CLASSES];
         match self {
@@ -74,7 +74,7 @@ impl Service {
         Some(weights)
     }
 
-    /// How many classes it serves, from 0 on.
+    /// Number of classes that it serves, from 0 on.
     pub(super) fn classes(&self) -> usize {
         match self {
             Service::Fifo | Service::Strict => CLASSES,
@@ -86,7 +86,8 @@ impl Service {
         *self == Service::Fifo
     }
 
-    /// Checks what the types cannot; the path is relative to the hop or its way back.
+    /// Checks the rules between keys that the types of single keys cannot express; the path is relative to the hop or its return
+    /// direction.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let Service::Weighted(Weights { weights }) = self else { return Ok(()) };
         if (1..=CLASSES).contains(&weights.len()) {

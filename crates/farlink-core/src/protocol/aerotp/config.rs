@@ -1,4 +1,4 @@
-//! What a scenario says about an AeroTP transport.
+//! The keys of an AeroTP transport in a scenario.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,13 +20,14 @@ use super::open_loop::{AdaptiveFec, Erasure};
 use super::rate::RateControl;
 use super::segment::{FEC_BYTES, OPENING_BYTES, REPAIR_BYTES};
 
-/// Copies of a segment, at most.
+/// Largest number of copies of a segment.
 pub(super) const MOST_COPIES: u64 = 16;
-/// Positions are told apart over half of their numbers.
+/// Largest buffer: positions can be compared over half of the sequence space.
 pub(super) const LARGEST_BUFFER: u64 = 1 << 30;
-/// The window with which a receiver begins that may have a longer one. `[W1]`
+/// Initial window of a receiver whose window may grow. `[W1]`
 const FIRST_BUFFER: u64 = 1 << 26;
-/// So much is taken of a peer that may not hear at all, and a quarter of it is the longest block. `[B7]`, `[K2]`
+/// Largest amount of data accepted from a peer that has not yet shown that it receives the answers; a quarter of it is the
+/// longest block. `[B7]`, `[K2]`
 pub(super) const LARGEST_HALF_OPEN: u64 = 1 << 24;
 
 /// Which side opens the connection.
@@ -40,19 +41,21 @@ pub enum Opens {
     Both,
 }
 
-/// The data in a packet follows the bit error rate, between `min_bytes` and what `packet_bytes` holds: equation (11) of Epple,
-/// "Performance optimization of free-space optical communication protocols". What is sent again is cut again.
+/// The payload of a packet adapts to the bit error rate, between `min_bytes` and the payload of a full packet (`packet_bytes`),
+/// by equation (11) of Epple, "Performance optimization of free-space optical communication protocols". Retransmitted data is cut
+/// into packets anew.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PacketLength {
-    /// Where the bit error rate is known from: from what was acknowledged and what was lost, or from the link, if it tells.
+    /// Source of the bit error rate: estimated from acknowledged and lost packets, or the true value, if the link knows it.
     pub estimate: Estimate,
-    /// Data of the shortest full packet.
+    /// Payload of the shortest full packet, in bytes.
     #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub min_bytes: Count,
-    /// Packets count less with age: after so long, 1/e of what they did.
+    /// Time constant of the estimate, in seconds: the weight of a packet decays to 1/e in this time.
     pub memory_s: PositiveSeconds,
-    /// So many losses are assumed beforehand, at the bit error rate for which the longest packet is best.
+    /// Prior of the estimate: this many losses are assumed at the start, at the bit error rate for which the longest packet is
+    /// optimal.
     pub prior_losses: Factor,
 }
 
@@ -75,70 +78,76 @@ impl PacketLength {
     }
 }
 
-/// AeroTP: opens with its first data, paced, in five modes.
+/// AeroTP: opens a connection with the first data packet, is paced, and has five modes of reliability.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AerotpConfig {
     /// What the connection guarantees.
     pub mode: Mode,
-    /// The largest packet on the wire: headers, payload, parity and check.
+    /// Largest packet on the wire, in bytes: headers, payload, parity and checksum.
     #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub packet_bytes: Count,
-    /// Headers on the wire: those below AeroTP and its own 20 bytes, before optional fields.
+    /// Headers on the wire, in bytes: those of lower layers and AeroTP's own 20 bytes, without optional fields.
     #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub header_bytes: Count,
-    /// Send no faster than this, headers included.
+    /// Maximum sending rate, including headers.
     pub rate_bps: Option<BitRate>,
-    /// Where the rate is from; unless given, it is `rate_bps`, and if that is not given either, it is learnt where the peer
-    /// answers; where it does not, all goes out as it is written.
+    /// How the sending rate is determined. Defaults to the fixed `rate_bps`. If that is not given either, modes with
+    /// acknowledgements learn the rate, and modes without send data as it is written.
     pub rate_control: Option<RateControl>,
-    /// Packets are ECN-capable, and the rate that is learnt falls when queues mark them.
+    /// Packets are ECN-capable, and a learnt rate decreases when queues mark them.
     pub ecn: bool,
-    /// Segments that an acknowledgement (MACK) waits for; from the rate at which they arrive unless given.
+    /// Number of segments per acknowledgement (MACK). By default it follows the rate at which segments arrive.
     pub acks_per_mack: Option<CountToMillion>,
-    /// So long an acknowledgement waits at most.
+    /// Longest delay of an acknowledgement, in seconds.
     pub mack_timeout_s: PositiveSeconds,
-    /// How often each segment is sent, copies included.
+    /// How many times each segment is sent, including copies.
     #[schemars(extend("maximum" = MOST_COPIES))]
     pub copies: Count,
-    /// What is likely to be missing at the end of a stream goes out again before that is known, as far as the rate leaves room, in
-    /// the reliable modes.
+    /// At the end of a stream, segments that are likely to be lost are sent again before their loss is known, as far as the rate
+    /// allows. Reliable modes only.
     pub spare_copies: bool,
-    /// Repair instead of repetition, in the reliable modes; none unless given.
+    /// Coded blocks: repair symbols instead of retransmissions. Reliable modes only; off by default.
     pub coded: Option<Coded>,
-    /// The data in a packet follows the bit error rate, in the reliable modes; all packets are full unless given.
+    /// The payload of packets adapts to the bit error rate. Reliable modes only; by default all packets are full.
     pub adaptive_length: Option<PacketLength>,
-    /// What a receiver keeps, in order and out of order; as much may be under way. Unless given, it begins with 64 MiB and grows
-    /// with what the sender has use for, up to 1 GiB, as long as the application reads what arrives.
+    /// Receive buffer for data in and out of order, in bytes, which also limits the data in flight. By default it begins at 64
+    /// MiB and grows as the sender needs it, up to 1 GiB, as long as the application reads the data.
     #[schemars(extend("maximum" = LARGEST_BUFFER))]
     pub receive_buffer_bytes: Option<Count>,
-    /// Parity in each packet of the quasi-reliable mode, in 32-bit words; inside `packet_bytes`.
+    /// Parity in each packet of the quasi-reliable mode, in 32-bit words. It counts toward `packet_bytes`.
     #[schemars(extend("maximum" = MOST_WORDS))]
     pub fec_words: Whole,
-    /// Parity follows the bit error rate, from `fec_words` on.
+    /// The parity adapts to the bit error rate, beginning with `fec_words`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptive_fec: Option<AdaptiveFec>,
-    /// Repair packets for blocks of packets of the quasi-reliable mode.
+    /// Repair packets for blocks of packets, in the quasi-reliable mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub erasure: Option<Erasure>,
-    /// What was written longer ago is not sent any more, nor sent again, and both sides are told; nothing is too old unless given.
+    /// Lifetime of data, in seconds: data that was written longer ago is neither sent nor retransmitted, and both applications
+    /// are told. Unlimited by default.
     pub deadline_s: Option<PositiveSeconds>,
-    /// Without acknowledgements: what arrives waits so long for what is missing before it; what does not come is skipped.
+    /// Modes without acknowledgements: how long received data waits for earlier missing data, in seconds, before the gap is
+    /// skipped.
     pub hold_time_s: Seconds,
-    /// Without acknowledgements: payload that is damaged beyond repair is delivered as it is, instead of lost.
+    /// Modes without acknowledgements: payload that cannot be corrected is delivered with its errors instead of dropped.
     pub deliver_damaged: bool,
-    /// Until the round-trip time is known, the first segments are sent again after so long, then twice as long, ...
+    /// Retransmission timeout until the round-trip time is known, in seconds; it doubles with each retransmission.
     pub initial_rto_s: PositiveSeconds,
-    /// A connection is given up if nothing is heard from the peer for so long although something awaits its answer: more than
-    /// the round trip. Timestamps are microseconds up to 4,278 s, and up to 38 hours as coarse as it takes, 32 microseconds at most.
+    /// Time without any packet from the peer, in seconds, after which a connection is given up while an answer is due. It must
+    /// exceed the round-trip time. With values up to 4,278 s, timestamps count microseconds; up to 38 hours they are as coarse as
+    /// needed, at most 32 microseconds.
     pub give_up_after_s: PositiveSeconds,
-    /// When nothing was sent or heard for so long, the peer is asked whether it is still there; never unless given.
+    /// Idle time, in seconds, after which the peer is asked whether it is still there. Never by default.
     pub keep_alive_s: Option<PositiveSeconds>,
-    /// A connection is given up if so long after the end of its own stream not both have ended; never unless given.
+    /// Time after the end of its own stream, in seconds, after which a connection is given up if the peer's stream has not ended
+    /// as well. Never by default.
     pub close_timeout_s: Option<PositiveSeconds>,
-    /// So long a connection that is over answers a peer that does not know that yet; `give_up_after_s` unless given.
+    /// How long a closed connection still answers a peer that does not know that it is closed, in seconds. Defaults to
+    /// `give_up_after_s`.
     pub listen_timeout_s: Option<PositiveSeconds>,
-    /// So much is taken of a peer before it has shown that it hears the answers; `receive_buffer_bytes`, or 16 MiB, unless given.
+    /// How much data a receiver accepts from a peer that has not yet shown that it receives the answers, in bytes. Defaults to
+    /// `receive_buffer_bytes` if that is given, otherwise to 16 MiB.
     #[schemars(extend("maximum" = LARGEST_BUFFER))]
     pub half_open_bytes: Option<Count>,
     /// Which side opens the connection.
@@ -263,13 +272,13 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
         self.carries_messages()
     }
 
-    /// Without acknowledgements nothing but the rate holds a sender back.
+    /// Without acknowledgements only the rate limits a sender.
     fn is_bounded(&self) -> bool {
         self.mode.is_acknowledged() || self.rate_bps.is_some()
     }
 }
 
-/// What so many words of parity take of a packet.
+/// Bytes of a packet that `words` words of parity take.
 pub(super) fn parity_bytes(words: u16) -> u32 {
     if words == 0 { 0 } else { u32::from(FEC_BYTES) + 4 * u32::from(words) }
 }
@@ -287,31 +296,32 @@ impl<D: Payload> Pairs<D> for AerotpConfig {
 }
 
 impl AerotpConfig {
-    /// Longer than any round trip that timestamps can tell. `[L8]`
+    /// Timestamps can measure only round trips shorter than this. `[L8]`
     pub const LONGEST_ROUND_TRIP: Time = Clock::LONGEST;
 
-    /// The clock that it stamps with: who awaits no answer for longer needs to tell none. `[L8]`
+    /// The clock of its timestamps. It need not measure round trips longer than the time after which a connection is given up.
+    /// `[L8]`
     pub(super) fn clock(&self) -> Clock {
         Clock::for_answers_within(self.give_up_after_s.time())
     }
 
-    /// Whether each write is a message by itself, which nobody answers.
+    /// Whether each write is a message by itself, without acknowledgement.
     pub fn carries_messages(&self) -> bool {
         self.mode == Mode::Datagram
     }
 
-    /// Payload of a full segment that opens a connection: the smallest full one.
+    /// Payload of a full segment that opens a connection, which is the smallest full one.
     pub(super) fn payload_bytes(&self) -> u64 {
         let overhead = self.header_bytes.whole() + u64::from(OPENING_BYTES) + u64::from(CRC_BYTES);
         self.packet_bytes.whole().saturating_sub(overhead)
     }
 
-    /// Bytes of a full symbol of a coded block: what the smallest full segment holds beside its description.
+    /// Length of a full symbol of a coded block: the room in the smallest full segment after its description.
     pub(super) fn symbol_bytes(&self) -> u64 {
         self.payload_bytes().saturating_sub(u64::from(REPAIR_BYTES))
     }
 
-    /// What chooses the length of packets, if it varies.
+    /// The rule for the length of packets, if it varies.
     pub(super) fn length(&self, overhead_bytes: u64, most_bytes: u64) -> Option<Length> {
         self.adaptive_length.map(|length| Length::new(&length.rule(), overhead_bytes, most_bytes))
     }
@@ -354,22 +364,22 @@ impl AerotpConfig {
         Ok(())
     }
 
-    /// Whether what is likely to be missing goes out again at the end of a stream.
+    /// Whether segments that are likely to be lost are sent again at the end of a stream.
     pub(super) fn has_spare_copies(&self) -> bool {
         self.spare_copies && self.rate_control().is_some()
     }
 
-    /// What is taken of a peer that is not known to hear.
+    /// How much data is accepted from a peer that has not yet shown that it receives the answers.
     pub(super) fn half_open(&self) -> u64 {
         self.half_open_bytes.or(self.receive_buffer_bytes).map_or(LARGEST_HALF_OPEN, |bytes| bytes.whole())
     }
 
-    /// What a receiver keeps at the beginning. `[W1]`
+    /// The receive buffer at the start of a connection. `[W1]`
     pub(super) fn first_buffer_bytes(&self) -> u64 {
         self.receive_buffer_bytes.map_or(FIRST_BUFFER, |bytes| bytes.whole())
     }
 
-    /// What a receiver keeps at most, and what may be under way at most. `[W1]`
+    /// The largest receive buffer, which is also the largest amount of data in flight. `[W1]`
     pub fn most_buffer_bytes(&self) -> u64 {
         self.receive_buffer_bytes.map_or(LARGEST_BUFFER, |bytes| bytes.whole())
     }
@@ -383,7 +393,7 @@ impl AerotpConfig {
         matches!(self.rate_control(), Some(RateControl::Learnt | RateControl::Friendly))
     }
 
-    /// Where the rate is from, if there is one.
+    /// How the sending rate is determined; `None` without a rate.
     pub(super) fn rate_control(&self) -> Option<RateControl> {
         let usual = if self.rate_bps.is_some() { RateControl::Fixed } else { RateControl::Learnt };
         let is_learnable = self.mode.is_acknowledged();
@@ -432,7 +442,7 @@ impl AerotpConfig {
         }
     }
 
-    /// The most parity that leaves room for data.
+    /// Largest number of parity words that leaves room for data.
     pub(super) fn most_fec_words(&self) -> u16 {
         let description = self.erasure.map_or(0, |_| u64::from(REPAIR_BYTES));
         let room = self.payload_bytes().saturating_sub(u64::from(FEC_BYTES) + description + 1) / 4;

@@ -1,4 +1,4 @@
-//! What a scenario says about an ARQ transport.
+//! The keys of an ARQ transport in a scenario.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,65 +14,67 @@ use crate::units::{BitRate, Count, Seconds, Whole};
 use super::frame::Blocks;
 use super::station::Station;
 
-/// Bytes that TCP has for options (RFC 9293, section 3.1).
+/// Room for options in a TCP header (RFC 9293, section 3.1).
 const OPTION_BYTES: u64 = 40;
 /// Bytes that timestamps add (RFC 7323, section 3.2).
 const TIMESTAMPS_BYTES: u64 = 10;
-/// Parts of the mother code's parity, at most.
+/// Largest number of parts of the mother code's parity.
 const MOST_INCREMENTS: u64 = 31;
-/// Bits of a frame number, at most: enough for any window.
+/// Largest number of bits of a frame number, enough for any window.
 const MOST_SEQUENCE_BITS: u64 = 32;
-/// Window unless given, of modes that have one: that of HDLC with extended numbers (ISO/IEC 13239).
+/// Default window of modes with a window: that of HDLC with extended numbers (ISO/IEC 13239).
 const USUAL_WINDOW: u64 = 127;
-/// Frames are kept one by one: more than this many would not fit into memory.
+/// Largest window: the state of each frame is kept in memory, and more frames would not fit.
 const LARGEST_WINDOW: u64 = 1 << 24;
 
-/// Which frames are repeated.
+/// Which frames are retransmitted after a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// One frame at a time; it is repeated until it is acknowledged.
+    /// One frame at a time, which is retransmitted until it is acknowledged.
     StopAndWait,
-    /// A window of frames; with the one that was lost, all later ones are sent again. The receiver keeps nothing out of order.
+    /// A window of frames. After a loss, the lost frame and all later ones are retransmitted; the receiver drops frames out of
+    /// order.
     GoBackN,
-    /// A window of frames; those that were lost are sent again. The receiver puts them in order.
+    /// A window of frames, of which only the lost ones are retransmitted. The receiver reorders them.
     #[default]
     SelectiveRepeat,
 }
 
-/// What an acknowledgement says.
+/// What an acknowledgement reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Acknowledgement {
-    /// That one frame has arrived; if it is lost, the frame is sent again.
+    /// The arrival of a single frame. If the acknowledgement is lost, the frame is retransmitted.
     PerPacket,
-    /// Which frame is expected next, and with selective repeat blocks of those that have arrived beyond it.
+    /// The next expected frame and, with selective repeat, blocks of later frames that have arrived.
     #[default]
     Cumulative,
 }
 
-/// Which side waits for a lost frame.
+/// Which side has the timer for lost frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimerSide {
-    /// The sender repeats a frame whose acknowledgement does not come in time.
+    /// The sender retransmits a frame whose acknowledgement does not arrive in time.
     #[default]
     Sender,
-    /// The receiver repeats its negative acknowledgement if the frame does not come in time. The sender repeats nothing
-    /// unasked; when it has heard nothing for as long, it asks what has arrived.
+    /// The receiver repeats its negative acknowledgement if the frame does not arrive in time. The sender retransmits only
+    /// requested frames; if it receives nothing for the same time, it asks the receiver which frames have arrived.
     Receiver,
 }
 
-/// Hybrid ARQ of the second kind, incremental redundancy: a frame that arrived damaged is not sent again, but more parity of
-/// its code, until the receiver can decode all that it has. The code is Reed-Solomon over 16-bit symbols, one codeword a frame.
+/// Type II hybrid ARQ (incremental redundancy): for a damaged frame the sender does not retransmit the data but sends more parity
+/// of its code, until the receiver can decode the frame from all parts. The code is Reed-Solomon over 16-bit symbols with one
+/// codeword per frame.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Incremental {
-    /// Parity that goes with the data; even.
+    /// Parity sent with the data, in bytes; even.
     pub first_parity_bytes: Whole,
-    /// Parity of each repetition; even.
+    /// Parity in each retransmission, in bytes; even.
     pub parity_bytes: Count,
-    /// How many such parts the code has; then the data itself is sent again.
+    /// Number of such parts of the code; after the last one the data itself is retransmitted.
     #[schemars(extend("maximum" = MOST_INCREMENTS))]
     pub increments: Count,
 }
@@ -87,64 +89,65 @@ impl Default for Incremental {
     }
 }
 
-/// Automatic repeat request, as a link layer has it: no congestion control, no handshake.
+/// Automatic repeat request as in a link layer, without congestion control or handshake.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ArqConfig {
-    /// Which frames are repeated.
+    /// Which frames are retransmitted after a loss.
     pub mode: Mode,
-    /// Data of a full frame.
+    /// Data of a full frame, in bytes.
     #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub segment_bytes: Count,
-    /// Headers of a data frame on the wire, before timestamps and blocks, as a lean link layer has them; farlink's own layout
-    /// in captures takes 61, with IPv4.
+    /// Headers of a data frame on the wire without timestamps and blocks, in bytes. The default is that of a lean link layer;
+    /// farlink's own layout in captures takes 61 bytes, including IPv4.
     #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub header_bytes: Count,
-    /// Bytes of a frame without data on the wire, before timestamps and blocks; `header_bytes` unless given.
+    /// Length of a frame without data on the wire, without timestamps and blocks, in bytes. Defaults to `header_bytes`.
     #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub ack_bytes: Option<Count>,
-    /// Frames that are sent and not acknowledged, at most; 127, with stop-and-wait 1, unless given.
+    /// Window: the largest number of unacknowledged frames. Defaults to 127, and to 1 with stop-and-wait.
     #[schemars(extend("maximum" = LARGEST_WINDOW))]
     pub window_frames: Option<Count>,
-    /// Frames that the receiver keeps in order and out of order, so how far the sender may be ahead of the first
-    /// unacknowledged frame (selective repeat only); `window_frames` unless given.
+    /// Receive buffer, in frames in and out of order; it limits how far the sender may be ahead of the first unacknowledged frame
+    /// (selective repeat only). Defaults to `window_frames`.
     #[schemars(extend("maximum" = LARGEST_WINDOW))]
     pub buffer_frames: Option<Count>,
-    /// Bits of a frame number; 32 unless given.
+    /// Number of bits of a frame number. Defaults to 32.
     #[schemars(extend("maximum" = MOST_SEQUENCE_BITS))]
     pub sequence_bits: Option<Count>,
-    /// Send no faster than this, headers included; unless given, all that the window allows goes out at once, and a queue that
-    /// is shorter than the window loses the end of it.
+    /// Maximum sending rate, including headers. By default the sender sends the whole window at once, so that a queue shorter
+    /// than the window drops the rest of it.
     pub rate_bps: Option<BitRate>,
-    /// What an acknowledgement says.
+    /// What an acknowledgement reports.
     pub ack: Acknowledgement,
-    /// So long an acknowledgement waits for data of the other direction to ride on; 0 takes what is going out at that instant.
-    /// Acknowledgements are frames of their own unless given.
+    /// Longest time that an acknowledgement waits to be piggybacked on data of the other direction, in seconds; with 0 it uses
+    /// only a frame that is sent at that instant. By default acknowledgements are frames of their own.
     pub piggyback_timeout_s: Option<Seconds>,
-    /// Blocks of frames out of order that an acknowledgement lists, 8 bytes each and 2 more; what the receiver could not
-    /// report, it drops, unless the timer is its own. As many as a packet holds, with `compatible` as many as TCP's options
-    /// hold, unless given.
+    /// Largest number of blocks of out-of-order frames in an acknowledgement, which take 8 bytes each and 2 more. The receiver
+    /// drops frames that it cannot report, unless it has the timer. Defaults to as many as fit into a packet, and with
+    /// `compatible` into TCP's options.
     pub sack_blocks: Option<Whole>,
-    /// Blocks and timestamps fit into the 40 bytes of TCP's options: four blocks, three beside timestamps.
+    /// Limit blocks and timestamps to the 40 bytes of TCP's options: four blocks, or three with timestamps.
     pub compatible: bool,
-    /// Timestamps on every frame, 10 bytes: a round-trip sample from every acknowledgement, of repeated frames too.
+    /// Timestamps of 10 bytes on every frame, so that every acknowledgement gives a round-trip sample, also of a retransmitted
+    /// frame.
     pub timestamps: bool,
-    /// The receiver asks for frames that are missing or arrive damaged (negative acknowledgement).
+    /// The receiver requests frames that are missing or damaged with negative acknowledgements.
     pub nak: bool,
-    /// Which side waits for a lost frame; `receiver` only with `nak`.
+    /// Which side has the timer for lost frames; `receiver` requires `nak`.
     pub timer: TimerSide,
-    /// Give a frame's data up when it was lost so many times; never unless given. In go-back-N, only losses of the frame
-    /// itself count, not those of one before it.
+    /// Give up a frame's data after it was lost this many times. Never by default. In go-back-N, only losses of the frame itself
+    /// count, not those of an earlier one.
     pub max_transmissions: Option<Count>,
-    /// Give the connection up after so many timeouts in a row without an acknowledgement of anything new; never unless given.
+    /// Give up the connection after this many timeouts in a row without an acknowledgement of new data. Never by default.
     pub give_up_after_timeouts: Option<Count>,
-    /// A code around each frame that mends wrong bits (hybrid ARQ of the first kind); none unless given.
+    /// A code around each frame that corrects wrong bits (type I hybrid ARQ). None by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correction: Option<Correction>,
-    /// Repetitions carry parity instead of data (hybrid ARQ of the second kind); not unless given.
+    /// Retransmissions carry parity instead of data (type II hybrid ARQ). Off by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incremental: Option<Incremental>,
-    /// The length of new frames follows the bit error rate; all full frames have `segment_bytes` unless given.
+    /// The length of new frames adapts to the bit error rate. By default all full frames have `segment_bytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptive_length: Option<AdaptiveLength>,
     /// The retransmission timer.
@@ -246,7 +249,7 @@ impl<D: Payload> Pairs<D> for ArqConfig {
 }
 
 impl ArqConfig {
-    /// Frames sent and not acknowledged, at most.
+    /// Largest number of unacknowledged frames.
     pub(super) fn window(&self) -> u64 {
         match self.mode {
             Mode::StopAndWait => 1,
@@ -277,14 +280,14 @@ impl ArqConfig {
         if self.timestamps { TIMESTAMPS_BYTES } else { 0 }
     }
 
-    /// What chooses the length of frames, if it varies.
+    /// The rule for the length of frames, if it varies.
     pub(super) fn length(&self) -> Option<Length> {
         let header = self.header_bytes.whole() + self.timestamps_bytes();
         self.adaptive_length.map(|config| Length::new(&config, header, self.segment_bytes.whole()))
     }
 
-    /// Whether frames that go out again are cut again. With selective repeat the receiver may hold those that follow, by their
-    /// numbers; what is given up keeps its place.
+    /// Whether the data of retransmitted frames may be cut into frames of another length. With selective repeat it may not,
+    /// because the receiver may hold later frames by their numbers; nor if frames may be given up, which keep their numbers.
     pub(super) fn cuts_again(&self) -> bool {
         self.adaptive_length.is_some() && self.mode != Mode::SelectiveRepeat && self.max_transmissions.is_none()
     }
@@ -294,7 +297,7 @@ impl ArqConfig {
         (OPTION_BYTES - self.timestamps_bytes() - 2) / 8
     }
 
-    /// Data and the parity of its own that goes with it.
+    /// Data of a full frame with the parity that is sent with it.
     fn data_bytes(&self) -> u64 {
         let longest = |parts: Incremental| {
             (self.segment_bytes.whole() + parts.first_parity_bytes.whole()).max(parts.parity_bytes.whole())
@@ -333,7 +336,7 @@ impl ArqConfig {
         Ok(())
     }
 
-    /// Old frames must not be taken for new ones (Schwartz, section 4-2).
+    /// Checks that the receiver cannot mistake old frames for new ones (Schwartz, section 4-2).
     fn check_numbers(&self) -> Result<(), ConfigError> {
         let Some(bits) = self.sequence_bits else { return Ok(()) };
         let bits = bits.whole();
@@ -341,7 +344,7 @@ impl ArqConfig {
             let what = format!("{bits} is not allowed; allowed: a whole number from 1 to {MOST_SEQUENCE_BITS}");
             return Err(ConfigError::new("sequence_bits", what, "numbers of 32 bits are enough for any window"));
         }
-        // Whether a frame lies ahead of the one expected or behind it makes a difference.
+        // In these cases the receiver must tell frames ahead of the expected one from those behind it.
         let names_single = self.mode == Mode::SelectiveRepeat || self.ack == Acknowledgement::PerPacket || self.nak;
         let (most, rule) = if names_single && self.mode != Mode::StopAndWait {
             (1_u64 << (bits - 1), "half of the numbers, for new frames to be told from old ones")
@@ -441,7 +444,7 @@ impl ArqConfig {
     }
 
     fn check_sizes(&self) -> Result<(), ConfigError> {
-        // A rider takes its options along, so they must fit beside data too.
+        // A piggybacked acknowledgement takes its options along, so they must fit into a data frame as well.
         let blocks = if self.has_blocks() { self.sack_blocks.map_or(0, Whole::whole).min(LARGEST_PACKET) } else { 0 };
         let options = self.timestamps_bytes() + Blocks::option_bytes(blocks);
         let header = self.header_bytes.whole().max(self.ack_bytes.map_or(0, Count::whole));

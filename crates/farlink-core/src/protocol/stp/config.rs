@@ -1,4 +1,4 @@
-//! What a scenario says about an STP transport.
+//! The keys of an STP transport in a scenario.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,20 +14,20 @@ use crate::units::{BitRate, Count, PositiveSeconds};
 use super::connection::Connection;
 use super::pdu::{COVER_BYTES, RANGE_BYTES};
 
-/// Window without a limit of its own: half of the distance in which positions are compared.
+/// Window of a sender without `max_window_segments`: half of the distance over which positions can be compared.
 const UNLIMITED_WINDOW_BYTES: u64 = 1 << 30;
 
-/// POLLs that come more often than every microsecond make runs that do not end.
+/// Least interval of POLLs: with more than one per microsecond a run would take too long.
 const LEAST_POLL_INTERVAL_S: f64 = 1e-6;
 
-/// How an STP sender finds its rate.
+/// How an STP sender determines its rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RateControl {
-    /// Slow start and congestion avoidance as TCP's (RFC 5681), driven by what STATs and USTATs report.
+    /// Slow start and congestion avoidance as in TCP (RFC 5681), driven by the losses that STATs and USTATs report.
     #[default]
     Tcp,
-    /// A given maximum rate, whatever is lost.
+    /// A fixed maximum rate, which does not react to losses.
     Rate,
 }
 
@@ -35,58 +35,60 @@ pub enum RateControl {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StpConfig {
-    /// Payload of a full packet.
+    /// Payload of a full packet, in bytes.
     #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub segment_bytes: Count,
-    /// STP and IP headers of a data packet on the wire; 12 and 20 bytes in farlink's own layout unless given.
+    /// STP and IP headers of a data packet on the wire, in bytes. Defaults to the 12 + 20 bytes of farlink's own layout.
     #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub header_bytes: Count,
-    /// Bytes of a POLL on the wire, and of the packets that open and close a connection.
+    /// Length of a POLL on the wire, in bytes, and of the packets that open and close a connection.
     #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub poll_bytes: Count,
-    /// Bytes of a STAT on the wire, before 8 for what it covers and 8 for each missing range, and of a USTAT.
+    /// Length of a STAT on the wire, in bytes, without 8 bytes for the range that it covers and 8 for each missing range; also
+    /// the length of a USTAT.
     #[schemars(extend("maximum" = LARGEST_PACKET))]
     pub stat_bytes: Count,
-    /// Most missing ranges in one STAT; more go out in further ones.
+    /// Largest number of missing ranges in one STAT; further ranges are sent in further STATs.
     pub stat_ranges: Count,
-    /// Time between two POLLs while something is not acknowledged; a sender that can send no more asks sooner.
+    /// Time between two POLLs while data is unacknowledged, in seconds. A sender that can send no more data polls sooner.
     #[schemars(extend("minimum" = LEAST_POLL_INTERVAL_S))]
     pub poll_interval_s: PositiveSeconds,
-    /// Ask at the latest after so many data packets (MaxPD of SSCOP), so that a window is not acknowledged, and followed by
-    /// the next, in one piece; a quarter of what is outstanding, 25 at least, unless given.
+    /// Largest number of data packets between two POLLs (MaxPD of SSCOP), so that a window is acknowledged in several parts and
+    /// the next one is not sent as a single burst. Defaults to a quarter of the outstanding packets, but at least 25.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll_every_segments: Option<Count>,
-    /// Report a gap at once, unasked, when it opens (USTAT); otherwise it is found with the next POLL.
+    /// The receiver reports a gap with a USTAT as soon as it opens; otherwise the next POLL reveals it.
     pub ustat: bool,
     /// Congestion control: `tcp`, or `rate`, which needs `rate_bps`.
     pub congestion: RateControl,
-    /// Maximum rate with `congestion = "rate"`, headers and POLLs counted; retransmissions go first.
+    /// Maximum rate with `congestion = "rate"`, including headers and POLLs; retransmissions go first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<BitRate>,
-    /// Initial congestion window with `congestion = "tcp"`.
+    /// Initial congestion window with `congestion = "tcp"`, in segments.
     #[schemars(extend("maximum" = MOST_SEGMENTS))]
     pub initial_window_segments: Count,
-    /// Initial slow-start threshold with `congestion = "tcp"`; arbitrarily high unless given.
+    /// Initial slow-start threshold with `congestion = "tcp"`, in segments. Unlimited by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_ssthresh_segments: Option<Count>,
-    /// Most that is sent beyond the first missing byte, and largest congestion window; 1 GiB unless given.
+    /// Send window beyond the first missing byte, which is also the largest congestion window, in segments. Defaults to 1 GiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maximum" = MOST_SEGMENTS))]
     pub max_window_segments: Option<Count>,
-    /// What the receiver holds for reordering and for its application; the sender's largest window unless given.
+    /// Receive buffer for reordering and for data that the application has not read, in segments. Defaults to the sender's
+    /// largest window.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maximum" = MOST_SEGMENTS))]
     pub receive_window_segments: Option<Count>,
-    /// Open with BEGIN and BEGIN-ACK and close with END and END-ACK; otherwise both sides start open and one is done when
-    /// everything it wrote is acknowledged.
+    /// Open connections with BEGIN and BEGIN-ACK and close them with END and END-ACK. Otherwise both sides start open, and a side
+    /// is done when all data that it wrote is acknowledged.
     pub handshake: bool,
-    /// Give the connection up when nothing was answered for so long; never unless given.
+    /// Give the connection up after this time without an answer, in seconds. Never by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub give_up_s: Option<PositiveSeconds>,
-    /// A code around each packet that mends wrong bits; none unless given.
+    /// A code around each packet that corrects wrong bits. None by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correction: Option<Correction>,
-    /// The timer that runs while an answer is awaited; what stays unanswered is asked again, ever less often.
+    /// The retransmission timer, which runs while an answer is due. A POLL without an answer is repeated at increasing intervals.
     pub rto: RtoConfig,
 }
 
@@ -180,7 +182,7 @@ impl ProtocolConfig for StpConfig {
     }
 
     fn longest_timeout(&self) -> Option<LongestTimeout> {
-        // A STAT names the POLL that it answers, and its clock.
+        // A STAT carries the number of the POLL that it answers, and the time of that POLL.
         let otherwise = match self.congestion {
             RateControl::Tcp => {
                 "the timer expires before any STAT can arrive, and the window shrinks as if all had been lost"
@@ -214,7 +216,7 @@ impl StpConfig {
         }
     }
 
-    /// A STAT with all its ranges is a packet, too.
+    /// A STAT with all its ranges must fit into a packet as well.
     fn check_reports(&self) -> Result<(), ConfigError> {
         let longest = |key, bytes: u64, what: &str| {
             let what = format!("{what} make a packet of {bytes} bytes");
@@ -235,20 +237,20 @@ impl StpConfig {
         self.stat_bytes.whole() + u64::from(COVER_BYTES) + u64::from(RANGE_BYTES) * self.stat_ranges.whole()
     }
 
-    /// The most that the sender sends beyond the first missing byte, bytes.
+    /// The sender's window beyond the first missing byte, in bytes.
     pub(super) fn window_bytes(&self) -> u64 {
         let mss = self.segment_bytes.whole();
         self.max_window_segments.map_or(UNLIMITED_WINDOW_BYTES.max(mss), |segments| segments.whole() * mss)
     }
 
-    /// What the receiver holds, bytes.
+    /// The receive buffer, in bytes.
     pub(super) fn buffer_bytes(&self) -> u64 {
         let mss = self.segment_bytes.whole();
         self.receive_window_segments.map_or(self.window_bytes(), |segments| segments.whole() * mss)
     }
 
-    /// Headers on the wire with the parity of the code around the packet: of a full data packet, of a POLL, of a STAT that
-    /// lists nothing.
+    /// Headers on the wire with the parity of the code around the packet, for a full data packet, a POLL, and a STAT without
+    /// ranges.
     pub(super) fn overhead_bytes(&self) -> [u16; 3] {
         let parity = |bytes: u64| {
             let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Traffic;
 
-/// There is always more to send.
+/// A saturated source: there is always data to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bulk {}

@@ -8,11 +8,11 @@ use crate::units::{BitRate, Count};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cbr {
-    /// Application data per second, headers not included.
+    /// Application data in bits per second, without headers.
     pub rate_bps: BitRate,
-    /// Application data in each message; a message goes out every `payload_bytes` times 8 over `rate_bps`.
+    /// Application data in each message, in bytes. A message is sent every 8 x `payload_bytes` / `rate_bps` seconds.
     pub payload_bytes: Count,
-    /// Ends after so many bytes; goes on until the end of the run unless given.
+    /// Total amount of data, in bytes. By default the source sends until the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Count>,
 }

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 use super::Traffic;
 use crate::units::Count;
 
-/// One file; the flow is done when all of it has arrived.
+/// One file. The flow is done when all of it has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct File {
-    /// Its length.
+    /// Length of the file, in bytes.
     pub bytes: Count,
 }
 

@@ -1,4 +1,4 @@
-//! What flows send. A kind of traffic is one file and one line.
+//! The traffic of flows. A kind of traffic is one file and one line.
 
 mod bulk;
 mod cbr;
@@ -12,12 +12,12 @@ pub use transfers::{Arrivals, Transfer, Transfers};
 
 use crate::ConfigError;
 
-/// What a scenario says about traffic.
+/// The configuration of traffic in a scenario.
 pub trait Traffic {
-    /// Whether it would go on for ever, so that the scenario must say when to stop.
+    /// Whether it never ends by itself, so that the scenario needs a `duration_s`.
     fn is_endless(&self) -> bool;
 
-    /// Checks what the types cannot; paths are relative to the traffic's table.
+    /// Checks the rules between keys that the types of single keys cannot express; paths are relative to the traffic's table.
     ///
     /// # Errors
     /// If keys contradict each other, or one is missing.
@@ -27,7 +27,7 @@ pub trait Traffic {
 }
 
 crate::registry::registry! {
-    /// What a flow sends, by its `kind`.
+    /// The traffic of a flow, by its `kind`.
     traffic: TrafficKind as Traffic {
         Bulk = "bulk" => Bulk,
         File = "file" => File,

@@ -5,17 +5,17 @@ use super::Traffic;
 use crate::ConfigError;
 use crate::units::{Count, EventRate, Seconds};
 
-/// Short transfers, each over a connection of its own, as web pages: a `list`, or Poisson arrivals (`rate_per_s`, `bytes`).
+/// Short transfers such as web pages, each over a connection of its own: a `list`, or Poisson arrivals (`rate_per_s`, `bytes`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Transfers {
-    /// Each transfer.
+    /// The list of transfers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list: Option<Vec<Transfer>>,
     /// Mean number of transfers that begin per second; the gaps are exponentially distributed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<EventRate>,
-    /// Length of each of the random transfers.
+    /// Length of each random transfer, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Count>,
 }
@@ -24,9 +24,9 @@ pub struct Transfers {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
-    /// When it begins, after the start of the flow.
+    /// When it begins, in seconds after the start of the flow.
     pub at_s: Seconds,
-    /// Its length.
+    /// Length of the transfer, in bytes.
     pub bytes: Count,
 }
 
@@ -45,7 +45,7 @@ pub enum Arrivals<'a> {
 }
 
 impl Transfers {
-    /// When they begin. A scenario that was checked has one of the two forms.
+    /// When the transfers begin. A checked scenario has one of the two forms.
     pub fn arrivals(&self) -> Arrivals<'_> {
         match (&self.list, self.rate_per_s, self.bytes) {
             (None, Some(rate), Some(bytes)) => Arrivals::Poisson { rate_per_s: rate.get(), bytes: bytes.whole() },
