@@ -1,16 +1,16 @@
-//! When data was written, and what is too old to be sent.
+//! The age of written data, and the limit before which data is too old to be sent.
 
 use std::collections::VecDeque;
 
 use crate::time::Time;
 
-/// Positions of a stream by when they were written; without a deadline, nothing is kept.
+/// The times at which positions of a stream were written. Without a deadline nothing is stored.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ages {
     deadline: Option<Time>,
-    /// Behind what was written at once, and when; both ascend.
+    /// For each write, the position after its data and its time; both ascend.
     written: VecDeque<(u64, Time)>,
-    /// Everything before is too old.
+    /// All data before this position is too old.
     expired: u64,
 }
 
@@ -42,7 +42,7 @@ impl Ages {
         self.expired
     }
 
-    /// What stands before a position is settled: its age is of no interest.
+    /// Forgets data before a position, whose age no longer matters because it was acknowledged or given up.
     #[inline]
     pub(super) fn forget(&mut self, before: u64) {
         while self.written.front().is_some_and(|&(end, _)| end <= before) {
@@ -50,7 +50,7 @@ impl Ages {
         }
     }
 
-    /// When something becomes too old next.
+    /// When the next data becomes too old.
     #[inline]
     pub(super) fn next_due(&self) -> Time {
         match (self.deadline, self.written.front()) {

@@ -1,8 +1,8 @@
-//! When a sender asks its peer for a longer window.
+//! Requests of a sender for a longer window.
 
 use crate::time::Time;
 
-/// What is left of the window, and how fast that goes.
+/// The rest of the window, and the time that an answer takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Left {
     /// Bytes of data that may still be sent.
@@ -11,32 +11,33 @@ pub(super) struct Left {
     pub(super) answer: Time,
 }
 
-/// Asks for room before there is none: an answer takes a round trip. `[W2]`
+/// Requests a longer window before the present one is used up, because the answer takes a round trip. `[W2]`
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Asking {
-    /// The longest window that the peer has told of.
+    /// The longest window that the peer has announced.
     widest: u64,
-    /// Not before.
+    /// Time of the next request at the earliest.
     next: Time,
-    /// How often in a row it was asked in vain.
+    /// Number of requests in a row that were in vain.
     in_vain: u32,
-    /// Room beyond what was sent for which it is time to ask.
+    /// The window beyond the sent data that is to be requested now.
     wanted: Option<u64>,
 }
 
-/// It asks when less is left than goes out in so many round trips: the answer takes one, and at the beginning twice as much goes out
-/// in the next. It asks for so many, as what is lost again and again holds the window's beginning back.
+/// The sender requests a longer window when the rest lasts for fewer round trips than this: the answer takes one, and at the
+/// start the rate doubles in the next. It requests a window for this many round trips, because segments that are lost several
+/// times keep the start of the window from moving.
 const LEAST_ROUND_TRIPS: f64 = 4.0;
 const ROUND_TRIPS: f64 = 8.0;
-/// Questions are a quarter of a round trip apart, as one may be lost; after so many in vain, further ones are twice as far apart each
-/// time, up to 2^6 times.
+/// Requests are a quarter of a round trip apart, because one may be lost. After this many in vain, the interval doubles with each
+/// further one, up to 2^6 times.
 const APART: u64 = 4;
 const PATIENT_AFTER: u32 = 7;
 const MOST_DOUBLINGS: u32 = 6;
 
 impl Asking {
-    /// A MACK tells of a window, after which so much is left at a rate in bytes per second; nothing if it is not the window that
-    /// will hold back what is sent next.
+    /// Takes the window that a MACK announces, the rest of it and the rate in bytes per second. `left` is `None` if the window
+    /// does not limit the sender.
     pub(super) fn on_window(&mut self, now: Time, window: u64, left: Option<Left>, rate: Option<f64>) {
         if window > self.widest + self.widest / 8 {
             (self.widest, self.in_vain, self.next) = (window, 0, now);
@@ -52,7 +53,7 @@ impl Asking {
         self.in_vain += 1;
     }
 
-    /// How much room beyond what was sent is to be asked for now, if any; once for each time.
+    /// The window beyond the sent data that is to be requested now, if any; each request is returned once.
     #[inline]
     pub(super) fn take(&mut self) -> Option<u64> {
         self.wanted.take()
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_more_room_is_asked_ever_less_often() {
+    fn requests_to_a_full_receiver_become_rare() {
         let mut asking = Asking::default();
         let mut asked = Vec::new();
         for second in 1..2000 {

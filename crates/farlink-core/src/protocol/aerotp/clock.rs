@@ -4,14 +4,15 @@ use crate::time::Time;
 
 const PS_PER_MICROSECOND: u64 = 1_000_000;
 
-/// Half of a round of stamps of a microsecond, 35.8 minutes: what was heard longer ago is older than anything that arrives. `[L8]`
+/// Half of the range of timestamps in microseconds, 35.8 minutes: a segment that was received longer ago is older than any that
+/// arrives now. `[L8]`
 pub(super) const HALF_ROUND: Time = Time::from_ps((u32::MAX / 2) as u64 * PS_PER_MICROSECOND);
 
 /// Ticks are 2^5 microseconds at most.
 const MOST_SHIFT: u32 = 5;
-/// An answer is to what was sent within so many ticks; what seems older was never sent. `[L8]`
+/// Longest age of an echoed timestamp, in ticks; one that seems older was never sent. `[L8]`
 const LONGEST_TICKS: u64 = (1 << 32) - (1 << 24);
-/// Bits of the number of what was held, and of its power of two. `[A3]`
+/// Bits of the mantissa and of the exponent of a holding time. `[A3]`
 const HELD_BITS: u32 = 24;
 const MOST_HELD_SHIFT: u32 = 31;
 
@@ -22,34 +23,34 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// The longest answer time that any clock can tell.
+    /// The longest round trip that any clock can measure.
     pub(super) const LONGEST: Time = span(LONGEST_TICKS << MOST_SHIFT);
 
-    /// The finest one with which what takes no longer than `longest` can be told, if there is one.
+    /// The finest clock that can measure round trips up to `longest`; the coarsest one if none can.
     pub(super) fn for_answers_within(longest: Time) -> Self {
         let is_enough = |&shift: &u32| span(LONGEST_TICKS << shift) >= longest;
         Clock { shift: (0..MOST_SHIFT).find(is_enough).unwrap_or(MOST_SHIFT) }
     }
 
-    /// How long a tick is.
+    /// Duration of a tick.
     fn tick(self) -> Time {
         span(1 << self.shift)
     }
 
-    /// The instant as which what goes out now counts: the next tick, or now where ticks are microseconds.
+    /// The sending time of a segment that is sent now: the next tick, or now if ticks are microseconds.
     #[inline]
     pub(super) fn sending(self, now: Time) -> Time {
         if self.shift == 0 { now } else { Time::from_ps(now.as_ps().next_multiple_of(self.tick().as_ps())) }
     }
 
-    /// What stands in a segment that goes out now.
+    /// The timestamp of a segment that is sent now.
     #[inline]
     pub(super) fn stamp(self, now: Time) -> u32 {
         self.round(now) as u32
     }
 
-    /// The latest instant up to now, in microseconds, that such a stamp can mean; `None` if no answer takes so long, or if it is
-    /// before the beginning of time: nothing that this side sent.
+    /// The latest instant up to now, in microseconds, that a timestamp can mean. `None` if no answer takes that long, or if it
+    /// lies before time zero: then this side did not send it.
     #[inline]
     pub(super) fn instant(self, now: Time, stamp: u32) -> Option<u64> {
         let now = self.round(now);
@@ -76,7 +77,7 @@ pub(super) const fn span(ticks: u64) -> Time {
     Time::from_ps(ticks.saturating_mul(PS_PER_MICROSECOND))
 }
 
-/// For how long something was held, as a MACK says it: never longer than it was. `[A3]`
+/// The holding time of a segment as a MACK encodes it, rounded down. `[A3]`
 #[inline]
 pub(super) fn held(since: Time, now: Time) -> u32 {
     let microseconds = ticks(now).saturating_sub(ticks(since));
@@ -84,7 +85,7 @@ pub(super) fn held(since: Time, now: Time) -> u32 {
     (shift << HELD_BITS) | (microseconds >> shift) as u32 & ((1 << HELD_BITS) - 1)
 }
 
-/// What a MACK says of how long something was held. `[A3]`
+/// Decodes the holding time of a MACK. `[A3]`
 #[inline]
 pub(super) fn held_span(field: u32) -> Time {
     let shift = field >> HELD_BITS & MOST_HELD_SHIFT;
@@ -99,7 +100,7 @@ mod tests {
     const FINE: Clock = Clock { shift: 0 };
 
     #[test]
-    fn stamps_come_round() {
+    fn timestamps_wrap() {
         let now = Time::from_secs(5_000);
         assert_eq!(FINE.instant(now, FINE.stamp(Time::from_secs(4_000))), Some(4_000_000_000));
         assert_eq!(FINE.instant(now, FINE.stamp(Time::from_secs(800))), Some(800_000_000), "70 minutes ago");
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_for_seconds_is_told_to_the_microsecond() {
+    fn holding_times_of_seconds_are_exact_to_the_microsecond() {
         let told = |microseconds: u64| held(Time::from_secs(1), Time::from_secs(1) + span(microseconds));
         assert_eq!([0, 1, 50_000, (1 << 24) - 1].map(told), [0, 1, 50_000, (1 << 24) - 1]);
         assert_eq!([1 << 24, (1 << 24) + 1].map(told), [0x0180_0000; 2]);
@@ -124,7 +125,7 @@ mod tests {
     }
 
     proptest! {
-        /// What comes back means when it was sent, whenever that was, and never seems to take less time than it did.
+        /// An echoed timestamp gives the time of sending, and the measured round trip is never shorter than the true one.
         #[test]
         fn an_answer_finds_what_it_answers(
             sent in 0..1_000_000_000_000_u64, share in 0.0..1.0_f64, shift in 0..=MOST_SHIFT,

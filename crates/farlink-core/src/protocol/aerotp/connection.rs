@@ -1,4 +1,4 @@
-//! One side of an AeroTP connection: ties the states, the sending and the receiving half together behind
+//! One side of an AeroTP connection: combines the states, the sending and the receiving half as an
 //! [`Endpoint`](crate::endpoint::Endpoint).
 
 mod composing;
@@ -37,48 +37,49 @@ pub struct Connection<D> {
     mode: Mode,
     /// Parity in each segment with data, 32-bit words.
     fec_words: u16,
-    /// What is known of the errors that it is against, if it follows them.
+    /// Estimate of the bit errors, if the parity adapts to them.
     errors: Option<Estimate>,
     lifecycle: Lifecycle,
-    /// It awaits another peer when a connection is over.
+    /// Whether it waits for another peer after a connection has ended.
     is_listener: bool,
     sending: Sending<D>,
     receiving: Receiving<D>,
     rate: Rate,
-    /// When the peer's window is too short.
+    /// Requests for a longer window of the peer.
     asking: Asking,
-    /// Segments that arrived with a congestion mark, and damaged; both wrap.
+    /// Counts of segments that arrived with a congestion mark, and of damaged ones; both wrap.
     marked: u16,
     damaged: u16,
-    /// Tells this connection from those that this side had before. `[L10]`
+    /// Connection tag, which differs from those of this side's earlier connections. `[L10]`
     tag: u16,
-    /// The number of the first byte of the own stream.
+    /// Initial sequence number of the own stream.
     initial: u32,
     peer: Option<Peer>,
-    /// A peer that is gone: what bears its tag, or is no newer than what it sent last, is of the past.
+    /// The previous peer. Segments with its tag, or no newer than the last one it sent, belong to the past connection.
     past: Option<Peer>,
     reset: Option<Reset>,
     clock: Clock,
-    /// When the first segment went out, and when the own stream had come so far, in ticks: no answer is to anything older.
+    /// When the first segment was sent, in ticks; no valid answer refers to an earlier time.
     first_sent: Option<u64>,
+    /// Times at which the own stream reached two earlier positions, in ticks: valid answers refer to no earlier times.
     marks: Marks<u64>,
-    /// When something was heard or sent last.
+    /// When the last segment was sent or received.
     last_sign: Time,
     last_heard: Time,
     is_question_due: bool,
-    /// Since when a question is unanswered.
+    /// Since when a segment that needs an answer is unanswered.
     asked: Option<Time>,
-    /// When the end of the own stream went out first.
+    /// When the end of the own stream was first sent.
     end_sent: Option<Time>,
     is_link_down: bool,
     news: News,
     dropped: Dropped,
-    /// What the model checker takes away to see that it is needed.
+    /// A rule that the model checker switches off, to see that the rule is needed.
     #[cfg(test)]
     without: Option<model::Without>,
 }
 
-/// What the application has yet to be told, and what it was told.
+/// Events that the application has not been told yet, and those that it was told.
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
     has_told_connected: bool,
@@ -86,20 +87,20 @@ struct News {
     has_told_closed: bool,
     aborted: Option<Abort>,
     has_told_aborted: bool,
-    /// An earlier connection of a listener ended so.
+    /// How an earlier connection of a listener ended.
     earlier: Option<Abort>,
 }
 
-/// Segments that were dropped, by why.
+/// Counts of dropped segments, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Header fine, payload damaged beyond what its code mends.
+    /// The header was intact, but the payload had more errors than its code corrects.
     pub damaged: u64,
-    /// Of no connection, or of one that is past, or of a past round of the sequence numbers.
+    /// Segments of no connection, of a past one, or of a past cycle of the sequence numbers.
     pub stray: u64,
-    /// Acknowledgements of what was never sent, or that echo what was never sent.
+    /// Acknowledgements of data, or echoes of timestamps, that were never sent.
     pub forged: u64,
-    /// Data outside the window, or beyond the end of its stream.
+    /// Data outside the window or after the end of the stream.
     pub outside: u64,
     /// Flags and content that contradict each other.
     pub malformed: u64,
@@ -115,7 +116,7 @@ impl<D: Payload> Connection<D> {
         side
     }
 
-    /// Opens at once, with a question if there is no data to open with. `[C1]`
+    /// Opens the connection at once, with an empty segment if there is no data. `[C1]`
     pub(super) fn calling(mut self) -> Self {
         self.is_question_due = self.has_states();
         self
@@ -172,12 +173,12 @@ impl<D: Payload> Connection<D> {
         self.lifecycle.state()
     }
 
-    /// What it dropped so far.
+    /// Counts of the segments dropped so far.
     pub fn dropped(&self) -> Dropped {
         self.dropped
     }
 
-    /// The mode of what it sends.
+    /// The mode of the segments that it sends.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -187,34 +188,34 @@ impl<D: Payload> Connection<D> {
         self.fec_words
     }
 
-    /// Whether there are connections at all: datagrams go by themselves.
+    /// Whether the mode has connections; datagrams have none.
     #[inline]
     fn has_states(&self) -> bool {
         self.mode != Mode::Datagram
     }
 
-    /// Whether it still answers and is answered.
+    /// Whether the connection still exchanges segments.
     fn is_alive(&self) -> bool {
         self.news.aborted.is_none()
     }
 
-    /// Whether there is a connection that is not over, or none is needed.
+    /// Whether data may be sent: the connection is not over, or the mode needs none.
     #[inline]
     fn may_send(&self) -> bool {
         !self.has_states() || (self.lifecycle.is_open() && !self.lifecycle.is_over())
     }
 
-    /// Whether nothing is left to be done, and all was read.
+    /// Whether the connection has ended and all data was read.
     fn is_over(&self) -> bool {
         if self.has_states() { self.lifecycle.is_over() && self.receiving.is_read() } else { self.sending.is_done() }
     }
 
-    /// Whether there is no connection, nor is one awaited: what comes is answered by a reset.
+    /// Whether there is no connection and this side does not listen either, so that segments are answered with a reset.
     fn is_closed(&self) -> bool {
         !self.is_alive() || self.lifecycle.state() == State::Closed
     }
 
-    /// The number of a position in the own stream. `[L9]`, `[R7]`
+    /// The sequence number of a position in the own stream. `[L9]`, `[R7]`
     fn number(&self, position: u64) -> u32 {
         self.initial.wrapping_add(position as u32)
     }

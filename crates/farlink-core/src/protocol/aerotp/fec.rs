@@ -1,30 +1,31 @@
-//! The code within a packet: Reed-Solomon over the bytes behind the header, in interleaved codewords.
+//! The code within a packet: Reed-Solomon over the bytes after the header, in interleaved codewords.
 
-/// Bytes of the check over the payload, where there is one.
+/// Length of the checksum of the payload, where there is one, in bytes.
 pub(super) const CRC_BYTES: u32 = 4;
 
-/// Bytes of a codeword over GF(256), at most.
+/// Longest codeword over GF(256), in bytes.
 const CODEWORD_BYTES: u32 = 255;
 
-/// Parity words of 32 bits, at most (Pathapati, section IV.F). `[F1]`
+/// Largest number of 32-bit parity words (Pathapati, section IV.F). `[F1]`
 pub(super) const MOST_WORDS: u16 = 256;
 
-/// How the code protects what stands behind a header: payload, parity and payload check, in this order.
+/// How the code protects the bytes after a header: payload, parity and payload checksum, in this order.
 ///
-/// With n bytes in all, there are ceil(n / 255) codewords. Byte i of payload and check together belongs to codeword i mod
-/// their number, and so does byte i of the parity; parity that does not divide evenly is zero. `[F2]`, `[F3]`
+/// With n bytes in all, there are ceil(n / 255) codewords. Byte i of payload and checksum together belongs to codeword i modulo
+/// their number, and so does byte i of the parity. Parity bytes that do not divide evenly among the codewords are zero. `[F2]`,
+/// `[F3]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fec {
     /// Payload bytes.
     pub payload_bytes: u32,
     /// Parity bytes in the trailer.
     pub parity_bytes: u32,
-    /// Bytes of the payload's check behind it, 0 or 4.
+    /// Length of the payload's checksum, 0 or 4 bytes.
     pub check_bytes: u32,
 }
 
 impl Fec {
-    /// For a payload with a check and so many 32-bit words of parity.
+    /// The code of a payload with a checksum and `words` 32-bit words of parity.
     pub fn new(payload_bytes: u32, words: u16) -> Self {
         Fec { payload_bytes, parity_bytes: u32::from(words) * 4, check_bytes: CRC_BYTES }
     }
@@ -39,12 +40,12 @@ impl Fec {
         self.parity_bytes / self.codewords()
     }
 
-    /// Wrong bytes that each codeword mends.
+    /// Number of wrong bytes that each codeword corrects.
     pub fn mends_of_each(&self) -> u32 {
         self.parity_of_each() / 2
     }
 
-    /// The codeword of a byte behind the header; `None` for the rest of the parity, which is in none.
+    /// The codeword of a byte after the header; `None` for the rest of the parity, which belongs to none.
     pub fn codeword_of(&self, byte: u32) -> Option<u32> {
         let codewords = self.codewords();
         if byte < self.payload_bytes {
@@ -57,7 +58,7 @@ impl Fec {
         }
     }
 
-    /// Whether all codewords can be mended if these bits behind the header are wrong, in ascending order.
+    /// Whether all codewords can be corrected if these bits after the header are wrong, given in ascending order.
     pub(super) fn mends(&self, wrong_bits: impl Iterator<Item = u32> + Clone) -> bool {
         let most = self.mends_of_each();
         if most == 0 {

@@ -1,4 +1,5 @@
-//! What a reliable sender gives up for its age, and whether the receiver has gone on behind it (as Forward TSN in RFC 3758).
+//! Data that a reliable sender gives up because of its age, and whether the receiver has skipped it (as with Forward TSN in RFC
+//! 3758).
 
 use std::collections::VecDeque;
 
@@ -8,37 +9,39 @@ use super::ages::Ages;
 use super::config::{AerotpConfig, LARGEST_BUFFER};
 use super::segment::FORWARD_BYTES;
 
-/// Up to where a stream was given up, what the peer knows of that, and what the application is told. Without a deadline it is
-/// nothing, and costs nothing. `[V3]`
+/// The position up to which a stream was given up, what the peer knows of that, and what the application is told. Without a
+/// deadline it is empty and costs nothing. `[V3]`
 #[derive(Clone, Debug)]
 pub(super) struct Forward(Option<Box<Given>>);
 
 #[derive(Clone, Debug, Default)]
 struct Given {
     ages: Ages,
-    /// Everything before was looked at for its age.
+    /// The age of all data before this position was checked.
     seen: u64,
-    /// Everything before has arrived or is given up.
+    /// All data before this position has arrived or was given up.
     to: u64,
-    /// ACK number 0, the latest.
+    /// The latest cumulative acknowledgement (ACK number 0).
     acknowledged: u64,
-    /// The peer was not told yet, or the link has come up again since.
+    /// Whether the peer must be told at once: it was not told yet, or the link has come up again since.
     is_urgent: bool,
-    /// Something that was sent is given up, or the peer was told: an answer is awaited.
+    /// Whether an answer is due, because sent data was given up or the peer was told.
     is_awaited: bool,
-    /// Where the peer was told to go last, and when; none while there is nothing to tell.
+    /// The last position that the peer was told to skip to, and when; `None` while there is nothing to tell.
     told: Option<(u64, Time)>,
-    /// Between two tellings.
+    /// Interval between two such notices.
     spacing: Time,
-    /// Given up and never sent, from where to where: what the peer has not gone behind yet, and how much was before that.
+    /// Ranges that were given up without having been sent and that the peer has not skipped yet.
     unsent: VecDeque<(u64, u64)>,
+    /// Bytes that were given up unsent before those ranges.
     unsent_before: u64,
-    /// Given up although it was sent: some of it may have arrived.
+    /// Bytes that were given up after they were sent; some of them may have arrived.
     sent: u64,
-    /// Bytes that the peer has skipped, as far as it has said, and those of them that had been sent.
+    /// Bytes that the peer has reported as skipped.
     skipped: u64,
+    /// Those of them that had been sent.
     skipped_sent: u64,
-    /// Bytes that the application was not told of yet.
+    /// Bytes given up that the application was not told of yet.
     expired: u64,
 }
 
@@ -67,14 +70,14 @@ impl Forward {
         self.0.as_mut().and_then(|given| given.expire(now))
     }
 
-    /// This was never sent and will not be: nobody needs to say more, and the application is told at once.
+    /// Gives up data that was never sent. The application is told at once.
     pub(super) fn give_up_unsent(&mut self, from: u64, to: u64) {
         if let Some(given) = self.0.as_mut().filter(|_| from < to) {
             given.give_up_unsent(from, to);
         }
     }
 
-    /// So many bytes were sent, are not known to have arrived, and are not sent again. Who receives knows what it has of them.
+    /// Gives up `bytes` bytes that were sent and are not known to have arrived. Only the receiver knows which of them arrived.
     pub(super) fn give_up_sent(&mut self, bytes: u64) {
         if let Some(given) = &mut self.0 {
             given.sent += bytes;
@@ -82,7 +85,7 @@ impl Forward {
         }
     }
 
-    /// All before a position has arrived or was given up.
+    /// Notes that all data before a position has arrived or was given up.
     pub(super) fn go_to(&mut self, to: u64) {
         if let Some(given) = &mut self.0 {
             let was_pending = given.is_pending();
@@ -91,41 +94,42 @@ impl Forward {
         }
     }
 
-    /// Where what is kept begins, if without what was given up it is `first`.
+    /// Start of the data that is kept; `first` is the start if no data was given up.
     pub(super) fn kept_from(&self, first: u64) -> u64 {
         self.0.as_ref().map_or(first, |given| first.max(given.to))
     }
 
-    /// The first position that is not acknowledged, if without what was given up it is `first`.
+    /// The first unacknowledged position; `first` is that position if no data was given up.
     pub(super) fn first(&self, first: u64) -> u64 {
         self.0.as_ref().filter(|given| given.is_pending()).map_or(first, |given| first.min(given.acknowledged))
     }
 
-    /// Whether the peer has yet to go on.
+    /// Whether the peer still has to skip data.
     #[inline]
     pub(super) fn is_pending(&self) -> bool {
         self.0.as_ref().is_some_and(|given| given.is_pending())
     }
 
-    /// Whether its answer is awaited.
+    /// Whether an answer of the peer is due.
     #[inline]
     pub(super) fn is_awaited(&self) -> bool {
         self.0.as_ref().is_some_and(|given| given.is_awaited && given.is_pending())
     }
 
-    /// Whether it is time to say it again. `[V5]`
+    /// Whether it is time to repeat the notice. `[V5]`
     #[inline]
     pub(super) fn is_wanted(&self, now: Time) -> bool {
         self.0.as_ref().is_some_and(|given| given.is_wanted(now))
     }
 
-    /// When it has to be said by itself, unless something else says it before; answers take so long. `[V5]`
+    /// When the notice has to be sent in a segment of its own, unless another segment carries it before; `patience` is the usual
+    /// time of an answer. `[V5]`
     #[inline]
     pub(super) fn alone_at(&self, patience: Time) -> Time {
         self.0.as_ref().map_or(Time::NEVER, |given| given.alone_at(patience))
     }
 
-    /// Says it, if there is something to say and so many bytes of room are enough.
+    /// Returns the position to tell the peer, if there is a notice and `room` bytes suffice for it.
     #[inline]
     pub(super) fn tell(&mut self, now: Time, room: u32) -> Option<u64> {
         let given = self.0.as_mut().filter(|given| given.is_pending() && room >= u32::from(FORWARD_BYTES))?;
@@ -134,14 +138,14 @@ impl Forward {
         Some(given.target())
     }
 
-    /// The link carries something again.
+    /// Handles the link coming up again.
     pub(super) fn on_link_up(&mut self) {
         if let Some(given) = &mut self.0 {
             given.is_urgent |= given.is_pending();
         }
     }
 
-    /// The peer has come so far, and says how much it has skipped, modulo 2^32. `[V8]`
+    /// Handles an acknowledgement up to `position` with the number of bytes that the peer has skipped, modulo 2^32. `[V8]`
     #[inline]
     pub(super) fn on_acknowledged(&mut self, position: u64, skipped: Option<u32>) {
         if let Some(given) = &mut self.0 {
@@ -149,7 +153,7 @@ impl Forward {
         }
     }
 
-    /// Bytes that the application was not told of yet.
+    /// Bytes given up that the application was not told of yet.
     pub(super) fn take_expired(&mut self) -> u64 {
         self.0.as_mut().map_or(0, |given| std::mem::take(&mut given.expired))
     }
@@ -179,7 +183,7 @@ impl Given {
         self.to > self.acknowledged
     }
 
-    /// Where the peer can be told to go: no further than numbers tell apart.
+    /// The position that the peer can be told: not beyond the range of sequence numbers that can be compared.
     fn target(&self) -> u64 {
         self.to.min(self.acknowledged + LARGEST_BUFFER)
     }
@@ -217,7 +221,7 @@ impl Given {
                 self.unsent.pop_front();
             }
         }
-        // What an older acknowledgement says is known; what nobody gave up nobody skips.
+        // An older acknowledgement has no new information, and the peer cannot skip more than was given up.
         let more = skipped.map_or(0, |skipped| skipped.wrapping_sub(self.skipped as u32) as i32);
         let skipped = self.skipped + u64::try_from(more).unwrap_or(0);
         let of_sent = skipped.saturating_sub(self.unsent_before);
@@ -249,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_sent_is_told_at_once_and_what_was_when_the_peer_says_so() {
+    fn unsent_data_is_reported_at_once_and_sent_data_when_the_peer_skips_it() {
         let mut forward = forward();
         assert_eq!((forward.next_due(), forward.expire(seconds(1))), (seconds(2), None));
         assert_eq!((forward.expire(seconds(2)), forward.expire(seconds(2))), (Some(300), None));
@@ -267,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_skips_more_than_was_given_up() {
+    fn the_peer_cannot_skip_more_than_was_given_up() {
         let mut forward = forward();
         assert_eq!(forward.expire(seconds(2)), Some(300));
         forward.give_up_sent(100);
@@ -290,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_said_at_once_then_now_and_then_until_it_is_answered() {
+    fn the_notice_is_repeated_until_it_is_answered() {
         let mut forward = forward();
         let patience = Time::from_millis(700);
         assert_eq!((forward.alone_at(patience), forward.tell(seconds(1), ROOM)), (Time::NEVER, None));
@@ -310,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_sent_further_than_numbers_tell_apart() {
+    fn the_notice_stays_within_comparable_numbers() {
         let mut forward = Forward(Some(Box::new(Given::new(seconds(2), SPACING))));
         forward.on_written(Time::ZERO, 3 << 30);
         assert_eq!(forward.expire(seconds(2)), Some(3 << 30));

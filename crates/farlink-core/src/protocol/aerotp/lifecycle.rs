@@ -1,6 +1,6 @@
-//! The states of a connection and what moves it from one to the next (Pathapati, figure 4; `docs/aerotp.md`, section 4).
+//! The states of a connection and their transitions (Pathapati, figure 4; `docs/aerotp.md`, section 4).
 //!
-//! No clock and no data: who owns it says what happened. So a model checker can walk through all of it.
+//! The state machine has no clock and no data; its owner reports events. A model checker can therefore explore all its states.
 
 /// The state of one side of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -10,13 +10,13 @@ pub enum State {
     Closed,
     /// Waits for a peer.
     Listen,
-    /// Has sent ASYN, and perhaps data; has heard nothing yet.
+    /// Has sent ASYN, and perhaps data; no answer has arrived yet.
     AsynSent,
     /// Both sides know of each other, and neither stream has ended.
     Established,
     /// The own stream has ended.
     AfinSent,
-    /// The peer's stream has ended, and all of it is here.
+    /// The peer's stream has ended, and all of it has arrived.
     AfinRcvd,
 }
 
@@ -25,9 +25,9 @@ pub enum State {
 pub struct Lifecycle {
     is_open: bool,
     is_listening: bool,
-    /// The peer has shown that it knows of this connection.
+    /// Whether the peer has shown that it knows this connection.
     is_known_to_peer: bool,
-    /// The peer's ASYN, or data that stands for it, is here.
+    /// Whether the peer's ASYN, or data that implies it, has arrived.
     has_peer: bool,
     is_end_sent: bool,
     is_end_acknowledged: bool,
@@ -45,7 +45,7 @@ impl Lifecycle {
         *self = Lifecycle { is_listening: true, ..Lifecycle::default() };
     }
 
-    /// ASYN_RX. Returns whether it opened the peer's stream, or had before. `[C4]`
+    /// ASYN_RX. Returns whether the peer's stream is open now. `[C4]`
     pub fn on_asyn(&mut self) -> bool {
         if self.is_listening {
             *self = Lifecycle { is_open: true, has_peer: true, ..Lifecycle::default() };
@@ -55,7 +55,7 @@ impl Lifecycle {
         self.is_open
     }
 
-    /// MACK_RX or ASYNACK_RX: the peer knows of this connection, and may have acknowledged the end of the stream. `[C5]`
+    /// MACK_RX or ASYNACK_RX: the peer knows this connection, and may have acknowledged the end of the stream. `[C5]`
     pub fn on_mack(&mut self, acknowledges_end: bool) {
         if self.is_open {
             self.is_known_to_peer = true;
@@ -64,12 +64,12 @@ impl Lifecycle {
         }
     }
 
-    /// The peer sent something that shows that it has heard from this side.
+    /// The peer sent a segment that shows that it has received one of this side.
     pub fn on_known(&mut self) {
         self.is_known_to_peer |= self.is_open;
     }
 
-    /// AFIN goes out. `[C8]`
+    /// AFIN is sent. `[C8]`
     pub fn on_end_sent(&mut self) {
         self.is_end_sent |= self.is_open;
     }
@@ -96,7 +96,7 @@ impl Lifecycle {
         }
     }
 
-    /// Whether segments still carry ASYN: nobody has answered them. `[C2]`
+    /// Whether segments still carry ASYN, because none has been answered. `[C2]`
     #[inline]
     pub fn is_opening(&self) -> bool {
         self.is_open && !self.is_known_to_peer
@@ -108,22 +108,22 @@ impl Lifecycle {
         self.is_open
     }
 
-    /// Whether a peer is awaited.
+    /// Whether it waits for a peer.
     pub fn is_listening(&self) -> bool {
         self.is_listening
     }
 
-    /// Whether the peer has been heard of.
+    /// Whether a peer has sent anything.
     pub fn has_peer(&self) -> bool {
         self.has_peer
     }
 
-    /// Whether the peer's stream has ended and is here.
+    /// Whether the peer's stream has ended and arrived completely.
     pub fn is_peer_ended(&self) -> bool {
         self.is_peer_ended
     }
 
-    /// Whether both streams have ended, and both sides know. `[C10]`
+    /// Whether both streams have ended and both sides know it. `[C10]`
     pub fn is_over(&self) -> bool {
         self.is_end_acknowledged && self.is_peer_ended
     }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_opens_what_is_closed() {
+    fn a_closed_side_is_not_opened() {
         let mut side = Lifecycle::default();
         assert!(!side.on_asyn());
         side.on_mack(true);

@@ -1,25 +1,25 @@
-//! The share of packets that is lost.
+//! Estimate of the packet loss rate.
 
-/// Above this, nearly nothing gets through, and the right answer is another packet length.
+/// Largest loss rate. Above it almost no packet gets through, and the remedy is another packet length.
 pub(super) const WORST_LOSS: f64 = 0.95;
-/// What is known beforehand weighs as much as so many packets; what the link says, more.
+/// Weight of the initial estimate, in packets; a hint of the link weighs more.
 const EXPECTED_WEIGHT: f64 = 8.0;
 const HINTED_WEIGHT: f64 = 64.0;
-/// After so many packets, 1/e of what was measured is left.
+/// Memory of the estimate: the weight of a measurement decays to 1/e after this many packets.
 const MEMORY_PACKETS: f64 = 2000.0;
 
-/// `[K10]` Estimates the loss from how many packets were sent and how many of them arrived, and from what was known before.
+/// `[K10]` Estimates the loss rate from the numbers of sent and arrived packets, and from the initial estimate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loss {
     expected: f64,
-    /// -ln(1 - BER), if the link has said its bit error rate.
+    /// -ln(1 - BER), if the link has reported its bit error rate.
     hinted: Option<f64>,
-    /// Packets vary in length, so the loss is that of their bits.
+    /// Whether packets vary in length, so that the loss is estimated per bit.
     is_by_length: bool,
     sent: f64,
     lost: f64,
     bits: f64,
-    /// Arrivals of which it is not known yet which packet they were.
+    /// Arrivals that are not assigned to a packet yet.
     early: u64,
 }
 
@@ -28,7 +28,7 @@ impl Loss {
         Loss { expected, hinted: None, is_by_length, sent: 0.0, lost: 0.0, bits: 0.0, early: 0 }
     }
 
-    /// Of so many packets with so many bits together, so many arrived.
+    /// Adds `sent` packets with `bits` bits together, of which `arrived` arrived.
     pub(super) fn add(&mut self, sent: u64, bits: u64, arrived: u64) {
         if sent == 0 {
             self.early += arrived;
@@ -42,12 +42,12 @@ impl Loss {
         self.lost = self.lost * kept + sent.saturating_sub(arrived) as f64;
     }
 
-    /// The link's bit error rate is this from now on.
+    /// Takes a report of the link's bit error rate.
     pub(super) fn hear(&mut self, ber: f64) {
         self.hinted = Some(-libm::log1p(-ber.clamp(0.0, 0.5)));
     }
 
-    /// The probability that a packet of so many bits is lost.
+    /// The probability that a packet of `bits` bits is lost.
     pub(super) fn of(&self, bits: f64) -> f64 {
         let (prior, weight) = match self.hinted {
             Some(hazard) => (1.0 - libm::exp(-hazard * bits), HINTED_WEIGHT),

@@ -1,10 +1,10 @@
 //! AeroTP, the transport protocol of airborne telemetry (Pathapati et al.), complete as `docs/aerotp.md` specifies it.
 //!
-//! A connection opens with its first data and closes without a handshake that data would wait for. How data is protected is the
-//! mode's: [`Sending`](sending::Sending) and [`Receiving`](receiving::Receiving) have one variant for each family of modes.
+//! A connection opens with its first data, so that data never waits for a handshake. The mode decides how data is protected:
+//! [`Sending`](sending::Sending) and [`Receiving`](receiving::Receiving) have one variant for each family of modes.
 //!
-//! One idea per file: the typed [`Segment`], the [`Fec`] in a packet, what a mode is ([`Mode`]), the states of a connection
-//! ([`Lifecycle`](lifecycle::Lifecycle)), the [`Connection`] that ties all together, and a folder for each family of modes.
+//! One idea per file: the typed [`Segment`], the [`Fec`] in a packet, the modes ([`Mode`]), the states of a connection
+//! ([`Lifecycle`](lifecycle::Lifecycle)), the [`Connection`] that combines them, and a folder for each family of modes.
 //!
 //! Normative sentences have numbers in the specification; code cites them as `[C3]`.
 

@@ -7,21 +7,22 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Everything arrives, in order, once; end to end.
+    /// All data arrives in order and exactly once, acknowledged end to end.
     #[default]
     Reliable,
-    /// As reliable, but from gateway to gateway: the source is acknowledged when the gateway has the data. `[N1]`
+    /// As `reliable`, but acknowledged from gateway to gateway: the gateway acknowledges data to the source before the sink has
+    /// it. `[N1]`
     NearReliable,
-    /// No acknowledgements: codes in each packet and across packets mend most of what the link does.
+    /// No acknowledgements: codes within each packet and across packets correct most errors and losses.
     QuasiReliable,
-    /// No acknowledgements and no codes, in order: what is lost is skipped.
+    /// No acknowledgements and no codes: data is delivered in order, and lost data is skipped.
     Unreliable,
-    /// Messages by themselves, without a connection.
+    /// Single messages without a connection.
     Datagram,
 }
 
 impl Mode {
-    /// All of them, by their number on the wire.
+    /// All modes, in the order of their numbers on the wire.
     pub const ALL: [Mode; 5] =
         [Mode::Reliable, Mode::NearReliable, Mode::QuasiReliable, Mode::Unreliable, Mode::Datagram];
 
@@ -35,7 +36,7 @@ impl Mode {
         Mode::ALL.get(usize::from(number)).copied()
     }
 
-    /// Whether every byte is acknowledged, and what is lost sent again.
+    /// Whether every byte is acknowledged and lost data is retransmitted.
     pub const fn is_acknowledged(self) -> bool {
         matches!(self, Mode::Reliable | Mode::NearReliable)
     }

@@ -1,11 +1,11 @@
-//! What a connection knows of its peer, and how it tells the peer's segments from those of the past.
+//! What a connection knows of its peer, and how it distinguishes the peer's segments from those of past connections.
 
 use crate::time::Time;
 
 use super::clock::HALF_ROUND;
 use super::segment::{Flags, Segment};
 
-/// The latest timestamp that was heard, and when that was.
+/// The latest timestamp that was received, and when.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Latest {
     stamp: u32,
@@ -17,8 +17,8 @@ impl Latest {
         Latest { stamp, at: now }
     }
 
-    /// Whether a segment that arrives now was sent after it. After half a round of the stamps everything was: nothing is
-    /// under way for so long. `[L8]`
+    /// Whether a segment that arrives now was sent after it. After half of the range of timestamps this holds for every segment,
+    /// because none is in flight that long. `[L8]`
     pub(super) fn is_before(&self, now: Time, stamp: u32) -> bool {
         self.is_stale(now) || stamp.wrapping_sub(self.stamp) as i32 > 0
     }
@@ -43,10 +43,11 @@ impl Latest {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
     tag: u16,
-    /// The number of the first byte of its stream.
+    /// Initial sequence number of its stream.
     pub(super) initial: u32,
     pub(super) latest: Latest,
-    /// When its stream had come so far: what is older than the first of them is of a past round of the numbers.
+    /// Timestamps of two earlier positions in its stream; segments older than the first of them are of a past cycle of the
+    /// sequence numbers.
     marks: Marks<Latest>,
 }
 
@@ -55,7 +56,8 @@ impl Peer {
         Peer { tag, initial, latest: Latest::new(now, timestamp), marks: Marks::new(DATA_STEP) }
     }
 
-    /// Whether a segment is of the same connection: its tag says so, and where it opens also its beginning. `[C11]`
+    /// Whether a segment is of the same connection: it has the same tag and, if it opens a connection, the same initial number.
+    /// `[C11]`
     pub(super) fn has_sent<D>(&self, segment: &Segment<D>) -> bool {
         segment.tag == self.tag && (!segment.flags.has(Flags::ASYN) || segment.opening == self.initial)
     }
@@ -64,18 +66,18 @@ impl Peer {
         tag == self.tag
     }
 
-    /// Whether a segment is so old that its number means something else by now. `[R8]`
+    /// Whether a segment is so old that its sequence number has wrapped since. `[R8]`
     pub(super) fn is_of_past_round(&self, now: Time, timestamp: u32) -> bool {
         self.marks.oldest().is_some_and(|mark| mark.is_behind(now, timestamp))
     }
 
-    /// Its stream has arrived so far.
+    /// Notes the position up to which its stream has arrived.
     pub(super) fn on_progress(&mut self, position: u64) {
         self.marks.pass(position, self.latest);
     }
 }
 
-/// What was noted when a stream passed the last two multiples of a step.
+/// Notes taken when a stream passed the last two multiples of a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marks<T> {
     step: u64,
@@ -83,9 +85,9 @@ pub(super) struct Marks<T> {
     noted: [Option<T>; 2],
 }
 
-/// Half of the largest window: what a window allows is sent within two steps.
+/// Half of the largest window, so that a window spans at most two steps.
 const DATA_STEP: u64 = 1 << 29;
-/// The largest window: acknowledgements may be of what was sent a window ago.
+/// The largest window, because an acknowledgement may refer to data that was sent a window ago.
 const MACK_STEP: u64 = 1 << 30;
 
 impl<T: Copy> Marks<T> {
@@ -97,7 +99,7 @@ impl<T: Copy> Marks<T> {
         Self::new(MACK_STEP)
     }
 
-    /// The stream is here now; several steps at once count as one each.
+    /// Notes that the stream has reached `position`; several steps at once count one by one.
     #[inline]
     pub(super) fn pass(&mut self, position: u64, note: T) {
         while position >= self.next {
@@ -106,7 +108,7 @@ impl<T: Copy> Marks<T> {
         }
     }
 
-    /// What was noted between one and two steps ago.
+    /// The note taken between one and two steps ago.
     pub(super) fn oldest(&self) -> Option<T> {
         self.noted[0]
     }
@@ -117,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn after_half_a_round_everything_is_newer() {
+    fn after_half_the_range_everything_is_newer() {
         let latest = Latest::new(Time::from_secs(10), 1000);
         let now = Time::from_secs(20);
         assert!(latest.is_before(now, 1001) && !latest.is_before(now, 1000));

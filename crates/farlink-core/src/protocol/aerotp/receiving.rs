@@ -1,4 +1,4 @@
-//! What receives a stream: one variant for each family of modes, all with the same face towards the connection.
+//! Receivers of a stream: one variant for each family of modes, with a common interface for the connection.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -10,8 +10,8 @@ use super::open_loop;
 use super::reliable;
 use super::segment::{Mack, Repair};
 
-/// Pieces that a receiver of so many bytes keeps out of order: many small ones take no more than about what the bytes take.
-/// `[B6]`, `[B9]`
+/// Largest number of out-of-order pieces that a receiver with a buffer of `buffer_bytes` keeps, so that many small pieces take
+/// about as much memory as the buffer at most. `[B6]`, `[B9]`
 pub(super) fn most_pieces(buffer_bytes: u64) -> usize {
     (buffer_bytes / BYTES_PER_PIECE) as usize + LEAST_PIECES
 }
@@ -19,16 +19,16 @@ pub(super) fn most_pieces(buffer_bytes: u64) -> usize {
 const LEAST_PIECES: usize = 64;
 const BYTES_PER_PIECE: u64 = 64;
 
-/// A segment's data, in positions of the stream.
+/// The data of a segment, with 64-bit positions of the stream.
 #[derive(Clone, Debug)]
 pub(super) struct Incoming<D> {
     pub(super) position: u64,
     pub(super) payload: D,
     pub(super) is_end: bool,
-    /// Its block begins at a position, as far as that fits.
+    /// The coded block that it belongs to; its start is a position, reduced to the bits of the field.
     pub(super) repair: Option<Repair>,
     pub(super) timestamp: u32,
-    /// Its sender does not know yet that it was heard.
+    /// Whether its sender does not know yet that its segments arrive.
     pub(super) is_opening: bool,
 }
 
@@ -64,12 +64,13 @@ impl<D: Payload> Receiving<D> {
         }
     }
 
-    /// A segment with data, the end, or a question has arrived whole. Whether it fits what came before.
+    /// Takes an intact segment with data, the end of the stream, or a question. Returns whether it is consistent with earlier
+    /// ones.
     pub(super) fn on_segment(&mut self, now: Time, incoming: Incoming<D>) -> bool {
         each!(self, receiver => receiver.on_segment(now, incoming))
     }
 
-    /// A segment has arrived with so many wrong bits that were mended.
+    /// A segment has arrived of which `bits` wrong bits were corrected.
     #[inline]
     pub(super) fn on_mended(&mut self, bits: u16) {
         if let Receiving::OpenLoop(receiver) = self {
@@ -86,8 +87,8 @@ impl<D: Payload> Receiving<D> {
         each!(self, receiver => receiver.deadline())
     }
 
-    /// The acknowledgement that is due, if one is: its ACK number 0 as a position, and the rest, whose edges a function puts
-    /// into numbers.
+    /// The acknowledgement that is due, if any: its ACK number 0 as a position, and the rest. `number` converts positions to
+    /// sequence numbers.
     #[inline]
     pub(super) fn next_mack(&mut self, now: Time, number: impl Fn(u64) -> u32) -> Option<(u64, Mack)> {
         match self {
@@ -102,7 +103,7 @@ impl<D: Payload> Receiving<D> {
         each!(self, receiver => receiver.read())
     }
 
-    /// So many bytes are skipped now: what was next will not come.
+    /// The number of bytes to skip now, because the next data will not arrive.
     pub(super) fn take_skipped(&mut self) -> Option<u64> {
         match self {
             Receiving::OpenLoop(receiver) => receiver.take_skipped(),
@@ -112,7 +113,7 @@ impl<D: Payload> Receiving<D> {
         }
     }
 
-    /// The sender has given up what is missing before a position. Whether it may have.
+    /// The sender has given up all missing data before a position. Returns whether that is allowed.
     pub(super) fn go_forward(&mut self, to: u64) -> bool {
         match self {
             Receiving::Reliable(receiver) => receiver.go_forward(to),
@@ -121,7 +122,7 @@ impl<D: Payload> Receiving<D> {
         }
     }
 
-    /// The sender asks for room for so much beyond what is here. `[W1]`
+    /// The sender requests a window of `bytes` beyond the received data. `[W1]`
     pub(super) fn make_room(&mut self, bytes: u64) {
         match self {
             Receiving::Reliable(receiver) => receiver.make_room(bytes),
@@ -130,7 +131,7 @@ impl<D: Payload> Receiving<D> {
         }
     }
 
-    /// The length of the window, where there is one, while all is read.
+    /// The length of the window when all data was read, where there is a window.
     pub(super) fn buffer_bytes(&self) -> u64 {
         match self {
             Receiving::Reliable(receiver) => receiver.buffer_bytes(),
@@ -139,7 +140,7 @@ impl<D: Payload> Receiving<D> {
         }
     }
 
-    /// Bytes that were given up by who sent them, modulo 2^32; none if nothing ever was.
+    /// Bytes that the sender gave up and this side skipped, modulo 2^32; `None` if there were none.
     pub(super) fn skipped(&self) -> Option<u32> {
         match self {
             Receiving::Reliable(receiver) => receiver.skipped(),
@@ -148,18 +149,18 @@ impl<D: Payload> Receiving<D> {
         }
     }
 
-    /// The position that everything before has arrived up to.
+    /// The position up to which all data has arrived.
     #[inline]
     pub(super) fn next_position(&self) -> u64 {
         each!(self, receiver => receiver.next_position())
     }
 
-    /// Whether the stream's end and all before it is here.
+    /// Whether the whole stream including its end has arrived.
     pub(super) fn is_complete(&self) -> bool {
         each!(self, receiver => receiver.is_complete())
     }
 
-    /// Whether all of it was read as well.
+    /// Whether the whole stream was read as well.
     pub(super) fn is_read(&self) -> bool {
         each!(self, receiver => receiver.is_read())
     }

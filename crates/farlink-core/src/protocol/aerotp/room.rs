@@ -1,4 +1,4 @@
-//! How much a receiver keeps: as configured, or as much as its sender has use for.
+//! The receive buffer: fixed by the configuration, or growing as the sender needs it.
 
 use super::config::AerotpConfig;
 
@@ -9,9 +9,10 @@ pub(super) struct Room {
     most: u64,
 }
 
-/// A window that would grow by less than a quarter stays as it is.
+/// The window grows only by at least the fraction 1 / `LEAST_GROWTH`.
 const LEAST_GROWTH: u64 = 4;
-/// Who has left more than a quarter of the window unread is what holds the sender up, not the window.
+/// The window does not grow while more than the fraction 1 / `MOST_UNREAD` of it is unread, because then the application limits
+/// the sender, not the window.
 const MOST_UNREAD: u64 = 4;
 
 impl Room {
@@ -24,7 +25,8 @@ impl Room {
         self.bytes
     }
 
-    /// The sender asks for so much while so much has not been read. Whether there is more room now.
+    /// Grows the window for a request of `wanted` bytes while `unread` bytes wait for the application. Returns whether the window
+    /// has grown.
     pub(super) fn grow(&mut self, wanted: u64, unread: u64) -> bool {
         let wanted = wanted.min(self.most);
         let is_more = wanted >= self.bytes + self.bytes / LEAST_GROWTH && unread <= self.bytes / MOST_UNREAD;

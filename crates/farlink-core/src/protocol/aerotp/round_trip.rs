@@ -1,19 +1,19 @@
-//! The round-trip time and how long to wait for an answer.
+//! The round-trip time, and the timeout for answers.
 
 use crate::time::Time;
 
-/// How long answers take and how that varies (RFC 6298, section 2, without back-off). `[R4]`
+/// Mean and variation of the time that answers take (RFC 6298, section 2, without back-off). `[R4]`
 ///
-/// An acknowledgement of many segments answers the first of them later than the last, and one that was lost leaves all that it
-/// would have told to the next: so it is the wait of the first that counts.
+/// An acknowledgement of many segments answers the first of them later than the last, and if an acknowledgement is lost, the next
+/// one answers its segments too. The timeout therefore uses the time until the first segment of each acknowledgement is answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundTrip {
-    /// Seconds; no sample yet while it is zero.
+    /// In seconds; 0 before the first sample.
     smoothed: f64,
     variation: f64,
     pub(super) least: Time,
     pub(super) latest: Option<Time>,
-    /// What is added for the time that the peer holds acknowledgements back.
+    /// Margin for the time that the peer delays acknowledgements.
     margin: Time,
 }
 
@@ -22,15 +22,15 @@ impl RoundTrip {
         RoundTrip { smoothed: 0.0, variation: 0.0, least: Time::NEVER, latest: None, margin }
     }
 
-    /// A round trip took so long, without the time for which the peer held its answer back.
+    /// Takes a sample of the round-trip time, without the time for which the peer delayed its answer.
     pub(super) fn sample(&mut self, round_trip: Time) {
         self.latest = Some(round_trip);
         self.least = self.least.min(round_trip);
     }
 
-    /// Of what an acknowledgement tells of, the first was sent so long ago.
+    /// Takes the time since the first segment was sent that an acknowledgement covers.
     pub(super) fn answered_after(&mut self, time: Time) {
-        let sample = time.as_secs_f64().max(LEAST_S); // none is zero: that means that there was none
+        let sample = time.as_secs_f64().max(LEAST_S); // never zero, which means that there is no sample
         if self.smoothed == 0.0 {
             (self.smoothed, self.variation) = (sample, sample / 4.0);
         } else {
@@ -39,19 +39,20 @@ impl RoundTrip {
         }
     }
 
-    /// How long an answer usually takes, once one has come.
+    /// The usual time of an answer; `None` before the first one.
     pub(super) fn smoothed(&self) -> Option<Time> {
         (self.smoothed > 0.0).then(|| Time::from_secs_f64(self.smoothed))
     }
 
-    /// After this an answer is overdue.
+    /// The timeout, after which an answer is overdue.
     pub(super) fn timeout(&self) -> Option<Time> {
         let variation = (4.0 * self.variation).max(self.smoothed * LEAST_VARIATION).max(LEAST_MARGIN_S);
         self.smoothed().map(|smoothed| smoothed + Time::from_secs_f64(variation) + self.margin)
     }
 }
 
-/// The timeout exceeds the round trip by this share at least, and by so many seconds: one packet more in a queue is no loss.
+/// The timeout exceeds the round trip by at least this fraction, and by a least time, so that one more packet in a queue does not
+/// look like a loss.
 const LEAST_VARIATION: f64 = 0.005;
 const LEAST_MARGIN_S: f64 = 0.001;
 /// The resolution of timestamps.

@@ -9,19 +9,19 @@ use super::mode::Mode;
 
 /// Optional field of a segment that opens a connection.
 pub(super) const OPENING_BYTES: u16 = 4;
-/// Optional field of a segment with parity behind its payload.
+/// Optional field of a segment with parity after its payload.
 pub(super) const FEC_BYTES: u16 = 4;
-/// Optional field of a segment of another class than the first.
+/// Optional field of a segment whose class is not 0.
 pub(super) const CLASS_BYTES: u16 = 4;
 /// Optional field of a segment that describes a coded block.
 pub(super) const REPAIR_BYTES: u16 = 16;
-/// Optional field of a segment that says where the stream goes on, behind what was given up.
+/// Optional field of a segment with the position at which the stream continues after data that was given up.
 pub(super) const FORWARD_BYTES: u16 = 8;
-/// Optional field of a MACK of a stream of which something was skipped.
+/// Optional field of a MACK of a stream of which data was skipped.
 pub(super) const SKIPPED_BYTES: u16 = 8;
-/// What a MACK has before its list.
+/// Length of a MACK before its list.
 const MACK_FIXED_BYTES: u32 = 16;
-/// Edges that a MACK lists, at most.
+/// Largest number of edges in a MACK.
 pub(super) const MOST_EDGES: usize = 64;
 
 /// The flags of a segment.
@@ -29,30 +29,30 @@ pub(super) const MOST_EDGES: usize = 64;
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// Opens a connection; the first optional field says where the stream begins.
+    /// Opens a connection; the first optional field is the initial sequence number.
     pub const ASYN: Flags = Flags(0x80);
-    /// The stream ends with this segment; the end takes one number.
+    /// The stream ends with this segment; the end takes one sequence number.
     pub const AFIN: Flags = Flags(0x40);
     /// Acknowledges; the payload is the list.
     pub const MACK: Flags = Flags(0x20);
     /// There is no such connection.
     pub const RESET: Flags = Flags(0x10);
-    /// Parity stands behind the payload; an optional field says how much.
+    /// Parity follows the payload; an optional field says how much.
     pub const FEC: Flags = Flags(0x08);
-    /// The payload is a repair symbol; optional fields say of what.
+    /// The payload is a repair symbol; optional fields describe its block.
     pub const REPAIR: Flags = Flags(0x04);
-    /// A check of the payload stands at the end.
+    /// A checksum of the payload is at the end.
     pub const CRC: Flags = Flags(0x02);
     /// More optional fields follow, by type and length.
     pub const EXTENDED: Flags = Flags(0x01);
 
-    /// Whether it has any of these.
+    /// Whether any of these flags is set.
     #[inline]
     pub const fn has(self, flags: Flags) -> bool {
         self.0 & flags.0 != 0
     }
 
-    /// With these as well.
+    /// The union of both.
     #[inline]
     #[must_use]
     pub const fn with(self, flags: Flags) -> Flags {
@@ -60,7 +60,7 @@ impl Flags {
     }
 }
 
-/// Edges of what has arrived: beginning and end of each block, in ascending order.
+/// Edges of the received blocks: start and end of each, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edges {
     list: [u32; MOST_EDGES],
@@ -74,7 +74,7 @@ impl Default for Edges {
 }
 
 impl Edges {
-    /// Adds a block behind all others; `false` if there is no room.
+    /// Adds a block after all others; returns `false` if there is no room.
     pub fn push(&mut self, start: u32, end: u32) -> bool {
         let at = usize::from(self.len);
         match self.list.get_mut(at..at + 2) {
@@ -87,12 +87,12 @@ impl Edges {
         }
     }
 
-    /// The blocks, each from its first byte to behind its last.
+    /// The blocks, each with its first position and the one after its last.
     pub fn blocks(&self) -> impl DoubleEndedIterator<Item = (u32, u32)> + ExactSizeIterator + '_ {
         self.list[..usize::from(self.len)].chunks_exact(2).map(|edges| (edges[0], edges[1]))
     }
 
-    /// How many numbers there are.
+    /// Number of edges.
     pub fn len(&self) -> usize {
         usize::from(self.len)
     }
@@ -103,54 +103,55 @@ impl Edges {
     }
 }
 
-/// What a MACK says besides its sequence number, which acknowledges everything before it (ACK number 0 of figure 2). `[A2]`
+/// The content of a MACK in addition to its sequence number, which acknowledges all data before it (ACK number 0 of figure 2).
+/// `[A2]`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mack {
-    /// The latest timestamp among the segments that have arrived.
+    /// The latest timestamp of the segments that have arrived.
     pub echo: u32,
-    /// For how long the receiver has held that: 24 bits of microseconds, behind five of a power of two.
+    /// How long the receiver has held it, in microseconds: 5 bits of exponent (power of two), then 24 bits of mantissa.
     pub held: u32,
     /// Bytes that may be sent beyond the sequence number.
     pub window: u32,
     /// Segments that arrived with a congestion mark so far; wraps.
     pub marked: u16,
-    /// Segments that arrived damaged so far, their header fine and the rest not; wraps.
+    /// Segments that arrived so far with an intact header and damage in the rest; wraps.
     pub damaged: u16,
-    /// What has arrived beyond it (ACK numbers 1 to N).
+    /// The blocks received after the sequence number (ACK numbers 1 to N).
     pub edges: Edges,
-    /// Nothing has arrived between the sequence number and the first block.
+    /// Whether all data between the sequence number and the first block is missing.
     pub is_from_start: bool,
-    /// Nothing has arrived beyond the last block.
+    /// Whether all data after the last block is missing.
     pub is_to_end: bool,
-    /// The list does not have edges: its first pair is how many segments with data have arrived so far (wraps) and 0, each
-    /// further one the number where a coded block begins and how many symbols it still wants.
+    /// Whether the list has counts instead of edges: its first pair is the number of data segments received so far (wraps) and 0,
+    /// and each further pair is the sequence number of a coded block and the number of symbols that it still needs.
     pub counts_symbols: bool,
 }
 
 impl Mack {
-    /// Bytes of the list with what stands before it.
+    /// Length of the list and of the fields before it, in bytes.
     pub fn body_bytes(&self) -> u32 {
         MACK_FIXED_BYTES + 4 * self.edges.len() as u32
     }
 }
 
-/// A symbol of a coded block: which one, and of what. Data that goes out as it is may have this too, with the number of its
-/// source symbol: so the receiver knows the block before the first repair symbol.
+/// A symbol of a coded block, and the block's description. A data segment may carry this too, with the number of its source
+/// symbol, so that the receiver knows the block before the first repair symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repair {
-    /// Where in the stream the first byte of what it repairs stands.
+    /// Position of the block's first byte in the stream.
     pub start: u32,
-    /// How many bytes of the stream it is of; the last source symbol is filled up with zeros.
+    /// Length of the block in the stream, in bytes; the last source symbol is padded with zeros.
     pub bytes: u32,
-    /// Bytes of each symbol.
+    /// Length of a symbol, in bytes.
     pub symbol_bytes: u16,
-    /// Source symbols.
+    /// Number of source symbols.
     pub symbols: u16,
-    /// Number of the symbol in its code; source symbols come first.
+    /// Index of the symbol in its code; source symbols come first.
     pub index: u32,
 }
 
-/// An AeroTP segment. The timestamp of the sender, its mode, its tag and the sequence number are in all of them.
+/// An AeroTP segment. All segments carry the sender's timestamp, mode and tag, and a sequence number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment<D> {
     /// Chosen at random by its sender for this connection.
@@ -159,23 +160,23 @@ pub struct Segment<D> {
     pub mode: Mode,
     /// Class of service, 0 to 7; lower goes first.
     pub class: u8,
-    /// What it is.
+    /// Its flags.
     pub flags: Flags,
-    /// Bytes of headers on the wire: below AeroTP, its own, and optional fields.
+    /// Bytes of headers on the wire: of lower layers, AeroTP's own, and optional fields.
     pub header_bytes: u16,
-    /// 32-bit words of parity behind the payload.
+    /// 32-bit words of parity after the payload.
     pub fec_words: u16,
     /// Position of the payload's first byte in the stream; of a MACK, ACK number 0.
     pub sequence: u32,
-    /// When it was sent, microseconds.
+    /// When it was sent, in ticks of the sender's clock (microseconds, or several).
     pub timestamp: u32,
-    /// With ASYN: where the stream begins.
+    /// With ASYN: initial sequence number of the stream.
     pub opening: u32,
-    /// With MACK.
+    /// With MACK: its content.
     pub mack: Option<Mack>,
-    /// With REPAIR.
+    /// With REPAIR: the description of the block.
     pub repair: Option<Repair>,
-    /// The stream goes on here: what is missing before was given up. `[V3]`
+    /// The position at which the stream continues: missing data before it was given up. `[V3]`
     pub forward: Option<u32>,
     /// With MACK: bytes of the stream that were skipped so far; wraps. `[V8]`
     pub skipped: Option<u32>,
@@ -184,7 +185,7 @@ pub struct Segment<D> {
 }
 
 impl<D: Payload> Segment<D> {
-    /// Without what few segments have.
+    /// The segment without its rare fields.
     #[inline]
     pub fn plain(&self) -> PlainSegment {
         PlainSegment {
@@ -201,7 +202,7 @@ impl<D: Payload> Segment<D> {
         }
     }
 
-    /// Whether its flags contradict what it holds. `[B3]`
+    /// Whether its flags contradict its content. `[B3]`
     pub(super) fn is_malformed(&self) -> bool {
         let is_mack = self.flags.has(Flags::MACK);
         is_mack != self.mack.is_some()
@@ -256,8 +257,8 @@ impl<D: Payload> Packet for Segment<D> {
     }
 }
 
-/// A segment without the list of a MACK, without what a repair symbol is of, and without what is said of data that was given up;
-/// its payload is a length only.
+/// A segment without its rare fields: the list of a MACK, the description of a coded block, and the positions of data that was
+/// given up. Its payload is only a length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlainSegment {
     /// See [`Segment`], also for what follows.
@@ -362,8 +363,8 @@ impl Packet for PlainSegment {
         Class(self.class)
     }
 
-    /// The header has a check of its own: whatever is wrong in it loses the segment. What is wrong behind it, the code mends or
-    /// the check finds; without both, nobody notices. `[F5]`
+    /// The header has a checksum of its own: a segment with a damaged header is dropped. Damage after the header is corrected by
+    /// the code or detected by the payload's checksum; without both it remains undetected. `[F5]`
     fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
         let header_bits = u32::from(self.header_bytes) * 8;
         let Some(&first) = damage.bits.first() else { return Some(Integrity::Intact) };
@@ -396,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_has_a_check_of_its_own() {
+    fn a_header_has_a_checksum_of_its_own() {
         let checked = Segment { header_bytes: 40, flags: Flags::CRC, payload: Virtual(100), ..Segment::default() };
         assert_eq!(checked.wire_bytes(), 144);
         assert_eq!(inspect(&checked, &[]), Some(Integrity::Intact));
@@ -408,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn parity_mends_what_stands_behind_the_header() {
+    fn parity_corrects_the_bytes_after_the_header() {
         let flags = Flags::CRC.with(Flags::FEC);
         let coded = Segment { header_bytes: 44, flags, fec_words: 1, payload: Virtual(100), ..Segment::default() };
         assert_eq!(coded.wire_bytes(), 152);

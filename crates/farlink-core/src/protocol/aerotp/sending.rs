@@ -1,4 +1,4 @@
-//! What sends a stream: one variant for each family of modes, all with the same face towards the connection.
+//! Senders of a stream: one variant for each family of modes, with a common interface for the connection.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -11,46 +11,46 @@ use super::open_loop;
 use super::reliable;
 use super::segment::{MOST_EDGES, Repair};
 
-/// What may be written ahead of what was sent, in the reliable modes: less than who has no end of data writes at once, so that
-/// such a writer is told when there is room again.
+/// How much data may be written ahead of the sent data, in the reliable modes. A saturated source writes more than this at once,
+/// so it is told when there is room again.
 pub(super) const ROOM_BYTES: u64 = 1 << 30;
 
-/// Something to be sent. The connection makes a segment of it.
+/// Data or a repair symbol to be sent, which the connection puts into a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outgoing<D> {
-    /// Where its first byte stands in the stream.
+    /// Position of its first byte in the stream.
     pub(super) position: u64,
     pub(super) payload: D,
-    /// The stream ends behind it.
+    /// Whether the stream ends after it.
     pub(super) is_end: bool,
-    /// It is a repair symbol instead of data, or describes the coded block that its data is of; the block's beginning is a
-    /// position, as far as it fits.
+    /// Set for a repair symbol, and for data that carries the description of its coded block. The block's start is a position,
+    /// reduced to the bits of the field.
     pub(super) repair: Option<Repair>,
 }
 
-/// What a MACK said, in positions of the stream; checked against what was sent.
+/// The content of a MACK, in 64-bit positions of the stream and checked against the sent data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heard {
-    /// Everything before has arrived.
+    /// All data before this position has arrived.
     pub(super) ack: u64,
-    /// When the segment was sent that it echoes, in ticks.
+    /// When the segment was sent whose timestamp it echoes, in ticks.
     pub(super) echo: u64,
-    /// The round trip that this makes, without the time for which the receiver held it.
+    /// The round-trip time, without the time for which the receiver held the segment.
     pub(super) round_trip: Time,
-    /// Up to where may be sent.
+    /// The position up to which data may be sent.
     pub(super) window_end: u64,
     pub(super) blocks: [(u64, u64); MOST_EDGES / 2],
     pub(super) block_count: usize,
     pub(super) is_from_start: bool,
     pub(super) is_to_end: bool,
-    /// What the MACK said of room, as it stood there: without acknowledgements, how many wrong bits were mended.
+    /// The window field of the MACK; in modes without acknowledgements, the number of corrected bits.
     pub(super) window: u32,
     /// Segments that arrived damaged so far.
     pub(super) damaged: u16,
-    /// Where coded blocks begin, and how many symbols each wants; none if it lists blocks that have arrived.
+    /// Start of each coded block and the number of symbols that it needs; empty if the MACK lists received blocks.
     pub(super) deficits: [(u64, u64); MOST_EDGES / 2],
     pub(super) deficit_count: usize,
-    /// It says how many segments have arrived so far, instead of blocks; and how many.
+    /// Whether it counts received segments instead of listing blocks; the count follows.
     pub(super) counts_segments: bool,
     pub(super) arrived: u32,
     /// Bytes that the peer has skipped so far, modulo 2^32, if any.
@@ -58,13 +58,13 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    /// What has arrived beyond `ack`, in ascending order.
+    /// The blocks received after `ack`, in ascending order.
     pub(super) fn blocks(&self) -> &[(u64, u64)] {
         &self.blocks[..self.block_count]
     }
 
-    /// `[A9]` Whether it says of a position beyond `ack` if it has arrived: it does between blocks, unless an empty block stands
-    /// there.
+    /// `[A9]` Whether it tells if the data at a position after `ack` has arrived. It does between blocks, except at an empty
+    /// block.
     pub(super) fn describes(&self, position: u64) -> bool {
         let at = self.blocks().partition_point(|block| block.1 <= position);
         let is_before_known = self.blocks().get(at).map_or(self.is_to_end, |block| block.0 < block.1);
@@ -75,18 +75,18 @@ impl Heard {
         is_before_known && is_behind_known
     }
 
-    /// How much of the stream has arrived by it; segments count as full ones where it counts those.
+    /// How many bytes of the stream it reports as received; if it counts segments, they count as full ones.
     pub(super) fn arrived_bytes(&self, payload_bytes: u64) -> u64 {
         let beyond: u64 = self.blocks().iter().map(|(start, end)| end - start).sum();
         if self.counts_segments { u64::from(self.arrived) * payload_bytes } else { self.ack + beyond }
     }
 
-    /// Whether something before what has arrived is missing, or may be.
+    /// Whether data before a received block is missing, or may be.
     pub(super) fn has_gaps(&self) -> bool {
         self.counts_segments || self.block_count > 0
     }
 
-    /// Coded blocks that are known to the peer, and how many symbols each wants.
+    /// The coded blocks that the peer knows, and the number of symbols that each needs.
     pub(super) fn deficits(&self) -> &[(u64, u64)] {
         &self.deficits[..self.deficit_count]
     }
@@ -125,17 +125,17 @@ impl<D: Payload> Sending<D> {
         }
     }
 
-    /// Takes data; how much of it.
+    /// Takes data; returns the number of bytes taken.
     pub(super) fn write(&mut self, now: Time, data: &mut D) -> usize {
         each!(self, sender => sender.write(now, data))
     }
 
-    /// Nothing more will be written.
+    /// Closes the stream: no more data will be written.
     pub(super) fn close(&mut self) {
         each!(self, sender => sender.close());
     }
 
-    /// The next thing to send, of at most so many bytes of payload; when it goes out, it is sent.
+    /// The next data or symbol to send, with at most `most_bytes` bytes of payload. It counts as sent.
     #[inline]
     pub(super) fn next(&mut self, now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
         each!(self, sender => sender.next(now, most_bytes))
@@ -149,12 +149,12 @@ impl<D: Payload> Sending<D> {
         each!(self, sender => sender.on_timeout(now));
     }
 
-    /// The link carries something again, or nothing.
+    /// The link has come up or gone down.
     pub(super) fn on_link(&mut self, now: Time, is_up: bool) {
         each!(self, sender => sender.on_link(now, is_up));
     }
 
-    /// The link's bit error rate is this from now on.
+    /// Takes a report of the link's bit error rate.
     pub(super) fn on_ber(&mut self, now: Time, ber: f64) {
         match self {
             Sending::Reliable(sender) => sender.on_ber(now, ber),
@@ -163,30 +163,30 @@ impl<D: Payload> Sending<D> {
         }
     }
 
-    /// When [`on_timeout`](Self::on_timeout) is due, but for the pacer.
+    /// When [`on_timeout`](Self::on_timeout) is due, apart from the pacer.
     #[inline]
     pub(super) fn deadline(&self) -> Time {
         each!(self, sender => sender.deadline())
     }
 
-    /// From when on [`next`](Self::next) gives something; never if it does not.
+    /// When [`next`](Self::next) will return something; never if it has nothing.
     #[inline]
     pub(super) fn ready_at(&self) -> Time {
         each!(self, sender => sender.ready_at())
     }
 
-    /// Since when an answer is awaited; never if none is.
+    /// Since when an answer is due; never if none is.
     pub(super) fn awaits_since(&self) -> Time {
         each!(self, sender => sender.awaits_since())
     }
 
-    /// First position that is not acknowledged, and the one behind everything that was sent, the end included.
+    /// The first unacknowledged position, and the position after all sent data including the end of the stream.
     #[inline]
     pub(super) fn limits(&self) -> (u64, u64) {
         each!(self, sender => sender.limits())
     }
 
-    /// What is left of the peer's window, if there is data for it.
+    /// The rest of the peer's window, if there is data for it.
     pub(super) fn left(&self) -> Option<Left> {
         match self {
             Sending::Reliable(sender) => sender.left(),
@@ -195,7 +195,7 @@ impl<D: Payload> Sending<D> {
         }
     }
 
-    /// Up to where nothing goes out again. `[U1]`, `[N3]`
+    /// The position before which no data will be retransmitted. `[U1]`, `[N3]`
     pub(super) fn settled_bytes(&self) -> u64 {
         match self {
             Sending::Reliable(_) | Sending::Coded(_) => self.limits().0,
@@ -204,7 +204,7 @@ impl<D: Payload> Sending<D> {
         }
     }
 
-    /// Whether all data was written, sent and acknowledged; perhaps not its end.
+    /// Whether all data was sent and acknowledged; its end may not be.
     pub(super) fn is_all_acknowledged(&self) -> bool {
         each!(self, sender => sender.is_all_acknowledged())
     }
@@ -214,20 +214,20 @@ impl<D: Payload> Sending<D> {
         each!(self, sender => sender.is_done())
     }
 
-    /// The class of what [`next`](Self::next) gave last.
+    /// The class of the last result of [`next`](Self::next).
     #[inline]
     pub(super) fn class(&self) -> u8 {
         if let Sending::Datagrams(outbox) = self { outbox.class() } else { 0 }
     }
 
-    /// Whether codes across packets are made, if there are any.
+    /// Switches codes across packets on or off, if the mode has any.
     pub(super) fn set_coded(&mut self, is_coded: bool) {
         if let Sending::OpenLoop(sender) = self {
             sender.set_coded(is_coded);
         }
     }
 
-    /// Bytes that were given up for their age since the last call.
+    /// Bytes given up because of their age since the last call.
     pub(super) fn take_expired(&mut self) -> u64 {
         match self {
             Sending::Reliable(sender) => sender.take_expired(),
@@ -237,7 +237,8 @@ impl<D: Payload> Sending<D> {
         }
     }
 
-    /// Where the stream goes on behind what was given up, if the peer has to be told and there are so many bytes of room.
+    /// The position at which the stream continues after data that was given up, if the peer has to be told and `room` bytes
+    /// suffice.
     #[inline]
     pub(super) fn tell_forward(&mut self, now: Time, room: u32) -> Option<u64> {
         match self {
@@ -247,7 +248,7 @@ impl<D: Payload> Sending<D> {
         }
     }
 
-    /// Whether there is room again that somebody waits for; tells once.
+    /// Whether there is room again for an application that waits for it; returns `true` once.
     pub(super) fn take_writable(&mut self) -> bool {
         each!(self, sender => sender.take_writable())
     }
@@ -257,7 +258,7 @@ impl<D: Payload> Sending<D> {
     }
 }
 
-/// What a sender counts.
+/// Counts of a sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Account {
     /// Segments whose answer was overdue.

@@ -1,21 +1,21 @@
-//! What a receiver of a reliable stream skips because its sender gave it up.
+//! Data that the receiver of a reliable stream skips because the sender gave it up.
 
 use std::collections::VecDeque;
 
 use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
 
-/// Places in what is read at which something is missing. `[V6]`
+/// Gaps in the data that the application reads. `[V6]`
 #[derive(Clone, Debug, Default)]
 pub(super) struct Skips {
-    /// Bytes that are read before, and how many are missing then; ascending.
+    /// For each gap, the number of bytes read before it and its length; ascending.
     marks: VecDeque<(u64, u64)>,
     total: u64,
 }
 
 impl Skips {
-    /// Gives up what is missing before a position and delivers what is not. At most so many places are kept in mind; where there
-    /// are more the stream stops, and the sender says it again. Whether anything was skipped.
+    /// Skips all missing data before a position and delivers the rest. At most `most` gaps are stored; with more, the stream
+    /// stops until the sender repeats its notice. Returns whether anything was skipped.
     pub(super) fn go<D: Payload>(&mut self, data: &mut Reorder<D>, to: u64, most: usize) -> bool {
         let before = self.total;
         while data.next < to && self.marks.len() < most {
@@ -31,7 +31,7 @@ impl Skips {
         self.total > before
     }
 
-    /// The next data in order, up to where something is missing.
+    /// The next data in order, up to the next gap.
     #[inline]
     pub(super) fn read<D: Payload>(&self, data: &mut Reorder<D>) -> Option<D> {
         match self.marks.front() {
@@ -40,7 +40,7 @@ impl Skips {
         }
     }
 
-    /// What is missing next, once everything before it was read.
+    /// The length of the next gap, once all data before it was read.
     pub(super) fn take<D: Payload>(&mut self, data: &Reorder<D>) -> Option<u64> {
         let &(at, bytes) = self.marks.front()?;
         if self.read_bytes(data) < at {
@@ -50,12 +50,12 @@ impl Skips {
         Some(bytes)
     }
 
-    /// Whether the application was told of all of them.
+    /// Whether the application was told of all gaps.
     pub(super) fn is_empty(&self) -> bool {
         self.marks.is_empty()
     }
 
-    /// Bytes skipped so far, modulo 2^32; none if nothing ever was. `[V8]`
+    /// Bytes skipped so far, modulo 2^32; `None` if there were none. `[V8]`
     pub(super) fn number(&self) -> Option<u32> {
         (self.total > 0).then_some(self.total as u32)
     }
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn islands_are_delivered_and_what_is_missing_is_told_in_its_place() {
+    fn islands_are_delivered_and_gaps_are_told_in_their_place() {
         let (mut data, mut skips) = (islands(), Skips::default());
         assert!(skips.go(&mut data, 50, 99));
         assert_eq!((data.next, skips.number()), (50, Some(30)));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_bounded() {
+    fn the_number_of_gaps_is_bounded() {
         let (mut data, mut skips) = (islands(), Skips::default());
         assert!(skips.go(&mut data, 70, 2));
         assert_eq!((data.next, skips.marks.len()), (40, 2));

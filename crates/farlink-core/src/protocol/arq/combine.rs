@@ -1,23 +1,23 @@
-//! What the damaged copies of a frame are worth together (hybrid ARQ of the second kind).
+//! Whether the damaged copies of a frame can be decoded together (type II hybrid ARQ).
 //!
-//! The mother code is a Reed-Solomon code over GF(2^16), one codeword a frame: 16-bit symbols, so that a frame of any length
-//! is one codeword, and every selection of its parity symbols is again a code of the largest distance (it is maximum distance
-//! separable). With p parity symbols received, of which some are wrong like some of the data, it is decoded exactly if twice
-//! the number of wrong symbols is at most p. No decoder runs: the channel says how many are wrong.
+//! The mother code is a Reed-Solomon code over GF(2^16), one codeword a frame: 16-bit symbols, so that a frame of any length is
+//! one codeword, and every selection of its parity symbols is again a code of the largest distance (it is maximum distance
+//! separable). With p parity symbols received, the frame can be decoded if and only if twice the number of wrong symbols, in data
+//! and parity together, is at most p. No decoder runs: the simulated channel reports the number of wrong symbols.
 
-/// What a receiver holds of a frame that it cannot decode yet.
+/// The damaged copies and parity that a receiver holds of a frame that it cannot decode yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Partial {
-    /// Wrong symbols in the best copy of the data, and of the parity that goes with it; none without a copy.
+    /// Wrong symbols in the best copy of the data and the parity sent with it; `None` without a copy.
     wrong_data: Option<u32>,
-    /// Which increments of parity have arrived.
+    /// The increments of parity that have arrived.
     increments: u32,
     wrong_parity: u32,
     parity_symbols: u32,
 }
 
 impl Partial {
-    /// A copy of the data with so many wrong symbols, and with so many symbols of parity behind it.
+    /// Adds a copy of the data with `wrong` wrong symbols and `parity_symbols` symbols of parity.
     pub(super) fn add_data(&mut self, wrong: u32, parity_symbols: u32) {
         if self.wrong_data.is_none() {
             self.parity_symbols += parity_symbols;
@@ -25,7 +25,7 @@ impl Partial {
         self.wrong_data = Some(self.wrong_data.map_or(wrong, |known| known.min(wrong)));
     }
 
-    /// An increment of parity (1 and up); one that is known already adds nothing.
+    /// Adds an increment of parity (1 and up); a repeated one has no effect.
     pub(super) fn add_parity(&mut self, increment: u8, wrong: u32, parity_symbols: u32) {
         let bit = 1_u32.checked_shl(u32::from(increment)).unwrap_or(0);
         if self.increments & bit == 0 {
@@ -35,12 +35,12 @@ impl Partial {
         }
     }
 
-    /// Whether there is a copy of the data, for parity to mend.
+    /// Whether there is a copy of the data that parity could correct.
     pub(super) fn has_data(&self) -> bool {
         self.wrong_data.is_some()
     }
 
-    /// Whether the decoder finds all wrong symbols.
+    /// Whether the decoder can correct all wrong symbols.
     pub(super) fn is_decodable(&self) -> bool {
         self.wrong_data.is_some_and(|wrong| 2 * (wrong + self.wrong_parity) <= self.parity_symbols)
     }

@@ -1,29 +1,29 @@
-//! What stations exchange.
+//! Frames, which stations exchange.
 
 use crate::endpoint::{Damage, Integrity, Packet};
 use crate::express::PlainPacket;
 use crate::payload::{Payload, Virtual};
 
-/// What a frame is and which of its fields mean something.
+/// The kind of a frame and which of its fields are valid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// It has a number: data, the parity of data, or one of the marks below in the place of data.
+    /// The frame has a number: it carries data, the parity of data, or `FIN` or `SKIP` instead of data.
     pub const DATA: Flags = Flags(1);
-    /// `ack` is the number that is expected next: everything before it has arrived.
+    /// `ack` is the next expected number: all frames before it have arrived.
     pub const ACK: Flags = Flags(2);
-    /// With `ACK`: `ack` is the number of one frame that has arrived, and says nothing of others.
+    /// With `ACK`: `ack` is the number of a single frame that has arrived.
     pub const SINGLE: Flags = Flags(4);
     /// `nak_count` frames from `nak` on are missing.
     pub const NAK: Flags = Flags(8);
-    /// With `NAK`: a damaged copy of the frame is there; its parity is wanted.
+    /// With `NAK`: the receiver holds a damaged copy of the frame and needs its parity.
     pub const HELD: Flags = Flags(16);
     /// The stream ends here.
     pub const FIN: Flags = Flags(32);
-    /// In the place of data that was given up; `skipped_bytes` says how much.
+    /// Replaces data that was given up; `skipped_bytes` is its length.
     pub const SKIP: Flags = Flags(64);
-    /// What is there of the frames before `number`?
+    /// Asks which of the frames before `number` have arrived.
     pub const ENQUIRY: Flags = Flags(128);
     /// `timestamp` is the sender's clock.
     pub const TIMESTAMP: Flags = Flags(256);
@@ -34,14 +34,14 @@ impl Flags {
     /// The connection was given up.
     pub const RESET: Flags = Flags(2048);
 
-    /// Both together.
+    /// The union of both.
     #[must_use]
     #[inline(always)]
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
 
-    /// Whether all of the other's are set.
+    /// Whether all flags of `other` are set.
     #[inline(always)]
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -53,14 +53,14 @@ impl Flags {
 pub struct Block {
     /// Number of the first frame.
     pub left: u32,
-    /// Number behind the last.
+    /// Number after the last frame.
     pub right: u32,
 }
 
-/// So many blocks need no memory of their own.
+/// Number of blocks that are stored in place.
 const IN_PLACE: usize = 8;
 
-/// Blocks that an acknowledgement lists, the lowest first. Only more than eight of them need memory of their own.
+/// Blocks that an acknowledgement lists, the lowest first. More than eight of them are stored on the heap.
 #[derive(Clone, Debug, Default)]
 pub struct Blocks {
     first: [Block; IN_PLACE],
@@ -69,7 +69,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Bytes of an option that lists so many blocks: 8 each and 2 more (RFC 2018, section 3), or none at all.
+    /// Length of an option that lists `blocks` blocks, in bytes: 8 each and 2 more (RFC 2018, section 3), or 0 without blocks.
     pub const fn option_bytes(blocks: u64) -> u64 {
         if blocks == 0 { 0 } else { 2 + 8 * blocks }
     }
@@ -112,7 +112,7 @@ impl Eq for Blocks {}
 /// A frame: data, an acknowledgement, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame<D> {
-    /// What it is.
+    /// The kind of the frame.
     pub flags: Flags,
     /// Its number, as it is on the wire.
     pub number: u32,
@@ -122,21 +122,21 @@ pub struct Frame<D> {
     pub skipped_bytes: u32,
     /// Acknowledged frame, or the one expected next.
     pub ack: u32,
-    /// First missing frame.
+    /// The first missing frame.
     pub nak: u32,
-    /// How many are missing from there on.
+    /// Number of missing frames from there on.
     pub nak_count: u16,
     /// Which part of the mother code's parity it carries; 0 is the data.
     pub increment: u8,
     /// The sender's clock, in units of 2^16 ps.
     pub timestamp: u32,
-    /// The clock of the peer, as it was heard.
+    /// The peer's timestamp, echoed.
     pub echo: u32,
     /// Bytes of headers on the wire as the scenario counts them, options included.
     pub header_bytes: u16,
     /// Bytes of parity behind the data.
     pub parity_bytes: u16,
-    /// Frames that have arrived beyond those that `ack` covers.
+    /// Blocks of frames that have arrived after those that `ack` covers.
     pub blocks: Blocks,
     /// Application data.
     pub payload: D,
@@ -162,7 +162,7 @@ pub struct PlainFrame {
 }
 
 impl<D: Payload> Frame<D> {
-    /// All but blocks and content.
+    /// The frame without blocks and content.
     #[inline(always)]
     pub fn plain(&self) -> PlainFrame {
         PlainFrame {
@@ -242,8 +242,8 @@ impl Packet for PlainFrame {
         (self.payload_bytes > 0).then_some(self.position)
     }
 
-    /// The header has a check of its own: damage behind it leaves it usable. A code around the packet that fails leaves the
-    /// wrong bits where they are.
+    /// The header has a checksum of its own, so that it stays usable if only the rest of the frame is damaged. If the code around
+    /// the packet fails, the wrong bits stay as they are.
     fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
         if let Some(mended) = damage.all_or_nothing(self.wire_bytes()) {
             return Some(mended);
@@ -259,7 +259,7 @@ impl Packet for PlainFrame {
     }
 }
 
-/// How many of the 16-bit symbols behind the header have wrong bits.
+/// Number of 16-bit symbols after the header that have wrong bits.
 fn wrong_symbols(bits: &[u32], header_bits: u32) -> u16 {
     let mut last = None;
     let mut count = 0_u16;

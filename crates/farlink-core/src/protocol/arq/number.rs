@@ -1,6 +1,6 @@
-//! Frame numbers: they grow without end inside a station, and have so many bits on the wire.
+//! Frame numbers: 64 bits inside a station, and a limited number of bits on the wire.
 
-/// How many bits a frame number has on the wire.
+/// Conversion of frame numbers to the bits that they have on the wire and back.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
     mask: u32,
@@ -18,13 +18,13 @@ impl Numbers {
         number as u32 & self.mask
     }
 
-    /// How far a number from the wire lies ahead of `from`, if it does.
+    /// The distance from `from` to a number on the wire, if the number is ahead.
     #[inline(always)]
     pub(super) fn ahead(self, number: u32, from: u64) -> u64 {
         u64::from(number.wrapping_sub(from as u32) & self.mask)
     }
 
-    /// The frame that a number from the wire means: the nearer half of all numbers lies ahead of `from`, the other behind.
+    /// The frame that a number on the wire refers to: half of all numbers are ahead of `from`, the others behind it.
     #[inline(always)]
     pub(super) fn near(self, number: u32, from: u64) -> Option<u64> {
         let ahead = self.ahead(number, from);

@@ -1,4 +1,4 @@
-//! The receiving half of a station: puts frames in order, and says which have arrived and which are missing.
+//! The receiving half of a station: it reorders frames, acknowledges those that have arrived and requests missing ones.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ struct Slot<D> {
     skipped_bytes: u32,
     data: D,
     partial: Partial,
-    /// When it was asked for last, and how often.
+    /// When it was last requested; `times_asked` says how often.
     asked: Time,
     times_asked: u32,
 }
@@ -32,11 +32,11 @@ struct Slot<D> {
 pub(super) struct Missing {
     pub(super) first: u64,
     pub(super) count: u16,
-    /// A damaged copy is there (of a single one).
+    /// Whether the receiver holds a damaged copy (for a single frame).
     pub(super) is_held: bool,
 }
 
-/// Data that was given up, at a place in the stream.
+/// Data that was given up, with its position in the stream.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     at: u64,
@@ -51,20 +51,20 @@ pub(super) struct Receiver<D> {
     timer_side: TimerSide,
     keeps_order_itself: bool,
     pub(super) numbers: Numbers,
-    /// Frames from the first missing one on that are kept.
+    /// Receive buffer: frames from the first missing one on that are kept.
     window: u64,
-    /// Frames from there on that the sender may have sent.
+    /// Frames from the first missing one on that the sender may have sent.
     span: u64,
     most_blocks: usize,
-    /// In-order data that may wait for the application.
+    /// Limit of data in order that the application has not read.
     most_unread_bytes: u64,
     piggyback: Option<Time>,
     rto: RetransmissionTimer,
 
-    /// The first frame that is missing.
+    /// The first missing frame.
     next: u64,
     slots: VecDeque<Slot<D>>,
-    /// Behind the last frame that is known to have been sent.
+    /// One more than the last frame that is known to have been sent.
     seen_end: u64,
     held: Ranges,
     held_bytes: u64,
@@ -81,7 +81,7 @@ pub(super) struct Receiver<D> {
     pub(super) ack_deadline: Time,
     echo: Option<u32>,
     naks: VecDeque<Missing>,
-    /// What was asked for and when, to ask again.
+    /// Requested frames and the time of each request, for repeated requests.
     awaited: VecDeque<(u64, u16, Time)>,
     timeouts_in_a_row: u32,
     max_timeouts: u32,
@@ -155,7 +155,7 @@ impl<D: Payload> Receiver<D> {
         self.accept(now, number, frame, integrity, echo);
     }
 
-    /// Go-back-N misses whatever is not next.
+    /// In go-back-N any frame but the next expected one counts as a gap.
     fn next_if_strict(&self) -> u64 {
         if self.keeps_order_itself { u64::MAX } else { self.next }
     }
@@ -168,12 +168,13 @@ impl<D: Payload> Receiver<D> {
             && self.held.is_apart(number)
             && self.held.as_slice().len() >= self.most_blocks
         {
-            // It could not be reported: the sender would send it again anyway. One without a timer does so only when asked,
-            // and asking for a frame to refuse it again would never end; it is acknowledged with those before it.
+            // The frame could not be reported, so the sender would retransmit it anyway. But a sender without a timer retransmits
+            // only on request, and requesting a frame only to drop it again would never end; therefore it is kept and
+            // acknowledged together with those before it.
             self.repeat_ack(now, echo);
             return;
         }
-        // A frame that was cut again may begin with what is there already; one from before it was, behind what is missing.
+        // A frame that was cut anew may begin with data that has already arrived. An older copy may begin after the missing data.
         let known = (self.ready_end as u32).wrapping_sub(frame.position);
         let is_cut_again = is_next && known != 0;
         if is_cut_again && known > u32::MAX / 2 {
@@ -187,7 +188,7 @@ impl<D: Payload> Receiver<D> {
             return;
         }
         if !slot.take(frame, integrity) {
-            // Nothing acknowledges it; it is asked for by name, or times out.
+            // The frame is not acknowledged; it is requested by number, or times out.
             let is_held = slot.partial.has_data();
             if has_naks {
                 self.ask(now, Missing { first: number, count: 1, is_held });
@@ -201,7 +202,7 @@ impl<D: Payload> Receiver<D> {
         let (times_asked, asked, bytes) = (slot.times_asked, slot.asked, slot.data.len() as u64);
         self.timeouts_in_a_row = 0;
         if times_asked == 1 && self.timer_side == TimerSide::Receiver {
-            // As Karn has it for data: an answer to one question only.
+            // Karn's rule applied to requests: take a sample only if the frame was requested once.
             self.rto.sample(now, now.since(asked));
         }
         if is_next {
@@ -214,7 +215,7 @@ impl<D: Payload> Receiver<D> {
         self.acknowledge(now, number, echo);
     }
 
-    /// The place of a frame in the window.
+    /// The slot of a frame in the window.
     #[inline]
     fn slot(&mut self, number: u64) -> &mut Slot<D> {
         let index = (number - self.next) as usize;
@@ -224,7 +225,7 @@ impl<D: Payload> Receiver<D> {
         &mut self.slots[index]
     }
 
-    /// Moves what is in order to the application.
+    /// Hands data in order to the application.
     #[inline]
     fn deliver(&mut self) {
         let first = self.next;
@@ -252,7 +253,7 @@ impl<D: Payload> Receiver<D> {
         self.held.remove_before(self.next);
     }
 
-    /// The next data in order, up to where some was given up.
+    /// The next data in order, up to the next gap of data that was given up.
     #[inline]
     pub(super) fn read(&mut self) -> Option<D> {
         if self.read_end == self.ready_end {
@@ -273,7 +274,7 @@ impl<D: Payload> Receiver<D> {
         Some(data)
     }
 
-    /// How much was given up where the application has read to.
+    /// Length of the data that was given up at the position that the application has reached.
     pub(super) fn poll_gap(&mut self) -> Option<u64> {
         let gap = *self.gaps.front().filter(|gap| gap.at == self.read_end)?;
         self.gaps.pop_front();
@@ -281,12 +282,12 @@ impl<D: Payload> Receiver<D> {
         Some(gap.bytes)
     }
 
-    /// Whether the peer has sent everything, and it was read.
+    /// Whether the peer's stream has ended and all of it was read.
     pub(super) fn is_read_to_the_end(&self) -> bool {
         self.is_finished && self.read_end == self.ready_end
     }
 
-    /// A frame has arrived, now or before.
+    /// Schedules the acknowledgement of a frame that arrived now or before.
     #[inline]
     fn acknowledge(&mut self, now: Time, number: u64, echo: Option<u32>) {
         if self.ack == Acknowledgement::PerPacket {
@@ -306,7 +307,7 @@ impl<D: Payload> Receiver<D> {
         self.wait_for_a_ride(now);
     }
 
-    /// A frame was not kept: what is there is said again, if that is what acknowledgements say.
+    /// Repeats the acknowledgement after a frame was dropped, if acknowledgements are cumulative.
     fn repeat_ack(&mut self, now: Time, echo: Option<u32>) {
         if self.ack == Acknowledgement::Cumulative {
             self.acknowledge(now, self.next, echo);
@@ -326,13 +327,13 @@ impl<D: Payload> Receiver<D> {
         self.is_ack_due || !self.single_acks.is_empty()
     }
 
-    /// Whether acknowledgements ride on data.
+    /// Whether acknowledgements are piggybacked on data.
     #[inline]
     pub(super) fn rides(&self) -> bool {
         self.piggyback.is_some()
     }
 
-    /// Writes into a frame what has arrived, and blocks if that is due.
+    /// Writes an acknowledgement into a frame, with blocks if it has any.
     #[inline]
     pub(super) fn write_ack(&mut self, frame: &mut Frame<D>) {
         if self.ack == Acknowledgement::PerPacket {
@@ -362,7 +363,7 @@ impl<D: Payload> Receiver<D> {
         self.ack_deadline = Time::NEVER;
     }
 
-    /// Frames from `from` to before `to` were skipped over.
+    /// Notes that the frames from `from` to before `to` are missing.
     #[cold]
     fn note_gap(&mut self, now: Time, from: u64, to: u64) {
         if self.keeps_order_itself {
@@ -404,18 +405,18 @@ impl<D: Payload> Receiver<D> {
         None
     }
 
-    /// Whether asking has been in vain for too long.
+    /// Whether too many requests in a row were in vain.
     pub(super) fn is_hopeless(&self) -> bool {
         self.timeouts_in_a_row >= self.max_timeouts
     }
 
-    /// When to ask again.
+    /// When requests are repeated next.
     #[inline]
     pub(super) fn nak_deadline(&self) -> Time {
         self.awaited.front().map_or(Time::NEVER, |&(_, _, asked)| asked + self.rto.rto())
     }
 
-    /// Asks again for what has not come in time.
+    /// Repeats requests for frames that have not arrived in time.
     pub(super) fn handle_timeout(&mut self, now: Time) {
         let mut is_late = false;
         while now >= self.nak_deadline() {
@@ -441,13 +442,13 @@ impl<D: Payload> Receiver<D> {
         }
     }
 
-    /// Whether a frame is missing and was not asked for since.
+    /// Whether a frame is still missing and was not requested again after `asked`.
     fn is_awaited(&mut self, number: u64, asked: Time) -> bool {
         let slot = self.slot(number);
         !slot.is_held && slot.asked == asked
     }
 
-    /// The sender asks what has arrived of the frames before `end`.
+    /// Answers an enquiry of the sender about the frames before `end`.
     pub(super) fn handle_enquiry(&mut self, now: Time, end: u32) {
         self.has_heard = true;
         self.is_ack_due = self.ack == Acknowledgement::Cumulative;
@@ -471,7 +472,7 @@ impl<D: Payload> Receiver<D> {
 }
 
 impl<D: Payload> Slot<D> {
-    /// Takes what arrived of the frame; `true` if the frame is complete now.
+    /// Takes the parts of a frame that arrived; returns whether the frame is complete now.
     #[inline]
     fn take(&mut self, frame: &Frame<D>, integrity: Integrity) -> bool {
         let is_intact = matches!(integrity, Integrity::Intact | Integrity::Mended { .. });
@@ -491,7 +492,7 @@ impl<D: Payload> Slot<D> {
         let wrong = match integrity {
             Integrity::PayloadErrors { symbols } => u32::from(symbols),
             _ if is_intact => 0,
-            _ => return false, // no telling how much is wrong
+            _ => return false, // the number of wrong symbols is unknown
         };
         let parity_symbols = u32::from(frame.parity_bytes / 2);
         if frame.increment == 0 {

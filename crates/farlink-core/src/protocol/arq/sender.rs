@@ -1,4 +1,4 @@
-//! The sending half of a station: which frame goes out next, and which are sent again.
+//! The sending half of a station: it decides which frame is sent next and which are retransmitted.
 
 use std::collections::VecDeque;
 
@@ -19,36 +19,36 @@ mod losses;
 
 pub(super) use hearing::Heard;
 
-/// What stands in a frame's place in the stream.
+/// The content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Data,
-    /// The end.
+    /// The end of the stream.
     Fin,
-    /// Data that was given up: the receiver is told where, as reliably as of anything else.
+    /// Data that was given up. The receiver is told its position, as reliably as the rest of the stream.
     Skip,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// To be sent again.
+    /// Waits to be retransmitted.
     Waiting,
     UnderWay,
     Acknowledged,
 }
 
-/// A frame that was sent at least once, from the first one on that is not acknowledged.
+/// A frame that was sent at least once and that is not before the first unacknowledged one.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// Offset of its data in the stream.
+    /// Position of its data in the stream.
     start: u64,
-    /// When it was sent last.
+    /// When it was last sent.
     sent: Time,
     len: u32,
     transmissions: u32,
-    /// How often its loss was noticed.
+    /// How many times it was declared lost.
     losses: u32,
-    /// Parts of the parity that have been sent.
+    /// Number of increments of parity that have been sent.
     increments: u8,
     wants_parity: bool,
     kind: Kind,
@@ -64,46 +64,46 @@ pub(super) struct Sender<D> {
     window: u64,
     span: u64,
     segment_bytes: usize,
-    /// Chooses the length of new frames, if it varies.
+    /// The rule for the length of new frames, if it varies.
     pub(super) length: Option<Length>,
-    /// Frames that go out again are cut again: without blocks, the receiver holds none of those that follow.
+    /// Whether retransmitted data is cut anew. Without blocks this is possible, because the receiver holds no later frames.
     cuts_again: bool,
     max_losses: u32,
     max_timeouts: u32,
-    /// Bytes of first parity and of each increment, and how many of these there are.
+    /// Bytes of the first parity and of each increment, and the number of increments.
     parity: Option<(u16, u16, u8)>,
     pub(super) rto: RetransmissionTimer,
 
     buffer: Chunks<D>,
     buffer_start: u64,
     written_end: u64,
-    /// Offset behind the last byte that was put into a frame.
+    /// Position after the last byte that was put into a frame.
     cut_end: u64,
     is_closing: bool,
     has_fin: bool,
-    /// The application has been asked for more, or has not written yet.
+    /// Whether the application was asked for more data, or has not written yet.
     was_asked: bool,
     pub(super) is_writable: bool,
 
     slots: VecDeque<Slot>,
     /// Number of the first slot.
     una: u64,
-    /// Where the frames before it end, as they were sent last: the receiver has all before.
+    /// Position up to which the receiver has all data: the end of the frames before `una`, as they were last sent.
     acknowledged_end: u64,
     unacknowledged: u64,
-    /// Go-back-N: the next frame to be sent again; behind the last if none.
+    /// Go-back-N: the next frame to be retransmitted; after the last frame if there is none.
     cursor: u64,
-    /// Selective repeat: frames to be sent again, in the order in which they were lost.
+    /// Selective repeat: frames to be retransmitted, in the order in which they were lost.
     repeats: VecDeque<u64>,
-    /// Those of them that are too long for the moment, where the length varies: others go first.
+    /// Frames to be retransmitted that are too long at present, where the length varies; others go first.
     held_back: VecDeque<u64>,
     /// Selective repeat: transmissions in order, to find the one that times out next.
     transmissions: VecDeque<(u64, Time)>,
-    /// Frames known from blocks, so that each is looked at once.
+    /// Frames that blocks have reported, so that each is handled once.
     reported: Ranges,
-    /// When the timer was backed off last: frames sent before say nothing new about it.
+    /// When the timer was last backed off; losses of frames sent before do not back it off again.
     backed_off: Option<Time>,
-    /// Latest sending or progress, for a sender that only asks.
+    /// Time of the latest transmission or progress, for a sender without a timer for frames.
     last_heard: Time,
     is_enquiry_due: bool,
     timeouts_in_a_row: u32,
@@ -113,7 +113,7 @@ pub(super) struct Sender<D> {
     pub(super) peak_bytes: u64,
 }
 
-/// More data than this waits unsent: no need to ask the application.
+/// The application is not asked for more data while more than this waits unsent.
 const LOW_WATER_BYTES: u64 = 1 << 30;
 
 impl<D: Payload> Sender<D> {
@@ -185,12 +185,12 @@ impl<D: Payload> Sender<D> {
         self.has_fin && self.slots.is_empty()
     }
 
-    /// Whether timeouts in a row have used up the patience.
+    /// Whether the limit of timeouts in a row is reached.
     pub(super) fn is_hopeless(&self) -> bool {
         self.timeouts_in_a_row >= self.max_timeouts
     }
 
-    /// Bytes sent and not acknowledged, and the offset of the first of them.
+    /// Bytes in flight (sent and not acknowledged), and the position of the first of them.
     pub(super) fn in_flight(&self) -> (u64, u64) {
         (self.cut_end - self.acknowledged_end, self.acknowledged_end)
     }
@@ -209,20 +209,20 @@ impl<D: Payload> Sender<D> {
         self.slots.get(index).map(|slot| slot.state)
     }
 
-    /// Whether a frame may go out, if nothing holds it back.
+    /// Whether there is a frame to send, regardless of the rate.
     #[inline]
     pub(super) fn wants_to_send(&self) -> bool {
         self.cursor < self.next() || !self.repeats.is_empty() || !self.held_back.is_empty() || self.has_room()
     }
 
-    /// Whether a new frame may go out.
+    /// Whether the window has room for a new frame.
     #[inline]
     fn has_room(&self) -> bool {
         let has_more = self.cut_end < self.written_end || (self.is_closing && !self.has_fin);
         has_more && self.unacknowledged < self.window && (self.slots.len() as u64) < self.span
     }
 
-    /// The next frame: one that is sent again, or a new one.
+    /// The next frame: a retransmission, or a new frame.
     #[inline]
     pub(super) fn transmit(&mut self, now: Time) -> Option<Frame<D>> {
         if !self.wants_to_send() {
@@ -247,7 +247,7 @@ impl<D: Payload> Sender<D> {
         Some(self.send(now, number))
     }
 
-    /// Cuts the next frame from what was written.
+    /// Cuts the next frame from the data that was written.
     #[inline]
     fn open_slot(&mut self, now: Time) {
         let left = self.written_end - self.cut_end;
@@ -255,7 +255,7 @@ impl<D: Payload> Sender<D> {
             self.has_fin = true;
             (Kind::Fin, 0)
         } else {
-            // A frame ends where a chunk ends, so that it can be cut again in the same way.
+            // A frame does not extend past the end of a chunk, so that a retransmission can be cut in the same way.
             let offset = (self.cut_end - self.buffer_start) as usize;
             let bytes = self.length.as_mut().map_or(self.segment_bytes, |length| length.next_bytes(now) as usize);
             (Kind::Data, self.buffer.slice(offset, bytes).len() as u32)
@@ -282,10 +282,11 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// Cuts a frame that goes out again to the length of the moment, with what those before it have left.
+    /// Cuts the data of a retransmitted frame to the present length, together with the data left over from earlier frames.
     ///
-    /// It never ends behind where it ended before, so that it begins nowhere behind the data that the receiver has: a receiver
-    /// that took an earlier copy of a frame before it knows the beginning of this one, and no byte is missing in between.
+    /// A frame never ends later than it did before, so that no frame begins after the data that the receiver has. A receiver that
+    /// took an earlier copy of the frame before this one therefore already has the beginning of this one, and no byte is missing
+    /// in between.
     fn cut_again(&mut self, now: Time, number: u64) {
         let index = (number - self.una) as usize;
         let before = index.checked_sub(1).and_then(|before| self.slots.get(before));
@@ -297,7 +298,7 @@ impl<D: Payload> Sender<D> {
             let offset = (start - self.buffer_start) as usize;
             slot.start = start;
             slot.len = self.buffer.slice(offset, bytes).len() as u32;
-            // The end of the stream, if this was it, comes later now.
+            // If this frame was the end of the stream, the end is sent later now.
             self.has_fin &= slot.kind != Kind::Fin;
             slot.kind = Kind::Data;
         }
@@ -307,7 +308,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// A frame as it goes out now.
+    /// Builds the frame that is sent now.
     #[inline]
     fn send(&mut self, now: Time, number: u64) -> Frame<D> {
         let (numbers, parity, buffer_start) = (self.numbers, self.parity, self.buffer_start);
@@ -335,7 +336,7 @@ impl<D: Payload> Sender<D> {
                     frame.flags = frame.flags.with(Flags::INCREMENTAL);
                     is_parity = slot.wants_parity && slot.increments < increments;
                     if slot.wants_parity && !is_parity {
-                        slot.increments = 0; // the code is used up: the data again, then its parity
+                        slot.increments = 0; // all parity was sent: begin again with the data
                     }
                     slot.wants_parity = false;
                     frame.parity_bytes = if is_parity { part } else { first };
@@ -351,7 +352,7 @@ impl<D: Payload> Sender<D> {
         frame
     }
 
-    /// An enquiry, if one is due.
+    /// The next enquiry, if one is due.
     pub(super) fn enquire(&mut self, now: Time) -> Option<Frame<D>> {
         if !std::mem::take(&mut self.is_enquiry_due) || self.slots.is_empty() {
             return None;

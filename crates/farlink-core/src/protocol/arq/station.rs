@@ -1,4 +1,4 @@
-//! One side of an ARQ connection: ties the sending and the receiving half together behind [`Endpoint`].
+//! One side of an ARQ connection: combines the sending and the receiving half as an [`Endpoint`].
 
 use crate::correction::Correction;
 use crate::endpoint::{Counters, Endpoint, Integrity, LinkHint, PathId, Probe, Rx, Stream, Transmit};
@@ -33,10 +33,10 @@ pub struct Station<D> {
     is_reset_due: bool,
 }
 
-/// Bytes on the wire besides the data.
+/// Bytes on the wire in addition to the data.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
-    /// Headers of a frame with a number, and of one without; with timestamps.
+    /// Headers of a frame with a number, and of one without, including timestamps.
     header_bytes: u16,
     ack_bytes: u16,
     correction: Option<Correction>,
@@ -98,12 +98,12 @@ impl<D: Payload> Station<D> {
         }
     }
 
-    /// Bytes of its stream that were given up after as many losses as are allowed.
+    /// Bytes of its stream that were given up after `max_transmissions` losses.
     pub fn given_up_bytes(&self) -> u64 {
         self.sender.given_up_bytes
     }
 
-    /// The frame that is to go out next, without lengths and timestamp.
+    /// The next frame to be sent, without lengths and timestamp.
     #[inline]
     fn next_frame(&mut self, now: Time) -> Option<Frame<D>> {
         if let Some(missing) = self.receiver.next_nak() {
@@ -148,7 +148,7 @@ impl<D: Payload> Station<D> {
         }
     }
 
-    /// Whether nothing is left to be said in either direction.
+    /// Whether both directions are done.
     fn is_closed(&self) -> bool {
         self.sender.is_done() && self.receiver.is_finished
     }
@@ -169,7 +169,7 @@ impl<D: Payload> Endpoint for Station<D> {
             }
             return;
         }
-        // A damaged payload leaves all of this as it was sent.
+        // These fields are valid even if the payload is damaged.
         if flags.has(Flags::ACK) {
             let echoed = flags.has(Flags::ECHO).then(|| {
                 let ticks = timestamp(now).wrapping_sub(frame.echo);
@@ -182,7 +182,7 @@ impl<D: Payload> Endpoint for Station<D> {
             self.sender.handle_nak(now, frame.nak, frame.nak_count, flags.has(Flags::HELD));
         }
         if flags.has(Flags::DATA) {
-            // Without data or parity of its own, a frame is its header.
+            // A frame without data or parity of its own consists of its header only.
             let is_header = frame.payload.is_empty() && frame.increment == 0;
             let integrity = if is_header { Integrity::Intact } else { rx.integrity };
             self.receiver.handle_frame(now, frame, integrity);

@@ -1,22 +1,22 @@
-//! How much may be in flight.
+//! Congestion control: how much data may be in flight.
 
 use super::config::{RateControl, StpConfig};
 
-/// Congestion window and slow-start threshold, bytes; with rate control there are none.
+/// Congestion window and slow-start threshold, in bytes. With rate control there are none.
 ///
-/// Henderson and Katz give STP the window of TCP. Acknowledgements come in large pieces, a STAT for all that arrived since
-/// the one before, so the window grows by bytes and not by packets.
+/// Henderson and Katz give STP the congestion window of TCP. A STAT acknowledges all data since the one before, so
+/// acknowledgements are rare and large, and the window grows by acknowledged bytes instead of by acknowledgements.
 #[derive(Clone, Debug)]
 pub(super) struct Congestion {
     pub(super) is_on: bool,
-    /// A float, as its growth in congestion avoidance is a fraction of a byte.
+    /// A float, because in congestion avoidance it grows by fractions of a byte.
     pub(super) cwnd: f64,
     pub(super) ssthresh: f64,
     cap: f64,
     mss: f64,
     /// Number of the latest POLL when the window was last reduced.
     reduced_at: Option<u32>,
-    /// The window, and nothing else, held the sender back since the last acknowledgement.
+    /// Whether the window, and nothing else, has limited the sender since the last acknowledgement.
     pub(super) is_limiting: bool,
 }
 
@@ -35,13 +35,13 @@ impl Congestion {
         }
     }
 
-    /// Whether so much may be in flight.
+    /// Whether the window allows `in_flight` bytes.
     #[inline(always)]
     pub(super) fn allows(&self, in_flight: u64) -> bool {
         !self.is_on || in_flight <= self.cwnd as u64
     }
 
-    /// Bytes were reported to have arrived, and none to be missing.
+    /// Handles a report of arrived bytes without new losses.
     #[inline]
     pub(super) fn on_arrived(&mut self, bytes: u64) {
         if !self.is_on || !std::mem::take(&mut self.is_limiting) {
@@ -61,7 +61,8 @@ impl Congestion {
         self.cwnd = (self.cwnd + self.mss * left / self.cwnd).min(self.cap);
     }
 
-    /// Whether the loss of a packet that was sent after the POLL `mark` is more than the last reduction was for.
+    /// Whether the loss of a packet that was sent after the POLL `mark` calls for another reduction, because it was sent after
+    /// the last one.
     #[inline]
     pub(super) fn is_news(&self, mark: u32) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-4.3
@@ -70,14 +71,14 @@ impl Congestion {
         self.is_on && self.reduced_at.is_none_or(|poll| (mark.wrapping_sub(poll) as i32) > 0)
     }
 
-    /// The window reacts to a loss; `poll` is the number of the latest POLL.
+    /// Reduces the window after a loss; `poll` is the number of the latest POLL.
     pub(super) fn on_loss(&mut self, in_flight: u64, poll: u32) {
         self.ssthresh = self.half(in_flight);
         self.cwnd = self.ssthresh.min(self.cap);
         self.reduced_at = Some(poll);
     }
 
-    /// No POLL was answered for an RTO; `is_first` of a row.
+    /// Handles an RTO without an answer to a POLL; `is_first` marks the first of several in a row.
     pub(super) fn on_silence(&mut self, is_first: bool, in_flight: u64, poll: u32) {
         if !self.is_on {
             return;

@@ -1,4 +1,4 @@
-//! One side of an STP connection: ties sender, receiver and POLLs together behind [`Endpoint`].
+//! One side of an STP connection: combines sender, receiver and POLLs as an [`Endpoint`].
 
 use crate::endpoint::{Counters, Endpoint, Integrity, PathId, Probe, Rx, Stream, Transmit};
 use crate::event::{Abort, Event};
@@ -16,26 +16,26 @@ use super::polling::{Polling, Standstill};
 use super::receiver::Receiver;
 use super::sender::{Sender, Span};
 
-/// How far the connection has come.
+/// The state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Waits for a BEGIN.
     Listening,
-    /// Has to send, or has sent, a BEGIN.
+    /// Has a BEGIN to send, or has sent one.
     Beginning,
     Open,
     Aborted,
 }
 
-/// The END of one's own stream.
+/// The state of the END of the own stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// The application may write more, or what it wrote is not sent yet.
+    /// The application may write more, or not all of its data has been sent.
     NotYet,
-    /// END must go out.
+    /// END must be sent.
     Due,
     Sent,
-    /// The peer has taken notice.
+    /// The peer has acknowledged the END.
     Done,
 }
 
@@ -47,25 +47,25 @@ pub struct Connection<D> {
     rx: Receiver<D>,
     polling: Polling,
     pacer: Pacer,
-    /// Data waits for the pacer.
+    /// Whether data waits for the pacer.
     is_paced: bool,
-    /// Runs while something is unanswered: BEGIN, POLL or END.
+    /// The retransmission timer, which runs while a BEGIN, POLL or END is unanswered.
     timer: RetransmissionTimer,
-    /// Since when nothing was answered, and how often the timer has expired since.
+    /// Time of the last answer; `silences` counts the expiries of the timer since then.
     silent_since: Time,
     silences: u32,
     give_up_after: Time,
     has_handshake: bool,
     is_closing: bool,
     is_closed: bool,
-    /// A BEGIN, or the answer to one or to an END, must go out.
+    /// Whether a BEGIN, or the answer to one or to an END, must be sent.
     begin_due: bool,
     begin_ack_due: bool,
     end_ack_due: bool,
-    /// When the BEGIN went out, if it did so once.
+    /// When the BEGIN was sent, if it was sent only once.
     begin_sent: Option<Time>,
     ending: Ending,
-    /// Offset whose acknowledgement leaves so little data that the application is asked for more.
+    /// Position whose acknowledgement leaves so little unsent data that the application is asked for more.
     writable_at: u64,
     events: EventSet,
     /// Headers of a data packet, of a POLL and of a STAT.
@@ -74,7 +74,7 @@ pub struct Connection<D> {
     repairs: u64,
 }
 
-/// More data than this waits unsent: no need to ask the application.
+/// The application is not asked for more data while more than this waits unsent.
 const LOW_WATER_BYTES: u64 = 1 << 30;
 
 impl<D: Payload> Connection<D> {
@@ -122,12 +122,12 @@ impl<D: Payload> Connection<D> {
         self.events.insert(EventSet::CONNECTED);
     }
 
-    /// Whether something is unanswered.
+    /// Whether a BEGIN, POLL or END is unanswered.
     fn is_waiting(&self) -> bool {
         self.state == State::Beginning || self.polling.is_waiting() || self.ending == Ending::Sent
     }
 
-    /// An answer came: the timer starts anew if there is more to wait for.
+    /// Handles an answer: the timer is restarted if other answers are due.
     fn note_answer(&mut self, now: Time) {
         self.silences = 0;
         if self.is_waiting() {
@@ -138,7 +138,7 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// Something that wants an answer goes out.
+    /// Starts the timer because a packet that needs an answer is sent.
     fn note_question(&mut self, now: Time) {
         if self.timer.deadline == Time::NEVER && self.silences == 0 {
             self.silent_since = now;
@@ -146,7 +146,7 @@ impl<D: Payload> Connection<D> {
         self.timer.on_sent(now);
     }
 
-    /// Whether there is anything to ask for.
+    /// Whether there is data that a POLL would ask about.
     fn is_in_need(&self) -> bool {
         self.tx.is_outstanding() || self.tx.is_shut_out()
     }
@@ -171,7 +171,7 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// Something may have been acknowledged.
+    /// Updates the state of the application's stream after an acknowledgement.
     fn note_progress(&mut self) {
         if self.tx.una >= self.writable_at && !self.is_closing {
             self.events.insert(EventSet::WRITABLE);
@@ -197,12 +197,12 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// Packets that open and close, and whatever comes before the connection is open.
+    /// Handles packets that open and close the connection, and packets that arrive before it is open.
     #[cold]
     fn handle_control(&mut self, now: Time, pdu: &Pdu<D>) {
         match (pdu.kind, self.state) {
             (Kind::Begin, State::Listening | State::Open) => {
-                // A BEGIN that comes again: its answer was lost.
+                // A repeated BEGIN means that the answer to it was lost.
                 self.begin_ack_due = true;
                 if self.state == State::Listening {
                     self.tx.peer_end = u64::from(pdu.window);
@@ -233,7 +233,7 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// The timer expired: what is unanswered is asked again.
+    /// Handles the expiry of the timer: unanswered packets are repeated.
     #[cold]
     fn handle_silence(&mut self, now: Time) {
         self.timer.deadline = Time::NEVER;
@@ -267,7 +267,7 @@ impl<D: Payload> Connection<D> {
         u32::try_from(self.rx.window()).unwrap_or(u32::MAX)
     }
 
-    /// What opens, answers, or asks: goes before data.
+    /// The next packet that opens, answers or polls. These go before data.
     #[inline]
     fn next_control(&mut self, now: Time) -> Option<Pdu<D>> {
         if std::mem::take(&mut self.begin_due) {
@@ -295,14 +295,14 @@ impl<D: Payload> Connection<D> {
 
     fn report(&self, kind: Kind, report: Report) -> Pdu<D> {
         let [_, _, header_bytes] = self.header_bytes;
-        // What a USTAT says is part of its header: it says nothing else.
+        // The report of a USTAT is counted in its header, because it has no other content.
         let header_bytes = header_bytes + if kind == Kind::Stat { report.stat_bytes() } else { 0 };
         let (position, window) = (self.rx.stream.next as u32, self.window_field());
         Pdu { kind, header_bytes, position, window, report, ..Pdu::default() }
     }
 
-    /// Whether a POLL goes out now. One that has nothing new to ask about keeps to the rate, and behind data that waits for
-    /// it: POLLs that alone fill the rate would leave none for data.
+    /// Whether a POLL is sent now. A POLL that asks about nothing new is paced like data and waits behind it; otherwise POLLs
+    /// alone could use up the rate and leave nothing for data.
     #[inline]
     fn is_asking(&mut self, now: Time) -> bool {
         if !self.polling.is_due {
@@ -328,7 +328,7 @@ impl<D: Payload> Connection<D> {
         Pdu { header_bytes, position: span.start as u32, payload, ..Pdu::default() }
     }
 
-    /// There is nothing more to send now.
+    /// The next packet when no more data can be sent now.
     fn next_at_standstill(&mut self, now: Time) -> Option<Pdu<D>> {
         let is_at_end = self.is_closing && self.tx.has_sent_all();
         self.polling.on_standstill(Standstill {
@@ -413,7 +413,7 @@ impl<D: Payload> Endpoint for Connection<D> {
             return None;
         }
         match self.events.pop() {
-            // Nothing resets an STP connection.
+            // STP has no reset.
             Some(Event::Aborted(_)) => Some(Event::Aborted(Abort::TooManyRetries)),
             event => event,
         }
@@ -449,7 +449,7 @@ impl<D: Payload> Endpoint for Connection<D> {
 }
 
 impl<D: Payload> Connection<D> {
-    /// When the connection is given up if nothing is answered before.
+    /// When the connection is given up unless an answer arrives before.
     #[inline]
     fn give_up_at(&self) -> Time {
         if self.give_up_after == Time::NEVER || self.timer.deadline == Time::NEVER {

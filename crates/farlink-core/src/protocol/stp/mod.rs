@@ -1,16 +1,15 @@
 //! The Satellite Transport Protocol (STP) as a sans-IO state machine.
 //!
-//! T. R. Henderson and R. H. Katz, "Satellite Transport Protocol (STP): An SSCOP-based Transport Protocol for Datagram
-//! Satellite Networks", WOSBIS 1997, made ITU-T Recommendation Q.2110 (SSCOP) a transport over IP. What is built here is
-//! SSCOP's data transfer: the receiver acknowledges nothing by itself. The sender asks from time to time (POLL), the receiver
-//! answers with all that is missing (STAT), and reports a new gap once unasked (USTAT). Each packet remembers the number of
-//! the POLL before it; it is sent again only if a later POLL's answer still misses it, so that no retransmission is repeated
-//! before a STAT can know of it.
+//! T. R. Henderson and R. H. Katz, "Satellite Transport Protocol (STP): An SSCOP-based Transport Protocol for Datagram Satellite
+//! Networks", WOSBIS 1997, made ITU-T Recommendation Q.2110 (SSCOP) a transport over IP. This module implements SSCOP's data
+//! transfer, in which the receiver sends no acknowledgements by itself. The sender polls from time to time (POLL), and the
+//! receiver answers with a list of all missing data (STAT); it also reports each new gap once without a POLL (USTAT). For each
+//! packet the sender keeps the number of the POLL before it. It retransmits the packet only if the answer to a later POLL lists
+//! it as missing, so that no retransmission is repeated before a STAT can have seen it.
 //!
-//! What differs from SSCOP: the stream has byte numbers, as the paths below need not deliver packets of one size, and
-//! 32 bits of them; POLL and STAT carry the sender's clock there and back, so that every answer is a round-trip sample; END
-//! says where the stream ends and waits for data that is missing, where SSCOP's END discards it. The RTO stands for SSCOP's
-//! Timer_CC and Timer_NO-RESPONSE.
+//! Differences from SSCOP: positions count bytes in 32 bits, because packets may have different lengths. POLL and STAT carry the
+//! sender's clock there and back, so that every answer is a round-trip sample. END carries the end of the stream and waits for
+//! missing data, whereas SSCOP's END discards it. The RTO replaces SSCOP's Timer_CC and Timer_NO-RESPONSE.
 
 mod config;
 mod congestion;

@@ -4,26 +4,26 @@ use crate::endpoint::{Damage, Integrity, Packet};
 use crate::express::PlainPacket;
 use crate::payload::{Payload, Virtual};
 
-/// What a PDU is for. The numbers are SSCOP's PDU type fields (ITU-T Q.2110, table 2).
+/// The kind of a PDU. The numbers are SSCOP's PDU type fields (ITU-T Q.2110, table 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Kind {
-    /// Asks for a connection (BGN).
+    /// Requests a connection (BGN).
     Begin = 1,
-    /// Grants it (BGAK).
+    /// Accepts a connection (BGAK).
     BeginAck = 2,
-    /// Says where the sender's stream ends (END).
+    /// Carries the end of the sender's stream (END).
     End = 3,
-    /// Has taken notice of that (ENDAK).
+    /// Acknowledges an END (ENDAK).
     EndAck = 4,
     /// Data (SD).
     #[default]
     Data = 8,
-    /// Asks the receiver for its state.
+    /// Asks the receiver for a STAT.
     Poll = 10,
     /// Answers a POLL.
     Stat = 11,
-    /// Reports a gap unasked.
+    /// Reports a gap without a POLL.
     Ustat = 12,
 }
 
@@ -38,61 +38,61 @@ impl Kind {
     }
 }
 
-/// A stretch of the stream: its first position, and the one behind its last.
+/// A range of the stream: its first position, and the one after its last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Range {
     /// First position.
     pub from: u32,
-    /// Position behind the last.
+    /// Position after the last byte.
     pub to: u32,
 }
 
-/// What a STAT or a USTAT says beyond the cumulative acknowledgement.
+/// The content of a STAT or USTAT in addition to the cumulative acknowledgement.
 ///
-/// Of the stretch that it covers, the listed ranges are missing and everything else has arrived. A STAT that would be too
-/// long for one packet comes in parts, each with a stretch of its own; a part that is lost leaves the others right.
+/// Within the range that it covers, the listed ranges are missing and everything else has arrived. A STAT that is too long for
+/// one packet is sent in parts, each of which covers a range of its own; the parts stay valid if another one is lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The stretch that it covers.
+    /// The range that it covers.
     pub covers: Range,
-    /// What is missing of it, in ascending order.
+    /// The missing ranges within it, in ascending order.
     pub missing: Vec<Range>,
 }
 
-/// Bytes that a STAT needs on the wire to say what it covers.
+/// Length of the covered range in a STAT on the wire, in bytes.
 pub(crate) const COVER_BYTES: u16 = 8;
-/// Bytes of each missing range.
+/// Length of each missing range on the wire, in bytes.
 pub(crate) const RANGE_BYTES: u16 = 8;
 
 impl Report {
-    /// Whether it says nothing.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.covers.from == self.covers.to && self.missing.is_empty()
     }
 
-    /// What it adds to a STAT on the wire.
+    /// The bytes that it adds to a STAT on the wire.
     pub(crate) fn stat_bytes(&self) -> u16 {
         if self.is_empty() { 0 } else { COVER_BYTES + RANGE_BYTES * self.missing.len() as u16 }
     }
 }
 
-/// An STP packet. Which fields count depends on its kind; the others are zero. Positions are those of the stream's bytes,
-/// wrapping.
+/// An STP packet. Its kind determines which fields are used; the others are zero. Positions count bytes of the stream and wrap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pdu<D> {
-    /// What it is for.
+    /// The kind of the packet.
     pub kind: Kind,
     /// Bytes of headers on the wire (STP and IP), the report and the parity of a code around the packet included.
     pub header_bytes: u16,
-    /// DATA: of its first byte. POLL and END: behind the last byte sent. STAT and USTAT: of the next byte expected.
+    /// DATA: position of its first byte. POLL and END: position after the last byte sent. STAT and USTAT: position of the next
+    /// expected byte.
     pub position: u32,
     /// POLL and STAT: the POLL's number.
     pub poll: u32,
-    /// POLL: the sender's clock, microseconds. STAT: the same again.
+    /// POLL: the sender's clock, in microseconds. STAT: the clock of the POLL that it answers.
     pub clock: u32,
-    /// BEGIN, BEGIN-ACK, STAT and USTAT: bytes that the receiver takes from `position` (from 0 in BEGIN and BEGIN-ACK) on.
+    /// BEGIN, BEGIN-ACK, STAT and USTAT: receive window, in bytes from `position` on (from 0 in BEGIN and BEGIN-ACK).
     pub window: u32,
-    /// STAT and USTAT: what is missing.
+    /// STAT and USTAT: the missing ranges.
     pub report: Report,
     /// Application data.
     pub payload: D,
@@ -114,13 +114,13 @@ impl<D: Payload> Packet for Pdu<D> {
         (!self.payload.is_empty()).then_some(self.position)
     }
 
-    /// The checksum covers header and payload: damage that no code mends loses the packet.
+    /// The checksum covers header and payload: a packet with damage that the code cannot correct is dropped.
     fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
         damage.all_or_nothing(self.wire_bytes())
     }
 }
 
-/// A PDU without a report: the usual one, and small enough to copy.
+/// A PDU without a report, which is the common case and small enough to copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlainPdu {
     /// As in [`Pdu`].
@@ -172,7 +172,7 @@ impl Packet for PlainPdu {
 
 impl PlainPacket for PlainPdu {}
 
-/// The stream offset that a position means, given one nearby.
+/// The 64-bit position of a wrapped position, given a 64-bit one nearby.
 #[inline]
 pub(super) fn unwrap(position: u32, near: u64) -> u64 {
     near.wrapping_add_signed(i64::from(position.wrapping_sub(near as u32) as i32))

@@ -1,8 +1,8 @@
-//! When the sender asks.
+//! When the sender polls.
 
 use crate::time::Time;
 
-/// A sender asks so often per window, unless told otherwise, and never after fewer packets than this.
+/// Default number of POLLs per window; between two of them a sender sends at least `LEAST_PACKETS` packets.
 const QUESTIONS_PER_WINDOW: u64 = 4;
 const LEAST_PACKETS: u64 = 25;
 
@@ -10,31 +10,31 @@ const LEAST_PACKETS: u64 = 25;
 #[derive(Clone, Debug)]
 pub(super) struct Polling {
     interval: Time,
-    /// A POLL is due after so many data packets; unless given, after a share of those that are outstanding.
+    /// Number of data packets after which a POLL is due; if `None`, a share of the outstanding ones.
     every: Option<u64>,
     /// Number of the latest POLL, VT(PS); the first is 1.
     pub(super) number: u32,
     /// Number of the latest POLL that was answered, VT(PA).
     answered: u32,
-    /// When the next one is due.
+    /// When the next POLL is due.
     pub(super) at: Time,
-    /// One must go out now.
+    /// Whether a POLL must be sent now.
     pub(super) is_due: bool,
-    /// Data packets that have gone out since the latest one.
+    /// Data packets sent since the latest POLL.
     data_since: u64,
-    /// An RTO has passed without an answer.
+    /// Whether an RTO has passed without an answer.
     is_silent: bool,
     last_sent: Time,
 }
 
-/// What a sender that has nothing to send at the moment is about.
+/// The situation of a sender that has nothing to send at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Standstill {
-    /// Something is not acknowledged.
+    /// Whether data is unacknowledged.
     pub(super) is_outstanding: bool,
-    /// The last of the stream has been sent.
+    /// Whether the whole stream has been sent.
     pub(super) is_at_end: bool,
-    /// The receiver's window has no room for what waits.
+    /// Whether the receiver's window has no room for the waiting data.
     pub(super) is_shut_out: bool,
 }
 
@@ -53,24 +53,25 @@ impl Polling {
         }
     }
 
-    /// Whether a POLL is not answered.
+    /// Whether the latest POLL is unanswered.
     #[inline]
     pub(super) fn is_waiting(&self) -> bool {
         self.number != self.answered
     }
 
-    /// Whether a POLL that went out now would ask about nothing that the one before did not.
+    /// Whether a POLL now would ask only about data that the one before asked about.
     #[inline]
     pub(super) fn is_repetition(&self) -> bool {
         self.data_since == 0
     }
 
-    /// Data goes out; so many packets are outstanding.
+    /// Data is sent; `outstanding` packets are unacknowledged.
     #[inline(always)]
     pub(super) fn on_data_sent(&mut self, now: Time, outstanding: u64) {
         self.data_since += 1;
         if !self.is_silent {
-            // A STAT costs as much as the window is long: few per window cost the same per packet, whatever the window.
+            // The length of a STAT grows with the window, so a fixed number of POLLs per window keeps the cost per packet
+            // constant.
             let every = self.every.unwrap_or_else(|| LEAST_PACKETS.max(outstanding / QUESTIONS_PER_WINDOW));
             self.is_due |= self.data_since >= every;
             if self.at == Time::NEVER {
@@ -79,7 +80,7 @@ impl Polling {
         }
     }
 
-    /// Time has passed.
+    /// Advances to `now`.
     #[inline]
     pub(super) fn on_time(&mut self, now: Time) {
         if self.at <= now {
@@ -88,56 +89,57 @@ impl Polling {
         }
     }
 
-    /// The sender can send nothing at the moment: asks at once, instead of waiting for the interval, where that helps.
+    /// Handles a standstill of the sender: polls at once, instead of waiting for the interval, where that helps.
     pub(super) fn on_standstill(&mut self, standstill: Standstill) {
         let Standstill { is_outstanding, is_at_end, is_shut_out } = standstill;
         if self.is_silent {
             return;
         }
-        // After the last data there is nothing to wait for. Otherwise one question at a time: an application that writes
-        // now and then, or a small window, would ask after every packet.
+        // After the last data, poll at once. Otherwise wait for the answer to the POLL before; with an application that writes
+        // rarely, or with a small window, the sender would poll after every packet.
         let asks_for_data = is_outstanding && self.data_since > 0 && (is_at_end || !self.is_waiting());
         let asks_for_window = is_shut_out && !is_outstanding && !self.is_waiting() && self.at == Time::NEVER;
         self.is_due |= asks_for_data || asks_for_window;
     }
 
-    /// A POLL goes out; returns its number.
+    /// Sends a POLL; returns its number.
     pub(super) fn send(&mut self, now: Time) -> u32 {
         self.number = self.number.wrapping_add(1);
         self.is_due = false;
         self.data_since = 0;
         self.last_sent = now;
-        // In silence the retransmission timer asks, ever less often.
+        // Without answers the retransmission timer triggers POLLs, at increasing intervals.
         self.at = if !self.is_silent { now + self.interval } else { Time::NEVER };
         self.number
     }
 
-    /// A STAT answers the POLL of this number; `None` if there was none, else whether it is the latest answer so far.
+    /// Checks the number of the POLL that a STAT answers: `None` if there was no such POLL, otherwise whether it is the latest
+    /// answer so far.
     pub(super) fn is_of_ours(&self, number: u32) -> Option<bool> {
         let ahead = number.wrapping_sub(self.answered) as i32;
         let was_sent = (self.number.wrapping_sub(number) as i32) >= 0 && number != 0;
         was_sent.then_some(ahead > 0)
     }
 
-    /// The latest answer so far has come; `is_needed` if there is more to ask for.
+    /// Handles the latest answer so far; `is_needed` says whether further POLLs are needed.
     pub(super) fn on_answer(&mut self, now: Time, number: u32, is_needed: bool) {
         self.answered = number;
         let was_silent = std::mem::take(&mut self.is_silent);
         if !is_needed {
-            self.stop(); // one that waits for the rate, too
+            self.stop(); // also a POLL that waits for the pacer
         } else if was_silent {
             self.at = now.max(self.last_sent + self.interval);
         }
     }
 
-    /// No answer came for an RTO; `true` if that is the first time since the last answer.
+    /// Handles an RTO without an answer; returns whether it is the first since the last answer.
     pub(super) fn on_silence(&mut self) -> bool {
         self.is_due = true;
         self.at = Time::NEVER;
         !std::mem::replace(&mut self.is_silent, true)
     }
 
-    /// Nothing is asked any more.
+    /// Stops polling.
     pub(super) fn stop(&mut self) {
         self.at = Time::NEVER;
         self.is_due = false;

@@ -1,4 +1,4 @@
-//! The receiving half: puts the stream in order and knows what is missing of it.
+//! The receiving half: reorders the stream and keeps track of missing data.
 
 use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
@@ -6,15 +6,15 @@ use crate::protocol::parts::reorder::Reorder;
 use super::config::StpConfig;
 use super::pdu::{Pdu, Range, Report, unwrap};
 
-/// So many gaps are remembered for USTATs until they go out; the next STAT lists them all.
+/// Largest number of gaps that wait for USTATs; the next STAT lists all gaps.
 const MOST_USTATS: usize = 16;
 
-/// An answer that is owed to a POLL, or the rest of one.
+/// An answer to a POLL that is still to be sent, or the rest of one.
 #[derive(Clone, Copy, Debug)]
 struct Owed {
     poll: u32,
     clock: u32,
-    /// What is still to be told.
+    /// Position from which on the answer is still to be sent.
     from: u64,
     to: u64,
 }
@@ -22,15 +22,15 @@ struct Owed {
 /// Receiving state of one direction.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver<D> {
-    /// The stream, put in order.
+    /// The reordered stream.
     pub(super) stream: Reorder<D>,
-    /// Offset behind everything that was heard of, VR(H): what is missing below it was reported, or will be.
+    /// Position after all data that is known to have been sent, VR(H). Missing data before it was reported, or will be.
     highest: u64,
     buffer_bytes: u64,
     has_ustat: bool,
     stat_ranges: usize,
     owed: Option<Owed>,
-    /// Gaps to be reported unasked.
+    /// Gaps to be reported with USTATs.
     ustats: Vec<(u64, u64)>,
     /// Where the peer's stream ends.
     end: Option<u64>,
@@ -85,20 +85,20 @@ impl<D: Payload> Receiver<D> {
         self.stream.put(start, payload.clone());
     }
 
-    /// Takes a POLL: an answer is owed.
+    /// Takes a POLL and schedules an answer.
     pub(super) fn on_poll(&mut self, pdu: &Pdu<D>) {
         let sent = unwrap(pdu.position, self.stream.next);
         let is_sensible = (sent as i64) >= 0 && sent <= self.stream.next + self.buffer_bytes;
         if !is_sensible {
             return;
         }
-        // What the answer lists is not reported unasked any more.
+        // Gaps that the answer lists need no USTAT any more.
         self.highest = self.highest.max(sent);
         self.ustats.retain(|gap| gap.1 > sent);
         self.owed = Some(Owed { poll: pdu.poll, clock: pdu.clock, from: self.stream.next, to: sent });
     }
 
-    /// The peer says where its stream ends; `false` if that cannot be.
+    /// Takes the end of the peer's stream; returns `false` if that position is impossible.
     pub(super) fn on_end(&mut self, position: u32) -> bool {
         let end = unwrap(position, self.stream.next);
         let is_sensible = (end as i64) >= 0
@@ -109,7 +109,7 @@ impl<D: Payload> Receiver<D> {
         is_sensible
     }
 
-    /// Whether the whole stream has just become complete; once.
+    /// Whether the stream has just become complete; returns `true` only once.
     #[inline]
     pub(super) fn has_just_finished(&mut self) -> bool {
         let is_now = !self.is_finished && self.end == Some(self.stream.next);
@@ -122,7 +122,7 @@ impl<D: Payload> Receiver<D> {
         self.is_finished
     }
 
-    /// The next STAT that is owed: the number and clock of its POLL, and what is missing.
+    /// The next STAT to be sent: the number and clock of its POLL, and the missing ranges.
     pub(super) fn next_stat(&mut self) -> Option<(u32, u32, Report)> {
         let owed = self.owed.take()?;
         let from = owed.from.max(self.stream.next);
@@ -137,7 +137,7 @@ impl<D: Payload> Receiver<D> {
         Some((owed.poll, owed.clock, Report { covers, missing }))
     }
 
-    /// The next gap to report unasked.
+    /// The next gap to report with a USTAT.
     #[inline]
     pub(super) fn next_ustat(&mut self) -> Option<Report> {
         if self.ustats.is_empty() {
@@ -148,7 +148,7 @@ impl<D: Payload> Receiver<D> {
         Some(Report { covers: gap, missing: vec![gap] })
     }
 
-    /// What is missing from `from` to `to`: as many ranges as a STAT holds, and up to where that is all.
+    /// The missing ranges between `from` and `to`, as many as a STAT holds, and the position up to which the list is complete.
     fn missing(&self, from: u64, to: u64) -> (Vec<Range>, u64) {
         let mut missing = Vec::new();
         let mut at = from;

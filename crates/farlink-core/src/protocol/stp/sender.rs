@@ -1,4 +1,4 @@
-//! The sending half: keeps everything until it is acknowledged, and knows of each packet what was heard of it.
+//! The sending half: keeps data until it is acknowledged, and the state of each packet.
 
 use std::collections::VecDeque;
 
@@ -9,18 +9,18 @@ use super::config::StpConfig;
 use super::congestion::Congestion;
 use super::pdu::{Pdu, Range, Report, unwrap};
 
-/// What was heard of a packet.
+/// The state of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// Nothing since it was last sent.
+    /// It was sent, and nothing has been reported about it since.
     InFlight,
-    /// It is missing, and goes out again.
+    /// It is missing and waits for retransmission.
     Missing,
     /// It has arrived.
     Arrived,
 }
 
-/// A packet that was sent and is not acknowledged cumulatively.
+/// A packet that was sent and is not covered by the cumulative acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     start: u64,
@@ -37,36 +37,36 @@ impl Packet {
     }
 }
 
-/// A stretch of the stream to put into one packet.
+/// A range of the stream for one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) start: u64,
     pub(super) len: u32,
-    /// Where its packet is remembered, if it was sent before.
+    /// Index of its packet in `packets`, if it was sent before.
     again: Option<usize>,
 }
 
-/// What a STAT or USTAT was good for.
+/// The effect of a STAT or USTAT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct News {
-    /// Something that had not been known to be missing is.
+    /// Whether it reported new missing data.
     pub(super) has_loss: bool,
-    /// The congestion window reacts to that.
+    /// Whether the congestion window was reduced for that.
     pub(super) has_reacted: bool,
 }
 
 /// Sending state of one direction.
 #[derive(Clone, Debug)]
 pub(super) struct Sender<D> {
-    /// First offset not acknowledged cumulatively, VT(A).
+    /// First position that is not covered by the cumulative acknowledgement, VT(A).
     pub(super) una: u64,
-    /// Offset behind everything that was sent, VT(S).
+    /// Position after all data that was sent, VT(S).
     pub(super) nxt: u64,
-    /// Offset behind everything that was written.
+    /// Position after all data that was written.
     pub(super) written_end: u64,
     /// End of the window that the receiver offers, VT(MS).
     pub(super) peer_end: u64,
-    /// Bytes of packets in flight as far as is known.
+    /// Bytes in flight, as far as the sender knows.
     pub(super) in_flight: u64,
     pub(super) congestion: Congestion,
     pub(super) peak_in_buffer: u64,
@@ -76,7 +76,7 @@ pub(super) struct Sender<D> {
     buffer: Chunks<D>,
     /// Packets from `una` on, in order.
     packets: VecDeque<Packet>,
-    /// Packets that are missing, by their start, in the order in which they were found to be.
+    /// Missing packets, by their start, in the order in which they were reported.
     again: VecDeque<u64>,
 }
 
@@ -103,13 +103,13 @@ impl<D: Payload> Sender<D> {
         self.buffer.push(data);
     }
 
-    /// Whether something is not acknowledged.
+    /// Whether data is unacknowledged.
     #[inline(always)]
     pub(super) fn is_outstanding(&self) -> bool {
         self.una < self.nxt
     }
 
-    /// How many packets are not acknowledged.
+    /// Number of unacknowledged packets.
     #[inline(always)]
     pub(super) fn packets_outstanding(&self) -> u64 {
         self.packets.len() as u64
@@ -121,7 +121,7 @@ impl<D: Payload> Sender<D> {
         self.nxt == self.written_end
     }
 
-    /// The packet that goes out next: what is missing goes first.
+    /// The next packet to be sent; missing packets go first.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<Span> {
         if !self.again.is_empty()
@@ -143,7 +143,7 @@ impl<D: Payload> Sender<D> {
         Some(Span { start: self.nxt, len, again: None })
     }
 
-    /// The first packet that is still missing; stays first until it is sent.
+    /// The first packet that is still missing; it stays first until it is sent.
     #[cold]
     fn next_missing(&mut self) -> Option<Span> {
         while let Some(&start) = self.again.front() {
@@ -154,23 +154,24 @@ impl<D: Payload> Sender<D> {
             {
                 return Some(Span { start, len: packet.len, again: Some(at) });
             }
-            self.again.pop_front(); // it has arrived after all
+            self.again.pop_front(); // it has arrived meanwhile
         }
         None
     }
 
-    /// The first packet that is not acknowledged, if it is missing: it goes out whatever is in flight.
+    /// The first unacknowledged packet, if it is missing. It is sent however much is in flight.
     #[cold]
     fn first_if_missing(&self) -> Option<Span> {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-3.2
         //# The lost segment starting at SND.UNA MUST be retransmitted
-        // What the lost part of a STAT would have told of stays in flight until a later one tells of it. If those parts are
-        // lost each time, as where they overflow a short queue, only this opens the window again.
+        // Packets that a lost part of a STAT would have reported count as in flight until a later STAT reports them. If these
+        // parts are lost each time, for example because they overflow a short queue, only this retransmission opens the window
+        // again.
         let first = self.packets.front().filter(|packet| packet.fate == Fate::Missing)?;
         Some(Span { start: first.start, len: first.len, again: Some(0) })
     }
 
-    /// A packet goes out, after the POLL of this number; returns its data.
+    /// Sends a packet after the POLL with this number; returns its data.
     #[inline(always)]
     pub(super) fn send(&mut self, span: Span, poll: u32) -> D {
         let payload = self.buffer.slice((span.start - self.una) as usize, span.len as usize);
@@ -183,7 +184,7 @@ impl<D: Payload> Sender<D> {
                 self.in_flight += u64::from(packet.len);
             }
             None => {
-                // A slice is cut short at the end of what was written at once.
+                // A slice ends at the end of the chunk that was written in one call.
                 let len = payload.len() as u32;
                 let fate = Fate::InFlight;
                 self.packets.push_back(Packet { start: span.start, len, mark: poll, fate, is_repeated: false });
@@ -195,13 +196,13 @@ impl<D: Payload> Sender<D> {
         payload
     }
 
-    /// The receiver has everything below `position` and takes `window` bytes more; `None` if that cannot be, else how many
-    /// bytes have arrived that were not known to have.
+    /// Takes a cumulative acknowledgement up to `position` and a window of `window` bytes. Returns the number of newly
+    /// acknowledged bytes, or `None` if the position is impossible.
     #[inline]
     pub(super) fn on_position(&mut self, position: u32, window: u32) -> Option<u64> {
         let next = unwrap(position, self.una);
         if (next as i64) < 0 || next > self.nxt {
-            return None; // acknowledges what was never sent
+            return None; // acknowledges data that was never sent
         }
         self.peer_end = self.peer_end.max(next + u64::from(window));
         let mut arrived = 0;
@@ -214,7 +215,7 @@ impl<D: Payload> Sender<D> {
             if packet.fate == Fate::InFlight {
                 self.in_flight -= u64::from(packet.len);
             }
-            // Packets are acknowledged whole: a position within one is none that a receiver of ours gives.
+            // Packets are acknowledged whole: our receiver never gives a position within one.
             self.buffer.advance(packet.len as usize);
             self.una = packet.end();
             self.packets.pop_front();
@@ -222,14 +223,15 @@ impl<D: Payload> Sender<D> {
         Some(arrived)
     }
 
-    /// The answer to a POLL: everything that it covers has arrived or is missing. `latest` is the number of the latest POLL.
+    /// Takes the answer to a POLL: all data that it covers has either arrived or is listed as missing. `latest` is the number of
+    /// the latest POLL.
     pub(super) fn on_stat(&mut self, stat: &Pdu<D>, latest: u32) -> Option<News> {
         let in_flight = self.in_flight;
         let mut arrived = self.on_position(stat.position, stat.window)?;
         let mut news = News::default();
         if !stat.report.is_empty() {
             arrived += self.on_report(&stat.report, &mut news, |packet| {
-                // The rule of SSCOP: a STAT knows of nothing that was sent after its POLL.
+                // The rule of SSCOP: a STAT says nothing about packets that were sent after its POLL.
                 (stat.poll.wrapping_sub(packet.mark) as i32) > 0
             });
         }
@@ -237,19 +239,19 @@ impl<D: Payload> Sender<D> {
         Some(news)
     }
 
-    /// A gap was reported unasked.
+    /// Takes a USTAT, the report of a gap.
     pub(super) fn on_ustat(&mut self, ustat: &Pdu<D>, latest: u32) -> Option<News> {
         let in_flight = self.in_flight;
         let mut arrived = self.on_position(ustat.position, ustat.window)?;
         let mut news = News::default();
-        // A USTAT reports what was sent once: it left before anything could be repeated, however late it is.
+        // A USTAT can only refer to first transmissions, because it was sent before any retransmission could arrive.
         arrived += self.on_report(&ustat.report, &mut news, |packet| !packet.is_repeated);
         self.conclude(arrived, news, in_flight, latest);
         Some(news)
     }
 
-    /// Takes note of what is missing, where `is_known` says that the report can know of the packet, and of what is not;
-    /// returns how many bytes have arrived that were not known to have.
+    /// Applies a report: marks packets as missing if `is_known` says that the report can refer to them, and the others as
+    /// arrived. Returns the number of newly arrived bytes.
     fn on_report(&mut self, report: &Report, news: &mut News, is_known: impl Fn(&Packet) -> bool) -> u64 {
         let una = self.una;
         let mut gaps = report.missing.iter().map(|gap| offsets(gap, una)).peekable();
@@ -293,7 +295,7 @@ impl<D: Payload> Sender<D> {
     }
 }
 
-/// The offsets that a range means; what lies before the stream begins at 0.
+/// The 64-bit positions of a range; positions before the stream become 0.
 fn offsets(range: &Range, near: u64) -> (u64, u64) {
     let offset = |position| {
         let offset = unwrap(position, near);
@@ -324,7 +326,7 @@ mod tests {
         StpConfig { congestion: RateControl::Rate, ..StpConfig::default() }
     }
 
-    /// Sends what it may after the POLL of this number; the starts of the packets.
+    /// Sends all packets that may be sent after the POLL of this number; returns their starts.
     fn send(tx: &mut Sender<Virtual>, poll: u32) -> Vec<u64> {
         std::iter::from_fn(|| {
             let span = tx.next()?;
@@ -433,7 +435,7 @@ mod tests {
         assert_eq!(tx.congestion.cwnd, 200.0 + 100.0 * 500.0_f64.min(200.0) / 200.0);
     }
 
-    /// STAT 1 came in parts, and those after the first were lost.
+    /// STAT 1 was sent in parts, and those after the first were lost.
     #[test]
     fn the_first_missing_packet_goes_out_whatever_is_in_flight() {
         let config = StpConfig { initial_window_segments: count(8.0), ..StpConfig::default() };

@@ -1,4 +1,4 @@
-//! Which segment goes out next, and what its header says.
+//! Choice of the next segment, and its header.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -13,7 +13,7 @@ use crate::protocol::aerotp::segment::{
 use crate::protocol::aerotp::sending::Outgoing;
 
 impl<D: Payload> Connection<D> {
-    /// The next segment, but for its headers.
+    /// The next segment, without its headers.
     pub(super) fn next_segment(&mut self, now: Time) -> Option<Segment<D>> {
         if let Some(Reset { tag, sequence, timestamp }) = self.reset.take() {
             return Some(Segment { tag, sequence, timestamp, flags: Flags::RESET, ..Segment::default() });
@@ -38,7 +38,7 @@ impl<D: Payload> Connection<D> {
         if self.may_send()
             && let Some(wanted) = self.asking.take()
         {
-            // As far beyond what was sent as there should be room. `[W2]`
+            // Its sequence number says how far the window should extend beyond the sent data. `[W2]`
             let sequence = self.number(self.sending.limits().1 + wanted.min(LARGEST_BUFFER - 1));
             self.asked = self.asked.or(Some(now));
             return Some(Segment { sequence, ..self.blank(now) });
@@ -60,7 +60,8 @@ impl<D: Payload> Connection<D> {
             let taken = payload.len() as u32 + if repair.is_some() { u32::from(REPAIR_BYTES) } else { 0 };
             let room = if taken == 0 { u32::from(FORWARD_BYTES) } else { most.saturating_sub(taken) };
             let forward = self.forward(now, room);
-            // Where an empty segment stands says nothing, unless it has to be shown who knows that. `[V7]`
+            // The sequence number of an empty segment has no meaning, except to prove that the sender knows its position in the
+            // stream. `[V7]`
             let is_free = forward.is_some() && payload.is_empty() && !is_end;
             let sequence = self.number(if is_free { self.sending.limits().0 } else { position });
             let repair = repair.map(|repair| Repair { start: self.initial.wrapping_add(repair.start), ..repair });
@@ -70,7 +71,7 @@ impl<D: Payload> Connection<D> {
         std::mem::take(&mut self.is_question_due).then(|| self.question(now))
     }
 
-    /// An empty segment: it is answered at once. `[C9]`
+    /// An empty segment, which the peer answers at once. `[C9]`
     fn question(&mut self, now: Time) -> Segment<D> {
         let forward = self.forward(now, u32::from(FORWARD_BYTES));
         let (first, next) = self.sending.limits();
@@ -79,7 +80,8 @@ impl<D: Payload> Connection<D> {
         Segment { sequence, forward, ..self.blank(now) }
     }
 
-    /// The number at which the stream goes on, if the peer has to be told and there are so many bytes of room. `[V5]`
+    /// The sequence number at which the stream continues after skipped data, if the peer has to be told and `room` bytes suffice.
+    /// `[V5]`
     #[inline]
     fn forward(&mut self, now: Time, room: u32) -> Option<u32> {
         self.sending.tell_forward(now, room).map(|position| self.number(position))
@@ -90,14 +92,14 @@ impl<D: Payload> Connection<D> {
         Segment { tag: self.tag, mode: self.mode, timestamp: self.clock.stamp(now), ..Segment::default() }
     }
 
-    /// Payload of the next segment, at most.
+    /// Largest payload of the next segment.
     fn most_bytes(&self) -> u32 {
         let opening = if self.lifecycle.is_opening() { u32::from(OPENING_BYTES) } else { 0 };
         let overhead = self.config.header_bytes.whole() as u32 + opening + parity_bytes(self.fec_words) + CRC_BYTES;
         (self.config.packet_bytes.whole() as u32).saturating_sub(overhead)
     }
 
-    /// Fills in what depends on all the rest.
+    /// Fills in the fields that depend on the rest of the segment.
     pub(super) fn finish(&self, segment: &mut Segment<D>) {
         segment.header_bytes = self.config.header_bytes.whole() as u16;
         if self.lifecycle.is_opening() && !segment.flags.has(Flags::RESET) {

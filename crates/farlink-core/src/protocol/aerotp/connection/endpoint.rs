@@ -1,4 +1,4 @@
-//! The connection as an [`Endpoint`]: everything that comes in from the network, the clock and the application.
+//! The connection as an [`Endpoint`]: input from the network, the clock and the application.
 
 use crate::endpoint::{Class, Counters, Ecn, Endpoint, Integrity, LinkHint, PathId, Probe, Rx, Stream, Transmit};
 use crate::event::{Abort, Event};
@@ -108,13 +108,13 @@ impl<D: Payload> Endpoint for Connection<D> {
     #[inline]
     fn poll_transmit(&mut self, now: Time, _path: PathId) -> Option<Transmit<Segment<D>>> {
         if self.is_link_down {
-            return None; // what goes out now is lost `[C19]`
+            return None; // the link is down: a segment sent now would be lost `[C19]`
         }
         let mut segment = self.next_segment(now)?;
         self.finish(&mut segment);
         self.first_sent = self.first_sent.or(Some(ticks(now)));
         self.marks.pass(self.sending.limits().1, ticks(now));
-        // Data takes its time at the rate; what only answers is neither held back nor counted. `[P1]`, `[P2]`
+        // Data is paced; segments that only answer are neither delayed nor counted. `[P1]`, `[P2]`
         if !segment.flags.has(Flags(Flags::MACK.0 | Flags::RESET.0)) {
             let wire_bytes = crate::endpoint::Packet::wire_bytes(&segment);
             self.rate.on_sent(now, self.clock, wire_bytes, !segment.payload.is_empty());

@@ -1,4 +1,4 @@
-//! What a segment says: acknowledgements checked against what was sent, data given its place in the stream.
+//! Handling of received segments: acknowledgements are checked against the sent data, and data gets its position in the stream.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -36,7 +36,7 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// A report of errors may ask for another strength.
+    /// Adapts the parity to a report of errors.
     fn adapt_to(&mut self, heard: &Heard) {
         let fec = Fec::new(self.config.payload_bytes() as u32, self.fec_words);
         if let Some(errors) = &mut self.errors
@@ -46,9 +46,9 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// The parity that is enough by what is known of the errors. `[U8]`
+    /// Chooses the parity that suffices for the estimated errors. `[U8]`
     pub(super) fn adapt(&mut self) {
-        // Without its field and with no opening: what parity and payload have together.
+        // The room for parity and payload together, in a segment without the opening field.
         let room = (self.config.payload_bytes() as u32).saturating_sub(u32::from(FEC_BYTES));
         let words = self.errors.and_then(|errors| errors.words(room, self.config.most_fec_words()));
         if let Some(words) = words.filter(|_| self.mode == Mode::QuasiReliable) {
@@ -56,7 +56,7 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// What an acknowledgement says, if it speaks of what was sent, and echoes something that was. `[A8]`
+    /// Checks an acknowledgement: it must refer to sent data and echo a timestamp that was sent. `[A8]`
     pub(super) fn hear(&self, now: Time, segment: &Segment<D>, mack: &Mack) -> Option<Heard> {
         let (first, next) = self.sending.limits();
         let base = self.number(first);
@@ -65,14 +65,14 @@ impl<D: Payload> Connection<D> {
             first.checked_add_signed(ahead).filter(|&position| position <= next)
         };
         let ack = position(segment.sequence)?;
-        // It was sent before it arrived, however long it was held there.
+        // The segment arrived at the peer before the peer held it for that time.
         let arrived = Time::from_ps(now.as_ps().checked_sub(held_span(mack.held).as_ps())?);
         let echo = self
             .clock
             .instant(arrived, mack.echo)
             .filter(|&echo| self.first_sent.is_some_and(|first| echo >= first))?;
         if self.marks.oldest().is_some_and(|mark| echo < mark) {
-            return None; // of a past round of the numbers `[R8]`
+            return None; // of a past cycle of the sequence numbers `[R8]`
         }
         let mut heard = Heard {
             ack: ack.max(first),
@@ -124,18 +124,18 @@ impl<D: Payload> Connection<D> {
         let is_end = segment.flags.has(Flags::AFIN);
         let is_question = segment.payload.is_empty() && !is_end;
         let ahead = segment.sequence.wrapping_sub(peer.initial.wrapping_add(base as u32)) as i32;
-        // Who has heard this side may ask for a longer window. `[W1]`
+        // A peer that has received segments of this side may request a longer window. `[W1]`
         if is_question && ahead > 0 && segment.forward.is_none() && !segment.flags.has(Flags::ASYN) {
             self.receiving.make_room(ahead as u64);
         }
-        // A question is about what has arrived; else where it stands says nothing. `[C9]`
+        // An empty segment asks about data that has arrived; its own position has no meaning. `[C9]`
         let position = if is_question { Some(base) } else { base.checked_add_signed(i64::from(ahead)) };
         #[cfg(test)]
         let position = match self.without {
             Some(model::Without::DuplicateFilter) => position.map(|position| position.max(base)),
             _ => position,
         };
-        // Who describes a block asks for room for all of it. `[B7]`
+        // The description of a block requests room for the whole block. `[B7]`
         let described = segment.repair.map_or(0, |repair| {
             i64::from(repair.bytes) - i64::from(segment.sequence.wrapping_sub(repair.start) as i32)
         });
@@ -170,8 +170,8 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// The peer may have given up what is missing before some place. Who does not see its segments has to guess the tag and where
-    /// in its stream it is. `[V7]`
+    /// Skips data that the peer has given up. An attacker who does not see the peer's segments would have to guess the tag and
+    /// the position in the stream. `[V7]`
     #[inline]
     fn go_forward(&mut self, peer: &Peer, segment: &Segment<D>) {
         let Some(number) = segment.forward else { return };
@@ -179,7 +179,7 @@ impl<D: Payload> Connection<D> {
         let base = peer.initial.wrapping_add(next as u32);
         let ahead = i64::from(number.wrapping_sub(base) as i32);
         if ahead <= 0 {
-            return; // that is past
+            return; // already past that position
         }
         let own = (segment.sequence.wrapping_sub(base) as i32).unsigned_abs();
         let is_near = u64::from(own) <= self.receiving.buffer_bytes();
@@ -188,7 +188,7 @@ impl<D: Payload> Connection<D> {
         self.note_progress();
     }
 
-    /// A message by itself. `[D1]`
+    /// Handles a datagram. `[D1]`
     pub(super) fn on_datagram(&mut self, now: Time, segment: &Segment<D>) {
         let incoming = Incoming {
             position: 0,

@@ -1,4 +1,4 @@
-//! Which connection a segment is of: a peer's tag and time, the peers before it, and resets for what is of none.
+//! Assignment of segments to connections by the peer's tag and timestamps, and resets for segments of no connection.
 
 use crate::event::Abort;
 use crate::payload::Payload;
@@ -12,7 +12,7 @@ use crate::protocol::aerotp::lifecycle::State;
 use crate::protocol::aerotp::peer::Peer;
 use crate::protocol::aerotp::segment::{Flags, Segment};
 
-/// An answer to a segment of no connection.
+/// A reset, the answer to a segment of no connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reset {
     pub(super) tag: u16,
@@ -27,7 +27,8 @@ impl Reset {
 }
 
 impl<D: Payload> Connection<D> {
-    /// Starts over as a listener that never heard of the peer; what that has sent so far is of the past. `[C12]`
+    /// Becomes a listener without a peer again. Everything that the last peer has sent so far belongs to the past connection.
+    /// `[C12]`
     pub(super) fn listen_again(&mut self) {
         let past = self.peer.or(self.past);
         let seed = (u64::from(self.tag) << 32) | u64::from(self.initial);
@@ -47,12 +48,12 @@ impl<D: Payload> Connection<D> {
         self.news.earlier = is_unfinished.then_some(Abort::PeerRestarted);
     }
 
-    /// Whether a segment of an unknown tag is newer than all that its sender sent before.
+    /// Whether a segment with an unknown tag is newer than all earlier segments of its sender.
     pub(super) fn is_newer(&self, now: Time, timestamp: u32) -> bool {
         self.peer.or(self.past).is_none_or(|peer| peer.latest.is_before(now, timestamp))
     }
 
-    /// Whether a segment belongs to this connection, once it has opened it where it may.
+    /// Whether a segment belongs to this connection. A segment that may open the connection opens it first.
     pub(super) fn admit(&mut self, now: Time, segment: &Segment<D>) -> bool {
         let is_asyn = segment.flags.has(Flags::ASYN);
         #[cfg(test)]
@@ -70,10 +71,11 @@ impl<D: Payload> Connection<D> {
             return true;
         }
         if !self.is_newer(now, segment.timestamp) {
-            return false; // of the past `[C11]`
+            return false; // of a past connection `[C11]`
         }
         if self.peer.is_some() {
-            // Only who begins anew sends ASYN under another tag; who acknowledges what this side sent has heard it all the same.
+            // An ASYN with another tag comes only from a restarted sender. If it carries an acknowledgement of data that this
+            // side sent, the peer has received it.
             if !is_asyn || segment.mack.is_some() || !self.is_listener {
                 let begins_anew = match &segment.mack {
                     Some(mack) => !self.is_listener && self.hear(now, segment, mack).is_some(),
@@ -95,10 +97,10 @@ impl<D: Payload> Connection<D> {
         if is_asyn {
             self.lifecycle.on_asyn();
             if self.is_listener {
-                // Both streams of a connection begin at the number that who opened it chose. `[C3]`
+                // Both streams of a connection begin at the sequence number that the opening side chose. `[C3]`
                 self.initial = segment.opening;
             } else if self.config.opens == Opens::Sender {
-                self.lifecycle.on_known(); // it took over this side's number
+                self.lifecycle.on_known(); // the peer uses this side's sequence number
             }
         }
         let initial = if is_asyn { segment.opening } else { self.initial };
@@ -106,29 +108,31 @@ impl<D: Payload> Connection<D> {
         true
     }
 
-    /// Whether a segment of a side of which nothing is known opens the connection or answers its opening.
+    /// Whether a segment from an unknown peer opens the connection or answers its opening.
     fn is_opened_by(&self, now: Time, segment: &Segment<D>) -> bool {
         match &segment.mack {
-            // Any MACK establishes, if it is of something that was sent. `[C5]`
+            // Any MACK establishes the connection, if it acknowledges sent data. `[C5]`
             Some(mack) => self.lifecycle.state() == State::AsynSent && self.hear(now, segment, mack).is_some(),
             None if !segment.flags.has(Flags::ASYN) => false,
             None if self.is_listener => true,
-            // What does not begin at this side's number has not been opened by it: unless both open, it is of the past. `[C6]`
+            // A stream that does not begin at this side's number was not opened by this side. Unless both sides open, it belongs
+            // to a past connection. `[C6]`
             None => self.config.opens == Opens::Both || segment.opening == self.initial,
         }
     }
 
-    /// There is no such connection: who sent this is told, unless it only acknowledges. `[C13]`
+    /// Answers a segment of no connection with a reset, unless it only acknowledges. `[C13]`
     pub(super) fn answer_with_reset(&mut self, segment: &Segment<D>) {
         if segment.mack.is_none() {
             self.reset = Some(Reset::of(segment));
         }
     }
 
-    /// How much is taken of a peer that has not shown that it hears this side: anybody can send in its name. `[B7]`
+    /// How much data is accepted from a peer that has not yet shown that it receives this side's segments, because its address
+    /// may be forged. `[B7]`
     pub(super) fn most_unknown(&self) -> u64 {
         let is_half_open = self.is_listener && self.lifecycle.is_opening();
-        // Without acknowledgements a stream goes on and on, and a bound is on what of it is kept.
+        // Without acknowledgements the peer can never show that; the limit is then on the stored data.
         if is_half_open && self.mode.is_acknowledged() { self.config.half_open() } else { u64::MAX }
     }
 
@@ -139,7 +143,7 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// The peer knows nothing of this connection. `[C14]`
+    /// Handles a reset: the peer does not know this connection. `[C14]`
     pub(super) fn on_reset(&mut self, now: Time, segment: &Segment<D>) {
         let sent =
             self.clock.instant(now, segment.timestamp).zip(self.first_sent).is_some_and(|(sent, first)| sent >= first);
@@ -150,7 +154,7 @@ impl<D: Payload> Connection<D> {
         if !is_mine || !is_recent {
             self.dropped.stray += 1;
         } else if self.lifecycle.is_peer_ended() && self.sending.is_all_acknowledged() {
-            // All that is missing is the acknowledgement of the end, and who would send it is gone.
+            // Only the acknowledgement of the end is missing, and the peer that would send it is gone.
             self.lifecycle.on_mack(true);
             self.last_heard = now;
         } else {

@@ -1,9 +1,10 @@
-//! Model checking: real connections over a network that loses, repeats and reorders, and sides that crash.
+//! Model checking: real connections over a network that loses, repeats and reorders packets, with sides that crash.
 //!
-//! A state is both connections, what is under way, and what the applications have seen. From each state every packet under way
-//! may arrive, arrive and stay, or get lost; either side's next timer may fire, however early the rest happens; either side may
-//! crash and begin anew. Instants are left out when states are compared, so timers fire in any order and states that differ in
-//! nothing else count once; what is found wrong is a real run of the real code all the same.
+//! A state consists of both connections, the packets in flight, and what the applications have seen. From each state every packet
+//! in flight may arrive, arrive and stay in flight as a duplicate, or get lost; the next timer of either side may fire,
+//! regardless of other due events; and either side may crash and restart. The comparison of states ignores times, so timers fire
+//! in any order, and states that differ only in times count once. Each failure that is found is nevertheless a real run of the
+//! real code.
 
 use std::hash::{Hash, Hasher};
 
@@ -16,7 +17,7 @@ use crate::protocol::ProtocolConfig;
 use crate::protocol::aerotp::{AerotpConfig, Opens, Segment, State};
 use crate::time::Time;
 
-/// What is taken away to see that the checker finds it missing.
+/// A rule that is switched off, to see that the checker then finds a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Without {
     DuplicateFilter,
@@ -24,7 +25,7 @@ pub(super) enum Without {
     Tags,
 }
 
-/// How much may go wrong on a path through the states.
+/// How many failures may happen on a path through the states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Troubles {
     losses: u8,
@@ -35,13 +36,13 @@ struct Troubles {
 #[derive(Clone, Debug)]
 struct Setting {
     opens: Opens,
-    /// Bytes of each side's stream; each goes in a segment of its own while the connection opens.
+    /// Number of bytes of each side's stream; while the connection opens, each is sent in a segment of its own.
     bytes: [u8; 2],
     troubles: Troubles,
-    /// Packets under way to each side.
+    /// Largest number of packets in flight to each side.
     most_under_way: usize,
     keep_alive: bool,
-    /// What is written becomes too old whenever its timer fires.
+    /// Whether data has a deadline and becomes too old when that timer fires.
     deadline: bool,
     without: Option<Without>,
 }
@@ -59,17 +60,19 @@ enum Action {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Seen {
     is_connected: bool,
-    /// Which incarnation of the peer it reads from, and how much of that came.
+    /// The incarnation of the peer that it reads from.
     from: Option<u8>,
+    /// Number of bytes read from it.
     bytes: u8,
-    /// How much of that was skipped, and how much of what this side wrote it was told of as too old.
+    /// How many of these bytes were skipped.
     skipped: u8,
+    /// How many of the bytes that this side wrote were reported as too old.
     expired: u8,
     is_closed: bool,
     aborted: Option<u8>,
 }
 
-/// Longer than any timer that has to do with a round trip.
+/// Longer than any timer that depends on the round trip.
 const LONG: Time = Time::from_secs(600);
 
 #[derive(Clone, Debug)]
@@ -77,16 +80,16 @@ struct World {
     now: Time,
     ends: [Connection<Vec<u8>>; 2],
     incarnations: [u8; 2],
-    /// In the order in which they were sent: to whom, and what.
+    /// Packets in flight in the order of sending: receiver and segment.
     under_way: Vec<(usize, Segment<Vec<u8>>)>,
     seen: [Seen; 2],
-    /// How much of the stream of each side's present incarnation somebody has read.
+    /// How much of the stream of each side's present incarnation was read by the other side.
     read: [u8; 2],
     left: Troubles,
     wrong: Option<&'static str>,
 }
 
-/// Two bits of a byte say which incarnation wrote it, one which side, the rest where it stands.
+/// A byte of a stream: two bits for the incarnation that wrote it, one for the side, the rest for its position.
 fn byte(side: usize, incarnation: u8, at: u8) -> u8 {
     (side as u8) << 7 | incarnation << 4 | at
 }
@@ -104,8 +107,8 @@ impl Setting {
         config
     }
 
-    /// A side that begins, for the first time or anew. Its numbers go on where the last incarnation's stream ended: the worst
-    /// that can happen.
+    /// Starts a side, for the first time or after a crash. Its sequence numbers continue where the last incarnation's stream
+    /// ended, which is the worst case.
     fn begin(&self, world: &mut World, side: usize) {
         let config = self.config();
         let listens = side == 1 && self.opens == Opens::Sender;
@@ -147,7 +150,7 @@ impl Setting {
         world
     }
 
-    /// Both applications hear, read and send, as far as the network takes it.
+    /// Both applications take events, read and write, as far as the network accepts packets.
     fn pump(&self, world: &mut World) {
         for side in [0, 1] {
             loop {
@@ -156,7 +159,7 @@ impl Setting {
                     self.tell(world, side, event);
                     has_acted = true;
                 }
-                // What is read may be the last that was missing.
+                // Reading may complete the stream.
                 while let Some(data) = world.ends[side].read() {
                     for byte in data {
                         world.take(side, byte);
@@ -179,7 +182,7 @@ impl Setting {
         let seen = &mut world.seen[side];
         match event {
             Event::Aborted(why) if why == Abort::PeerRestarted && world.ends[side].is_alive() => {
-                // A listener goes on with the next connection.
+                // A listener continues with the next connection.
                 *seen = Seen { aborted: Some(0), ..Seen::default() };
                 world.incarnations[side] += 1;
                 self.write(world, side);
@@ -214,7 +217,8 @@ impl Setting {
         }
     }
 
-    /// Nothing goes wrong any more: packets take their time, timers fire in order. Whether both sides end, or have reported.
+    /// Runs on without further failures: packets arrive after their delay, timers fire in order. Returns whether both sides end
+    /// or report an error.
     fn ends_well(&self, world: &World) -> bool {
         self.end_of(world.clone()).is_ok()
     }
@@ -273,7 +277,7 @@ impl Setting {
 }
 
 impl World {
-    /// An application reads a byte: of one incarnation of the peer, each byte once and in order.
+    /// An application reads a byte. All bytes must be of one incarnation of the peer, each once and in order.
     fn take(&mut self, side: usize, found: u8) {
         let seen = &mut self.seen[side];
         let incarnation = found >> 4 & 7;
@@ -291,13 +295,13 @@ impl World {
         }
     }
 
-    /// Timers fire in any order, but for those of hours: nothing is under way for so long, and no clock is so wrong.
+    /// Whether a timer may fire. Timers fire in any order, except those of hours, because no packet is in flight for that long.
     fn may_fire(&self, side: usize, due: Time) -> bool {
         let is_first = self.ends[1 - side].poll_timeout().is_none_or(|other| due <= other);
         due.since(self.now) < LONG || (is_first && self.under_way.is_empty())
     }
 
-    /// Nobody waits for anything: each side has closed, has reported, or listens.
+    /// Whether each side has closed, has reported an error, or listens.
     fn is_over(&self) -> bool {
         [0, 1].into_iter().all(|side| {
             let has_reported = self.seen[side].is_closed || self.seen[side].aborted == Some(1);
@@ -310,7 +314,7 @@ impl World {
     }
 }
 
-/// As [`Hash`] has it.
+/// Equality that ignores times, consistent with [`Hash`].
 impl PartialEq for World {
     fn eq(&self, other: &World) -> bool {
         let hash = |world: &World| {
@@ -322,7 +326,7 @@ impl PartialEq for World {
     }
 }
 
-/// Two worlds are the same if they differ in instants only.
+/// Worlds that differ only in times have the same hash.
 impl Hash for World {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         (self.incarnations, self.seen, self.read, self.left, self.wrong).hash(hasher);
@@ -339,7 +343,7 @@ impl Hash for World {
     }
 }
 
-/// Instants have seven digits or more, numbers of the stream fewer; estimates are fractions.
+/// Times have seven digits or more, sequence numbers fewer; estimates are fractions.
 fn hash_without_instants<H: Hasher>(text: &str, hasher: &mut H) {
     let counts = text.find("account: Account {").map_or(text.len(), |at| at);
     let rest = text[counts..].find('}').map_or(text.len(), |at| counts + at);
@@ -415,7 +419,7 @@ const CALM: Setting = Setting {
     without: None,
 };
 
-/// Explores up to so many states; what was found wrong, and how many states there were.
+/// Explores up to `most` states; returns their number and the failures that were found.
 fn explore(name: &str, setting: Setting, most: usize) -> (usize, Vec<&'static str>) {
     let model = setting.clone();
     let checker = setting.checker().threads(2).target_state_count(most).spawn_bfs().join();
@@ -470,9 +474,9 @@ fn connections_end_and_deliver_in_order_whatever_the_network_does() {
     }
 }
 
-/// A checker that finds nothing when something is missing would prove nothing.
+/// The checker must find a failure for each rule that is switched off; otherwise finding none would prove nothing.
 #[test]
-fn what_is_taken_away_is_missed() {
+fn every_rule_is_needed() {
     let crash = Troubles { losses: 0, copies: 0, crashes: 1 };
     for (without, setting) in [
         (Without::DuplicateFilter, CALM),

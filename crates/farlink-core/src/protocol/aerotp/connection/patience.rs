@@ -1,4 +1,4 @@
-//! Until when a connection waits: for an answer, for its end, for a sign of life, and for those who still ask when it is over.
+//! Deadlines of a connection: for an answer, for its end, for keep-alives, and for answers after its end.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -8,7 +8,7 @@ use super::Connection;
 use super::model;
 
 impl<D: Payload> Connection<D> {
-    /// When the sender finds out what is overdue; the end of the stream like all else. `[R5]`
+    /// When the sender next checks for overdue acknowledgements, including that of the end of the stream. `[R5]`
     #[inline]
     pub(super) fn sending_deadline(&self) -> Time {
         #[cfg(test)]
@@ -18,7 +18,7 @@ impl<D: Payload> Connection<D> {
         self.sending.deadline()
     }
 
-    /// When the connection is given up unless something is heard. `[C16]`
+    /// When the connection is given up unless a segment arrives. `[C16]`
     pub(super) fn give_up_at(&self) -> Time {
         let asked = self.asked.unwrap_or(Time::NEVER);
         let awaited = self.sending.awaits_since().min(asked);
@@ -41,7 +41,7 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// LISTEN_TO: until when a connection that is over answers a peer that does not know that yet. `[C18]`
+    /// LISTEN_TO: until when a closed connection answers a peer that does not know that it is closed. `[C18]`
     pub(super) fn answers_until(&self) -> Time {
         let is_done = self.lifecycle.is_over() && self.news.has_told_closed;
         if is_done { self.last_heard + self.config.listen_timeout() } else { Time::NEVER }

@@ -1,4 +1,4 @@
-//! What may be changed while a connection lasts.
+//! Settings that may be changed during a connection.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -9,10 +9,10 @@ use crate::protocol::aerotp::mode::Mode;
 use crate::protocol::aerotp::open_loop::{Outbox, Service};
 use crate::protocol::aerotp::sending::Sending;
 
-/// What may not be changed while a connection lasts.
+/// Changes that are refused during a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SwitchError {
-    /// A mode with acknowledgements keeps what it sent, and datagrams have no stream: neither becomes anything else.
+    /// Modes with acknowledgements keep sent data, and datagrams have no stream; neither can change to another mode.
     #[error("{from:?} cannot become {to:?}; only quasi-reliable and unreliable may be exchanged")]
     Mode {
         /// The mode of the connection.
@@ -20,31 +20,31 @@ pub enum SwitchError {
         /// The mode that was asked for.
         to: Mode,
     },
-    /// Parity stands in the quasi-reliable mode only.
+    /// Only the quasi-reliable mode has parity.
     #[error("{0:?} has no parity; only quasi-reliable has")]
     NoParity(Mode),
-    /// Messages have classes; a stream is of one.
+    /// Only messages have classes.
     #[error("{0:?} has no classes; only datagrams have")]
     NoClasses(Mode),
     /// There is no such class.
     #[error("class {0}; allowed: 0 to 7")]
     NoSuchClass(u8),
-    /// So much parity does not go into a packet.
+    /// The packet has no room for that much parity.
     #[error("{words} words of parity; allowed: 0 to {most}")]
     TooMuchParity {
         /// The words that were asked for.
         words: u16,
-        /// The most that leave room for data.
+        /// The largest number of words that leaves room for data.
         most: u16,
     },
 }
 
 impl<D: Payload> Connection<D> {
     /// Sends in another mode from the next segment on: quasi-reliable, with the parity of the configuration, instead of
-    /// unreliable, or the other way round. The peer needs not be told: each segment says what it is. `[U7]`
+    /// unreliable, or the other way round. The peer need not be told, because each segment carries its mode. `[U7]`
     ///
     /// # Errors
-    /// If either is another mode; nothing has changed then.
+    /// If either is another mode; nothing changes then.
     pub fn set_mode(&mut self, mode: Mode) -> Result<(), SwitchError> {
         let is_stream = |mode| matches!(mode, Mode::QuasiReliable | Mode::Unreliable);
         if mode == self.mode {
@@ -59,10 +59,10 @@ impl<D: Payload> Connection<D> {
         Ok(())
     }
 
-    /// Sends so many 32-bit words of parity in each segment from the next one on. `[U7]`
+    /// Sets the number of 32-bit words of parity in each segment, from the next one on. `[U7]`
     ///
     /// # Errors
-    /// If the mode has no parity, or so much of it leaves no room for data; nothing has changed then.
+    /// If the mode has no parity, or that much parity leaves no room for data; nothing changes then.
     pub fn set_fec_words(&mut self, words: u16) -> Result<(), SwitchError> {
         let most = self.config.most_fec_words();
         if self.mode != Mode::QuasiReliable {
@@ -75,11 +75,11 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// How messages of a class are served from now on. Until something else is said, classes are served strictly by number,
-    /// with the deadline of the configuration. `[V4]`
+    /// Sets how messages of a class are served from now on. By default classes have strict priority by number and the deadline of
+    /// the configuration. `[V4]`
     ///
     /// # Errors
-    /// If there are no classes, or not this one; nothing has changed then.
+    /// If there are no classes, or not this one; nothing changes then.
     pub fn set_service(&mut self, class: u8, service: Service) -> Result<(), SwitchError> {
         self.outbox(class)?.set_service(usize::from(class), service);
         Ok(())

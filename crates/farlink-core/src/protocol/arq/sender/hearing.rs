@@ -1,4 +1,4 @@
-//! What acknowledgements say, and what is let go of then.
+//! Handling of acknowledgements, and release of acknowledged frames.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -6,27 +6,27 @@ use crate::time::Time;
 use super::super::frame::Blocks;
 use super::{Kind, Sender, State};
 
-/// What an acknowledgement says.
+/// The content of an acknowledgement.
 pub(in crate::protocol::arq) struct Heard<'a> {
     pub(in crate::protocol::arq) number: u32,
     pub(in crate::protocol::arq) is_single: bool,
     pub(in crate::protocol::arq) blocks: &'a Blocks,
-    /// How long ago the frame was sent that it answers, if the peer echoed that.
+    /// The round-trip time from the echoed timestamp, if the peer echoed one.
     pub(in crate::protocol::arq) echoed: Option<Time>,
 }
 
-/// What an acknowledgement brought.
+/// The progress that an acknowledgement made.
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
     frames: u64,
-    /// Data in them.
+    /// Bytes of data in the newly acknowledged frames.
     bytes: u64,
-    /// When the latest of them was sent that was sent once.
+    /// When the latest of them was sent, among those that were sent only once.
     sent: Option<Time>,
 }
 
 impl<D: Payload> Sender<D> {
-    /// An acknowledgement arrived.
+    /// Handles an acknowledgement.
     #[inline]
     pub(in crate::protocol::arq) fn handle_ack(&mut self, now: Time, heard: &Heard<'_>) {
         let mut news = News::default();
@@ -97,7 +97,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// Lets go of what was acknowledged.
+    /// Releases acknowledged frames.
     #[inline]
     pub(super) fn advance(&mut self) {
         while let Some(slot) = self.slots.front().filter(|slot| slot.state == State::Acknowledged) {

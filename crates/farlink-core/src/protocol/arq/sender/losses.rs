@@ -1,4 +1,4 @@
-//! Which frames are taken for lost, and when they go out again.
+//! Detection of lost frames, and their retransmission.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -7,7 +7,7 @@ use super::super::config::{Mode, TimerSide};
 use super::{Kind, Sender, State};
 
 impl<D: Payload> Sender<D> {
-    /// When the timer expires.
+    /// When the retransmission timer expires.
     #[inline]
     pub(in crate::protocol::arq) fn deadline(&self) -> Time {
         let rto = self.rto.rto();
@@ -60,7 +60,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// A frame is taken for lost: it goes out again, in go-back-N with all that follow.
+    /// Declares a frame lost: it is retransmitted, in go-back-N with all later frames.
     pub(super) fn lose(&mut self, now: Time, number: u64, wants_parity: bool) {
         let max_losses = self.max_losses;
         let Some(slot) = self.slot(number) else { return };
@@ -84,15 +84,15 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// The receiver asks for frames.
+    /// Handles a negative acknowledgement, which requests frames.
     pub(in crate::protocol::arq) fn handle_nak(&mut self, now: Time, first: u32, count: u16, is_held: bool) {
         let first = self.una + self.numbers.ahead(first, self.una);
         let end = (first + u64::from(count)).min(self.next());
-        // A frame sent less than a round trip ago is not what the receiver had in mind.
+        // The receiver cannot mean a frame that was sent less than a round trip ago.
         let recent = self.rto.smoothed().map_or(Time::ZERO, |rtt| Time::from_ps(rtt.as_ps() / 8 * 7));
         for number in first..end {
             if self.mode != Mode::SelectiveRepeat && self.cursor <= number {
-                return; // on its way again
+                return; // already retransmitted
             }
             let Some(slot) = self.slot(number) else { return };
             let is_answered = slot.transmissions > 1 && now.since(slot.sent) < recent;
@@ -102,7 +102,7 @@ impl<D: Payload> Sender<D> {
             self.lose(now, number, is_held);
             self.asked_again += 1;
             if self.mode != Mode::SelectiveRepeat {
-                return; // all that follow go out again with it
+                return; // all later frames are retransmitted with it
             }
         }
         self.last_heard = now;
@@ -139,7 +139,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// The frame that is to be sent again next: before new ones, but for those that would be lost again.
+    /// The next frame to be retransmitted. These go before new ones, except frames that are too long at present.
     #[inline]
     pub(super) fn next_repeat(&mut self, now: Time) -> Option<u64> {
         if self.length.is_none() {
