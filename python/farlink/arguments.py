@@ -6,7 +6,7 @@ import functools
 import inspect
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ParamSpec, TypeVar
@@ -21,6 +21,8 @@ _R = TypeVar("_R")
 _Rule = Callable[[str, Any], Any]
 # Beyond, a whole number has no neighbours among the numbers that NumPy computes with.
 _MOST_WHOLE = 2**53
+# Below, reciprocals and products of two numbers are out of the range of numbers.
+_LEAST = 1e-150
 _NUMBERS = int | float | Decimal | Fraction | np.number
 
 
@@ -28,7 +30,8 @@ def checked_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """A function that refuses arguments of another kind than their annotations say, by name.
 
     Numbers of any kind, NumPy's and `decimal.Decimal` among them, are taken where a number is asked for; text is not, nor is
-    what does not fit into a floating-point number. Ranges are the function's own business.
+    what does not fit into a floating-point number. Ranges are the function's own business; but where a result is not a number,
+    an argument above 2^53 or below 1e-150 is refused.
 
     Parameters
     ----------
@@ -45,12 +48,15 @@ def checked_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
     farlink.errors.ArgumentError: value must be a number, not '3'
     """
     rules: dict[str, _Rule] = {}
-    parameters = inspect.signature(function).parameters
+    signature = inspect.signature(function)
+    parameters = signature.parameters
     in_order = [name for name, one in parameters.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
 
     def prepare() -> None:
         hints = typing.get_type_hints(function)
         rules.update({name: _rule(hints[name]) for name in parameters if name in hints})
+        if "seed" in rules:
+            rules["seed"] = _seed
         rules.setdefault("return", _anything)
 
     @functools.wraps(function)
@@ -60,27 +66,59 @@ def checked_arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
         given = [rules[name](name, value) if name in rules else value for name, value in zip(in_order, args, strict=False)]
         named = {name: rules[name](name, value) if name in rules else value for name, value in kwargs.items()}
         try:
-            return function(*given, *args[len(given) :], **named)  # type: ignore[arg-type]
+            result = function(*given, *args[len(given) :], **named)  # type: ignore[arg-type]
         except FarlinkError:
             raise
-        except (ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
-            named_cause = _cause({**dict(zip(in_order, given, strict=False)), **named})
+        except (ValueError, TypeError, IndexError, OverflowError, MemoryError, ZeroDivisionError) as error:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError:
+                raise error from None  # a name that is unknown or missing
+            arguments = {**dict(zip(in_order, given, strict=False)), **named}
+            named_cause = _cause(
+                arguments, [name for name, rule in rules.items() if rule in (numbers, _array, _numbers_or_none)]
+            )
             if named_cause is None:
                 raise
             raise named_cause from error
+        for name, value in (*zip(in_order, given, strict=False), *named.items()):
+            if type(value) is float and not _LEAST <= abs(value) <= _MOST_WHOLE and value != 0 and _has_nan(result):
+                raise refused(name, "be smaller" if abs(value) > 1 else "be larger", value)
+        return result
 
     return checked
 
 
-def _cause(arguments: dict[str, Any]) -> ArgumentError | None:
-    """What a function can fail at by no fault of its own: a number that is too large, an empty array, shapes."""
+def _has_nan(result: object) -> bool:
+    """Whether a number of a result could not be computed."""
+    if isinstance(result, float | np.floating):
+        return bool(result != result)
+    if isinstance(result, np.ndarray):
+        return result.dtype.kind == "f" and bool(np.isnan(result).any())
+    return isinstance(result, tuple | list) and any(_has_nan(one) for one in result)
+
+
+def _cause(arguments: dict[str, Any], arrays: Sequence[str]) -> ArgumentError | None:
+    """What a function can fail at by no fault of its own: a number that is too large, an empty array, shapes.
+
+    `arrays` names the arguments that may be arrays.
+    """
     for name, value in arguments.items():
         if isinstance(value, int | float | np.floating | np.integer) and not abs(float(value)) < _MOST_WHOLE:
             return refused(name, "be smaller", value)
-    shapes = {name: np.shape(value) for name, value in arguments.items() if isinstance(value, np.ndarray | list | tuple)}
+    shapes = {}
+    for name, value in arguments.items():
+        if isinstance(value, np.ndarray | list | tuple):
+            try:
+                shapes[name] = np.shape(value)
+            except ValueError:
+                return refused(name, "have rows of one length", value)
     for name, shape in shapes.items():
         if 0 in shape:
             return ArgumentError(f"{name} holds no number: its shape is {shape}", f"give {name} at least one number")
+    for name in arrays:
+        if name in arguments and arguments[name] is not None and np.ndim(arguments[name]) == 0:
+            return refused(name, "be an array of numbers", arguments[name])
     try:
         np.broadcast_shapes(*shapes.values())
     except ValueError:
@@ -101,14 +139,19 @@ def _rule(hint: Any) -> _Rule:
     if hint in _SINGLE:
         return _SINGLE[hint]
     origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType) and {*typing.get_args(ArrayLike)} <= {*typing.get_args(hint)}:
+        return _numbers_or_none
     if origin is typing.Literal:
         return _one_of(typing.get_args(hint))
     if origin in (typing.Union, types.UnionType):
         return _union(typing.get_args(hint))
     if origin is not None and inspect.isclass(origin):
+        members = typing.get_args(hint)
+        if issubclass(list, origin) and members and inspect.isclass(members[0]) and members[0] not in (*_SINGLE, object):
+            return _members(origin, members[0])
         return _instance(origin)
-    if inspect.isclass(hint) and not getattr(hint, "_is_protocol", False):
-        return _instance(hint)
+    if inspect.isclass(hint):
+        return _like(hint) if getattr(hint, "_is_protocol", False) else _instance(hint)
     return _anything
 
 
@@ -132,6 +175,10 @@ def numbers(name: str, value: Any) -> Any:
         return array.astype(np.float64)
     except (ValueError, TypeError, OverflowError):
         raise refused(name, "be a number or an array of numbers", value) from None
+
+
+def _numbers_or_none(name: str, value: Any) -> Any:
+    return None if value is None else numbers(name, value)
 
 
 def _array(name: str, value: Any) -> Any:
@@ -161,6 +208,11 @@ def _whole(name: str, value: Any) -> Any:
     if abs(value) > _MOST_WHOLE:
         raise refused(name, "be a whole number of at most 2^53", value)
     return int(value)
+
+
+def _seed(name: str, value: Any) -> Any:
+    """Nothing is computed with a seed, so that it may be longer than other whole numbers."""
+    return value if type(value) is int and 0 <= value < 2**64 else _whole(name, value)
 
 
 def _switch(name: str, value: Any) -> Any:
@@ -221,6 +273,56 @@ def _instance(kind: type) -> _Rule:
         return value
 
     return rule
+
+
+def _like(protocol: type) -> _Rule:
+    """Something with the methods and attributes of a protocol."""
+    needed = [name for name in (*vars(protocol), *getattr(protocol, "__annotations__", {})) if not name.startswith("_")]
+
+    def rule(name: str, value: Any) -> Any:
+        if not all(hasattr(value, one) for one in needed):
+            raise refused(name, f"be of the kind {protocol.__name__}", value)
+        return value
+
+    return rule
+
+
+def _members(kind: type, member: type) -> _Rule:
+    """Records in a list, or another collection that can be looked through without using it up."""
+    whole = _instance(kind)
+
+    def rule(name: str, value: Any) -> Any:
+        value = whole(name, value)
+        if isinstance(value, list | tuple | np.ndarray | dict):
+            for one in value:
+                if not isinstance(one, member):
+                    raise refused(name, f"hold entries of the kind {member.__name__} only", one)
+        return value
+
+    return rule
+
+
+def check_range(holds: bool, name: str, rule: str, value: object) -> None:
+    """Refuse a value outside its range.
+
+    Parameters
+    ----------
+    holds
+        Whether the rule holds.
+    name, rule, value
+        As of `refused`.
+
+    Raises
+    ------
+    ArgumentError
+        If it does not hold.
+
+    Examples
+    --------
+    >>> check_range(3 > 0, "count", "be above 0", 3)
+    """
+    if not holds:
+        raise refused(name, rule, value)
 
 
 def refused(name: str, rule: str, value: object) -> ArgumentError:

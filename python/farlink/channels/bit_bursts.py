@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from farlink.arguments import checked_arguments
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError, core_errors
 
@@ -51,6 +52,7 @@ class BitBursts:
     ber: float
 
 
+@checked_arguments
 def burst_statistics(trace: Trace, gap_bits: int) -> BitBursts:
     """Statistics of the bursts of wrong bits.
 

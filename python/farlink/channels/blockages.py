@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from farlink.arguments import check_range, checked_arguments
 from farlink.errors import TraceError
 
 # Samples that stand for a window when its median is taken, and steps of the running median in a window.
@@ -14,6 +15,7 @@ _PER_WINDOW = 400
 _STEPS = 20
 
 
+@checked_arguments
 def find(
     power: ArrayLike,
     sample_rate_hz: float,
@@ -66,13 +68,15 @@ def find(
     """
     values = np.asarray(power, dtype=np.float64)
     for name, value, is_right in (
+        ("sample_rate_hz", sample_rate_hz, sample_rate_hz > 0),
         ("below_db", below_db, below_db < 0),
         ("min_length_s", min_length_s, min_length_s >= 0),
         ("window_s", window_s, window_s > 0),
         ("edge_s", edge_s, edge_s >= 0),
     ):
         if not is_right or not np.isfinite(value):
-            raise TraceError(f"{name} is {value:g}", "below_db is below 0, lengths are at least 0, the window is above 0 s")
+            remedy = "below_db is below 0, lengths are at least 0, the window is above 0 s, the sampling rate above 0 Hz"
+            raise TraceError(f"{name} is {value:g}", remedy)
     factor = 10 ** (below_db / 10)
     shortest = max(1, int(np.ceil(min_length_s * sample_rate_hz - 1e-9)))
     found = np.zeros(values.size, dtype=bool)
@@ -82,6 +86,7 @@ def find(
     return _widened(found, round(edge_s * sample_rate_hz))
 
 
+@checked_arguments
 def mark(size: int, sample_rate_hz: float, intervals_s: Sequence[tuple[float, float]]) -> NDArray[np.bool_]:
     """Samples within intervals of time that were given by hand.
 
@@ -104,6 +109,8 @@ def mark(size: int, sample_rate_hz: float, intervals_s: Sequence[tuple[float, fl
     >>> mark(5, 1.0, [(1.0, 3.0)])
     array([False,  True,  True, False, False])
     """
+    check_range(size >= 0, "size", "be at least 0", size)
+    check_range(0 < sample_rate_hz < np.inf, "sample_rate_hz", "be above 0 and finite", sample_rate_hz)
     found = np.zeros(size, dtype=bool)
     for start_s, end_s in intervals_s:
         if not 0 <= start_s < end_s or start_s >= size / sample_rate_hz:

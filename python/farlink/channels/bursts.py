@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from farlink.arguments import checked_arguments
 from farlink.channels.trace import Trace
 
 
@@ -18,6 +19,7 @@ class Runs:
     received: NDArray[np.int64]
 
 
+@checked_arguments
 def run_lengths(lost: ArrayLike) -> Runs:
     """Lengths of the runs in a loss pattern.
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from farlink.arguments import check_range, checked_arguments
 from farlink.channels import kept_rates
 from farlink.channels.trace import Trace
 from farlink.errors import ScenarioError, core_errors
@@ -285,6 +286,7 @@ def union_bound(coding: Mapping[str, Any], ebn0_db: float) -> float | None:
         return _core.union_bound(json.dumps(coding), ebn0_db, _BOUND_TERMS)
 
 
+@checked_arguments
 def memory_bits(coding: Mapping[str, Any]) -> int:
     """Right bits after which errors have little to do with those before.
 
@@ -296,6 +298,7 @@ def memory_bits(coding: Mapping[str, Any]) -> int:
     >>> memory_bits({"code": {"kind": "convolutional", "generators": "171,133"}})
     6
     """
+    check_range(isinstance(coding.get("code"), Mapping), "coding", 'hold a table "code"', coding)
     code = coding["code"]
     while (within := code.get("inner", code.get("over"))) is not None:
         code = within
@@ -304,6 +307,7 @@ def memory_bits(coding: Mapping[str, Any]) -> int:
     return spectrum({"code": dict(code)}, 1)["constraint_length"] - 1
 
 
+@checked_arguments
 def describe(coding: Mapping[str, Any]) -> str:
     """A coding in a few words.
 

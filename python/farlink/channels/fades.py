@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from farlink.arguments import check_range, checked_arguments
 from farlink.channels.receiver import Receiver
 from farlink.errors import TraceError
 
@@ -69,6 +70,7 @@ class Bands:
     high: Series
 
 
+@checked_arguments
 def fade_statistics(
     power: ArrayLike, sample_rate_hz: float, thresholds_db: Sequence[float], *, blocked: ArrayLike | None = None
 ) -> list[Fades]:
@@ -107,6 +109,7 @@ def fade_statistics(
     >>> found.fades, found.rate_per_s, round(found.mean_s, 6), found.time_below
     (2, 250.0, 0.0015, 0.375)
     """
+    check_range(1e-12 <= sample_rate_hz <= 1e15, "sample_rate_hz", "be from 1e-12 to 1e15", sample_rate_hz)
     values, clear = _checked(power, blocked)
     mean = _mean(values, clear)
     seconds = float(np.count_nonzero(clear)) / sample_rate_hz
@@ -117,6 +120,7 @@ def fade_statistics(
     ]
 
 
+@checked_arguments
 def scintillation_index(power: ArrayLike, *, blocked: ArrayLike | None = None) -> float:
     r"""Variance of the power over its squared mean, :math:`\sigma_I^2`.
 
@@ -176,6 +180,7 @@ def autocorrelation(
     return np.arange(lags + 1) / sample_rate_hz, np.asarray(found, dtype=np.float64)
 
 
+@checked_arguments
 def correlation_time_s(lags_s: Series, correlation: Series, level: float = float(np.exp(-1))) -> float:
     """Lag at which an autocorrelation first falls below a level, interpolated; NaN if it does not.
 
@@ -253,6 +258,7 @@ def long_term_ber(power_w: ArrayLike, receiver: Receiver, *, blocked: ArrayLike 
     return float(np.mean(short_term_ber(values[clear], receiver)))
 
 
+@checked_arguments
 def bands(values: ArrayLike, sample_rate_hz: float, buckets: int = 1500) -> Bands:
     """Least, mean and greatest value of a series in buckets of equal time.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.arguments import checked_arguments
 from farlink.channels.receiver import Receiver
 from farlink.channels.trace import Trace
 from farlink.errors import ScenarioError, TraceError, core_errors
@@ -27,6 +28,7 @@ def is_relative(trace: Trace) -> bool:
     return bool(trace.meta.get("relative_power"))
 
 
+@checked_arguments
 def sample_rate_hz(trace: Trace) -> float:
     """Sampling rate of a power trace, in Hz.
 
@@ -57,6 +59,7 @@ def with_blocked(trace: Trace, mask: NDArray[np.bool_]) -> Trace:
     return _changed(trace, trace["power_w"], blocked(trace) | mask)
 
 
+@checked_arguments
 def cut(trace: Trace, from_s: float | None = None, to_s: float | None = None) -> Trace:
     """The part of a power trace between two times, in s from its beginning.
 
@@ -79,6 +82,7 @@ def cut(trace: Trace, from_s: float | None = None, to_s: float | None = None) ->
     return _changed(trace, trace["power_w"][first:last], blocked(trace)[first:last], duration_s=(last - first) / rate_hz)
 
 
+@checked_arguments
 def reverse(trace: Trace) -> Trace:
     """A power trace backwards in time: a rising pass of a satellite becomes a falling one.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.arguments import checked_arguments
 from farlink.channels.bursts import is_intermediate, run_lengths, segments, trace_runs
 from farlink.channels.trace import Trace
 
@@ -30,6 +31,7 @@ _LONGEST_CORRELATION_S = 30.0
 MOST_WINDOWS = 4_500_000
 
 
+@checked_arguments
 def summary(trace: Trace) -> dict[str, float]:
     """Numbers that characterise a trace, by name; the suffix is the unit, ratios have none.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from farlink.arguments import checked_arguments
 from farlink.errors import TuneError
 from farlink.models.tcp_goodput import celandroni, mathis, selection, timeout
 from farlink.models.tcp_latency import padhye
@@ -36,6 +37,7 @@ class Goodput:
     of: Callable[[Offered, Progress | None], Found]
 
 
+@checked_arguments
 def goodput(name: str, offered: Offered, progress: Progress | None = None) -> Found:
     """Goodput by the model or engine of that name.
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from farlink.arguments import checked_arguments
 from farlink.channels.trace import Trace
 from farlink.errors import TuneError
 from farlink.tune.curves import Floats
@@ -14,6 +15,7 @@ MOST_INSTANTS = 10_000_000
 _TICKS_PER_S = 1_000_000
 
 
+@checked_arguments
 def instants(trace: Trace, detection_s: float, step_s: float | None = None) -> tuple[float, Floats]:
     """The C/N0 that holds at each instant.
 

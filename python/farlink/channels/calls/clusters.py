@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from farlink.arguments import check_range, checked_arguments
 from farlink.channels.calls.distributions import Series
 from farlink.channels.calls.goodness import SIGNIFICANCE
 from farlink.channels.calls.links import Link
@@ -216,6 +217,7 @@ def clusterings(links: Sequence[Link]) -> list[Clustering]:
     return [*found, links_alike(links)] if len(links) > 1 else found
 
 
+@checked_arguments
 def wilson(hits: int, count: int) -> tuple[float, float]:
     """95 % interval of a probability, of so many hits in so many trials (Wilson, JASA 22, 1927).
 
@@ -224,6 +226,7 @@ def wilson(hits: int, count: int) -> tuple[float, float]:
     >>> [round(end, 3) for end in wilson(3, 10)]
     [0.108, 0.603]
     """
+    check_range(0 <= hits <= count, "hits", f"be from 0 to count = {count}", hits)
     if count == 0:
         return 0.0, 1.0
     z = 1.959964

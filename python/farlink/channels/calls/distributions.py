@@ -10,6 +10,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.arguments import check_range, checked_arguments
+
 Series = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -252,6 +254,7 @@ DISTRIBUTIONS: dict[str, Distribution] = {one.name: one for one in (Exponential(
 """What can be fitted, simplest first."""
 
 
+@checked_arguments
 def markov_states(p_short: float, short_s: float, long_s: float) -> dict[str, float]:
     r"""The two-state chain behind a mixture of two exponentials of rates :math:`r_1 > r_2`.
 
@@ -278,6 +281,9 @@ def markov_states(p_short: float, short_s: float, long_s: float) -> dict[str, fl
     >>> {name: round(value, 1) for name, value in states.items()}
     {'bad_drop_interval_s': 109.1, 'bad_s': 163.0, 'good_s': 330.0}
     """
+    check_range(0 <= p_short <= 1, "p_short", "be from 0 to 1", p_short)
+    check_range(0 < short_s < float("inf"), "short_s", "be above 0 and finite", short_s)
+    check_range(0 < long_s < float("inf"), "long_s", "be above 0 and finite", long_s)
     fast, slow = 1 / short_s, 1 / long_s
     rate = p_short * fast + (1 - p_short) * slow
     leave_good = fast * slow / rate

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from farlink.arguments import checked_arguments
 from farlink.channels.calls.distributions import DISTRIBUTIONS, Distribution, Series, log_likelihood, markov_states
 from farlink.channels.calls.samples import Sample
 from farlink.errors import JournalError
@@ -91,6 +92,7 @@ class Fit:
         }
 
 
+@checked_arguments
 def fit(sample: Sample, distribution: str = "exponential") -> Fit:
     """Fit a distribution to a sample by maximum likelihood.
 
@@ -146,6 +148,7 @@ def fit(sample: Sample, distribution: str = "exponential") -> Fit:
     )
 
 
+@checked_arguments
 def mean_at_least_s(exposure_s: float) -> float:
     """The mean time between drops that is exceeded with 95 % confidence where none was seen for so long.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from farlink.arguments import checked_arguments
 from farlink.channels.calls.distributions import Exponential, Mask, Series
 from farlink.channels.calls.fits import Fit
 from farlink.channels.calls.samples import SHORTEST_S, Sample
@@ -282,6 +283,7 @@ def statistic(fit: Fit, parameters: Series, times: Series, observed: Mask) -> Se
     return np.asarray(count * (first + pieces.sum(axis=-1) + last))
 
 
+@checked_arguments
 def kaplan_meier(sample: Sample) -> tuple[Series, Series]:
     """Times at which something was observed, and the estimated probability of a longer time from there on.
 

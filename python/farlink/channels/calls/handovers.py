@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from farlink.arguments import checked_arguments
 from farlink.channels.calls.links import Call, Link
 from farlink.errors import JournalError
 
@@ -12,6 +13,7 @@ SHORTEST_S, LONGEST_S = 1e-3, 60.0
 CAUSE = "handover"
 
 
+@checked_arguments
 def interrupted(link: Link, handover_s: float) -> Link:
     """A link that is down for a while from each of its handovers on.
 

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.arguments import checked_arguments
 from farlink.channels.calls.journal import Event, time_text
 from farlink.errors import JournalError
 
@@ -113,6 +114,7 @@ class Link:
         return math.fsum(call.up_s for call in self.calls if not math.isnan(call.up_s))
 
 
+@checked_arguments
 def links_of(events: Iterable[Event]) -> list[Link]:
     """Sort the events of a log into calls, link by link.
 

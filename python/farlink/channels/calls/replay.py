@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from farlink.arguments import checked_arguments
 from farlink.channels.calls.handovers import interrupted
 from farlink.channels.calls.journal import time_text
 from farlink.channels.calls.links import Link
@@ -47,6 +48,7 @@ class DownTimes:
         return math.fsum(end - begin for begin, end in self.spells)
 
 
+@checked_arguments
 def down_times(links: Sequence[Link], *, handover_s: float | None = None) -> list[DownTimes]:
     """When each link was down: whenever it was not connected, whatever the reason.
 

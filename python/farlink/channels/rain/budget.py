@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from farlink.arguments import checked_arguments
 from farlink.errors import TraceError
 
 SPEED_OF_LIGHT_M_PER_S = 299_792_458.0
@@ -83,6 +84,7 @@ class LinkBudget:
         return self.eirp_dbw + self.g_over_t_dbk - losses_db - BOLTZMANN_DBW_PER_K_HZ
 
 
+@checked_arguments
 def free_space_loss_db(frequency_hz: float, range_m: float) -> float:
     r"""Loss by distance in free space.
 
@@ -120,6 +122,7 @@ def free_space_loss_db(frequency_hz: float, range_m: float) -> float:
     return 20 * math.log10(4 * math.pi * range_m * frequency_hz / SPEED_OF_LIGHT_M_PER_S)
 
 
+@checked_arguments
 def noise_rise_db(
     attenuation_db: ArrayLike,
     *,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from farlink.arguments import checked_arguments
 from farlink.errors import TraceError
 from farlink.extras import require
 
@@ -101,6 +102,7 @@ class Distribution:
         return _quantile(self.percent / self.rain_percent)[::-1], np.log(self.attenuation_db)[::-1]
 
 
+@checked_arguments
 def lognormal(prediction: Distribution) -> Distribution:
     """The lognormal distribution, given rain, that fits another at `FITTED_PERCENT` best: least squares of the logarithm.
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.arguments import checked_arguments
+
 Series = NDArray[np.float64]
 
 # The level of dry minutes is taken anew so often.
 _EVERY_S = 6 * 3600.0
 
 
+@checked_arguments
 def attenuation_of_levels(
     time_s: Series,
     loss_db: Series,

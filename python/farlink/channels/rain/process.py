@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.arguments import check_range, checked_arguments
 from farlink.extras import require
 
 Series = NDArray[np.float64]
@@ -47,6 +48,7 @@ them, as it has to be.
 """
 
 
+@checked_arguments
 def normal_process(samples: int, step_s: float, parts: tuple[Part, ...], rng: np.random.Generator) -> Series:
     r"""A stationary normal process of mean 0 and variance 1, the sum of first-order filters of one white noise.
 
@@ -81,6 +83,7 @@ def normal_process(samples: int, step_s: float, parts: tuple[Part, ...], rng: np
     >>> normal_process(3, 1.0, first_order(2e-4), np.random.default_rng(1)).shape
     (3,)
     """
+    check_range(step_s >= 1e-9, "step_s", "be at least 1e-9", step_s)
     keep = np.exp(-step_s * np.array([part.rate_per_s for part in parts]))
     weight = np.array([part.weight for part in parts])
     gain = np.sqrt(-np.expm1(2 * np.log(keep)))

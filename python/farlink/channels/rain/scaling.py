@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from farlink.arguments import checked_arguments
 from farlink.channels.rain.prediction import SlantPath, length_in_rain_m, specific_attenuation
 from farlink.errors import TraceError
 
@@ -111,6 +112,7 @@ def to_slant_path(attenuation_db: ArrayLike, measured: GroundPath, wanted: Slant
     return found
 
 
+@checked_arguments
 def distance_m(latitude_deg: float, longitude_deg: float, other_latitude_deg: float, other_longitude_deg: float) -> float:
     """Distance over a sphere of 6,371 km, in m.
 

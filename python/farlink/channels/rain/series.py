@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.arguments import checked_arguments
 from farlink.channels.rain.budget import ClearSky
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError
@@ -15,6 +16,7 @@ from farlink.errors import TraceError
 Series = NDArray[np.float64]
 
 
+@checked_arguments
 def cn0_trace(
     time_s: Series, attenuation_db: Series, clear_sky: ClearSky, *, duration_s: float, meta: Mapping[str, Any]
 ) -> Trace:
@@ -56,6 +58,7 @@ def cn0_trace(
     return Trace("cn0", {"time_s": time_s[changes], "cn0_dbhz": cn0_dbhz[changes]}, said)
 
 
+@checked_arguments
 def time_below(trace: Trace, cn0_dbhz: Series) -> Series:
     """Share of the time for which a C/N0 trace is below each level, as a ratio.
 
@@ -84,6 +87,7 @@ def time_below(trace: Trace, cn0_dbhz: Series) -> Series:
     return found
 
 
+@checked_arguments
 def quantiles_dbhz(trace: Trace, share: Series) -> Series:
     """C/N0 that a trace is at or below for a share of the time.
 
@@ -118,6 +122,7 @@ def spans_s(trace: Trace) -> Series:
     return found
 
 
+@checked_arguments
 def fades_s(trace: Trace, cn0_dbhz: float) -> Series:
     """Length of each time that a C/N0 trace is below a level, in s.
 

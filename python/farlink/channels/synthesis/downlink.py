@@ -17,6 +17,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.arguments import checked_arguments
+
 WAVELENGTH_M = 847e-9
 APERTURE_M = 0.4
 
@@ -40,6 +42,7 @@ GAMMA_GAMMA_BELOW_DEG = 15.0
 GAMMA_GAMMA_APERTURE_M = 0.1
 
 
+@checked_arguments
 def scintillation_index(elevation_deg: NDArray[np.float64], aperture_m: float = APERTURE_M) -> NDArray[np.float64]:
     """Scintillation index by elevation, interpolated in its logarithm over that of the elevation's sine.
 

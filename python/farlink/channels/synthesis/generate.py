@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.arguments import checked_arguments
 from farlink.channels.parameter import Value
 from farlink.channels.synthesis import blockage, pointing
 from farlink.channels.synthesis.elements import next_pass
@@ -256,6 +257,7 @@ def settle(
     return Synthesis(name, dict(values), samples / float(values["sample_rate_hz"]), seed, geometry)
 
 
+@checked_arguments
 def synthesize(name: str, *, duration_s: float | None = None, seed: int = 1, **overrides: object) -> Trace:
     """Draw a trace of received power that is synthetic, and says so.
 

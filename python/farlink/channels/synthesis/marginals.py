@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.arguments import check_range, checked_arguments
 from farlink.extras import require
 
 # Log of the quantile at Phi(g), of a factor of mean 1 and the given variance.
@@ -74,6 +75,7 @@ def weibull(g: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
     return log_quantile
 
 
+@checked_arguments
 def weibull_variance(shape: float) -> float:
     """Variance of a Weibull distribution of mean 1 and shape k.
 
@@ -87,9 +89,11 @@ def weibull_variance(shape: float) -> float:
     >>> round(weibull_variance(1.83), 3)
     0.321
     """
+    check_range(shape >= 0.01, "shape", "be at least 0.01", shape)
     return math.expm1(math.lgamma(1 + 2 / shape) - 2 * math.lgamma(1 + 1 / shape))
 
 
+@checked_arguments
 def weibull_shape(variance: float) -> float:
     """Shape k of the Weibull distribution of mean 1 that has this variance.
 
@@ -133,6 +137,7 @@ MARGINALS: dict[str, Marginal] = {
 }
 
 
+@checked_arguments
 def gamma_gamma_index(alpha: float, beta: float) -> float:
     r"""Scintillation index of gamma-gamma fading, :math:`1/\alpha + 1/\beta + 1/(\alpha\beta)`.
 
@@ -146,6 +151,8 @@ def gamma_gamma_index(alpha: float, beta: float) -> float:
     >>> round(gamma_gamma_index(4.5, 2.5), 3)
     0.711
     """
+    check_range(alpha > 0, "alpha", "be above 0", alpha)
+    check_range(beta > 0, "beta", "be above 0", beta)
     return 1 / alpha + 1 / beta + 1 / (alpha * beta)
 
 

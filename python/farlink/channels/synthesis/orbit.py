@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.arguments import check_range, checked_arguments
 from farlink.channels.trace import Trace
 from farlink.errors import TraceError, core_errors
 
@@ -111,6 +112,7 @@ class CircularPass:
             return _core.circular_pass_times(self.altitude_m, self.max_elevation_deg, self.start_elevation_deg, self.is_rising)
 
 
+@checked_arguments
 def delay_trace(geometry: Pass, duration_s: float, title: str, step_s: float = 0.01) -> Trace:
     """The one-way propagation delay of a pass, as a trace.
 
@@ -131,6 +133,7 @@ def delay_trace(geometry: Pass, duration_s: float, title: str, step_s: float = 0
     >>> round(1e3 * float(trace["delay_s"][0]), 3)
     7.846
     """
+    check_range(1e-6 <= step_s < np.inf, "step_s", "be at least 1e-6 and finite", step_s)
     time_s: NDArray[np.float64] = np.arange(math.ceil(duration_s / step_s - 1e-9), dtype=np.float64) * step_s
     delay_s = geometry.range_m(time_s) / LIGHT_SPEED_M_PER_S
     return Trace("delay", {"time_s": time_s, "delay_s": delay_s}, {"duration_s": duration_s, "title": title})

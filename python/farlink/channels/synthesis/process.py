@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.arguments import checked_arguments
 from farlink.errors import TraceError
 from farlink.extras import require
 
@@ -171,6 +172,7 @@ class Band:
         return density
 
 
+@checked_arguments
 def gaussian_process(spectrum: Spectrum, samples: int, sample_rate_hz: float, rng: np.random.Generator) -> NDArray[np.float64]:
     """Draw a stationary Gaussian process of mean 0 and variance 1.
 

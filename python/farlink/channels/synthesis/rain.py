@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from farlink.arguments import checked_arguments
 from farlink.channels.parameter import Parameter, Value
 from farlink.channels.rain.distribution import MARGINALS, Distribution
 from farlink.channels.rain.prediction import predict, versions
@@ -123,6 +124,7 @@ class RainSynthesis:
         }
 
 
+@checked_arguments
 def settle(overrides: Mapping[str, object], *, duration_s: float | None = None, seed: int = 1) -> RainSynthesis:
     """Check what is wanted.
 
