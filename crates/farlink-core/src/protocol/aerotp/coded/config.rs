@@ -1,4 +1,4 @@
-//! What a scenario says about the coded reliable mode.
+//! The keys of the coded reliable mode in a scenario.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,17 +9,19 @@ use crate::units::{Count, Fraction, Probability};
 use super::super::loss::WORST_LOSS;
 use super::MOST_SYMBOLS;
 
-/// Repair instead of repetition: the reliable modes send symbols of a fountain code (RaptorQ, RFC 6330) for what was lost.
+/// Coded blocks: instead of retransmitting lost packets, the reliable modes send repair symbols of a fountain code (RaptorQ, RFC
+/// 6330).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Coded {
-    /// Packets of data that are coded together; fewer if a quarter of `receive_buffer_bytes` holds no more.
+    /// Data packets in a block, which are coded together. Fewer if a quarter of `receive_buffer_bytes` is smaller than that.
     #[schemars(extend("maximum" = MOST_SYMBOLS))]
     pub block_symbols: Count,
-    /// With this probability, what goes out completes a block; while more data waits, half of the blocks may want more.
+    /// Probability that the symbols sent for a block complete it. While more data waits, only half of the blocks have to be
+    /// complete.
     #[schemars(extend("maximum" = MOST_CERTAIN))]
     pub completion: Fraction,
-    /// Share of packets that is taken for lost before any answer; the measured loss replaces it.
+    /// Assumed loss rate of packets before the first answer; the measured rate replaces it.
     #[schemars(extend("maximum" = WORST_LOSS))]
     pub expected_loss: Probability,
 }
@@ -34,11 +36,11 @@ impl Default for Coded {
     }
 }
 
-/// Nearer to certainty, a block costs more than another round trip.
+/// Largest completion probability: above it the additional symbols of a block cost more than another round trip.
 const MOST_CERTAIN: f64 = 0.9999;
 
 impl Coded {
-    /// Checks what the types cannot; paths are relative to its table.
+    /// Checks the rules between keys that the types of single keys cannot express; paths are relative to its table.
     pub(in super::super) fn check(&self) -> Result<(), ConfigError> {
         if self.block_symbols.whole() > MOST_SYMBOLS {
             let what = format!("{} packets are not coded together", self.block_symbols.get());

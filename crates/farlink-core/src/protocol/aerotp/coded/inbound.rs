@@ -1,4 +1,4 @@
-//! A block as its receiver has it.
+//! A coded block at its receiver.
 
 use farlink_fec::erasure::RaptorQ;
 
@@ -7,7 +7,7 @@ use crate::payload::Payload;
 use super::super::segment::Repair;
 use super::MOST_SYMBOLS;
 
-/// Where a block lies and how it is cut. `[K1]`
+/// The range of a block in the stream and how it is cut. `[K1]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) start: u64,
@@ -17,7 +17,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// What a segment at a position says about its block, if that makes sense. `[K4]`
+    /// The block that a segment at a position describes, if the description is consistent. `[K4]`
     pub(super) fn of(position: u64, repair: &Repair) -> Option<Place> {
         let start = position.checked_sub(u64::from((position as u32).wrapping_sub(repair.start)))?;
         let (bytes, symbol_bytes) = (u64::from(repair.bytes), u64::from(repair.symbol_bytes));
@@ -35,34 +35,34 @@ impl Place {
         self.start + self.bytes
     }
 
-    /// Whether a segment with this is a repair symbol, and not data with a description.
+    /// Whether a segment with this description is a repair symbol, and not data.
     pub(super) fn is_repair(&self, repair: &Repair) -> bool {
         repair.index >= self.symbols
     }
 
-    /// Whether so many bytes are a repair symbol of it.
+    /// Whether `bytes` is the length of a repair symbol of it.
     pub(super) fn fits_repair(&self, bytes: usize) -> bool {
         bytes as u64 == self.symbol_bytes
     }
 }
 
-/// So many symbols more than a block has suffice but once in 256^8 times (RFC 6330). `[K8]`
+/// With this many more symbols than a block has, decoding fails only once in 256^8 times (RFC 6330). `[K8]`
 const MOST_MORE: u32 = 8;
 
-/// What has arrived of a block that is not complete.
+/// The received symbols of a block that is not complete.
 #[derive(Clone, Debug)]
 pub(super) struct Inbound<D> {
     pub(super) place: Place,
-    /// Source symbols that are here, a bit each.
+    /// The received source symbols, a bit each.
     sources: Vec<u64>,
     source_count: u32,
-    /// The source symbols themselves, where there is more than a length.
+    /// The content of the source symbols, if the payload has content.
     content: Vec<u8>,
-    /// Repair symbols and their numbers, ascending.
+    /// Repair symbols with their numbers, ascending.
     repairs: Vec<(u32, D)>,
-    /// How many acknowledgements still have to name it.
+    /// How many more acknowledgements have to list it.
     pub(super) tellings: u32,
-    /// Symbols that must be here before decoding is worth another try.
+    /// Number of symbols that must have arrived before decoding is tried again.
     wanted: u32,
 }
 
@@ -79,7 +79,7 @@ impl<D: Payload> Inbound<D> {
         }
     }
 
-    /// Data has arrived; the symbols that lie wholly in it count.
+    /// Takes data; only symbols that lie completely in it count.
     pub(super) fn add_source(&mut self, position: u64, payload: &D) {
         let Place { start, bytes, symbol_bytes, .. } = self.place;
         let from = position.max(start) - start;
@@ -100,7 +100,8 @@ impl<D: Payload> Inbound<D> {
         }
     }
 
-    /// A repair symbol has arrived. Whether it is new, and not of more than a block can want: those make no sense together.
+    /// Takes a repair symbol. Returns whether it is new. More symbols than a block can need are refused, because they must be
+    /// inconsistent.
     pub(super) fn add_repair(&mut self, index: u32, payload: D) -> bool {
         match self.repairs.binary_search_by_key(&index, |(index, _)| *index) {
             Ok(_) => false,
@@ -112,7 +113,7 @@ impl<D: Payload> Inbound<D> {
         }
     }
 
-    /// Repair symbols kept.
+    /// Number of repair symbols kept.
     pub(super) fn repair_count(&self) -> usize {
         self.repairs.len()
     }
@@ -122,7 +123,7 @@ impl<D: Payload> Inbound<D> {
         self.repairs.len() as u64 * self.place.symbol_bytes
     }
 
-    /// Symbols that are still missing, as far as can be told.
+    /// Estimated number of symbols that are still missing.
     pub(super) fn missing(&self) -> u32 {
         self.wanted.saturating_sub(self.source_count + self.repairs.len() as u32)
     }
@@ -132,7 +133,7 @@ impl<D: Payload> Inbound<D> {
         let Place { bytes, symbol_bytes, symbols, .. } = self.place;
         let len = bytes as usize;
         if self.source_count == symbols {
-            self.content.truncate(len); // a try that failed may have filled it up
+            self.content.truncate(len); // a failed attempt may have padded it
             return Some(D::with_content(len, || std::mem::take(&mut self.content)));
         }
         if self.missing() > 0 {
@@ -142,7 +143,7 @@ impl<D: Payload> Inbound<D> {
             self.content.resize(symbols as usize * symbol_bytes as usize, 0);
             self.solve(symbol_bytes as usize)
         } else {
-            // Whether symbols suffice does not depend on what is in them.
+            // Whether the symbols suffice does not depend on their content.
             self.solve(1)
         };
         match decoded {
@@ -185,7 +186,7 @@ mod tests {
         (0..bytes).map(|_| rng.below(256) as u8).collect()
     }
 
-    /// All source symbols of a block and as many repair symbols, with the place that they describe.
+    /// All source symbols of a block and as many repair symbols, with the block that they describe.
     fn symbols<D: Payload>(data: &D, symbol_bytes: u32, start: u64) -> (Place, Vec<(u64, D, u32)>) {
         let mut block = Outbound::new(start, symbol_bytes, MOST_SYMBOLS, Time::ZERO);
         block.append(data);
@@ -223,7 +224,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(100))]
 
-        /// Any set of enough symbols, in any order, with content and without: the same set gives both.
+        /// Enough symbols of any kind and in any order give the block, with and without content alike.
         #[test]
         fn enough_symbols_of_any_kind_give_the_block(
             bytes in 1..6000_usize, symbol_bytes in 1..200_u32, seed: u64, start in 0..u64::MAX / 4,
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_no_place() {
+    fn inconsistent_descriptions_are_refused() {
         let good = Repair { start: 100, bytes: 1000, symbol_bytes: 64, symbols: 16, index: 20 };
         let place = Place::of(100, &good).unwrap();
         assert_eq!((place.end(), place.is_repair(&good), place.fits_repair(64)), (1100, true, true));

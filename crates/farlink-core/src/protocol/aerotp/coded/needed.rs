@@ -1,13 +1,13 @@
-//! How many symbols to send for enough of them to arrive.
+//! The number of symbols to send so that enough of them arrive.
 
-/// The fewest symbols of which at least `missing` arrive with the probability `completion`, each lost by itself with the
+/// The fewest symbols of which at least `missing` arrive with the probability `completion`, each lost independently with the
 /// probability `loss`: a quantile of the negative binomial distribution.
 pub(super) fn needed(missing: u32, loss: f64, completion: f64) -> u32 {
     if missing == 0 || loss <= 0.0 {
         return missing;
     }
     let (m, arrives) = (f64::from(missing), 1.0 - loss);
-    // Summed from where nearly nothing lies below: j losses before the last of the m arrives have the probability
+    // The sum begins where the probability below is negligible: j losses before the last of the m arrives have the probability
     // C(m - 1 + j, j) (1 - p)^m p^j.
     let mean = m * loss / arrives;
     let deviation = libm::sqrt(mean / arrives);
@@ -25,9 +25,9 @@ pub(super) fn needed(missing: u32, loss: f64, completion: f64) -> u32 {
     missing.saturating_add(j as u32)
 }
 
-/// So many standard deviations below the mean nothing of account is left.
+/// The probability this many standard deviations below the mean is negligible.
 const TAIL_DEVIATIONS: f64 = 8.0;
-/// Rounding must not make the sum endless.
+/// Upper end of the sum, so that rounding cannot make it endless.
 const MOST_DEVIATIONS: f64 = 40.0;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A block as its sender has it.
+//! A coded block at its sender.
 
 use farlink_fec::erasure::{RaptorQ, RaptorQEncoder};
 
@@ -7,44 +7,44 @@ use crate::time::Time;
 
 use super::super::segment::Repair;
 
-/// Blocks of so few symbols are described by every one of them, larger ones by every so manieth: the receiver has to know what a
-/// block is before it can say how many symbols it wants. `[K3]`
+/// In blocks of up to this many symbols every symbol carries the description, in larger ones one symbol in `EVERY_DESCRIBES`:
+/// the receiver must know a block before it can report how many symbols it needs. `[K3]`
 const ALL_DESCRIBE: u64 = 32;
 const EVERY_DESCRIBES: u64 = 8;
 
-/// Data that is coded together, until all of it has arrived.
+/// A block of data that is coded together, kept until all of it has arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Outbound {
     pub(super) start: u64,
-    /// Data in it; more may come while it is open.
+    /// Bytes of data in it; more may be added while it is open.
     pub(super) bytes: u64,
     pub(super) symbol_bytes: u32,
     pub(super) most_bytes: u64,
-    /// So much of it went out as it is.
+    /// Bytes of its data that were sent.
     pub(super) sent_bytes: u64,
-    /// When it was begun.
+    /// When it was opened.
     pub(super) opened: Time,
-    /// No more data comes.
+    /// Whether no more data is added.
     pub(super) is_closed: bool,
-    /// The stream ends behind it, and every symbol that says so is part of it.
+    /// Whether the stream ends after it; the end is a part of the block.
     pub(super) is_end: bool,
-    /// Symbols sent of which nothing is known.
+    /// Number of symbols that were sent and are unanswered.
     pub(super) in_flight: u32,
-    /// Symbols that have arrived or are lost, but what the receiver said about the block last is older.
+    /// Number of symbols that have arrived or are lost since the receiver's last report on the block.
     pub(super) unreported: u32,
-    /// When one was sent last, in ticks.
+    /// When its last symbol was sent, in ticks.
     pub(super) last_sent: u64,
-    /// Symbols that the receiver wants, as far as it has said.
+    /// Number of symbols that the receiver needs, by its last report.
     pub(super) told: Option<u32>,
-    /// Symbols to send before anything else is known.
+    /// Number of symbols to send before the next report.
     pub(super) owed: u32,
-    /// Nothing was heard of it although all that was sent of it has been answered, or should have been.
+    /// Whether the receiver has never reported on it, although all its symbols were answered or should have been.
     pub(super) is_unheard: bool,
-    /// What it is owed was decided before.
+    /// Whether the number of symbols owed was decided before.
     pub(super) is_again: bool,
-    /// What it is owed completes it with this probability.
+    /// Probability that the symbols owed complete it.
     pub(super) completion: f64,
-    /// The data, where there is more than a length, until all of it went out and there is a code.
+    /// The data, if the payload has content, until all of it was sent and the encoder exists.
     content: Vec<u8>,
     encoder: Option<RaptorQEncoder>,
     next_repair: u32,
@@ -75,27 +75,27 @@ impl Outbound {
         }
     }
 
-    /// The end of the stream by itself.
+    /// A block that consists of the end of the stream only.
     pub(super) fn end_only(start: u64, now: Time) -> Self {
         Outbound { is_closed: true, is_end: true, ..Outbound::new(start, 1, 0, now) }
     }
 
-    /// Behind its last number; the end of the stream takes one.
+    /// Position after its last byte; the end of the stream takes one.
     pub(super) fn end(&self) -> u64 {
         self.start + self.bytes + u64::from(self.is_end)
     }
 
-    /// Whether data of it has never been sent.
+    /// Whether it has unsent data.
     pub(super) fn has_unsent(&self) -> bool {
         self.sent_bytes < self.bytes
     }
 
-    /// Source symbols; the end by itself is one.
+    /// Number of source symbols; the end of the stream alone counts as one.
     pub(super) fn symbols(&self) -> u32 {
         (self.bytes.div_ceil(u64::from(self.symbol_bytes)) as u32).max(1)
     }
 
-    /// Symbols that the receiver wants.
+    /// Number of symbols that the receiver needs.
     pub(super) fn missing(&self) -> u32 {
         self.told.unwrap_or_else(|| self.symbols())
     }
@@ -105,7 +105,7 @@ impl Outbound {
         self.content.extend_from_slice(data.as_bytes());
     }
 
-    /// The next symbol as it is, its position, and what describes the block if it should be described again.
+    /// The next source symbol, its position, and the description of the block if it is due again.
     pub(super) fn next_source<D: Payload>(&mut self) -> (u64, D, Option<Repair>) {
         let (from, index) = (self.sent_bytes, self.sent_bytes / u64::from(self.symbol_bytes));
         let len = (self.bytes - from).min(u64::from(self.symbol_bytes));

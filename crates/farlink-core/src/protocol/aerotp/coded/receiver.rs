@@ -1,4 +1,4 @@
-//! Puts a coded stream in order and says how much each block wants.
+//! Reorders a coded stream and reports how many symbols each block needs.
 
 use std::collections::VecDeque;
 
@@ -18,33 +18,33 @@ use super::inbound::{Inbound, Place};
 
 /// The receiving half of a coded stream.
 ///
-/// It keeps `receive_buffer_bytes` of the stream at most, in order and out of order; of blocks that are not complete, as much
-/// again of data that may have been read already, and repair symbols for what is missing.
+/// It keeps at most `receive_buffer_bytes` of the stream, in order and out of order. For incomplete blocks it also keeps up to as
+/// much data that may already have been read, and repair symbols for the missing data.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Receiver<D> {
     data: Reorder<D>,
-    /// What the sender gave up.
+    /// Data that the sender gave up.
     skips: Skips,
     end: Option<u64>,
-    /// Blocks that were described and are not complete, ascending.
+    /// Blocks that are known and not complete, ascending.
     blocks: Vec<Inbound<D>>,
-    /// Data of no known block, in the order of arrival: the description may come later.
+    /// Data of unknown blocks, in the order of arrival; the description may arrive later.
     loose: VecDeque<(u64, D)>,
     loose_bytes: u64,
-    /// Where blocks began that were completed lately.
+    /// Starts of recently completed blocks.
     done: [Option<u64>; MOST_DONE],
     repair_bytes: u64,
     repair_count: usize,
     peak_repair_bytes: u64,
     room: Room,
-    /// Room for a peer that is not known to hear. `[B7]`
+    /// Buffer for a peer that has not yet shown that it receives the answers. `[B7]`
     half_open_bytes: u64,
     /// The latest timestamp that has arrived, and when it did.
     echo: Option<(u32, Time)>,
-    /// Segments with data that have arrived; wraps.
+    /// Number of data segments received; wraps.
     arrived: u32,
     pace: Pace,
-    /// Segments that no acknowledgement has told of.
+    /// Number of segments that no acknowledgement has covered yet.
     untold: u64,
     deadline: Time,
     is_due: bool,
@@ -52,18 +52,18 @@ pub(in super::super) struct Receiver<D> {
     told_window_end: u64,
 }
 
-/// An acknowledgement that may be the last for some time goes out so many times more.
+/// Number of repetitions of an acknowledgement that may be the last for some time.
 const REPEATS: u32 = 2;
-/// An acknowledgement names so many blocks at most: the first ones, those for which something has arrived, those that are
-/// complete. `[K6]`
+/// Largest number of blocks in an acknowledgement: the first ones, those for which symbols have arrived, and those that were
+/// completed. `[K6]`
 const MOST_WANTING: usize = 12;
 const MOST_FIRST: usize = 3;
 const MOST_DONE: usize = 3;
-/// After each arrival, so many acknowledgements name its block: all but one may be lost.
+/// Number of acknowledgements after each arrival that list its block; all but one may be lost.
 const TELLINGS: u32 = 3;
-/// So many blocks are kept: a sender has no reason to have more of them under way. `[K8]`
+/// Largest number of blocks that are kept; a sender has no reason to have more of them in flight. `[K8]`
 const MOST_BLOCKS: usize = 1024;
-/// Places at which something is skipped and that were not read yet, at most; a symbol or more lies between them.
+/// Largest number of unread gaps; they are at least a symbol apart.
 const MOST_SKIPS: usize = 4096;
 
 impl<D: Payload> Receiver<D> {
@@ -108,7 +108,8 @@ impl<D: Payload> Receiver<D> {
         if !self.is_within(end.max(place.map_or(0, |place| place.end())), is_end.then_some(end)) {
             return false;
         }
-        // Small pieces take far more memory than their bytes: what is one too many is lost, and repair makes it good. `[B6]`
+        // Small pieces take much more memory than their bytes. Pieces beyond the limit are dropped and recovered by repair
+        // symbols. `[B6]`
         let most = most_pieces(if is_opening { self.half_open_bytes } else { self.room.bytes() });
         let is_source = !is_repair && !payload.is_empty();
         if is_source && position > self.data.next && self.data.piece_count() >= most {
@@ -135,7 +136,7 @@ impl<D: Payload> Receiver<D> {
         };
         self.pace.on_segment(now);
         self.untold += 1;
-        // A block that has become complete wants no more: who sends for it should hear of that.
+        // The sender should learn at once that a block is complete and needs no more symbols.
         if is_question || has_news || (self.is_complete() && !was_complete) || self.untold >= self.pace.wanted() {
             self.is_due = true;
         } else if self.deadline == Time::NEVER || self.untold == 1 {
@@ -146,7 +147,7 @@ impl<D: Payload> Receiver<D> {
         true
     }
 
-    /// Whether a segment that speaks of the stream up to `furthest`, and perhaps of its end, fits what is known.
+    /// Whether a segment that reaches `furthest`, and perhaps the end of the stream, is consistent with earlier ones.
     fn is_within(&self, furthest: u64, end: Option<u64>) -> bool {
         let is_beyond_end = self.end.is_some_and(|known| furthest > known || end.is_some_and(|end| end != known));
         let described = self.blocks.last().map_or(0, |block| block.place.end());
@@ -154,7 +155,7 @@ impl<D: Payload> Receiver<D> {
         furthest <= self.window_end() && !is_beyond_end && end.is_none_or(|end| end >= furthest.max(least_end))
     }
 
-    /// A block is described. Whether that agrees with the others, and with what there is room for. `[K4]`
+    /// Takes the description of a block. Returns whether it is consistent with the other blocks and with the room. `[K4]`
     fn announce(&mut self, place: Place) -> bool {
         if self.is_here(place.start, place.end()) {
             return true;
@@ -177,7 +178,7 @@ impl<D: Payload> Receiver<D> {
         self.loose.retain(|(position, payload)| {
             let end = position + payload.len() as u64;
             block.add_source(*position, payload);
-            // What lies before a block that has begun in order belongs to none that wants it.
+            // Data before a block that has begun in order belongs to no incomplete block.
             let is_loose = (*position < place.start && next < place.start) || end > place.end();
             kept_bytes += if is_loose { payload.len() as u64 } else { 0 };
             is_loose
@@ -192,7 +193,7 @@ impl<D: Payload> Receiver<D> {
         end <= self.data.next || self.data.block_around(start.max(self.data.next)).is_some_and(|block| block.1 >= end)
     }
 
-    /// Data has arrived. Whether it completes a block.
+    /// Takes data; returns whether it completes a block.
     fn put_source(&mut self, position: u64, payload: D, most_pieces: usize) -> bool {
         let end = position + payload.len() as u64;
         if self.is_here(position, end) {
@@ -214,12 +215,12 @@ impl<D: Payload> Receiver<D> {
         self.complete(at)
     }
 
-    /// A repair symbol has arrived. Whether it completes its block.
+    /// Takes a repair symbol; returns whether it completes its block.
     fn put_repair(&mut self, start: u64, index: u32, payload: D) -> bool {
         let Ok(at) = self.blocks.binary_search_by_key(&start, |block| block.place.start) else { return false };
         let bytes = payload.len() as u64;
         self.blocks[at].tellings = TELLINGS;
-        // The first block is always served: it ends one day, and the next one is the first. `[K8]`
+        // The first block always has room, so that it completes some time and the next one becomes the first. `[K8]`
         let has_room =
             self.repair_bytes + bytes <= self.room.bytes() && self.repair_count < most_pieces(self.room.bytes());
         if (at == 0 || has_room) && self.blocks[at].add_repair(index, payload) {
@@ -230,7 +231,7 @@ impl<D: Payload> Receiver<D> {
         self.complete(at)
     }
 
-    /// Hands over a block that can be decoded by now. Whether there is one.
+    /// Delivers a block if it can be decoded now; returns whether it could.
     fn complete(&mut self, at: usize) -> bool {
         let Some(block) = self.blocks.get_mut(at) else { return false };
         let place = block.place;
@@ -254,12 +255,12 @@ impl<D: Payload> Receiver<D> {
         true
     }
 
-    /// Who keeps no block keeps no symbol of one.
+    /// Checks in debug builds that no symbols are kept without blocks.
     fn check_account(&self) {
         debug_assert!(!self.blocks.is_empty() || (self.repair_bytes, self.repair_count) == (0, 0));
     }
 
-    /// Data that was read long ago is not kept for a description that may never come.
+    /// Drops data that was read long ago, because the description of its block may never arrive.
     fn forget_loose(&mut self, most_pieces: usize) {
         while (self.loose_bytes > self.room.bytes() || self.loose.len() > most_pieces)
             && let Some((_, payload)) = self.loose.pop_front()
@@ -268,8 +269,8 @@ impl<D: Payload> Receiver<D> {
         }
     }
 
-    /// The sender has given up what is missing before a position. What it wants no more of nobody asks for. Whether there is such a
-    /// position. `[V7]`
+    /// The sender has given up missing data before a position, so no symbols for it are requested any more. Returns whether that
+    /// position is possible. `[V7]`
     pub(in super::super) fn go_forward(&mut self, to: u64) -> bool {
         let is_within = self.end.is_none_or(|end| to <= end);
         if is_within && self.skips.go(&mut self.data, to, MOST_SKIPS) {
@@ -299,17 +300,17 @@ impl<D: Payload> Receiver<D> {
         self.deadline
     }
 
-    /// The sender asks for room for so much beyond what is here. `[W1]`
+    /// The sender requests a window of `bytes` beyond the received data. `[W1]`
     pub(in super::super) fn make_room(&mut self, bytes: u64) {
         self.is_due |= self.room.grow(bytes, self.data.unread_bytes);
     }
 
-    /// The length of the window while all is read.
+    /// The length of the window when all data was read.
     pub(in super::super) fn buffer_bytes(&self) -> u64 {
         self.room.bytes()
     }
 
-    /// Behind the last byte that there is room for.
+    /// Position after the last byte that the buffer has room for.
     fn window_end(&self) -> u64 {
         self.data.next + self.room.bytes().saturating_sub(self.data.unread_bytes)
     }
@@ -341,7 +342,7 @@ impl<D: Payload> Receiver<D> {
 
     pub(in super::super) fn read(&mut self) -> Option<D> {
         let data = self.skips.read(&mut self.data)?;
-        // Who could send nothing for lack of room must hear of it.
+        // A sender that was blocked by the window must learn of the new room.
         let grown = self.window_end().saturating_sub(self.told_window_end);
         let was_small = self.told_window_end.saturating_sub(self.data.next) < self.room.bytes() / 4;
         if was_small && grown >= self.room.bytes() / 2 && self.echo.is_some() {

@@ -1,4 +1,4 @@
-//! Sends what was written, block by block, until each is complete at the receiver.
+//! Sends a stream block by block, until each block is complete at the receiver.
 
 mod abandon;
 mod answers;
@@ -27,40 +27,40 @@ use super::outbound::Outbound;
 pub(in super::super) struct Sender<D> {
     unsent: VecDeque<D>,
     unsent_bytes: u64,
-    /// What may be written ahead of what was sent.
+    /// How much data may be written ahead of the sent data.
     room_bytes: u64,
-    /// Since when what is unsent waits for more, too little for a symbol.
+    /// Since when unsent data, too little for a symbol, has waited for more.
     waiting_since: Time,
     is_closing: bool,
-    /// Some block says where the stream ends.
+    /// Whether a block has the end of the stream.
     has_end: bool,
-    /// In order, without gaps, from the first one that is not acknowledged.
+    /// Contiguous blocks from the first unacknowledged one on.
     blocks: VecDeque<Outbound>,
-    /// What is too old, where there is a deadline.
+    /// Data that is too old, where there is a deadline.
     forward: Forward,
-    /// What was sent, the oldest first; of so many the answer is overdue.
+    /// Transmissions, the oldest first; the answer to the first `expired` of them is overdue.
     by_time: VecDeque<Transmission>,
     expired: usize,
     /// When a report on a block is overdue.
     report_due: Time,
-    /// Of all blocks.
+    /// Number of symbols owed to all blocks together.
     owed: u64,
     first: u64,
-    /// First position not sent.
+    /// First unsent position.
     next: u64,
     window_end: u64,
     round_trip: RoundTrip,
     opening: Opening,
-    /// When something was heard last, or the wait for it began.
+    /// When the last segment arrived, or the wait for one began.
     heard: Time,
-    /// While the peer is silent, nothing goes out before.
+    /// Earliest time of the next segment while the peer is silent.
     probe: Time,
-    /// When to ask what has arrived, if nothing else would tell.
+    /// When to ask the peer for a report, if no other segment would bring one.
     ask: Time,
-    /// Segments were seen to overtake each other: so long they may.
+    /// How far segments have been seen to overtake each other, in time.
     reordering: u64,
     latest_echo: u64,
-    /// Segments that had arrived when something was heard last.
+    /// Number of segments that had arrived by the last report.
     arrived: u32,
     is_link_down: bool,
     is_silent: bool,
@@ -76,17 +76,17 @@ pub(in super::super) struct Sender<D> {
 struct Shape {
     header_bytes: u64,
     most_symbol_bytes: u32,
-    /// Of the next block.
+    /// Length of a symbol of the next block.
     symbol_bytes: u32,
     block_symbols: u64,
-    /// A block has at most so many bytes, so that the peer's buffer holds several.
+    /// Largest length of a block, such that the peer's buffer holds several.
     block_bytes: u64,
     completion: f64,
-    /// So long what makes no symbol waits for more data.
+    /// How long data that does not fill a symbol waits for more.
     linger: Time,
 }
 
-/// Repetition before the round trip is known.
+/// Retransmission before the round-trip time is known.
 #[derive(Clone, Copy, Debug)]
 struct Opening {
     at: Time,
@@ -103,11 +103,11 @@ struct Transmission {
     payload_bytes: u32,
 }
 
-/// While the peer is silent, so many segments go out in each timeout.
+/// Number of segments per timeout while the peer is silent.
 const PROBES_PER_TIMEOUT: u64 = 8;
-/// Repetitions before the first answer are at most so many times as far apart as the first two.
+/// Ratio of the longest to the first interval of retransmissions before the first answer.
 const LONGEST_OPENING: u64 = 8;
-/// Blocks that the receiver's buffer holds at least.
+/// Least number of blocks that the receiver's buffer holds.
 const LEAST_BLOCKS: u64 = 4;
 
 impl<D: Payload> Sender<D> {
@@ -173,7 +173,7 @@ impl<D: Payload> Sender<D> {
             if self.unsent_bytes == 0 {
                 self.waiting_since = now;
                 if self.blocks.is_empty() {
-                    self.heard = self.heard.max(now); // who has no room now is asked from now on
+                    self.heard = self.heard.max(now); // the peer's window is full: questions begin now
                 }
             }
             let taken = data.split_to(n);
@@ -195,12 +195,12 @@ impl<D: Payload> Sender<D> {
         self.is_closing = true;
     }
 
-    /// Whether no answer to anything is awaited.
+    /// Whether no answer is due.
     fn is_flight_empty(&self) -> bool {
         self.by_time.len() == self.expired && self.report_due == Time::NEVER
     }
 
-    /// Whether nothing would be sent or heard any more if the peer were not asked.
+    /// Whether the connection would stop unless the peer is asked for a report.
     fn is_stuck(&self) -> bool {
         let has_more = self.unsent_bytes > 0 || !self.blocks.is_empty();
         let waits_for_data = self.blocks.back().is_some_and(|block| !block.is_closed);
@@ -257,7 +257,7 @@ impl<D: Payload> Sender<D> {
         Some(out)
     }
 
-    /// While the peer is silent, the next segment waits for a while.
+    /// Delays the next segment while the peer is silent.
     fn note_probe(&mut self, now: Time) {
         self.probe = now + Time::from_ps(self.patience().as_ps() / PROBES_PER_TIMEOUT);
     }
@@ -267,7 +267,7 @@ impl<D: Payload> Sender<D> {
         self.blocks.get_mut(index)
     }
 
-    /// The link's bit error rate is this from now on.
+    /// Takes a report of the link's bit error rate.
     pub(in super::super) fn on_ber(&mut self, now: Time, ber: f64) {
         self.loss.hear(ber);
         if let Some(length) = &mut self.length {
@@ -301,7 +301,7 @@ impl<D: Payload> Sender<D> {
         (self.first, self.next)
     }
 
-    /// What is left of the peer's window, if there is data for it and the round trip is known.
+    /// The rest of the peer's window, if there is data for it and the round-trip time is known.
     pub(in super::super) fn left(&self) -> Option<Left> {
         let answer = self.round_trip.smoothed().filter(|_| self.unsent_bytes > 0)?;
         Some(Left { bytes: self.window_end.saturating_sub(self.next), answer })

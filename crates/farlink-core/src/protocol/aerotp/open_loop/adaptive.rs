@@ -1,4 +1,4 @@
-//! Strength of the code in the packet from what the receiver reports of the errors.
+//! Choice of the parity in a packet from the receiver's reports of errors.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,13 +7,14 @@ use crate::units::{Fraction, PositiveSeconds};
 
 use super::strength::smallest_words;
 
-/// Parity that follows the bit error rate.
+/// Parity that adapts to the bit error rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdaptiveFec {
-    /// Send the least parity by which no larger share of the packets whose headers arrive is lost.
+    /// Target for the share of lost packets, among those whose headers arrive: the sender uses the least parity that keeps the
+    /// loss at or below it.
     pub target_loss: Fraction,
-    /// The receiver reports what it measures this often at most.
+    /// Least interval between two reports of the receiver, in seconds.
     pub report_every_s: PositiveSeconds,
 }
 
@@ -26,19 +27,19 @@ impl Default for AdaptiveFec {
     }
 }
 
-/// Of each report, so much is left when the next one comes.
+/// Weight that older reports keep when a new one arrives.
 const MEMORY: f64 = 0.75;
 
-/// What the sender knows of the bit error rate.
+/// The sender's estimate of the bit error rate.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Estimate {
     target: f64,
-    /// What the link says itself goes before what is measured.
+    /// The bit error rate reported by the link, which is used instead of the measured one.
     hint: Option<f64>,
-    /// Bits that the reports are of and wrong ones among them, older ones for less.
+    /// Number of bits in the reports, with smaller weights for older ones; `wrong` is the number of wrong bits.
     bits: f64,
     wrong: f64,
-    /// What the last report counted: up to which position, wrong bits that were mended, packets that were not.
+    /// The counts of the last report: position in the stream, corrected bits, and packets that could not be corrected.
     last: (u64, u32, u16),
 }
 
@@ -51,8 +52,8 @@ impl Estimate {
         self.hint = Some(ber);
     }
 
-    /// The receiver has counted so much since the beginning. A packet that was not mended had at least `worst` wrong bits.
-    /// Whether that says anything new.
+    /// Takes a report with the receiver's counts since the start. A packet that could not be corrected counts as `worst` wrong
+    /// bits. Returns whether the report is new.
     pub(in super::super) fn on_report(&mut self, position: u64, mended: u32, damaged: u16, worst: u32) -> bool {
         let (before, mended_before, damaged_before) = self.last;
         if position <= before {
@@ -65,14 +66,14 @@ impl Estimate {
         true
     }
 
-    /// The bit error rate, or what it hardly exceeds where few errors were seen: a standard deviation and one error more.
-    /// None before anything is known.
+    /// The bit error rate with a margin for few errors: one standard deviation and one error are added. `None` before the first
+    /// report.
     fn ber(&self) -> Option<f64> {
         let measured = (self.bits > 0.0).then(|| (self.wrong + self.wrong.sqrt() + 1.0) / self.bits);
         self.hint.or(measured).map(|ber| ber.min(0.5))
     }
 
-    /// The parity that is enough, in words; none before anything is known.
+    /// The parity that suffices, in words; `None` before the first report.
     pub(in super::super) fn words(&self, room_bytes: u32, most: u16) -> Option<u16> {
         self.ber().map(|ber| smallest_words(ber, self.target, room_bytes, most))
     }
@@ -112,7 +113,7 @@ mod tests {
         }
     }
 
-    /// Errors that cannot be mended make it stronger; their absence weaker again.
+    /// Errors that cannot be corrected increase the parity; their absence decreases it again.
     #[test]
     fn it_follows_both_ways() {
         let mut estimate = estimate();

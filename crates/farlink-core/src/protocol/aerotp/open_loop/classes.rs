@@ -9,34 +9,34 @@ use crate::turns::{CLASSES, Turns};
 /// How a class is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Service {
-    /// Its share of what classes with higher priority leave, relative to the weights of others; without one, it goes before all
-    /// classes with weights and all of higher numbers.
+    /// Its share of the capacity that classes with higher priority leave, relative to the weights of others. Without a weight, it
+    /// goes before all classes with weights and all classes of higher numbers.
     pub weight: Option<u16>,
-    /// What was written longer ago is not sent.
+    /// Messages written longer ago than this are not sent.
     pub deadline: Option<Time>,
 }
 
 /// Messages of several classes, each in the order in which they were written.
 ///
-/// Classes without a weight are served strictly by number: none while a lower one has anything to send. Classes with weights
-/// share what those leave by deficit round robin, in bytes: see [`Turns`]. `[V4]`
+/// Classes without a weight have strict priority by number: a class is served only while no lower one has a message. Classes with
+/// weights share the remaining capacity by deficit round robin, in bytes: see [`Turns`]. `[V4]`
 #[derive(Clone, Debug)]
 pub(super) struct Classes<D> {
     queues: [Queue<D>; CLASSES],
     turns: Turns,
     waiting: usize,
-    /// Bytes that were dropped for their age, and nobody was told of.
+    /// Bytes dropped because of their age that the application was not told of yet.
     expired: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Queue<D> {
     service: Service,
-    /// With when each was written.
+    /// The messages with the time at which each was written.
     messages: VecDeque<(D, Time)>,
 }
 
-/// Bytes that a weight of one is worth in a turn.
+/// Bytes per turn for a weight of one.
 const QUANTUM: u64 = 64;
 
 impl<D: Payload> Classes<D> {
@@ -46,7 +46,7 @@ impl<D: Payload> Classes<D> {
         Classes { queues, turns: Turns::new([None; CLASSES]), waiting: 0, expired: 0 }
     }
 
-    /// From now on; of what waits, too.
+    /// Sets the service of a class from now on, also for waiting messages.
     pub(super) fn set_service(&mut self, class: usize, service: Service) {
         self.queues[class].service = service;
         self.turns.set_share(class, service.weight.map(|weight| u64::from(weight.max(1)) * QUANTUM));
@@ -62,7 +62,7 @@ impl<D: Payload> Classes<D> {
         self.waiting == 0
     }
 
-    /// The next message, or as much of it as `most_bytes` gives for its class, and the class.
+    /// The next message, or as much of it as `most_bytes` allows for its class, and the class.
     pub(super) fn pop(&mut self, now: Time, most_bytes: impl Fn(usize) -> u32) -> Option<(usize, D)> {
         self.expire(now);
         if self.waiting == 0 {
@@ -83,7 +83,7 @@ impl<D: Payload> Classes<D> {
         Some((class, piece))
     }
 
-    /// Drops what is too old. `[V1]`
+    /// Drops messages that are too old. `[V1]`
     pub(super) fn expire(&mut self, now: Time) {
         for queue in &mut self.queues {
             while queue.due() <= now
@@ -95,7 +95,7 @@ impl<D: Payload> Classes<D> {
         }
     }
 
-    /// When something is too old next.
+    /// When the next message becomes too old.
     #[inline]
     pub(super) fn next_due(&self) -> Time {
         if self.waiting == 0 {

@@ -1,4 +1,4 @@
-//! Messages by themselves, without a connection: what the datagram mode sends and receives.
+//! The datagram mode: single messages without a connection.
 
 use std::collections::VecDeque;
 
@@ -15,9 +15,9 @@ use super::classes::{Classes, Service};
 #[derive(Clone, Debug)]
 pub(in super::super) struct Outbox<D> {
     messages: Classes<D>,
-    /// The class of what went out last.
+    /// The class of the last message sent.
     class: usize,
-    /// Bytes of all that were sent.
+    /// Total bytes sent.
     sent: u64,
     is_closing: bool,
     is_link_down: bool,
@@ -44,7 +44,7 @@ impl<D: Payload> Outbox<D> {
         self.messages.set_service(class, service);
     }
 
-    /// The class of what went out last.
+    /// The class of the last message sent.
     pub(in super::super) fn class(&self) -> u8 {
         self.class as u8
     }
@@ -62,13 +62,13 @@ impl<D: Payload> Outbox<D> {
         self.is_closing = true;
     }
 
-    /// The next message; what is too long for a packet goes out in several. `[D2]`
+    /// The next message; one that is too long for a packet is sent in several. `[D2]`
     #[inline]
     pub(in super::super) fn next(&mut self, now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
         if self.is_link_down {
             return None;
         }
-        // Any class but the first one is named in an optional field.
+        // Classes other than 0 need an optional field.
         let most =
             |class| if class == 0 { most_bytes } else { most_bytes.saturating_sub(u32::from(CLASS_BYTES)).max(1) };
         let (class, payload) = self.messages.pop(now, most)?;
@@ -119,7 +119,7 @@ impl<D: Payload> Outbox<D> {
         Time::NEVER
     }
 
-    /// All that is written is taken.
+    /// Writes always succeed, so there is never a wait for room.
     pub(in super::super) fn take_writable(&mut self) -> bool {
         false
     }
@@ -138,7 +138,7 @@ impl<D: Payload> Inbox<D> {
         Inbox { messages: VecDeque::new(), bytes: 0, most_bytes: config.first_buffer_bytes() }
     }
 
-    /// A message has arrived. Whether there was room for it.
+    /// Takes a message; returns whether there was room for it.
     pub(in super::super) fn on_segment(&mut self, _now: Time, incoming: Incoming<D>) -> bool {
         let payload = incoming.payload;
         let bytes = self.bytes + payload.len() as u64;
@@ -166,7 +166,7 @@ impl<D: Payload> Inbox<D> {
         0
     }
 
-    /// There is no end to datagrams.
+    /// Datagrams have no end of stream.
     pub(in super::super) fn is_complete(&self) -> bool {
         false
     }
@@ -175,7 +175,7 @@ impl<D: Payload> Inbox<D> {
         false
     }
 
-    /// Nothing waits for anything else.
+    /// No message waits for another.
     pub(in super::super) fn peak_bytes(&self) -> u64 {
         0
     }

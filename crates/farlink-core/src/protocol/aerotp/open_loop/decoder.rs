@@ -9,14 +9,14 @@ use crate::payload::Payload;
 use super::super::segment::Repair;
 use super::erasure::Erasure;
 
-/// Blocks that are kept at a time: repair symbols of one follow its data, and may overtake those of others.
+/// Number of blocks that are kept at a time. The repair symbols of a block follow its data, but may overtake those of others.
 const MOST_BLOCKS: usize = 4;
-/// Symbols of a block, source and repair.
+/// Largest number of symbols of a block, source and repair together.
 const MOST_SYMBOLS: usize = Cauchy::BLOCKS_MAX;
-/// Pieces that are kept: more than two blocks have, unless writes are small.
+/// Largest number of pieces that are kept, which is more than two blocks have unless writes are small.
 const MOST_PIECES: usize = 4 * MOST_SYMBOLS;
 
-/// Keeps what has arrived of late until nothing can be missing in its block. `[E7]`
+/// Keeps recent data until no data of its block can be missing. `[E7]`
 #[derive(Clone, Debug)]
 pub(super) struct Decoder<D> {
     /// In the order of arrival.
@@ -32,7 +32,7 @@ pub(super) struct Decoder<D> {
 struct Block<D> {
     start: u64,
     repair: Repair,
-    /// Number behind the source symbols, and symbol.
+    /// Repair symbols with their index after the source symbols.
     repairs: Vec<(u8, D)>,
     is_settled: bool,
 }
@@ -49,7 +49,7 @@ impl<D: Payload> Decoder<D> {
         }
     }
 
-    /// Data has arrived that is not known to be read already.
+    /// Takes data that may still be needed for decoding.
     pub(super) fn on_data(&mut self, position: u64, payload: &D) {
         self.recent_bytes += payload.len() as u64;
         self.recent.push_back((position, payload.clone()));
@@ -60,7 +60,8 @@ impl<D: Payload> Decoder<D> {
         }
     }
 
-    /// A repair symbol of a block that begins at a position; what makes no sense is ignored. Whether it does.
+    /// Takes a repair symbol of the block that begins at `start`. Returns `false`, and ignores the symbol, if its description is
+    /// inconsistent.
     pub(super) fn on_repair(&mut self, start: u64, repair: Repair, payload: D) -> bool {
         let (symbols, length) = (u32::from(repair.symbols), u32::from(repair.symbol_bytes));
         let is_sound = symbols > 0
@@ -94,13 +95,13 @@ impl<D: Payload> Decoder<D> {
         true
     }
 
-    /// Whether what begins at a position has arrived of late.
+    /// Whether the data that begins at a position has arrived recently.
     pub(super) fn knows(&self, position: u64) -> bool {
         self.recent.iter().any(|piece| piece.0 == position)
     }
 
-    /// Data that was lost and is known now, if there is some: pieces and where they stand. What stands before `settled` is
-    /// read or given up.
+    /// Calls `found` with the position and content of each recovered piece of lost data. Data before `settled` was read or given
+    /// up.
     pub(super) fn recover(&mut self, settled: u64, mut found: impl FnMut(u64, D)) {
         for block in &mut self.blocks {
             block.is_settled |= block.end() <= settled;
@@ -126,14 +127,14 @@ impl<D: Payload> Block<D> {
         self.start + u64::from(self.repair.bytes)
     }
 
-    /// From where to where a source symbol stands in the stream.
+    /// The range of a source symbol in the stream.
     fn symbol(&self, number: usize) -> (u64, u64) {
         let length = u64::from(self.repair.symbol_bytes);
         let start = self.start + number as u64 * length;
         (start, (start + length).min(self.end()))
     }
 
-    /// Which source symbols have not arrived whole. Pieces of one do not overlap: they were sent once.
+    /// The source symbols that have not arrived completely. Pieces of a symbol do not overlap, because each was sent once.
     fn missing<'a>(&self, recent: impl IntoIterator<Item = &'a (u64, D)>) -> [bool; MOST_SYMBOLS]
     where
         D: 'a,
@@ -210,14 +211,15 @@ mod tests {
     }
 
     proptest! {
-        /// Any loss of as many packets of a block as it has repair packets is mended, its content included; one more is not.
+        /// A block recovers from the loss of as many packets as it has repair packets, including their content, but not of one
+        /// more.
         #[test]
         fn as_many_losses_as_repairs_are_mended(
             source in 1_u32..20, repair in 1_u32..8, cut in 0_usize..200, order in proptest::collection::vec(any::<u32>(), 30),
         ) {
             let config = erasure(source, repair);
             let mut encoder = Encoder::<Vec<u8>>::new(&config);
-            // A block that may be short, with a last symbol that may be.
+            // The block and its last symbol may be short.
             let all = source as usize * 10;
             let stream: Vec<u8> = (0..all - cut.min(all - 1)).map(|at| (at * 7 % 251) as u8).collect();
             let start = 1000;
@@ -269,7 +271,7 @@ mod tests {
             }
         }
 
-        /// Repair symbols that describe nonsense are refused, whatever they say.
+        /// Repair symbols with inconsistent descriptions are refused, whatever they contain.
         #[test]
         fn any_description_is_survived(
             start in any::<u32>(), bytes in any::<u32>(), symbol_bytes in 0_u16..40, symbols in 0_u16..300, index in 0_u32..300,

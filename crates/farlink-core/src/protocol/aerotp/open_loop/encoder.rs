@@ -1,4 +1,4 @@
-//! Repair symbols over many packets, of what a sender sends.
+//! Repair symbols across packets.
 
 use std::collections::VecDeque;
 
@@ -11,17 +11,16 @@ use super::super::segment::{REPAIR_BYTES, Repair};
 use super::super::sending::Outgoing;
 use super::erasure::Erasure;
 
-/// Makes repair symbols of blocks of a stream that goes out as it is.
+/// Makes repair symbols for blocks of a stream whose data is sent unchanged.
 ///
-/// A block is of the bytes of some data that follow each other, cut into symbols; segments end where symbols do. It is
-/// closed when it has as many symbols as it takes, or has been open for so long; its repair symbols go out at once, before
-/// more data. `[E1]`
+/// A block is a contiguous part of the stream, cut into symbols; segments end at the ends of symbols. A block is closed when it
+/// is full or has been open for `timeout_s`; its repair symbols are then sent at once, before more data. `[E1]`
 #[derive(Clone, Debug)]
 pub(super) struct Encoder<D> {
     config: Erasure,
     code: Option<Cauchy>,
     block: Option<Block>,
-    /// What the open block is of, where that has content.
+    /// The data of the open block, if the payload has content.
     data: Vec<u8>,
     repairs: VecDeque<(u64, Repair, D)>,
 }
@@ -40,7 +39,7 @@ impl<D: Payload> Encoder<D> {
         Encoder { config: *config, code, block: None, data: Vec::new(), repairs: VecDeque::new() }
     }
 
-    /// How much data may go out next as one segment, of so much room in a packet. `[E5]`
+    /// How much data may be sent in the next segment, given the room in a packet. `[E5]`
     pub(super) fn most_bytes(&mut self, now: Time, position: u64, most_bytes: u32) -> u32 {
         let room = most_bytes.saturating_sub(u32::from(REPAIR_BYTES)).max(1);
         if self.block.is_some_and(|block| block.symbol_bytes > room || block.start + block.bytes != position) {
@@ -51,7 +50,7 @@ impl<D: Payload> Encoder<D> {
         block.symbol_bytes - (block.bytes % u64::from(block.symbol_bytes)) as u32
     }
 
-    /// Data goes out.
+    /// Adds data that is sent.
     pub(super) fn on_sent(&mut self, payload: &D) {
         let Some(block) = &mut self.block else { return };
         block.bytes += payload.len() as u64;
@@ -61,7 +60,7 @@ impl<D: Payload> Encoder<D> {
         }
     }
 
-    /// Nothing more comes into the open block.
+    /// Closes the open block.
     pub(super) fn close(&mut self) {
         let Some(Block { start, bytes, symbol_bytes, .. }) = self.block.take().filter(|block| block.bytes > 0) else {
             return;
@@ -75,7 +74,7 @@ impl<D: Payload> Encoder<D> {
         if D::HAS_CONTENT
             && let Some(code) = &self.code
         {
-            // What is missing of a full block is zero, which changes no repair symbol. `[E6]`
+            // The missing part of a short block counts as zero, which changes no repair symbol. `[E6]`
             self.data.resize(source as usize * length, 0);
             parity.resize(most as usize * length, 0);
             code.encode(&self.data, length, &mut parity).expect("the lengths are those of the code");
@@ -94,14 +93,14 @@ impl<D: Payload> Encoder<D> {
         }
     }
 
-    /// No repair symbols are wanted any more.
+    /// Drops all pending repair symbols.
     pub(super) fn abandon(&mut self) {
         self.block = None;
         self.data.clear();
         self.repairs.clear();
     }
 
-    /// The repair symbol that goes out next, if one is left that still fits.
+    /// The next repair symbol to send, if one is left that still fits.
     pub(super) fn next(&mut self, now: Time, most_bytes: u32) -> Option<Outgoing<D>> {
         if self.deadline() <= now {
             self.close();
@@ -127,7 +126,7 @@ impl<D: Payload> Encoder<D> {
         self.block.is_some_and(|block| block.bytes > 0)
     }
 
-    /// When the open block is closed, full or not.
+    /// When the open block is closed even if it is not full.
     #[inline]
     pub(super) fn deadline(&self) -> Time {
         self.block.filter(|block| block.bytes > 0).map_or(Time::NEVER, |block| block.due)

@@ -1,4 +1,4 @@
-//! Erasure coding across packets: what a scenario says about it, and its residual loss.
+//! Erasure coding across packets: its keys in a scenario, and its residual loss.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 use crate::ConfigError;
 use crate::units::{Count, PositiveSeconds};
 
-/// Packets of a block, at most: what the code over GF(256) has.
+/// Largest number of packets of a block, a limit of the code over GF(256).
 const MOST_SYMBOLS: u64 = 256;
 
-/// Repair packets for blocks of packets: any that are lost are replaced by as many repair packets.
+/// Repair packets for blocks of packets: any lost packets of a block can be recovered from as many repair packets.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Erasure {
-    /// Packets with data in a block.
+    /// Number of data packets in a block.
     #[schemars(extend("maximum" = MOST_SYMBOLS - 1))]
     pub source: Count,
-    /// Repair packets behind them; with those at most 256.
+    /// Number of repair packets after them; data and repair packets together are at most 256.
     #[schemars(extend("maximum" = MOST_SYMBOLS - 1))]
     pub repair: Count,
-    /// A block that has not been filled in so long is closed, with repair packets in proportion.
+    /// Time after which a block that is not full is closed, in seconds. It gets repair packets in proportion to its length.
     #[serde(default = "default_timeout")]
     pub timeout_s: PositiveSeconds,
 }
@@ -38,10 +38,10 @@ impl Erasure {
         Err(ConfigError::new("erasure", what, format!("give at most {MOST_SYMBOLS} for source and repair together")))
     }
 
-    /// Share of the packets with data that stay lost, if each packet is with probability `loss`, independently: those that
-    /// are lost in blocks that lose more than they have repair packets.
+    /// Residual loss of data packets if packets are lost independently with probability `loss`: the lost packets of blocks that
+    /// lose more packets than they have repair packets.
     ///
-    /// A packet is lost, and at least as many of the others of its block as there are repair packets.
+    /// A data packet stays lost if it is lost together with at least as many others of its block as there are repair packets.
     pub fn residual_loss(&self, loss: f64) -> f64 {
         let (source, repair) = (self.source.whole() as u32, self.repair.whole() as u32);
         loss * super::strength::binomial_tail(source + repair - 1, repair - 1, loss)

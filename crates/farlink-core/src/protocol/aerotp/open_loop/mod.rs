@@ -1,6 +1,6 @@
-//! The modes without acknowledgements: a stream in which what is lost is skipped, and datagrams (`docs/aerotp.md`, section 6).
+//! The modes without acknowledgements: a stream in which lost data is skipped, and datagrams (`docs/aerotp.md`, section 6).
 //!
-//! Nothing is sent again but the end of a stream, which is repeated until it is acknowledged: so both sides end surely.
+//! Only the end of a stream is retransmitted, until it is acknowledged, so that both sides are certain to end.
 
 mod adaptive;
 mod classes;

@@ -1,4 +1,4 @@
-//! Puts a stream in order, and skips what does not come.
+//! Reorders a stream, and skips data that does not arrive.
 
 use std::collections::VecDeque;
 
@@ -29,31 +29,32 @@ pub(in super::super) struct Receiver<D> {
     /// Where the stream ends, once that is known.
     end: Option<u64>,
     buffer_bytes: u64,
-    /// Room for a peer that is not known to hear. `[B7]`
+    /// Buffer for a peer that has not yet shown that it receives the answers. `[B7]`
     half_open_bytes: u64,
-    /// What comes later waits so long for what is missing before it. `[U3]`
+    /// How long later data waits for missing data before it. `[U3]`
     hold: Time,
-    /// Positions up to which something is missing, and when it is given up; in the order of arrival.
+    /// Positions before which data is missing, and when it is given up; in the order of arrival.
     gaps: VecDeque<(u64, Time)>,
-    /// What is missing before is given up.
+    /// Missing data before this position was given up.
     given_up: u64,
     /// The latest timestamp that has arrived, and when it did.
     echo: Option<(u32, Time)>,
-    /// An answer is due: to the end, or to who asks.
+    /// Whether an answer is due, to the end of the stream or to a question.
     is_due: bool,
-    /// Recovers what is lost from repair symbols.
+    /// Recovers lost data from repair symbols.
     decoder: Option<Box<Decoder<D>>>,
-    /// Wrong bits that were mended so far, and when that is reported next.
+    /// Number of bits corrected so far; `report` says when it is reported.
     mended: u32,
     report: Option<Report>,
-    /// Who opens is answered now and then until it has heard.
+    /// Repeats the answer to the opening until the peer has received it.
     opening: Repeat,
 }
 
 impl<D: Payload> Receiver<D> {
     pub(in super::super) fn new(config: &AerotpConfig) -> Self {
         let erasure = config.erasure.filter(|_| config.mode == Mode::QuasiReliable);
-        // The block of what is missing closes within one timeout, and its repair symbols take no longer than it did. `[E4]`
+        // The block of the missing data is closed within one timeout, and sending its repair symbols takes at most as long.
+        // `[E4]`
         let repair_time = erasure.map_or(Time::ZERO, |erasure| erasure.timeout_s.time().times(2));
         let decoder = erasure.map(|erasure| Box::new(Decoder::new(&erasure, config.packet_bytes.whole())));
         Receiver {
@@ -101,7 +102,7 @@ impl<D: Payload> Receiver<D> {
             self.end = Some(end);
         }
         let most = if is_opening { self.half_open_bytes } else { self.buffer_bytes };
-        // Many small pieces far apart would take far more memory than their bytes. `[B6]`
+        // Many small pieces far apart would take much more memory than their bytes. `[B6]`
         let has_place = self.data.piece_count() < most_pieces(most);
         let has_room = self.data.held_bytes() + payload.len() as u64 <= most && has_place;
         if has_room && end > self.data.next && !payload.is_empty() {
@@ -131,7 +132,7 @@ impl<D: Payload> Receiver<D> {
         self.mended = self.mended.wrapping_add(u32::from(bits));
     }
 
-    /// A repair symbol may complete its block. Whether it makes sense. `[E3]`
+    /// Takes a repair symbol, which may complete its block. Returns whether it is consistent. `[E3]`
     fn on_repair(&mut self, repair: Repair, payload: D) -> bool {
         let ahead = repair.start.wrapping_sub(self.data.next as u32) as i32;
         let (Some(decoder), Some(start)) = (&mut self.decoder, self.data.next.checked_add_signed(i64::from(ahead)))
@@ -143,7 +144,7 @@ impl<D: Payload> Receiver<D> {
         is_sound
     }
 
-    /// Takes what can be recovered, where it is not known or given up.
+    /// Takes recovered data that had neither arrived nor been given up.
     fn recover(&mut self) {
         let Some(decoder) = &mut self.decoder else { return };
         let (data, end) = (&mut self.data, self.end);
@@ -156,7 +157,7 @@ impl<D: Payload> Receiver<D> {
         self.forget_filled();
     }
 
-    /// Something before a position is missing.
+    /// Notes that data before a position is missing.
     fn await_missing(&mut self, now: Time, position: u64) {
         if self.hold == Time::ZERO {
             self.given_up = self.given_up.max(position);
@@ -172,7 +173,7 @@ impl<D: Payload> Receiver<D> {
         }
     }
 
-    /// Drops what nothing is missing before any more, or was given up.
+    /// Drops gaps that were filled or given up.
     fn forget_filled(&mut self) {
         let settled = self.data.next.max(self.given_up);
         while self.gaps.front().is_some_and(|gap| gap.0 <= settled) {
@@ -195,7 +196,7 @@ impl<D: Payload> Receiver<D> {
         self.gaps.front().map_or(Time::NEVER, |gap| gap.1)
     }
 
-    /// What is given up next, once everything before it was read: so many bytes, which are skipped now.
+    /// The number of bytes to skip now: the next gap that was given up, once all data before it was read.
     pub(in super::super) fn take_skipped(&mut self) -> Option<u64> {
         let next = self.data.next;
         if self.given_up <= next || self.data.unread_bytes > 0 {
@@ -207,8 +208,8 @@ impl<D: Payload> Receiver<D> {
         Some(target - next)
     }
 
-    /// Says up to where nothing is waited for any more, which is all that an acknowledgement means here; instead of room, it
-    /// tells of wrong bits that were mended. `[U5]`
+    /// The acknowledgement that is due. In these modes it only says up to which position the receiver waits for no more data; its
+    /// window field carries the number of corrected bits. `[U5]`
     pub(in super::super) fn next_mack(&mut self, now: Time) -> Option<(u64, Mack)> {
         if !self.is_due {
             return None;

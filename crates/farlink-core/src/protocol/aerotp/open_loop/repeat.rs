@@ -1,27 +1,27 @@
-//! When to say something again that nobody has answered.
+//! Repetition of a message until it is answered.
 
 use crate::time::Time;
 
-/// The longest wait is so many times the first one.
+/// Ratio of the longest interval to the first.
 const LONGEST: u64 = 8;
 
-/// Says something again after a wait that doubles up to eight times the first one, so that an outage of any length costs no
-/// more than that when it ends. `[U6]`
+/// The interval doubles up to eight times the first one, so that after an outage of any length the next repetition follows within
+/// that time. `[U6]`
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Repeat {
-    /// When it is due.
+    /// When the next repetition is due.
     pub(super) at: Time,
     wait: Time,
     longest: Time,
 }
 
 impl Repeat {
-    /// Due at once, and after `first` again.
+    /// The message is due at once, and again after `first`.
     pub(super) fn new(first: Time) -> Self {
         Repeat { at: Time::ZERO, wait: first, longest: first.times(LONGEST) }
     }
 
-    /// It has been said.
+    /// The message was sent.
     pub(super) fn on_said(&mut self, now: Time) {
         self.at = now + self.wait;
         self.wait = self.wait.times(2).min(self.longest);

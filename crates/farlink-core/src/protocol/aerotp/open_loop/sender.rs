@@ -11,9 +11,9 @@ use super::super::sending::{Account, Heard, Outgoing};
 use super::encoder::Encoder;
 use super::repeat::Repeat;
 
-/// A peer that is this far behind is told apart from one that is ahead.
+/// Largest distance at which a peer's position counts as behind instead of ahead.
 const MOST_BEHIND: u64 = 1 << 30;
-/// What may wait to be sent.
+/// Largest amount of data that waits to be sent.
 const ROOM_BYTES: u64 = u32::MAX as u64;
 
 /// The sending half of a stream without acknowledgements. `[U1]`
@@ -24,14 +24,14 @@ pub(in super::super) struct Sender<D> {
     ages: Ages,
     encoder: Option<Box<Encoder<D>>>,
     is_coded: bool,
-    /// Bytes that nobody was told of that they were too old.
+    /// Bytes that were too old and that the application was not told of yet.
     expired: u64,
-    /// Behind everything that was sent, the end included.
+    /// Position after all sent data, including the end of the stream.
     next: u64,
     is_closing: bool,
     /// When the end was first sent.
     ended: Option<Time>,
-    /// When it goes out again.
+    /// When the end is sent again.
     repeat: Repeat,
     is_end_acknowledged: bool,
     is_link_down: bool,
@@ -77,7 +77,7 @@ impl<D: Payload> Sender<D> {
         self.is_closing = true;
     }
 
-    /// Drops what is too old: the stream goes on behind it, and the receiver skips it as if it were lost. `[V2]`
+    /// Drops data that is too old. The stream continues after it, and the receiver skips it as if it were lost. `[V2]`
     fn expire(&mut self, now: Time) {
         let too_old = self.ages.expired(now).saturating_sub(self.next).min(self.unsent_bytes);
         self.unsent.advance(too_old as usize);
@@ -101,7 +101,7 @@ impl<D: Payload> Sender<D> {
             Some(most) => most,
             None => match self.next_repair(now, most_bytes) {
                 Some(repair) => return Some(repair),
-                None => self.next_symbol(now, most_bytes)?, // none of them fits any more
+                None => self.next_symbol(now, most_bytes)?, // no repair symbol fits any more
             },
         };
         let n = self.unsent_bytes.min(u64::from(most_bytes));
@@ -126,7 +126,7 @@ impl<D: Payload> Sender<D> {
         Some(Outgoing { position, payload, is_end, repair: None })
     }
 
-    /// How much data goes out next; none if a repair symbol does.
+    /// The amount of data to send next; `None` if a repair symbol goes first.
     #[inline]
     fn next_symbol(&mut self, now: Time, most_bytes: u32) -> Option<u32> {
         let Some(encoder) = self.encoder.as_mut().filter(|_| self.is_coded) else { return Some(most_bytes) };
@@ -164,7 +164,7 @@ impl<D: Payload> Sender<D> {
         self.expire(now);
     }
 
-    /// What goes into a link that is known to be down is lost for sure: it waits.
+    /// Waits while the link is known to be down, because packets would certainly be lost.
     pub(in super::super) fn on_link(&mut self, _now: Time, is_up: bool) {
         self.is_link_down = !is_up;
     }
@@ -199,12 +199,12 @@ impl<D: Payload> Sender<D> {
         (self.next.saturating_sub(MOST_BEHIND), self.next)
     }
 
-    /// Data that was sent, or given up for its age; its end is none.
+    /// Position up to which data was sent or given up because of its age, without the end of the stream.
     pub(in super::super) fn settled_bytes(&self) -> u64 {
         self.next - u64::from(self.ended.is_some())
     }
 
-    /// Nobody acknowledges data here: what was sent is done with.
+    /// Data is never acknowledged in these modes, so sent data counts as done.
     pub(in super::super) fn is_all_acknowledged(&self) -> bool {
         self.is_closing && self.unsent_bytes == 0
     }

@@ -1,10 +1,10 @@
-//! How strong a code in the packet must be: its residual loss in closed form, and the smallest that is enough.
+//! The strength of the code in a packet: its residual loss in closed form, and the least parity that suffices.
 
 use super::super::fec::{Fec, MOST_WORDS};
 
 impl Fec {
-    /// Probability that a code does not mend a packet whose header is fine, if each bit behind it is wrong with probability
-    /// `ber`, independently.
+    /// Probability that the code cannot correct a packet with an intact header, if each bit after the header is wrong with
+    /// probability `ber`, independently.
     ///
     /// Each codeword of n bytes fails if more than t of them are wrong, which a byte is with probability 1 - (1 - ber)^8; the
     /// packet needs all of them. Without parity, any wrong bit loses it.
@@ -21,7 +21,7 @@ impl Fec {
     }
 }
 
-/// Probability that more than `most` of `n` independent things happen that each do with probability `p`.
+/// Probability that more than `most` of `n` independent events happen, each with probability `p`.
 pub(super) fn binomial_tail(n: u32, most: u32, p: f64) -> f64 {
     if most >= n || p <= 0.0 {
         return 0.0;
@@ -30,7 +30,7 @@ pub(super) fn binomial_tail(n: u32, most: u32, p: f64) -> f64 {
     let mut term = libm::exp(f64::from(n) * libm::log1p(-p));
     let mut tail = 0.0;
     if term == 0.0 {
-        return 1.0; // so many are expected that hardly any code has that much parity
+        return 1.0; // the mean is so large that hardly any code has enough parity
     }
     for k in 0..n {
         term *= odds * f64::from(n - k) / f64::from(k + 1);
@@ -41,14 +41,14 @@ pub(super) fn binomial_tail(n: u32, most: u32, p: f64) -> f64 {
     tail
 }
 
-/// The smallest number of 32-bit words of parity by which at most `target` of the packets are lost behind their headers;
-/// `most` if even that is not enough. `room_bytes` are for payload and parity together.
+/// The least number of 32-bit words of parity with which the residual loss is at most `target`; `most` if even that does not
+/// suffice. `room_bytes` is the room for payload and parity together.
 pub(super) fn smallest_words(ber: f64, target: f64, room_bytes: u32, most: u16) -> u16 {
     let is_enough = |words: u16| {
         let parity = 4 * u32::from(words);
         Fec::new(room_bytes.saturating_sub(parity), words).residual_loss(ber) <= target
     };
-    // More parity of a packet of one length never mends less: half of what is left is enough, or is not.
+    // More parity in a packet of the same length never corrects less, so a binary search finds the least.
     let (mut low, mut high) = (0, most.min(MOST_WORDS));
     while low < high {
         let middle = low + (high - low) / 2;

@@ -1,4 +1,4 @@
-//! How fast segments arrive at the other side.
+//! The rate at which segments arrive at the peer.
 
 use std::collections::VecDeque;
 
@@ -6,25 +6,25 @@ use crate::time::Time;
 
 use super::super::clock::ticks;
 
-/// What was sent up to an instant.
+/// The number of bytes sent up to an instant.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
     at: u64,
     bytes: u64,
 }
 
-/// The rate at which what was sent arrives, from what the receiver echoes and when. `[P4]`
+/// Measures the rate at which sent data arrives, from the receiver's echoes and their times. `[P4]`
 ///
-/// It counts all that was sent before what is echoed: a segment that was lost on the way took its time on the link as well.
+/// It counts all data sent before the echoed segment, because a lost segment took its time on the link as well.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arrivals {
     sent: VecDeque<Sent>,
     total_bytes: u64,
-    /// From where the present measurement goes: sent, and arrived.
+    /// Start of the present measurement: the bytes sent by then and the time of arrival.
     from: Option<(Sent, Time)>,
 }
 
-/// How segments went out and came in over the same bytes, bytes per second.
+/// The rates at which the same bytes were sent and arrived, in bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Speeds {
     pub(super) sent: f64,
@@ -32,7 +32,7 @@ pub(super) struct Speeds {
     pub(super) bytes: u64,
 }
 
-/// Instants that are kept in mind; with more, neighbours are joined.
+/// Largest number of instants that are kept; with more, neighbours are merged.
 const MOST_INSTANTS: usize = 1 << 16;
 
 impl Arrivals {
@@ -47,8 +47,8 @@ impl Arrivals {
         }
     }
 
-    /// A segment sent at an instant has arrived; so long ago, the way back aside. Returns the speeds of all that was sent since
-    /// the first answer of the measurement, once that are so many bytes; then a new measurement begins.
+    /// Takes an echo: the segment sent at `echo` arrived at `arrived`, not counting the way back. Once at least `least_bytes`
+    /// were sent since the first answer of the measurement, returns their rates and begins a new measurement.
     pub(super) fn on_answer(&mut self, echo: u64, arrived: Time, least_bytes: u64) -> Option<Speeds> {
         let mut latest = None;
         while let Some(&entry) = self.sent.front()

@@ -1,68 +1,70 @@
-//! What the first packets tell of the bottleneck: how far apart they arrive.
+//! The rate of the bottleneck, estimated from the spacing at which the first packets arrive.
 
 use crate::time::Time;
 
 use super::super::clock::{span, ticks};
 use super::Answer;
 
-/// Packets that tell how fast they arrive.
+/// Least number of packets for an estimate.
 pub(super) const LEAST_PACKETS: f64 = 4.0;
-/// Arrivals that are so much slower than what was sent show the bottleneck.
+/// If the arrival rate is below this fraction of the sending rate, it is that of the bottleneck.
 pub(super) const SLOWER: f64 = 0.9;
 
-/// Packets that are sent at once arrive as far apart as the slowest link of the way carries them: packet-train dispersion
-/// (Dovrolis, Ramanathan and Moore, "What do packet dispersion techniques measure?", INFOCOM 2001). `[P11]`
+/// Packets that are sent back to back arrive with the spacing of the slowest link on the path: packet-train dispersion (Dovrolis,
+/// Ramanathan and Moore, "What do packet dispersion techniques measure?", INFOCOM 2001). `[P11]`
 ///
-/// It says how fast that link is, not what others leave of it; a bucket of tokens lets the whole burst through at its peak, and
-/// what the way back does to the answers counts as well. So it is a place to go on from, no rate to keep to.
+/// It estimates the capacity of that link, not the share that other flows leave of it. A token bucket lets the whole burst
+/// through at its peak rate, and delays of the answers on the way back affect it as well. Therefore it is only a starting point
+/// for the rate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FirstBurst {
-    /// When it began, in ticks, and when its last packet went out, once it did.
+    /// When it began, in ticks; `ended` is when its last packet was sent.
     began: Option<u64>,
     ended: Option<u64>,
     packets: u32,
     wire_bytes: u64,
     asked: usize,
-    /// What the first answer to it said, and the last one so far.
+    /// The first answer to it; `last` is the last one so far.
     first: Option<Heard>,
     last: Option<Heard>,
 }
 
-/// What an answer says of the burst.
+/// The content of an answer to the burst.
 #[derive(Clone, Copy, Debug)]
 struct Heard {
     echo: u64,
-    /// When what it echoes was there, and when it said how much was: the way back aside.
+    /// When the echoed segment arrived at the receiver.
     echoed: Time,
     told: Time,
     arrived_bytes: u64,
     has_gaps: bool,
 }
 
-/// How fast the burst arrived, bytes per second.
+/// The arrival rate of the burst, in bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Dispersion {
     pub(super) speed: f64,
-    /// It is the speed of the slowest link; if not, that is at least as fast.
+    /// Whether this is the rate of the slowest link; if not, that link is at least as fast.
     pub(super) is_exact: bool,
 }
 
-/// Packets that go out at once at the beginning. `[P3]`
+/// Number of packets sent back to back at the start. `[P3]`
 pub(super) const FIRST_BURST: u32 = 16;
-/// An answer is asked for behind the first packet, in the middle and at the end: any two of them tell.
+/// An answer is requested after the first packet, in the middle and at the end; any two answers give an estimate.
 const QUESTIONS: [u32; 3] = [1, FIRST_BURST / 2, FIRST_BURST];
-/// Timestamps must tell the packets apart.
+/// Spacing of the packets, so that their timestamps differ.
 pub(super) const SPACING: Time = Time::from_ps(1_000_000);
-/// Clocks and interrupts blur what takes less: a burst that arrives within this counts as if it had taken so long.
+/// Shorter times are distorted by clocks and interrupts: a burst that arrives within this time counts as if it had taken this
+/// long.
 const LEAST_SPREAD: Time = Time::from_millis(5);
 
 impl FirstBurst {
-    /// Whether all of it has gone out.
+    /// Whether all of it was sent.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.is_some()
     }
 
-    /// Data went out.
+    /// Data was sent.
     pub(super) fn on_sent(&mut self, now: Time, wire_bytes: u32) {
         if self.ended.is_none() {
             let now = ticks(now);
@@ -75,27 +77,27 @@ impl FirstBurst {
         }
     }
 
-    /// Whether a question goes behind what was sent last: what comes then has another timestamp.
+    /// Whether a question follows the last packet sent; it has another timestamp.
     pub(super) fn is_question_due(&self) -> bool {
         QUESTIONS.get(self.asked).is_some_and(|&after| self.packets >= after)
     }
 
-    /// Whether an answer should be asked for now; once for each time.
+    /// Whether an answer should be requested now; `true` once per request.
     pub(super) fn ask(&mut self) -> bool {
         let is_due = self.is_question_due();
         self.asked += usize::from(is_due);
         is_due
     }
 
-    /// The receiver answers; packets have so many bytes on the wire for each of their data. Returns what the burst shows, once
-    /// nothing more is to be expected of it.
+    /// Takes an answer; `wire_share` is the number of bytes on the wire per byte of data. Returns the estimate once no further
+    /// answer is expected.
     pub(super) fn on_answer(&mut self, now: Time, answer: &Answer, wire_share: f64) -> Option<Dispersion> {
         let ended = self.ended.filter(|_| self.began.is_some_and(|began| answer.echo >= began))?;
         if answer.echo <= ended {
             let Answer { echo, held, arrived_bytes, has_gaps, .. } = *answer;
             let heard = Heard { echo, echoed: before(now, held), told: now, arrived_bytes, has_gaps };
             self.first.get_or_insert(heard);
-            // What was overtaken on the way back says less.
+            // An answer that was overtaken on the way back has less information.
             self.last = Some(self.last.filter(|last| last.echo > echo).unwrap_or(heard));
         }
         if answer.echo < ended {
@@ -118,7 +120,7 @@ impl FirstBurst {
     }
 }
 
-/// So long before an instant.
+/// The instant a span before another.
 pub(super) fn before(now: Time, span: Time) -> Time {
     Time::from_ps(now.as_ps().saturating_sub(span.as_ps()))
 }
@@ -147,7 +149,7 @@ mod tests {
         (burst, sent, asked)
     }
 
-    /// So many packets have arrived, the last of them an instant after the first one.
+    /// The answer after `packets` packets have arrived, the last of them `after` the first one.
     fn answer(sent: &[Time], packets: usize, after: Time) -> (Time, Answer) {
         let now = Time::from_secs(1) + WAY.times(2) + after;
         let round_trip = now.since(sent[packets - 1]);
@@ -179,7 +181,7 @@ mod tests {
         let shown = tell(&mut burst, answer(&sent, 16, Time::from_millis(15))).unwrap();
         assert!((shown.speed / 1.5e6 - 1.0).abs() < 1e-9, "{shown:?}");
         assert_eq!(tell(&mut whole.clone(), answer(&sent, 16, Time::from_millis(15))), None);
-        // What comes behind the burst ends the wait for the last answer.
+        // A segment after the burst ends the wait for the last answer.
         let mut burst = whole.clone();
         tell(&mut burst, answer(&sent, 1, Time::ZERO));
         tell(&mut burst, answer(&sent, 8, Time::from_millis(7)));
@@ -188,7 +190,7 @@ mod tests {
         assert!((shown.speed / 1.5e6 - 1.0).abs() < 1e-9, "{shown:?}");
     }
 
-    /// Never more than what arrived in the time for which it is known that it took no longer.
+    /// The estimate never exceeds the bytes that arrived over the time that they took at most.
     #[test]
     fn losses_overtaking_and_late_answers_make_it_less() {
         let (whole, sent, _) = burst(1);

@@ -1,6 +1,6 @@
-//! What TCP would reach. `[P9]`
+//! The rate that TCP would reach. `[P9]`
 
-/// Bytes per second of a TCP with segments of so many bytes, a round trip in seconds and so many loss events a segment.
+/// Rate of TCP in bytes per second, from the segment length, the round-trip time and the number of loss events per segment.
 ///
 /// RFC 5348, section 3.1: X = s / (R sqrt(2 b p / 3) + t_RTO (3 sqrt(3 b p / 8)) p (1 + 32 p^2)), b = 1, t_RTO = 4 R. Infinite
 /// without losses.

@@ -10,50 +10,50 @@ use super::burst::{Dispersion, FIRST_BURST, FirstBurst, LEAST_PACKETS, SLOWER, b
 use super::friendly::tcp_rate;
 use super::{Answer, RateControl};
 
-/// Looks every second round trip at what answers told, and sets the rate.
+/// Sets the rate every second round trip from the answers received.
 #[derive(Clone, Debug)]
 pub(super) struct Learnt {
     /// Bytes per second.
     rate: f64,
-    /// No more than this, bytes per second.
+    /// Upper limit, in bytes per second.
     most: f64,
     most_hinted: f64,
     packet_bytes: f64,
-    /// Bytes on the wire for each of data, in a full packet.
+    /// Bytes on the wire per byte of data, in a full packet.
     wire_share: f64,
     is_friendly: bool,
-    /// It doubles until the bottleneck shows.
+    /// Whether the rate still doubles, until the bottleneck is found.
     is_starting: bool,
-    /// The first packets, and what they showed; none where TCP is not to be outdone.
+    /// The first burst and its estimate; `None` for a TCP-friendly rate.
     pub(super) burst: Option<Box<FirstBurst>>,
     dispersion: Option<Dispersion>,
     arrivals: Arrivals,
-    /// The latest that is known.
+    /// The latest measured rates.
     speeds: Option<Speeds>,
     recent: Recent,
-    /// Periods in a row that found packets waiting, and the shortest round trip of the first of them.
+    /// Number of periods in a row with a queue, and the shortest round trip of the first of them.
     waiting: (u32, Time),
     least: LeastRoundTrip,
     marked: u16,
     period: Period,
-    /// Congestion events a segment, smoothed. `[P9]`
+    /// Congestion events per segment, smoothed. `[P9]`
     events: f64,
 }
 
-/// What was seen since the rate was set last. `[P5]`
+/// Observations since the rate was last set. `[P5]`
 #[derive(Clone, Copy, Debug)]
 struct Period {
-    /// Only answers to what was sent since count, in ticks.
+    /// Only answers to segments sent since this time count, in ticks.
     since: u64,
     began: Time,
     until: Time,
-    /// The shortest round trip: what a packet found waiting at least.
+    /// The shortest round trip, which shows the least queue.
     shortest: Time,
     is_marked: bool,
     sent_bytes: u64,
 }
 
-/// What was measured since the rate was set last.
+/// Measurements since the rate was last set.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recent {
     bytes: f64,
@@ -61,7 +61,7 @@ struct Recent {
     arrived_s: f64,
 }
 
-/// The shortest round trip of late: over as many periods as it takes to tell a longer path from a queue.
+/// The shortest recent round trip, over enough periods to distinguish a longer path from a queue.
 #[derive(Clone, Copy, Debug)]
 struct LeastRoundTrip {
     present: Time,
@@ -69,20 +69,22 @@ struct LeastRoundTrip {
     periods: u32,
 }
 
-/// After so many periods the shortest round trip of those before is forgotten.
+/// Number of periods after which an older shortest round trip is forgotten.
 const PERIODS_IN_MIND: u32 = 16;
-/// Growth in a period without congestion: at the beginning, there beyond what the first burst showed, and later.
+/// Growth of the rate in a period without congestion: at the start, at the start above the estimate of the first burst, and
+/// later.
 const START_GROWTH: f64 = 2.0;
 const BEYOND_GROWTH: f64 = 1.25;
 const GROWTH: f64 = 1.05;
-/// The share of the speed of the first burst that is tried first: others may use the link as well, and for a round trip nobody
-/// hears of it. `[P12]`
+/// Fraction of the first burst's rate that is tried first, because other flows may use the link as well, and congestion shows
+/// only after a round trip. `[P12]`
 const FIRST_SHARE: f64 = 0.25;
-/// What marks leave of the rate; what a long queue and a short one leave of the speed of the bottleneck, to drain.
+/// Factor on the rate after congestion marks; factors on the rate of the bottleneck with a long and a short queue, so that it
+/// drains.
 const MARKED: f64 = 0.8;
 const LONG_QUEUE: f64 = 0.9;
 const QUEUE: f64 = 0.95;
-/// So many periods in a row must find packets waiting before the path is taken to be longer.
+/// Number of periods in a row with a queue after which the path counts as longer.
 const LONGER_PATH_AFTER: u32 = 6;
 /// Weight of a period in the smoothed share of congestion events.
 const EVENT_WEIGHT: f64 = 0.1;
@@ -130,7 +132,7 @@ impl Learnt {
         self.period.sent_bytes += u64::from(bytes);
     }
 
-    /// The link that it sends into is so fast: those beyond may be slower. If it has become faster, the bottleneck may have.
+    /// Takes the rate of the first link; later links may be slower. If it has become faster, the bottleneck may have as well.
     pub(super) fn on_hint(&mut self, rate: BitRate) {
         let hinted = rate.get() / 8.0;
         if hinted > self.most_hinted {
@@ -162,29 +164,29 @@ impl Learnt {
         if now >= self.period.until {
             self.set(now, round_trip);
             self.least.next_period();
-            // The queue that the rate before has left drains in the first round trip, what the rate does shows in the second. A
-            // round trip that grows does not put it off.
+            // In the first round trip the queue left by the old rate drains, and the second shows the effect of the new rate. A
+            // growing round trip does not delay the end of the period.
             let round_trips = if self.is_starting { 1 } else { 2 };
             self.period = Period::begin(now, now + round_trip.times(round_trips));
         }
     }
 
-    /// The first burst has shown how fast the slowest link is. `[P12]`
+    /// Continues from the first burst's estimate of the slowest link. `[P12]`
     fn go_on_from(&mut self, now: Time, round_trip: Time, dispersion: Dispersion) {
         let first = FIRST_SHARE * dispersion.speed;
-        (self.speeds, self.recent) = (None, Recent::default()); // the burst went out much faster than it should
+        (self.speeds, self.recent) = (None, Recent::default()); // the burst was sent much faster than this rate
         if !self.is_starting || self.period.is_marked {
             return;
         }
         self.dispersion = Some(dispersion);
         if first > self.rate {
             self.rate = self.bounded(first, round_trip);
-            // Half a round trip of what goes out at this rate is seen to arrive before it grows.
+            // The rate grows only after half a round trip of data sent at it was seen to arrive.
             self.period = Period::begin(now, now + round_trip + Time::from_ps(round_trip.as_ps() / 2));
         }
     }
 
-    /// At the beginning, what arrives so much slower than it was sent ends that, as soon as it shows. `[P13]`
+    /// Ends the start as soon as data arrives much more slowly than it was sent. `[P13]`
     fn take_back(&mut self, now: Time, round_trip: Time) {
         let Recent { bytes, sent_s, arrived_s } = self.recent;
         let is_enough =
@@ -200,13 +202,13 @@ impl Learnt {
         }
     }
 
-    /// Within what is possible. `[P3]`
+    /// Limits a rate to the allowed range. `[P3]`
     fn bounded(&self, rate: f64, round_trip: Time) -> f64 {
         let slowest = self.packet_bytes / round_trip.as_secs_f64().max(1e-6);
         rate.max(slowest).min(self.most).min(self.most_hinted)
     }
 
-    /// What the rate becomes where nothing speaks against it.
+    /// The next rate without congestion.
     fn grown(&self) -> f64 {
         if !self.is_starting {
             return self.rate * GROWTH;
@@ -216,8 +218,8 @@ impl Learnt {
         if self.rate < known { (self.rate * START_GROWTH).min(known) } else { self.rate * BEYOND_GROWTH }
     }
 
-    /// A queue shrinks when less is sent than arrives. What waits just as long after some periods of that is not a queue: the
-    /// path has become longer. `[P7]`
+    /// A queue shrinks when less is sent than the bottleneck carries. If the round trip stays as long for several such periods,
+    /// it is not due to a queue: the path has become longer. `[P7]`
     fn watch_queue(&mut self, is_waiting: bool, shortest: Time) {
         self.waiting.0 = if is_waiting { self.waiting.0 + 1 } else { 0 };
         if self.waiting.0 == 1 {
@@ -231,7 +233,7 @@ impl Learnt {
         }
     }
 
-    /// Some round trips have passed since the rate was set. `[P6]`
+    /// Sets the rate at the end of a period. `[P6]`
     fn set(&mut self, now: Time, round_trip: Time) {
         let Period { began, shortest, is_marked, sent_bytes, .. } = self.period;
         let queueing = shortest.since(self.least.get());
@@ -243,7 +245,7 @@ impl Learnt {
         let is_used = sent_bytes as f64 > 0.75 * self.rate * took;
         let shown = self.speeds.filter(|speeds| speeds.arrived < SLOWER * speeds.sent);
         self.rate = if is_waiting {
-            // While packets wait for the bottleneck, they arrive at its speed.
+            // While there is a queue, packets arrive at the rate of the bottleneck.
             let share = if queueing > tolerated.times(2) { LONG_QUEUE } else { QUEUE };
             share * self.speeds.map_or(self.rate, |speeds| speeds.arrived.min(self.rate))
         } else if is_marked {
@@ -267,7 +269,7 @@ impl Learnt {
     }
 }
 
-/// A queue that takes so long is no congestion yet. `[P5]`
+/// Largest queueing delay that does not count as congestion. `[P5]`
 fn tolerated(round_trip: Time) -> Time {
     Time::from_ps(round_trip.as_ps() / 16).max(Time::from_millis(5)).min(Time::from_millis(100))
 }

@@ -1,8 +1,8 @@
 //! How fast a connection sends (`docs/aerotp.md`, section on rate control).
 //!
-//! Packets are spread evenly at a rate that is given, or learnt. Learnt, it follows the bottleneck: what tells of it are
-//! arrivals that are farther apart than the segments were sent ([`Arrivals`]), a round trip that grows, and congestion marks.
-//! Segments that are lost or damaged while the round trip does not grow tell of wrong bits, and change nothing. `[P8]`
+//! Packets are paced at a given or a learnt rate. The learnt rate follows the bottleneck, which shows in arrivals that are
+//! farther apart than the segments were sent ([`Arrivals`]), in a growing round trip, and in congestion marks. Losses and damage
+//! without a growing round trip are due to bit errors and do not change the rate. `[P8]`
 
 mod arrivals;
 mod burst;
@@ -21,39 +21,39 @@ use super::config::AerotpConfig;
 use burst::SPACING;
 use learnt::Learnt;
 
-/// Where the rate is from.
+/// How the sending rate is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateControl {
-    /// There is none: all that the receiver has room for goes out at once.
+    /// No rate: the sender sends the receiver's whole window at once.
     None,
-    /// It is `rate_bps`, whatever happens.
+    /// The fixed rate `rate_bps`.
     Fixed,
-    /// It is learnt from arrivals, the round trip and congestion marks.
+    /// A rate learnt from arrivals, the round trip and congestion marks.
     Learnt,
-    /// As `learnt`, but where there is congestion not above what TCP would reach (RFC 5348, section 3.1).
+    /// As `learnt`, but during congestion not above the rate that TCP would reach (RFC 5348, section 3.1).
     Friendly,
 }
 
-/// Sends no faster than the path carries.
+/// The rate of a connection: paced, and not above the capacity of the path.
 #[derive(Clone, Debug)]
 pub(super) struct Rate {
     pub(super) pacer: Pacer,
     learnt: Option<Learnt>,
 }
 
-/// What an acknowledgement tells of the path.
+/// The information of an acknowledgement about the path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
-    /// When the segment was sent that it echoes, in ticks.
+    /// When the echoed segment was sent, in ticks.
     pub(super) echo: u64,
-    /// The round trip of that segment, without the time for which the receiver held it.
+    /// The round-trip time of that segment, without the time for which the receiver held it.
     pub(super) round_trip: Time,
-    /// For how long it held it.
+    /// How long the receiver held it.
     pub(super) held: Time,
     /// Congestion marks so far; wraps.
     pub(super) marked: u16,
-    /// How much of the stream it says has arrived, and whether something before that has not, or may not have.
+    /// Bytes of the stream that it reports as received; `has_gaps` says whether earlier data is missing, or may be.
     pub(super) arrived_bytes: u64,
     pub(super) has_gaps: bool,
 }
@@ -73,14 +73,14 @@ impl Rate {
         rate
     }
 
-    /// A segment of so many bytes on the wire goes out, with data or without.
+    /// A segment of `bytes` bytes on the wire is sent, with data or without.
     #[inline]
     pub(super) fn on_sent(&mut self, now: Time, clock: Clock, bytes: u32, has_data: bool) {
         if self.pacer.is_on() {
             self.pacer.on_sent(now, bytes);
         }
         if let Some(learnt) = &mut self.learnt {
-            let sent = clock.sending(now); // as an answer will say it
+            let sent = clock.sending(now); // the time that an answer will echo
             learnt.on_sent(sent, bytes);
             if let Some(burst) = learnt.burst.as_mut().filter(|burst| has_data && !burst.has_ended()) {
                 burst.on_sent(sent, bytes);
@@ -89,7 +89,7 @@ impl Rate {
         }
     }
 
-    /// Whether an answer is to be asked for now, whatever else is to be sent; once for each time. `[P11]`
+    /// Whether an answer is to be requested now, before any data; `true` once per request. `[P11]`
     #[inline]
     pub(super) fn ask(&mut self) -> bool {
         self.learnt.as_mut().and_then(|learnt| learnt.burst.as_mut()).is_some_and(|burst| burst.ask())
@@ -102,7 +102,7 @@ impl Rate {
         self.pacer.set_quantum(0);
     }
 
-    /// The link says how fast it is.
+    /// Takes the rate that the link reports.
     pub(super) fn on_hint(&mut self, rate: BitRate) {
         let Some(learnt) = &mut self.learnt else { return };
         learnt.on_hint(rate);

@@ -1,4 +1,4 @@
-//! What a sender of the reliable modes does with data that is too old.
+//! How a sender of the reliable modes gives up data that is too old.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -7,7 +7,7 @@ use super::super::sending::Outgoing;
 use super::sender::Sender;
 
 impl<D: Payload> Sender<D> {
-    /// Gives up what was written too long ago, whether it was sent or not. `[V3]`
+    /// Gives up data that was written too long ago, whether it was sent or not. `[V3]`
     #[inline]
     pub(super) fn give_up(&mut self, now: Time) {
         let Some(to) = self.forward.expire(now) else { return };
@@ -21,15 +21,15 @@ impl<D: Payload> Sender<D> {
         self.forward.go_to(to);
         self.copies.follow(to, cut);
         self.account.in_flight_bytes = self.flight.bytes;
-        self.look_for_copy(now); // what was chosen may be gone
+        self.look_for_copy(now); // the chosen piece may be gone
     }
 
-    /// A segment that only says where the stream goes on, and asks for an answer.
+    /// A segment that only tells where the stream continues, and asks for an answer.
     pub(super) fn forward_alone(&self) -> Outgoing<D> {
         Outgoing { position: self.first, payload: D::default(), is_end: false, repair: None }
     }
 
-    /// Where the stream goes on, if that is to be said and there is room for it.
+    /// The position at which the stream continues, if the peer has to be told and there is room for it.
     #[inline]
     pub(in super::super) fn tell_forward(&mut self, now: Time, room: u32) -> Option<u64> {
         self.forward.tell(now, room)

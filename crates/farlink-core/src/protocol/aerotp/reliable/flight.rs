@@ -1,23 +1,22 @@
-//! What was sent and is not acknowledged.
+//! The sent data that is not acknowledged.
 
 use std::collections::VecDeque;
 
 use crate::payload::Payload;
 
-/// A piece of the stream that goes out as one segment.
+/// A piece of the stream that is sent as one segment.
 #[derive(Clone, Debug)]
 pub(super) struct Piece<D> {
     pub(super) start: u64,
     pub(super) payload: D,
-    /// The stream ends behind it.
+    /// Whether the stream ends after it.
     pub(super) is_end: bool,
     state: State,
-    /// When it was sent last, in ticks.
+    /// When it was last sent, in ticks.
     sent: u64,
-    /// Everything from here up to there has arrived, if that is behind its end: what an acknowledgement that tells of it again
-    /// need not look at.
+    /// If this is after its end, all data from this piece up to here has arrived, so that repeated acknowledgements can skip it.
     arrived_to: u64,
-    /// Transmissions since it was found lost last of which nothing is known, as far as that is followed.
+    /// Unanswered transmissions since it was last declared lost, where they are counted.
     copies: u8,
 }
 
@@ -29,23 +28,23 @@ enum State {
 }
 
 impl<D: Payload> Piece<D> {
-    /// Behind its last number; the end of the stream takes one.
+    /// Position after its last byte; the end of the stream takes one.
     pub(super) fn end(&self) -> u64 {
         self.start + self.payload.len() as u64 + u64::from(self.is_end)
     }
 }
 
-/// What an acknowledgement brought.
+/// The progress that an acknowledgement made.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct News {
-    /// Something had been taken for lost and was not sent again: others overtook it.
+    /// Whether a piece arrived that was declared lost and not sent again: later ones had overtaken it.
     pub(super) was_overtaken: bool,
-    /// When the piece was sent that had waited longest, in ticks.
+    /// When the newly acknowledged piece that had waited longest was sent, in ticks.
     pub(super) oldest: Option<u64>,
-    /// Pieces that were not known to have arrived, and their bytes.
+    /// Number of newly acknowledged pieces; `bytes` is their length.
     pub(super) pieces: u64,
     pub(super) bytes: u64,
-    /// Pieces of these that went out once since they were found lost last.
+    /// Those of them that were sent once since they were last declared lost.
     pub(super) once: u64,
 }
 
@@ -65,7 +64,7 @@ impl News {
         piece.state = State::Acknowledged;
     }
 
-    /// Together with what else it brought.
+    /// The sum of two of them.
     pub(super) fn and(self, other: News) -> News {
         News {
             was_overtaken: self.was_overtaken || other.was_overtaken,
@@ -77,19 +76,19 @@ impl News {
     }
 }
 
-/// A transmission: it counts if the piece was not sent again since.
+/// A transmission of a piece; valid only if the piece was not sent again since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Transmission {
     pub(super) sent: u64,
     pub(super) start: u64,
 }
 
-/// How much.
+/// A number of pieces and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Amount {
     pub(super) pieces: u64,
     pub(super) bytes: u64,
-    /// Pieces of these that went out once since they were found lost last.
+    /// Those of them that were sent once since they were last declared lost.
     pub(super) once: u64,
 }
 
@@ -104,13 +103,13 @@ impl Amount {
 /// Pieces by position, and by when they were sent last.
 #[derive(Clone, Debug)]
 pub(super) struct Flight<D> {
-    /// Without gaps, from the first one that is not acknowledged.
+    /// Contiguous pieces from the first unacknowledged one on.
     pieces: VecDeque<Piece<D>>,
-    /// The first one always counts.
+    /// Transmissions in the order of time; the first one is always valid.
     by_time: VecDeque<Transmission>,
-    /// So many of them are older than what the peer has echoed: a timeout alone can still find them lost.
+    /// Number of them that are older than the timestamp that the peer has echoed; only a timeout can still declare them lost.
     judged: usize,
-    /// In the order in which they were found; the first one always counts.
+    /// Lost pieces in the order of detection; the first one is always valid.
     lost: VecDeque<u64>,
     pub(super) bytes: u64,
 }
@@ -123,7 +122,7 @@ impl<D> Default for Flight<D> {
 }
 
 impl<D: Payload> Flight<D> {
-    /// A new piece behind all others is sent.
+    /// Adds a new piece that is sent, after all others.
     pub(super) fn push(&mut self, start: u64, payload: D, is_end: bool, now: u64) {
         self.bytes += payload.len() as u64;
         self.pieces.push_back(Piece {
@@ -157,7 +156,7 @@ impl<D: Payload> Flight<D> {
         self.by_time.front().map(|transmission| transmission.sent)
     }
 
-    /// A piece that was lost is sent again: the first one found.
+    /// Retransmits the lost piece that was detected first.
     pub(super) fn resend(&mut self, now: u64) -> Option<(u64, D, bool)> {
         let start = self.lost.pop_front()?;
         let again = self.send_again(start, now);
@@ -165,7 +164,7 @@ impl<D: Payload> Flight<D> {
         again
     }
 
-    /// A copy of a piece goes out, if it is still of use.
+    /// Sends a copy of a piece, if it is still useful.
     pub(super) fn copy(&mut self, start: u64, now: u64) -> Option<(u64, D, bool)> {
         self.get(start).filter(|piece| piece.state == State::Waiting)?;
         let copy = self.send_again(start, now);
@@ -173,7 +172,7 @@ impl<D: Payload> Flight<D> {
         copy
     }
 
-    /// Cuts the piece that is to be sent again next, so that its first part has so many bytes at most.
+    /// Cuts the next piece to be retransmitted, so that its first part has at most `most_bytes` bytes.
     pub(super) fn cut_lost(&mut self, most_bytes: usize) {
         let Some(index) = self.lost.front().and_then(|&start| self.index(start)) else { return };
         let piece = &mut self.pieces[index];
@@ -198,8 +197,8 @@ impl<D: Payload> Flight<D> {
         Some((piece.start, piece.payload.clone(), piece.is_end))
     }
 
-    /// Nothing before a position is sent any more. Returns how many bytes of it are not known to have arrived, and where the piece
-    /// began that goes on behind the position and begins there now.
+    /// Gives up all data before a position. Returns how many bytes of it are not known to have arrived and, if a piece extends
+    /// past the position and begins there now, its old start.
     pub(super) fn abandon(&mut self, to: u64) -> (u64, Option<u64>) {
         let before = self.bytes;
         while let Some(piece) = self.pieces.front()
@@ -213,7 +212,7 @@ impl<D: Payload> Flight<D> {
         (before - self.bytes, cut)
     }
 
-    /// The first piece begins at a position within it from now on.
+    /// Makes the first piece begin at a position within it.
     fn cut_front(&mut self, to: u64) -> Option<u64> {
         let piece = self.pieces.front_mut().filter(|piece| piece.start < to)?;
         let (start, sent) = (piece.start, piece.sent);
@@ -239,7 +238,7 @@ impl<D: Payload> Flight<D> {
         Some(start)
     }
 
-    /// Everything before `ack` has arrived.
+    /// Acknowledges all data before `ack`.
     pub(super) fn acknowledge_up_to(&mut self, ack: u64) -> News {
         let mut news = News::default();
         while let Some(piece) = self.pieces.front_mut()
@@ -251,7 +250,7 @@ impl<D: Payload> Flight<D> {
         news
     }
 
-    /// A block has arrived.
+    /// Acknowledges a block.
     pub(super) fn acknowledge(&mut self, start: u64, end: u64) -> News {
         let from = self.pieces.partition_point(|piece| piece.start < start);
         let mut news = News::default();
@@ -274,15 +273,15 @@ impl<D: Payload> Flight<D> {
         news
     }
 
-    /// Drops pieces that are acknowledged, up to the first one that is not.
+    /// Drops acknowledged pieces up to the first unacknowledged one.
     pub(super) fn drop_acknowledged(&mut self) {
         while self.pieces.front().is_some_and(|piece| piece.state == State::Acknowledged) {
             self.pieces.pop_front();
         }
     }
 
-    /// `[R3]` What was sent before an instant has arrived, or it is lost, as far as the peer describes where it stands. Returns what
-    /// is lost.
+    /// `[R3]` Declares pieces sent before an instant lost if they have not arrived, as far as the acknowledgement describes their
+    /// positions. Returns the lost amount.
     pub(super) fn judge(&mut self, before: u64, is_described: impl Fn(u64) -> bool) -> Amount {
         let mut found = Amount::default();
         while let Some(&Transmission { sent, start }) = self.by_time.get(self.judged)
@@ -298,8 +297,8 @@ impl<D: Payload> Flight<D> {
         found
     }
 
-    /// What was sent before an instant and is still not answered is lost. Returns how many pieces are, and how much of that
-    /// was sent no later than something that the peer has `echoed`: the link lost it, and no outage.
+    /// Declares unanswered pieces sent before an instant lost. Returns their number, and the amount that was sent no later than a
+    /// segment that the peer has `echoed`: these were lost by the link and not in an outage.
     pub(super) fn expire(&mut self, before: u64, echoed: u64) -> (u64, Amount) {
         let (mut found, mut overtaken) = (0, Amount::default());
         while let Some(&Transmission { sent, start }) = self.by_time.front()
@@ -316,7 +315,7 @@ impl<D: Payload> Flight<D> {
         (found, overtaken)
     }
 
-    /// The transmission that has waited longest is lost. Whether there is one.
+    /// Declares the oldest transmission lost; returns whether there was one.
     pub(super) fn expire_oldest(&mut self) -> bool {
         let Some(&Transmission { sent, start }) = self.by_time.front() else { return false };
         self.pop_oldest();
@@ -325,7 +324,7 @@ impl<D: Payload> Flight<D> {
         is_lost
     }
 
-    /// Drops what no longer counts at the front of both queues.
+    /// Drops invalid entries at the front of both queues.
     pub(super) fn tidy(&mut self) {
         while let Some(&Transmission { sent, start }) = self.by_time.front()
             && !self.get(start).is_some_and(|piece| piece.state == State::Waiting && piece.sent == sent)
@@ -344,8 +343,8 @@ impl<D: Payload> Flight<D> {
         self.judged = self.judged.saturating_sub(1);
     }
 
-    /// A transmission is lost, unless the piece was sent again since or has arrived. Its bytes if it is, and how
-    /// often it had gone out.
+    /// Declares a transmission lost, unless the piece was sent again since or has arrived. Returns the piece's bytes and how many
+    /// times it had been sent, if it is lost.
     fn lose(&mut self, start: u64, sent: u64) -> Option<(usize, u8)> {
         let index = self.index(start)?;
         let piece = &mut self.pieces[index];
@@ -358,18 +357,19 @@ impl<D: Payload> Flight<D> {
         Some((piece.payload.len(), piece.copies))
     }
 
-    /// What awaits an answer, in the order in which it was sent last.
+    /// Unanswered transmissions, in the order of time.
     pub(super) fn waiting(&self) -> impl Iterator<Item = Transmission> + '_ {
         self.by_time.iter().copied().filter(|&transmission| self.copies(transmission).is_some())
     }
 
-    /// How many transmissions of a piece are under way, if this is the last of them.
+    /// How many transmissions of a piece are in flight, if this is the last of them.
     pub(super) fn copies(&self, transmission: Transmission) -> Option<usize> {
         let is_last = |piece: &&Piece<D>| piece.state == State::Waiting && piece.sent == transmission.sent;
         self.get(transmission.start).filter(is_last).map(|piece| usize::from(piece.copies))
     }
 
-    /// A transmission of a piece is lost, if the piece is still missing: then the last one, and how many are under way without it.
+    /// Notes the loss of a transmission, if its piece is still missing. Returns the piece's last transmission and the number in
+    /// flight without the lost one.
     pub(super) fn is_missing(&mut self, start: u64) -> Option<(Transmission, usize)> {
         let index = self.index(start)?;
         let piece = self.pieces.get_mut(index).filter(|piece| piece.state == State::Waiting && piece.copies > 1)?;
@@ -377,7 +377,7 @@ impl<D: Payload> Flight<D> {
         Some((Transmission { sent: piece.sent, start }, usize::from(piece.copies)))
     }
 
-    /// How many pieces as long as this one what awaits an answer makes.
+    /// The unanswered data, in pieces of the length of this one.
     pub(super) fn pieces_like(&self, start: u64) -> f64 {
         let bytes = self.get(start).map_or(1, |piece| piece.payload.len().max(1));
         (self.bytes as f64 / bytes as f64).max(1.0)
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_later_segments_overtook_is_lost() {
+    fn a_piece_overtaken_by_later_ones_is_lost() {
         let mut flight = three();
         assert!(!flight.acknowledge(200, 301).was_overtaken);
         assert_eq!(flight.judge(2, |_| true), Amount { pieces: 2, bytes: 200, once: 2 });
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_the_peer_does_not_describe_nothing_is_known() {
+    fn pieces_that_the_peer_does_not_describe_stay_in_flight() {
         let mut flight = three();
         assert_eq!(flight.judge(2, |start| start == 100).pieces, 1);
         assert_eq!(flight.judge(2, |_| true).pieces, 0, "that judgement is made");
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_abandoned_is_not_sent_again_and_the_rest_is() {
+    fn abandoned_data_is_not_sent_again_and_the_rest_is() {
         let mut flight = three();
         flight.acknowledge(100, 200);
         assert_eq!(flight.judge(1, |_| true).pieces, 1);
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_after_all_was_overtaken() {
+    fn a_lost_piece_that_arrives_was_overtaken() {
         let mut flight = three();
         assert_eq!(flight.judge(1, |_| true).pieces, 1);
         assert!(flight.acknowledge(0, 100).was_overtaken);

@@ -1,4 +1,4 @@
-//! The reliable modes: selective repeat with acknowledgements of many segments at a time (`docs/aerotp.md`, section 5).
+//! The reliable modes: selective repeat with acknowledgements that cover many segments each (`docs/aerotp.md`, section 5).
 
 mod abandon;
 mod flight;

@@ -1,4 +1,4 @@
-//! Puts a reliable stream in order and says what has arrived.
+//! Reorders a reliable stream and acknowledges it.
 
 use crate::payload::Payload;
 use crate::protocol::parts::reorder::Reorder;
@@ -17,25 +17,25 @@ use super::report::Report;
 #[derive(Clone, Debug)]
 pub(in super::super) struct Receiver<D> {
     data: Reorder<D>,
-    /// What the sender gave up.
+    /// Data that the sender gave up.
     skips: Skips,
     /// Where the stream ends, once that is known.
     end: Option<u64>,
     room: Room,
-    /// Room for a peer that is not known to hear. `[B7]`
+    /// Buffer for a peer that has not yet shown that it receives the answers. `[B7]`
     half_open_bytes: u64,
     /// The latest timestamp that has arrived, and when it did.
     echo: Option<(u32, Time)>,
-    /// What arrived out of order of late.
+    /// Recent arrivals out of order.
     report: Report,
     pace: Pace,
-    /// Segments that no acknowledgement has told of.
+    /// Number of segments that no acknowledgement has covered yet.
     untold: u64,
     deadline: Time,
     is_due: bool,
-    /// The last acknowledgement goes out again so many times while nothing else happens.
+    /// How many more times the last acknowledgement is repeated while no other is due.
     repeats: u32,
-    /// Room that the last acknowledgement told of.
+    /// End of the window that the last acknowledgement announced.
     told_window_end: u64,
 }
 
@@ -44,14 +44,15 @@ pub(in super::super) struct Receiver<D> {
 pub(in super::super) struct Pace {
     given: Option<u64>,
     pub(in super::super) timeout: Time,
-    /// Mean time between segments, ps; none before the second one.
+    /// Mean time between segments, in ps; unknown before the second one.
     gap: f64,
     latest: Time,
 }
 
-/// An acknowledgement that may be the last for some time goes out so many times, so that its loss costs no round trip. `[A7]`
+/// Number of repetitions of an acknowledgement that may be the last for some time, so that its loss does not cost a round trip.
+/// `[A7]`
 const REPEATS: u32 = 2;
-/// Without a number given, an acknowledgement tells of so many segments at most.
+/// Default limit of segments per acknowledgement.
 const MOST_ACKS: f64 = 64.0;
 
 impl Pace {
@@ -72,7 +73,7 @@ impl Pace {
         self.latest = now;
     }
 
-    /// Segments that arrive within the bounding timer; two if that is not known. `[A5]`
+    /// Number of segments that arrive within the timer that limits the delay; two if the rate is unknown. `[A5]`
     pub(in super::super) fn wanted(&self) -> u64 {
         self.given.unwrap_or_else(|| {
             if self.gap == 0.0 { 2 } else { (self.timeout.as_ps() as f64 / self.gap).clamp(1.0, MOST_ACKS) as u64 }
@@ -106,7 +107,7 @@ impl<D: Payload> Receiver<D> {
         let is_beyond_end = self.end.is_some_and(|known| end > known || (is_end && end != known));
         let is_end_before_data = is_end && self.data.early_end().max(self.data.next) > end;
         let is_question = payload.is_empty() && !is_end;
-        // A peer that sends many small pieces far apart would take far more memory than its bytes. `[B6]`
+        // Many small pieces far apart would take much more memory than their bytes. `[B6]`
         let most = most_pieces(if is_opening { self.half_open_bytes } else { self.room.bytes() });
         let is_one_too_many = position > self.data.next && self.data.piece_count() >= most;
         let is_outside = end > self.window_end() || is_beyond_end || is_end_before_data || is_one_too_many;
@@ -128,7 +129,7 @@ impl<D: Payload> Receiver<D> {
         }
         self.pace.on_segment(now);
         self.untold += 1;
-        // Who asks, and who may be about to close, is not kept waiting. `[A6]`
+        // A question, and a segment that may be the last, are answered at once. `[A6]`
         let is_enough = self.untold >= self.pace.wanted() || self.report.is_pressing();
         if is_question || is_end || self.is_complete() || is_enough {
             self.is_due = true;
@@ -139,7 +140,7 @@ impl<D: Payload> Receiver<D> {
         true
     }
 
-    /// The sender has given up what is missing before a position. Whether there is such a position. `[V7]`
+    /// The sender has given up missing data before a position. Returns whether that position is possible. `[V7]`
     pub(in super::super) fn go_forward(&mut self, to: u64) -> bool {
         let (is_within, most) = (self.end.is_none_or(|end| to <= end), most_pieces(self.room.bytes()));
         self.is_due |= is_within && self.skips.go(&mut self.data, to, most);
@@ -161,17 +162,17 @@ impl<D: Payload> Receiver<D> {
         self.deadline
     }
 
-    /// The sender asks for room for so much beyond what is here. `[W1]`
+    /// The sender requests a window of `bytes` beyond the received data. `[W1]`
     pub(in super::super) fn make_room(&mut self, bytes: u64) {
         self.is_due |= self.room.grow(bytes, self.data.unread_bytes);
     }
 
-    /// The length of the window while all is read.
+    /// The length of the window when all data was read.
     pub(in super::super) fn buffer_bytes(&self) -> u64 {
         self.room.bytes()
     }
 
-    /// Behind the last byte that there is room for.
+    /// Position after the last byte that the buffer has room for.
     fn window_end(&self) -> u64 {
         self.data.next + self.room.bytes().saturating_sub(self.data.unread_bytes)
     }
@@ -193,14 +194,14 @@ impl<D: Payload> Receiver<D> {
         Some((ack, mack))
     }
 
-    /// The position that everything before has arrived up to; the end of the stream takes one. `[A1]`
+    /// The position up to which all data has arrived; the end of the stream takes one. `[A1]`
     fn acknowledged(&self) -> u64 {
         self.data.next + u64::from(self.is_complete())
     }
 
     pub(in super::super) fn read(&mut self) -> Option<D> {
         let data = self.skips.read(&mut self.data)?;
-        // Who could send nothing for lack of room must hear of it.
+        // A sender that was blocked by the window must learn of the new room.
         let grown = self.window_end().saturating_sub(self.told_window_end);
         let was_small = self.told_window_end.saturating_sub(self.data.next) < self.room.bytes() / 4;
         if was_small && grown >= self.room.bytes() / 2 && self.echo.is_some() {

@@ -1,4 +1,4 @@
-//! Which of the blocks out of order an acknowledgement lists.
+//! Choice of the out-of-order blocks that an acknowledgement lists.
 
 use std::collections::VecDeque;
 
@@ -7,11 +7,11 @@ use crate::protocol::parts::reorder::Reorder;
 
 use super::super::segment::{MOST_EDGES, Mack};
 
-/// Arrivals of late, each with how often it was told of.
+/// Recent arrivals, each with the number of acknowledgements that have reported it.
 ///
-/// New data arrives at the front of the stream, what is sent again far behind it, and what was lost again farther still. A few
-/// blocks around one place would leave the others untold; so those are listed that hold something that was told of least
-/// often. `[A4]`
+/// New data arrives at the front of the stream, retransmissions far behind it, and repeated retransmissions even farther. A list
+/// of a few blocks around one position would never report the others; therefore the list has the blocks with the arrivals that
+/// were reported least often. `[A4]`
 #[derive(Clone, Debug, Default)]
 pub(super) struct Report {
     recent: VecDeque<Arrival>,
@@ -23,17 +23,17 @@ struct Arrival {
     told: u8,
 }
 
-/// Each arrival is told of so often, since acknowledgements get lost.
+/// How many times each arrival is reported, because acknowledgements may be lost.
 const TELLINGS: u8 = 3;
-/// Arrivals that are kept in mind.
+/// Number of arrivals that are kept.
 const MOST_ARRIVALS: usize = 192;
-/// Blocks in a list, at most: there is room for as many gaps between them as can be.
+/// Largest number of blocks in a list, which leaves room for the gaps between them.
 const MOST_BLOCKS: usize = MOST_EDGES / 4;
-/// So many that were never told of make an acknowledgement due.
+/// Number of unreported arrivals that make an acknowledgement due.
 const MOST_UNTOLD: usize = MOST_BLOCKS / 2;
 
 impl Report {
-    /// Something has arrived out of order.
+    /// Adds an arrival out of order.
     pub(super) fn add(&mut self, position: u64) {
         if self.recent.len() == MOST_ARRIVALS {
             self.recent.pop_front();
@@ -41,12 +41,12 @@ impl Report {
         self.recent.push_back(Arrival { position, told: 0 });
     }
 
-    /// Whether it is time to tell.
+    /// Whether an acknowledgement is due for it.
     pub(super) fn is_pressing(&self) -> bool {
         self.recent.iter().rev().take_while(|arrival| arrival.told == 0).count() >= MOST_UNTOLD
     }
 
-    /// Lists blocks; positions are written as numbers.
+    /// Writes the list of blocks, with positions converted to sequence numbers.
     pub(super) fn write<D: Payload>(
         &mut self,
         data: &Reorder<D>,
@@ -66,7 +66,7 @@ impl Report {
             if let Some(behind) = behind
                 && data.start_behind(behind) != Some(start)
             {
-                mack.edges.push(number(behind), number(behind)); // of what is in between nothing is said
+                mack.edges.push(number(behind), number(behind)); // an empty block: the list says nothing about the data in between
             }
             let last = if end == Some(block_end) { block_end + 1 } else { block_end };
             mack.edges.push(number(start), number(last));
@@ -89,7 +89,8 @@ impl Report {
                     }
                     blocks.insert(at, block);
                 }
-                // One that is told of now is not looked at again: the next round is of those told of once more.
+                // An arrival that is reported now is not considered again; the next round takes those that were reported once
+                // more often.
                 arrival.told = told + 1 + TELLED_NOW;
             }
         }
@@ -103,7 +104,7 @@ impl Report {
     }
 }
 
-/// Marks an arrival that the list being made tells of.
+/// Marks an arrival that the present list reports.
 const TELLED_NOW: u8 = 16;
 
 #[cfg(test)]
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrived_in_two_places_is_told_in_one_list() {
+    fn arrivals_at_two_positions_are_reported_in_one_list() {
         let (mut data, mut report) = (Reorder::default(), Report::default());
         for n in 1..40 {
             data.put(20 * n, Virtual(10));
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_least_often_comes_first() {
+    fn arrivals_reported_least_often_come_first() {
         let (mut data, mut report) = (Reorder::default(), Report::default());
         for n in 1..40 {
             data.put(20 * n, Virtual(10));

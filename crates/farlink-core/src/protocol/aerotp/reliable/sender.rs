@@ -1,4 +1,4 @@
-//! Sends what was written until all of it is acknowledged.
+//! Sends a stream until all of it is acknowledged.
 
 use std::collections::VecDeque;
 
@@ -23,43 +23,43 @@ use super::spare::{Spare, Waits};
 pub(in super::super) struct Sender<D> {
     pub(super) unsent: Chunks<D>,
     pub(super) unsent_bytes: u64,
-    /// What may be written ahead of what was sent.
+    /// How much data may be written ahead of the sent data.
     room_bytes: u64,
     is_closing: bool,
     is_end_sent: bool,
     pub(super) flight: Flight<D>,
-    /// First position not acknowledged, and first one not sent.
+    /// First unacknowledged position; `next` is the first unsent one.
     pub(super) first: u64,
     pub(super) next: u64,
-    /// Up to where the peer has room.
+    /// End of the peer's window.
     window_end: u64,
     round_trip: RoundTrip,
-    /// Until the round trip is known: when the first segment goes out again, and after how long the time after that.
+    /// The schedule of retransmissions until the round-trip time is known.
     opening: Opening,
-    /// When something was heard last; when something was first sent.
+    /// When the last segment arrived, or when something was first sent.
     heard: Time,
-    /// While the peer is silent, nothing goes out before.
+    /// Earliest time of the next segment while the peer is silent.
     probe: Time,
-    /// While the peer has no room, it is asked again then: what said that there is room may be lost.
+    /// When the peer is asked again while its window is full, because the announcement of new room may be lost.
     ask: Time,
     pub(super) copies: Copies,
-    /// What is too old, where there is a deadline.
+    /// Data that is too old, where there is a deadline.
     pub(super) forward: Forward,
-    /// What is repeated at the end, if anything is.
+    /// Copies at the end of the stream, if they are sent.
     spare: Option<Box<Spare>>,
-    /// Chooses the length of packets, if it varies.
+    /// The rule for the length of packets, if it varies.
     length: Option<Length>,
-    /// Segments were seen to overtake each other: so long they may.
+    /// How far segments have been seen to overtake each other, in time.
     reordering: u64,
     latest_echo: u64,
     is_link_down: bool,
-    /// Nothing has been heard for so long that what goes out is to find out whether anything gets through.
+    /// Whether the peer has been silent for so long that segments only probe whether the path works.
     is_silent: bool,
     is_full: bool,
     pub(in super::super) account: Account,
 }
 
-/// Repetition before the round trip is known. `[R9]`
+/// Retransmission before the round-trip time is known. `[R9]`
 #[derive(Clone, Copy, Debug)]
 struct Opening {
     at: Time,
@@ -67,12 +67,12 @@ struct Opening {
     longest: Time,
 }
 
-/// Further copies of what was sent. `[R10]`
+/// Further copies of sent segments. `[R10]`
 #[derive(Clone, Debug)]
 pub(super) struct Copies {
-    /// How many of each.
+    /// Number of copies of each segment.
     extra: u64,
-    /// In the order in which they are due.
+    /// Copies to be sent, in the order in which they are due.
     waiting: VecDeque<Copy>,
 }
 
@@ -84,7 +84,7 @@ struct Copy {
 }
 
 impl Copies {
-    /// Nothing before a position is sent any more; what began at `cut` begins there now.
+    /// Drops copies of data before a position; the piece that began at `cut` begins there now.
     pub(super) fn follow(&mut self, to: u64, cut: Option<u64>) {
         for copy in &mut self.waiting {
             copy.start = if cut == Some(copy.start) { to } else { copy.start };
@@ -93,11 +93,11 @@ impl Copies {
     }
 }
 
-/// Silence for so many timeouts means that nothing gets through: what goes out then is to find out whether it does again.
+/// Number of timeouts of silence after which the path counts as down, and segments only probe it.
 const SILENT_TIMEOUTS: u64 = 3;
-/// While the peer is silent, so many segments go out in each timeout. `[C20]`
+/// Number of segments per timeout while the peer is silent. `[C20]`
 const PROBES_PER_TIMEOUT: u64 = 8;
-/// Repetitions before the first answer are at most so many times as far apart as the first two.
+/// Ratio of the longest to the first interval of retransmissions before the first answer.
 const LONGEST_OPENING: u64 = 8;
 
 impl<D: Payload> Sender<D> {
@@ -140,7 +140,7 @@ impl<D: Payload> Sender<D> {
         self.is_full |= n < data.len();
         if n > 0 {
             if self.unsent_bytes == 0 && self.flight.is_empty() {
-                self.heard = self.heard.max(now); // who has no room now is asked from now on
+                self.heard = self.heard.max(now); // the peer's window is full: questions begin now
             }
             self.unsent.push(data.split_to(n));
             self.unsent_bytes += n as u64;
@@ -174,7 +174,7 @@ impl<D: Payload> Sender<D> {
         }
         let mut most_bytes = self.length.as_mut().map_or(most_bytes, |length| length.next_bytes(now).min(most_bytes));
         if self.forward.is_wanted(now) {
-            // What finds out whether anything gets through carries data, so that it is there as soon as anything.
+            // Probes carry data, so that it arrives as soon as the path works again.
             match most_bytes.checked_sub(u32::from(FORWARD_BYTES)).filter(|&rest| rest > 0 && self.is_silent) {
                 Some(rest) => most_bytes = rest,
                 None => {
@@ -200,14 +200,14 @@ impl<D: Payload> Sender<D> {
         Some(Outgoing { position, payload, is_end, repair: None })
     }
 
-    /// While the peer is silent, the next segment waits for a while.
+    /// Delays the next segment while the peer is silent.
     fn note_probe(&mut self, now: Time) {
         if let Some(timeout) = self.round_trip.timeout() {
             self.probe = now + Time::from_ps(timeout.as_ps() / PROBES_PER_TIMEOUT);
         }
     }
 
-    /// The next data that was never sent, or the end, which has no age. `[V9]`
+    /// The next unsent data, or the end of the stream, which has no age. `[V9]`
     fn new_piece(&mut self, stamp: u64, most_bytes: u32) -> Option<(u64, D, bool)> {
         let room = self.window_end.saturating_sub(self.next).min(u64::from(most_bytes));
         let payload = self.unsent.slice(0, self.unsent_bytes.min(room) as usize);
@@ -225,7 +225,7 @@ impl<D: Payload> Sender<D> {
         Some((position, payload, is_end))
     }
 
-    /// The copy that is due, if one is and is still of use.
+    /// The copy that is due, if any and still useful.
     fn due_copy(&mut self, now: Time) -> Option<Outgoing<D>> {
         while let Some(&Copy { due, start, left }) = self.copies.waiting.front()
             && due <= now
@@ -240,7 +240,7 @@ impl<D: Payload> Sender<D> {
         None
     }
 
-    /// A segment went out: if it was the end of the stream, there is room for copies from now on.
+    /// Notes that a segment was sent; after the end of the stream, copies may follow.
     fn on_sent(&mut self, now: Time, position: u64) {
         let Some(spare) = self.spare.as_mut().filter(|_| self.is_end_sent) else { return };
         if spare.is_open() {
@@ -251,7 +251,7 @@ impl<D: Payload> Sender<D> {
         self.look_for_copy(now);
     }
 
-    /// A copy of what is likely to be missing and waits longest for its answer.
+    /// A copy of a segment that is likely to be lost and would wait longest for its answer.
     fn spare_copy(&mut self, now: Time) -> Option<Outgoing<D>> {
         self.look_for_copy(now);
         let start = self.spare.as_ref()?.chosen()?;
@@ -260,7 +260,7 @@ impl<D: Payload> Sender<D> {
         Some(Outgoing { position, payload, is_end, repair: None })
     }
 
-    /// Whether there is anything to copy while nothing else is to be sent.
+    /// Looks for a segment to copy while nothing else is to be sent.
     pub(super) fn look_for_copy(&mut self, now: Time) {
         if let Some(answer) = self.round_trip.smoothed().filter(|_| self.is_end_sent) {
             let waits = Waits { answer, spacing: self.spacing() };
@@ -270,7 +270,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// Between copies: what hits one should not hit the next.
+    /// Interval between copies, so that one burst of losses does not hit several of them.
     fn spacing(&self) -> Time {
         let most = Time::from_millis(250);
         self.round_trip
@@ -299,7 +299,7 @@ impl<D: Payload> Sender<D> {
             self.reordering = ticks(self.round_trip.least) / 4;
         }
         if let Some(sent) = news.oldest {
-            // What was sent again may be answered by its first transmission: no answer takes less than the round trip.
+            // An answer that arrives sooner than a round trip after a retransmission is for the first transmission.
             let wait = span(ticks(now).saturating_sub(sent));
             self.round_trip.answered_after(wait.max(heard.round_trip));
         } else if self.round_trip.smoothed().is_none() {
@@ -330,12 +330,12 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// Whether there is data that the peer has no room for, and nothing under way whose answer could say more. `[R6]`
+    /// Whether data waits for the peer's window and no segment in flight could bring an answer that opens it. `[R6]`
     fn is_blocked(&self) -> bool {
         self.unsent_bytes > 0 && self.next >= self.window_end && self.flight.is_empty()
     }
 
-    /// So much was lost: the length of packets follows.
+    /// Adapts the length of packets to a loss.
     fn shorten(&mut self, now: Time, lost: Amount) {
         let Some(length) = &mut self.length else { return };
         for _ in 0..lost.pieces {
@@ -343,7 +343,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// How long to wait for an answer.
+    /// The timeout for answers.
     pub(super) fn patience(&self) -> Time {
         self.round_trip.timeout().unwrap_or(self.opening.wait)
     }
@@ -366,7 +366,7 @@ impl<D: Payload> Sender<D> {
                 self.is_silent = is_waiting && now.since(self.heard) > timeout.times(SILENT_TIMEOUTS);
             }
             None if now >= self.opening.at => {
-                // Nothing has ever been answered: only the beginning goes out again, further and further apart.
+                // Without any answer so far, only the start of the stream is retransmitted, at increasing intervals.
                 self.account.timeouts += u64::from(self.flight.expire_oldest());
                 self.opening.wait = self.opening.wait.times(2).min(self.opening.longest);
                 self.opening.at = now + self.opening.wait;
@@ -379,14 +379,14 @@ impl<D: Payload> Sender<D> {
     pub(in super::super) fn on_link(&mut self, now: Time, is_up: bool) {
         self.is_link_down = !is_up;
         if is_up {
-            // What the outage may have swallowed has waited long enough.
+            // Segments that may have been lost in the outage are retransmitted now.
             self.probe = now;
             self.is_silent = false;
             self.forward.on_link_up();
         }
     }
 
-    /// The link's bit error rate is this from now on.
+    /// Takes a report of the link's bit error rate.
     pub(in super::super) fn on_ber(&mut self, _now: Time, ber: f64) {
         if let Some(length) = &mut self.length {
             length.hear(ber);
@@ -438,7 +438,7 @@ impl<D: Payload> Sender<D> {
         (self.first, self.next)
     }
 
-    /// What is left of the peer's window, if there is data for it and the round trip is known.
+    /// The rest of the peer's window, if there is data for it and the round-trip time is known.
     pub(in super::super) fn left(&self) -> Option<Left> {
         let answer = self.round_trip.smoothed().filter(|_| self.unsent_bytes > 0)?;
         Some(Left { bytes: self.window_end.saturating_sub(self.next), answer })

@@ -1,4 +1,4 @@
-//! What is repeated at the end of a stream, where the rate leaves room, before anybody has found it lost.
+//! Copies at the end of a stream, sent where the rate leaves room, before losses are detected.
 
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -10,38 +10,38 @@ use super::super::config::MOST_COPIES;
 use super::super::loss::Loss;
 use super::flight::{Flight, Transmission};
 
-/// Chooses what to repeat once the end of the stream has gone out. `[R11]`
+/// Chooses the segments to copy once the end of the stream was sent. `[R11]`
 ///
-/// A piece of which k transmissions are under way is missing with the probability p^k, p the loss measured so far; if it is, a copy
-/// saves what is left until the answer to its last transmission. So of pieces with equally many under way the one sent last
-/// comes first, and of these first ones that for which p^k times the wait is largest.
+/// A piece with k transmissions in flight is missing with probability p^k, where p is the loss rate measured so far. If it is
+/// missing, a copy saves the remaining time until the answer to its last transmission. Therefore, of pieces with the same k, the
+/// one sent last comes first, and of these candidates the one with the largest product of p^k and the remaining time.
 #[derive(Clone, Debug)]
 pub(super) struct Spare {
     loss: Loss,
-    /// The end of the stream has gone out.
+    /// Whether the end of the stream was sent.
     is_open: bool,
-    /// Since then: transmissions of which nothing is known, the oldest first.
+    /// Unanswered transmissions since then, the oldest first.
     under_way: VecDeque<Transmission>,
-    /// Those of late: what hit them might hit a copy as well.
+    /// Recent transmissions, which are not copied yet because the same burst of losses might hit the copy.
     resting: VecDeque<Transmission>,
-    /// The others, by how many of their piece are under way, from one on; some may be out of date.
+    /// The other transmissions, by the number of transmissions of their piece in flight, from one on; some may be out of date.
     by_copies: Vec<BinaryHeap<Transmission>>,
-    /// Where the piece begins that is repeated next.
+    /// Start of the piece that is copied next.
     chosen: Option<u64>,
-    /// From when on there is something to repeat, or to look for it.
+    /// When the next copy, or the next search for one, is due.
     at: Time,
 }
 
-/// How long things take.
+/// Times that the choice depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waits {
     /// From a transmission to its answer, once one has come.
     pub(super) answer: Time,
-    /// Between copies.
+    /// Interval between copies.
     pub(super) spacing: Time,
 }
 
-/// What is under way completes the stream but for this probability: then nothing more is repeated.
+/// Copying ends when the probability that the transmissions in flight do not complete the stream is below this.
 const INCOMPLETE: f64 = 0.05;
 
 impl Spare {
@@ -57,7 +57,8 @@ impl Spare {
         }
     }
 
-    /// Of pieces that had gone out once since they were lost last, so many have arrived and so many were lost.
+    /// Adds to the measured loss rate: of pieces that were sent once since their last loss, `arrived` have arrived and `lost`
+    /// were lost.
     pub(super) fn measure(&mut self, arrived: u64, lost: u64) {
         self.loss.add(arrived + lost, 0, arrived);
     }
@@ -66,7 +67,7 @@ impl Spare {
         self.is_open
     }
 
-    /// The end of the stream has gone out.
+    /// Begins to copy: the end of the stream was sent.
     pub(super) fn open<D: Payload>(&mut self, flight: &Flight<D>) {
         self.is_open = true;
         self.under_way.extend(flight.waiting());
@@ -82,7 +83,7 @@ impl Spare {
         }
     }
 
-    /// What was sent before an instant, in ticks, has arrived or is lost.
+    /// Transmissions before an instant, in ticks, are answered: they have arrived or are lost.
     pub(super) fn on_answer<D: Payload>(&mut self, before: u64, flight: &mut Flight<D>) {
         while let Some(&oldest) = self.under_way.front()
             && oldest.sent < before
@@ -98,7 +99,7 @@ impl Spare {
         }
     }
 
-    /// Finds out what to repeat next.
+    /// Chooses the next piece to copy.
     pub(super) fn look<D: Payload>(&mut self, now: Time, flight: &Flight<D>, waits: Waits) {
         (self.chosen, self.at) = (None, Time::NEVER);
         if !self.is_open || flight.is_empty() {
@@ -126,7 +127,7 @@ impl Spare {
             if missing * flight.pieces_like(start) < INCOMPLETE {
                 break;
             }
-            // What is answered soon is better waited for.
+            // If the answer is due soon, waiting for it is better than a copy.
             let wait = (span(sent) + waits.answer).since(now);
             let gain = missing * wait.as_secs_f64();
             if wait >= waits.spacing && gain > most_gain {
@@ -135,12 +136,12 @@ impl Spare {
         }
     }
 
-    /// Where the piece begins that is to be repeated now.
+    /// Start of the piece to copy now.
     pub(super) fn chosen(&self) -> Option<u64> {
         self.chosen
     }
 
-    /// From when on it is worth asking.
+    /// When the next call is useful.
     #[inline]
     pub(super) fn at(&self) -> Time {
         self.at

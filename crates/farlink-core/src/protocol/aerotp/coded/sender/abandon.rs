@@ -1,4 +1,4 @@
-//! What a sender of the coded mode does with data that is too old.
+//! How a sender of the coded mode gives up data that is too old.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -8,8 +8,8 @@ use super::super::outbound::Outbound;
 use super::Sender;
 
 impl<D: Payload> Sender<D> {
-    /// Gives up blocks all of whose data was written too long ago, and what is in no block yet. A block of which some is younger is
-    /// kept whole: what makes good the one makes good the other. `[V3]`
+    /// Gives up blocks whose data is all too old, and old data that is in no block yet. A block with some younger data is kept
+    /// whole, because the same repair symbols recover all of it. `[V3]`
     pub(super) fn give_up(&mut self, now: Time) {
         let Some(too_old) = self.forward.expire(now) else { return };
         let mut to = None;
@@ -52,12 +52,12 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// A segment that only says where the stream goes on, and asks for an answer.
+    /// A segment that only tells where the stream continues, and asks for an answer.
     pub(super) fn forward_alone(&self) -> Outgoing<D> {
         Outgoing { position: self.first, payload: D::default(), is_end: false, repair: None }
     }
 
-    /// Where the stream goes on, if that is to be said and there is room for it.
+    /// The position at which the stream continues, if the peer has to be told and there is room for it.
     #[inline]
     pub(in super::super::super) fn tell_forward(&mut self, now: Time, room: u32) -> Option<u64> {
         self.forward.tell(now, room)

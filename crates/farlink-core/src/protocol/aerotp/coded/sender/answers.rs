@@ -1,4 +1,4 @@
-//! What the receiver says: how much each block wants, and how much was lost.
+//! Handling of the receiver's reports: the symbols that each block needs, and the losses.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -7,7 +7,8 @@ use super::super::super::clock::{span, ticks};
 use super::super::super::sending::Heard;
 use super::{Sender, Transmission};
 
-/// More arrivals at once than were sent by then mean that segments overtake each other; copies that a network makes do not.
+/// If this many more segments arrive at once than were sent by then, segments overtake each other; fewer may be duplicates made
+/// by the network.
 const LATE_AT_ONCE: u64 = 2;
 
 impl<D: Payload> Sender<D> {
@@ -46,7 +47,7 @@ impl<D: Payload> Sender<D> {
             self.blocks.pop_front();
         }
         if self.unsent_bytes > 0 && self.source_at() == Time::NEVER {
-            self.close_last(now); // the peer has no room before it is complete
+            self.close_last(now); // the peer's window stays full until it is complete
         }
         self.settle_all(now);
         if self.is_stuck() {
@@ -54,14 +55,14 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// What was sent before the segment that the peer echoes has arrived or is lost. `[K10]`, `[K11]`
+    /// Segments sent before the one that the peer echoes have arrived or are lost. `[K10]`, `[K11]`
     pub(super) fn learn(&mut self, now: Time, heard: &Heard) {
         let arrived = u64::from(heard.arrived.wrapping_sub(self.arrived));
         self.arrived = heard.arrived;
         let before = heard.echo.saturating_sub(self.reordering);
         let (mut segments, mut payload_bytes) = (0, 0);
         while let Some(&Transmission { sent, start, payload_bytes: bytes }) = self.by_time.front()
-            // The one that is echoed has arrived.
+            // The echoed segment itself has arrived.
             && (sent < before || (sent == heard.echo && before == heard.echo))
         {
             let is_echoed = sent == heard.echo;

@@ -1,4 +1,4 @@
-//! How what was written becomes blocks, and blocks symbols.
+//! Cutting of written data into blocks, and of blocks into symbols.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -8,11 +8,11 @@ use super::super::super::sending::Outgoing;
 use super::super::outbound::Outbound;
 use super::{Sender, Transmission};
 
-/// A block is closed when it has been open for this part of a round trip: what was lost of it waits no longer.
+/// A block is closed after it has been open for this part of a round trip, so that its losses need not wait longer for repair.
 const OPEN_PER_ROUND_TRIP: u64 = 4;
 
 impl<D: Payload> Sender<D> {
-    /// From when on data goes out that was never sent; never if there is none, or no room.
+    /// When unsent data can be sent; never if there is none, or the window is full.
     #[inline]
     pub(super) fn source_at(&self) -> Time {
         let (planned_end, open_symbol) = match self.blocks.back() {
@@ -33,13 +33,14 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// Whether the end of the stream has to go out by itself; the peer has to have gone on to there. `[V9]`
+    /// Whether the end of the stream has to be sent in a segment of its own; the peer must have skipped all abandoned data before
+    /// it. `[V9]`
     pub(super) fn is_end_due(&self) -> bool {
         let has_sent_all = self.unsent_bytes == 0 && self.blocks.back().is_none_or(|b| !b.has_unsent());
         self.is_closing && has_sent_all && !self.has_end && self.next <= self.window_end
     }
 
-    /// The next data that was never sent.
+    /// The next unsent data.
     pub(super) fn source(&mut self, now: Time) -> Outgoing<D> {
         if !self.blocks.back().is_some_and(Outbound::has_unsent) {
             self.extend(now);
@@ -59,7 +60,7 @@ impl<D: Payload> Sender<D> {
         Outgoing { position, payload, is_end, repair }
     }
 
-    /// Takes what was written into the open block, or begins one.
+    /// Adds written data to the open block, or opens one.
     pub(super) fn extend(&mut self, now: Time) {
         if self.blocks.back().is_none_or(|block| block.is_closed) {
             let symbol_bytes = self.shape.symbol_bytes;
@@ -78,7 +79,7 @@ impl<D: Payload> Sender<D> {
             take -= take % symbol_bytes;
         }
         if is_last && block.bytes == 0 {
-            // All of the block is known: its symbols are of equal length, and none is filled up.
+            // The whole block is known, so all its symbols get equal lengths and none is padded.
             block.symbol_bytes = take.div_ceil(take.div_ceil(symbol_bytes)) as u32;
         }
         self.unsent_bytes -= take;
@@ -95,11 +96,11 @@ impl<D: Payload> Sender<D> {
         }
         block.is_end = is_last;
         self.has_end |= is_last;
-        // What is coded has to stand still: a block is described once no more comes.
+        // Coding needs fixed data: a block is described once no more data is added.
         block.is_closed = is_last || is_partial || block.bytes == block.most_bytes;
     }
 
-    /// No more data comes into the last block.
+    /// Closes the last block.
     pub(super) fn close_last(&mut self, now: Time) {
         if let Some(block) = self.blocks.back_mut()
             && !block.is_closed
@@ -123,7 +124,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// New blocks have symbols of the length of the moment.
+    /// Sets the symbol length of new blocks to the present length of packets.
     pub(super) fn follow_length(&mut self, now: Time) {
         if let Some(length) = &mut self.length {
             self.shape.symbol_bytes = length.next_bytes(now).min(self.shape.most_symbol_bytes);

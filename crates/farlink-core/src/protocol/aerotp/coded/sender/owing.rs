@@ -1,4 +1,4 @@
-//! How many repair symbols each block is owed, and those that go out.
+//! The number of repair symbols owed to each block, and their transmission.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -8,15 +8,16 @@ use super::super::super::sending::Outgoing;
 use super::super::needed::needed;
 use super::{Sender, Transmission};
 
-/// Of a block of which nothing has been heard although all of it was sent, so many symbols go out to find out.
+/// Number of symbols sent to get a report on a block, if none has arrived although all of it was sent.
 const MOST_UNTOLD: u32 = 32;
-/// `[K9]` What makes good what a block still wants is so much surer to suffice than all of a block: it costs less, and others wait.
+/// `[K9]` Symbols for an incomplete block suffice with a failure probability that is smaller by this factor than that of a whole
+/// block: they cost less, and other blocks wait for it.
 const SURER_AGAIN: f64 = 8.0;
-/// While more data waits, a block is as likely to want more as not.
+/// Completion probability of a block while more data waits.
 const EVEN: f64 = 0.5;
 
 impl<D: Payload> Sender<D> {
-    /// The next symbol that makes good what a block lost.
+    /// The next repair symbol of a block.
     pub(super) fn repair(&mut self, index: usize, now: Time) -> Outgoing<D> {
         let block = &mut self.blocks[index];
         block.in_flight += 1;
@@ -35,16 +36,16 @@ impl<D: Payload> Sender<D> {
         Outgoing { position: start, payload, is_end, repair }
     }
 
-    /// Decides how many symbols a block is owed. `[K7]`, `[K9]`
+    /// Decides how many symbols to send for a block. `[K7]`, `[K9]`
     pub(super) fn settle(&mut self, index: usize, now: Time) {
-        // Nothing else would use the link.
+        // The link would be idle otherwise.
         let is_idle = self.source_at() == Time::NEVER;
         let bits = (u64::from(self.blocks[index].symbol_bytes) + self.shape.header_bytes) * 8;
         let patience = self.patience();
         let block = &mut self.blocks[index];
         let mut is_report_lost = false;
         if block.unreported > 0 {
-            // It took as long as a symbol and a second one would: the report is lost.
+            // After twice the usual time of an answer the report must be lost.
             let due = span(block.last_sent) + patience.times(2);
             if now >= due {
                 (block.unreported, is_report_lost) = (0, true);
@@ -59,7 +60,7 @@ impl<D: Payload> Sender<D> {
         }
         let is_answered = block.in_flight + block.unreported == 0;
         let is_first = !std::mem::replace(&mut block.is_again, true);
-        // All that was sent of it should have been answered by now, and it was not: who knows why.
+        // All its symbols should have been answered by now, but no report on it has arrived.
         block.is_unheard = block.told.is_none() && (block.is_unheard || (!is_first && is_answered));
         let decides = is_first || is_answered || is_idle;
         if decides {

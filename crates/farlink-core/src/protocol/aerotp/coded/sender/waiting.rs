@@ -1,4 +1,4 @@
-//! Until when answers are waited for, and what is done when none came.
+//! Timeouts for answers, and what happens when they expire.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -6,11 +6,11 @@ use crate::time::Time;
 use super::super::super::clock::{span, ticks};
 use super::{Sender, Transmission};
 
-/// Silence for so many timeouts means that nothing gets through.
+/// Number of timeouts of silence after which the path counts as down.
 const SILENT_TIMEOUTS: u64 = 3;
 
 impl<D: Payload> Sender<D> {
-    /// How long to wait for an answer.
+    /// The timeout for answers.
     pub(super) fn patience(&self) -> Time {
         self.round_trip.timeout().unwrap_or(self.opening.wait)
     }
@@ -31,7 +31,7 @@ impl<D: Payload> Sender<D> {
                     self.expire();
                     has_expired = true;
                 }
-                // What may have been swallowed by an outage says nothing about the loss.
+                // Segments that may have been lost in an outage do not count in the loss rate.
                 let long_before = before.saturating_sub(ticks(timeout));
                 while self.expired > 0 && self.by_time.front().is_some_and(|oldest| oldest.sent < long_before) {
                     self.by_time.pop_front();
@@ -44,7 +44,7 @@ impl<D: Payload> Sender<D> {
                 self.is_silent = is_waiting && now.since(self.heard) > timeout.times(SILENT_TIMEOUTS);
             }
             None if now >= self.opening.at => {
-                // Nothing has ever been answered: one segment at a time finds out whether anything can be.
+                // Without any answer so far, one segment at a time probes the path.
                 self.opening.wait = self.opening.wait.times(2).min(self.opening.longest);
                 self.opening.at = now + self.opening.wait;
                 self.expire();
@@ -60,7 +60,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// The oldest transmission is taken for lost.
+    /// Declares the oldest transmission lost.
     pub(super) fn expire(&mut self) {
         let Some(&Transmission { start, .. }) = self.by_time.get(self.expired) else { return };
         self.expired += 1;
@@ -73,7 +73,7 @@ impl<D: Payload> Sender<D> {
     pub(in super::super::super) fn on_link(&mut self, now: Time, is_up: bool) {
         self.is_link_down = !is_up;
         if is_up {
-            // What the outage may have swallowed has waited long enough.
+            // Segments that may have been lost in the outage are replaced now.
             self.probe = now;
             self.is_silent = false;
             self.forward.on_link_up();
