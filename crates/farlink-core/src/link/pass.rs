@@ -5,11 +5,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::setting::{DelayConfig, PreparedDelay};
 use crate::ConfigError;
 use crate::channel::{Prepared, chain, outage};
 use crate::time::Time;
-use crate::trace::{TraceError, TraceSource};
 use crate::units::{Altitude, Elevation, Inclination, PositiveSeconds, Seconds};
 
 const SPEED_OF_LIGHT_MPS: f64 = 299_792_458.0;
@@ -94,22 +92,6 @@ fn zenith() -> Elevation {
 
 fn often() -> PositiveSeconds {
     PositiveSeconds::new(0.01).expect(RANGE)
-}
-
-impl DelayConfig for Pass {
-    fn check(&self) -> Result<(), ConfigError> {
-        self.passes().map(drop)
-    }
-
-    fn prepare(&self, _traces: &dyn TraceSource) -> Result<PreparedDelay, TraceError> {
-        let passes =
-            self.passes().map_err(|unfit| TraceError::Malformed { file: "pass".into(), reason: unfit.what })?;
-        Ok(PreparedDelay::pass(Overhead::new(passes, self.step_s.time())))
-    }
-
-    fn outages(&self, duration: Option<Time>) -> Option<Arc<dyn Prepared>> {
-        self.passes().ok()?.outages(duration.unwrap_or(Time::NEVER))
-    }
 }
 
 impl Pass {
@@ -283,7 +265,7 @@ impl Passes {
     }
 
     /// When no satellite serves, if that is before `end`.
-    fn outages(&self, end: Time) -> Option<Arc<dyn Prepared>> {
+    pub(super) fn outages(&self, end: Time) -> Option<Arc<dyn Prepared>> {
         let rises = Time::from_secs_f64(self.orbit.rises_at_s());
         let sets = Time::from_secs_f64(self.orbit.sets_at_s());
         let before = (rises > Time::ZERO).then_some((Time::ZERO, rises));
@@ -312,7 +294,7 @@ pub struct Overhead {
 }
 
 impl Overhead {
-    fn new(passes: Passes, step: Time) -> Self {
+    pub(super) fn new(passes: Passes, step: Time) -> Self {
         Overhead { passes, step, kept: (0, passes.delay_at(0.0)) }
     }
 

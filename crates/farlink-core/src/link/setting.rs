@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use super::pass::Overhead;
+use super::pass::{Overhead, Pass};
 use super::series::{Cursor, DelaySeries, Delivery, RateSeries, Steps, Transmitter};
 use crate::ConfigError;
 use crate::channel::Prepared;
@@ -117,7 +117,7 @@ crate::registry::registry! {
     /// A delay that varies, by its `kind`.
     delays: DelayKind as DelayConfig {
         Trace = "delay-trace" => DelayTrace,
-        Pass = "pass" => super::pass::Pass,
+        Pass = "pass" => Pass,
     }
 }
 
@@ -227,6 +227,22 @@ impl DelayConfig for DelayTrace {
     }
 }
 
+impl DelayConfig for Pass {
+    fn check(&self) -> Result<(), ConfigError> {
+        self.passes().map(drop)
+    }
+
+    fn prepare(&self, _traces: &dyn TraceSource) -> Result<PreparedDelay, TraceError> {
+        let passes =
+            self.passes().map_err(|unfit| TraceError::Malformed { file: "pass".into(), reason: unfit.what })?;
+        Ok(PreparedDelay(Delays::Pass(Overhead::new(passes, self.step_s.time()))))
+    }
+
+    fn outages(&self, duration: Option<Time>) -> Option<Arc<dyn Prepared>> {
+        self.passes().ok()?.outages(duration.unwrap_or(Time::NEVER))
+    }
+}
+
 /// Where in a series a run starts.
 #[derive(Clone, Copy, Debug)]
 struct Start {
@@ -327,11 +343,6 @@ enum Delays {
 }
 
 impl PreparedDelay {
-    /// That of a satellite which passes.
-    pub(super) fn pass(overhead: Overhead) -> Self {
-        PreparedDelay(Delays::Pass(overhead))
-    }
-
     /// Begins a run.
     pub fn start(&self, rng: &mut Rng) -> DelaySeries {
         match &self.0 {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::channel::Channel;
-use crate::link::setting::DelaySetting;
+use crate::link::setting::{DelayConfig, DelaySetting};
 use crate::rng::Rng;
 use crate::trace::MemoryTraces;
 
