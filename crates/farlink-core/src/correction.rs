@@ -68,10 +68,10 @@ impl Correction {
             return Err(ConfigError::new(key, what, "mend less in each packet, or use a code on the link"));
         }
         let bytes = largest_bytes + u64::from(self.parity_bytes(u32::try_from(largest_bytes).unwrap_or(u32::MAX)));
-        if bytes > crate::protocol::LARGEST_PACKET {
+        if bytes > crate::packet_size::LARGEST_PACKET {
             let key = if self.parity_bytes.is_some() { "parity_bytes" } else { key };
             let what = format!("packets have {bytes} bytes with their parity");
-            let remedy = format!("packets have at most {} bytes; shorten them", crate::protocol::LARGEST_PACKET);
+            let remedy = format!("packets have at most {} bytes; shorten them", crate::packet_size::LARGEST_PACKET);
             return Err(ConfigError::new(key, what, remedy));
         }
         Ok(())

@@ -18,6 +18,7 @@ pub mod event;
 pub mod express;
 pub mod link;
 pub mod optics;
+mod packet_size;
 pub mod payload;
 pub mod protocol;
 pub mod registry;

@@ -138,16 +138,3 @@ crate::registry::registry! {
         Aerotp = "aerotp" => aerotp::AerotpConfig,
     }
 }
-
-/// A packet has at most 65,535 bytes (the length field of IP).
-pub(crate) const LARGEST_PACKET: u64 = 65_535;
-
-/// Checks that a full packet is no longer than [`LARGEST_PACKET`].
-fn check_packet_size(header: Count, payload: Count) -> Result<(), ConfigError> {
-    let bytes = header.whole() + payload.whole();
-    if bytes <= LARGEST_PACKET {
-        return Ok(());
-    }
-    let what = format!("{} with header_bytes = {} make a packet of {bytes} bytes", payload.get(), header.get());
-    Err(ConfigError::new("segment_bytes", what, format!("packets have at most {LARGEST_PACKET} bytes")))
-}

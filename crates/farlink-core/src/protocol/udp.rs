@@ -18,10 +18,10 @@ use crate::units::Count;
 #[serde(deny_unknown_fields, default)]
 pub struct UdpConfig {
     /// UDP and IP headers on the wire, in bytes.
-    #[schemars(extend("maximum" = crate::protocol::LARGEST_PACKET))]
+    #[schemars(extend("maximum" = crate::packet_size::LARGEST_PACKET))]
     pub header_bytes: Count,
     /// Largest payload of a datagram, in bytes; longer writes are cut into several datagrams.
-    #[schemars(extend("maximum" = crate::protocol::LARGEST_PACKET))]
+    #[schemars(extend("maximum" = crate::packet_size::LARGEST_PACKET))]
     pub segment_bytes: Count,
     /// A code around each packet that corrects wrong bits. None by default.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ impl crate::protocol::ProtocolConfig for UdpConfig {
     }
 
     fn check(&self) -> Result<(), crate::ConfigError> {
-        crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
+        crate::packet_size::check(self.header_bytes, self.segment_bytes)?;
         self.correction.map_or(Ok(()), |correction| {
             correction.check(self.full_bytes()).map_err(|error| error.within("correction"))
         })

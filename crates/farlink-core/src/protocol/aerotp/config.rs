@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
+use crate::packet_size::LARGEST_PACKET;
 use crate::payload::Payload;
 use crate::protocol::parts::length::{AdaptiveLength, Estimate, Length, LengthRule};
-use crate::protocol::{Idle, LARGEST_PACKET, Pairs};
+use crate::protocol::{Idle, Pairs};
 use crate::time::Time;
 use crate::units::{BitRate, Count, CountToMillion, Factor, PositiveSeconds, Seconds, Whole};
 

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
 use crate::correction::Correction;
+use crate::packet_size::LARGEST_PACKET;
 use crate::payload::Payload;
 use crate::protocol::parts::length::{AdaptiveLength, Length};
 use crate::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
-use crate::protocol::{Acknowledgements, Flight, Idle, LARGEST_PACKET, LongestTimeout, Pairs};
+use crate::protocol::{Acknowledgements, Flight, Idle, LongestTimeout, Pairs};
 use crate::units::{BitRate, Count, Seconds, Whole};
 
 use super::frame::Blocks;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
+use crate::packet_size::LARGEST_PACKET;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
 use crate::protocol::parts::windows::MOST_SEGMENTS;
@@ -12,7 +13,7 @@ use crate::protocol::tcp::variant::Variant;
 use crate::protocol::tcp::{
     BestEffort, Compressed, Connection, ExtensionsConfig, LARGEST_HEADER, LossMeans, MOST_SNACK_BYTES, TcpConfig,
 };
-use crate::protocol::{Acknowledgements, Flight, Idle, LARGEST_PACKET, LongestTimeout, Pairs, ProtocolConfig};
+use crate::protocol::{Acknowledgements, Flight, Idle, LongestTimeout, Pairs, ProtocolConfig};
 use crate::time::Time;
 use crate::units::{BitRate, Count, PositiveSeconds, Seconds};
 

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
 use crate::correction::Correction;
+use crate::packet_size::LARGEST_PACKET;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
 use crate::protocol::parts::windows::{MOST_SEGMENTS, check_windows};
-use crate::protocol::{Flight, Idle, LARGEST_PACKET, LongestTimeout, Pairs, ProtocolConfig};
+use crate::protocol::{Flight, Idle, LongestTimeout, Pairs, ProtocolConfig};
 use crate::units::{BitRate, Count, PositiveSeconds};
 
 use super::connection::Connection;
@@ -124,7 +125,7 @@ impl ProtocolConfig for StpConfig {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
+        crate::packet_size::check(self.header_bytes, self.segment_bytes)?;
         let interval = self.poll_interval_s.get();
         if interval < LEAST_POLL_INTERVAL_S {
             let what = format!("{interval:e} s is too short: more than a million POLLs a second");

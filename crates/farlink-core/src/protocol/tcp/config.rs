@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
 use crate::correction::Correction;
+use crate::packet_size::LARGEST_PACKET;
 use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
 use crate::protocol::parts::windows::{MOST_SEGMENTS, check_windows};
-use crate::protocol::{Acknowledgements, Flight, Idle, LARGEST_PACKET, LongestTimeout, Pairs};
+use crate::protocol::{Acknowledgements, Flight, Idle, LongestTimeout, Pairs};
 use crate::units::{Count, PositiveSeconds};
 
 use super::congestion::{self, BbrConfig, CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
@@ -275,7 +276,7 @@ impl TcpConfig {
 
     /// What holds for SCPS-TP too, which may be bound by a rate.
     pub(in crate::protocol) fn check_all_but_bounds(&self) -> Result<(), ConfigError> {
-        crate::protocol::check_packet_size(self.header_bytes, self.segment_bytes)?;
+        crate::packet_size::check(self.header_bytes, self.segment_bytes)?;
         self.check_options()?;
         congestion::check(self)?;
         self.check_congestion_control()?;
