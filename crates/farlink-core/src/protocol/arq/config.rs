@@ -6,14 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::ConfigError;
 use crate::correction::Correction;
 use crate::packet_size::LARGEST_PACKET;
-use crate::payload::Payload;
 use crate::protocol::parts::length::{AdaptiveLength, Length};
 use crate::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
-use crate::protocol::{Acknowledgements, Flight, Idle, LongestTimeout, Pairs};
+use crate::protocol::{Acknowledgements, Flight, Idle, LongestTimeout};
 use crate::units::{BitRate, Count, Seconds, Whole};
 
 use super::frame::Blocks;
-use super::station::Station;
 
 /// Room for options in a TCP header (RFC 9293, section 3.1).
 const OPTION_BYTES: u64 = 40;
@@ -238,14 +236,6 @@ impl crate::protocol::ProtocolConfig for ArqConfig {
             }
         };
         Some(self.rto.longest(self.timestamps, otherwise).within("rto"))
-    }
-}
-
-impl<D: Payload> Pairs<D> for ArqConfig {
-    type End = Station<D>;
-
-    fn pair(&self, _seed: u64) -> (Station<D>, Station<D>) {
-        (Station::new(self), Station::new(self))
     }
 }
 

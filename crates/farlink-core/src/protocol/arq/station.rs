@@ -5,6 +5,7 @@ use crate::endpoint::{Counters, Endpoint, Integrity, LinkHint, PathId, Probe, Rx
 use crate::event::{Abort, Event};
 use crate::express::Express;
 use crate::payload::{Payload, Virtual};
+use crate::protocol::Pairs;
 use crate::protocol::parts::length::Length;
 use crate::protocol::parts::pacer::Pacer;
 use crate::time::Time;
@@ -333,4 +334,12 @@ fn timestamp(now: Time) -> u32 {
 
 fn short(bytes: u32) -> u16 {
     u16::try_from(bytes).unwrap_or(u16::MAX)
+}
+
+impl<D: Payload> Pairs<D> for ArqConfig {
+    type End = Station<D>;
+
+    fn pair(&self, _seed: u64) -> (Station<D>, Station<D>) {
+        (Station::new(self), Station::new(self))
+    }
 }
