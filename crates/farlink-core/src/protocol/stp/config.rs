@@ -6,13 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::ConfigError;
 use crate::correction::Correction;
 use crate::packet_size::LARGEST_PACKET;
-use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
 use crate::protocol::parts::windows::{MOST_SEGMENTS, check_windows};
-use crate::protocol::{Flight, Idle, LongestTimeout, Pairs, ProtocolConfig};
+use crate::protocol::{Flight, Idle, LongestTimeout, ProtocolConfig};
 use crate::units::{BitRate, Count, PositiveSeconds};
 
-use super::connection::Connection;
 use super::pdu::{COVER_BYTES, RANGE_BYTES};
 
 /// Window of a sender without `max_window_segments`: half of the distance over which positions can be compared.
@@ -191,14 +189,6 @@ impl ProtocolConfig for StpConfig {
             RateControl::Rate => "the timer expires before any STAT can arrive, and POLLs are sent again and again",
         };
         Some(self.rto.longest(true, otherwise).within("rto"))
-    }
-}
-
-impl<D: Payload> Pairs<D> for StpConfig {
-    type End = Connection<D>;
-
-    fn pair(&self, _seed: u64) -> (Connection<D>, Connection<D>) {
-        Connection::pair(self)
     }
 }
 

@@ -4,6 +4,7 @@ use crate::endpoint::{Counters, Endpoint, Integrity, PathId, Probe, Rx, Stream, 
 use crate::event::{Abort, Event};
 use crate::express::Express;
 use crate::payload::{Payload, Virtual};
+use crate::protocol::Pairs;
 use crate::protocol::parts::events::EventSet;
 use crate::protocol::parts::pacer::Pacer;
 use crate::protocol::parts::rto::RetransmissionTimer;
@@ -487,4 +488,12 @@ impl<D: Payload> Stream<D> for Connection<D> {
 
 impl Express for Connection<Virtual> {
     type Plain = PlainPdu;
+}
+
+impl<D: Payload> Pairs<D> for StpConfig {
+    type End = Connection<D>;
+
+    fn pair(&self, _seed: u64) -> (Connection<D>, Connection<D>) {
+        Connection::pair(self)
+    }
 }
