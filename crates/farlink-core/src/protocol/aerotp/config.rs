@@ -5,20 +5,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
 use crate::packet_size::LARGEST_PACKET;
-use crate::payload::Payload;
+use crate::protocol::Idle;
 use crate::protocol::parts::length::{AdaptiveLength, Estimate, Length, LengthRule};
-use crate::protocol::{Idle, Pairs};
 use crate::time::Time;
 use crate::units::{BitRate, Count, CountToMillion, Factor, PositiveSeconds, Seconds, Whole};
 
 use super::clock::Clock;
 use super::coded::Coded;
-use super::connection::Connection;
 use super::fec::CRC_BYTES;
 use super::fec::MOST_WORDS;
 use super::mode::Mode;
 use super::open_loop::{AdaptiveFec, Erasure};
-use super::rate::RateControl;
+use super::rate_control::RateControl;
 use super::segment::{FEC_BYTES, OPENING_BYTES, REPAIR_BYTES};
 
 /// Largest number of copies of a segment.
@@ -282,18 +280,6 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
 /// Bytes of a packet that `words` words of parity take.
 pub(super) fn parity_bytes(words: u16) -> u32 {
     if words == 0 { 0 } else { u32::from(FEC_BYTES) + 4 * u32::from(words) }
-}
-
-impl<D: Payload> Pairs<D> for AerotpConfig {
-    type End = Connection<D>;
-
-    fn pair(&self, seed: u64) -> (Connection<D>, Connection<D>) {
-        let server = match self.opens {
-            Opens::Sender => Connection::listening(self, seed.wrapping_add(1)),
-            Opens::Both => Connection::connecting(self, seed.wrapping_add(1)).calling(),
-        };
-        (Connection::connecting(self, seed), server)
-    }
 }
 
 impl AerotpConfig {

@@ -14,11 +14,12 @@ use farlink_fec::awgn::split_mix64;
 
 use crate::event::Abort;
 use crate::payload::Payload;
+use crate::protocol::Pairs;
 use crate::time::Time;
 
 use super::asking::Asking;
 use super::clock::Clock;
-use super::config::AerotpConfig;
+use super::config::{AerotpConfig, Opens};
 use super::lifecycle::{Lifecycle, State};
 use super::mode::Mode;
 use super::open_loop::Estimate;
@@ -218,5 +219,17 @@ impl<D: Payload> Connection<D> {
     /// The sequence number of a position in the own stream. `[L9]`, `[R7]`
     fn number(&self, position: u64) -> u32 {
         self.initial.wrapping_add(position as u32)
+    }
+}
+
+impl<D: Payload> Pairs<D> for AerotpConfig {
+    type End = Connection<D>;
+
+    fn pair(&self, seed: u64) -> (Connection<D>, Connection<D>) {
+        let server = match self.opens {
+            Opens::Sender => Connection::listening(self, seed.wrapping_add(1)),
+            Opens::Both => Connection::connecting(self, seed.wrapping_add(1)).calling(),
+        };
+        (Connection::connecting(self, seed), server)
     }
 }

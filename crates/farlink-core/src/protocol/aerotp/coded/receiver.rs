@@ -8,8 +8,8 @@ use crate::time::Time;
 
 use super::super::clock::held;
 use super::super::config::AerotpConfig;
+use super::super::incoming::{Incoming, most_pieces};
 use super::super::peer::Latest;
-use super::super::receiving::{Incoming, most_pieces};
 use super::super::reliable::Pace;
 use super::super::room::Room;
 use super::super::segment::Mack;

@@ -17,9 +17,9 @@ use super::super::config::{AerotpConfig, LARGEST_HALF_OPEN};
 use super::super::fec::CRC_BYTES;
 use super::super::forward::Forward;
 use super::super::loss::Loss;
+use super::super::outgoing::{Account, Outgoing, ROOM_BYTES};
 use super::super::round_trip::RoundTrip;
 use super::super::segment::{OPENING_BYTES, REPAIR_BYTES};
-use super::super::sending::{Account, Outgoing, ROOM_BYTES};
 use super::outbound::Outbound;
 
 /// The sending half of a coded stream.

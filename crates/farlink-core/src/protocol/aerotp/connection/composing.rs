@@ -7,10 +7,10 @@ use super::Connection;
 use super::identity::Reset;
 use crate::protocol::aerotp::config::{LARGEST_BUFFER, parity_bytes};
 use crate::protocol::aerotp::fec::CRC_BYTES;
+use crate::protocol::aerotp::outgoing::Outgoing;
 use crate::protocol::aerotp::segment::{
     CLASS_BYTES, FEC_BYTES, FORWARD_BYTES, Flags, Mack, OPENING_BYTES, REPAIR_BYTES, Repair, SKIPPED_BYTES, Segment,
 };
-use crate::protocol::aerotp::sending::Outgoing;
 
 impl<D: Payload> Connection<D> {
     /// The next segment, without its headers.

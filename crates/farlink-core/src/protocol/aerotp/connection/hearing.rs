@@ -9,12 +9,12 @@ use super::model;
 use crate::protocol::aerotp::clock::{held_span, span, ticks};
 use crate::protocol::aerotp::config::LARGEST_BUFFER;
 use crate::protocol::aerotp::fec::Fec;
+use crate::protocol::aerotp::heard::Heard;
+use crate::protocol::aerotp::incoming::Incoming;
 use crate::protocol::aerotp::mode::Mode;
 use crate::protocol::aerotp::peer::Peer;
 use crate::protocol::aerotp::rate::Answer;
-use crate::protocol::aerotp::receiving::Incoming;
 use crate::protocol::aerotp::segment::{FEC_BYTES, Flags, MOST_EDGES, Mack, Repair, Segment};
-use crate::protocol::aerotp::sending::Heard;
 
 impl<D: Payload> Connection<D> {
     pub(super) fn on_mack(&mut self, now: Time, segment: &Segment<D>, mack: &Mack) {

@@ -6,9 +6,10 @@ use crate::payload::Payload;
 use crate::time::Time;
 
 use super::super::config::AerotpConfig;
-use super::super::receiving::{Incoming, most_pieces};
+use super::super::heard::Heard;
+use super::super::incoming::{Incoming, most_pieces};
+use super::super::outgoing::{Account, Outgoing};
 use super::super::segment::CLASS_BYTES;
-use super::super::sending::{Account, Heard, Outgoing};
 use super::classes::{Classes, Service};
 
 /// Messages to be sent.

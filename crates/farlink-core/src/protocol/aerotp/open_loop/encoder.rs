@@ -7,8 +7,8 @@ use farlink_fec::erasure::Cauchy;
 use crate::payload::Payload;
 use crate::time::Time;
 
+use super::super::outgoing::Outgoing;
 use super::super::segment::{REPAIR_BYTES, Repair};
-use super::super::sending::Outgoing;
 use super::erasure::Erasure;
 
 /// Makes repair symbols for blocks of a stream whose data is sent unchanged.

@@ -8,9 +8,9 @@ use crate::time::Time;
 
 use super::super::clock::held;
 use super::super::config::AerotpConfig;
+use super::super::incoming::{Incoming, most_pieces};
 use super::super::mode::Mode;
 use super::super::peer::Latest;
-use super::super::receiving::{Incoming, most_pieces};
 use super::super::segment::{Mack, Repair};
 use super::decoder::Decoder;
 use super::repeat::Repeat;

@@ -6,8 +6,9 @@ use crate::time::Time;
 
 use super::super::ages::Ages;
 use super::super::config::AerotpConfig;
+use super::super::heard::Heard;
 use super::super::mode::Mode;
-use super::super::sending::{Account, Heard, Outgoing};
+use super::super::outgoing::{Account, Outgoing};
 use super::encoder::Encoder;
 use super::repeat::Repeat;
 

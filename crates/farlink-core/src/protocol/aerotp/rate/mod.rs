@@ -9,31 +9,15 @@ mod burst;
 mod friendly;
 mod learnt;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::protocol::parts::pacer::Pacer;
 use crate::time::Time;
 use crate::units::BitRate;
 
 use super::clock::Clock;
 use super::config::AerotpConfig;
+use super::rate_control::RateControl;
 use burst::SPACING;
 use learnt::Learnt;
-
-/// How the sending rate is determined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RateControl {
-    /// No rate: the sender sends the receiver's whole window at once.
-    None,
-    /// The fixed rate `rate_bps`.
-    Fixed,
-    /// A rate learnt from arrivals, the round trip and congestion marks.
-    Learnt,
-    /// As `learnt`, but during congestion not above the rate that TCP would reach (RFC 5348, section 3.1).
-    Friendly,
-}
 
 /// The rate of a connection: paced, and not above the capacity of the path.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use crate::payload::Payload;
 use crate::time::Time;
 
-use super::super::sending::Outgoing;
+use super::super::outgoing::Outgoing;
 use super::sender::Sender;
 
 impl<D: Payload> Sender<D> {

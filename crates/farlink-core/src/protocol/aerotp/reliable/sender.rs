@@ -12,9 +12,10 @@ use super::super::clock::{span, ticks};
 use super::super::config::AerotpConfig;
 use super::super::fec::CRC_BYTES;
 use super::super::forward::Forward;
+use super::super::heard::Heard;
+use super::super::outgoing::{Account, Outgoing, ROOM_BYTES};
 use super::super::round_trip::RoundTrip;
 use super::super::segment::FORWARD_BYTES;
-use super::super::sending::{Account, Heard, Outgoing, ROOM_BYTES};
 use super::flight::{Amount, Flight};
 use super::spare::{Spare, Waits};
 

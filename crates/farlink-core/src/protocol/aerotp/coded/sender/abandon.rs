@@ -3,7 +3,7 @@
 use crate::payload::Payload;
 use crate::time::Time;
 
-use super::super::super::sending::Outgoing;
+use super::super::super::outgoing::Outgoing;
 use super::super::outbound::Outbound;
 use super::Sender;
 

@@ -4,7 +4,7 @@ use crate::payload::Payload;
 use crate::time::Time;
 
 use super::super::super::clock::{span, ticks};
-use super::super::super::sending::Heard;
+use super::super::super::heard::Heard;
 use super::{Sender, Transmission};
 
 /// If this many more segments arrive at once than were sent by then, segments overtake each other; fewer may be duplicates made
