@@ -1,19 +1,19 @@
 //! What a scenario says about a TCP transport.
 
+mod owned_keys;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
 use crate::correction::Correction;
 use crate::packet_size::LARGEST_PACKET;
-use crate::payload::Payload;
 use crate::protocol::parts::rto::RtoConfig;
 use crate::protocol::parts::windows::{MOST_SEGMENTS, check_windows};
-use crate::protocol::{Acknowledgements, Flight, Idle, LongestTimeout, Pairs};
+use crate::protocol::{Acknowledgements, Flight, Idle, LongestTimeout};
 use crate::units::{Count, PositiveSeconds};
 
-use super::congestion::{self, BbrConfig, CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
-use super::connection::Connection;
+use super::congestion::{BbrConfig, CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
 use super::variant::Variant;
 
 /// Bytes that all options of a segment may take (RFC 9293, section 3.1: the data offset has four bits).
@@ -260,14 +260,6 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
     }
 }
 
-impl<D: Payload> Pairs<D> for TcpConfig {
-    type End = Connection<D>;
-
-    fn pair(&self, seed: u64) -> (Connection<D>, Connection<D>) {
-        Connection::pair(self, seed)
-    }
-}
-
 impl TcpConfig {
     /// Whether the window grows by bytes and not by acknowledgements.
     pub fn counts_bytes(&self) -> bool {
@@ -278,7 +270,7 @@ impl TcpConfig {
     pub(in crate::protocol) fn check_all_but_bounds(&self) -> Result<(), ConfigError> {
         crate::packet_size::check(self.header_bytes, self.segment_bytes)?;
         self.check_options()?;
-        congestion::check(self)?;
+        owned_keys::check(self)?;
         self.check_congestion_control()?;
         if self.bbr.is_some_and(|bbr| bbr.pacing_margin.get() >= 1.0) {
             let what = "1 is not allowed: at a rate of nothing, nothing would be sent";

@@ -8,6 +8,7 @@ use crate::endpoint::{
 };
 use crate::event::Event;
 use crate::payload::Payload;
+use crate::protocol::Pairs;
 use crate::protocol::parts::chunks::Chunks;
 use crate::protocol::parts::events::EventSet;
 use crate::protocol::parts::pacer::Pacer;
@@ -20,7 +21,7 @@ use super::congestion::{Congestion, Control};
 use super::ecn::Notification;
 use super::extensions::Extensions;
 use super::frto::FRto;
-use super::hearing::Heard;
+use super::heard::Heard;
 use super::reassembly::Receiver;
 use super::segment::{Flags, SackBlocks, Segment};
 use super::variant::{Reaction, Running};
@@ -415,5 +416,13 @@ impl<D: Payload> Stream<D> for Connection<D> {
 
     fn settled_bytes(&self) -> u64 {
         self.window.una.saturating_sub(1)
+    }
+}
+
+impl<D: Payload> Pairs<D> for TcpConfig {
+    type End = Connection<D>;
+
+    fn pair(&self, seed: u64) -> (Connection<D>, Connection<D>) {
+        Connection::pair(self, seed)
     }
 }

@@ -7,10 +7,11 @@ use crate::time::Time;
 
 use super::connection::{Connection, State};
 use super::ecn::Stamp;
-use super::hearing::Heard;
+use super::heard::Heard;
 use super::segment::{Flags, PlainSegment, SackBlock};
+use super::span::Span;
 use super::variant::{Reaction, Steady};
-use super::window::{Phase, Span};
+use super::window::Phase;
 
 impl Connection<Virtual> {
     /// Every segment with timestamps has options, and so has every acknowledgement that reports more than one block.

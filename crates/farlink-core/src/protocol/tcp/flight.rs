@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use crate::time::Time;
 
-use super::window::Span;
+use super::span::Span;
 
 use by_time::Order;
 pub(super) use by_time::{Late, Recent};

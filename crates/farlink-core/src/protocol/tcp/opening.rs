@@ -5,7 +5,7 @@ use crate::protocol::parts::events::EventSet;
 use crate::time::Time;
 
 use super::connection::{Connection, State};
-use super::hearing::Heard;
+use super::heard::Heard;
 use super::segment::{Flags, Segment, SynOptions};
 use super::window::Phase;
 

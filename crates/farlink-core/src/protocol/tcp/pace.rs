@@ -6,8 +6,9 @@ use crate::time::Time;
 
 use super::congestion::Control;
 use super::connection::{Connection, State};
+use super::span::Span;
 use super::variant::Reaction;
-use super::window::{Acked, Span};
+use super::window::Acked;
 
 impl<D: Payload> Connection<D> {
     /// An acknowledgement has arrived and nothing has been done about it.

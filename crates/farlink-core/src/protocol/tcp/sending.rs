@@ -7,8 +7,9 @@ use crate::time::Time;
 use super::congestion::Control;
 use super::connection::{Connection, State};
 use super::segment::{Flags, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
+use super::span::Span;
 use super::variant::Reaction;
-use super::window::{Phase, Span};
+use super::window::Phase;
 
 impl<D: Payload> Connection<D> {
     /// Whether the pacer holds back what may be due.

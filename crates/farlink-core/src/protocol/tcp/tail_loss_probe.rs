@@ -4,7 +4,8 @@
 use crate::time::Time;
 
 use super::config::TcpConfig;
-use super::window::{Acked, Phase, Span, Window};
+use super::span::Span;
+use super::window::{Acked, Phase, Window};
 
 /// The probe under way, if there is one.
 #[derive(Clone, Copy, Debug, Default)]

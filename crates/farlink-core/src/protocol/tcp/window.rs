@@ -4,6 +4,7 @@ use crate::time::Time;
 
 use super::config::TcpConfig;
 use super::flight::Flight;
+use super::span::Span;
 use super::variant::Variant;
 
 /// Where the sender stands with respect to loss.
@@ -58,13 +59,6 @@ pub(super) struct Alarm {
 
 impl Alarm {
     pub(super) const NONE: Alarm = Alarm { at: Time::NEVER, is_probe: false };
-}
-
-/// A stretch of the stream to put into one segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) start: u64,
-    pub(super) len: u32,
 }
 
 /// Send window and congestion window. Offsets count this side's stream: 0 is the SYN, 1 the first byte, the FIN the one

@@ -2,8 +2,9 @@
 //!
 //! The curve is kept in bytes and picoseconds, so that an acknowledgement costs one division and no root.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+mod config;
+
+pub use config::CubicConfig;
 
 use super::hystart::HyStart;
 use super::{Control, standard};
@@ -11,38 +12,8 @@ use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::flight::Sample;
 use crate::protocol::tcp::window::{Window, least};
 use crate::time::Time;
-use crate::units::{Factor, Fraction};
 
 const PS_PER_S: f64 = 1e12;
-
-/// CUBIC's constants (RFC 9438, section 4.1.1).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct CubicConfig {
-    /// What a loss leaves of the window (RFC 9438, section 4.6).
-    pub beta: Fraction,
-    /// How fast the curve rises, in segments per cubic second (RFC 9438, section 5.1).
-    pub c: Factor,
-    /// Aim lower after a loss below the window of the loss before, which leaves room for newcomers (RFC 9438, section 4.7).
-    pub fast_convergence: bool,
-    /// Never slower than Reno would be (RFC 9438, section 4.3).
-    pub reno_friendly: bool,
-}
-
-impl Default for CubicConfig {
-    fn default() -> Self {
-        CubicConfig {
-            //= https://www.rfc-editor.org/rfc/rfc9438#section-4.6
-            //# Parameter beta_cubic SHOULD be set to 0.7
-            beta: Fraction::new(0.7).expect("a constant within its range"),
-            //= https://www.rfc-editor.org/rfc/rfc9438#section-5.1
-            //# Therefore, C SHOULD be set to 0.4.
-            c: Factor::new(0.4).expect("a constant within its range"),
-            fast_convergence: true,
-            reno_friendly: true,
-        }
-    }
-}
 
 /// A cubic function of time, and what Reno would have meanwhile. Windows are in bytes.
 #[derive(Clone, Copy, Debug)]

@@ -1,32 +1,17 @@
 //! TCP Hybla (Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal of
 //! Satellite Communications and Networking 22, 2004): as fast over a long path as Reno over a short one.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+mod config;
+
+pub use config::HyblaConfig;
 
 use super::{Control, standard};
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::window::{Phase, Window, least};
 use crate::time::Time;
-use crate::units::PositiveSeconds;
 
 /// Largest rho in slow start: Linux's bound (net/ipv4/tcp_hybla.c).
 const LARGEST_RHO: f64 = 16.0;
-
-/// Hybla's constant.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct HyblaConfig {
-    /// Round trip of the connection to keep up with, RTT0.
-    pub rtt0_s: PositiveSeconds,
-}
-
-impl Default for HyblaConfig {
-    fn default() -> Self {
-        // The paper's and Linux's; ns-3 has 50 ms.
-        HyblaConfig { rtt0_s: PositiveSeconds::new(0.025).expect("a constant within its range") }
-    }
-}
 
 /// Reno's growth per second, not per round trip.
 #[derive(Clone, Debug)]
@@ -88,6 +73,7 @@ impl Control for Hybla {
 mod tests {
     use super::super::path::Path;
     use super::*;
+    use crate::units::PositiveSeconds;
 
     fn hybla(rtt0_s: f64) -> TcpConfig {
         let rtt0_s = PositiveSeconds::new(rtt0_s).unwrap();

@@ -7,6 +7,7 @@ mod bbr;
 mod cubic;
 mod hybla;
 mod hystart;
+mod names;
 mod none;
 #[cfg(test)]
 mod path;
@@ -15,20 +16,16 @@ mod standard;
 mod vegas;
 mod westwood;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-pub use bbr::BbrConfig;
-
 use super::config::TcpConfig;
 use super::flight::{Lost, Sample};
 use super::window::Window;
-use crate::ConfigError;
 use crate::rng::Rng;
 use crate::time::Time;
 
+pub use bbr::BbrConfig;
 pub use cubic::CubicConfig;
 pub use hybla::HyblaConfig;
+pub use names::CongestionControl;
 pub use vegas::VegasConfig;
 
 /// Sets [`Window::cwnd`] and [`Window::ssthresh`]. What it may want to know stands in the window: the time
@@ -122,25 +119,9 @@ pub(super) trait Control {
     }
 }
 
-/// Declares the congestion controls: the scenario's names and the running state of each.
-macro_rules! congestion_controls {
+/// Declares the running state of each congestion control.
+macro_rules! running_states {
     ($($(#[$doc:meta])* $name:ident = $text:literal => $state:path,)+) => {
-        /// How TCP's window grows and shrinks.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        pub enum CongestionControl {
-            $($(#[$doc])* #[serde(rename = $text)] $name,)+
-        }
-
-        impl CongestionControl {
-            /// Every known one.
-            pub const ALL: &'static [CongestionControl] = &[$(CongestionControl::$name),+];
-
-            /// Its name in a scenario.
-            pub const fn name(self) -> &'static str {
-                match self { $(CongestionControl::$name => $text,)+ }
-            }
-        }
-
         /// The running state of a congestion control.
         // A tag of its own, not one hidden in a state: every acknowledgement reads it.
         #[derive(Clone, Debug)]
@@ -217,52 +198,4 @@ macro_rules! congestion_controls {
     };
 }
 
-impl CongestionControl {
-    /// Whether it sends at rates that it measures, and so needs selective acknowledgements and pacing.
-    pub const fn measures_rates(self) -> bool {
-        matches!(self, CongestionControl::Bbr | CongestionControl::Bbr3)
-    }
-}
-
-congestion_controls! {
-    /// Slow start and congestion avoidance (RFC 5681).
-    Reno = "reno" => reno::Reno,
-    /// A cubic function of the time since the last loss (RFC 9438).
-    Cubic = "cubic" => cubic::Cubic,
-    /// Reno's growth per second instead of per round trip (Caini and Firrincieli 2004).
-    Hybla = "hybla" => hybla::Hybla,
-    /// Reno's growth; a loss leaves the bandwidth estimate times the least round trip (Westwood+; Grieco and Mascolo 2004).
-    Westwood = "westwood" => westwood::Westwood,
-    /// A few segments in the queue, by the delay they cause (Brakmo and Peterson 1995).
-    Vegas = "vegas" => vegas::Vegas,
-    /// BBR version 1, as Linux has it: sends at the bandwidth measured, whatever is lost (Cardwell et al. 2016). Needs
-    /// selective acknowledgements and paces.
-    Bbr = "bbr" => bbr::v1::Bbr,
-    /// BBR version 3 (draft-ietf-ccwg-bbr): as version 1, but gives way where more than 2 % is lost. Needs selective
-    /// acknowledgements and paces.
-    Bbr3 = "bbr3" => bbr::v3::Bbr3,
-    /// None: the window is always the largest (RFC 793 knew no other).
-    None = "none" => none::None,
-}
-
-/// Checks the keys that belong to one congestion control.
-pub(super) fn check(config: &TcpConfig) -> Result<(), ConfigError> {
-    use CongestionControl::{Bbr, Bbr3, Cubic, Hybla, Reno, Vegas};
-    let chosen = config.congestion_control;
-    let owned: [(&str, bool, &[CongestionControl]); 5] = [
-        ("cubic", config.cubic.is_some(), &[Cubic]),
-        ("hybla", config.hybla.is_some(), &[Hybla]),
-        ("vegas", config.vegas.is_some(), &[Vegas]),
-        ("bbr", config.bbr.is_some(), &[Bbr, Bbr3]),
-        ("hystart", config.hystart.is_some(), &[Cubic, Reno]),
-    ];
-    for (key, is_given, owners) in owned {
-        if is_given && !owners.contains(&chosen) {
-            let what = format!("congestion_control = \"{}\" has no such setting", chosen.name());
-            let owners: Vec<String> = owners.iter().map(|owner| format!("\"{}\"", owner.name())).collect();
-            let remedy = format!("leave it out, or choose {}", owners.join(" or "));
-            return Err(ConfigError::new(key, what, remedy));
-        }
-    }
-    config.vegas.map_or(Ok(()), |vegas| vegas.check().map_err(|error| error.within("vegas")))
-}
+names::congestion_controls!(running_states);

@@ -2,11 +2,11 @@
 //! Selected Areas in Communications 13, 1995): keeps a few segments in the queue, seen by the delay they cause. Details are
 //! Linux's (net/ipv4/tcp_vegas.c): growth every round trip in slow start, the least round trip of each round, losses as Reno.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+mod config;
+
+pub use config::VegasConfig;
 
 use super::{Control, standard};
-use crate::ConfigError;
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::flight::Sample;
 use crate::protocol::tcp::window::{Phase, Window, least};
@@ -17,36 +17,6 @@ use crate::units::Count;
 const FEWEST_SAMPLES: u32 = 3;
 /// No round trip is zero.
 const CLOCK_TICK: Time = Time::from_ps(1_000_000);
-
-/// How many segments Vegas keeps in the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct VegasConfig {
-    /// With fewer in the queue, the window grows.
-    pub alpha_segments: Count,
-    /// With more in the queue, it shrinks; at least `alpha_segments`.
-    pub beta_segments: Count,
-    /// With more in the queue, slow start ends.
-    pub gamma_segments: Count,
-}
-
-impl Default for VegasConfig {
-    fn default() -> Self {
-        let count = |n: u32| Count::new(f64::from(n)).expect("a constant within its range");
-        VegasConfig { alpha_segments: count(2), beta_segments: count(4), gamma_segments: count(1) }
-    }
-}
-
-impl VegasConfig {
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
-        let (alpha, beta) = (self.alpha_segments.whole(), self.beta_segments.whole());
-        if alpha > beta {
-            let what = format!("{alpha} is above beta_segments = {beta}: the window would grow and shrink at once");
-            return Err(ConfigError::new("alpha_segments", what, "give at most beta_segments"));
-        }
-        Ok(())
-    }
-}
 
 /// One segment more or less every round trip, by the number of them in the queue.
 #[derive(Clone, Debug)]

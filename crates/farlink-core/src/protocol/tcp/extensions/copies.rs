@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::protocol::tcp::window::Span;
+use crate::protocol::tcp::span::Span;
 use crate::time::Time;
 
 /// A segment of which more copies are to go out.

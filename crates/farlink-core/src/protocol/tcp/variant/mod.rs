@@ -1,5 +1,6 @@
 //! TCP versions: what each does about loss. One file, one line each.
 
+mod names;
 mod newreno;
 mod none;
 mod rack;
@@ -9,12 +10,12 @@ mod scoreboard;
 mod snack;
 mod tahoe;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+pub use names::Variant;
 
 use super::config::TcpConfig;
 use super::congestion::Congestion;
-use super::window::{Acked, Span, Window};
+use super::span::Span;
+use super::window::{Acked, Window};
 
 /// How a TCP version reacts to acknowledgements and loss. The window's pointers are already up to date when it is asked.
 pub(super) trait Reaction: Sized {
@@ -101,30 +102,9 @@ pub(super) struct Steady {
     pub(super) is_repaired: bool,
 }
 
-/// Declares the versions: the scenario's names and the running state of each.
-macro_rules! variants {
+/// Declares the running state of each version.
+macro_rules! running_states {
     ($($(#[$doc:meta])* $variant:ident = $name:literal => $state:path { sack: $uses_sack:literal },)+) => {
-        /// A TCP version.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        pub enum Variant {
-            $($(#[$doc])* #[serde(rename = $name)] $variant,)+
-        }
-
-        impl Variant {
-            /// Every known version.
-            pub const ALL: &'static [Variant] = &[$(Variant::$variant),+];
-
-            /// Its name in a scenario.
-            pub const fn name(self) -> &'static str {
-                match self { $(Variant::$variant => $name,)+ }
-            }
-
-            /// Whether it negotiates selective acknowledgements.
-            pub const fn uses_sack(self) -> bool {
-                match self { $(Variant::$variant => $uses_sack,)+ }
-            }
-        }
-
         /// The running state of a version.
         #[derive(Clone, Debug)]
         pub(super) enum Running {
@@ -192,26 +172,4 @@ macro_rules! variants {
     };
 }
 
-variants! {
-    /// Fast retransmit, then slow start (4.3BSD-Tahoe).
-    Tahoe = "tahoe" => tahoe::Tahoe { sack: false },
-    /// Fast recovery until the first new acknowledgement (RFC 5681).
-    Reno = "reno" => reno::Reno { sack: false },
-    /// Fast recovery through partial acknowledgements (RFC 6582).
-    NewReno = "newreno" => newreno::NewReno { sack: false },
-    /// Recovery from selective acknowledgements (RFC 6675).
-    Sack = "sack" => sack::Sack { sack: true },
-    /// No fast retransmit; everything again on a timeout (RFC 793).
-    None = "none" => none::None { sack: false },
-    /// Losses found by time, tail loss probes (RFC 8985).
-    Rack = "rack" => rack::Rack { sack: true },
-    /// Retransmission of what the receiver reports missing, at once (SNACK of SCPS-TP, CCSDS 714.0-B-2).
-    Snack = "snack" => snack::Snack { sack: false },
-}
-
-impl Variant {
-    /// Whether it negotiates selective negative acknowledgements.
-    pub const fn uses_snack(self) -> bool {
-        matches!(self, Variant::Snack)
-    }
-}
+names::variants!(running_states);

@@ -8,8 +8,9 @@ use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::flight::Late;
 use crate::protocol::tcp::prr::Prr;
+use crate::protocol::tcp::span::Span;
 use crate::protocol::tcp::tail_loss_probe::TailLossProbe;
-use crate::protocol::tcp::window::{Acked, Alarm, Phase, Span, Window};
+use crate::protocol::tcp::window::{Acked, Alarm, Phase, Window};
 use crate::time::Time;
 
 use super::scoreboard::Scoreboard;

@@ -5,7 +5,8 @@ use super::{Reaction, Steady};
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::prr::Prr;
-use crate::protocol::tcp::window::{Phase, Span, Window};
+use crate::protocol::tcp::span::Span;
+use crate::protocol::tcp::window::{Phase, Window};
 
 /// Repairs any number of losses in about one round trip.
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,8 @@ use super::scoreboard::Scoreboard;
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::segment::SnackReport;
-use crate::protocol::tcp::window::{Phase, Span, Window};
+use crate::protocol::tcp::span::Span;
+use crate::protocol::tcp::window::{Phase, Window};
 use crate::time::Time;
 
 /// Taken for a round trip as long as none was measured.

@@ -1,6 +1,6 @@
 use super::super::path::Path;
 use super::*;
-use crate::units::Count;
+use crate::units::{Count, Factor, Fraction};
 
 const MSS: f64 = 1460.0;
 

@@ -1,0 +1,42 @@
+//! What a connection hears of its own sending.
+
+use crate::payload::Payload;
+
+use super::segment::{Flags, PlainSegment, SackBlock, Segment, SnackReport};
+
+/// What a segment says about the sending direction.
+pub(super) struct Heard<'a> {
+    pub(super) ack: u32,
+    pub(super) window: u16,
+    pub(super) flags: Flags,
+    pub(super) has_payload: bool,
+    /// The timestamp that the peer echoes.
+    pub(super) echo: Option<u32>,
+    pub(super) sack: &'a [SackBlock],
+    pub(super) snack: Option<&'a SnackReport>,
+    pub(super) has_corruption: bool,
+}
+
+impl<'a> Heard<'a> {
+    #[inline(always)]
+    pub(super) fn plain(segment: &'a PlainSegment) -> Self {
+        let &PlainSegment { ack, window, flags, payload_bytes, .. } = segment;
+        let has_payload = payload_bytes > 0;
+        let sack = if segment.sack.is_empty() { &[] } else { std::slice::from_ref(&segment.sack) };
+        Heard { ack, window, flags, has_payload, echo: None, sack, snack: None, has_corruption: false }
+    }
+
+    #[inline(always)]
+    pub(super) fn of<D: Payload>(segment: &'a Segment<D>) -> Self {
+        Heard {
+            ack: segment.ack,
+            window: segment.window,
+            flags: segment.flags,
+            has_payload: !segment.payload.is_empty(),
+            echo: segment.timestamps.map(|timestamps| timestamps.echo),
+            sack: segment.sack.as_slice(),
+            snack: segment.snack.as_ref(),
+            has_corruption: segment.corruption_experienced,
+        }
+    }
+}
