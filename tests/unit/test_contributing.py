@@ -18,9 +18,9 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 # Where each recipe says that its line goes, and a line that stands there.
 REGISTRIES = {
     "channels": ("crates/farlink-core/src/channel/mod.rs", 'Loss = "loss" => loss::'),
-    "congestion_controls!": ("crates/farlink-core/src/protocol/tcp/congestion/mod.rs", 'None = "none" => none::None,'),
+    "congestion_controls!": ("crates/farlink-core/src/protocol/tcp/congestion/names.rs", 'None = "none" => none::None,'),
     "variants!": (
-        "crates/farlink-core/src/protocol/tcp/variant/mod.rs",
+        "crates/farlink-core/src/protocol/tcp/variant/names.rs",
         'Tahoe = "tahoe" => tahoe::Tahoe { sack: false },',
     ),
     "codes!": ("crates/farlink-core/src/coding/mod.rs", 'Uncoded = "uncoded" => uncoded::Uncoded,'),
