@@ -1,4 +1,4 @@
-//! Collecting error events: the decoder runs until it has made enough of them.
+//! Collection of error events: the decoder runs until there are enough of them.
 
 use farlink_core::coding::{EventsError, OperatingPoint};
 use farlink_fec::events::{self, ErrorEvents, LibraryError};
@@ -6,20 +6,20 @@ use farlink_fec::monte_carlo::{Bursts, Effort, Status};
 
 use super::Share;
 
-/// Fewer events than this, of more that were asked for, and the user is told.
+/// The user gets a note if fewer events than this were collected, and more were requested.
 const FEW: usize = 20;
 
-/// What a collection found.
+/// The result of a collection.
 pub(super) enum Found {
     Events(ErrorEvents),
-    /// No error can be expected, and why.
+    /// No error can be expected; the text says why.
     Never(String),
 }
 
-/// Collects the error events of an operating point, on the threads of the current pool; none if no error was seen.
+/// Collects the error events of an operating point on the threads of the current pool; the result is empty if no error was seen.
 ///
 /// # Errors
-/// If it was stopped, or they cannot be collected.
+/// If the collection was stopped, or is impossible.
 pub(super) fn collect(point: &OperatingPoint, progress: Share<'_>) -> Result<Found, EventsError> {
     let scheme = point
         .scheme()
@@ -44,12 +44,12 @@ pub(super) fn collect(point: &OperatingPoint, progress: Share<'_>) -> Result<Fou
     }
 }
 
-/// No bit is ever wrong.
+/// Error events of a decoder without any errors.
 pub(super) fn none() -> ErrorEvents {
     ErrorEvents::new([], 0.0, f64::INFINITY)
 }
 
-/// What the user should know of events that are played, whether they were collected now or read.
+/// A note for the user about few or no events, whether they were collected now or read from disk.
 pub(super) fn caution(point: &OperatingPoint, events: &ErrorEvents) -> Option<String> {
     let Ok(scheme) = point.scheme() else { return None };
     let (ebn0_db, bits) = (point.ebn0_db.get(), point.effort.max_bits.get());
@@ -61,7 +61,7 @@ pub(super) fn caution(point: &OperatingPoint, events: &ErrorEvents) -> Option<St
         ));
     }
     let few = (events.len() as u64) < point.effort.events.whole() && events.len() < FEW;
-    // A point from the closed form has one event, which is all there is.
+    // A point computed in closed form has exactly one event.
     let is_exact = events.len() == 1 && events.event(0) == [0] && scheme.event_gap_bits() == 0;
     (few && !is_exact).then(|| {
         let seen = events.len() as f64;
@@ -79,7 +79,7 @@ pub(super) fn caution(point: &OperatingPoint, events: &ErrorEvents) -> Option<St
 mod tests {
     use super::*;
 
-    /// Whether so many events, of so many that were asked for, are too few to go unmentioned.
+    /// Whether `seen` events of `asked` give a note.
     fn are_few(seen: usize, asked: u64) -> bool {
         let json = format!(
             r#"{{"modulation": "qpsk", "decision": "soft", "ebn0_db": 3,

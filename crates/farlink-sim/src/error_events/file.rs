@@ -1,8 +1,8 @@
 //! Error events on disk: a file per operating point, checked when it is read.
 //!
-//! A line of text, a line of JSON with what decides the events, the least and the mean gap (two little-endian f64), the
-//! number of events (u64), and for each the number of its wrong bits and the steps between them, in LEB128. A CRC-32 of all
-//! of it ends the file.
+//! Format: a line of text, a line of JSON with the operating point, the least and the mean gap (two little-endian f64), the
+//! number of events (u64), and for each event the number of its wrong bits and the steps between them, in LEB128. The file ends
+//! with a CRC-32 of all of it.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use farlink_core::coding::OperatingPoint;
 use farlink_fec::events::ErrorEvents;
 
-/// The first line. It changes with the code that collects events; the number is that of the format.
+/// The first line. It changes with every build whose code for collecting events differs; the number is the version of the format.
 const HEADING: &str = concat!("farlink ", env!("CARGO_PKG_VERSION"), " error events 2, build ", env!("FARLINK_BUILD"));
-/// The largest file that is read, in bytes: a file is not trusted to say how much memory it needs. A library of 2e7 wrong bits,
-/// which is the most that is gathered, fits.
+/// The largest file that is read, in bytes, because a file must not decide how much memory is allocated. The largest library,
+/// with 2e7 wrong bits, fits.
 const LARGEST: u64 = 1 << 26;
 const CHECKSUM_BYTES: usize = 4;
 
@@ -25,15 +25,15 @@ pub(super) struct Folder(pub PathBuf);
 impl Folder {
     /// The file of an operating point.
     pub(super) fn path(&self, point: &OperatingPoint) -> PathBuf {
-        // The whole key stands in the file: two points that share a name only take turns.
+        // The file contains the whole key, so two points with the same file name only overwrite each other.
         let key = crc32fast::hash(format!("{HEADING}\n{}", point.key()).as_bytes());
         self.0.join(format!("{}-{}dB-{key:08x}.events", point.code.kind(), point.ebn0_db.get()))
     }
 
-    /// Reads the events of an operating point, if they are there. A file that is damaged is set aside.
+    /// Reads the events of an operating point, if there is a file. A damaged file is not used.
     ///
     /// # Errors
-    /// Why the file cannot be used.
+    /// If the file cannot be used; the text says why.
     pub(super) fn read(&self, point: &OperatingPoint) -> Result<Option<ErrorEvents>, String> {
         let path = self.path(point);
         let refused = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
@@ -52,10 +52,10 @@ impl Folder {
         })
     }
 
-    /// Keeps the events of an operating point. Readers see the whole file or none.
+    /// Writes the events of an operating point. Readers see either the whole file or none.
     ///
     /// # Errors
-    /// Why it cannot be written.
+    /// If the file cannot be written; the text says why.
     pub(super) fn write(&self, point: &OperatingPoint, events: &ErrorEvents) -> Result<(), String> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let path = self.path(point);
@@ -71,7 +71,7 @@ impl Folder {
             std::fs::rename(&temporary, &path)
         };
         write().map_err(|error| {
-            // What cannot be removed either was not written.
+            // If the temporary file cannot be removed either, it was not written.
             let _ = std::fs::remove_file(&temporary);
             format!("{}: {error}", path.display())
         })
@@ -105,7 +105,7 @@ pub(super) fn sealed(content: &[u8], key: &str) -> Vec<u8> {
     bytes
 }
 
-/// The events in the bytes of a file. Any bytes give events or an error.
+/// Parses the bytes of a file; never panics.
 pub(super) fn parse(bytes: &[u8], key: &str) -> Result<ErrorEvents, &'static str> {
     let (content, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or("it is too short")?;
     if crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
@@ -209,7 +209,8 @@ mod tests {
         assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1, "no temporary file is left");
     }
 
-    /// A decoder, the noise or the choice of events that changes without intent shows here; with intent, note the new checksums.
+    /// These checksums detect unintended changes of decoder, noise or choice of events. After an intended change, write down the
+    /// new ones.
     #[test]
     fn events_are_those_of_before() {
         let checksum = |ebn0_db| {
@@ -239,7 +240,7 @@ mod tests {
         assert!(Folder(file.join("codes")).write(&point(3.0), &events()).is_err());
     }
 
-    /// With a right checksum, so that what lies behind it is tested.
+    /// The content with a correct checksum, so that the checks after it are tested.
     fn checked(content: &[u8]) -> Vec<u8> {
         [content, &crc32fast::hash(content).to_le_bytes()].concat()
     }

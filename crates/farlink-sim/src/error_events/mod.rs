@@ -1,4 +1,4 @@
-//! Error events at decoders' outputs: collected once, kept on disk, played by the channel `coded`.
+//! Error events of decoders: collected once, kept on disk, and replayed by the channel `coded`.
 
 mod collect;
 mod file;
@@ -18,17 +18,16 @@ use crate::trace_file::TraceFiles;
 use collect::{Found, caution, collect, none};
 use file::Folder;
 
-/// How much the collection of one library counts in progress: as much as so many runs.
+/// Weight of the collection of one library in the progress, in runs.
 pub(crate) const WORK_PER_POINT: u64 = 100;
 
-/// Events, or why there are none.
+/// Events, or the error that prevented their collection.
 type Collected = Result<Arc<ErrorEvents>, EventsError>;
 
-/// Told which share of the work is done, from 0 to 1; asks to stop with `Break`.
+/// Callback with the share of the work that is done, from 0 to 1; it returns `Break` to stop.
 pub(crate) type Share<'a> = &'a (dyn Fn(f64) -> ControlFlow<()> + Sync);
 
-/// What scenarios are resolved with: trace files by path, and the error events of operating points, each read or collected
-/// once.
+/// Sources for resolving scenarios: trace files by path, and the error events of operating points, each read or collected once.
 #[derive(Debug, Default)]
 pub struct Sources {
     files: TraceFiles,
@@ -38,19 +37,19 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// None read yet. Error events are kept in a folder; unless given, in `codes` of `$FARLINK_CACHE`, by default of `farlink`
-    /// in `$XDG_CACHE_HOME` or `~/.cache`.
+    /// Empty sources. Error events are kept in `folder`. By default this is `codes` in `$FARLINK_CACHE`, which itself defaults to
+    /// `farlink` in `$XDG_CACHE_HOME` or `~/.cache`.
     pub fn new(folder: Option<PathBuf>) -> Self {
         Sources { folder: folder.or_else(default_folder).map(Folder), ..Self::default() }
     }
 
-    /// What the user should know: files that could not be used, points with few errors or none.
+    /// Notes for the user: files that could not be used, and points with few or no errors.
     pub fn notes(&self) -> Vec<String> {
         lock(&self.notes).clone()
     }
 
-    /// Gets the events of several points ready, on the threads of the current pool. `progress` is told how much of them is
-    /// done, from 0 to [`WORK_PER_POINT`] times their number, and stops with `Break`; so does this, then.
+    /// Collects the events of several points on the threads of the current pool. `progress` is called with the work done, from 0
+    /// to [`WORK_PER_POINT`] times their number; if it returns `Break`, the collection stops and this returns `Break` too.
     pub(crate) fn collect_all(
         &self,
         points: &[OperatingPoint],
@@ -64,7 +63,7 @@ impl Sources {
                 let more = now.saturating_sub(told.fetch_max(now, Ordering::Relaxed));
                 progress(done.fetch_add(more, Ordering::Relaxed) + more)
             };
-            // What cannot be collected is remembered, too, and said to whoever asks for it.
+            // A failure is stored as well, and returned when the events are requested.
             match self.obtain(point, &share) {
                 Err(EventsError::Stopped) => ControlFlow::Break(()),
                 _ => share(1.0),
@@ -72,11 +71,11 @@ impl Sources {
         })
     }
 
-    /// From memory, or from disk, or collected now. `progress` is told which share of the work is done, and stops it with
-    /// `Break`.
+    /// Returns the events from memory or from disk, or collects them now. `progress` is called with the share of the work that is
+    /// done; it returns `Break` to stop.
     ///
     /// # Errors
-    /// If it was stopped, or they cannot be collected.
+    /// If the collection was stopped, or is impossible.
     pub fn obtain(&self, point: &OperatingPoint, progress: Share<'_>) -> Collected {
         let key = point.key();
         if let Some(collected) = lock(&self.events).get(&key) {
@@ -101,7 +100,7 @@ impl Sources {
         let events = match collect(point, progress)? {
             Found::Events(events) => events,
             Found::Never(why) => {
-                // Known at once, so not kept.
+                // This result needs no computation, so it is not kept on disk.
                 self.note(why);
                 return Ok(none());
             }
@@ -128,15 +127,15 @@ impl TraceSource for Sources {
     }
 }
 
-/// For the fuzzer: whether bytes are a file of events that can be played; with `is_sealed` behind the heading that they should
-/// have and before its checksum.
+/// For the fuzzer: whether bytes are a valid file of events. With `is_sealed`, the bytes are the content between a correct
+/// heading and a correct checksum.
 #[cfg(fuzzing)]
 pub fn is_kept_file(bytes: &[u8], is_sealed: bool) -> bool {
     let whole = if is_sealed { file::sealed(bytes, "key") } else { bytes.to_vec() };
     file::parse(&whole, "key").is_ok()
 }
 
-/// Notes which error events are asked for and gives none at all in their place: what was resolved with it must not run.
+/// Records which error events are requested and returns empty ones instead; a scenario that was resolved with it must not be run.
 pub(crate) struct Asked<'a> {
     sources: &'a Sources,
     points: Mutex<BTreeMap<String, OperatingPoint>>,
@@ -147,7 +146,7 @@ impl<'a> Asked<'a> {
         Asked { sources, points: Mutex::default() }
     }
 
-    /// Each once.
+    /// The requested operating points, each once.
     pub(crate) fn into_points(self) -> Vec<OperatingPoint> {
         self.points.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
     }
@@ -164,12 +163,12 @@ impl TraceSource for Asked<'_> {
     }
 }
 
-/// Whoever panicked left whole entries behind.
+/// Locks a mutex. A poisoned one can still be used, because entries are always inserted whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `None` where there is no home.
+/// The default folder; `None` without a home directory.
 fn default_folder() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     // The base directory specification: a relative path is to be ignored.

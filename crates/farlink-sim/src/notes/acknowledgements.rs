@@ -1,4 +1,4 @@
-//! Ways back that acknowledgements fill, and acknowledgements too rare for a window to grow.
+//! Return directions that are too slow for the acknowledgements, and acknowledgements that are too rare for a window to grow.
 
 use farlink_core::protocol::TransportConfig;
 use farlink_core::protocol::tcp::CongestionControl;
@@ -7,10 +7,11 @@ use farlink_core::scenario::TrafficKind;
 use super::legs::{Leg, digits, legs, rate};
 use super::{Point, Remark};
 
-/// Packets that an acknowledgement may answer: a window grows by acknowledgements, and more slowly with fewer.
+/// Number of packets per acknowledgement from which on there is a remark: a window grows with each acknowledgement, so it grows
+/// more slowly with fewer of them.
 const MOST_PACKETS: f64 = 25.0;
 
-/// What answers a full path is more than the way back carries.
+/// The acknowledgements of a full path exceed the rate of the return direction.
 pub(super) fn above_the_way_back(point: Point<'_>) -> Vec<Remark> {
     let remark = |leg: &Leg<'_>| {
         let flight = leg.config.as_dyn().flight()?;
@@ -42,7 +43,7 @@ pub(super) fn above_the_way_back(point: Point<'_>) -> Vec<Remark> {
     legs(point).iter().filter_map(remark).collect()
 }
 
-/// Acknowledgements that come by the clock alone, each for many packets.
+/// Acknowledgements that only a timer triggers, each for many packets.
 pub(super) fn rarer_than_the_window_needs(point: Point<'_>) -> Vec<Remark> {
     let remark = |leg: &Leg<'_>| {
         let TransportConfig::ScpsTp(scps) = leg.config else { return None };

@@ -1,4 +1,4 @@
-//! What a user should know of AeroTP over a path whose round trip is long for its keys, and what cannot work there.
+//! Remarks on AeroTP over paths with a long round trip, and refusals of settings that cannot work there.
 
 use farlink_core::ConfigError;
 use farlink_core::channel::ChannelKind;
@@ -11,7 +11,7 @@ use super::round_trips::least_round_trip;
 use super::{Point, Remark};
 use crate::engine::Setup;
 
-/// AeroTP transports in use, with their names and the shortest round trip that each is used on.
+/// The AeroTP transports in use, with their names and the shortest round trip of each.
 fn in_use<'a>(
     scenario: &'a Scenario,
     setup: &'a Setup,
@@ -24,7 +24,7 @@ fn in_use<'a>(
     with_path.filter(|(_, _, round_trip)| *round_trip != farlink_core::Time::NEVER)
 }
 
-/// Windows that hold less than what a path needs to be full.
+/// Windows that are too small to fill the path.
 pub(super) fn short_windows(Point { scenario, setup }: Point<'_>) -> Vec<Remark> {
     let mut notes = Vec::new();
     for (name, config, round_trip) in in_use(scenario, setup).filter(|(_, config, _)| config.mode.is_acknowledged()) {
@@ -36,7 +36,7 @@ pub(super) fn short_windows(Point { scenario, setup }: Point<'_>) -> Vec<Remark>
         let product_bytes = rate_bps / 8.0 * round_trip.as_secs_f64();
         let packets = (product_bytes / config.packet_bytes.get()).max(1.0);
         let needed_bytes = product_bytes * transmissions(loss_of(scenario), packets);
-        // Half of it is enough for most segments.
+        // Half of the window is enough for most segments.
         if most_bytes >= product_bytes && most_bytes >= needed_bytes / 2.0 {
             continue;
         }
@@ -62,12 +62,12 @@ pub(super) fn short_windows(Point { scenario, setup }: Point<'_>) -> Vec<Remark>
     notes
 }
 
-/// How often the unluckiest of so many packets is sent.
+/// How many times the most unlucky of `packets` packets is sent.
 fn transmissions(loss: f64, packets: f64) -> f64 {
     if loss > 0.0 { 1.0 + packets.ln() / (1.0 / loss).ln() } else { 1.0 }
 }
 
-/// The share that is lost on the way forward, as far as channels say it by themselves.
+/// The loss rate of the forward direction, as far as it is a key of its channels.
 fn loss_of(scenario: &Scenario) -> f64 {
     let intact = scenario.hops().into_iter().map(|(_, hop)| match &hop.channel {
         ChannelKind::Loss(channel) => 1.0 - channel.loss.get().min(0.99),
@@ -76,10 +76,11 @@ fn loss_of(scenario: &Scenario) -> f64 {
     1.0 - intact.product::<f64>()
 }
 
-/// Refuses paths over which nothing can be answered in time.
+/// Refuses paths over which no answer can arrive in time.
 ///
 /// # Errors
-/// The first transport that would give up before its first answer can be there, or could not tell what that answers.
+/// If a transport would give up before its first answer can arrive, or its timestamps cannot measure such a round trip; the error
+/// names the first one.
 pub(super) fn check_round_trips(scenario: &Scenario, setup: &Setup) -> Result<(), ConfigError> {
     for (name, config, round_trip) in in_use(scenario, setup).filter(|(_, config, _)| !config.carries_messages()) {
         let longest = AerotpConfig::LONGEST_ROUND_TRIP;

@@ -1,4 +1,4 @@
-//! BBR that hardly does anything but measure.
+//! BBR settings with which it does little but measure.
 
 use farlink_core::protocol::TransportConfig;
 use farlink_core::protocol::tcp::TcpConfig;
@@ -6,10 +6,11 @@ use farlink_core::protocol::tcp::TcpConfig;
 use super::legs::{Leg, digits, legs};
 use super::{Point, Remark};
 
-/// The largest gain with which a probe looks for more: what is paced by more below that never finds it.
+/// The largest margin: a probe sends 1.25 times the estimated bandwidth, so a larger margin keeps even the probe below that
+/// bandwidth.
 const LARGEST_MARGIN: f64 = 1.0 - 1.0 / 1.25;
 
-/// A least round trip that stands for less than a round trip, or hardly longer than it takes to measure it.
+/// A minimum round trip that is valid for less than a round trip, or hardly longer than its measurement takes.
 pub(super) fn measures_all_the_time(point: Point<'_>) -> Vec<Remark> {
     let remark = |leg: &Leg<'_>| {
         let TransportConfig::Tcp(tcp) = leg.config else { return None };
@@ -50,13 +51,13 @@ pub(super) fn measures_all_the_time(point: Point<'_>) -> Vec<Remark> {
     legs(point).iter().filter_map(remark).collect()
 }
 
-/// How long a round trip stands as the least, and how long it is measured, s.
+/// How long a minimum round trip stays valid, and how long its measurement takes, in s.
 fn times(tcp: &TcpConfig) -> (f64, f64) {
     let bbr = tcp.bbr.unwrap_or_default();
     (bbr.min_rtt_window_s.get(), bbr.probe_rtt_s.get())
 }
 
-/// By which share it paces below the bandwidth.
+/// The fraction by which it paces below the bandwidth.
 fn margin(tcp: &TcpConfig) -> Option<f64> {
     tcp.bbr.map(|bbr| bbr.pacing_margin.get())
 }

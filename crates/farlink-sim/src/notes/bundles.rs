@@ -1,9 +1,9 @@
-//! Lines that are slower than they look.
+//! Lines that are limited by their serial ports.
 
 use super::legs::rate;
 use super::{Point, Remark};
 
-/// Serial ports that hand a line less than it carries.
+/// Serial ports that are slower than their line.
 pub(super) fn slow_ports(point: Point<'_>) -> Vec<Remark> {
     let mut all = Vec::new();
     for hop in &point.setup.forward {

@@ -1,4 +1,4 @@
-//! Classes of service that make no difference.
+//! Classes of service without effect.
 
 use farlink_core::scenario::{Flow, Hop, Scenario};
 

@@ -1,5 +1,5 @@
-//! Timers that expire before the first data can be answered: what opens the connection was sent again, so its answer measured
-//! nothing.
+//! Timers that expire before the first data can be answered. The opening packet was sent again, so its answer gave no round-trip
+//! sample.
 
 use farlink_core::Time;
 use farlink_core::protocol::TransportConfig;
@@ -10,12 +10,12 @@ use farlink_core::protocol::tcp::{CongestionControl, Variant};
 use super::legs::{Leg, digits, legs};
 use super::{Point, Remark};
 
-/// A window that shrinks when the timer of its first data expires for nothing.
+/// A window that shrinks because the timer of its first data expires without a loss.
 pub(super) fn before_the_first_answer(point: Point<'_>) -> Vec<Remark> {
     let remark = |leg: &Leg<'_>| {
         let first = First::of(leg.config)?;
         let round_trip = leg.round_trip();
-        // Timers that never get long enough are told of by another rule.
+        // Timers that never become long enough have a remark by another rule.
         if leg.config.as_dyn().longest_timeout()?.ever <= round_trip {
             return None;
         }
@@ -37,17 +37,17 @@ pub(super) fn before_the_first_answer(point: Point<'_>) -> Vec<Remark> {
     legs(point).iter().filter_map(remark).collect()
 }
 
-/// How a connection with a congestion window begins.
+/// The start of a connection with a congestion window.
 struct First {
     rto: RtoConfig,
-    /// With a handshake.
+    /// Whether it begins with a handshake.
     opens: bool,
-    /// The timer that follows a lost SYN is at least so long (RFC 6298, section 5.7).
+    /// Least timeout after a lost SYN (RFC 6298, section 5.7).
     after_syn: Option<Time>,
 }
 
 impl First {
-    /// None where an early timer does little harm: without a window, where what was spurious is found out, and where the window
+    /// `None` where an early timeout does little harm: without a window, if spurious timeouts are detected, or if the window
     /// follows the rate at which data arrives.
     fn of(config: &TransportConfig) -> Option<Self> {
         let after_syn = Some(Time::from_secs(3));
@@ -71,7 +71,7 @@ impl First {
         }
     }
 
-    /// The timer of the first data, unless the answer to what opened the connection was measured.
+    /// The timeout of the first data, unless the answer to the opening packet gave a round-trip sample.
     fn of_data(&self, round_trip: Time) -> Option<Time> {
         let most = Time::from_secs_f64(self.rto.most_s());
         let initial = self.rto.initial_s.time().min(most);
@@ -81,7 +81,7 @@ impl First {
         if initial > round_trip {
             return None;
         }
-        // It doubles each time that it expires.
+        // The timeout doubles with each expiry.
         let (mut wait, mut expires) = (initial, initial);
         while expires <= round_trip && wait < most {
             wait = wait.times(2).min(most);

@@ -1,4 +1,4 @@
-//! Slow starts that end far below what the path holds, in runs too short for the window to grow to it by itself.
+//! Slow starts that end far below the capacity of the path, in runs that are too short for the window to grow to it afterwards.
 
 use farlink_core::Time;
 use farlink_core::channel::ChannelKind;
@@ -12,13 +12,13 @@ use farlink_core::units::Count;
 use super::legs::{Leg, digits, legs, rate};
 use super::{Point, Remark};
 
-/// Slow start sends two packets or three for each that leaves the queue: it overflows when the window is about so many times as
-/// long.
+/// Ratio of the window to the queue at which the queue overflows: slow start sends two or three packets for each that leaves the
+/// queue.
 const WINDOW_PER_QUEUE: f64 = 3.0;
-/// A run whose mean window is below this share of what the path holds is remarked on.
+/// A mean window below this share of the path's capacity gives a remark.
 const LEAST_SHARE: f64 = 0.4;
 
-/// Windows that grow by a packet in a round trip from a threshold that a key or a short queue sets.
+/// Windows that grow by a packet per round trip from a threshold that a key or a short queue sets.
 pub(super) fn longer_than_the_run(point: Point<'_>) -> Vec<Remark> {
     let legs = legs(point);
     let remark = |leg: &Leg<'_>| {
@@ -34,7 +34,7 @@ pub(super) fn longer_than_the_run(point: Point<'_>) -> Vec<Remark> {
         let count = leg.flow.count.get();
         let (start, key, value) = start(point, leg, &growth, packet_bytes, count)?;
         let mean = start + count * growth.mean(span_s, round_trip_s);
-        // Losses that hold the window back as much are not the key's.
+        // If losses limit the window as much, the key is not the cause.
         if point.scenario.hops().iter().any(|(_, hop)| window_of(hop.forward().channel) < 4.0 * mean / count) {
             return None;
         }
@@ -56,7 +56,7 @@ pub(super) fn longer_than_the_run(point: Point<'_>) -> Vec<Remark> {
     legs.iter().filter_map(remark).collect()
 }
 
-/// The window at which slow start ends, all flows together, the key that says so, and its value.
+/// The window at which slow start ends, of all flows together, with the key that sets it and its value.
 fn start(
     point: Point<'_>,
     leg: &Leg<'_>,
@@ -84,7 +84,7 @@ fn start(
     queues.chain(of_key).min_by(|one, other| one.0.total_cmp(&other.0))
 }
 
-/// How long the flow sends: the rest of the run, or what a file takes at the full rate.
+/// How long the flow sends, in s: the rest of the run, or the time of a file at the full rate.
 fn span_s(point: Point<'_>, leg: &Leg<'_>) -> Option<f64> {
     let run_s = (point.setup.duration != Time::NEVER).then(|| point.setup.duration.as_secs_f64());
     let rest_s = run_s.map(|run_s| run_s - leg.flow.start_s.get());
@@ -99,7 +99,7 @@ fn span_s(point: Point<'_>, leg: &Leg<'_>) -> Option<f64> {
     }
 }
 
-/// The window that losses of a channel leave, sqrt(1.5 / p) (Mathis and others, 1997), as far as the channel says it by itself.
+/// The mean window under the losses of a channel, sqrt(1.5 / p) (Mathis and others, 1997), as far as p is a key of the channel.
 fn window_of(channel: &ChannelKind) -> f64 {
     match channel {
         ChannelKind::None(_) => f64::INFINITY,
@@ -108,18 +108,18 @@ fn window_of(channel: &ChannelKind) -> f64 {
     }
 }
 
-/// How a window grows behind slow start.
+/// How a window grows after slow start.
 struct Growth {
     threshold: Option<Count>,
-    /// Segments in a round trip.
+    /// Segments per round trip.
     each_round_trip: f64,
-    /// Segments in a cubic second.
+    /// Segments per cubic second.
     cubic: f64,
     is_paced: bool,
 }
 
 impl Growth {
-    /// None where it grows otherwise, or not at all.
+    /// `None` if it grows in another way, or not at all.
     fn of(config: &TransportConfig) -> Option<Self> {
         let tcp = |control: CongestionControl, threshold, is_delayed: bool, is_paced, cubic| {
             use CongestionControl::{Cubic, Reno, Vegas, Westwood};
@@ -151,7 +151,7 @@ impl Growth {
         }
     }
 
-    /// By how many segments the window is longer than at the start, on average over so long.
+    /// Mean growth of the window over `span_s`, in segments.
     fn mean(&self, span_s: f64, round_trip_s: f64) -> f64 {
         let linear = self.each_round_trip * span_s / round_trip_s / 2.0;
         linear.max(self.cubic * span_s.powi(3) / 4.0)

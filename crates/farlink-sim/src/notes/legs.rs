@@ -1,4 +1,4 @@
-//! The connections that flows are made of, and the parts of the path that they run over.
+//! The connections of flows, and the parts of the path that they run over.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(super) struct Leg<'a> {
     /// The transport's name.
     pub(super) transport: &'a str,
     pub(super) config: &'a TransportConfig,
-    /// Its hops, forward.
+    /// Its hops in the forward direction.
     hops: Range<usize>,
     point: Point<'a>,
 }
@@ -46,35 +46,35 @@ pub(super) fn legs<'a>(point: Point<'a>) -> Vec<Leg<'a>> {
 }
 
 impl Leg<'_> {
-    /// The hops forward.
+    /// The hops in the forward direction.
     pub(super) fn forward(&self) -> &[HopSetup] {
         &self.point.setup.forward[self.hops.clone()]
     }
 
-    /// The hops back.
+    /// The hops in the return direction.
     pub(super) fn back(&self) -> &[HopSetup] {
         let hops = self.point.setup.back.len();
         &self.point.setup.back[hops - self.hops.end..hops - self.hops.start]
     }
 
-    /// The shortest round trip of light.
+    /// The shortest propagation delay there and back.
     pub(super) fn round_trip(&self) -> Time {
         let least = |hops: &[HopSetup]| hops.iter().fold(Time::ZERO, |sum, hop| sum + hop.delay.shortest());
         least(self.forward()) + least(self.back())
     }
 
-    /// What it carries forward, bit/s: the mean of the slowest hop.
+    /// Forward rate, in bit/s: the mean rate of the slowest hop.
     pub(super) fn rate_bps(&self) -> f64 {
         slowest_bps(self.forward())
     }
 
-    /// What it carries back, bit/s.
+    /// Return rate, in bit/s.
     pub(super) fn back_bps(&self) -> f64 {
         slowest_bps(self.back())
     }
 
-    /// What all connections of the flow want to send, on the wire, bit/s: what arrives at a constant rate, or all that the path
-    /// carries.
+    /// Offered rate of all connections of the flow on the wire, in bit/s: that of a constant-rate source, or the rate of the
+    /// path.
     pub(super) fn wanted_bps(&self) -> f64 {
         match &self.flow.traffic {
             TrafficKind::Cbr(cbr) => {
@@ -86,7 +86,7 @@ impl Leg<'_> {
         }
     }
 
-    /// Whether the flow always has more to send, or a file of at least so many bytes.
+    /// Whether the flow is saturated, or sends a file of at least `bytes` bytes.
     pub(super) fn has_at_least(&self, bytes: f64) -> bool {
         match &self.flow.traffic {
             TrafficKind::Bulk(_) => true,
@@ -100,7 +100,7 @@ pub(super) fn slowest_bps(hops: &[HopSetup]) -> f64 {
     hops.iter().map(|hop| hop.rate.mean_bps()).fold(f64::INFINITY, f64::min)
 }
 
-/// A rate in words.
+/// A rate as text.
 pub(super) fn rate(bps: f64) -> String {
     match bps {
         1e9.. => format!("{} Gb/s", digits(bps / 1e9)),

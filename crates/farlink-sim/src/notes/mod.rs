@@ -1,7 +1,7 @@
-//! What a user should know of a scenario that can be run but hardly means what it says, and what cannot be run for that.
+//! Remarks on scenarios that can be run but probably do not do what the user intends, and refusals of those that cannot be run.
 //!
-//! A remark is a rule in a file of its own and a line in [`RULES`]. It names the key, what comes of it as a figure, and the
-//! remedy. A rule looks at one grid point and takes a time that does not grow with the number of points.
+//! A remark is a rule in a file of its own and a line in [`RULES`]. It names the key, its effect as a number, and the remedy. A
+//! rule looks at one grid point, and its computing time does not depend on the number of points.
 
 mod acknowledgements;
 mod aerotp;
@@ -29,7 +29,7 @@ use crate::engine::Setup;
 
 pub(crate) use timers::check_timers;
 
-/// So many remarks on one key are shown in full: points of a grid often differ in a figure alone.
+/// Number of remarks on one key that are shown in full, because those of many grid points differ only in a number.
 const MOST_ALIKE: usize = 3;
 
 /// A grid point.
@@ -46,9 +46,9 @@ impl Point<'_> {
     }
 }
 
-/// What a rule has to say.
+/// A remark of a rule.
 struct Remark {
-    /// The key that it is about: what is said of one key at many points is said a few times only.
+    /// The key that it is about. Only a few remarks are shown for each key.
     key: String,
     text: String,
 }
@@ -61,10 +61,10 @@ impl Remark {
     }
 }
 
-/// What looks at one grid point.
+/// A rule, which examines one grid point.
 type Rule = fn(Point<'_>) -> Vec<Remark>;
 
-/// All of them, in the order in which they are shown.
+/// All rules, in the order in which their remarks are shown.
 const RULES: &[Rule] = &[
     timers::below_the_round_trip,
     first_timers::before_the_first_answer,
@@ -86,7 +86,7 @@ const RULES: &[Rule] = &[
     of_channels,
 ];
 
-/// Notes on all points of a study, each once.
+/// The notes on all points of a study, each once.
 pub(crate) fn notes(study: &[Point<'_>]) -> Vec<String> {
     let mut all = Notes::default();
     for point in study {
@@ -99,7 +99,7 @@ pub(crate) fn notes(study: &[Point<'_>]) -> Vec<String> {
     all
 }
 
-/// What channels say of themselves.
+/// The notes of channels.
 fn of_channels(point: Point<'_>) -> Vec<Remark> {
     let hops = point.setup.forward.iter().chain(&point.setup.back);
     let of_hop = |hop: &crate::engine::HopSetup| {
@@ -109,11 +109,11 @@ fn of_channels(point: Point<'_>) -> Vec<Remark> {
     hops.flat_map(of_hop).collect()
 }
 
-/// Remarks in the order in which they came, those that are alike counted.
+/// Remarks in the order of arrival; further similar ones are only counted.
 #[derive(Default)]
 struct Notes {
     shown: Vec<String>,
-    /// By rule and key: the texts shown, as indices of `shown`, and how many others there were.
+    /// For each rule and key: the texts shown, as indices into `shown`, and the number of further ones.
     alike: BTreeMap<(usize, String), (Vec<usize>, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! Applications that together offer more than the path carries.
+//! Applications whose total offered load exceeds the rate of the path.
 
 use farlink_core::protocol::TransportConfig;
 use farlink_core::scenario::traffic::Arrivals;
@@ -8,7 +8,7 @@ use super::legs::{rate, slowest_bps};
 use super::rates::fixed_rate;
 use super::{Point, Remark};
 
-/// Arrivals that do not wait for answers, of all flows, beyond the rate of the path.
+/// Arrivals of all flows that do not wait for answers and exceed the rate of the path.
 pub(super) fn above_the_path(Point { scenario, setup }: Point<'_>) -> Vec<Remark> {
     let path_bps = slowest_bps(&setup.forward);
     let of_flow = |(name, flow): (_, &Flow)| {
@@ -17,7 +17,7 @@ pub(super) fn above_the_path(Point { scenario, setup }: Point<'_>) -> Vec<Remark
     let offers: Vec<Offer<'_>> = scenario.flow.iter().filter_map(of_flow).collect();
     let all_bps: f64 = offers.iter().map(|offer| offer.bps).sum();
     let wire_bps: f64 = offers.iter().map(|offer| offer.wire_bps).sum();
-    // A datagram flow that alone is above is told so by another rule.
+    // A datagram flow that alone exceeds the rate has a remark by another rule.
     let is_said = scenario.flow.iter().any(|(name, flow)| {
         fixed_rate(scenario, name, flow).is_some_and(|(_, bps, _)| bps * flow.count.get() > path_bps)
     });
@@ -42,7 +42,7 @@ pub(super) fn above_the_path(Point { scenario, setup }: Point<'_>) -> Vec<Remark
     vec![Remark::new(format!("flow.{name}.traffic.{key}"), rest)]
 }
 
-/// What a flow offers, bit/s: data alone, and what becomes of it on the wire.
+/// The offered load of a flow, in bit/s: data, and bytes on the wire.
 struct Offer<'a> {
     name: &'a String,
     key: &'static str,
@@ -50,7 +50,7 @@ struct Offer<'a> {
     wire_bps: f64,
 }
 
-/// How many bytes on the wire make one of data, at least: a stream may fill its packets.
+/// Least number of bytes on the wire per byte of data, because a stream may fill its packets.
 fn wire_share(scenario: &Scenario, flow: &Flow) -> f64 {
     let transport = scenario.transport_of(flow);
     let pace = transport.pace();
@@ -65,8 +65,8 @@ fn wire_share(scenario: &Scenario, flow: &Flow) -> f64 {
     }
 }
 
-/// The key that says how often something arrives, and the data of it, bit/s; none if it comes to an end by itself, or if what
-/// is late is not sent at all.
+/// The key for the arrival rate, and the rate of data in bit/s. `None` if the traffic ends by itself, or if late data is not sent
+/// at all.
 fn offer(scenario: &Scenario, flow: &Flow) -> Option<(&'static str, f64)> {
     if matches!(scenario.transport_of(flow), TransportConfig::Aerotp(aerotp) if aerotp.deadline_s.is_some()) {
         return None;

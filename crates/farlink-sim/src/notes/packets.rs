@@ -1,4 +1,4 @@
-//! Packets that are hardly more than their headers.
+//! Packets that consist mostly of headers.
 
 use farlink_core::protocol::TransportConfig;
 use farlink_core::scenario::TrafficKind;
@@ -6,14 +6,14 @@ use farlink_core::scenario::TrafficKind;
 use super::legs::{Leg, digits, legs};
 use super::{Point, Remark};
 
-/// Data may be a smaller share of a packet than this only with a remark.
+/// A share of data in a packet below this gives a remark.
 const LEAST_SHARE: f64 = 0.3;
 
-/// Packets of which most is header, in flows that have enough to fill larger ones.
+/// Packets that are mostly headers, in flows with enough data for larger ones.
 pub(super) fn mostly_headers(point: Point<'_>) -> Vec<Remark> {
     let remark = |leg: &Leg<'_>| {
         let (key, data, all) = match (leg.config, &leg.flow.traffic) {
-            // An application that writes little at a time, as a call does, may have its reasons.
+            // An application such as a call may need small messages.
             (_, TrafficKind::Cbr(_)) => return None,
             (TransportConfig::Udp(udp), _) => {
                 let data = udp.segment_bytes.get();

@@ -6,7 +6,7 @@ use farlink_core::{Time, scenario::Direction};
 use super::legs::digits;
 use super::{Point, Remark};
 
-/// A pass that ends before the run does, with no other satellite to follow.
+/// A pass that ends before the run does, without another satellite afterwards.
 pub(super) fn over_before_the_end(Point { scenario, setup }: Point<'_>) -> Vec<Remark> {
     if setup.duration == Time::NEVER {
         return Vec::new();

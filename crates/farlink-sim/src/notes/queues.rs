@@ -6,11 +6,11 @@ use farlink_core::protocol::TransportConfig;
 use super::legs::{Leg, digits, legs};
 use super::{Point, Remark};
 
-/// A wait longer than this many round trips, and than [`LONG_S`], is remarked on.
+/// A queueing delay longer than this many round trips, and than [`LONG_S`], gives a remark.
 const ROUND_TRIPS: f64 = 4.0;
 const LONG_S: f64 = 1.0;
 
-/// Queues that serve classes and that a window may fill for long.
+/// Unlimited queues that serve classes and that a window may fill for a long time.
 pub(super) fn without_limit(point: Point<'_>) -> Vec<Remark> {
     let legs = legs(point);
     let mut all = Vec::new();

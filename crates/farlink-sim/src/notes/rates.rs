@@ -24,10 +24,11 @@ pub(super) fn above_the_bottleneck(Point { scenario, setup }: Point<'_>) -> Vec<
     scenario.flow.iter().filter_map(note).collect()
 }
 
-/// The rate at which a flow sends whatever happens: its key, bit/s, and what comes of more than the path carries.
+/// The rate at which a flow sends regardless of losses: its key, the rate in bit/s, and the consequence of exceeding the path's
+/// rate.
 pub(super) fn fixed_rate(scenario: &Scenario, name: &str, flow: &Flow) -> Option<(String, f64, &'static str)> {
     let of_transport = |rate_bps: f64| {
-        // With a window without bound, the receiver may hold nearly all that it has behind the first gap.
+        // With an unlimited window, the receiver may hold nearly all received data behind the first gap.
         let consequence = "its queue drops the rest, and most of what arrives may wait behind a gap until the end; give a \
                            lower rate, or a max_window_segments of a few times what the path holds";
         (format!("transport.{}.rate_bps", flow.transport), rate_bps, consequence)

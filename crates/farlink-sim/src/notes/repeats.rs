@@ -1,4 +1,4 @@
-//! Timers that wait for many round trips before they send again what was lost.
+//! Timers that wait for many round trips before a lost packet is retransmitted.
 
 use farlink_core::channel::ChannelKind;
 use farlink_core::protocol::TransportConfig;
@@ -8,12 +8,13 @@ use farlink_core::scenario::Scenario;
 use super::legs::{Leg, digits, legs};
 use super::{Point, Remark};
 
-/// A timer waits for many round trips from here on.
+/// Number of round trips from which on a timer gives a remark.
 const ROUND_TRIPS: f64 = 10.0;
-/// No timer of TCP is as long unless it is asked for.
+/// Longer timeouts of TCP are always due to a key.
 const LONG_S: f64 = 5.0;
 
-/// Timers far above the round trip, where packets are lost: an ARQ's that keeps TCP's second, or any that is made so long.
+/// Timers far above the round trip on paths with losses: those of an ARQ that keeps TCP's minimum of one second, or any that a
+/// key makes that long.
 pub(super) fn far_above_the_round_trip(point: Point<'_>) -> Vec<Remark> {
     if !loses(point.scenario) {
         return Vec::new();

@@ -1,11 +1,11 @@
-//! The round trips that a transport meets.
+//! The round trips of the paths that a transport is used on.
 
 use farlink_core::Time;
 use farlink_core::scenario::Scenario;
 
 use crate::engine::{HopSetup, Setup};
 
-/// The shortest way that a transport is used on, there and back: the whole path, or the hops that gateways leave it.
+/// The shortest round trip that a transport is used on: over the whole path, or the part of it between gateways.
 pub(super) fn least_round_trip(scenario: &Scenario, setup: &Setup, transport: &str) -> Time {
     let hops = setup.forward.len();
     let round_trip = |range: std::ops::Range<usize>| {
@@ -27,7 +27,7 @@ pub(super) fn least_round_trip(scenario: &Scenario, setup: &Setup, transport: &s
     }
 }
 
-/// The delays of a direction; of those that vary, nothing is known for sure.
+/// The sum of the delays of a direction; delays that vary count as 0.
 fn propagation(hops: &[HopSetup]) -> Time {
     hops.iter().filter_map(|hop| hop.delay.constant()).fold(Time::ZERO, |sum, delay| sum + delay)
 }

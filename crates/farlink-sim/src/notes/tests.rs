@@ -20,7 +20,7 @@ fn kept(remarks: &[(usize, &str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_alike_is_said_a_few_times_and_counted() {
+fn similar_remarks_are_shown_a_few_times_and_then_counted() {
     let one = |n: &'static str| (0, "link", n);
     let all = kept(&[one("a"), (0, "flow", "x"), one("b"), one("a"), one("c"), one("d"), one("e"), one("b")]);
     assert_eq!(all, ["a", "x", "b", "c", "link: 2 more points say the same with other figures"]);
@@ -289,7 +289,7 @@ fn remarks_come_where_they_are_due_and_nowhere_else() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The figure of the remark on windows is what a run does not exceed; BBR's remark costs what it says.
+/// No run exceeds the rate in the remark on windows, and BBR loses as much as its remark says.
 #[test]
 fn figures_of_remarks_are_those_of_runs() {
     let small = goodput_bps(&bulk(json!({ "transport.t.max_window_segments": 20 })));
@@ -297,7 +297,7 @@ fn figures_of_remarks_are_those_of_runs() {
     let wide = goodput_bps(&bulk(json!({})));
     let narrow = goodput_bps(&bulk(json!({ "link.return": { "rate_bps": 1e4 } })));
     assert!(narrow < 0.5 * wide, "{narrow} {wide}");
-    // What nobody is told of loses little.
+    // A setting without a remark loses little.
     let enough = goodput_bps(&bulk(json!({ "link.return": { "rate_bps": 1.4e5 } })));
     assert!(enough > 0.95 * wide, "{enough} {wide}");
     let headers = goodput_bps(&bulk(json!({ "transport.t.segment_bytes": 10 })));

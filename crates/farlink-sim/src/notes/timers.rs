@@ -1,4 +1,4 @@
-//! Retransmission timers that expire before an answer can be there.
+//! Retransmission timers that expire before an answer can arrive.
 
 use farlink_core::ConfigError;
 use farlink_core::protocol::LongestTimeout;
@@ -8,10 +8,10 @@ use super::round_trips::least_round_trip;
 use super::{Point, Remark};
 use crate::engine::Setup;
 
-/// So often may a timer expire in a round trip before anything was answered.
+/// Largest number of expiries within a round trip before the first answer.
 const MOST_TIMEOUTS: u64 = 1000;
 
-/// Timers that always expire before the acknowledgement can be there.
+/// Timers that always expire before the acknowledgement can arrive.
 pub(super) fn below_the_round_trip(Point { scenario, setup }: Point<'_>) -> Vec<Remark> {
     let note = |(name, longest): (&String, LongestTimeout)| {
         let LongestTimeout { key, value, ever, otherwise, .. } = longest;
@@ -30,10 +30,10 @@ pub(super) fn below_the_round_trip(Point { scenario, setup }: Point<'_>) -> Vec<
     timeouts(scenario).filter_map(note).collect()
 }
 
-/// Refuses timers that would expire so often before the first answer can be there that a run hardly gets to its end.
+/// Refuses timers that would expire so often before the first answer that a run would take too long.
 ///
 /// # Errors
-/// The first such timer.
+/// If there is such a timer; the error names the first one.
 pub(crate) fn check_timers(scenario: &Scenario, setup: &Setup) -> Result<(), ConfigError> {
     for (name, longest) in timeouts(scenario) {
         let LongestTimeout { unanswered, .. } = longest;

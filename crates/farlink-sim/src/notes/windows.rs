@@ -1,4 +1,4 @@
-//! Windows that hold less than the path does.
+//! Windows that are too small to fill the path.
 
 use farlink_core::Time;
 use farlink_core::protocol::TransportConfig;
@@ -7,10 +7,10 @@ use farlink_core::scenario::TrafficKind;
 use super::legs::{Leg, digits, legs, rate};
 use super::{Point, Remark};
 
-/// A window that lets less than this share of the path's rate through is remarked on.
+/// A window that limits a flow to less than this share of the path's rate gives a remark.
 const LEAST_SHARE: f64 = 0.7;
 
-/// The windows of all flows together let much less through than the path carries.
+/// The windows of all flows together limit the rate to much less than the path's.
 pub(super) fn below_the_path(point: Point<'_>) -> Vec<Remark> {
     let legs = legs(point);
     let remark = |leg: &Leg<'_>| {
@@ -43,7 +43,7 @@ pub(super) fn below_the_path(point: Point<'_>) -> Vec<Remark> {
     legs.iter().filter_map(remark).collect()
 }
 
-/// Acknowledgements that wait for data of the other direction, of which a flow has none, for so long that windows stand still.
+/// Acknowledgements that wait for data of the other direction, which the flow does not have, so long that windows stand still.
 pub(super) fn beside_waiting_answers(point: Point<'_>) -> Vec<Remark> {
     let remark = |leg: &Leg<'_>| {
         let TransportConfig::Arq(arq) = leg.config else { return None };
@@ -68,12 +68,12 @@ pub(super) fn beside_waiting_answers(point: Point<'_>) -> Vec<Remark> {
     legs(point).iter().filter_map(remark).collect()
 }
 
-/// Whether other flows may take what this one leaves: then a small window may be wanted.
+/// Whether other flows may use the remaining rate; then a small window may be intended.
 fn has_company(legs: &[Leg<'_>], leg: &Leg<'_>) -> bool {
     legs.iter().any(|other| other.flow_name != leg.flow_name)
 }
 
-/// The round trip with the times of transmission, s, and what the windows of all flows of a leg let through, bit/s.
+/// The round trip with transmission times, in s, and the rate to which the windows limit all flows of a leg, in bit/s.
 fn bound(leg: &Leg<'_>) -> Option<(f64, f64)> {
     let flight = leg.config.as_dyn().flight()?;
     let packet_bits = flight.packet_bytes as f64 * 8.0;

@@ -18,7 +18,7 @@ pub(super) const SLOWER: f64 = 0.9;
 /// for the rate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FirstBurst {
-    /// When it began, in ticks; `ended` is when its last packet was sent.
+    /// When it began, in ticks; `ended` is when its last packet was sent, also in ticks.
     began: Option<u64>,
     ended: Option<u64>,
     packets: u32,
