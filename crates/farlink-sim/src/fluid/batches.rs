@@ -1,22 +1,23 @@
-//! Goodput and its interval, from batches of a run that is as long as it takes.
+//! Goodput and its confidence interval, from batches of a run whose length is not fixed.
 
 use crate::stats::{Interval, t_quantile};
 
-/// Batches are merged in pairs when there are so many; between half of that and this, the interval is asked for.
+/// Batches are merged in pairs when there are this many, so that between half of this number and all of it are in use.
 const MOST: usize = 64;
-/// How often it is asked for, batches: not after each, as an interval that looks narrow by chance would then end the run.
+/// Number of batches between two checks of the interval. Checking after each batch would end runs whose interval is narrow only
+/// by chance.
 const EVERY: usize = 8;
-/// A neighbour tells so much of a batch at most; beyond, batches are too short to count as independent.
+/// Largest correlation of neighbouring batches; with more, batches are too short to count as independent.
 const MOST_CORRELATION: f64 = 0.3;
 
-/// Segments and seconds of consecutive parts of a run: the goodput is the ratio of their sums.
+/// Segments and seconds of consecutive batches of a run; the goodput is the ratio of their sums.
 #[derive(Clone, Debug)]
 pub(super) struct Batches {
-    /// Flows and then all together, for each batch after the other.
+    /// For each batch, the segments of each flow and then of all flows.
     segments: Vec<f64>,
     seconds: Vec<f64>,
     columns: usize,
-    /// Batches as first cut that one holds now.
+    /// Number of original batches in one of the present batches.
     pub(super) merged: u64,
 }
 
@@ -25,7 +26,7 @@ impl Batches {
         Batches { segments: Vec::new(), seconds: Vec::new(), columns: flows + 1, merged: 1 }
     }
 
-    /// Ends a batch; true if it is time to ask for the interval.
+    /// Ends a batch; returns whether the interval should be checked now.
     pub(super) fn push(&mut self, of_flows: &[f64], seconds: f64) -> bool {
         if self.seconds.len() == MOST {
             self.merge();
@@ -52,17 +53,17 @@ impl Batches {
         self.merged *= 2;
     }
 
-    /// Segments per second of all flows and their interval at `level`, if batches can be taken for independent.
+    /// Segments per second of all flows with their interval at `level`, if batches count as independent.
     pub(super) fn all(&self, level: f64) -> Option<Interval> {
         let (ratio, residuals) = self.residuals(self.columns - 1)?;
         let square: f64 = residuals.iter().map(|residual| residual * residual).sum();
         let neighbours: f64 = residuals.windows(2).map(|two| two[0] * two[1]).sum();
-        // What cannot vary cannot depend on its neighbour: rounding does.
+        // Batches without variation count as independent, because their correlation is only that of rounding errors.
         let is_constant = square.sqrt() <= 1e-9 * ratio * self.seconds.iter().sum::<f64>();
         (is_constant || neighbours <= MOST_CORRELATION * square).then(|| self.interval(self.columns - 1, level))
     }
 
-    /// The same of one flow (from 0; the last column is all of them), whatever the batches.
+    /// The same for one flow (`column` from 0; the last column is all flows), without a check of independence.
     pub(super) fn interval(&self, column: usize, level: f64) -> Interval {
         let Some((mean, residuals)) = self.residuals(column) else {
             return Interval { mean: f64::NAN, half_width: f64::NAN };

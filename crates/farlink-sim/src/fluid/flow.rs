@@ -1,11 +1,11 @@
-//! One flow: its window, and where in its reaction to losses it is.
+//! One flow: its window, and the phase of its reaction to losses.
 
 use super::law::Curve;
 use super::point::Point;
 
-/// On average the window is so far above the whole segments that it lets out.
+/// Mean difference between the window and the whole segments that it allows.
 const FRACTION: f64 = 0.5;
-/// Half of a window of whole segments is half a segment above whole ones every second time.
+/// The same for half of a window of whole segments, which exceeds whole segments by half a segment in half of the cases.
 const FRACTION_OF_HALF: f64 = 0.25;
 /// Least threshold (RFC 5681, section 3.1: 2 segments).
 pub(super) const LEAST_THRESHOLD: f64 = 2.0;
@@ -16,7 +16,7 @@ pub(super) enum Phase {
     Open,
     /// Duplicate acknowledgements arrive, not enough of them yet.
     Duplicates,
-    /// A retransmission is under way; the window stays.
+    /// A retransmission is in flight; the window is constant.
     Recovery,
     /// Nothing is sent until the timer expires.
     Silent,
@@ -30,17 +30,17 @@ pub(super) struct Flow {
     pub(super) threshold: f64,
     pub(super) phase: Phase,
     pub(super) curve: Curve,
-    /// The phase ends, or a loss shows; infinite if neither is to come.
+    /// When the phase ends or a loss is detected; infinite if neither will happen.
     pub(super) alarm_s: f64,
-    /// Losses that the next detection is about.
+    /// Losses that the next detection covers.
     pub(super) losses: u32,
-    /// Losses since, which the one after it is about.
+    /// Later losses, which the detection after it covers.
     pub(super) later_losses: u32,
-    /// The recovery ends as the timer expires, before all is repaired.
+    /// Whether the recovery will end with a timeout, before all losses are repaired.
     pub(super) will_expire: bool,
-    /// Factor of the timeout.
+    /// Back-off factor of the timeout.
     pub(super) backoff: f64,
-    /// Has lost a segment since the queue filled.
+    /// Whether the flow has lost a segment since the queue filled.
     pub(super) is_hit: bool,
     /// Round trip without queueing, s.
     pub(super) round_trip_s: f64,
@@ -71,7 +71,7 @@ impl Flow {
         self.phase == Phase::Open && self.window < point.max_window
     }
 
-    /// Segments sent per round trip: a window lets out whole segments only.
+    /// Segments sent per round trip; a window allows only whole segments.
     #[inline]
     pub(super) fn in_flight(&self, point: &Point) -> f64 {
         let above = |fraction: f64| (self.window - fraction).max(self.window.min(LEAST_THRESHOLD));
@@ -81,14 +81,14 @@ impl Flow {
             Phase::Open if self.is_in_slow_start() => self.window,
             // Of b segments that share an acknowledgement, (b - 1) / 2 wait at the receiver on average.
             Phase::Open => above(FRACTION * point.segments_per_ack),
-            // Two of the first three duplicates send something, or none.
+            // With limited transmit, two of the first three duplicates send a segment; otherwise none does.
             Phase::Duplicates if point.limited_transmit => above(FRACTION) * (2.0 / point.duplicate_acks).min(1.0),
             Phase::Duplicates => 0.0,
             Phase::Recovery => above(FRACTION_OF_HALF),
         }
     }
 
-    /// What is under way when a loss shows.
+    /// Segments in flight when a loss is detected.
     pub(super) fn flight_at_loss(&self) -> f64 {
         (self.window - FRACTION).max(1.0)
     }

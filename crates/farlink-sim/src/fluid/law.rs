@@ -1,4 +1,4 @@
-//! Which growth laws there are, their constants, and what a flow remembers for them.
+//! The growth laws, their constants, and the state of a flow that they need.
 
 /// A growth law.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,13 +12,13 @@ pub enum Growth {
 /// CUBIC's constants (RFC 9438, section 4.1.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {
-    /// What a loss leaves of the window.
+    /// Factor on the window after a loss.
     pub beta: f64,
     /// Segments per cubic second.
     pub c: f64,
-    /// Whether a loss below the window of the loss before aims lower.
+    /// Whether a loss at a smaller window than the loss before lowers the plateau (fast convergence).
     pub fast_convergence: bool,
-    /// Whether it is never slower than Reno.
+    /// Whether it grows at least as fast as Reno.
     pub reno_friendly: bool,
 }
 
@@ -31,15 +31,15 @@ impl Default for Constants {
 /// The curve of one flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Curve {
-    /// Where it is flat, segments; 0 while no loss has told.
+    /// Window at the plateau, in segments; 0 before the first loss.
     pub(super) w_max: f64,
-    /// How long it takes to get there, s.
+    /// Time until the plateau, in s.
     pub(super) k_s: f64,
     /// When this stage of congestion avoidance began; NaN before it has.
     pub(super) epoch_s: f64,
-    /// What Reno would have; 0 before the stage has begun.
+    /// The window that Reno would have; 0 before the stage has begun.
     pub(super) w_est: f64,
-    /// The window when the threshold was set last.
+    /// The window when the threshold was last set.
     pub(super) prior: f64,
 }
 
@@ -50,7 +50,7 @@ impl Default for Curve {
 }
 
 impl Curve {
-    /// What a timeout leaves: nothing but the window before it.
+    /// The state after a timeout, of which only the window before it is kept.
     pub(super) fn after(prior: f64) -> Self {
         Curve { prior, ..Curve::default() }
     }

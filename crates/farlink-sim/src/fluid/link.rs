@@ -1,32 +1,32 @@
-//! The bottleneck between two events: how segments, round trips and seconds follow from each other.
+//! The bottleneck between two events: conversion between segments, round trips and seconds.
 //!
 //! A step is measured in rounds, the round trips of the flow with the shortest one. In that unit windows grow linearly, so the
 //! segments of a step are a quadratic in it; and while a queue keeps the link busy, its seconds are too (Lakshman and Madhow
 //! 1997, section III).
 
-/// What limits the flows at the moment.
+/// What limits the flows at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Regime {
     /// The windows: no queue.
     Idle,
     /// The link: a queue grows.
     Busy,
-    /// The buffer: what exceeds the link's rate is dropped.
+    /// The buffer: the excess over the link's rate is dropped.
     Full,
-    /// There is no link.
+    /// The link is down.
     Down,
 }
 
 /// The sums over all flows that a step needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
-    /// Segments that flows have under way, each times its weight: sent in a round.
+    /// Segments sent in a round: those in flight of each flow, times its weight.
     pub(super) segments: f64,
-    /// By how much that grows in a round.
+    /// Growth of that number in a round.
     pub(super) growth: f64,
 }
 
-/// One step ahead.
+/// The rates that hold during one step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     pub(super) regime: Regime,
@@ -40,7 +40,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Seconds that so many rounds take.
+    /// Duration of `rounds` rounds, in s.
     pub(super) fn seconds(&self, rounds: f64) -> f64 {
         match self.regime {
             Regime::Busy if self.is_even => (self.sums.segments + 0.5 * self.sums.growth * rounds) * rounds / self.rate,
@@ -48,7 +48,7 @@ impl Pace {
         }
     }
 
-    /// Rounds in so many seconds.
+    /// Number of rounds in `seconds` seconds.
     pub(super) fn rounds(&self, seconds: f64) -> f64 {
         match self.regime {
             Regime::Busy if self.is_even => self.rounds_for(seconds * self.rate),
@@ -56,7 +56,7 @@ impl Pace {
         }
     }
 
-    /// Segments that pass the link in so many rounds.
+    /// Segments that pass the link in `rounds` rounds.
     pub(super) fn segments(&self, rounds: f64) -> f64 {
         match self.regime {
             Regime::Down => 0.0,
@@ -65,7 +65,7 @@ impl Pace {
         }
     }
 
-    /// Rounds until so many segments have passed the link.
+    /// Rounds until `segments` segments have passed the link.
     pub(super) fn rounds_until(&self, segments: f64) -> f64 {
         match self.regime {
             Regime::Down => f64::INFINITY,
@@ -74,7 +74,7 @@ impl Pace {
         }
     }
 
-    /// Segments that the windows let out in so many rounds.
+    /// Segments that the windows allow in `rounds` rounds.
     pub(super) fn offered(&self, rounds: f64) -> f64 {
         (self.sums.segments + 0.5 * self.sums.growth * rounds) * rounds
     }

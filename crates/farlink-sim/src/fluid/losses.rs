@@ -1,11 +1,11 @@
-//! Losses, and what flows do about them.
+//! Losses, and the reaction of flows.
 
 use super::flow::{Flow, LEAST_THRESHOLD, Phase};
 use super::point::{Repair, Timeouts};
 use super::simulation::Simulation;
 
-/// Losses in one window from which on Reno waits for its timer, and the window below which two do (Fall and Floyd 1996,
-/// section 3.2).
+/// Largest number of losses in one window that Reno repairs without a timeout, and the window below which two losses need one
+/// (Fall and Floyd 1996, section 3.2).
 const MOST_LOSSES_OF_RENO: u32 = 2;
 const LEAST_WINDOW_OF_RENO: f64 = 10.0;
 
@@ -15,30 +15,31 @@ impl Simulation<'_> {
         self.until_loss = if loss > 0.0 { self.rng.exponential(1.0 / loss) } else { f64::INFINITY };
     }
 
-    /// The channel loses a segment of a flow, in proportion to what each has under way.
+    /// The channel loses a segment. The flow is drawn in proportion to the segments in flight.
     pub(super) fn lose(&mut self) {
         self.draw_loss();
         let (in_flight, weights) = (&self.in_flight, &self.weights);
         let sent = |at: usize, _: &Flow| in_flight[at] * weights[at];
         let Some(at) = chosen(&self.flows, self.rng.uniform(), sent) else { return };
-        // It has left the queue: the gap shows after the rest of the round trip.
+        // The segment has left the queue, so the gap is detected after the rest of the round trip.
         let delay_s = self.flows[at].round_trip_s;
         self.note(at, delay_s);
     }
 
-    /// The buffer is full: windows that grow from here on lose what they grow by.
+    /// The buffer is full: from here on windows lose the segments that they grow by.
     pub(super) fn begin_overflow(&mut self) {
         let (rate, wait_s) = (self.rate, self.wait_s);
         let sent = |(flow, segments): (&Flow, &f64)| segments / (flow.round_trip_s + wait_s);
         let offered: f64 = self.flows.iter().zip(&self.in_flight).map(sent).sum();
-        // More than a segment of each flow at once, as when the rate falls, is as good as one.
+        // More than a segment of each flow at once, for example when the rate falls, counts as one.
         self.excess = ((offered - rate) * (self.shortest_s + wait_s)).clamp(0.0, self.flows.len() as f64);
         self.next_drop = 0.0;
         self.flows.iter_mut().for_each(|flow| flow.is_hit = false);
     }
 
-    /// The full buffer drops a segment. It is that by which a window has just grown, as the others come when there is room for
-    /// them: each flow is hit before one is hit again, unless its window grows by more than a segment in a round trip.
+    /// The full buffer drops a segment. It is one by which a window has just grown, because the other segments arrive when there
+    /// is room for them. Therefore every flow is hit before one is hit again, unless its window grows by more than a segment per
+    /// round trip.
     pub(super) fn drop_one(&mut self) {
         self.next_drop += 1.0;
         let pick = |simulation: &mut Self| {
@@ -61,7 +62,7 @@ impl Simulation<'_> {
         self.note(at, delay_s);
     }
 
-    /// A flow has lost a segment, which the sender can know after `delay_s`.
+    /// Notes that a flow has lost a segment, which the sender can detect after `delay_s`.
     fn note(&mut self, at: usize, delay_s: f64) {
         let flow = &mut self.flows[at];
         match flow.phase {
@@ -75,7 +76,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// All alarms that are due.
+    /// Handles all alarms that are due.
     pub(super) fn alarms(&mut self) {
         for at in 0..self.flows.len() {
             if self.flows[at].alarm_s > self.now_s {
@@ -96,7 +97,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// A loss has shown.
+    /// Reacts to a detected loss.
     fn react(&mut self, at: usize) {
         self.reactions += 1;
         let point = self.point;
@@ -126,7 +127,7 @@ impl Simulation<'_> {
         if let Some(timeouts) = point.timeouts
             && point.repair == Repair::NewReno
         {
-            // The first partial acknowledgement starts the timer anew, and no other (RFC 6582, section 3.2, step 3).
+            // Only the first partial acknowledgement restarts the timer (RFC 6582, section 3.2, step 3).
             let expires_s = round_trip_s + timeouts.after(round_trip_s);
             self.flows[at].will_expire = recovery_s > expires_s;
             recovery_s = recovery_s.min(expires_s);
@@ -134,11 +135,11 @@ impl Simulation<'_> {
         self.flows[at].alarm_s = self.now_s + recovery_s;
     }
 
-    /// Whether `losses` in a window of `flight` segments are beyond what duplicate acknowledgements can tell.
+    /// Whether `losses` in a window of `flight` segments need a timeout, because duplicate acknowledgements cannot reveal them.
     fn waits_for_timer(&mut self, flight: f64, losses: u32) -> bool {
         let point = self.point;
         let duplicates = flight - f64::from(losses);
-        // The first two duplicates send what makes further ones.
+        // With limited transmit, the first two duplicates send segments that cause further ones.
         let enough = if point.limited_transmit { 1.0 } else { point.duplicate_acks };
         let is_lost_again =
             point.repair != Repair::Rack && self.rng.chance(1.0 - (1.0 - self.loss).powi(losses.min(1000) as i32));
@@ -156,7 +157,7 @@ impl Simulation<'_> {
         flow.alarm_s = self.now_s + timeout_s.min(timeouts.most_s.max(timeouts.least_s));
     }
 
-    /// The timer has expired and the first segment is sent again.
+    /// Handles a timeout: the first segment is retransmitted.
     fn expire(&mut self, at: usize) {
         if let Some(timeouts) = self.point.timeouts
             && self.rng.chance(self.loss)
@@ -194,7 +195,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// The link was down for so long; what was awaited comes later.
+    /// Handles the link coming up after `seconds` seconds: all pending events are delayed.
     pub(super) fn link_is_back(&mut self, seconds: f64) {
         let point = self.point;
         for at in 0..self.flows.len() {
@@ -204,7 +205,7 @@ impl Simulation<'_> {
             let Some(timeouts) = point.timeouts else { continue };
             let is_over = seconds > timeouts.after(flow.round_trip_s);
             if is_over && flow.phase != Phase::Silent {
-                // The timer has expired in the meantime: slow start to half of what was under way.
+                // The timer has expired in the meantime: slow start up to half of the segments in flight.
                 let flight = flow.flight_at_loss();
                 flow.threshold = point.growth.reduce(flow, flight).max(LEAST_THRESHOLD);
                 self.counts[at].timeouts += 1.0;
@@ -220,7 +221,7 @@ impl Simulation<'_> {
     }
 }
 
-/// A flow, with probabilities in proportion to `weight`; none if all are 0.
+/// Draws a flow with probabilities in proportion to `weight`; `None` if all are 0.
 fn chosen(flows: &[Flow], uniform: f64, weight: impl Fn(usize, &Flow) -> f64) -> Option<usize> {
     let total: f64 = flows.iter().enumerate().map(|(at, flow)| weight(at, flow)).sum();
     let mut left = uniform * total;

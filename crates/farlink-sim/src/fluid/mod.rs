@@ -1,8 +1,9 @@
-//! The fluid engine: the long run of TCP flows over one bottleneck, as windows that grow continuously between losses.
+//! The fluid engine: long-run averages of TCP flows over one bottleneck, with windows that grow continuously between losses.
 //!
 //! [`simulate`] runs one operating [`Point`] until its goodput is known as precisely as a [`Rule`] asks; [`run`] does so for
-//! every point of a scenario, a [`Study`] for any of them. Between two events (a loss, its detection, the end of a recovery, a queue that begins or fills)
-//! everything has a closed form, so that the cost follows the number of losses and not of segments.
+//! every point of a scenario, a [`Study`] for any of them. Between two events (a loss, its detection, the end of a recovery, a
+//! queue that begins or fills) everything has a closed form, so that the computing time depends on the number of losses, not of
+//! segments.
 
 mod batches;
 mod flow;

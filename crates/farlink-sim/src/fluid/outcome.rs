@@ -1,8 +1,8 @@
-//! What a point gives.
+//! The result of a point.
 
 use crate::stats::Interval;
 
-/// What the flows of a point achieved, after a warm-up.
+/// The result of the flows of a point, after a warm-up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Simulated time, s.
@@ -11,17 +11,17 @@ pub struct Outcome {
     pub goodput: Interval,
     /// The same at 95 %.
     pub ci95: f64,
-    /// What each flow achieved.
+    /// The result of each flow.
     pub flows: Vec<FlowOutcome>,
-    /// Whether the interval is as narrow as was asked for.
+    /// Whether the interval is as narrow as the rule requires.
     pub is_precise: bool,
     /// Whether it was stopped from outside.
     pub is_stopped: bool,
-    /// Most segments that waited in the queue.
+    /// Largest queue, in segments.
     pub peak_queue: f64,
 }
 
-/// What one flow achieved.
+/// The result of one flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowOutcome {
     /// Segments per second delivered.
@@ -39,12 +39,12 @@ pub struct FlowOutcome {
 }
 
 impl Outcome {
-    /// Of flows that know nothing of each other.
+    /// Combines the outcomes of independent flows.
     pub(super) fn together(outcomes: Vec<Outcome>) -> Outcome {
         let count = outcomes.len() as f64;
         let root = |of: fn(&Outcome) -> f64| outcomes.iter().map(|outcome| of(outcome).powi(2)).sum::<f64>().sqrt();
         let (half_width, ci95) = (root(|outcome| outcome.goodput.half_width), root(|outcome| outcome.ci95));
-        // Each has its own simulated time: counts are those of the mean.
+        // Each has its own simulated time, so counts are scaled to the mean.
         let time_s = outcomes.iter().map(|outcome| outcome.time_s).sum::<f64>() / count;
         let over_mean = |outcome: Outcome| {
             let scale = time_s / outcome.time_s;

@@ -1,4 +1,4 @@
-//! One operating point: the bottleneck, the flows over it, and what of TCP is to be modelled.
+//! One operating point: the bottleneck, the flows over it, and the parts of TCP that are modelled.
 
 use super::law::Growth;
 
@@ -7,16 +7,16 @@ use super::law::Growth;
 pub struct Point {
     /// Rate of the bottleneck, segments per second.
     pub rate: f64,
-    /// Instead of the one rate and loss: spans in which both are constant, one after the other and then from the start again; empty if
-    /// they never change. A rate of 0 is a link that is down.
+    /// Spans of constant rate and loss, instead of `rate` and `loss`; they follow each other and repeat. Empty if neither
+    /// changes. A rate of 0 means that the link is down.
     pub spans: Vec<Span>,
-    /// Round trip of each flow without queueing, the service time of a segment included: one entry per flow.
+    /// Round trip of each flow without queueing, including the service time of a segment: one entry per flow.
     pub round_trips_s: Vec<f64>,
-    /// Room of the queue, the segment in service not counted; infinite if it has no limit.
+    /// Limit of the queue, without the segment in service; infinite if there is none.
     pub buffer: f64,
-    /// Probability that the channel loses a segment, from 0 to below 1; of spans, their mean.
+    /// Probability that the channel loses a segment, from 0 to below 1; with spans, their mean.
     pub loss: f64,
-    /// Segments that one acknowledgement stands for (b).
+    /// Segments per acknowledgement (b).
     pub segments_per_ack: f64,
     /// Whether windows grow by the segments acknowledged and not by the acknowledgements (RFC 3465).
     pub counts_bytes: bool,
@@ -26,21 +26,21 @@ pub struct Point {
     pub max_window: f64,
     /// How losses are repaired.
     pub repair: Repair,
-    /// Duplicate acknowledgements that tell of a loss; 0 if a loss is known a round trip after it.
+    /// Number of duplicate acknowledgements that signal a loss; 0 if a loss is detected after one round trip.
     pub duplicate_acks: f64,
     /// Whether the first two of them send new data (RFC 3042).
     pub limited_transmit: bool,
-    /// Whether losses that a round trip cannot tell apart happen as they come; if not, a loss less than that after another
-    /// waits until that one is repaired, which is how TGEP has it.
+    /// Whether several losses may happen within one round trip. If not, a loss within a round trip of another one is delayed
+    /// until that one is repaired, as in TGEP.
     pub multiple_losses: bool,
-    /// Retransmission timeouts; none unless given.
+    /// Retransmission timeouts; `None` if they are not modelled.
     pub timeouts: Option<Timeouts>,
 }
 
-/// A rate and a loss that hold for some time.
+/// A period of constant rate and loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
-    /// How long, seconds; above 0.
+    /// Duration, in seconds, above 0.
     pub seconds: f64,
     /// Segments per second; 0 if the link is down.
     pub rate: f64,
@@ -53,7 +53,7 @@ pub struct Span {
 pub struct Timeouts {
     /// Least timeout, seconds.
     pub least_s: f64,
-    /// Round trips, at their present length.
+    /// Factor on the present round trip.
     pub round_trips: f64,
     /// Largest timeout, seconds.
     pub most_s: f64,
@@ -66,16 +66,16 @@ impl Timeouts {
     }
 }
 
-/// What several losses in one window cost (Fall and Floyd 1996).
+/// How several losses in one window are repaired (Fall and Floyd 1996).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repair {
-    /// The window is halved for each; three, or two in a window below ten segments, wait for the timer.
+    /// The window is halved for each loss; three losses, or two in a window below ten segments, need a timeout.
     Reno,
-    /// One halving, and a round trip for each; if that takes longer than the timer, a timeout.
+    /// The window is halved once, and each loss takes a round trip; if that takes longer than the timer, there is a timeout.
     NewReno,
-    /// One halving and one round trip.
+    /// The window is halved once, and the repair takes one round trip.
     Sack,
-    /// As `Sack`, and a retransmission that is lost is noticed too (RFC 8985).
+    /// As `Sack`, but lost retransmissions are detected as well (RFC 8985).
     Rack,
 }
 
@@ -97,7 +97,7 @@ impl Default for Rule {
 }
 
 impl Point {
-    /// Flows of equal round trip with Reno's growth, which halve once per loss and never time out; what TGEP models.
+    /// Flows of equal round trip with Reno's growth that halve the window once per loss and never time out, as modelled by TGEP.
     pub fn new(rate: f64, round_trip_s: f64, buffer: f64, loss: f64, flows: usize) -> Self {
         Point {
             rate,
@@ -117,12 +117,12 @@ impl Point {
         }
     }
 
-    /// Segments for which a window grows as much as for one acknowledgement.
+    /// Number of segments that make a window grow as much as one acknowledgement does.
     pub(super) fn segments_per_increase(&self) -> f64 {
         if self.counts_bytes { 1.0 } else { self.segments_per_ack }
     }
 
-    /// An equal share of the bottleneck, of its rate and its queue, for one of the flows.
+    /// The point of one flow alone, with an equal share of the bottleneck's rate and queue.
     pub fn share(&self, flow: usize) -> Point {
         let count = self.round_trips_s.len() as f64;
         let spans = self.spans.iter().map(|span| Span { rate: span.rate / count, ..*span }).collect();

@@ -1,13 +1,13 @@
-//! How long segments wait, as it follows from the windows.
+//! The queueing delay, computed from the windows.
 
 use super::simulation::{CLOSE, Simulation};
 
-/// Windows are whole: on average a buffer overflows half a segment later than a continuous window says. Each further segment
-/// that an acknowledgement lets out at once finds it full a segment earlier.
+/// Windows are whole numbers: on average a buffer overflows half a segment later than with a continuous window. Each additional
+/// segment per acknowledgement makes it overflow a segment earlier.
 const HALF_A_SEGMENT: f64 = 0.5;
 
 impl Simulation<'_> {
-    /// Time in the queue that the windows make, s; no more than the buffer allows.
+    /// Queueing delay that results from the windows, in s, limited by the buffer.
     pub(super) fn measured_wait(&mut self) -> f64 {
         let point = self.point;
         self.in_flight.iter_mut().zip(&self.flows).for_each(|(segments, flow)| *segments = flow.in_flight(point));
@@ -16,8 +16,8 @@ impl Simulation<'_> {
             let segments: f64 = self.in_flight.iter().sum();
             return (segments / self.rate - self.shortest_s).clamp(0.0, most_s);
         }
-        // Arrivals at the link's rate: a function of the wait that falls and is convex, so that Newton's steps from below
-        // never pass its root.
+        // The arrival rate falls with the delay and is convex, so that Newton's method from below never overshoots the point at
+        // which it equals the link's rate.
         let mut wait_s = 0.0;
         for _ in 0..50 {
             let (mut arrivals, mut slope) = (-self.rate, 0.0);
@@ -41,13 +41,13 @@ impl Simulation<'_> {
         wait_s
     }
 
-    /// Time in a full queue, s.
+    /// Delay of a full queue, in s.
     pub(super) fn most_wait(&self) -> f64 {
         let burst = self.point.segments_per_ack - 1.0;
         (self.point.buffer + HALF_A_SEGMENT - burst).max(0.0) / self.rate
     }
 
-    /// The round trip of a flow with the queue as the windows are now, s.
+    /// The round trip of a flow with the present queue, in s.
     pub(super) fn round_trip(&mut self, flow: usize) -> f64 {
         self.flows[flow].round_trip_s + self.measured_wait()
     }

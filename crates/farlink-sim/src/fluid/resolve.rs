@@ -1,4 +1,4 @@
-//! From a checked scenario to an operating point.
+//! Conversion of a checked scenario to an operating point.
 
 mod losses;
 
@@ -14,43 +14,43 @@ use super::law::{Constants, Growth};
 use super::point::{Point, Repair, Rule, Span, Timeouts};
 use losses::{Losses, losses, together};
 
-/// The timer of RFC 6298 stands so many round trips above nothing: one, and its variation over a sawtooth.
+/// The timeout of RFC 6298 in round trips: one, and the variation over a sawtooth.
 const ROUND_TRIPS_OF_TIMER: f64 = 1.5;
 
-/// One kind of flows of a scenario.
+/// The flows of one name in a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kind {
     /// Its name.
     pub name: String,
     /// The name of its transport.
     pub transport: String,
-    /// How many flows there are of it.
+    /// Number of these flows.
     pub count: usize,
 }
 
 /// A point of a scenario, ready to be simulated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// What is simulated: all flows, or one if each has a buffer of its own.
+    /// The simulated point: all flows, or one if each has a buffer of its own.
     pub point: Point,
-    /// When it ends.
+    /// When the simulation ends.
     pub rule: Rule,
     /// The flows in the order of `point`.
     pub kinds: Vec<Kind>,
-    /// Whether each flow has its share of the bottleneck for itself.
+    /// Whether each flow has a share of the bottleneck for itself.
     pub has_own_buffers: bool,
     /// Payload of a segment, bytes.
     pub payload_bytes: f64,
     /// A segment on the wire, bytes.
     pub packet_bytes: f64,
-    /// What the bottleneck carries, bit/s.
+    /// Rate of the bottleneck, in bit/s.
     pub rate_bps: f64,
 }
 
 /// Resolves one grid point.
 ///
 /// # Errors
-/// If a trace cannot be used, or the scenario asks for what a fluid cannot be.
+/// If a trace cannot be used, or the fluid engine cannot model the scenario.
 pub fn resolve(scenario: &Scenario, traces: &dyn TraceSource) -> Result<Setup, ConfigError> {
     let tcp = transport(scenario)?;
     let (header, ack_bytes) = tcp.overhead_bytes();
@@ -192,7 +192,7 @@ fn rule(scenario: &Scenario, options: &Fluid) -> Result<Rule, ConfigError> {
     Ok(Rule { bound: precision.ci.get(), level: precision.level.get(), max_time_s })
 }
 
-/// What the hops make together.
+/// The combination of all hops.
 struct Path {
     rate_bps: f64,
     spans: Vec<Span>,

@@ -9,15 +9,15 @@ use super::outcome::{FlowOutcome, Outcome};
 use super::point::{Point, Rule, Span};
 use crate::stats::Interval;
 
-/// Reactions of each flow to losses that a batch has at first.
+/// Number of reactions to losses per flow in a batch, at first.
 const REACTIONS_PER_BATCH: u64 = 4;
-/// Batches that are thrown away at the start.
+/// Number of batches that are discarded at the start.
 const WARM_UP_BATCHES: usize = 3;
-/// So close to a limit is at it.
+/// Relative distance at which a limit counts as reached.
 pub(super) const CLOSE: f64 = 1e-9;
-/// While a queue changes and round trips differ, it is followed for so much of a round at a time.
+/// Length of a step, in rounds, while the queue changes and round trips differ.
 const UNEVEN_ROUNDS: f64 = 0.25;
-/// Steps between two questions whether to stop.
+/// Number of steps between two checks whether to stop.
 const STEPS_PER_LOOK: u64 = 4096;
 
 /// Simulates a point until the rule is met, or `is_stopped`.
@@ -61,38 +61,42 @@ pub(super) struct Simulation<'a> {
     pub(super) now_s: f64,
     /// Segments until the channel loses one.
     pub(super) until_loss: f64,
-    /// Segments beyond what the full buffer holds, and how many there are to be before the next one is dropped.
+    /// Segments in excess of the full buffer.
     pub(super) excess: f64,
+    /// The excess at which the next segment is dropped.
     pub(super) next_drop: f64,
     pub(super) is_full: bool,
-    /// Reactions to losses.
+    /// Number of reactions to losses.
     pub(super) reactions: u64,
     pub(super) counts: Vec<FlowOutcome>,
-    /// Segments that each flow has under way, as of the start of the step.
+    /// Segments in flight of each flow, at the start of the step.
     pub(super) in_flight: Vec<f64>,
-    /// Windows' slopes, segments per round trip of each flow.
+    /// Slope of each flow's window, in segments per round trip.
     pub(super) slopes: Vec<f64>,
     /// Rounds of the shortest round trip, in round trips of each flow.
     pub(super) weights: Vec<f64>,
     pub(super) shortest_s: f64,
     pub(super) is_even: bool,
-    /// Segments per second and their losses at present, and until when.
+    /// Present rate, in segments per second.
     pub(super) rate: f64,
+    /// Present loss.
     pub(super) loss: f64,
     span: usize,
+    /// When the present rate and loss end.
     span_end_s: f64,
     /// Time in the queue, s.
     pub(super) wait_s: f64,
     peak_queue: f64,
-    /// Segments carried in this batch, and those of them that the channel lost in the mean.
+    /// Segments carried in this batch, for each flow.
     carried: Vec<f64>,
+    /// Mean number of those that the channel loses.
     lost: Vec<f64>,
 }
 
-/// What ends a step.
+/// The event that ends a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// Nothing but its length.
+    /// The longest step was reached.
     None,
     /// A flow's alarm.
     Alarm,
@@ -102,7 +106,7 @@ enum Event {
     Drop,
     /// The rate changes.
     Span,
-    /// The batch has lasted long enough.
+    /// The batch is complete.
     End,
 }
 
@@ -149,7 +153,7 @@ impl<'a> Simulation<'a> {
         simulation
     }
 
-    /// Longest time of a batch, s, and its reactions: enough of either for batches to be nearly independent.
+    /// Longest time of a batch, in s, and its number of reactions; either is enough to make batches nearly independent.
     fn batch_size(&self) -> (f64, u64) {
         let point = self.point;
         let count = self.flows.len() as f64;
@@ -158,7 +162,7 @@ impl<'a> Simulation<'a> {
         let buffer = if point.buffer.is_finite() { point.buffer } else { 0.0 };
         let window = ((rate * longest_s + buffer) / count).min(point.max_window);
         let cycle_s = (longest_s + buffer / rate) * (64.0 + window * point.segments_per_ack);
-        // Losses too rare to matter are not waited for.
+        // A batch does not wait for losses that are too rare to matter.
         let loss_s = if point.loss * window * window > 1e-4 {
             count / point.loss / rate.min(count * window / longest_s)
         } else {
@@ -168,10 +172,10 @@ impl<'a> Simulation<'a> {
         (REACTIONS_PER_BATCH as f64 * cycle_s.max(loss_s).max(span_s), REACTIONS_PER_BATCH * self.flows.len() as u64)
     }
 
-    /// Runs until `last_s`, or for so many reactions; false if it was stopped.
+    /// Runs until `last_s`, or for `reactions` reactions; returns `false` if it was stopped.
     fn run_batch(&mut self, last_s: f64, reactions: u64, is_stopped: &dyn Fn() -> bool) -> bool {
         let until = self.reactions + reactions;
-        // A rate that changes makes batches of equal length comparable, and no others.
+        // If the rate changes, only batches of equal duration are comparable.
         let by_reactions = self.point.spans.is_empty();
         let mut steps = 0_u64;
         while self.now_s < last_s && !(by_reactions && self.reactions >= until) {
@@ -190,7 +194,7 @@ impl<'a> Simulation<'a> {
         let mut alarm_s = f64::INFINITY;
         self.flows.iter().for_each(|flow| alarm_s = alarm_s.min(flow.alarm_s));
         if pace.regime == Regime::Down {
-            // Nothing moves, and what is awaited comes later.
+            // While the link is down nothing happens, and pending events are delayed.
             alarm_s = f64::INFINITY;
         }
         for (at_s, of_time) in [(alarm_s, Event::Alarm), (self.span_end_s, Event::Span), (last_s, Event::End)] {
@@ -227,7 +231,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Slopes, sums and regime at this instant, and the longest step for which they hold.
+    /// Computes slopes, sums and regime at this instant, and the longest step for which they hold.
     fn pace(&mut self) -> (Pace, f64) {
         let point = self.point;
         if self.rate <= 0.0 {
@@ -331,7 +335,7 @@ impl<'a> Simulation<'a> {
         self.rate = spans[self.span].rate;
         self.span_end_s += spans[self.span].seconds;
         if self.loss != spans[self.span].loss {
-            // However long it has been, the next loss is as far off as ever.
+            // Losses are memoryless: draw the distance to the next one anew.
             self.loss = spans[self.span].loss;
             self.draw_loss();
         }
@@ -375,7 +379,7 @@ fn mean_rate(point: &Point) -> f64 {
     }
 }
 
-/// What is not above 0, or is not known, never comes.
+/// A time that is not positive, or NaN, means never.
 fn positive(rounds: f64) -> f64 {
     if rounds > 0.0 { rounds } else { f64::INFINITY }
 }
@@ -386,7 +390,7 @@ mod tests {
     use crate::fluid::Timeouts;
 
     #[test]
-    fn nobody_learns_of_a_loss_while_the_link_is_down() {
+    fn no_loss_is_detected_while_the_link_is_down() {
         let timeouts = Some(Timeouts { least_s: 1.0, round_trips: 1.5, most_s: 60.0 });
         let spans = [500.0, 0.0].map(|rate| Span { seconds: 5.0, rate, loss: 0.02 }).to_vec();
         let point = Point { spans, timeouts, ..Point::new(250.0, 0.5, 100.0, 0.02, 3) };

@@ -18,7 +18,7 @@ fn are_close(one: (f64, f64), other: (f64, f64)) -> bool {
     (one.0 - other.0).abs() <= 1.5 * (one.1 + other.1) + 1e-9
 }
 
-/// What the packet engine does, as far as a fluid can.
+/// The point with all options that bring it near the packet engine.
 fn with_everything(point: Point) -> Point {
     let timeouts = Some(Timeouts { least_s: 1.0, round_trips: 1.5, most_s: 60.0 });
     Point { duplicate_acks: 3.0, multiple_losses: true, timeouts, ..point }
@@ -39,7 +39,7 @@ fn sawtooth(beta: f64) -> f64 {
 #[test]
 fn a_single_flow_without_losses_is_the_sawtooth() {
     for beta in [0.1, 0.2, 0.5, 0.8, 1.0, 1.5] {
-        // So long a pipe that neither the round trip before a loss shows nor the one of its repair matters.
+        // The pipe is so long that the round trips of detection and repair are negligible.
         let (found, _) = fraction(&Point::new(10_000.0, 1.0, beta * 1e4, 0.0, 1));
         assert!((found - sawtooth(beta)).abs() < 1e-3, "beta {beta}: {found}, not {}", sawtooth(beta));
     }
@@ -93,7 +93,7 @@ fn a_link_that_is_down_carries_nothing() {
     assert!(found > 0.95 && found <= 1.0, "{found}");
 }
 
-/// Long spans are each what they would be for ever.
+/// Each of several long spans has the goodput of an endless one.
 #[test]
 fn a_loss_that_changes_rarely_gives_the_mean_of_both() {
     let at = |loss: f64| with_everything(Point::new(500.0, 0.2, 50.0, loss, 2));

@@ -4,13 +4,13 @@ use super::Slope;
 use crate::fluid::flow::Flow;
 use crate::fluid::law::{Constants, Curve};
 
-/// A step is at most this share of the time to or from the curve's flat point.
+/// Longest step, as a share of the time to or from the plateau of the curve.
 const SHARE_OF_CURVE: f64 = 1.0 / 12.0;
-/// And at least so many round trips.
+/// Shortest step, in round trips.
 const SHORTEST_STEP: f64 = 1.0;
 
 impl Constants {
-    /// The curve as congestion avoidance begins.
+    /// Sets up the curve when congestion avoidance begins.
     pub(in crate::fluid) fn begin(&self, flow: &mut Flow, now_s: f64) {
         let (curve, window) = (&mut flow.curve, flow.window);
         curve.epoch_s = now_s;
@@ -45,7 +45,7 @@ impl Constants {
         let cubic = self.at(curve, now_s + rounds * round_trip_s);
         let reno = curve.w_est + self.friendly(flow, in_flight) * rounds;
         let ahead = if self.reno_friendly { cubic.max(reno) } else { cubic };
-        // No faster than RFC 9438, section 4.2, allows: half a window in a round trip.
+        // The limit of RFC 9438, section 4.2: half a window per round trip.
         let per_round = ((ahead - flow.window) / rounds).clamp(0.0, 0.5 * flow.window);
         Slope { per_round, rounds }
     }

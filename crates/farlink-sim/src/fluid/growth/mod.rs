@@ -1,4 +1,4 @@
-//! How windows grow in congestion avoidance, and what a loss leaves of them. One file each.
+//! Growth of windows in congestion avoidance, and their reduction after a loss. One file for each law.
 
 mod cubic;
 mod reno;
@@ -7,7 +7,7 @@ use super::flow::Flow;
 use super::law::{Curve, Growth};
 use super::point::Point;
 
-/// How far a flow can be followed in one step, and how fast it grows on the way.
+/// The growth rate of a flow, and the longest step for which it holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Slope {
     /// Segments per round trip, on average over the step.
@@ -16,11 +16,11 @@ pub(super) struct Slope {
     pub(super) rounds: f64,
 }
 
-/// In slow start a window is followed for so long at a time: doubling takes eight steps.
+/// Length of a step in slow start, in round trips: doubling takes eight steps.
 const SLOW_START_ROUNDS: f64 = 0.125;
 
 impl Growth {
-    /// A flow that grows may have begun to avoid congestion.
+    /// Prepares a flow that may have just entered congestion avoidance.
     #[inline]
     pub(super) fn prepare(&self, flow: &mut Flow, now_s: f64) {
         if let Growth::Cubic(constants) = self
@@ -31,7 +31,7 @@ impl Growth {
         }
     }
 
-    /// The slope of a flow that grows and has so many segments under way, at an instant and with a round trip in s.
+    /// The slope of a growing flow with `in_flight` segments in flight, at an instant and with a round trip in s.
     #[inline]
     pub(super) fn slope(&self, flow: &Flow, in_flight: f64, point: &Point, (now_s, round_trip_s): (f64, f64)) -> Slope {
         if flow.is_in_slow_start() {
@@ -48,7 +48,7 @@ impl Growth {
         slope
     }
 
-    /// The threshold after a loss that shows while `flight` segments are under way.
+    /// The threshold after a loss that is detected while `flight` segments are in flight.
     pub(super) fn reduce(&self, flow: &mut Flow, flight: f64) -> f64 {
         match self {
             Growth::Reno => flight / 2.0,
@@ -56,17 +56,17 @@ impl Growth {
         }
     }
 
-    /// A timeout: what is remembered of earlier losses is void.
+    /// Resets the state of earlier losses after a timeout.
     pub(super) fn forget(&self, flow: &mut Flow) {
         flow.curve = Curve::after(flow.curve.prior);
     }
 
-    /// Time has passed that does not count, such as one without a link.
+    /// Leaves out a time in which windows do not grow, such as one with the link down.
     pub(super) fn pause(&self, flow: &mut Flow, seconds: f64) {
         flow.curve.epoch_s += seconds;
     }
 
-    /// Windows have been followed over a step of so many round trips.
+    /// Advances the state of the law over a step of `rounds` round trips.
     #[inline]
     pub(super) fn advance(&self, flow: &mut Flow, in_flight: f64, rounds: f64) {
         if let Growth::Cubic(constants) = self {
@@ -75,7 +75,8 @@ impl Growth {
     }
 }
 
-/// A window that every acknowledgement makes a segment longer: times 1 + 1/b in each round trip, twice as long with bytes counted.
+/// Slow start: each acknowledgement adds a segment, so the window grows by the factor 1 + 1/b per round trip, and doubles if
+/// bytes are counted.
 fn slow_start(flow: &Flow, point: &Point) -> Slope {
     let rate = libm::log1p(1.0 / point.segments_per_increase());
     let rounds = SLOW_START_ROUNDS.min(libm::log(flow.threshold / flow.window) / rate).max(1e-6);

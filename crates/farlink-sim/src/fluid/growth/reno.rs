@@ -4,11 +4,11 @@ use super::Slope;
 use crate::fluid::flow::Flow;
 use crate::fluid::point::Point;
 
-/// So much of its window may a flow grow in a step: the slope then changes by a few per cent of what it differs from 1/b.
+/// Largest growth in a step, as a share of the window: the deviation of the slope from 1/b then changes by a few per cent.
 const LONGEST_STEP: f64 = 0.25;
 
-/// Each acknowledgement adds 1/window, and there are (segments under way)/b of them in a round trip; with bytes counted, each
-/// segment does.
+/// Each acknowledgement adds 1/window, and a round trip has (segments in flight)/b of them; if bytes are counted, each segment
+/// adds 1/window.
 #[inline]
 pub(super) fn slope(flow: &Flow, in_flight: f64, point: &Point) -> Slope {
     let per_round = in_flight / flow.window / point.segments_per_increase();

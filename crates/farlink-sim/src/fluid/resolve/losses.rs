@@ -1,4 +1,4 @@
-//! Losses of a channel, and the spans in which neither they nor the rate change.
+//! Losses of a channel, and the spans in which neither losses nor rate change.
 
 use farlink_core::ConfigError;
 use farlink_core::channel::ChannelKind;
@@ -11,11 +11,11 @@ use super::Path;
 pub(super) enum Losses {
     /// With this probability.
     Constant(f64),
-    /// Seconds and the probability in them, one after the other and from the start again; 1 where nothing is found at all.
+    /// Spans in seconds with their probabilities, which follow each other and repeat; 1 where no frame is detected.
     Series(Vec<(f64, f64)>),
 }
 
-/// What a channel makes of packets of so many bits.
+/// The losses of packets of a given length, in bits, on a channel.
 pub(super) fn losses(
     channel: &ChannelKind,
     table: &str,
@@ -53,7 +53,7 @@ pub(super) fn losses(
     Err(ConfigError::new(format!("{table}.channel"), what, "give a smaller loss or ber"))
 }
 
-/// Above this a link is as good as down.
+/// A link with more losses counts as down.
 const MOST_LOSS: f64 = 0.999;
 
 /// Spans in which neither rate nor losses change.
@@ -84,7 +84,7 @@ pub(super) fn together(
         }
         of_rate.seconds -= seconds;
         of_loss.0 -= seconds;
-        // What rounding has left of a span is none.
+        // Drop spans that are only rounding errors.
         rates.next_if(|span| span.seconds <= 1e-9 * length_s);
         losses.next_if(|(left_s, _)| *left_s <= 1e-9 * length_s);
     }
@@ -100,7 +100,7 @@ mod tests {
         Path { rate_bps: 8e3, spans, buffer: 10.0, loss, round_trip_s: 0.5 }
     }
 
-    /// A rate that changes at 4 s and losses at 3 and 6 s; where nothing is found the link is down.
+    /// The rate changes at 4 s and the losses at 3 and 6 s; where no frame is detected the link is down.
     #[test]
     fn spans_end_where_anything_changes() {
         let series = [(3.0, 0.0), (3.0, 0.25), (3.0, 1.0)];
