@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
+import pty
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -11,8 +16,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from farlink import shown
-from farlink.channels.calls.describe import table
 from farlink.shown_table import fitted
+from farlink.text_table import table
 from farlink.units import Scale
 
 WIDTHS = (60, 80, 100, 120, 200)
@@ -80,3 +85,27 @@ def test_a_text_table_goes_on_below(width, made):
 
 def test_without_a_width_a_text_table_is_one():
     assert "\n\n" not in table(["a" * 100, "b" * 100, "c" * 100], [["1", "2", "3"]])
+
+
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("command", [["code", "list"], ["trace", "receivers"]], ids=" ".join)
+def test_a_terminal_wraps_no_line(command, width):
+    ours, theirs = pty.openpty()
+    try:
+        environment = {**os.environ, "COLUMNS": str(width), "LINES": "50"}
+        process = subprocess.Popen(
+            [sys.executable, "-c", "from farlink.cli import main; main()", *command], stdout=theirs, env=environment
+        )
+        os.close(theirs)
+        printed = b""
+        # Linux ends the reading of a terminal that nobody holds open with an error.
+        with contextlib.suppress(OSError):
+            while piece := os.read(ours, 4096):
+                printed += piece
+        assert process.wait() == 0
+    finally:
+        os.close(ours)
+    lines = printed.decode().splitlines()
+
+    assert max(map(len, lines)) <= width
+    assert any("source" in line for line in lines)

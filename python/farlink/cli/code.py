@@ -96,19 +96,18 @@ def list_(
         import json as json_text
 
         from farlink import _core
+        from farlink.text_table import table
 
         names = ("code", "constraint_length", "outputs", "free_distance", "source")
         rows = [dict(zip(names, known, strict=True)) for known in _core.known_codes()]
         if json:
             data(json_text.dumps(rows, indent=1) + "\n")
             return
-        lines = [f"{'code':<28} {'K':>3}  {'rate':>4}  {'d_free':>6}  source"]
-        lines += [
-            f"{row['code']:<28} {row['constraint_length']:>3}  {'1/' + str(row['outputs']):>4}  {row['free_distance']:>6}  "
-            f"{row['source']}"
-            for row in rows
+        cells = [
+            (code, f"{length}", f"1/{outputs}", f"{distance}", source)
+            for code, length, outputs, distance, source in _core.known_codes()
         ]
-        data("\n".join(lines) + "\n")
+        data(table(("code", "K", "rate", "d_free", "source"), cells, texts=("source",)) + "\n")
 
 
 @app.command(epilog=_SHOW_EXAMPLES)

@@ -52,18 +52,21 @@ def receivers(
 
 
 def _table(chosen: list[Receiver], rates: list[float]) -> str:
+    from farlink.text_table import table
     from farlink.units import show
 
-    width = max(8, *(len(receiver.name) for receiver in chosen))
-    heads = "  ".join(f"{f'at {rate:.0e}'.replace('e-0', 'e-'):>10}" for rate in rates)
-    lines = [f"{'receiver':<{width}}  {'P_0, nW':>8}  {'xi_0':>5}  {'rate':>9}  {'wavelength':>10}  {heads}  source"]
-    for receiver in chosen:
-        rate = "–" if receiver.rate_bps is None else show(receiver.rate_bps, "rate_bps")
-        wavelength = "–" if receiver.wavelength_m is None else f"{receiver.wavelength_m * 1e9:.0f} nm"
-        powers = "  ".join(f"{receiver.sensitivity_dbm(one):>6.2f} dBm" for one in rates)
-        power_nw = receiver.characteristic_power_w * 1e9
-        lines.append(
-            f"{receiver.name:<{width}}  {power_nw:>8.4g}  {receiver.form_factor:>5.3g}  {rate:>9}  "
-            f"{wavelength:>10}  {powers}  {receiver.source or '–'}"
+    powers = [f"at {rate:.0e}".replace("e-0", "e-") for rate in rates]
+    rows = [
+        (
+            receiver.name,
+            f"{receiver.characteristic_power_w * 1e9:.4g}",
+            f"{receiver.form_factor:.3g}",
+            "–" if receiver.rate_bps is None else show(receiver.rate_bps, "rate_bps"),
+            "–" if receiver.wavelength_m is None else f"{receiver.wavelength_m * 1e9:.0f} nm",
+            *(f"{receiver.sensitivity_dbm(rate):.2f} dBm" for rate in rates),
+            receiver.source or "–",
         )
-    return "\n".join(lines) + "\n"
+        for receiver in chosen
+    ]
+    head = ("receiver", "P_0, nW", "xi_0", "rate", "wavelength", *powers, "source")
+    return table(head, rows, texts=("source",)) + "\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from farlink.channels.calls.describe import table as columns
+from farlink.text_table import table as columns
 from farlink.tune.row import OK, Row
 from farlink.tune.table import Table
 from farlink.units import scale_for

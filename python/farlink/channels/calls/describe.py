@@ -13,7 +13,7 @@ from farlink.channels.calls.goodness import Verdict
 from farlink.channels.calls.links import Link
 from farlink.channels.calls.study import BUNDLE, Judged, Part, Study, Times
 from farlink.channels.calls.words import duration, durations
-from farlink.shown import WIDTH
+from farlink.text_table import table
 
 _TIMES = {
     "up": "Up time of a call (calls that end on purpose are censored)",
@@ -184,57 +184,3 @@ def _causes(causes: Iterable[Cause]) -> str:
         p = "" if math.isnan(one.p) else f"{one.p:.2g}"
         rows.append((one.name, f"{one.drops} of {one.of}", f"{100 * low:.3g} to {100 * high:.3g} %", chance, p))
     return "Causes\n" + table(("cause", "drops", "share, 95 %", "by chance", "p"), rows)
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns side by side, the first to the left and the others to the right where all of them are short.
-
-    What does not fit `farlink.shown.WIDTH` goes on below, beside the first column again.
-
-    Examples
-    --------
-    >>> print(table(("link", "calls"), [("m1", "12"), ("modem-2", "7")]))
-    link     calls
-    m1          12
-    modem-2      7
-    """
-    width = WIDTH.get()
-    if width is not None and len(head) > 2:
-        parts = _parts(head, rows, width)
-        if len(parts) > 1:
-            chosen = [[[row[number] for number in part] for row in (head, *rows)] for part in parts]
-            return "\n\n".join(_side_by_side(first, others) for first, *others in chosen)
-    return _side_by_side(head, rows)
-
-
-def _parts(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:
-    """Which columns stand beside the first one, part by part, so that each part is as narrow as `width`."""
-    widths = [max(len(row[index]) for row in (head, *rows)) + 2 for index in range(len(head))]
-    if sum(widths) - 2 <= width:
-        return [list(range(len(head)))]
-    parts: list[list[int]] = []
-    for number in range(1, len(head)):
-        if not parts or sum(widths[at] for at in parts[-1]) + widths[number] - 2 > width:
-            parts.append([0])
-        parts[-1].append(number)
-    return parts
-
-
-def _side_by_side(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    # A last cell before empty ones may run on over them.
-    widths = [
-        max(len(row[index]) for row in (head, *rows) if index == 0 or _is_filled(row, index)) for index in range(len(head))
-    ]
-    lines = []
-    for row in (head, *rows):
-        cells = [row[0].ljust(widths[0])]
-        for index in range(1, len(row)):
-            is_run_on = not any(row[index + 1 :]) and len(row[index]) > widths[index]
-            cells.append(row[index] if is_run_on else row[index].rjust(widths[index]))
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
-def _is_filled(row: Sequence[str], index: int) -> bool:
-    """Whether a cell has its column to itself: the row has something after it, or it is the last."""
-    return index + 1 == len(row) or any(row[index + 1 :])

@@ -165,9 +165,10 @@ def _drawing(loaded: Mapping[str, list[Floats]], pings: Mapping[str, list[Floats
     def draw() -> Figure:
         from farlink.plot.style import COLOURS, MUTED, TEXT_PT, new_figure
 
-        figure, panels = new_figure(height_in=5.4, rows=2, is_y_shared=False)
-        for axes, kind, drawn, bins in zip(
-            panels, ("ping", "tcp"), (pings, loaded), (np.arange(0, 61, 0.5), np.arange(0, 61, 1.0)), strict=True
+        figure, panels = new_figure(height_in=7.2, rows=2, is_y_shared=False)
+        titles = ("PING of 100 bytes each 2 s, eight lines (figure 4.5)", "TCP, six lines (figure 4.6)")
+        for axes, title, kind, drawn, bins in zip(
+            panels, titles, ("ping", "tcp"), (pings, loaded), (np.arange(0, 61, 0.5), np.arange(0, 61, 1.0)), strict=True
         ):
             mean, deviation = map(float, _PRINTED[kind])
             axes.axvspan(max(0, mean - deviation), mean + deviation, color=MUTED, alpha=0.15, linewidth=0)
@@ -178,11 +179,13 @@ def _drawing(loaded: Mapping[str, list[Floats]], pings: Mapping[str, list[Floats
                 weights = np.full(len(pooled), 100 / len(pooled))
                 axes.hist(pooled, bins=bins.tolist(), weights=weights, histtype="step", color=colour, linewidth=1.5, label=text)
             axes.set_ylabel("samples (%)")
-            axes.legend(loc="upper right", frameon=False)
+            # The lines cross the whole panel, so the names stand above it, below its title.
+            legend = axes.legend(
+                loc="lower left", bbox_to_anchor=(-0.02, 1.0), title=title, title_fontsize=TEXT_PT, frameon=False
+            )
+            legend.set_alignment("left")
         panels[0].set_yscale("log")
         panels[0].set_ylim(0.02, 150)
-        panels[0].set_title("PING of 100 bytes each 2 s, eight lines (figure 4.5)", loc="left", fontsize=TEXT_PT)
-        panels[1].set_title("TCP, six lines (figure 4.6)", loc="left", fontsize=TEXT_PT)
         panels[1].set_xlim(0, 50)
         panels[1].set_xlabel("round trip (s)")
         return figure
