@@ -19,7 +19,7 @@ pub fn set(bytes: &mut [u8], at: usize, bit: bool) {
     if bit { bytes[at / 8] |= mask } else { bytes[at / 8] &= !mask }
 }
 
-/// Bytes that hold so many bits.
+/// Number of bytes that hold `bits` bits.
 pub fn bytes_for(bits: usize) -> usize {
     bits.div_ceil(8)
 }

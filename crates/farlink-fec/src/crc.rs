@@ -19,7 +19,7 @@ pub fn crc_32_iso_hdlc(frame: &[u8]) -> u32 {
     crc32fast::hash(frame)
 }
 
-/// Probability that a check of so many bits lets a frame of random bits pass: 2^-bits.
+/// Probability that a check of `check_bits` bits accepts a frame of random bits: 2^-bits.
 ///
 /// An upper bound for a long frame with many wrong bits. A burst no longer than the check is always found.
 pub fn undetected_probability(check_bits: u32) -> f64 {

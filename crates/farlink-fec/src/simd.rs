@@ -1,4 +1,4 @@
-//! Which instructions this machine has, found at run time.
+//! The SIMD instructions of this machine, detected at run time.
 //!
 //! Every algorithm that uses them takes a [`Simd`] and gives the same bits with each: tests force the slower ones.
 
@@ -6,7 +6,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Simd {
-    /// Plain Rust; whatever the compiler makes of it.
+    /// Plain Rust, vectorised by the compiler where it can.
     Portable,
     /// x86-64 with AVX2 (and BMI1, BMI2).
     Avx2,
@@ -39,7 +39,7 @@ impl Simd {
         Simd::Portable
     }
 
-    /// All that this machine has, slowest first.
+    /// All levels that this machine has, slowest first.
     pub fn available() -> Vec<Simd> {
         [Simd::Portable, Simd::Avx2, Simd::Avx512Gfni].into_iter().filter(|&level| level <= Simd::best()).collect()
     }

@@ -1,4 +1,4 @@
-//! What callers can get wrong.
+//! Errors of erasure codes that a caller can cause.
 
 /// Why blocks cannot be encoded or decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,7 +22,7 @@ pub enum MdsError {
         /// Most blocks of a group.
         max: usize,
     },
-    /// More blocks than the transforms reach.
+    /// More blocks than the transforms support.
     #[error(
         "k = {k} and m = {m} blocks, one of the two rounded up to a power of two, exceed {max}; make smaller groups"
     )]
@@ -49,7 +49,7 @@ pub enum MdsError {
         /// Bytes of each.
         block_bytes: usize,
     },
-    /// Not one flag for each block.
+    /// The number of flags is not that of the blocks.
     #[error("lost has {flags} flags; it has one for each of the k + m = {k} + {m} blocks")]
     Flags {
         /// Flags given.
@@ -59,7 +59,7 @@ pub enum MdsError {
         /// Parity blocks.
         m: usize,
     },
-    /// More blocks are lost than the code can mend.
+    /// More blocks are lost than the code can recover.
     #[error("{lost} of k + m = {k} + {m} blocks are lost; the code recovers at most m = {m}")]
     TooManyLost {
         /// Blocks lost, data and parity.
@@ -72,7 +72,7 @@ pub enum MdsError {
 }
 
 impl MdsError {
-    /// Checks that a buffer holds exactly so many blocks.
+    /// Checks that a buffer holds exactly `blocks` blocks.
     pub(super) fn check_length(
         name: &'static str,
         bytes: usize,
@@ -88,7 +88,7 @@ impl MdsError {
         Ok(())
     }
 
-    /// Checks that there is one flag a block and that no more than m are set.
+    /// Checks that there is one flag per block and that at most m are set.
     pub(super) fn check_lost(flags: &[bool], k: usize, m: usize) -> Result<(), MdsError> {
         if flags.len() != k + m {
             return Err(MdsError::Flags { flags: flags.len(), k, m });

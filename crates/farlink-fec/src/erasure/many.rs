@@ -7,9 +7,8 @@ use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};
 /// fast transforms, whose time per block grows with the logarithm of the group's size where that of
 /// [`Cauchy`](super::Cauchy) grows with m.
 ///
-/// Two bytes make an element of that field. Data blocks of an odd number of bytes are padded with a zero, which is not
-/// sent; their parity blocks have [one byte more](Many::parity_block_bytes), and no code over so many blocks could do
-/// without.
+/// Two bytes make an element of that field. Data blocks of an odd number of bytes are padded with a zero, which is not sent;
+/// their parity blocks have [one byte more](Many::parity_block_bytes), which no code over so many blocks could avoid.
 ///
 /// Source: Lin, Al-Naffouri, Han, Chung, Novel polynomial basis with fast Fourier transform and its application to
 /// Reed-Solomon erasure codes, IEEE Trans. Inf. Theory 62(11) (2016).
@@ -18,7 +17,7 @@ pub struct Many {
     m: usize,
     encoder: Option<ReedSolomonEncoder>,
     decoder: Option<ReedSolomonDecoder>,
-    /// One block and the zero behind it.
+    /// One block and the zero after it.
     padded: Vec<u8>,
 }
 
@@ -129,10 +128,10 @@ impl std::fmt::Debug for Many {
     }
 }
 
-/// Why that crate has nothing to refuse.
+/// Why calls of that crate cannot fail.
 const CHECKED: &str = "counts, lengths and losses are checked";
 
-/// The block, or a copy with a zero behind it if its length is odd.
+/// The block, or a copy with a zero appended if its length is odd.
 fn pad<'a>(padded: &'a mut Vec<u8>, block: &'a [u8]) -> &'a [u8] {
     if block.len().is_multiple_of(2) {
         return block;

@@ -1,11 +1,11 @@
-//! The MDS code that suits the group's size.
+//! Choice of the MDS code by the size of the group.
 
 use super::{Cauchy, Many, MdsError, Workspace};
 
 /// A systematic MDS packet erasure code: k data blocks, m parity blocks, any k of which give the data.
 ///
-/// Which code it is depends on k and m alone, so that both ends agree: [`Cauchy`] as long as it has enough elements, else
-/// [`Many`]. It keeps the memory it works in.
+/// Only k and m determine the code, so that both ends agree: [`Cauchy`] as long as its field has enough elements, otherwise
+/// [`Many`]. It reuses its working memory.
 #[derive(Debug)]
 pub struct Mds {
     code: Code,

@@ -1,9 +1,9 @@
-//! Packet erasure codes: which packets are lost is known, and what was in them is worked out from the others.
+//! Packet erasure codes: the receiver knows which packets are lost, and recovers their content from the others.
 //!
 //! * [`Mds`]: k data and m parity blocks, any k of which suffice. It picks [`Cauchy`] (up to 256 blocks, the faster) or
 //!   [`Many`] (up to 65,536).
-//! * [`RaptorQ`]: as many repair symbols as are wanted; k or slightly more suffice.
-//! * [`theory`]: what remains lost, in closed form.
+//! * [`RaptorQ`]: any number of repair symbols; k symbols or slightly more suffice.
+//! * [`theory`]: the residual loss in closed form.
 
 mod cauchy;
 mod error;

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 /// A source block of k symbols, from which any number of repair symbols can be made.
 ///
-/// By the crate `raptorq`. Almost any k symbols give the block back
-/// ([`raptorq_failure`](super::theory::raptorq_failure) says how seldom they do not).
+/// Implemented by the crate `raptorq`. Almost any k symbols are enough to recover the block
+/// ([`raptorq_failure`](super::theory::raptorq_failure) gives the probability that they are not).
 ///
 /// The source block is alone in its object (Z = 1, N = 1 sub-block) and the symbol alignment Al is 1, which section
 /// 4.4.1.2 allows: symbols of 23 or 46 bytes are sent as they are, and nothing is padded. The k' - k padding symbols of
@@ -76,7 +76,7 @@ pub enum RaptorQError {
         /// Source symbols.
         k: usize,
     },
-    /// These symbols happen not to determine the block.
+    /// The given symbols do not determine the block.
     #[error("{received} different symbols do not determine the k = {k} of the source block; wait for one more")]
     Undetermined {
         /// Different symbols given.
@@ -92,7 +92,7 @@ impl RaptorQ {
     /// Encoding symbol identifiers are below (RFC 6330, section 3.2).
     pub const ID_END: u32 = 1 << 24;
 
-    /// The code for source blocks of k symbols of so many bytes.
+    /// The code for source blocks of `k` symbols of `symbol_bytes` bytes.
     ///
     /// # Errors
     /// If RFC 6330 has no such blocks or symbols.
@@ -116,7 +116,8 @@ impl RaptorQ {
         self.symbol_bytes
     }
 
-    /// Readies a source block: k symbols after each other. They are sent as they are, under the identifiers 0 to k - 1.
+    /// Prepares the encoder of a source block of k consecutive symbols. These are sent unchanged, with the identifiers 0 to k -
+    /// 1.
     ///
     /// # Errors
     /// If the length does not fit.
@@ -157,7 +158,7 @@ impl RaptorQ {
 }
 
 impl RaptorQEncoder {
-    /// Repair symbols after each other; `ids` are their encoding symbol identifiers, from k on.
+    /// Consecutive repair symbols; `ids` are their encoding symbol identifiers, from k on.
     ///
     /// # Errors
     /// If an identifier belongs to a source symbol or exceeds 24 bits.

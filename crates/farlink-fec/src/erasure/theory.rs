@@ -1,4 +1,4 @@
-//! What an erasure code achieves when blocks are lost independently of each other, in closed form.
+//! Residual loss of erasure codes under independent losses of blocks, in closed form.
 
 /// Probability that more than `limit` of `n` blocks are lost, each with probability `p` independently of the others: that
 /// an MDS group of n = k + m blocks fails, with `limit` = m.
@@ -20,7 +20,7 @@ pub fn group_failure(n: usize, limit: usize, p: f64) -> f64 {
         return p;
     }
     let mean = n as f64 * p;
-    // The tail on the mean's far side is summed: it is the smaller one, and no digits are lost.
+    // Sum the tail that does not contain the mean: it is the smaller one, so that no digits are lost.
     if (limit + 1) as f64 >= mean { tail(n, limit + 1, p) } else { 1.0 - tail(n, n - limit, 1.0 - p) }
 }
 
@@ -100,7 +100,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64Mcg;
 
-    /// Every pattern of losses, weighed by its probability.
+    /// Sums over all patterns of losses, weighted by their probability.
     fn by_enumeration(k: usize, m: usize, p: f64, counts: impl Fn(u32) -> bool) -> f64 {
         let n = (k + m) as u32;
         (0..1u32 << n)

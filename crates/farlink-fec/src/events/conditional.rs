@@ -1,20 +1,20 @@
-//! Reed-Solomon words that cannot be mended, drawn as such.
+//! Sampling of Reed-Solomon words that the decoder cannot correct.
 
 use crate::awgn::Noise;
 use crate::bits;
 use crate::reed_solomon::Code;
 
-/// Words of a code whose bits are wrong independently, given that more symbols are wrong than are mended.
+/// Words of a code with independent wrong bits, given that more symbols are wrong than the code corrects.
 pub(super) struct Words {
     code: Code,
-    /// Probability of each number of wrong symbols above t, and of all these and more.
+    /// For each number of wrong symbols above t, the probability of that many or more.
     tail: Vec<f64>,
-    /// Probability, among wrong symbols, of up to so many wrong bits.
+    /// Cumulative probability of the number of wrong bits in a wrong symbol.
     wrong_bits: [f64; 9],
 }
 
 impl Words {
-    /// With bits that are wrong with probability `p`.
+    /// Words whose bits are wrong with probability `p`.
     pub(super) fn new(code: &Code, p: f64) -> Words {
         // 1 - (1 - p)^8, also where that is small.
         let symbol = -libm::expm1(8.0 * libm::log1p(-p));
@@ -24,7 +24,7 @@ impl Words {
             libm::exp(ways + wrong * libm::log(symbol) + (n - wrong) * 8.0 * libm::log1p(-p))
         };
         let mut tail: Vec<f64> = (code.t() + 1..=code.n()).map(|wrong| probability(wrong as f64)).collect();
-        // From the least on, so that small numbers are not lost.
+        // Sum from the smallest term on, so that small numbers are not lost.
         for at in (1..tail.len()).rev() {
             tail[at - 1] += tail[at];
         }
@@ -38,7 +38,7 @@ impl Words {
         Words { code: code.clone(), tail, wrong_bits }
     }
 
-    /// Probability that a word has more wrong symbols than are mended.
+    /// Probability that a word has more wrong symbols than the code corrects.
     pub(super) fn probability(&self) -> f64 {
         self.tail[0]
     }
@@ -59,7 +59,7 @@ impl Words {
             places.swap(at, at + noise.below((n - at) as u64) as usize);
             received[places[at]] ^= self.wound(noise);
         }
-        // Whether it gives up or mends to another word, what is then wrong is wrong.
+        // The decoder may fail or find another word; in both cases the remaining wrong bits count.
         let _ = self.code.decode(&mut received, &[]);
         bits::differences(&sent, &received, 8 * k).map(|at| at as u32).collect()
     }

@@ -1,10 +1,10 @@
-//! Error events of a convolutional code that are too rare to wait for.
+//! Error events of a convolutional code that are too rare for plain simulation.
 //!
-//! J. S. Sadowsky, "A new method for Viterbi decoder simulation using importance sampling", IEEE Trans. Commun. 38(9), 1990:
-//! the noise is biased so that one of the likely error events begins at a known step; what the decoder makes of it counts if
-//! an event does begin there, with the weight of the likelihood ratio. Where trace-back is short, the serial decoder also errs
-//! towards paths that have not joined the right one when it decides; the noise is biased towards these as well. The fast decoder
-//! looks further back, and at all of a sample at once.
+//! J. S. Sadowsky, "A new method for Viterbi decoder simulation using importance sampling", IEEE Trans. Commun. 38(9), 1990: the
+//! noise is biased so that one of the likely error events begins at a known step; the decoder's output counts, with the weight of
+//! the likelihood ratio, if an event does begin there. With a short traceback, the serial decoder also chooses wrong paths that
+//! have not merged with the right one when it decides; the noise is biased towards these as well. The fast decoder looks further
+//! back and sees all of a sample at once.
 
 mod unmerged;
 
@@ -53,7 +53,7 @@ struct Component {
     cumulated: f64,
 }
 
-/// What one sample saw.
+/// The result of one sample.
 pub(super) struct Sampled {
     /// Its likelihood ratio.
     pub(super) weight: f64,
@@ -96,7 +96,7 @@ impl Importance {
             let sent: Vec<usize> = sent_places(&puncturing, event.phase, event.steps);
             let place =
                 |coded: &u32| sent.binary_search(&(*coded as usize)).expect("an event differs in bits sent") as u32;
-            // Behind what is sent before the event begins.
+            // After the bits that are sent before the event begins.
             let sent_before = (0..before).map(|step| puncturing.sent_at(event.phase + step).count_ones()).sum::<u32>();
             bias(event.phase, event.coded_bits.iter().map(|coded| sent_before + place(coded)).collect());
         }
@@ -116,7 +116,7 @@ impl Importance {
             }
         }
         let bit = Antipodal::new(scheme.modulation(), scheme.decision(), es_n0_db);
-        // A symbol that true noise cannot make (a probability of 0 after rounding) is none that is drawn.
+        // A symbol that the true noise cannot produce (a probability of 0 after rounding) is never drawn.
         let ratios = std::array::from_fn(|at| if bit.sent[at] > 0.0 { bit.silent[at] / bit.sent[at] } else { 0.0 });
         let gap = scheme.event_gap_bits() as usize;
         let settle = 10 * coding.code.constraint_length() as usize + coding.traceback();
@@ -143,7 +143,7 @@ impl Importance {
         self.steps
     }
 
-    /// So many samples, of which those come back where an error event began where it should.
+    /// Runs `count` samples, and returns those in which an error event began at the intended step.
     pub(super) fn samples(&self, count: u64, noise: &mut Noise, goes_on: GoesOn<'_>) -> Vec<Sampled> {
         let mut symbols = Vec::with_capacity(count as usize * self.steps * self.outputs);
         let sent: Vec<Sent> = (0..count).map(|_| self.send(noise, &mut symbols)).collect();
@@ -181,12 +181,12 @@ impl Importance {
         Sent { phase, data, towards }
     }
 
-    /// The event that begins where it should, if there is one, and its weight.
+    /// The event that begins at the intended step, if there is one, and its weight.
     fn judge(&self, sent: &Sent, decoded: &[u8]) -> Option<Sampled> {
         let begin = self.lead + sent.phase;
         let wrong = bits::differences(&sent.data, decoded, self.steps);
         let mut wrong = wrong.skip_while(|at| at + self.gap < begin).peekable();
-        // That bit is wrong, and as many right ones are before it as end an event.
+        // That bit must be wrong, and the correct bits before it must be enough to end an earlier event.
         wrong.next_if_eq(&begin)?;
         let mut event = vec![0];
         let mut last = begin;
@@ -203,7 +203,7 @@ impl Importance {
     }
 }
 
-/// What was sent in a sample.
+/// The sent bits and received symbols of a sample.
 struct Sent {
     phase: usize,
     data: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Error events of a scheme, gathered to be played back.
+//! Collection of the error events of a scheme, for replay.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,11 +15,11 @@ use super::{ErrorEvents, conditional};
 /// Error events of a scheme, and how they were found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Library {
-    /// The events, to be played back.
+    /// The events, for replay.
     pub events: ErrorEvents,
     /// How they were found.
     pub method: Method,
-    /// Right bits that end an event.
+    /// Number of correct bits that end an event.
     pub gap_bits: u64,
     /// Data bits simulated.
     pub bits: u64,
@@ -43,9 +43,9 @@ pub enum Method {
     ImportanceSampled,
     /// Uncoded BPSK and QPSK: from the closed form.
     Exact,
-    /// Block codes over another: by playing the error events of that one, with gaps that are geometric.
+    /// Block codes over another code: by replaying the error events of the inner code, with geometric gaps.
     Played,
-    /// Reed-Solomon codes over independent wrong bits: words with more wrong symbols than are mended, times their exact
+    /// Reed-Solomon codes over independent wrong bits: words with more wrong symbols than the code corrects, with their exact
     /// probability.
     Conditional,
 }
@@ -79,7 +79,7 @@ pub enum LibraryError {
     /// Only convolutional codes have error events to bias noise towards.
     #[error("importance sampling of error events needs a convolutional code alone, not {0}")]
     Coding(String),
-    /// Only block codes have something that carries them.
+    /// Only block codes have an inner link.
     #[error("error events are played into block codes; {0} is none")]
     NoFrames(String),
     /// No error was seen.
@@ -95,7 +95,7 @@ pub enum LibraryError {
         /// Bits simulated; not fewer than were asked for.
         bits: u64,
     },
-    /// No error can be expected: nothing was simulated, or no number holds how rare they are.
+    /// No error can be expected: nothing was simulated, or the error rate is too small for a floating-point number.
     #[error("errors of {scheme} at {eb_n0_db} dB are rarer than 1e-300 for each bit")]
     Never {
         /// The scheme in words.
@@ -103,36 +103,36 @@ pub enum LibraryError {
         /// Eb/N0 in dB.
         eb_n0_db: f64,
     },
-    /// It was stopped before it saw an error event.
+    /// The run was stopped before the first error event.
     #[error("stopped before an error event was seen")]
     Interrupted,
 }
 
-/// Most events that a library holds.
+/// Largest number of events in a library.
 const EVENTS_MAX: usize = 1 << 16;
-/// Wrong bits after which gathering ends: where so many come together the error rate is known, and one event may be endless.
+/// Number of wrong bits after which the collection ends: by then the error rate is known, and a single event might never end.
 const WRONG_BITS_MAX: f64 = 2e7;
 /// Bits that an event spans at most; the next wrong bit begins another.
 const SPAN_MAX: u64 = 1_000_000;
-/// Rates below are none: likelihoods of less do not fit a number.
+/// Rates below this count as 0, because smaller likelihoods do not fit a floating-point number.
 const RATE_MIN: f64 = 1e-300;
 /// Events that importance sampling keeps, drawn by their weights.
 const RESAMPLED: usize = 1 << 14;
 /// Samples of a batch.
 const SAMPLES: u64 = 512;
-/// Events that a library should have, if neither a number of them nor an interval was asked for.
+/// Default number of events in a library, if neither a number nor an interval is requested.
 const EVENTS_WANTED: f64 = 400.0;
 /// Event rate, for each bit, below which importance sampling is quicker than plain simulation: it decodes 3,000 to 12,000
 /// steps for an event's worth (K = 7), each at ten times the cost.
 const RATE_SIMULATED: f64 = 1e-5;
-/// Event rate above which it is of no use: events meet, and no few of them make up most.
+/// Event rate above which importance sampling is of no use, because events overlap and no small number of events dominates.
 const RATE_BIASED: f64 = 1e-4;
 
-/// Error events of a scheme at an Eb/N0 in dB, by plain simulation or, where errors are too rare for that, by what suits the
-/// scheme; [`Library::method`] says which.
+/// Error events of a scheme at an Eb/N0 in dB, by plain simulation or, where errors are too rare for that, by the method that
+/// suits the scheme; [`Library::method`] says which.
 ///
-/// The effort counts as in [`error_rate`](crate::monte_carlo::error_rate). `watch` is asked with bits done and bits to do, or
-/// with shares of the whole where one method follows another, and stops the run by `false`.
+/// The effort counts as in [`error_rate`](crate::monte_carlo::error_rate). `watch` is called with the bits done and the bits to
+/// do, or with shares of the whole if one method follows another; it returns `false` to stop the run.
 ///
 /// # Errors
 /// If a number is out of range, no event was seen or is to be expected, or it was stopped before the first.
@@ -151,12 +151,12 @@ pub fn library(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>
             }
         }
         _ => {
-            // Plain simulation, unless it takes more than its share.
+            // Try plain simulation first, with a share of the effort.
             let share = Effort { bits_max: effort.bits_max / SIMULATED_SHARE + 1, ..effort.clone() };
             let told = AtomicU64::new(0);
             let play = || played(scheme, eb_n0_db, effort, &part(watch, &told, 0.1..1.0));
             match simulated(scheme, eb_n0_db, &share, &part(watch, &told, 0.0..0.1)) {
-                // Playing is no quicker than simulating what is wrong all the time.
+                // Replay is not faster than simulation if errors are frequent.
                 Ok(found) if found.status == Status::OutOfBits && found.bit_error_rate.value < BER_PLAYED => {
                     match play() {
                         Err(LibraryError::TooRare { .. }) => Ok(found),
@@ -170,7 +170,7 @@ pub fn library(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>
     }
 }
 
-/// A watch for a part of the work, told in shares of the whole that never go back.
+/// A watch for a part of the work, which reports shares of the whole that never decrease.
 fn part<'a>(watch: Watch<'a>, told: &'a AtomicU64, of: Range<f64>) -> impl Fn(u64, u64) -> bool + Sync + 'a {
     const WHOLE: u64 = 1_000_000;
     move |done, total| {
@@ -180,13 +180,13 @@ fn part<'a>(watch: Watch<'a>, told: &'a AtomicU64, of: Range<f64>) -> impl Fn(u6
     }
 }
 
-/// Of the bits of an effort, the part that is simulated before error events are played instead.
+/// The fraction 1 / `SIMULATED_SHARE` of an effort's bits is simulated before error events are replayed instead.
 const SIMULATED_SHARE: u64 = 8;
-/// Bit error rate from which on events are not played in place of what was simulated.
+/// Bit error rate from which on replay does not take the place of simulation.
 const BER_PLAYED: f64 = 1e-2;
-/// Bits that cost as much to simulate as a wrong one to play.
+/// Number of simulated bits that cost as much as replaying one wrong bit.
 const BITS_PER_WRONG_BIT: f64 = 100.0;
-/// Bits to play for each to simulate, at most: a batch of 2^31 without any wrong bit costs something, too.
+/// Largest number of replayed bits per simulated bit, because even a batch of 2^31 bits without errors has a cost.
 const WORTH_MAX: f64 = 1e6;
 
 /// Whether importance sampling costs less than plain simulation, or that would not see the events that are asked for. By the
@@ -240,8 +240,8 @@ pub fn simulated(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'
     found.map_err(|none| none.of(scheme, eb_n0_db))
 }
 
-/// By playing the error events of what carries a block code. [`Effort::bits_max`] counts for what that takes, and as many bits
-/// are played as are worth it; the intervals do not hold what is not known of the inner events.
+/// By replaying the error events of the inner link of a block code. [`Effort::bits_max`] limits the simulation of the inner link,
+/// and as many bits are replayed as cost about the same. The intervals do not include the uncertainty of the inner events.
 ///
 /// # Errors
 /// As [`library`], and if the coding is no block code.
@@ -249,7 +249,7 @@ pub fn played(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>)
     effort.check(eb_n0_db)?;
     let Some(inner) = scheme.inner() else { return Err(LibraryError::NoFrames(scheme.coding().to_string())) };
     let inner_eb_n0_db = eb_n0_db + crate::awgn::db(scheme.rate() / inner.rate());
-    // Where the inner code makes no error, the outer one has none to mend: in as many data bits as were asked for.
+    // If the inner code makes no error, the outer one makes none either, in as many data bits as were requested.
     let bits_max = ((effort.bits_max as f64 * inner.rate() / scheme.rate()).ceil() as u64).clamp(1, 1 << 62);
     let inner_effort = Effort { bits_max, ..effort.clone() };
     let told = AtomicU64::new(0);
@@ -284,7 +284,7 @@ impl Nothing {
     }
 }
 
-/// The events of a running link, until there are enough, or more wrong bits than a library holds.
+/// Collects the events of a running link, until there are enough, or more wrong bits than a library holds.
 fn gather(link: &dyn Link, gap: u64, effort: &Effort, method: Method, watch: Watch<'_>) -> Result<Library, Nothing> {
     let batch_bits = link.batch_bits();
     let mut gathering = Gathering::new(gap);
@@ -306,7 +306,7 @@ fn gather(link: &dyn Link, gap: u64, effort: &Effort, method: Method, watch: Wat
         return Err(if ended == Ended::Interrupted { Nothing::Interrupted } else { Nothing::In(bits) });
     }
     let per_bit = 1.0 / bits as f64;
-    // Of a run that is one event from end to end, one bit counts as right: a gap of nothing cannot be played.
+    // If one event spans the whole run, one bit counts as correct, because a gap of length 0 cannot be replayed.
     let gap_mean = (bits as f64 - gathering.spans).max(1.0) / gathering.rate.sum;
     let gap_min = (gathering.gap as f64).min(gap_mean);
     Ok(Library {
@@ -325,7 +325,7 @@ fn gather(link: &dyn Link, gap: u64, effort: &Effort, method: Method, watch: Wat
 /// frequent that two often meet in a frame.
 ///
 /// # Errors
-/// If it was stopped before the first, or there is none to be expected.
+/// If it was stopped before the first event, or no event can be expected.
 fn conditional(
     scheme: &Scheme,
     outer: &ReedSolomon,
@@ -387,11 +387,11 @@ fn conditional(
     }))
 }
 
-/// By importance sampling, for a convolutional code with BPSK or QPSK; right at all error rates, but of use only where errors
+/// By importance sampling, for a convolutional code with BPSK or QPSK; correct at all error rates, but useful only where errors
 /// are rare.
 ///
-/// [`Effort::bits_max`] bounds the trellis steps decoded. The intervals take the weights for those of independent events,
-/// which is conservative; they do not know of kinds of events that no sample has met.
+/// [`Effort::bits_max`] bounds the trellis steps decoded. The intervals treat the weights as those of independent events, which
+/// is conservative; they cannot include kinds of events that no sample has had.
 ///
 /// # Errors
 /// As [`library`], and if the code or the modulation is another.
@@ -428,7 +428,7 @@ pub fn importance_sampled(
         }
         found.extend(sampled);
         batches_done = batch + 1;
-        // Events of equal weight that would be known as well.
+        // Number of events of equal weight that would give the same precision.
         let effective = if rate.sum > 0.0 { rate.sum * rate.sum / rate.sum_of_squares } else { 0.0 };
         effort.ask(effective, &wrong, batches_done * batch_bits, watch)
     });
@@ -446,7 +446,7 @@ pub fn importance_sampled(
     let span = |one: &Sampled| one.weight * (f64::from(one.event[one.event.len() - 1]) + 1.0);
     let mean_span = found.iter().map(span).sum::<f64>() / rate.sum;
     let gap_bits = scheme.event_gap_bits();
-    // At least so many right bits lie between two, whatever the estimate.
+    // Two events are at least this many correct bits apart, whatever the estimate.
     let gap_mean = (1.0 / event_rate.value - mean_span).max(gap_bits as f64);
     Ok(Library {
         events: ErrorEvents::new(resample(&found, rate.sum), gap_bits as f64, gap_mean),
@@ -460,7 +460,7 @@ pub fn importance_sampled(
     })
 }
 
-/// Events as often as their weights say, at equal steps of the sum of all weights.
+/// Draws events in proportion to their weights, at equal steps of the sum of all weights.
 fn resample(found: &[Sampled], total: f64) -> impl Iterator<Item = &[u32]> {
     let (mut at, mut until) = (0, found[0].weight);
     (0..RESAMPLED).map(move |step| {
@@ -473,7 +473,7 @@ fn resample(found: &[Sampled], total: f64) -> impl Iterator<Item = &[u32]> {
     })
 }
 
-/// Events as they come along.
+/// Events during collection.
 struct Gathering {
     gap: u64,
     open: Vec<u64>,

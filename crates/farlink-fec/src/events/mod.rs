@@ -1,4 +1,4 @@
-//! Error events: the bursts of wrong bits that a decoder leaves behind, and how often.
+//! Error events: the bursts of residual bit errors of a decoder, and their rate.
 
 mod conditional;
 mod importance;
@@ -10,11 +10,11 @@ pub use library::{Library, LibraryError, Method, importance_sampled, library, pl
 pub use statistics::{BurstCounter, BurstStatistics, burst_statistics, bursts};
 pub use trace::{Trace, Walked, trace, walk};
 
-/// Error events at a decoder's output, enough of them to play them back over and over.
+/// Error events at a decoder's output, for repeated replay.
 ///
 /// Between two events lie at least [`gap_min_bits`](ErrorEvents::gap_min_bits) right bits, and on the average
-/// [`gap_mean_bits`](ErrorEvents::gap_mean_bits): their number is that minimum plus a geometric one, since a decoder
-/// forgets an event once it has left it behind. Each event is one of the recorded ones with equal probability.
+/// [`gap_mean_bits`](ErrorEvents::gap_mean_bits): their number is that minimum plus a geometric one, because a decoder has no
+/// memory of an event after that many correct bits. Each event is one of the recorded ones with equal probability.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorEvents {
     /// Positions of wrong bits of all events after each other; in each they begin with 0 and ascend.
@@ -46,12 +46,12 @@ impl ErrorEvents {
         made
     }
 
-    /// How many events there are. None at all: no bit is ever wrong.
+    /// Number of events; with none, no bit is ever wrong.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Whether there is none.
+    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -8,7 +8,7 @@ use crate::{Soft, bits};
 use super::uncoded::lcm;
 use super::{Convolutional, Decoder, GoesOn, Link, Outcome, deviation};
 
-/// About how many steps a batch has, and a window of it decides.
+/// Approximate number of steps in a batch, and of those that a window decides.
 const BATCH_STEPS: u64 = 64 * 8192;
 const WINDOW_STEPS: u64 = 8192;
 /// Least number of steps that share a stream of random numbers.
@@ -16,8 +16,8 @@ const BLOCK_STEPS: u64 = 192;
 
 /// One endless stream of data, its blocks each with random data and noise of its own.
 ///
-/// A window decides the bits of its blocks, and reads some blocks before and after them, so that it decides as if it had read
-/// the stream from its beginning.
+/// A window decides the bits of its blocks. It also reads some blocks before and after them, so that its decisions are those of a
+/// decoder that has read the stream from its beginning.
 #[derive(Clone)]
 pub(super) struct Stream {
     encoder: Encoder,
@@ -25,14 +25,14 @@ pub(super) struct Stream {
     channel: Channel,
     puncturing: Option<Puncturing>,
     outputs: usize,
-    /// What is received of a 0 without noise.
+    /// The received symbol of a 0 without noise.
     certain: Soft,
-    /// Data bits of a block, so many that what is sent of it fills whole bytes and symbols.
+    /// Number of data bits of a block, such that its sent bits fill whole bytes and symbols.
     block_steps: usize,
     /// Bytes sent of a block.
     block_sent_bytes: usize,
     batch_blocks: u64,
-    /// Blocks that a window decides, and that it reads on each side.
+    /// Number of blocks that a window decides; the number that it reads on each side follows.
     window_blocks: u64,
     margin_blocks: u64,
 }
@@ -73,9 +73,9 @@ impl Stream {
         }
     }
 
-    /// Data of a window that decides blocks from `first` on, and what is received of it.
+    /// Data of a window that decides blocks from `first` on, and its received symbols.
     ///
-    /// Before the stream come zeros, received without noise: the encoder begins in state 0.
+    /// The stream is preceded by zeros that are received without noise, because the encoder begins in state 0.
     fn send_window(&self, seed: u64, first: u64, data: &mut Vec<u8>, symbols: &mut Vec<Soft>) {
         let block_bytes = self.block_steps / 8;
         let missing = self.margin_blocks.saturating_sub(first) as usize;

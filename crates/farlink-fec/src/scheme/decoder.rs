@@ -11,7 +11,7 @@ use crate::simd::Simd;
 use super::{Convolutional, DecoderKind, GoesOn};
 
 impl Convolutional {
-    /// Whether each bit is decided after no more steps than those of trace-back: the fast decoder looks further back.
+    /// Whether each bit is decided after exactly the steps of trace-back; the fast decoder looks further back.
     pub(crate) fn is_decided_at_traceback(&self) -> bool {
         self.decoder == DecoderKind::Serial
     }
@@ -28,14 +28,15 @@ pub(crate) struct Decoder {
 #[derive(Clone)]
 enum Kind {
     Serial(Viterbi),
-    /// One to copy, and copies that are not in use: their memory is large.
+    /// A decoder to copy, and unused copies, which are kept because their memory is large.
     Parallel(Box<FrameDecoder>, Arc<Mutex<Vec<FrameDecoder>>>),
 }
 
 impl Decoder {
-    /// For windows of so many steps, a multiple of 8. `deviation` is that of a soft symbol's noise, in units of its amplitude.
+    /// A decoder for windows of `steps` steps, a multiple of 8. `deviation` is that of a soft symbol's noise, in units of its
+    /// amplitude.
     pub(crate) fn new(coding: &Convolutional, decision: Decision, deviation: f64, steps: usize) -> Decoder {
-        // Full scale of soft symbols lies at 1 + 2 deviations; the coarser costs of this decoder want it at 1 + 1.5.
+        // Full scale of soft symbols is at 1 + 2 deviations; the coarser costs of this decoder need it at 1 + 1.5.
         let full = 127.0 * (1.0 + 1.5 * deviation) / (1.0 + 2.0 * deviation);
         let symbols_are = match decision {
             Decision::Hard => parallel::Decision::Hard,
@@ -51,8 +52,8 @@ impl Decoder {
         Decoder { kind, symbols: steps * coding.code.outputs(), bytes: steps / 8 }
     }
 
-    /// Data, packed, of windows after each other; zeros for windows left when told to stop, which the serial decoder asks for
-    /// before each.
+    /// Decodes consecutive windows to packed data. After a request to stop, which the serial decoder checks before each window,
+    /// the data of the remaining windows is zero.
     pub(crate) fn decode(&self, symbols: &[Soft], goes_on: GoesOn<'_>) -> Vec<u8> {
         let mut data = vec![0; symbols.len() / self.symbols * self.bytes];
         match &self.kind {

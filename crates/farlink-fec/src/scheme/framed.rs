@@ -1,4 +1,4 @@
-//! Block codes over whatever carries their frames.
+//! Block codes over another link that carries their frames.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::awgn::Noise;
 
 use super::{GoesOn, Link, Outcome, ReedSolomon};
 
-/// A block code, as what it makes of wrong bits.
+/// A block code, as a function from wrong received bits to wrong decoded bits.
 pub(super) trait Frames: Send + Sync {
     /// Bits of a frame that are sent.
     fn sent_bits(&self) -> u64;
@@ -14,8 +14,9 @@ pub(super) trait Frames: Send + Sync {
     /// Data bits of a frame.
     fn data_bits(&self) -> u64;
 
-    /// Decodes a frame with these wrong bits, at least one, and hands over the wrong data bits that are left, ascending.
-    /// Returns how many words of the frame were given up. Seed, batch and frame name the random data.
+    /// Decodes a frame with these wrong bits, of which there is at least one, and calls `left` with each residual wrong data bit,
+    /// in ascending order. Returns the number of words of the frame that could not be decoded. Seed, batch and frame identify the
+    /// random data.
     fn decode(&self, wrong: &[u32], data: (u64, u64), left: &mut dyn FnMut(u32)) -> u64;
 }
 
@@ -27,7 +28,7 @@ pub(super) struct Framed {
 
 impl Framed {
     /// # Panics
-    /// If the inner batches are no whole frames.
+    /// If an inner batch is not a whole number of frames.
     pub(super) fn new(frames: Box<dyn Frames>, inner: Box<dyn Link>) -> Framed {
         assert_eq!(inner.batch_bits() % frames.sent_bits(), 0, "batches are whole frames");
         Framed { frames, inner }
@@ -65,7 +66,7 @@ impl Link for Framed {
     }
 }
 
-/// Sets the random data of words apart from those of the link that carries them.
+/// Separates the random data of words from that of the link that carries them.
 const DATA_STREAM: u64 = 0x005e_ed0f_da7a;
 
 impl Frames for ReedSolomon {
@@ -106,7 +107,7 @@ impl Frames for ReedSolomon {
     }
 }
 
-/// A group of blocks of an erasure code, data blocks first, each with its check behind it.
+/// A group of blocks of an erasure code, data blocks first, each followed by its check.
 pub(super) struct Group {
     pub(super) data_blocks: u64,
     pub(super) parity_blocks: u64,
@@ -123,8 +124,8 @@ impl Frames for Group {
         self.data_blocks * self.block_bits
     }
 
-    /// Any code that rebuilds as many blocks as it has parity gives the right data or leaves them as they are, so that only
-    /// the blocks need be counted.
+    /// An erasure code either recovers all lost blocks, if they are not more than its parity blocks, or leaves them unchanged, so
+    /// that counting the damaged blocks is enough.
     fn decode(&self, wrong: &[u32], _: (u64, u64), left: &mut dyn FnMut(u32)) -> u64 {
         let length = (self.block_bits + self.check_bits) as u32;
         let lost = wrong.chunk_by(|a, b| a / length == b / length).count() as u64;
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_mends_up_to_t_symbols() {
+    fn a_word_corrects_up_to_t_symbols() {
         let frame = ReedSolomon { code: Code::conventional(15, 9).unwrap(), depth: 2 };
         let left = |symbols: &[(u32, u32)]| {
             let mut all = Vec::new();
@@ -169,12 +170,12 @@ mod tests {
     }
 
     #[test]
-    fn a_group_mends_as_many_blocks_as_it_has_parity() {
+    fn a_group_recovers_as_many_blocks_as_it_has_parity() {
         let group = Group { data_blocks: 3, parity_blocks: 1, block_bits: 16, check_bits: 32 };
         assert_eq!((group.sent_bits(), group.data_bits()), (192, 48));
         // Two wrong bits in one block, one of them in the check.
         assert_eq!(left(&group, &[50, 70]), (vec![], 0));
-        // Two blocks: what lies in the data stays.
+        // Two damaged blocks: the wrong data bits remain.
         assert_eq!(left(&group, &[0, 50, 70]), (vec![0, 18], 1));
         // A data block's check and a parity block.
         assert_eq!(left(&group, &[20, 150]), (vec![], 1));

@@ -1,4 +1,4 @@
-//! A code, a modulation and decisions: everything between data bits and data bits.
+//! A code, a modulation and decisions: the whole chain from data bits to decoded bits.
 
 mod convolutional;
 mod decoder;
@@ -22,7 +22,7 @@ pub(crate) use link::{GoesOn, Link, Outcome};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Coding {
-    /// Not at all.
+    /// No code.
     Uncoded,
     /// A convolutional code, one continuous stream.
     Convolutional(Convolutional),
@@ -30,12 +30,12 @@ pub enum Coding {
     ReedSolomon(ReedSolomon),
     /// A Reed-Solomon code over a convolutional one.
     Concatenated {
-        /// The code that the data enter.
+        /// The code next to the data.
         outer: ReedSolomon,
-        /// The code whose bits are sent.
+        /// The code next to the channel.
         inner: Convolutional,
     },
-    /// Packet erasures: groups of blocks, each with a CRC-32, some of them parity.
+    /// A packet erasure code: groups of data and parity blocks, each with a CRC-32.
     ///
     /// A block with a wrong bit is lost (a CRC-32 misses one in 2^32 of these, which is not counted). The data blocks of a
     /// group that lost no more blocks than it has parity blocks are rebuilt; those of any other stay as they were received.
@@ -46,7 +46,7 @@ pub enum Coding {
         parity_blocks: usize,
         /// Bytes of a block, without the 4 of its CRC-32.
         block_bytes: usize,
-        /// What carries the blocks: no code, or a convolutional one.
+        /// The coding of the blocks on the channel: none, or a convolutional code.
         over: Box<Coding>,
     },
 }
@@ -58,7 +58,7 @@ pub struct Convolutional {
     pub code: Code,
     /// Which of its bits are sent; `None` is all.
     pub puncturing: Option<Puncturing>,
-    /// Steps after which the decoder decides; `None` is 5 K. Punctured codes gain from more.
+    /// Traceback length in steps; `None` is 5 K. Punctured codes have fewer errors with more.
     pub traceback: Option<usize>,
     /// Which decoder is simulated.
     pub decoder: DecoderKind,
@@ -107,23 +107,23 @@ pub struct Scheme {
     decision: Decision,
 }
 
-/// Why parts make no scheme.
+/// Why parts cannot be combined to a scheme.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemeError {
-    /// A trace-back of nothing.
+    /// A traceback length of 0.
     #[error("trace-back of 0 steps; at least 1, usually 5 K = {usual}")]
     Traceback {
         /// 5 K.
         usual: usize,
     },
-    /// A puncturing pattern that does not suit the code.
+    /// A puncturing pattern that does not fit the code.
     #[error(transparent)]
     Puncturing(#[from] PuncturingError),
-    /// A depth that frames do not have.
+    /// An interleaving depth out of range.
     #[error("interleaving depth {0}; between 1 and 255 words")]
     Depth(usize),
-    /// A group of blocks that no code makes.
+    /// A number of blocks for which there is no code.
     #[error("{data} data and {parity} parity blocks in a group; at least one of each, and no more than 256 together")]
     Blocks {
         /// Data blocks.
@@ -131,15 +131,15 @@ pub enum SchemeError {
         /// Parity blocks.
         parity: usize,
     },
-    /// Blocks of nothing, or of more than a batch holds.
+    /// A block length of 0, or longer than a batch.
     #[error("blocks of {0} bytes; between 1 and {BLOCK_BYTES_MAX}")]
     BlockBytes(usize),
-    /// Codes that cannot carry the other.
+    /// An inner code that cannot carry the outer one.
     #[error("{outer} over {inner}; it goes over no code or a convolutional one")]
     Over {
         /// The outer code.
         outer: &'static str,
-        /// What was to carry it.
+        /// The inner code.
         inner: String,
     },
 }
@@ -177,7 +177,7 @@ impl Convolutional {
 }
 
 impl Scheme {
-    /// A scheme from its parts. Without a convolutional code there is nothing that soft decisions could help.
+    /// A scheme from its parts. Soft decisions need a convolutional code, because the other decoders cannot use them.
     ///
     /// # Errors
     /// If a part is out of range or does not fit the others.
@@ -211,8 +211,8 @@ impl Scheme {
         awgn::es_n0_db(eb_n0_db, self.rate(), self.modulation.bits_per_symbol())
     }
 
-    /// Right bits that end an error event, so many that the next event does not depend on the last: 5 K for a convolutional
-    /// code, a frame for a block code, the bits of a symbol without a code (none if each bit has noise of its own).
+    /// Number of correct bits that end an error event, such that the next event is independent of it: 5 K for a convolutional
+    /// code, a frame for a block code, and the bits of a symbol without a code (0 if each bit has independent noise).
     pub fn event_gap_bits(&self) -> u64 {
         match &self.coding {
             Coding::Uncoded if self.modulation.is_antipodal() => 0,
@@ -253,14 +253,14 @@ impl Scheme {
         }
     }
 
-    /// A block code fed with the error events of what carries it; `None` if the coding is no block code.
+    /// A block code that decodes the error events of its inner link; `None` if the coding is not a block code.
     pub(crate) fn link_played(&self, events: ErrorEvents) -> Option<Box<dyn Link>> {
         let (frames, _) = self.coding.frames()?;
         let inner = Box::new(played::Played::new(events, frames.sent_bits()));
         Some(Box::new(framed::Framed::new(frames, inner)))
     }
 
-    /// What carries the frames of a block code, a scheme of its own; `None` if the coding is no block code.
+    /// The inner scheme that carries the frames of a block code; `None` if the coding is not a block code.
     pub(crate) fn inner(&self) -> Option<Scheme> {
         let (_, coding) = self.coding.frames()?;
         Some(Scheme { coding, modulation: self.modulation, decision: self.decision })
@@ -285,7 +285,7 @@ impl Coding {
         }
     }
 
-    /// The frames of a block code and what carries them.
+    /// The frames of a block code and the coding that carries them.
     fn frames(&self) -> Option<(Box<dyn framed::Frames>, Coding)> {
         match self {
             Coding::Uncoded | Coding::Convolutional(_) => None,

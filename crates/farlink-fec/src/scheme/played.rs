@@ -1,19 +1,19 @@
-//! A link that plays error events.
+//! A link that replays error events.
 
 use crate::awgn::Noise;
 use crate::events::ErrorEvents;
 
 use super::{Link, Outcome};
 
-/// Events of a batch, about, and its most bits.
+/// Approximate number of events of a batch; the limit of its bits follows.
 const EVENTS: f64 = 4096.0;
 const BATCH_BITS_MAX: f64 = (1u32 << 31) as f64;
-/// Sets its random numbers apart from others of the same seed.
+/// Separates its random numbers from others of the same seed.
 const STREAM: u64 = 0x00e7_e275;
 
-/// Error events, each one of a library, with gaps that are the least one plus a geometric number of bits.
+/// Error events drawn from a library, with gaps of the least length plus a geometric number of bits.
 ///
-/// Each batch begins in a gap, past its least part.
+/// Each batch begins in a gap, after its least length.
 pub(super) struct Played {
     events: ErrorEvents,
     batch_bits: u64,

@@ -1,4 +1,4 @@
-//! No code: what the demodulator says is what comes out.
+//! No code: the decoded bits are those of the demodulator.
 
 use crate::awgn::{Channel, Noise};
 use crate::bits;
@@ -36,7 +36,7 @@ impl Link for Uncoded {
         let mut noise = Noise::stream(seed, batch);
         let bits_sent = self.batch_bits;
         let wrong = if self.is_antipodal {
-            // Wrong bits are independent: leap from one to the next.
+            // Wrong bits are independent: jump from one to the next.
             wrong_bits(&mut noise, self.channel.bit_error_rate(), bits_sent as u64).map(|at| at as u32).collect()
         } else {
             let mut sent = vec![0; bits_sent / 8];
