@@ -12,7 +12,7 @@ use crate::table::Table;
 pub struct Options {
     /// Threads; as many as there are cores unless given.
     pub threads: Option<usize>,
-    /// Where error events are kept; see [`Sources::new`].
+    /// Where error events are kept; see [`Sources::new`](crate::Sources::new).
     pub codes: Option<PathBuf>,
     /// Told before it begins that a study will take long.
     pub announce: Option<Announce>,

@@ -1,7 +1,7 @@
 //! The scenario: its links, transports and traffic. The JSON Schema is generated from these types.
 //!
-//! [`expand`] checks a scenario and its grid, and returns one [`Scenario`] per grid point. All errors are [`ConfigError`]s, which
-//! say where the error is, what is wrong and what to do.
+//! [`expand`] checks a scenario and its grid, and returns one [`Scenario`] per grid point. All errors are
+//! [`ConfigError`](crate::ConfigError)s, which say where the error is, what is wrong and what to do.
 
 mod check;
 mod document;

@@ -57,7 +57,7 @@ where
 /// What one flow achieved in one run.
 #[derive(Clone, Debug)]
 pub struct FlowResult {
-    /// Index of its [`super::FlowSetup`].
+    /// Index of its [`super::super::FlowSetup`].
     pub spec: usize,
     /// Which of the flows of that name.
     pub number: u64,

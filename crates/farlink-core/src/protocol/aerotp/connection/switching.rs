@@ -85,7 +85,7 @@ impl<D: Payload> Connection<D> {
         Ok(())
     }
 
-    /// As [`write`](Stream::write), for messages of a class.
+    /// As [`write`](crate::endpoint::Stream::write), for messages of a class.
     ///
     /// # Errors
     /// If there are no classes, or not this one; nothing is taken then.

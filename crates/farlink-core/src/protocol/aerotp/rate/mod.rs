@@ -1,7 +1,7 @@
 //! How fast a connection sends (`docs/aerotp.md`, section on rate control).
 //!
 //! Packets are paced at a given or a learnt rate. The learnt rate follows the bottleneck, which shows in arrivals that are
-//! farther apart than the segments were sent ([`Arrivals`]), in a growing round trip, and in congestion marks. Losses and damage
+//! farther apart than the segments were sent ([`Arrivals`](arrivals::Arrivals)), in a growing round trip, and in congestion marks. Losses and damage
 //! without a growing round trip are due to bit errors and do not change the rate. `[P8]`
 
 mod arrivals;
