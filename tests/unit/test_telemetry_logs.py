@@ -20,7 +20,7 @@ from farlink.channels.calls import causes, logs, replay, samples
 from farlink.channels.calls.handovers import interrupted
 from farlink.channels.calls.links import Call, Link, links_of
 from farlink.channels.calls.study import load, study
-from farlink.errors import JournalError
+from farlink.errors import ArgumentError, JournalError
 from farlink.plot import call_drops
 
 pytest.importorskip("scipy.stats")
@@ -157,9 +157,11 @@ def test_a_handover_interrupts_for_as_long_as_is_said(tmp_path):
     # From the handover at 20 into the drop at 30, which takes until 33; from that at 50 beyond the end of the log.
     assert long.spells == [(20, 33), (50, 60)]
     assert replay.scenario_text([link], handover_s=0.2).splitlines()[0].endswith("0.2 s after each of 2 handovers are assumed.")
-    for wrong_s in (0, 61, -1, float("nan")):
+    for wrong_s in (0, 61, -1):
         with pytest.raises(JournalError, match="out of range"):
             replay.down_times([link], handover_s=wrong_s)
+    with pytest.raises(ArgumentError, match="handover_s must be a number, not nan"):
+        replay.down_times([link], handover_s=float("nan"))
 
 
 @given(
