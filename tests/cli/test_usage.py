@@ -153,3 +153,34 @@ def test_an_interrupt_while_something_is_imported_leaves_no_traceback(module: st
     assert done.returncode in (130, -2), done
     assert done.stderr in ("", "interrupted\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.npz"]
+
+
+INTERRUPTED_FILE = """
+import os, signal
+from pathlib import Path
+from farlink.cli.interrupts import listen
+from farlink.output import whole_file
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+listen()
+real = os.open
+def interrupted(*args, **kwargs):
+    handle = real(*args, **kwargs)
+    os.open = real
+    signal.raise_signal(signal.SIGINT)
+    return handle
+os.open = interrupted
+try:
+    with whole_file("out.csv") as temporary:
+        while True:
+            pass
+except KeyboardInterrupt:
+    print(sorted(path.name for path in Path(".").iterdir()))
+"""
+
+
+def test_an_interrupt_while_a_temporary_file_is_made_leaves_none(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_FILE], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done

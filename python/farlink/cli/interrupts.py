@@ -7,8 +7,9 @@ import signal
 import threading
 from types import FrameType
 
-# An import that is interrupted leaves half a module; the extension cannot bear that while it asks for NumPy.
-_NOT_WITHIN = ("<frozen importlib", f"{os.sep}numpy{os.sep}")
+# An import that is interrupted leaves half a module; the extension cannot bear that while it asks for NumPy. A temporary file
+# that is interrupted while it is made is left behind, as nobody knows its name yet.
+_NOT_WITHIN = ("<frozen importlib", f"{os.sep}numpy{os.sep}", f"{os.sep}tempfile.py")
 _AGAIN_S = 0.005
 
 
