@@ -341,18 +341,25 @@ class Result:
 
 def together(results: Sequence[Result]) -> Result:
     """One result of what several engines found for the same scenario, in their order."""
-    first = results[0]
-
-    def stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Column]:
-        return {name: [value for table in tables for value in _plain(table[name])] for name in tables[0]}
-
     return replace(
-        first,
+        results[0],
         columns=stacked([result.columns for result in results]),
         summary_columns=stacked([result.summary_columns for result in results]),
         interrupted=any(result.interrupted for result in results),
         notes=list(dict.fromkeys(note for result in results for note in result.notes)),
     )
+
+
+def stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Any]:
+    """The rows of tables with the same columns behind each other: numbers as arrays, texts as lists."""
+    import numpy as np
+
+    columns: dict[str, Any] = {}
+    for name in tables[0] if tables else ():
+        parts = [table[name] for table in tables]
+        is_text = any(isinstance(part, list) for part in parts)
+        columns[name] = [value for part in parts for value in part] if is_text else np.concatenate(parts)
+    return columns
 
 
 def shown_entries(summary: list[dict[str, Any]], flow: str | None = None) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from numbers import Integral
 from pathlib import Path
@@ -14,15 +14,12 @@ from farlink.engines import Progress, named_engines, prepare
 from farlink.engines.core_result import from_core
 from farlink.errors import ArgumentError, core_errors
 from farlink.limits import check_threads
-from farlink.result import Column, Result
+from farlink.result import Result, stacked
 from farlink.scenario import Point, Scenario
 from farlink.untrusted import printable
 
 if TYPE_CHECKING:
     from farlink._core import Cancel, RunOutput
-
-_WHOLE = ("point", "run", "seed", "runs", "unfinished_runs", "stalled_runs")
-_TEXTS = ("engine", "flow", "transport", "status", "reason", "unfinished_reason", "stalled_reason")
 
 
 class Study:
@@ -161,7 +158,7 @@ class Study:
         """
         point = self._known_point(point)
         pieces = self._pieces(results)
-        rows = _stacked([piece.columns for piece in pieces])
+        rows = stacked([piece.columns for piece in pieces])
         try:
             with core_errors(self.scenario.in_its_words):
                 wanted = self._core.next_runs(point, rows)
@@ -193,9 +190,9 @@ class Study:
         pieces = self._pieces(results)
         if not pieces:
             raise ArgumentError("results: there is no piece", "give the results of Study.run")
-        rows = _in_order(_stacked([piece.columns for piece in pieces]), "point", "run")
+        rows = _in_order(stacked([piece.columns for piece in pieces]), "point", "run")
         if self.engine == "fluid":
-            summary = _in_order(_stacked([piece.summary_columns for piece in pieces]), "point")
+            summary = _in_order(stacked([piece.summary_columns for piece in pieces]), "point")
             _check_once(summary)
         else:
             try:
@@ -236,19 +233,6 @@ class Study:
 def _refused(error: ValueError) -> ArgumentError:
     message, _, remedy = str(error).partition("; ")
     return ArgumentError(message, remedy)
-
-
-def _stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Any]:
-    """The columns of tables behind each other, in the types of the extension."""
-    columns: dict[str, Any] = {}
-    for name in tables[0] if tables else ():
-        parts = [table[name] for table in tables]
-        if name in _TEXTS:
-            columns[name] = [text for part in parts for text in part]
-        else:
-            kind = np.uint64 if name in _WHOLE else np.float64
-            columns[name] = np.concatenate([np.asarray(part, dtype=kind) for part in parts])
-    return columns
 
 
 def _in_order(columns: Mapping[str, Any], *keys: str) -> dict[str, Any]:
