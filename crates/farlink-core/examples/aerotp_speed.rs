@@ -16,7 +16,7 @@ use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Segment};
 use farlink_core::units::{BitRate, Count, PositiveSeconds};
 use farlink_core::wire::WirePayload;
 use farlink_core::wire::aerotp::{Outside, decode_segment, encode_segment_into};
-use farlink_core::{Endpoint, PathId, Rx, Stream, Time, Virtual};
+use farlink_core::{Endpoint, Rx, Stream, Time, Virtual};
 
 const BYTES: usize = 100_000_000;
 /// Longer than any segment here.
@@ -51,7 +51,7 @@ impl<D: WirePayload> Way<D> {
 
     fn take(&mut self, now: Time, from: &mut Connection<D>, has_codec: bool, buffer: &mut BytesMut) -> u64 {
         let mut count = 0;
-        while let Some(transmit) = from.poll_transmit(now, PathId::ONLY) {
+        while let Some(transmit) = from.poll_transmit(now) {
             count += 1;
             self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             if ((self.state >> 32) as f64) < self.loss * 2_f64.powi(32) {

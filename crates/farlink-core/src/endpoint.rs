@@ -6,15 +6,6 @@ use crate::payload::Payload;
 use crate::time::Time;
 use crate::units::BitRate;
 
-/// Which of several paths to the peer; a single path is [`PathId::ONLY`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PathId(pub u8);
-
-impl PathId {
-    /// The path of an endpoint that has just one.
-    pub const ONLY: PathId = PathId(0);
-}
-
 /// Explicit congestion notification codepoint (RFC 3168, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
@@ -53,8 +44,6 @@ pub enum Integrity {
 /// How a packet arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rx {
-    /// Over which path.
-    pub path: PathId,
     /// With which congestion mark.
     pub ecn: Ecn,
     /// With what damage.
@@ -94,25 +83,23 @@ impl<P> Transmit<P> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum LinkHint {
-    /// The path carries frames again.
-    Up(PathId),
-    /// The path carries nothing.
-    Down(PathId),
-    /// The path's rate changed.
-    Rate(PathId, BitRate),
-    /// The path's bit error rate changed.
-    Ber(PathId, f64),
+    /// The link carries frames again.
+    Up,
+    /// The link carries nothing.
+    Down,
+    /// The link's rate changed.
+    Rate(BitRate),
+    /// The link's bit error rate changed.
+    Ber(f64),
     /// A packet was dropped before it was sent, as the queue was full: it still is, so not to be sent again at once.
     Dropped {
-        /// On this path.
-        path: PathId,
         /// The [`Transmit::token`] of the packet.
         token: u32,
     },
-    /// A frame came in over the path and was damaged beyond use: its header is lost, so nobody knows whose it was, and all
+    /// A frame came in and was damaged beyond use: its header is lost, so nobody knows whose it was, and all
     /// who listen at this end are told. Of a frame that the channel loses whole, or that fails on an earlier link, they
     /// hear nothing.
-    Corrupted(PathId),
+    Corrupted,
 }
 
 /// What the link did to a packet, and what a code around it can do about that.
@@ -195,7 +182,7 @@ pub trait Endpoint {
     fn handle_timeout(&mut self, now: Time);
 
     /// The next packet to send, if any.
-    fn poll_transmit(&mut self, now: Time, path: PathId) -> Option<Transmit<Self::Packet>>;
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Self::Packet>>;
 
     /// The next thing to tell the application, if any.
     fn poll_event(&mut self) -> Option<Event>;

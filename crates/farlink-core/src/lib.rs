@@ -33,7 +33,7 @@ pub mod wire;
 
 pub use config_error::ConfigError;
 pub use correction::PacketCode;
-pub use endpoint::{Class, Damage, Ecn, Endpoint, Integrity, LinkHint, Packet, PathId, Rx, Stream, Transmit};
+pub use endpoint::{Class, Damage, Ecn, Endpoint, Integrity, LinkHint, Packet, Rx, Stream, Transmit};
 pub use event::Event;
 pub use express::{Express, PlainPacket, Train};
 pub use payload::{Payload, Virtual};

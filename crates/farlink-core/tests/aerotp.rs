@@ -6,7 +6,7 @@ use farlink_core::event::Abort;
 use farlink_core::payload::{Payload, Virtual};
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Mack, Repair, Segment, State};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
-use farlink_core::{Endpoint, Event, LinkHint, Packet, PathId, Rx, Stream, Time};
+use farlink_core::{Endpoint, Event, LinkHint, Packet, Rx, Stream, Time};
 use serde_json::{Value, json};
 
 pub(crate) type Net = Pair<Virtual, Connection<Virtual>>;
@@ -189,13 +189,13 @@ fn nothing_goes_out_while_the_link_is_down() {
             net.pump(side);
         }
     };
-    tell(&mut net, LinkHint::Down(PathId::ONLY));
+    tell(&mut net, LinkHint::Down);
     let sent = net.log.len();
     write(&mut net, 0, 5000);
     write(&mut net, 1, 5000);
     wait(&mut net, 300.0);
     assert_eq!(net.log.len(), sent);
-    tell(&mut net, LinkHint::Up(PathId::ONLY));
+    tell(&mut net, LinkHint::Up);
     assert_eq!(net.log.iter().filter(|sent| sent.0 == net.now).count(), 98, "all of it goes out at once");
     wait(&mut net, ONE_WAY.as_secs_f64());
     assert_eq!(net.received, [6000, 6000]);
@@ -425,7 +425,7 @@ fn a_half_open_peer_describes_no_more_than_it_may_send() {
 fn many_small_pieces_take_no_more_memory_than_the_buffer() {
     let mut ends = Pairs::<Vec<u8>>::pair(&config(json!({ "receive_buffer_bytes": 64_000 })), 7);
     let first = ends.0.write(Time::ZERO, &mut vec![1; 50]);
-    let first = (first > 0).then(|| ends.0.poll_transmit(Time::ZERO, PathId::ONLY).unwrap().packet).unwrap();
+    let first = (first > 0).then(|| ends.0.poll_transmit(Time::ZERO).unwrap().packet).unwrap();
     for n in 1..30_000_u32 {
         let segment = Segment { sequence: first.sequence.wrapping_add(2 * n), payload: vec![0], ..first.clone() };
         ends.1.handle_packet(Time::ZERO, &segment, Rx::default());

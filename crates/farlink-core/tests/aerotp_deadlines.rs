@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::pair::{Content, Fault, ONE_WAY, Pair};
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Segment};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
-use farlink_core::{Endpoint, Event, LinkHint, Packet, PathId, Rng, Rx, Stream, Time};
+use farlink_core::{Endpoint, Event, LinkHint, Packet, Rng, Rx, Stream, Time};
 use farlink_fec::awgn::split_mix64;
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ fn what_was_lost_is_not_sent_again_when_it_is_too_old_and_both_are_told() {
 fn what_was_never_sent_is_told_at_once() {
     for keys in modes() {
         let mut pair = known(&keys);
-        pair.ends[0].handle_link(pair.now, LinkHint::Down(PathId::ONLY));
+        pair.ends[0].handle_link(pair.now, LinkHint::Down);
         write(&mut pair, 100, 300);
         at(&mut pair, ms(2999));
         assert_eq!(expired(&pair, 0), 0);
@@ -107,7 +107,7 @@ fn what_was_never_sent_is_told_at_once() {
         write(&mut pair, 400, 20);
         assert_eq!(pair.log.len(), before);
         heal(&mut pair);
-        pair.ends[0].handle_link(pair.now, LinkHint::Up(PathId::ONLY));
+        pair.ends[0].handle_link(pair.now, LinkHint::Up);
         at(&mut pair, ms(3500));
         assert_eq!((pair.received[1], pair.skipped[1], expired(&pair, 0)), (420, 300, 300), "{keys}");
     }

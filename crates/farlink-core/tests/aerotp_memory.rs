@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Mode, Repair, Segment};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
-use farlink_core::{Endpoint, Event, PathId, Rng, Rx, Stream, Time};
+use farlink_core::{Endpoint, Event, Rng, Rx, Stream, Time};
 use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
 
@@ -85,7 +85,7 @@ impl Forger {
         self.side.handle_packet(self.now, &segment, Rx::default());
         self.side.handle_timeout(self.now);
         while self.side.poll_event().is_some() {}
-        while self.side.poll_transmit(self.now, PathId::ONLY).is_some() {}
+        while self.side.poll_transmit(self.now).is_some() {}
     }
 
     /// Bytes that the side takes now.
@@ -224,7 +224,7 @@ impl Life {
             }
             4 => {
                 while self.under_way.len() < 200
-                    && let Some(sent) = self.ends[side].poll_transmit(self.now, PathId::ONLY)
+                    && let Some(sent) = self.ends[side].poll_transmit(self.now)
                 {
                     self.under_way.push((1 - side, sent.packet));
                 }

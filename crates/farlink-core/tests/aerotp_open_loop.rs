@@ -3,7 +3,7 @@
 use farlink_core::payload::Virtual;
 use farlink_core::protocol::Pairs;
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Mode, Service, SwitchError};
-use farlink_core::{Endpoint, Event, Integrity, Packet, PathId, Rx, Stream, Time};
+use farlink_core::{Endpoint, Event, Integrity, Packet, Rx, Stream, Time};
 use serde_json::{Value, json};
 
 fn pair(keys: &Value) -> (Connection<Virtual>, Connection<Virtual>) {
@@ -13,7 +13,7 @@ fn pair(keys: &Value) -> (Connection<Virtual>, Connection<Virtual>) {
 
 /// Length on the wire, class and parity of what goes out next.
 fn sent(side: &mut Connection<Virtual>, now: Time) -> Option<(u32, u8, u16)> {
-    let sent = side.poll_transmit(now, PathId::ONLY)?;
+    let sent = side.poll_transmit(now)?;
     assert_eq!(sent.class.0, sent.packet.class);
     Some((sent.packet.wire_bytes(), sent.packet.class, sent.packet.fec_words))
 }
@@ -26,7 +26,7 @@ fn codes_are_switched_from_one_segment_to_the_next() {
     sender.set_fec_words(100).unwrap();
     assert_eq!(sent(&mut sender, Time::ZERO), Some((1500, 0, 100)));
     sender.set_mode(Mode::Unreliable).unwrap();
-    let plain = sender.poll_transmit(Time::ZERO, PathId::ONLY).unwrap().packet;
+    let plain = sender.poll_transmit(Time::ZERO).unwrap().packet;
     assert_eq!((plain.wire_bytes(), plain.fec_words, plain.flags.has(Flags::FEC)), (1500, 0, false));
     assert_eq!(sender.set_fec_words(8), Err(SwitchError::NoParity(Mode::Unreliable)));
     sender.set_mode(Mode::QuasiReliable).unwrap();
@@ -73,7 +73,7 @@ fn what_is_too_old_is_skipped_on_both_sides() {
     assert_eq!(sender.poll_timeout(), Some(Time::ZERO));
     sender.handle_timeout(Time::from_secs(2));
     assert_eq!(sender.poll_event(), Some(Event::Expired(500)));
-    let packet = sender.poll_transmit(Time::from_secs(2), PathId::ONLY).unwrap().packet;
+    let packet = sender.poll_transmit(Time::from_secs(2)).unwrap().packet;
     assert_eq!((packet.payload_bytes(), packet.stream_start()), (70, Some(packet.opening)));
     receiver.handle_packet(Time::from_secs(2), &packet, Rx::default());
     assert_eq!((receiver.poll_event(), receiver.read()), (Some(Event::Connected), None));
@@ -87,10 +87,10 @@ fn damage_is_reported_whether_it_is_delivered_or_not() {
         let (mut sender, mut receiver) = pair(&json!({ "mode": "quasi-reliable", "deliver_damaged": is_delivered }));
         sender.write(Time::ZERO, &mut Virtual(5000));
         for integrity in [Integrity::PayloadDamaged, Integrity::Intact] {
-            let packet = sender.poll_transmit(Time::ZERO, PathId::ONLY).unwrap().packet;
+            let packet = sender.poll_transmit(Time::ZERO).unwrap().packet;
             receiver.handle_packet(Time::ZERO, &packet, Rx { integrity, ..Rx::default() });
         }
-        let answer = receiver.poll_transmit(Time::ZERO, PathId::ONLY).unwrap().packet;
+        let answer = receiver.poll_transmit(Time::ZERO).unwrap().packet;
         assert_eq!(answer.mack.unwrap().damaged, 1);
         assert_eq!(receiver.dropped().damaged, u64::from(!is_delivered));
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use farlink_core::event::Abort;
 use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Segment, State};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
-use farlink_core::{Endpoint, Event, LinkHint, PathId, Rng, Rx, Stream, Time};
+use farlink_core::{Endpoint, Event, LinkHint, Rng, Rx, Stream, Time};
 use farlink_fec::awgn::split_mix64;
 use serde_json::json;
 
@@ -201,7 +201,7 @@ impl World {
                 break;
             }
         }
-        while let Some(sent) = self.ends[side].poll_transmit(self.now, PathId::ONLY) {
+        while let Some(sent) = self.ends[side].poll_transmit(self.now) {
             self.send(side, sent.packet);
         }
     }
@@ -265,11 +265,11 @@ impl World {
         match incident {
             Incident::Outage { is_told } => {
                 self.is_out = true;
-                self.tell(is_told, LinkHint::Down(PathId::ONLY));
+                self.tell(is_told, LinkHint::Down);
             }
             Incident::Back { is_told } => {
                 self.is_out = false;
-                self.tell(is_told, LinkHint::Up(PathId::ONLY));
+                self.tell(is_told, LinkHint::Up);
             }
             Incident::Restart(side) => {
                 self.restarts += 1;

@@ -6,7 +6,7 @@ use farlink_core::protocol::parts::rto::RtoConfig;
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{CongestionControl, Connection, Flags, Segment, TcpConfig, Timestamps};
 use farlink_core::units::Seconds;
-use farlink_core::{Endpoint, Event, PathId, Rx, Stream, Time, Virtual};
+use farlink_core::{Endpoint, Event, Rx, Stream, Time, Virtual};
 use proptest::prelude::*;
 
 /// Long enough for any number of timeouts that the faults can cause.
@@ -594,10 +594,10 @@ fn a_reset_silences_an_open_window() {
     pair.ends[0].write(pair.now, &mut Virtual(10_000));
     let reset = Segment { seq: 1, flags: Flags::RST, ..Segment::default() };
     pair.ends[0].handle_packet(pair.now, &reset, Rx::default());
-    assert_eq!(pair.ends[0].poll_transmit(pair.now, PathId::ONLY), None);
+    assert_eq!(pair.ends[0].poll_transmit(pair.now), None);
     pair.ends[0].write(pair.now, &mut Virtual(10_000));
     pair.ends[0].close(pair.now);
-    assert_eq!(pair.ends[0].poll_transmit(pair.now, PathId::ONLY), None);
+    assert_eq!(pair.ends[0].poll_transmit(pair.now), None);
     assert_eq!(pair.ends[0].poll_timeout(), None);
 }
 
@@ -634,7 +634,7 @@ fn only_the_right_reset_is_believed_and_then_nothing_more_is_sent() {
 fn a_peer_that_restarted_resets_what_it_does_not_know() {
     let config = TcpConfig { handshake: true, ..small(Variant::Sack) };
     let packets = |end: &mut Connection<Virtual>, now: Time| -> Vec<Segment<Virtual>> {
-        std::iter::from_fn(|| end.poll_transmit(now, PathId::ONLY)).map(|sent| sent.packet).collect()
+        std::iter::from_fn(|| end.poll_transmit(now)).map(|sent| sent.packet).collect()
     };
     for restarted in [0, 1] {
         let (client, server) = Connection::<Virtual>::pair(&config, 0x0123_4567_89ab_cdef);

@@ -6,7 +6,7 @@ use farlink_core::protocol::scps::ScpsConfig;
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{CongestionControl, Connection, LossMeans, ScpsCapabilities, TcpConfig};
 use farlink_core::units::{BitRate, PositiveSeconds, Seconds};
-use farlink_core::{Endpoint, Event, LinkHint, PathId, Stream, Time, Virtual};
+use farlink_core::{Endpoint, Event, LinkHint, Stream, Time, Virtual};
 use proptest::prelude::*;
 
 const LONG: Time = Time::from_secs(100_000);
@@ -172,7 +172,7 @@ fn a_report_fills_what_the_other_options_leave() {
         };
         let mut pair = pair::<Virtual>(&config, 0, &losing(&lost));
         if is_damaged {
-            pair.ends[1].handle_link(Time::ZERO, LinkHint::Corrupted(PathId::ONLY));
+            pair.ends[1].handle_link(Time::ZERO, LinkHint::Corrupted);
         }
         pair.ends[0].write(Time::ZERO, &mut Virtual(20_000));
         pair.run_until(Time::from_secs(1));
@@ -384,7 +384,7 @@ fn nothing_is_left_when_it_is_over() {
     let config = ScpsConfig { copies: count(2), hold_time_s: Some(seconds(1.0)), ..one_way() };
     let mut pair = transfer::<Virtual>(&config, 0, &[], [1_000, 0], usize::MAX);
     for end in &mut pair.ends {
-        assert_eq!(end.poll_transmit(LONG, PathId::ONLY), None);
+        assert_eq!(end.poll_transmit(LONG), None);
         assert_eq!(end.poll_event(), None);
         assert_eq!(end.read(), None);
     }

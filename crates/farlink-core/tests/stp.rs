@@ -6,7 +6,7 @@ use farlink_core::event::Abort;
 use farlink_core::payload::Virtual;
 use farlink_core::protocol::stp::{Connection, Kind, Pdu, RateControl, StpConfig};
 use farlink_core::units::{BitRate, Count, PositiveSeconds};
-use farlink_core::{Endpoint, Event, Packet, PathId, Rx, Stream, Time};
+use farlink_core::{Endpoint, Event, Packet, Rx, Stream, Time};
 use proptest::prelude::*;
 
 /// What the network does to one packet.
@@ -81,7 +81,7 @@ impl Pair {
             assert!(is_right, "side {side} read something else than was sent at {at}");
             self.received[side] += data.len();
         }
-        while let Some(transmit) = self.ends[side].poll_transmit(self.now, PathId::ONLY) {
+        while let Some(transmit) = self.ends[side].poll_transmit(self.now) {
             self.send(side, transmit.packet);
         }
         while let Some(event) = self.ends[side].poll_event() {
@@ -449,13 +449,13 @@ fn a_stream_longer_than_its_numbers() {
     while got < 6_000_000_000 {
         now += ms(100);
         tx.handle_timeout(now);
-        while let Some(out) = tx.poll_transmit(now, PathId::ONLY) {
+        while let Some(out) = tx.poll_transmit(now) {
             sent += 1;
             if sent % 97 != 0 {
                 rx.handle_packet(now, &out.packet, Rx::default());
             }
             got += std::iter::from_fn(|| rx.read()).map(|data| u64::from(data.0)).sum::<u64>();
-            while let Some(back) = rx.poll_transmit(now, PathId::ONLY) {
+            while let Some(back) = rx.poll_transmit(now) {
                 tx.handle_packet(now, &back.packet, Rx::default());
             }
         }
@@ -573,7 +573,7 @@ proptest! {
                 end.handle_timeout(now);
                 end.handle_packet(now, &pdu, Rx::default());
                 for _ in 0..50 {
-                    let _ = end.poll_transmit(now, PathId::ONLY);
+                    let _ = end.poll_transmit(now);
                     let _ = end.read();
                 }
                 while end.poll_event().is_some() {}

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use farlink_core::protocol::aerotp::Connection;
 use farlink_core::wire::aerotp::{Outside, Refusal, decode_segment, encode_segment_into};
 use farlink_core::wire::ipv4::MAX_BYTES;
-use farlink_core::{Endpoint, Event, PathId, Rx, Time};
+use farlink_core::{Endpoint, Event, Rx, Time};
 
 use crate::Failure;
 
@@ -168,7 +168,7 @@ impl Driver {
     /// Sends what there is to send; whether there was something.
     fn transmit(&mut self, now: Time) -> bool {
         let mut is_sent = false;
-        while let Some(transmit) = self.end.poll_transmit(now, PathId::ONLY) {
+        while let Some(transmit) = self.end.poll_transmit(now) {
             is_sent = true;
             self.account.sent += 1;
             if self.drop.is_lost() {

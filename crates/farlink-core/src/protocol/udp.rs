@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::correction::Correction;
-use crate::endpoint::{Damage, Endpoint, Integrity, Packet, PathId, Rx, Stream, Transmit};
+use crate::endpoint::{Damage, Endpoint, Integrity, Packet, Rx, Stream, Transmit};
 use crate::event::Event;
 use crate::express::{Express, PlainPacket};
 use crate::payload::{Payload, Virtual};
@@ -156,7 +156,7 @@ impl<D: Payload> Endpoint for Socket<D> {
     fn handle_timeout(&mut self, _now: Time) {}
 
     #[inline]
-    fn poll_transmit(&mut self, _now: Time, _path: PathId) -> Option<Transmit<Datagram<D>>> {
+    fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<Datagram<D>>> {
         let waiting = self.outgoing.front_mut()?;
         let payload = waiting.split_to(waiting.len().min(self.segment_bytes));
         if waiting.is_empty() {
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(sender.write(Time::ZERO, &mut Virtual(3000)), 3000);
         sender.close(Time::ZERO);
         let mut got = Vec::new();
-        while let Some(sent) = sender.poll_transmit(Time::ZERO, PathId::ONLY) {
+        while let Some(sent) = sender.poll_transmit(Time::ZERO) {
             receiver.handle_packet(Time::ZERO, &sent.packet, Rx::default());
             got.extend(receiver.read());
         }

@@ -4,7 +4,7 @@ use farlink_core::event::Abort;
 use farlink_core::protocol::arq::{Acknowledgement, ArqConfig, Flags, Incremental, Mode, TimerSide};
 use farlink_core::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
 use farlink_core::units::{BitRate, PositiveSeconds, Seconds};
-use farlink_core::{Endpoint, Event, PathId, Rx, Stream, Time, Virtual};
+use farlink_core::{Endpoint, Event, Rx, Stream, Time, Virtual};
 
 use super::network::{Fault, LONG, Network, ONE_WAY, transfer};
 use super::{count, whole};
@@ -213,10 +213,10 @@ fn acknowledgements_ride_on_data_of_the_other_direction() {
     for (wait, expected) in [(None, [Flags::ACK, Flags::DATA]), (Some(0.0), [Flags::DATA.with(Flags::ACK); 2])] {
         let mut network = Network::<Virtual>::new(&riding(wait), &[]);
         network.ends[0].write(Time::ZERO, &mut Virtual(10));
-        let frame = network.ends[0].poll_transmit(Time::ZERO, PathId::ONLY).unwrap().packet;
+        let frame = network.ends[0].poll_transmit(Time::ZERO).unwrap().packet;
         network.ends[1].handle_packet(ONE_WAY, &frame, Rx::default());
         network.ends[1].write(ONE_WAY, &mut Virtual(20));
-        let sent = [0, 1].map(|_| network.ends[1].poll_transmit(ONE_WAY, PathId::ONLY).unwrap().packet.flags);
+        let sent = [0, 1].map(|_| network.ends[1].poll_transmit(ONE_WAY).unwrap().packet.flags);
         assert_eq!(sent, expected);
     }
 }

@@ -4,7 +4,7 @@ use farlink_core::protocol::ProtocolConfig;
 use farlink_core::protocol::arq::{AdaptiveLength, ArqConfig, Estimate, Flags, LengthRule, Mode};
 use farlink_core::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
 use farlink_core::units::PositiveSeconds;
-use farlink_core::{Endpoint, LinkHint, PathId, Time};
+use farlink_core::{Endpoint, LinkHint, Time};
 
 use super::count;
 use super::network::{Fault, LONG, Network};
@@ -47,7 +47,7 @@ fn a_genie_s_word_is_the_length_of_the_next_frame_and_with_selective_repeat_of_n
         assert!(network.ends[0].wants_hints());
         network.write_all(0, 10_000, 10_000);
         network.pump(0);
-        network.ends[0].handle_link(Time::ZERO, LinkHint::Ber(PathId::ONLY, 1e-4));
+        network.ends[0].handle_link(Time::ZERO, LinkHint::Ber(1e-4));
         network.run_until(LONG);
         assert_eq!(network.position[1], 10_000);
         let frames = frames(&network);
@@ -77,12 +77,12 @@ fn what_is_cut_again_overlaps_what_has_arrived_and_arrives_once() {
             let mut ber = 1e-5;
             for timeout in 1..=lost_acks {
                 network.run_until(Time::from_millis(100 * timeout - 1));
-                network.ends[0].handle_link(network.now, LinkHint::Ber(PathId::ONLY, ber));
+                network.ends[0].handle_link(network.now, LinkHint::Ber(ber));
                 ber *= 3.0;
             }
             network.run_until(Time::from_millis(100 * lost_acks));
             network.is_cut[1] = false;
-            network.ends[0].handle_link(network.now, LinkHint::Ber(PathId::ONLY, 1e-7));
+            network.ends[0].handle_link(network.now, LinkHint::Ber(1e-7));
             network.run_until(LONG);
             assert_eq!(network.position[1], 5_000, "{mode:?}, {lost_acks}");
             assert!(
@@ -98,7 +98,7 @@ fn only_a_genie_listens_to_the_link() {
     for length in [genie_not(), AdaptiveLength { rule: LengthRule::TwoLengths, ..genie_not() }] {
         let mut network: Network<Vec<u8>> = Network::new(&config(Mode::GoBackN, length), &[]);
         assert!(!network.ends[0].wants_hints());
-        network.ends[0].handle_link(Time::ZERO, LinkHint::Ber(PathId::ONLY, 0.3));
+        network.ends[0].handle_link(Time::ZERO, LinkHint::Ber(0.3));
         network.write_all(0, 2000, 2000);
         network.run_until(LONG);
         assert_eq!(frames(&network)[0].2, 1000);

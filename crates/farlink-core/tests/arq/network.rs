@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use farlink_core::correction::PacketCode;
 use farlink_core::protocol::Pairs;
 use farlink_core::protocol::arq::{ArqConfig, Flags, Frame, PlainFrame, Station};
-use farlink_core::{Damage, Endpoint, Event, Packet, PathId, Rx, Stream, Time};
+use farlink_core::{Damage, Endpoint, Event, Packet, Rx, Stream, Time};
 
 use crate::pair::Content;
 
@@ -102,7 +102,7 @@ impl<D: Content> Network<D> {
     /// Lets a side read, send and tell.
     pub(crate) fn pump(&mut self, side: usize) {
         self.read(side);
-        while let Some(transmit) = self.ends[side].poll_transmit(self.now, PathId::ONLY) {
+        while let Some(transmit) = self.ends[side].poll_transmit(self.now) {
             self.send(side, transmit.packet);
         }
         while !self.is_reader_asleep[side]

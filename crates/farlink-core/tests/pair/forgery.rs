@@ -4,7 +4,7 @@ use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Edges, Flags, Mac
 use farlink_core::protocol::{Pairs, TransportConfig};
 use farlink_core::units::BitRate;
 use farlink_core::wire::aerotp::{Outside, decode_segment, encode_segment};
-use farlink_core::{Endpoint, Integrity, LinkHint, PathId, Rx, Stream, Time};
+use farlink_core::{Endpoint, Integrity, LinkHint, Rx, Stream, Time};
 
 use super::examples::Example;
 
@@ -140,7 +140,7 @@ impl World {
     /// Sends what is ready, and hears what there is to tell.
     fn send(&mut self, side: usize) {
         while self.under_way.len() < 64
-            && let Some(sent) = self.ends[side].poll_transmit(self.now, PathId::ONLY)
+            && let Some(sent) = self.ends[side].poll_transmit(self.now)
         {
             self.latest[side] = sent.packet.clone();
             self.under_way.push((1 - side, sent.packet));
@@ -167,11 +167,11 @@ impl World {
     fn hint(&mut self, side: usize, program: &mut Program<'_>) {
         let value = program.byte();
         let hint = match value & 3 {
-            0 => LinkHint::Up(PathId::ONLY),
-            1 => LinkHint::Down(PathId::ONLY),
-            2 => LinkHint::Ber(PathId::ONLY, 0.5_f64.powi(i32::from(value >> 2))),
+            0 => LinkHint::Up,
+            1 => LinkHint::Down,
+            2 => LinkHint::Ber(0.5_f64.powi(i32::from(value >> 2))),
             _ => match BitRate::new(f64::from(1_u32 << (value >> 3))) {
-                Ok(rate) => LinkHint::Rate(PathId::ONLY, rate),
+                Ok(rate) => LinkHint::Rate(rate),
                 Err(_) => return,
             },
         };

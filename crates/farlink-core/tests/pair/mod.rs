@@ -15,7 +15,7 @@ use farlink_core::protocol::scps::ScpsConfig;
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{CongestionControl, Connection, LossMeans, Segment, TcpConfig};
 use farlink_core::units::{BitRate, Count, PositiveSeconds, Seconds};
-use farlink_core::{Damage, Ecn, Endpoint, Event, Integrity, Packet, PacketCode, PathId, Rx, Stream, Time};
+use farlink_core::{Damage, Ecn, Endpoint, Event, Integrity, Packet, PacketCode, Rx, Stream, Time};
 use proptest::prelude::*;
 
 /// What the network does to one packet.
@@ -145,7 +145,7 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
     pub(crate) fn pump(&mut self, side: usize) {
         self.read(side);
         loop {
-            while let Some(transmit) = self.ends[side].poll_transmit(self.now, PathId::ONLY) {
+            while let Some(transmit) = self.ends[side].poll_transmit(self.now) {
                 self.send(side, transmit.packet, transmit.ecn);
             }
             let mut has_acted = false;

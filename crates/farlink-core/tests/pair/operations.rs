@@ -5,7 +5,7 @@ use farlink_core::protocol::Pairs;
 use farlink_core::protocol::tcp::variant::Variant;
 use farlink_core::protocol::tcp::{CongestionControl, TcpConfig};
 use farlink_core::units::Count;
-use farlink_core::{Damage, Event, Packet, PacketCode, PathId, Rx, Time};
+use farlink_core::{Damage, Event, Packet, PacketCode, Rx, Time};
 
 use super::examples::{Example, Guarantee, with_config};
 
@@ -70,7 +70,7 @@ fn run<E: Stream<Vec<u8>>>((active, passive): (E, E), guarantee: Guarantee, code
             1 if argument == 15 => ends[side].close(now),
             1 | 2 => {
                 while under_way.len() < 64
-                    && let Some(transmit) = ends[side].poll_transmit(now, PathId::ONLY)
+                    && let Some(transmit) = ends[side].poll_transmit(now)
                 {
                     under_way.push((1 - side, transmit.packet));
                 }

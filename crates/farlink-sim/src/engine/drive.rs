@@ -6,7 +6,7 @@
 //! the ends of the warm-up and of the run: a train is taken only up to the next of these.
 
 use farlink_core::express::Plain;
-use farlink_core::{Express, Integrity, LinkHint, PathId, Stream, Time, Train, Transmit, Virtual};
+use farlink_core::{Express, Integrity, LinkHint, Stream, Time, Train, Transmit, Virtual};
 
 use super::STEPS_BETWEEN_LOOKS;
 use super::flow::Flow;
@@ -168,7 +168,7 @@ impl<T: Tracer> World<'_, T> {
         let link = flow.route.first[SIDE];
         let mut sent = 0_u64;
         loop {
-            while let Some(transmit) = flow.ends[SIDE].poll_transmit(now, PathId::ONLY) {
+            while let Some(transmit) = flow.ends[SIDE].poll_transmit(now) {
                 if SIDE == 0 {
                     flow.on_transmit(now, &transmit.packet);
                     self.tracer.packet(now, 1, flow.id, &transmit.packet, transmit.ecn);
@@ -176,7 +176,7 @@ impl<T: Tracer> World<'_, T> {
                 let Transmit { packet, ecn, .. } = &transmit;
                 let is_queued = self.path.send::<P>(link, now, index, packet, *ecn, &mut flow.counts, &mut self.timers);
                 if !is_queued && flow.ends[SIDE].wants_hints() && transmit.token != 0 {
-                    let hint = LinkHint::Dropped { path: PathId::ONLY, token: transmit.token };
+                    let hint = LinkHint::Dropped { token: transmit.token };
                     flow.ends[SIDE].handle_link(now, hint);
                 }
                 // All of a file may go out at one instant.

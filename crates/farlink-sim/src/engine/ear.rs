@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use farlink_core::endpoint::{Counters, Probe};
 use farlink_core::express::Plain;
-use farlink_core::{Endpoint, Event, Express, LinkHint, PathId, Payload, Rx, Stream, Time, Train, Transmit};
+use farlink_core::{Endpoint, Event, Express, LinkHint, Payload, Rx, Stream, Time, Train, Transmit};
 
 /// What an endpoint does with hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,8 +71,8 @@ impl<E: Endpoint> Endpoint for End<E> {
     fn handle_link(&mut self, now: Time, hint: LinkHint) {
         HEARD.with_borrow_mut(|heard| heard.push((now, self.side, hint)));
         match hint {
-            LinkHint::Down(_) => self.is_down = true,
-            LinkHint::Up(_) => self.is_down = false,
+            LinkHint::Down => self.is_down = true,
+            LinkHint::Up => self.is_down = false,
             _ => {}
         }
     }
@@ -81,11 +81,11 @@ impl<E: Endpoint> Endpoint for End<E> {
         self.inner.handle_timeout(now);
     }
 
-    fn poll_transmit(&mut self, now: Time, path: PathId) -> Option<Transmit<E::Packet>> {
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<E::Packet>> {
         if self.holds_back() {
             return None;
         }
-        let transmit = self.inner.poll_transmit(now, path)?;
+        let transmit = self.inner.poll_transmit(now)?;
         if self.manner != Manner::Tokens {
             return Some(transmit);
         }

@@ -9,7 +9,7 @@
 //! no use ([`LinkHint::Corrupted`]).
 
 use farlink_core::link::LinkState;
-use farlink_core::{Endpoint, LinkHint, PathId, Time};
+use farlink_core::{Endpoint, LinkHint, Time};
 
 use super::path::Path;
 use super::route::Route;
@@ -126,12 +126,11 @@ impl Station {
 fn changes(told: Option<LinkState>, state: LinkState) -> [Option<LinkHint>; 4] {
     let was_up = told.is_none_or(|told| told.up);
     let same_rate = told.is_some_and(|told| told.rate == state.rate);
-    let only = PathId::ONLY;
     [
-        (was_up && !state.up).then_some(LinkHint::Down(only)),
-        (!same_rate).then_some(LinkHint::Rate(only, state.rate)),
-        state.ber.filter(|_| told.is_none_or(|told| told.ber != state.ber)).map(|ber| LinkHint::Ber(only, ber)),
-        (!was_up && state.up).then_some(LinkHint::Up(only)),
+        (was_up && !state.up).then_some(LinkHint::Down),
+        (!same_rate).then_some(LinkHint::Rate(state.rate)),
+        state.ber.filter(|_| told.is_none_or(|told| told.ber != state.ber)).map(LinkHint::Ber),
+        (!was_up && state.up).then_some(LinkHint::Up),
     ]
 }
 
@@ -176,12 +175,12 @@ mod tests {
     /// When, to which side, and `D`, `U` or the rate in Mb/s.
     fn said(heard: &[Heard]) -> Vec<(f64, usize, String)> {
         let word = |hint| match hint {
-            LinkHint::Down(PathId::ONLY) => "down".to_owned(),
-            LinkHint::Up(PathId::ONLY) => "up".to_owned(),
-            LinkHint::Rate(PathId::ONLY, rate) => format!("{} Mb/s", rate.get() / 1e6),
-            LinkHint::Ber(PathId::ONLY, ber) => format!("ber {ber}"),
-            LinkHint::Dropped { path: PathId::ONLY, token } => format!("dropped {token}"),
-            LinkHint::Corrupted(PathId::ONLY) => "corrupted".to_owned(),
+            LinkHint::Down => "down".to_owned(),
+            LinkHint::Up => "up".to_owned(),
+            LinkHint::Rate(rate) => format!("{} Mb/s", rate.get() / 1e6),
+            LinkHint::Ber(ber) => format!("ber {ber}"),
+            LinkHint::Dropped { token } => format!("dropped {token}"),
+            LinkHint::Corrupted => "corrupted".to_owned(),
             other => panic!("{other:?} was never promised"),
         };
         heard.iter().map(|&(at, side, hint)| (at.as_secs_f64(), side, word(hint))).collect()

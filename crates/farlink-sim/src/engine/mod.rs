@@ -51,7 +51,7 @@ use farlink_core::protocol::stp;
 use farlink_core::protocol::tcp::{Connection, Segment};
 use farlink_core::protocol::udp::{Datagram, Socket};
 use farlink_core::protocol::{Pairs, TransportConfig};
-use farlink_core::{Endpoint, Event, LinkHint, PathId, Rng, Time, Virtual};
+use farlink_core::{Endpoint, Event, LinkHint, Rng, Time, Virtual};
 
 use chain::Port;
 use delays::Shared;
@@ -523,7 +523,7 @@ impl<T: Tracer> Engine<'_, T> {
     #[cold]
     fn on_corrupted(&mut self, station: usize, at: Time) {
         for index in 0..self.hints.listeners(station).len() {
-            self.tell(self.hints.listeners(station)[index], at, LinkHint::Corrupted(PathId::ONLY));
+            self.tell(self.hints.listeners(station)[index], at, LinkHint::Corrupted);
         }
     }
 

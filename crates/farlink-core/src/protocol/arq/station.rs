@@ -1,7 +1,7 @@
 //! One side of an ARQ connection: combines the sending and the receiving half as an [`Endpoint`].
 
 use crate::correction::Correction;
-use crate::endpoint::{Counters, Endpoint, Integrity, LinkHint, PathId, Probe, Rx, Stream, Transmit};
+use crate::endpoint::{Counters, Endpoint, Integrity, LinkHint, Probe, Rx, Stream, Transmit};
 use crate::event::{Abort, Event};
 use crate::express::Express;
 use crate::payload::{Payload, Virtual};
@@ -197,7 +197,7 @@ impl<D: Payload> Endpoint for Station<D> {
     }
 
     fn handle_link(&mut self, _now: Time, hint: LinkHint) {
-        if let (LinkHint::Ber(_, ber), Some(length)) = (hint, &mut self.sender.length) {
+        if let (LinkHint::Ber(ber), Some(length)) = (hint, &mut self.sender.length) {
             length.hear(ber);
         }
     }
@@ -214,7 +214,7 @@ impl<D: Payload> Endpoint for Station<D> {
     }
 
     #[inline]
-    fn poll_transmit(&mut self, now: Time, _path: PathId) -> Option<Transmit<Frame<D>>> {
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Frame<D>>> {
         let mut frame = if self.aborted.is_none() {
             self.next_frame(now)?
         } else if std::mem::take(&mut self.is_reset_due) {

@@ -1,6 +1,6 @@
 //! One side of an STP connection: combines sender, receiver and POLLs as an [`Endpoint`].
 
-use crate::endpoint::{Counters, Endpoint, Integrity, PathId, Probe, Rx, Stream, Transmit};
+use crate::endpoint::{Counters, Endpoint, Integrity, Probe, Rx, Stream, Transmit};
 use crate::event::{Abort, Event};
 use crate::express::Express;
 use crate::payload::{Payload, Virtual};
@@ -388,7 +388,7 @@ impl<D: Payload> Endpoint for Connection<D> {
     }
 
     #[inline]
-    fn poll_transmit(&mut self, now: Time, _path: PathId) -> Option<Transmit<Pdu<D>>> {
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Pdu<D>>> {
         self.is_paced = false;
         let mut pdu = self.next_control(now);
         if pdu.is_none() && self.state == State::Open {

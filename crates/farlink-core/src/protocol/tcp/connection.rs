@@ -3,9 +3,7 @@
 //! Its steps stand in files of their own: [`opening`](super::opening), [`sending`](super::sending),
 //! [`hearing`](super::hearing).
 
-use crate::endpoint::{
-    Class, Counters, Ecn, Endpoint, Integrity, LinkHint, Packet, PathId, Probe, Rx, Stream, Transmit,
-};
+use crate::endpoint::{Class, Counters, Ecn, Endpoint, Integrity, LinkHint, Packet, Probe, Rx, Stream, Transmit};
 use crate::event::Event;
 use crate::payload::Payload;
 use crate::protocol::Pairs;
@@ -312,7 +310,7 @@ impl<D: Payload> Endpoint for Connection<D> {
     }
 
     #[inline(always)]
-    fn poll_transmit(&mut self, now: Time, _path: PathId) -> Option<Transmit<Segment<D>>> {
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Segment<D>>> {
         if self.window.una == self.window.max {
             self.restart_if_idle(now);
         }

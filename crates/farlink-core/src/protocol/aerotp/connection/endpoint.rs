@@ -1,6 +1,6 @@
 //! The connection as an [`Endpoint`]: input from the network, the clock and the application.
 
-use crate::endpoint::{Class, Counters, Ecn, Endpoint, Integrity, LinkHint, PathId, Probe, Rx, Stream, Transmit};
+use crate::endpoint::{Class, Counters, Ecn, Endpoint, Integrity, LinkHint, Probe, Rx, Stream, Transmit};
 use crate::event::{Abort, Event};
 use crate::express::Express;
 use crate::payload::{Payload, Virtual};
@@ -66,10 +66,10 @@ impl<D: Payload> Endpoint for Connection<D> {
 
     fn handle_link(&mut self, now: Time, hint: LinkHint) {
         match hint {
-            LinkHint::Up(_) => self.is_link_down = false,
-            LinkHint::Down(_) => self.is_link_down = true,
-            LinkHint::Rate(_, rate) => return self.rate.on_hint(rate),
-            LinkHint::Ber(_, ber) => {
+            LinkHint::Up => self.is_link_down = false,
+            LinkHint::Down => self.is_link_down = true,
+            LinkHint::Rate(rate) => return self.rate.on_hint(rate),
+            LinkHint::Ber(ber) => {
                 if let Some(errors) = &mut self.errors {
                     errors.on_hint(ber);
                     self.adapt();
@@ -106,7 +106,7 @@ impl<D: Payload> Endpoint for Connection<D> {
     }
 
     #[inline]
-    fn poll_transmit(&mut self, now: Time, _path: PathId) -> Option<Transmit<Segment<D>>> {
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Segment<D>>> {
         if self.is_link_down {
             return None; // the link is down: a segment sent now would be lost `[C19]`
         }

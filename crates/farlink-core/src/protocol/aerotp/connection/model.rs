@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 use stateright::{Checker, Model, Property};
 
 use super::Connection;
-use crate::endpoint::{Endpoint, PathId, Rx, Stream};
+use crate::endpoint::{Endpoint, Rx, Stream};
 use crate::event::{Abort, Event};
 use crate::protocol::ProtocolConfig;
 use crate::protocol::aerotp::{AerotpConfig, Opens, Segment, State};
@@ -171,7 +171,7 @@ impl Setting {
                 }
             }
             while world.under_way.iter().filter(|(to, _)| *to != side).count() < self.most_under_way
-                && let Some(sent) = world.ends[side].poll_transmit(world.now, PathId::ONLY)
+                && let Some(sent) = world.ends[side].poll_transmit(world.now)
             {
                 world.under_way.push((1 - side, sent.packet));
             }

@@ -237,7 +237,7 @@ impl<D: Payload> Connection<D> {
 
     /// The link has told something.
     pub(in crate::protocol::tcp) fn hear_link(&mut self, now: Time, hint: LinkHint) {
-        if let (LinkHint::Corrupted(_), Some(extensions)) = (hint, &mut self.extensions) {
+        if let (LinkHint::Corrupted, Some(extensions)) = (hint, &mut self.extensions) {
             extensions.corruption_until = now + extensions.corruption_hold;
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use crate::endpoint::{Ecn, Endpoint, PathId, Rx, Stream};
+use crate::endpoint::{Ecn, Endpoint, Rx, Stream};
 use crate::payload::Virtual;
 use crate::protocol::tcp::window::Window;
 use crate::protocol::tcp::{CongestionControl, Connection, Segment, TcpConfig, Variant};
@@ -76,7 +76,7 @@ impl Path {
     /// Sends what may go, as long as the link's queue is shorter than half a second.
     fn send(&mut self, now: Time) {
         for from in [0, 1] {
-            while let Some(sent) = self.ends[from].poll_transmit(now, PathId(0)) {
+            while let Some(sent) = self.ends[from].poll_transmit(now) {
                 let mut arrival = now + ONE_WAY;
                 if from == 0 {
                     let begins = self.idle_at.max(now);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::v1::Bbr;
 use super::v3::Bbr3;
-use crate::endpoint::{Endpoint, PathId, Rx, Stream};
+use crate::endpoint::{Endpoint, Rx, Stream};
 use crate::payload::Virtual;
 use crate::protocol::tcp::congestion::{BbrConfig, Congestion, CongestionControl};
 use crate::protocol::tcp::window::Window;
@@ -146,7 +146,7 @@ impl Bench {
 
     fn send_all(&mut self) {
         for side in 0..2 {
-            while let Some(sent) = self.ends[side].poll_transmit(self.now, PathId::ONLY) {
+            while let Some(sent) = self.ends[side].poll_transmit(self.now) {
                 self.carry(1 - side, sent.packet);
             }
         }
