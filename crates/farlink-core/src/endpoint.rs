@@ -63,7 +63,7 @@ pub struct Transmit<P> {
     pub class: Class,
     /// Its congestion mark.
     pub ecn: Ecn,
-    /// What [`LinkHint::Dropped`] names it by; 0 if nobody wants to hear of that.
+    /// Identifies the packet in [`LinkHint::Dropped`]; 0 if the endpoint does not want that hint.
     pub token: u32,
 }
 
@@ -75,11 +75,11 @@ impl<P> Transmit<P> {
     }
 }
 
-/// Advice from the link below: of the one that the endpoint sends into and, in [`Corrupted`](LinkHint::Corrupted), of the
-/// one that it receives from. Everything works without it.
+/// Advice from the local link: the one that the endpoint sends into and, for [`Corrupted`](LinkHint::Corrupted), the one that
+/// it receives from. Endpoints work without it.
 ///
-/// Of the links beyond an endpoint is told nothing. It takes a link to be up until it is told
-/// otherwise. Of changes at one instant, it hears `Down` first, `Up` last.
+/// Endpoints get hints only about the link they are attached to. An endpoint takes its link to be up until it is told otherwise.
+/// If several things change at one instant, `Down` comes first and `Up` last.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum LinkHint {
@@ -91,14 +91,13 @@ pub enum LinkHint {
     Rate(BitRate),
     /// The link's bit error rate changed.
     Ber(f64),
-    /// A packet was dropped before it was sent, as the queue was full: it still is, so not to be sent again at once.
+    /// A packet was dropped before it was sent, because the queue is full. Sending it again at once would drop it again.
     Dropped {
         /// The [`Transmit::token`] of the packet.
         token: u32,
     },
-    /// A frame came in and was damaged beyond use: its header is lost, so nobody knows whose it was, and all
-    /// who listen at this end are told. Of a frame that the channel loses whole, or that fails on an earlier link, they
-    /// hear nothing.
+    /// A frame came in that was damaged beyond use. Its header is lost, and with it whose packet it was, so that every endpoint
+    /// at this end gets the hint. Frames that the channel loses whole, or that fail on an earlier link, cause no hint.
     Corrupted,
 }
 
@@ -162,20 +161,20 @@ pub trait Packet: Clone {
 /// [`poll_event`](Endpoint::poll_event) until both return `None` (it may stop at any time, when a queue is full, and poll
 /// later), then waits for input or for [`poll_timeout`](Endpoint::poll_timeout).
 pub trait Endpoint {
-    /// What it sends and receives; knows its length on the wire; encodes and decodes in [`crate::wire`].
+    /// The packets that it sends and receives. They know their length on the wire; [`crate::wire`] encodes and decodes them.
     type Packet: Packet;
 
-    /// A packet arrived. Never fails: what makes no sense is counted and dropped.
+    /// A packet arrived. Never fails: packets that make no sense are counted and dropped.
     fn handle_packet(&mut self, now: Time, packet: &Self::Packet, rx: Rx);
 
-    /// Whether [`handle_link`](Endpoint::handle_link) is of use; always the same. A driver that is told so by nobody need
-    /// not watch the link.
+    /// Whether the endpoint uses [`handle_link`](Endpoint::handle_link); the answer never changes. If no endpoint wants hints, the
+    /// driver skips link monitoring.
     #[inline(always)]
     fn wants_hints(&self) -> bool {
         false
     }
 
-    /// Advice from the link. From the start of a run on, be there data or not.
+    /// Advice from the link. It comes from the start of a run on, whether there is data or not.
     fn handle_link(&mut self, _now: Time, _hint: LinkHint) {}
 
     /// Time has passed. Early or repeated calls do nothing.
