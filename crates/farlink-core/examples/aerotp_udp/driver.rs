@@ -224,7 +224,7 @@ impl Driver {
                 }
                 self.is_peer_gone = false;
                 self.first_heard.get_or_insert_with(Instant::now);
-                let rx = Rx { ecn: arrived.outside.ecn, integrity: arrived.integrity, ..Rx::default() };
+                let rx = Rx { ecn: arrived.outside.ecn, integrity: arrived.integrity };
                 self.end.handle_packet(now, &arrived.segment, rx);
             }
             Err(why) => {
