@@ -56,8 +56,9 @@ struct Remark {
 impl Remark {
     /// A remark that begins with its key.
     fn new(key: impl Into<String>, rest: impl AsRef<str>) -> Self {
-        let key = key.into();
-        Remark { text: format!("{key} {}", rest.as_ref()), key }
+        let (key, rest) = (key.into(), rest.as_ref());
+        debug_assert!(!rest.contains("  "), "a text broken over two lines of source without its backslash: {rest}");
+        Remark { text: format!("{key} {rest}"), key }
     }
 }
 

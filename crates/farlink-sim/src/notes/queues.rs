@@ -63,7 +63,8 @@ pub(super) fn below_a_packet(point: Point<'_>) -> Vec<Remark> {
             before_bps = before_bps.min(hop.rate.mean_bps());
             if limit < packet_bytes {
                 let rest = format!(
-                    "= {limit} is less than a packet of flow.{}, {packet_bytes} bytes: whatever does not find the link idle is dropped;                      give some packets at least, {}",
+                    "= {limit} is less than a packet of flow.{}, {packet_bytes} bytes: whatever does not find the link idle is dropped; \
+                     give some packets at least, {}",
                     leg.flow_name,
                     10 * packet_bytes,
                 );
