@@ -1,7 +1,7 @@
 //! One side of a TCP connection: ties window, timer, reassembly and version together behind [`Endpoint`].
 //!
 //! Its steps stand in files of their own: [`opening`](super::opening), [`sending`](super::sending),
-//! [`hearing`](super::hearing).
+//! [`acknowledgements`](super::acknowledgements).
 
 use crate::endpoint::{Class, Counters, Ecn, Endpoint, Integrity, LinkHint, Packet, Probe, Rx, Stream, Transmit};
 use crate::event::Event;
@@ -14,12 +14,12 @@ use crate::protocol::parts::rto::RetransmissionTimer;
 use crate::rng::Rng;
 use crate::time::Time;
 
+use super::ack_fields::AckFields;
 use super::config::TcpConfig;
 use super::congestion::{Congestion, Control};
 use super::ecn::Notification;
 use super::extensions::Extensions;
 use super::frto::FRto;
-use super::heard::Heard;
 use super::reassembly::Receiver;
 use super::segment::{Flags, SackBlocks, Segment};
 use super::variant::{Reaction, Running};
@@ -251,7 +251,7 @@ impl<D: Payload> Endpoint for Connection<D> {
             self.handle_control(now, segment);
             return;
         }
-        self.handle_acknowledgement(now, &Heard::of(segment));
+        self.handle_acknowledgement(now, &AckFields::of(segment));
         self.handle_text(now, segment);
     }
 
@@ -260,7 +260,7 @@ impl<D: Payload> Endpoint for Connection<D> {
     }
 
     fn handle_link(&mut self, now: Time, hint: LinkHint) {
-        self.hear_link(now, hint);
+        self.handle_link_hint(now, hint);
     }
 
     fn handle_timeout(&mut self, now: Time) {

@@ -1,6 +1,6 @@
 //! Explicit congestion notification (RFC 3168, section 6.1): agreeing on it, saying and hearing of marks.
 
-mod marks;
+mod connection;
 
 use crate::endpoint::Ecn;
 

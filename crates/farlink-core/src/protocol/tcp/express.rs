@@ -5,9 +5,9 @@ use crate::express::{Express, Plain, PlainPacket, Train};
 use crate::payload::Virtual;
 use crate::time::Time;
 
+use super::ack_fields::AckFields;
 use super::connection::{Connection, State};
 use super::ecn::Stamp;
-use super::heard::Heard;
 use super::segment::{Flags, PlainSegment, SackBlock};
 use super::span::Span;
 use super::variant::{Reaction, Steady};
@@ -102,7 +102,7 @@ impl Connection<Virtual> {
         }
         let next = self.rx.stream.next;
         let Some((first_index, acks)) = self.rx.on_data_train(at, gap, first.payload_bytes, count) else { return 0 };
-        self.handle_acknowledgement(at, &Heard::plain(first));
+        self.handle_acknowledgement(at, &AckFields::plain(first));
         if acks > 0 {
             let every = u32::from(self.rx.ack_every);
             let ack = next + u64::from(first_index + 1) * u64::from(first.payload_bytes);
@@ -139,7 +139,7 @@ impl Connection<Virtual> {
         if !all.is_some_and(|all| self.rx.on_early_train(start, len, count, Virtual(all))) {
             return self.walk(train, sent);
         }
-        self.handle_acknowledgement(at, &Heard::plain(first));
+        self.handle_acknowledgement(at, &AckFields::plain(first));
         let mut report = self.plain_segment(self.window.max, self.sizes.ack_header_bytes, 0, self.stamp());
         let mut step = 0;
         if !report.sack.is_empty() {
@@ -177,7 +177,7 @@ impl Connection<Virtual> {
 
     /// Reports of a block that grows, one segment after the other: each takes its bytes off the pipe, and new data fills it.
     #[inline(never)]
-    fn hear_reports(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
+    fn handle_report_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
         let Some(mut state) = self.steady(&train.first).filter(|_| train.step > 0) else {
             return self.walk(train, sent);
         };
@@ -236,7 +236,7 @@ impl Connection<Virtual> {
     /// Acknowledgements: of new data while no loss is being repaired, without what each has in common; others in turn.
     fn acknowledge_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
         if !train.first.sack.is_empty() {
-            return self.hear_reports(train, sent);
+            return self.handle_report_train(train, sent);
         }
         let mut ack = Self::unwrap(train.first.ack, self.initial_seq, self.window.una);
         // What the application or the last segment must hear of is left to the usual way.
@@ -319,7 +319,7 @@ impl Express for Connection<Virtual> {
         if !self.is_usual(plain) || self.sizes.has_timestamps || self.extensions.is_some() {
             return false;
         }
-        self.handle_acknowledgement(now, &Heard::plain(plain));
+        self.handle_acknowledgement(now, &AckFields::plain(plain));
         if plain.payload_bytes > 0 {
             let start = Self::unwrap(plain.seq, self.peer_initial_seq, self.rx.stream.next);
             self.rx.on_data(now, start, &Virtual(plain.payload_bytes));

@@ -1,5 +1,7 @@
 //! The Transmission Control Protocol (RFC 9293) as a sans-IO state machine.
 
+mod ack_fields;
+mod acknowledgements;
 mod config;
 pub mod congestion;
 mod connection;
@@ -8,8 +10,6 @@ mod express;
 mod extensions;
 mod flight;
 mod frto;
-mod heard;
-mod hearing;
 mod opening;
 mod pace;
 mod prr;

@@ -4,8 +4,8 @@ use crate::payload::Payload;
 use crate::protocol::parts::events::EventSet;
 use crate::time::Time;
 
+use super::ack_fields::AckFields;
 use super::connection::{Connection, State};
-use super::heard::Heard;
 use super::segment::{Flags, Segment, SynOptions};
 use super::window::Phase;
 
@@ -43,14 +43,14 @@ impl<D: Payload> Connection<D> {
                 self.refuse(segment)
             }
             State::SynReceived if segment.flags.has(Flags::ACK) => {
-                self.handle_acknowledgement(now, &Heard::of(segment));
+                self.handle_acknowledgement(now, &AckFields::of(segment));
                 if self.window.una > 0 {
                     self.establish();
                     self.handle_text(now, segment);
                 }
             }
             State::Established => {
-                self.handle_acknowledgement(now, &Heard::of(segment));
+                self.handle_acknowledgement(now, &AckFields::of(segment));
                 self.handle_text(now, segment);
             }
             _ => {}
@@ -113,7 +113,7 @@ impl<D: Payload> Connection<D> {
                 self.peer_initial_seq = segment.seq;
                 self.notification.on_syn_ack(segment.flags);
                 self.rx.stream.next = 1;
-                self.handle_acknowledgement(now, &Heard::of(segment));
+                self.handle_acknowledgement(now, &AckFields::of(segment));
                 if self.window.una > 0 {
                     self.establish();
                     self.rx.ack_now = true;

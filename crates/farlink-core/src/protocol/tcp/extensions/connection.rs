@@ -4,9 +4,9 @@ use crate::endpoint::LinkHint;
 use crate::event::Event;
 use crate::payload::Payload;
 use crate::protocol::parts::pacer::Pacer;
+use crate::protocol::tcp::ack_fields::AckFields;
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::connection::{Connection, State};
-use crate::protocol::tcp::heard::Heard;
 use crate::protocol::tcp::segment::{Flags, ScpsCapabilities, Segment};
 use crate::protocol::tcp::span::Span;
 use crate::protocol::tcp::variant::{Reaction, Running};
@@ -105,18 +105,18 @@ impl<D: Payload> Connection<D> {
 
     /// What the options of an acknowledgement say, before it is acted upon.
     #[inline]
-    pub(in crate::protocol::tcp) fn hear_corruption(&mut self, heard: &Heard<'_>) {
+    pub(in crate::protocol::tcp) fn note_corruption(&mut self, fields: &AckFields<'_>) {
         if let Some(extensions) = &self.extensions
             && extensions.loss_means == LossMeans::Signalled
         {
-            self.window.is_corruption = heard.has_corruption;
+            self.window.is_corruption = fields.has_corruption;
         }
     }
 
     /// What the options of an acknowledgement say, after everything that it acknowledges was noted.
     #[cold]
-    pub(in crate::protocol::tcp) fn hear_extensions(&mut self, now: Time, ack: u64, heard: &Heard<'_>) {
-        if let (Some(snack), Running::Snack(state)) = (heard.snack, &mut self.running)
+    pub(in crate::protocol::tcp) fn handle_ack_of_extensions(&mut self, now: Time, ack: u64, fields: &AckFields<'_>) {
+        if let (Some(snack), Running::Snack(state)) = (fields.snack, &mut self.running)
             && state.on_report(&mut self.window, &mut self.control, ack, snack)
         {
             // What is reported has arrived: the path is alive, and what is missing is known.
@@ -236,7 +236,7 @@ impl<D: Payload> Connection<D> {
     }
 
     /// The link has told something.
-    pub(in crate::protocol::tcp) fn hear_link(&mut self, now: Time, hint: LinkHint) {
+    pub(in crate::protocol::tcp) fn handle_link_hint(&mut self, now: Time, hint: LinkHint) {
         if let (LinkHint::Corrupted, Some(extensions)) = (hint, &mut self.extensions) {
             extensions.corruption_until = now + extensions.corruption_hold;
         }

@@ -5,7 +5,7 @@ use crate::payload::Payload;
 use super::segment::{Flags, PlainSegment, SackBlock, Segment, SnackReport};
 
 /// What a segment says about the sending direction.
-pub(super) struct Heard<'a> {
+pub(super) struct AckFields<'a> {
     pub(super) ack: u32,
     pub(super) window: u16,
     pub(super) flags: Flags,
@@ -17,18 +17,18 @@ pub(super) struct Heard<'a> {
     pub(super) has_corruption: bool,
 }
 
-impl<'a> Heard<'a> {
+impl<'a> AckFields<'a> {
     #[inline(always)]
     pub(super) fn plain(segment: &'a PlainSegment) -> Self {
         let &PlainSegment { ack, window, flags, payload_bytes, .. } = segment;
         let has_payload = payload_bytes > 0;
         let sack = if segment.sack.is_empty() { &[] } else { std::slice::from_ref(&segment.sack) };
-        Heard { ack, window, flags, has_payload, echo: None, sack, snack: None, has_corruption: false }
+        AckFields { ack, window, flags, has_payload, echo: None, sack, snack: None, has_corruption: false }
     }
 
     #[inline(always)]
     pub(super) fn of<D: Payload>(segment: &'a Segment<D>) -> Self {
-        Heard {
+        AckFields {
             ack: segment.ack,
             window: segment.window,
             flags: segment.flags,

@@ -5,8 +5,8 @@ use crate::protocol::parts::events::EventSet;
 use crate::protocol::parts::rto::Progress;
 use crate::time::Time;
 
+use super::ack_fields::AckFields;
 use super::connection::Connection;
-use super::heard::Heard;
 use super::segment::{Flags, SackBlock, Segment};
 use super::sending::timestamp;
 use super::variant::Reaction;
@@ -14,15 +14,15 @@ use super::window::{Acked, RoundTrips};
 
 impl<D: Payload> Connection<D> {
     #[inline(always)]
-    pub(super) fn handle_acknowledgement(&mut self, now: Time, heard: &Heard<'_>) {
-        let ack = Self::unwrap(heard.ack, self.initial_seq, self.window.una);
-        let shift = if heard.flags.has(Flags::SYN) { 0 } else { self.sizes.window_shift };
+    pub(super) fn handle_acknowledgement(&mut self, now: Time, fields: &AckFields<'_>) {
+        let ack = Self::unwrap(fields.ack, self.initial_seq, self.window.una);
+        let shift = if fields.flags.has(Flags::SYN) { 0 } else { self.sizes.window_shift };
         if ack > self.window.max || (ack as i64) < 0 {
             return; // acknowledges what was never sent
         }
-        let peer_end = ack + (u64::from(heard.window) << shift);
-        let is_awaited = self.window.expects_echo && !heard.has_payload;
-        let has_blocks = !heard.sack.is_empty();
+        let peer_end = ack + (u64::from(fields.window) << shift);
+        let is_awaited = self.window.expects_echo && !fields.has_payload;
+        let has_blocks = !fields.sack.is_empty();
         if self.window.una == self.window.end && ack == self.window.una && !is_awaited && !has_blocks {
             // This side has nothing to send: only the peer's window can be news.
             self.window.peer_end = self.window.peer_end.max(peer_end);
@@ -30,23 +30,23 @@ impl<D: Payload> Connection<D> {
         }
         self.window.now = now;
         if self.window.records.is_kept() {
-            self.begin_acknowledgement(heard.echo);
+            self.begin_acknowledgement(fields.echo);
         }
         if self.extensions.is_some() {
-            self.hear_corruption(heard);
+            self.note_corruption(fields);
         }
-        if heard.flags.has(Flags::ECE) && self.notification.is_agreed() {
+        if fields.flags.has(Flags::ECE) && self.notification.is_agreed() {
             self.on_echo(now, ack);
         }
-        let has_new_sack = self.sizes.uses_sack && has_blocks && self.note_sack(ack, heard.sack);
+        let has_new_sack = self.sizes.uses_sack && has_blocks && self.note_sack(ack, fields.sack);
         let is_window_unchanged = peer_end <= self.window.peer_end;
         self.window.peer_end = self.window.peer_end.max(peer_end);
         let is_pure =
-            !heard.has_payload && is_window_unchanged && !self.window.is_probing && !heard.flags.has(Flags::FIN);
+            !fields.has_payload && is_window_unchanged && !self.window.is_probing && !fields.flags.has(Flags::FIN);
         let is_duplicate = is_pure && ack == self.window.una && self.window.max > ack;
         let acked = Acked { is_new: ack > self.window.una, is_duplicate, is_pure };
         if acked.is_new {
-            self.handle_new_acknowledgement(now, ack, heard.echo);
+            self.handle_new_acknowledgement(now, ack, fields.echo);
         } else if is_duplicate {
             self.running.on_duplicate(&mut self.window, &mut self.control, has_new_sack);
             if self.window.retransmit_first || self.window.nxt == self.window.una {
@@ -62,7 +62,7 @@ impl<D: Payload> Connection<D> {
             self.timeouts_in_a_row = 0;
         }
         if self.extensions.is_some() {
-            self.hear_extensions(now, ack, heard);
+            self.handle_ack_of_extensions(now, ack, fields);
         }
         if self.window.records.is_kept() || self.paces {
             self.learn(now, acked);
