@@ -14,10 +14,10 @@ use super::frame::{Flags, Frame};
 use super::number::Numbers;
 use super::ranges::Ranges;
 
-mod hearing;
+mod acknowledgements;
 mod losses;
 
-pub(super) use hearing::Heard;
+pub(super) use acknowledgements::AckFields;
 
 /// The content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

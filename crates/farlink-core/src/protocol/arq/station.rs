@@ -13,7 +13,7 @@ use crate::time::Time;
 use super::config::ArqConfig;
 use super::frame::{Blocks, Flags, Frame, PlainFrame};
 use super::receiver::Receiver;
-use super::sender::{Heard, Sender};
+use super::sender::{AckFields, Sender};
 
 /// A timestamp counts units of 2^16 ps (65.5 ns), so that it wraps after 281 s only.
 const TIMESTAMP_SHIFT: u32 = 16;
@@ -177,7 +177,7 @@ impl<D: Payload> Endpoint for Station<D> {
                 Time::from_ps(u64::from(ticks) << TIMESTAMP_SHIFT)
             });
             let is_single = flags.has(Flags::SINGLE);
-            self.sender.handle_ack(now, &Heard { number: frame.ack, is_single, blocks: &frame.blocks, echoed });
+            self.sender.handle_ack(now, &AckFields { number: frame.ack, is_single, blocks: &frame.blocks, echoed });
         }
         if flags.has(Flags::NAK) {
             self.sender.handle_nak(now, frame.nak, frame.nak_count, flags.has(Flags::HELD));

@@ -7,7 +7,7 @@ use super::super::frame::Blocks;
 use super::{Kind, Sender, State};
 
 /// The content of an acknowledgement.
-pub(in crate::protocol::arq) struct Heard<'a> {
+pub(in crate::protocol::arq) struct AckFields<'a> {
     pub(in crate::protocol::arq) number: u32,
     pub(in crate::protocol::arq) is_single: bool,
     pub(in crate::protocol::arq) blocks: &'a Blocks,
@@ -17,7 +17,7 @@ pub(in crate::protocol::arq) struct Heard<'a> {
 
 /// The progress that an acknowledgement made.
 #[derive(Clone, Copy, Debug, Default)]
-struct News {
+struct AckProgress {
     frames: u64,
     /// Bytes of data in the newly acknowledged frames.
     bytes: u64,
@@ -28,26 +28,26 @@ struct News {
 impl<D: Payload> Sender<D> {
     /// Handles an acknowledgement.
     #[inline]
-    pub(in crate::protocol::arq) fn handle_ack(&mut self, now: Time, heard: &Heard<'_>) {
-        let mut news = News::default();
-        let ahead = self.numbers.ahead(heard.number, self.una);
-        if heard.is_single {
+    pub(in crate::protocol::arq) fn handle_ack(&mut self, now: Time, fields: &AckFields<'_>) {
+        let mut progress = AckProgress::default();
+        let ahead = self.numbers.ahead(fields.number, self.una);
+        if fields.is_single {
             if ahead < self.slots.len() as u64 {
-                self.mark(ahead as usize, &mut news);
+                self.mark(ahead as usize, &mut progress);
             }
         } else if ahead <= self.slots.len() as u64 {
             for index in 0..ahead as usize {
-                self.mark(index, &mut news);
+                self.mark(index, &mut progress);
             }
         }
-        if !heard.blocks.is_empty() {
-            self.mark_blocks(heard.blocks, &mut news);
+        if !fields.blocks.is_empty() {
+            self.mark_blocks(fields.blocks, &mut progress);
         }
-        if news.frames == 0 {
+        if progress.frames == 0 {
             return;
         }
         if let Some(length) = &mut self.length {
-            length.on_acknowledged(now, news.frames, news.bytes);
+            length.on_acknowledged(now, progress.frames, progress.bytes);
         }
         self.advance();
         self.timeouts_in_a_row = 0;
@@ -57,27 +57,27 @@ impl<D: Payload> Sender<D> {
         //# A TSecr value received in a segment MAY be used to update the averaged RTT measurement only if the segment
         //# advances the left edge of the send window, i.e., SND.UNA is increased.
         // With blocks and single acknowledgements: only if it acknowledges something new.
-        if let Some(round_trip) = heard.echoed.or(news.sent.map(|sent| now.since(sent))) {
+        if let Some(round_trip) = fields.echoed.or(progress.sent.map(|sent| now.since(sent))) {
             self.rto.sample(now, round_trip);
         }
     }
 
     #[inline]
-    fn mark(&mut self, index: usize, news: &mut News) {
+    fn mark(&mut self, index: usize, progress: &mut AckProgress) {
         let Some(slot) = self.slots.get_mut(index).filter(|slot| slot.state != State::Acknowledged) else { return };
         slot.state = State::Acknowledged;
         self.unacknowledged -= 1;
-        news.frames += 1;
-        news.bytes += if slot.kind == Kind::Data { u64::from(slot.len) } else { 0 };
+        progress.frames += 1;
+        progress.bytes += if slot.kind == Kind::Data { u64::from(slot.len) } else { 0 };
         //= https://www.rfc-editor.org/rfc/rfc6298#section-3
         //# RTT samples MUST NOT be made using segments that were retransmitted (and thus for which it is ambiguous whether
         //# the reply was for the first instance of the packet or a later instance).
         if slot.transmissions == 1 {
-            news.sent = news.sent.max(Some(slot.sent));
+            progress.sent = progress.sent.max(Some(slot.sent));
         }
     }
 
-    fn mark_blocks(&mut self, blocks: &Blocks, news: &mut News) {
+    fn mark_blocks(&mut self, blocks: &Blocks, progress: &mut AckProgress) {
         let frames = self.slots.len() as u64;
         for block in blocks.iter() {
             let (left, right) = (self.numbers.ahead(block.left, self.una), self.numbers.ahead(block.right, self.una));
@@ -90,7 +90,7 @@ impl<D: Payload> Sender<D> {
                 continue;
             }
             while number < right {
-                self.mark((number - self.una) as usize, news);
+                self.mark((number - self.una) as usize, progress);
                 number = self.reported.end_of_run(number + 1);
             }
             self.reported.insert(left, right);
