@@ -6,7 +6,7 @@ use crate::time::Time;
 use super::asking::Left;
 use super::coded;
 use super::config::AerotpConfig;
-use super::heard::Heard;
+use super::mack_fields::MackFields;
 use super::mode::Mode;
 use super::open_loop;
 use super::outgoing::{Account, Outgoing};
@@ -61,8 +61,8 @@ impl<D: Payload> Sending<D> {
         each!(self, sender => sender.next(now, most_bytes))
     }
 
-    pub(super) fn on_mack(&mut self, now: Time, heard: &Heard) {
-        each!(self, sender => sender.on_mack(now, heard));
+    pub(super) fn on_mack(&mut self, now: Time, mack: &MackFields) {
+        each!(self, sender => sender.on_mack(now, mack));
     }
 
     pub(super) fn on_timeout(&mut self, now: Time) {

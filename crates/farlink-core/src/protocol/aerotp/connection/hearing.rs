@@ -9,8 +9,8 @@ use super::model;
 use crate::protocol::aerotp::clock::{held_span, span, ticks};
 use crate::protocol::aerotp::config::LARGEST_BUFFER;
 use crate::protocol::aerotp::fec::Fec;
-use crate::protocol::aerotp::heard::Heard;
 use crate::protocol::aerotp::incoming::Incoming;
+use crate::protocol::aerotp::mack_fields::MackFields;
 use crate::protocol::aerotp::mode::Mode;
 use crate::protocol::aerotp::peer::Peer;
 use crate::protocol::aerotp::rate::Answer;
@@ -18,14 +18,14 @@ use crate::protocol::aerotp::segment::{FEC_BYTES, Flags, MOST_EDGES, Mack, Repai
 
 impl<D: Payload> Connection<D> {
     pub(super) fn on_mack(&mut self, now: Time, segment: &Segment<D>, mack: &Mack) {
-        match self.hear(now, segment, mack) {
-            Some(heard) => {
-                self.adapt_to(&heard);
-                self.sending.on_mack(now, &heard);
-                let Heard { echo, round_trip, .. } = heard;
+        match self.checked_mack_fields(now, segment, mack) {
+            Some(fields) => {
+                self.adapt_to(&fields);
+                self.sending.on_mack(now, &fields);
+                let MackFields { echo, round_trip, .. } = fields;
                 let held = held_span(mack.held);
-                let arrived_bytes = heard.arrived_bytes(self.config.payload_bytes());
-                let has_gaps = heard.has_gaps();
+                let arrived_bytes = fields.arrived_bytes(self.config.payload_bytes());
+                let has_gaps = fields.has_gaps();
                 let answer = Answer { echo, round_trip, held, marked: mack.marked, arrived_bytes, has_gaps };
                 self.rate.on_answer(now, &answer);
                 let (left, rate) = (self.sending.left(), self.rate.pacer.bytes_per_s());
@@ -37,10 +37,10 @@ impl<D: Payload> Connection<D> {
     }
 
     /// Adapts the parity to a report of errors.
-    fn adapt_to(&mut self, heard: &Heard) {
+    fn adapt_to(&mut self, fields: &MackFields) {
         let fec = Fec::new(self.config.payload_bytes() as u32, self.fec_words);
         if let Some(errors) = &mut self.errors
-            && errors.on_report(heard.ack, heard.window, heard.damaged, fec.mends_of_each() + 1)
+            && errors.on_report(fields.ack, fields.window, fields.damaged, fec.mends_of_each() + 1)
         {
             self.adapt();
         }
@@ -57,7 +57,7 @@ impl<D: Payload> Connection<D> {
     }
 
     /// Checks an acknowledgement: it must refer to sent data and echo a timestamp that was sent. `[A8]`
-    pub(super) fn hear(&self, now: Time, segment: &Segment<D>, mack: &Mack) -> Option<Heard> {
+    pub(super) fn checked_mack_fields(&self, now: Time, segment: &Segment<D>, mack: &Mack) -> Option<MackFields> {
         let (first, next) = self.sending.limits();
         let base = self.number(first);
         let position = |number: u32| {
@@ -74,7 +74,7 @@ impl<D: Payload> Connection<D> {
         if self.marks.oldest().is_some_and(|mark| echo < mark) {
             return None; // of a past cycle of the sequence numbers `[R8]`
         }
-        let mut heard = Heard {
+        let mut fields = MackFields {
             ack: ack.max(first),
             echo,
             round_trip: span(ticks(arrived).saturating_sub(echo)),
@@ -93,12 +93,12 @@ impl<D: Payload> Connection<D> {
         };
         if mack.counts_symbols {
             let mut pairs = mack.edges.blocks();
-            heard.arrived = pairs.next()?.0;
+            fields.arrived = pairs.next()?.0;
             for (start, missing) in pairs {
-                heard.deficits[heard.deficit_count] = (position(start)?, u64::from(missing));
-                heard.deficit_count += 1;
+                fields.deficits[fields.deficit_count] = (position(start)?, u64::from(missing));
+                fields.deficit_count += 1;
             }
-            return Some(heard);
+            return Some(fields);
         }
         let mut last = ack;
         for (start, end) in mack.edges.blocks() {
@@ -107,10 +107,10 @@ impl<D: Payload> Connection<D> {
                 return None;
             }
             last = end;
-            heard.blocks[heard.block_count] = (start, end);
-            heard.block_count += 1;
+            fields.blocks[fields.block_count] = (start, end);
+            fields.block_count += 1;
         }
-        Some(heard)
+        Some(fields)
     }
 
     pub(super) fn on_data(&mut self, now: Time, segment: &Segment<D>) {

@@ -62,7 +62,7 @@ impl<D: Payload> Connection<D> {
             return true;
         }
         if let Some(peer) = self.peer.as_mut().filter(|peer| peer.has_sent(segment)) {
-            peer.latest.hear(now, segment.timestamp);
+            peer.latest.checked_mack_fields(now, segment.timestamp);
             if is_asyn {
                 self.lifecycle.on_asyn();
             } else {
@@ -78,7 +78,7 @@ impl<D: Payload> Connection<D> {
             // side sent, the peer has received it.
             if !is_asyn || segment.mack.is_some() || !self.is_listener {
                 let begins_anew = match &segment.mack {
-                    Some(mack) => !self.is_listener && self.hear(now, segment, mack).is_some(),
+                    Some(mack) => !self.is_listener && self.checked_mack_fields(now, segment, mack).is_some(),
                     None => is_asyn,
                 };
                 if begins_anew && self.may_send() {
@@ -112,7 +112,9 @@ impl<D: Payload> Connection<D> {
     fn is_opened_by(&self, now: Time, segment: &Segment<D>) -> bool {
         match &segment.mack {
             // Any MACK establishes the connection, if it acknowledges sent data. `[C5]`
-            Some(mack) => self.lifecycle.state() == State::AsynSent && self.hear(now, segment, mack).is_some(),
+            Some(mack) => {
+                self.lifecycle.state() == State::AsynSent && self.checked_mack_fields(now, segment, mack).is_some()
+            }
             None if !segment.flags.has(Flags::ASYN) => false,
             None if self.is_listener => true,
             // A stream that does not begin at this side's number was not opened by this side. Unless both sides open, it belongs

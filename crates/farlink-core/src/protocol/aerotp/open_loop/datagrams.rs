@@ -6,8 +6,8 @@ use crate::payload::Payload;
 use crate::time::Time;
 
 use super::super::config::AerotpConfig;
-use super::super::heard::Heard;
 use super::super::incoming::{Incoming, most_pieces};
+use super::super::mack_fields::MackFields;
 use super::super::outgoing::{Account, Outgoing};
 use super::super::segment::CLASS_BYTES;
 use super::classes::{Classes, Service};
@@ -100,7 +100,7 @@ impl<D: Payload> Outbox<D> {
         self.is_done()
     }
 
-    pub(in super::super) fn on_mack(&mut self, _now: Time, _heard: &Heard) {}
+    pub(in super::super) fn on_mack(&mut self, _now: Time, _mack: &MackFields) {}
 
     /// Messages that are too old are dropped. `[V1]`
     pub(in super::super) fn on_timeout(&mut self, now: Time) {

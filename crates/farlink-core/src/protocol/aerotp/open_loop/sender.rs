@@ -6,7 +6,7 @@ use crate::time::Time;
 
 use super::super::ages::Ages;
 use super::super::config::AerotpConfig;
-use super::super::heard::Heard;
+use super::super::mack_fields::MackFields;
 use super::super::mode::Mode;
 use super::super::outgoing::{Account, Outgoing};
 use super::encoder::Encoder;
@@ -156,9 +156,9 @@ impl<D: Payload> Sender<D> {
         self.is_coded = is_coded;
     }
 
-    pub(in super::super) fn on_mack(&mut self, _now: Time, heard: &Heard) {
-        self.is_end_acknowledged |= self.ended.is_some() && heard.ack == self.next;
-        self.account.latest_round_trip = Some(heard.round_trip);
+    pub(in super::super) fn on_mack(&mut self, _now: Time, mack: &MackFields) {
+        self.is_end_acknowledged |= self.ended.is_some() && mack.ack == self.next;
+        self.account.latest_round_trip = Some(mack.round_trip);
     }
 
     pub(in super::super) fn on_timeout(&mut self, now: Time) {

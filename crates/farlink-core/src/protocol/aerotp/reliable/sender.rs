@@ -12,7 +12,7 @@ use super::super::clock::{span, ticks};
 use super::super::config::AerotpConfig;
 use super::super::fec::CRC_BYTES;
 use super::super::forward::Forward;
-use super::super::heard::Heard;
+use super::super::mack_fields::MackFields;
 use super::super::outgoing::{Account, Outgoing, ROOM_BYTES};
 use super::super::round_trip::RoundTrip;
 use super::super::segment::FORWARD_BYTES;
@@ -279,21 +279,21 @@ impl<D: Payload> Sender<D> {
             .map_or(Time::from_millis(20), |smoothed| most.min(Time::from_ps(smoothed.as_ps() / 16)))
     }
 
-    pub(in super::super) fn on_mack(&mut self, now: Time, heard: &Heard) {
+    pub(in super::super) fn on_mack(&mut self, now: Time, mack: &MackFields) {
         self.heard = now;
         self.is_silent = false;
         self.opening.at = Time::NEVER;
-        if heard.echo >= self.latest_echo {
-            if heard.echo > self.latest_echo || self.round_trip.smoothed().is_none() {
-                self.round_trip.sample(heard.round_trip);
-                self.account.latest_round_trip = Some(heard.round_trip);
+        if mack.echo >= self.latest_echo {
+            if mack.echo > self.latest_echo || self.round_trip.smoothed().is_none() {
+                self.round_trip.sample(mack.round_trip);
+                self.account.latest_round_trip = Some(mack.round_trip);
             }
-            self.latest_echo = heard.echo;
+            self.latest_echo = mack.echo;
         }
-        self.window_end = self.window_end.max(heard.window_end);
-        self.first = self.first.max(heard.ack);
-        let mut news = self.flight.acknowledge_up_to(heard.ack);
-        for &(start, end) in heard.blocks() {
+        self.window_end = self.window_end.max(mack.window_end);
+        self.first = self.first.max(mack.ack);
+        let mut news = self.flight.acknowledge_up_to(mack.ack);
+        for &(start, end) in mack.blocks() {
             news = news.and(self.flight.acknowledge(start, end));
         }
         if news.was_overtaken {
@@ -302,19 +302,19 @@ impl<D: Payload> Sender<D> {
         if let Some(sent) = news.oldest {
             // An answer that arrives sooner than a round trip after a retransmission is for the first transmission.
             let wait = span(ticks(now).saturating_sub(sent));
-            self.round_trip.answered_after(wait.max(heard.round_trip));
+            self.round_trip.answered_after(wait.max(mack.round_trip));
         } else if self.round_trip.smoothed().is_none() {
-            self.round_trip.answered_after(heard.round_trip);
+            self.round_trip.answered_after(mack.round_trip);
         }
         self.flight.drop_acknowledged();
         self.first = self.flight.front().map_or(self.next, |piece| piece.start.max(self.first));
-        self.forward.on_acknowledged(heard.ack, heard.skipped);
+        self.forward.on_acknowledged(mack.ack, mack.skipped);
         self.first = self.forward.first(self.first);
-        let before = heard.echo.saturating_sub(self.reordering);
+        let before = mack.echo.saturating_sub(self.reordering);
         if let Some(spare) = &mut self.spare {
             spare.on_answer(before, &mut self.flight);
         }
-        let lost = self.flight.judge(before, |position| heard.describes(position));
+        let lost = self.flight.judge(before, |position| mack.describes(position));
         if let Some(spare) = &mut self.spare {
             spare.measure(news.once, lost.once);
         }

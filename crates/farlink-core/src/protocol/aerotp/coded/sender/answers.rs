@@ -4,7 +4,7 @@ use crate::payload::Payload;
 use crate::time::Time;
 
 use super::super::super::clock::{span, ticks};
-use super::super::super::heard::Heard;
+use super::super::super::mack_fields::MackFields;
 use super::{Sender, Transmission};
 
 /// If this many more segments arrive at once than were sent by then, segments overtake each other; fewer may be duplicates made
@@ -12,20 +12,20 @@ use super::{Sender, Transmission};
 const LATE_AT_ONCE: u64 = 2;
 
 impl<D: Payload> Sender<D> {
-    pub(in super::super::super) fn on_mack(&mut self, now: Time, heard: &Heard) {
+    pub(in super::super::super) fn on_mack(&mut self, now: Time, mack: &MackFields) {
         self.heard = now;
         self.is_silent = false;
         self.opening.at = Time::NEVER;
-        let is_news = heard.echo > self.latest_echo || self.round_trip.smoothed().is_none();
+        let is_news = mack.echo > self.latest_echo || self.round_trip.smoothed().is_none();
         if is_news {
-            self.round_trip.sample(heard.round_trip);
-            self.round_trip.answered_after(span(ticks(now).saturating_sub(heard.echo)));
-            self.account.latest_round_trip = Some(heard.round_trip);
-            self.learn(now, heard);
-            self.latest_echo = heard.echo;
+            self.round_trip.sample(mack.round_trip);
+            self.round_trip.answered_after(span(ticks(now).saturating_sub(mack.echo)));
+            self.account.latest_round_trip = Some(mack.round_trip);
+            self.learn(now, mack);
+            self.latest_echo = mack.echo;
         }
-        let is_latest = heard.echo >= self.latest_echo;
-        for &(start, missing) in heard.deficits() {
+        let is_latest = mack.echo >= self.latest_echo;
+        for &(start, missing) in mack.deficits() {
             let missing = u32::try_from(missing).unwrap_or(u32::MAX);
             if let Some(block) = self.block(start)
                 && block.bytes > 0
@@ -36,11 +36,11 @@ impl<D: Payload> Sender<D> {
                 }
             }
         }
-        self.window_end = self.window_end.max(heard.window_end);
-        self.first = self.first.max(heard.ack);
-        self.forward.on_acknowledged(heard.ack, heard.skipped);
+        self.window_end = self.window_end.max(mack.window_end);
+        self.first = self.first.max(mack.ack);
+        self.forward.on_acknowledged(mack.ack, mack.skipped);
         while let Some(block) = self.blocks.front()
-            && block.end() <= heard.ack
+            && block.end() <= mack.ack
             && !block.has_unsent()
         {
             self.owed -= u64::from(block.owed);
@@ -56,16 +56,16 @@ impl<D: Payload> Sender<D> {
     }
 
     /// Segments sent before the one that the peer echoes have arrived or are lost. `[K10]`, `[K11]`
-    pub(super) fn learn(&mut self, now: Time, heard: &Heard) {
-        let arrived = u64::from(heard.arrived.wrapping_sub(self.arrived));
-        self.arrived = heard.arrived;
-        let before = heard.echo.saturating_sub(self.reordering);
+    pub(super) fn learn(&mut self, now: Time, mack: &MackFields) {
+        let arrived = u64::from(mack.arrived.wrapping_sub(self.arrived));
+        self.arrived = mack.arrived;
+        let before = mack.echo.saturating_sub(self.reordering);
         let (mut segments, mut payload_bytes) = (0, 0);
         while let Some(&Transmission { sent, start, payload_bytes: bytes }) = self.by_time.front()
             // The echoed segment itself has arrived.
-            && (sent < before || (sent == heard.echo && before == heard.echo))
+            && (sent < before || (sent == mack.echo && before == mack.echo))
         {
-            let is_echoed = sent == heard.echo;
+            let is_echoed = sent == mack.echo;
             self.by_time.pop_front();
             let is_in_flight = self.expired == 0;
             self.expired = self.expired.saturating_sub(1);
@@ -82,7 +82,7 @@ impl<D: Payload> Sender<D> {
             }
         }
         if arrived > segments + LATE_AT_ONCE && self.reordering == 0 {
-            let undecided = self.by_time.iter().take_while(|transmission| transmission.sent <= heard.echo).count();
+            let undecided = self.by_time.iter().take_while(|transmission| transmission.sent <= mack.echo).count();
             if arrived > segments + LATE_AT_ONCE + undecided as u64 {
                 self.reordering = ticks(self.round_trip.least) / 4;
             }

@@ -6,7 +6,7 @@ use super::segment::MOST_EDGES;
 
 /// The content of a MACK, in 64-bit positions of the stream and checked against the sent data.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
+pub(super) struct MackFields {
     /// All data before this position has arrived.
     pub(super) ack: u64,
     /// When the segment was sent whose timestamp it echoes, in ticks.
@@ -33,7 +33,7 @@ pub(super) struct Heard {
     pub(super) skipped: Option<u32>,
 }
 
-impl Heard {
+impl MackFields {
     /// The blocks received after `ack`, in ascending order.
     pub(super) fn blocks(&self) -> &[(u64, u64)] {
         &self.blocks[..self.block_count]
