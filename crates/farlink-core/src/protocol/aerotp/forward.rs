@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 use crate::time::Time;
 
-use super::ages::Ages;
 use super::config::{AerotpConfig, LARGEST_BUFFER};
 use super::segment::FORWARD_BYTES;
+use super::write_times::WriteTimes;
 
 /// The position up to which a stream was given up, what the peer knows of that, and what the application is told. Without a
 /// deadline it is empty and costs nothing. `[V3]`
@@ -16,7 +16,7 @@ pub(super) struct Forward(Option<Box<Given>>);
 
 #[derive(Clone, Debug, Default)]
 struct Given {
-    ages: Ages,
+    write_times: WriteTimes,
     /// The age of all data before this position was checked.
     seen: u64,
     /// All data before this position has arrived or was given up.
@@ -54,14 +54,14 @@ impl Forward {
     #[inline]
     pub(super) fn on_written(&mut self, now: Time, end: u64) {
         if let Some(given) = &mut self.0 {
-            given.ages.on_written(now, end);
+            given.write_times.on_written(now, end);
         }
     }
 
     /// When something becomes too old next.
     #[inline]
     pub(super) fn next_due(&self) -> Time {
-        self.0.as_ref().map_or(Time::NEVER, |given| given.ages.next_due())
+        self.0.as_ref().map_or(Time::NEVER, |given| given.write_times.next_due())
     }
 
     /// The position before which everything is too old, if that is news.
@@ -161,11 +161,11 @@ impl Forward {
 
 impl Given {
     fn new(deadline: Time, spacing: Time) -> Self {
-        Given { ages: Ages::new(Some(deadline)), spacing, ..Given::default() }
+        Given { write_times: WriteTimes::new(Some(deadline)), spacing, ..Given::default() }
     }
 
     fn expire(&mut self, now: Time) -> Option<u64> {
-        let too_old = self.ages.expired(now);
+        let too_old = self.write_times.expired(now);
         let is_news = too_old > self.seen.max(self.acknowledged);
         self.seen = self.seen.max(too_old);
         is_news.then_some(too_old)
@@ -207,7 +207,7 @@ impl Given {
 
     fn on_acknowledged(&mut self, position: u64, skipped: Option<u32>) {
         self.acknowledged = self.acknowledged.max(position);
-        self.ages.forget(self.acknowledged);
+        self.write_times.forget(self.acknowledged);
         if !self.is_pending() {
             (self.is_urgent, self.is_awaited, self.told) = (false, false, None);
         }

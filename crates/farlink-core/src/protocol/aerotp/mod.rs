@@ -8,7 +8,6 @@
 //!
 //! Normative sentences have numbers in the specification; code cites them as `[C3]`.
 
-mod ages;
 mod asking;
 mod clock;
 mod coded;
@@ -33,6 +32,7 @@ mod round_trip;
 mod segment;
 mod sending;
 mod skips;
+mod write_times;
 
 pub use coded::Coded;
 pub use config::{AerotpConfig, Opens, PacketLength};

@@ -4,11 +4,11 @@ use crate::payload::Payload;
 use crate::protocol::parts::chunks::Chunks;
 use crate::time::Time;
 
-use super::super::ages::Ages;
 use super::super::config::AerotpConfig;
 use super::super::mack_fields::MackFields;
 use super::super::mode::Mode;
 use super::super::outgoing::{Account, Outgoing};
+use super::super::write_times::WriteTimes;
 use super::encoder::Encoder;
 use super::repeat::Repeat;
 
@@ -22,7 +22,7 @@ const ROOM_BYTES: u64 = u32::MAX as u64;
 pub(in super::super) struct Sender<D> {
     unsent: Chunks<D>,
     unsent_bytes: u64,
-    ages: Ages,
+    write_times: WriteTimes,
     encoder: Option<Box<Encoder<D>>>,
     is_coded: bool,
     /// Bytes that were too old and that the application was not told of yet.
@@ -45,7 +45,7 @@ impl<D: Payload> Sender<D> {
         Sender {
             unsent: Chunks::default(),
             unsent_bytes: 0,
-            ages: Ages::new(config.deadline_s.map(|deadline| deadline.time())),
+            write_times: WriteTimes::new(config.deadline_s.map(|deadline| deadline.time())),
             encoder: config.erasure.map(|erasure| Box::new(Encoder::new(&erasure))),
             is_coded: config.mode == Mode::QuasiReliable,
             expired: 0,
@@ -69,7 +69,7 @@ impl<D: Payload> Sender<D> {
         if n > 0 {
             self.unsent.push(data.split_to(n));
             self.unsent_bytes += n as u64;
-            self.ages.on_written(now, self.next + self.unsent_bytes);
+            self.write_times.on_written(now, self.next + self.unsent_bytes);
         }
         n
     }
@@ -80,7 +80,7 @@ impl<D: Payload> Sender<D> {
 
     /// Drops data that is too old. The stream continues after it, and the receiver skips it as if it were lost. `[V2]`
     fn expire(&mut self, now: Time) {
-        let too_old = self.ages.expired(now).saturating_sub(self.next).min(self.unsent_bytes);
+        let too_old = self.write_times.expired(now).saturating_sub(self.next).min(self.unsent_bytes);
         self.unsent.advance(too_old as usize);
         self.unsent_bytes -= too_old;
         self.next += too_old;
@@ -119,7 +119,7 @@ impl<D: Payload> Sender<D> {
         }
         let position = self.next;
         self.next += n + u64::from(is_end);
-        self.ages.forget(self.next);
+        self.write_times.forget(self.next);
         if is_end {
             self.ended = Some(now);
             self.repeat.on_said(now);
@@ -172,7 +172,7 @@ impl<D: Payload> Sender<D> {
 
     #[inline]
     pub(in super::super) fn deadline(&self) -> Time {
-        self.ages.next_due()
+        self.write_times.next_due()
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use crate::time::Time;
 
 /// The times at which positions of a stream were written. Without a deadline nothing is stored.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ages {
+pub(super) struct WriteTimes {
     deadline: Option<Time>,
     /// For each write, the position after its data and its time; both ascend.
     written: VecDeque<(u64, Time)>,
@@ -14,9 +14,9 @@ pub(super) struct Ages {
     expired: u64,
 }
 
-impl Ages {
+impl WriteTimes {
     pub(super) fn new(deadline: Option<Time>) -> Self {
-        Ages { deadline, ..Ages::default() }
+        WriteTimes { deadline, ..WriteTimes::default() }
     }
 
     /// The stream was written up to a position.
@@ -66,23 +66,23 @@ mod tests {
 
     #[test]
     fn what_was_written_together_expires_together() {
-        let mut ages = Ages::new(Some(Time::from_secs(5)));
+        let mut write_times = WriteTimes::new(Some(Time::from_secs(5)));
         for (second, end) in [(0, 100), (0, 200), (2, 300)] {
-            ages.on_written(Time::from_secs(second), end);
+            write_times.on_written(Time::from_secs(second), end);
         }
-        assert_eq!(ages.next_due(), Time::from_secs(5));
-        assert_eq!([4, 5, 6, 7].map(|second| ages.expired(Time::from_secs(second))), [0, 200, 200, 300]);
-        assert_eq!(ages.next_due(), Time::NEVER);
+        assert_eq!(write_times.next_due(), Time::from_secs(5));
+        assert_eq!([4, 5, 6, 7].map(|second| write_times.expired(Time::from_secs(second))), [0, 200, 200, 300]);
+        assert_eq!(write_times.next_due(), Time::NEVER);
     }
 
     #[test]
     fn what_is_settled_is_forgotten() {
-        let mut ages = Ages::new(Some(Time::from_secs(5)));
-        ages.on_written(Time::ZERO, 100);
-        ages.on_written(Time::from_secs(1), 200);
-        ages.forget(150);
-        assert_eq!((ages.next_due(), ages.expired(Time::from_secs(5))), (Time::from_secs(6), 0));
-        let mut endless = Ages::default();
+        let mut write_times = WriteTimes::new(Some(Time::from_secs(5)));
+        write_times.on_written(Time::ZERO, 100);
+        write_times.on_written(Time::from_secs(1), 200);
+        write_times.forget(150);
+        assert_eq!((write_times.next_due(), write_times.expired(Time::from_secs(5))), (Time::from_secs(6), 0));
+        let mut endless = WriteTimes::default();
         endless.on_written(Time::ZERO, 100);
         assert_eq!((endless.next_due(), endless.written.len()), (Time::NEVER, 0));
     }
