@@ -17,7 +17,6 @@ use crate::payload::Payload;
 use crate::protocol::Pairs;
 use crate::time::Time;
 
-use super::asking::Asking;
 use super::clock::Clock;
 use super::config::{AerotpConfig, Opens};
 use super::lifecycle::{Lifecycle, State};
@@ -27,6 +26,7 @@ use super::peer::{Marks, Peer};
 use super::rate::Rate;
 use super::receiving::Receiving;
 use super::sending::Sending;
+use super::window_requests::WindowRequests;
 use identity::Reset;
 
 pub use switching::SwitchError;
@@ -47,7 +47,7 @@ pub struct Connection<D> {
     receiving: Receiving<D>,
     rate: Rate,
     /// Requests for a longer window of the peer.
-    asking: Asking,
+    window_requests: WindowRequests,
     /// Counts of segments that arrived with a congestion mark, and of damaged ones; both wrap.
     marked: u16,
     damaged: u16,
@@ -145,7 +145,7 @@ impl<D: Payload> Connection<D> {
             sending: Sending::new(config),
             receiving: Receiving::new(config),
             rate: Rate::new(config),
-            asking: Asking::default(),
+            window_requests: WindowRequests::default(),
             marked: 0,
             damaged: 0,
             tag: random as u16,

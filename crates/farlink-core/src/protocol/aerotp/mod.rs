@@ -8,7 +8,6 @@
 //!
 //! Normative sentences have numbers in the specification; code cites them as `[C3]`.
 
-mod asking;
 mod clock;
 mod coded;
 mod config;
@@ -32,6 +31,7 @@ mod round_trip;
 mod segment;
 mod sending;
 mod skips;
+mod window_requests;
 mod write_times;
 
 pub use coded::Coded;

@@ -3,7 +3,6 @@
 use crate::payload::Payload;
 use crate::time::Time;
 
-use super::asking::Left;
 use super::coded;
 use super::config::AerotpConfig;
 use super::mack_fields::MackFields;
@@ -11,6 +10,7 @@ use super::mode::Mode;
 use super::open_loop;
 use super::outgoing::{Account, Outgoing};
 use super::reliable;
+use super::window_requests::RemainingWindow;
 
 /// Sends a stream.
 #[derive(Clone, Debug)]
@@ -107,7 +107,7 @@ impl<D: Payload> Sending<D> {
     }
 
     /// The rest of the peer's window, if there is data for it.
-    pub(super) fn left(&self) -> Option<Left> {
+    pub(super) fn left(&self) -> Option<RemainingWindow> {
         match self {
             Sending::Reliable(sender) => sender.left(),
             Sending::Coded(sender) => sender.left(),

@@ -12,7 +12,6 @@ use crate::payload::Payload;
 use crate::protocol::parts::length::Length;
 use crate::time::Time;
 
-use super::super::asking::Left;
 use super::super::config::{AerotpConfig, LARGEST_HALF_OPEN};
 use super::super::fec::CRC_BYTES;
 use super::super::forward::Forward;
@@ -20,6 +19,7 @@ use super::super::loss::Loss;
 use super::super::outgoing::{Account, Outgoing, ROOM_BYTES};
 use super::super::round_trip::RoundTrip;
 use super::super::segment::{OPENING_BYTES, REPAIR_BYTES};
+use super::super::window_requests::RemainingWindow;
 use super::outbound::Outbound;
 
 /// The sending half of a coded stream.
@@ -302,9 +302,9 @@ impl<D: Payload> Sender<D> {
     }
 
     /// The rest of the peer's window, if there is data for it and the round-trip time is known.
-    pub(in super::super) fn left(&self) -> Option<Left> {
+    pub(in super::super) fn left(&self) -> Option<RemainingWindow> {
         let answer = self.round_trip.smoothed().filter(|_| self.unsent_bytes > 0)?;
-        Some(Left { bytes: self.window_end.saturating_sub(self.next), answer })
+        Some(RemainingWindow { bytes: self.window_end.saturating_sub(self.next), answer })
     }
 
     pub(in super::super) fn is_all_acknowledged(&self) -> bool {

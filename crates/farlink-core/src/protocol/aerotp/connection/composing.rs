@@ -36,7 +36,7 @@ impl<D: Payload> Connection<D> {
             return Some(self.question(now));
         }
         if self.may_send()
-            && let Some(wanted) = self.asking.take()
+            && let Some(wanted) = self.window_requests.take()
         {
             // Its sequence number says how far the window should extend beyond the sent data. `[W2]`
             let sequence = self.number(self.sending.limits().1 + wanted.min(LARGEST_BUFFER - 1));

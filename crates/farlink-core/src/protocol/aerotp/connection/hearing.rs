@@ -29,7 +29,7 @@ impl<D: Payload> Connection<D> {
                 let answer = Answer { echo, round_trip, held, marked: mack.marked, arrived_bytes, has_gaps };
                 self.rate.on_answer(now, &answer);
                 let (left, rate) = (self.sending.left(), self.rate.pacer.bytes_per_s());
-                self.asking.on_window(now, u64::from(mack.window), left, rate);
+                self.window_requests.on_window(now, u64::from(mack.window), left, rate);
                 self.lifecycle.on_mack(self.sending.is_done());
             }
             None => self.dropped.forged += 1,

@@ -7,7 +7,6 @@ use crate::protocol::parts::chunks::Chunks;
 use crate::protocol::parts::length::Length;
 use crate::time::Time;
 
-use super::super::asking::Left;
 use super::super::clock::{span, ticks};
 use super::super::config::AerotpConfig;
 use super::super::fec::CRC_BYTES;
@@ -16,6 +15,7 @@ use super::super::mack_fields::MackFields;
 use super::super::outgoing::{Account, Outgoing, ROOM_BYTES};
 use super::super::round_trip::RoundTrip;
 use super::super::segment::FORWARD_BYTES;
+use super::super::window_requests::RemainingWindow;
 use super::flight::{Amount, Flight};
 use super::spare::{Spare, Waits};
 
@@ -440,9 +440,9 @@ impl<D: Payload> Sender<D> {
     }
 
     /// The rest of the peer's window, if there is data for it and the round-trip time is known.
-    pub(in super::super) fn left(&self) -> Option<Left> {
+    pub(in super::super) fn left(&self) -> Option<RemainingWindow> {
         let answer = self.round_trip.smoothed().filter(|_| self.unsent_bytes > 0)?;
-        Some(Left { bytes: self.window_end.saturating_sub(self.next), answer })
+        Some(RemainingWindow { bytes: self.window_end.saturating_sub(self.next), answer })
     }
 
     pub(in super::super) fn is_all_acknowledged(&self) -> bool {

@@ -4,7 +4,7 @@ use crate::time::Time;
 
 /// The rest of the window, and the time that an answer takes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Left {
+pub(super) struct RemainingWindow {
     /// Bytes of data that may still be sent.
     pub(super) bytes: u64,
     /// How long an answer usually takes.
@@ -13,7 +13,7 @@ pub(super) struct Left {
 
 /// Requests a longer window before the present one is used up, because the answer takes a round trip. `[W2]`
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Asking {
+pub(super) struct WindowRequests {
     /// The longest window that the peer has announced.
     widest: u64,
     /// Time of the next request at the earliest.
@@ -35,10 +35,10 @@ const APART: u64 = 4;
 const PATIENT_AFTER: u32 = 7;
 const MOST_DOUBLINGS: u32 = 6;
 
-impl Asking {
+impl WindowRequests {
     /// Takes the window that a MACK announces, the rest of it and the rate in bytes per second. `left` is `None` if the window
     /// does not limit the sender.
-    pub(super) fn on_window(&mut self, now: Time, window: u64, left: Option<Left>, rate: Option<f64>) {
+    pub(super) fn on_window(&mut self, now: Time, window: u64, left: Option<RemainingWindow>, rate: Option<f64>) {
         if window > self.widest + self.widest / 8 {
             (self.widest, self.in_vain, self.next) = (window, 0, now);
         }
@@ -66,34 +66,34 @@ mod tests {
 
     const ANSWER: Time = Time::from_secs(4);
 
-    fn left(bytes: u64) -> Option<Left> {
-        Some(Left { bytes, answer: ANSWER })
+    fn left(bytes: u64) -> Option<RemainingWindow> {
+        Some(RemainingWindow { bytes, answer: ANSWER })
     }
 
     #[test]
     fn it_asks_before_there_is_no_room() {
-        let mut asking = Asking::default();
+        let mut window_requests = WindowRequests::default();
         let rate = Some(1e6);
-        asking.on_window(Time::from_secs(1), 16_000_000, left(16_000_000), rate);
-        assert_eq!(asking.take(), None, "an answer is there in time");
-        asking.on_window(Time::from_secs(1), 16_000_000, left(15_999_999), rate);
-        assert_eq!((asking.take(), asking.take()), (Some(32_000_000), None));
-        asking.on_window(Time::from_secs(2), 16_000_000, left(0), None);
-        asking.on_window(Time::from_secs(2), 16_000_000, None, rate);
-        assert_eq!(asking.take(), None, "nothing is known, or nothing is to be sent");
+        window_requests.on_window(Time::from_secs(1), 16_000_000, left(16_000_000), rate);
+        assert_eq!(window_requests.take(), None, "an answer is there in time");
+        window_requests.on_window(Time::from_secs(1), 16_000_000, left(15_999_999), rate);
+        assert_eq!((window_requests.take(), window_requests.take()), (Some(32_000_000), None));
+        window_requests.on_window(Time::from_secs(2), 16_000_000, left(0), None);
+        window_requests.on_window(Time::from_secs(2), 16_000_000, None, rate);
+        assert_eq!(window_requests.take(), None, "nothing is known, or nothing is to be sent");
     }
 
     #[test]
     fn requests_to_a_full_receiver_become_rare() {
-        let mut asking = Asking::default();
+        let mut window_requests = WindowRequests::default();
         let mut asked = Vec::new();
         for second in 1..2000 {
-            asking.on_window(Time::from_secs(second), 1000, left(0), Some(1e6));
-            asked.extend(asking.take().map(|_| second));
+            window_requests.on_window(Time::from_secs(second), 1000, left(0), Some(1e6));
+            asked.extend(window_requests.take().map(|_| second));
         }
         assert_eq!(asked[..12], [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 15, 23]);
         assert_eq!(asked[asked.len() - 2..], [1927, 1991], "64 s apart");
-        asking.on_window(Time::from_secs(2000), 2000, left(0), Some(1e6));
-        assert!(asking.take().is_some(), "the window has grown: it may go on growing");
+        window_requests.on_window(Time::from_secs(2000), 2000, left(0), Some(1e6));
+        assert!(window_requests.take().is_some(), "the window has grown: it may go on growing");
     }
 }
