@@ -30,7 +30,7 @@ mod room;
 mod round_trip;
 mod segment;
 mod sending;
-mod skips;
+mod skipped_data;
 mod window_requests;
 mod write_times;
 

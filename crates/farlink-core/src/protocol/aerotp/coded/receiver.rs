@@ -13,7 +13,7 @@ use super::super::peer::Latest;
 use super::super::reliable::Pace;
 use super::super::room::Room;
 use super::super::segment::Mack;
-use super::super::skips::Skips;
+use super::super::skipped_data::SkippedData;
 use super::inbound::{Inbound, Place};
 
 /// The receiving half of a coded stream.
@@ -24,7 +24,7 @@ use super::inbound::{Inbound, Place};
 pub(in super::super) struct Receiver<D> {
     data: Reorder<D>,
     /// Data that the sender gave up.
-    skips: Skips,
+    skipped_data: SkippedData,
     end: Option<u64>,
     /// Blocks that are known and not complete, ascending.
     blocks: Vec<Inbound<D>>,
@@ -71,7 +71,7 @@ impl<D: Payload> Receiver<D> {
         let room = Room::new(config);
         Receiver {
             data: Reorder::default(),
-            skips: Skips::default(),
+            skipped_data: SkippedData::default(),
             end: None,
             blocks: Vec::new(),
             loose: VecDeque::new(),
@@ -273,7 +273,7 @@ impl<D: Payload> Receiver<D> {
     /// position is possible. `[V7]`
     pub(in super::super) fn go_forward(&mut self, to: u64) -> bool {
         let is_within = self.end.is_none_or(|end| to <= end);
-        if is_within && self.skips.go(&mut self.data, to, MOST_SKIPS) {
+        if is_within && self.skipped_data.skip_to(&mut self.data, to, MOST_SKIPS) {
             self.is_due = true;
             let next = self.data.next;
             for block in self.blocks.extract_if(.., |block| block.place.end() <= next) {
@@ -341,7 +341,7 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn read(&mut self) -> Option<D> {
-        let data = self.skips.read(&mut self.data)?;
+        let data = self.skipped_data.read(&mut self.data)?;
         // A sender that was blocked by the window must learn of the new room.
         let grown = self.window_end().saturating_sub(self.told_window_end);
         let was_small = self.told_window_end.saturating_sub(self.data.next) < self.room.bytes() / 4;
@@ -353,11 +353,11 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn take_skipped(&mut self) -> Option<u64> {
-        self.skips.take(&self.data)
+        self.skipped_data.take(&self.data)
     }
 
     pub(in super::super) fn skipped(&self) -> Option<u32> {
-        self.skips.number()
+        self.skipped_data.number()
     }
 
     #[inline]
@@ -370,7 +370,7 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn is_read(&self) -> bool {
-        self.is_complete() && self.data.unread_bytes == 0 && self.skips.is_empty()
+        self.is_complete() && self.data.unread_bytes == 0 && self.skipped_data.is_empty()
     }
 
     pub(in super::super) fn peak_bytes(&self) -> u64 {

@@ -10,7 +10,7 @@ use super::super::incoming::{Incoming, most_pieces};
 use super::super::peer::Latest;
 use super::super::room::Room;
 use super::super::segment::Mack;
-use super::super::skips::Skips;
+use super::super::skipped_data::SkippedData;
 use super::report::Report;
 
 /// The receiving half of a reliable stream. `[R1]`
@@ -18,7 +18,7 @@ use super::report::Report;
 pub(in super::super) struct Receiver<D> {
     data: Reorder<D>,
     /// Data that the sender gave up.
-    skips: Skips,
+    skipped_data: SkippedData,
     /// Where the stream ends, once that is known.
     end: Option<u64>,
     room: Room,
@@ -86,7 +86,7 @@ impl<D: Payload> Receiver<D> {
         let room = Room::new(config);
         Receiver {
             data: Reorder::default(),
-            skips: Skips::default(),
+            skipped_data: SkippedData::default(),
             end: None,
             room,
             half_open_bytes: config.half_open(),
@@ -143,7 +143,7 @@ impl<D: Payload> Receiver<D> {
     /// The sender has given up missing data before a position. Returns whether that position is possible. `[V7]`
     pub(in super::super) fn go_forward(&mut self, to: u64) -> bool {
         let (is_within, most) = (self.end.is_none_or(|end| to <= end), most_pieces(self.room.bytes()));
-        self.is_due |= is_within && self.skips.go(&mut self.data, to, most);
+        self.is_due |= is_within && self.skipped_data.skip_to(&mut self.data, to, most);
         is_within
     }
 
@@ -200,7 +200,7 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn read(&mut self) -> Option<D> {
-        let data = self.skips.read(&mut self.data)?;
+        let data = self.skipped_data.read(&mut self.data)?;
         // A sender that was blocked by the window must learn of the new room.
         let grown = self.window_end().saturating_sub(self.told_window_end);
         let was_small = self.told_window_end.saturating_sub(self.data.next) < self.room.bytes() / 4;
@@ -212,11 +212,11 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn take_skipped(&mut self) -> Option<u64> {
-        self.skips.take(&self.data)
+        self.skipped_data.take(&self.data)
     }
 
     pub(in super::super) fn skipped(&self) -> Option<u32> {
-        self.skips.number()
+        self.skipped_data.number()
     }
 
     #[inline]
@@ -229,7 +229,7 @@ impl<D: Payload> Receiver<D> {
     }
 
     pub(in super::super) fn is_read(&self) -> bool {
-        self.is_complete() && self.data.unread_bytes == 0 && self.skips.is_empty()
+        self.is_complete() && self.data.unread_bytes == 0 && self.skipped_data.is_empty()
     }
 
     pub(in super::super) fn peak_bytes(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! Data that the receiver of a reliable stream skips because the sender gave it up.
+//! Data that the receiver of a reliable stream skipped_data because the sender gave it up.
 
 use std::collections::VecDeque;
 
@@ -7,23 +7,23 @@ use crate::protocol::parts::reorder::Reorder;
 
 /// Gaps in the data that the application reads. `[V6]`
 #[derive(Clone, Debug, Default)]
-pub(super) struct Skips {
+pub(super) struct SkippedData {
     /// For each gap, the number of bytes read before it and its length; ascending.
-    marks: VecDeque<(u64, u64)>,
+    gaps: VecDeque<(u64, u64)>,
     total: u64,
 }
 
-impl Skips {
-    /// Skips all missing data before a position and delivers the rest. At most `most` gaps are stored; with more, the stream
+impl SkippedData {
+    /// SkippedData all missing data before a position and delivers the rest. At most `most` gaps are stored; with more, the stream
     /// stops until the sender repeats its notice. Returns whether anything was skipped.
-    pub(super) fn go<D: Payload>(&mut self, data: &mut Reorder<D>, to: u64, most: usize) -> bool {
+    pub(super) fn skip_to<D: Payload>(&mut self, data: &mut Reorder<D>, to: u64, most: usize) -> bool {
         let before = self.total;
-        while data.next < to && self.marks.len() < most {
+        while data.next < to && self.gaps.len() < most {
             let end = data.early_start().map_or(to, |start| start.min(to));
             let (delivered, bytes) = (data.next - self.total, end - data.next);
-            match self.marks.back_mut() {
+            match self.gaps.back_mut() {
                 Some((at, missing)) if *at == delivered => *missing += bytes,
-                _ => self.marks.push_back((delivered, bytes)),
+                _ => self.gaps.push_back((delivered, bytes)),
             }
             self.total += bytes;
             data.skip_to(end);
@@ -34,7 +34,7 @@ impl Skips {
     /// The next data in order, up to the next gap.
     #[inline]
     pub(super) fn read<D: Payload>(&self, data: &mut Reorder<D>) -> Option<D> {
-        match self.marks.front() {
+        match self.gaps.front() {
             Some(&(at, _)) => data.read_some(at - self.read_bytes(data)),
             None => data.read(),
         }
@@ -42,17 +42,17 @@ impl Skips {
 
     /// The length of the next gap, once all data before it was read.
     pub(super) fn take<D: Payload>(&mut self, data: &Reorder<D>) -> Option<u64> {
-        let &(at, bytes) = self.marks.front()?;
+        let &(at, bytes) = self.gaps.front()?;
         if self.read_bytes(data) < at {
             return None;
         }
-        self.marks.pop_front();
+        self.gaps.pop_front();
         Some(bytes)
     }
 
     /// Whether the application was told of all gaps.
     pub(super) fn is_empty(&self) -> bool {
-        self.marks.is_empty()
+        self.gaps.is_empty()
     }
 
     /// Bytes skipped so far, modulo 2^32; `None` if there were none. `[V8]`
@@ -81,42 +81,46 @@ mod tests {
 
     #[test]
     fn islands_are_delivered_and_gaps_are_told_in_their_place() {
-        let (mut data, mut skips) = (islands(), Skips::default());
-        assert!(skips.go(&mut data, 50, 99));
-        assert_eq!((data.next, skips.number()), (50, Some(30)));
+        let (mut data, mut skipped_data) = (islands(), SkippedData::default());
+        assert!(skipped_data.skip_to(&mut data, 50, 99));
+        assert_eq!((data.next, skipped_data.number()), (50, Some(30)));
         let mut seen = vec![];
         for _ in 0..4 {
-            while let Some(read) = skips.read(&mut data) {
+            while let Some(read) = skipped_data.read(&mut data) {
                 seen.push((u64::from(read[0]), read.len() as u64));
             }
-            seen.extend(skips.take(&data).map(|missing| (999, missing)));
+            seen.extend(skipped_data.take(&data).map(|missing| (999, missing)));
         }
         assert_eq!(seen, [(999, 10), (10, 10), (999, 10), (30, 10), (999, 10)]);
-        assert!(skips.is_empty() && !skips.go(&mut data, 50, 99), "once");
-        assert!(skips.go(&mut data, 65, 99));
-        assert_eq!((data.next, skips.take(&data)), (70, Some(10)), "what has begun to arrive before goes on behind");
+        assert!(skipped_data.is_empty() && !skipped_data.skip_to(&mut data, 50, 99), "once");
+        assert!(skipped_data.skip_to(&mut data, 65, 99));
+        assert_eq!(
+            (data.next, skipped_data.take(&data)),
+            (70, Some(10)),
+            "what has begun to arrive before goes on behind"
+        );
     }
 
     #[test]
     fn lengths_that_join_are_read_apart_all_the_same() {
-        let (mut data, mut skips) = (Reorder::default(), Skips::default());
+        let (mut data, mut skipped_data) = (Reorder::default(), SkippedData::default());
         data.put(0, Virtual(10));
-        skips.go(&mut data, 15, 99);
-        skips.go(&mut data, 20, 99);
+        skipped_data.skip_to(&mut data, 15, 99);
+        skipped_data.skip_to(&mut data, 20, 99);
         data.put(20, Virtual(5));
-        assert_eq!((skips.read(&mut data), skips.read(&mut data)), (Some(Virtual(10)), None));
-        assert_eq!((skips.take(&data), skips.take(&data)), (Some(10), None));
-        assert_eq!((skips.read(&mut data), skips.read(&mut data)), (Some(Virtual(5)), None));
+        assert_eq!((skipped_data.read(&mut data), skipped_data.read(&mut data)), (Some(Virtual(10)), None));
+        assert_eq!((skipped_data.take(&data), skipped_data.take(&data)), (Some(10), None));
+        assert_eq!((skipped_data.read(&mut data), skipped_data.read(&mut data)), (Some(Virtual(5)), None));
     }
 
     #[test]
     fn the_number_of_gaps_is_bounded() {
-        let (mut data, mut skips) = (islands(), Skips::default());
-        assert!(skips.go(&mut data, 70, 2));
-        assert_eq!((data.next, skips.marks.len()), (40, 2));
-        assert!(!skips.go(&mut data, 70, 2));
-        assert_eq!(skips.take(&data), Some(10));
-        assert!(skips.go(&mut data, 70, 2));
+        let (mut data, mut skipped_data) = (islands(), SkippedData::default());
+        assert!(skipped_data.skip_to(&mut data, 70, 2));
+        assert_eq!((data.next, skipped_data.gaps.len()), (40, 2));
+        assert!(!skipped_data.skip_to(&mut data, 70, 2));
+        assert_eq!(skipped_data.take(&data), Some(10));
+        assert!(skipped_data.skip_to(&mut data, 70, 2));
         assert_eq!(data.next, 70);
     }
 }
