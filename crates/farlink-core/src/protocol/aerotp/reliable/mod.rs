@@ -5,7 +5,7 @@ mod flight;
 mod receiver;
 mod report;
 mod sender;
-mod spare;
+mod spare_copies;
 
 pub(super) use receiver::{Pace, Receiver};
 pub(super) use sender::Sender;

@@ -17,7 +17,7 @@ use super::super::round_trip::RoundTrip;
 use super::super::segment::FORWARD_BYTES;
 use super::super::window_requests::RemainingWindow;
 use super::flight::{Amount, Flight};
-use super::spare::{Spare, Waits};
+use super::spare_copies::{SpareCopies, Waits};
 
 /// The sending half of a reliable stream. `[R2]`
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub(in super::super) struct Sender<D> {
     /// Data that is too old, where there is a deadline.
     pub(super) forward: Forward,
     /// Copies at the end of the stream, if they are sent.
-    spare: Option<Box<Spare>>,
+    spare_copies: Option<Box<SpareCopies>>,
     /// The rule for the length of packets, if it varies.
     length: Option<Length>,
     /// How far segments have been seen to overtake each other, in time.
@@ -121,7 +121,7 @@ impl<D: Payload> Sender<D> {
             ask: Time::ZERO,
             forward: Forward::new(config),
             copies: Copies { extra: config.copies.whole() - 1, waiting: VecDeque::new() },
-            spare: config.has_spare_copies().then(|| Box::new(Spare::new())),
+            spare_copies: config.has_spare_copies().then(|| Box::new(SpareCopies::new())),
             length: config.length(config.header_bytes.whole() + u64::from(CRC_BYTES), config.payload_bytes()),
             reordering: 0,
             latest_echo: 0,
@@ -243,11 +243,11 @@ impl<D: Payload> Sender<D> {
 
     /// Notes that a segment was sent; after the end of the stream, copies may follow.
     fn on_sent(&mut self, now: Time, position: u64) {
-        let Some(spare) = self.spare.as_mut().filter(|_| self.is_end_sent) else { return };
-        if spare.is_open() {
-            spare.on_sent(now, position);
+        let Some(spare_copies) = self.spare_copies.as_mut().filter(|_| self.is_end_sent) else { return };
+        if spare_copies.is_open() {
+            spare_copies.on_sent(now, position);
         } else {
-            spare.open(&self.flight);
+            spare_copies.open(&self.flight);
         }
         self.look_for_copy(now);
     }
@@ -255,7 +255,7 @@ impl<D: Payload> Sender<D> {
     /// A copy of a segment that is likely to be lost and would wait longest for its answer.
     fn spare_copy(&mut self, now: Time) -> Option<Outgoing<D>> {
         self.look_for_copy(now);
-        let start = self.spare.as_ref()?.chosen()?;
+        let start = self.spare_copies.as_ref()?.chosen()?;
         let (position, payload, is_end) = self.flight.copy(start, ticks(now))?;
         self.on_sent(now, position);
         Some(Outgoing { position, payload, is_end, repair: None })
@@ -265,8 +265,8 @@ impl<D: Payload> Sender<D> {
     pub(super) fn look_for_copy(&mut self, now: Time) {
         if let Some(answer) = self.round_trip.smoothed().filter(|_| self.is_end_sent) {
             let waits = Waits { answer, spacing: self.spacing() };
-            if let Some(spare) = &mut self.spare {
-                spare.look(now, &self.flight, waits);
+            if let Some(spare_copies) = &mut self.spare_copies {
+                spare_copies.look(now, &self.flight, waits);
             }
         }
     }
@@ -311,12 +311,12 @@ impl<D: Payload> Sender<D> {
         self.forward.on_acknowledged(mack.ack, mack.skipped);
         self.first = self.forward.first(self.first);
         let before = mack.echo.saturating_sub(self.reordering);
-        if let Some(spare) = &mut self.spare {
-            spare.on_answer(before, &mut self.flight);
+        if let Some(spare_copies) = &mut self.spare_copies {
+            spare_copies.on_answer(before, &mut self.flight);
         }
         let lost = self.flight.judge(before, |position| mack.describes(position));
-        if let Some(spare) = &mut self.spare {
-            spare.measure(news.once, lost.once);
+        if let Some(spare_copies) = &mut self.spare_copies {
+            spare_copies.measure(news.once, lost.once);
         }
         self.account.overtaken += lost.pieces;
         if let Some(length) = &mut self.length {
@@ -360,8 +360,8 @@ impl<D: Payload> Sender<D> {
                 let (found, overtaken) = self.flight.expire(before, self.latest_echo);
                 self.account.timeouts += found;
                 self.shorten(now, overtaken);
-                if let Some(spare) = &mut self.spare {
-                    spare.measure(0, overtaken.once);
+                if let Some(spare_copies) = &mut self.spare_copies {
+                    spare_copies.measure(0, overtaken.once);
                 }
                 let is_waiting = !self.flight.is_empty() || self.forward.is_awaited();
                 self.is_silent = is_waiting && now.since(self.heard) > timeout.times(SILENT_TIMEOUTS);
@@ -425,8 +425,8 @@ impl<D: Payload> Sender<D> {
         if self.flight.has_lost() || has_new || has_end {
             return Time::ZERO;
         }
-        let spare = self.spare.as_ref().map_or(Time::NEVER, |spare| spare.at());
-        copy.min(spare).min(self.forward.alone_at(self.patience()))
+        let spare_copies = self.spare_copies.as_ref().map_or(Time::NEVER, |spare_copies| spare_copies.at());
+        copy.min(spare_copies).min(self.forward.alone_at(self.patience()))
     }
 
     pub(in super::super) fn awaits_since(&self) -> Time {

@@ -16,7 +16,7 @@ use super::flight::{Flight, Transmission};
 /// missing, a copy saves the remaining time until the answer to its last transmission. Therefore, of pieces with the same k, the
 /// one sent last comes first, and of these candidates the one with the largest product of p^k and the remaining time.
 #[derive(Clone, Debug)]
-pub(super) struct Spare {
+pub(super) struct SpareCopies {
     loss: Loss,
     /// Whether the end of the stream was sent.
     is_open: bool,
@@ -44,9 +44,9 @@ pub(super) struct Waits {
 /// Copying ends when the probability that the transmissions in flight do not complete the stream is below this.
 const INCOMPLETE: f64 = 0.05;
 
-impl Spare {
+impl SpareCopies {
     pub(super) fn new() -> Self {
-        Spare {
+        SpareCopies {
             loss: Loss::new(0.0, false),
             is_open: false,
             under_way: VecDeque::new(),

@@ -1,0 +1,85 @@
+use super::*;
+use crate::payload::Virtual;
+
+const WAITS: Waits = Waits { answer: Time::from_millis(40), spacing: Time::from_millis(2) };
+
+/// So many pieces, sent a millisecond apart from 0 on, and what is known when so many of a hundred were lost.
+fn sent(pieces: u64, lost: u64) -> (Flight<Virtual>, SpareCopies) {
+    let mut flight = Flight::default();
+    for n in 0..pieces {
+        flight.push(100 * n, Virtual(100), n + 1 == pieces, 1000 * n);
+    }
+    let mut spare_copies = SpareCopies::new();
+    spare_copies.measure(100 - lost, lost);
+    spare_copies.open(&flight);
+    (flight, spare_copies)
+}
+
+/// What is repeated at a millisecond, if anything is.
+fn repeat(flight: &mut Flight<Virtual>, spare_copies: &mut SpareCopies, ms: u64) -> Option<u64> {
+    let now = Time::from_millis(ms);
+    spare_copies.look(now, flight, WAITS);
+    let start = spare_copies.chosen()?;
+    flight.copy(start, ticks(now)).expect("it awaits its answer");
+    spare_copies.on_sent(now, start);
+    spare_copies.look(now, flight, WAITS);
+    Some(start)
+}
+
+/// `[R11]`, `[R12]`
+#[test]
+fn what_was_sent_last_comes_first_once_it_has_rested() {
+    let (mut flight, mut spare_copies) = sent(10, 30);
+    let repeated: Vec<_> = (10..14).map(|ms| repeat(&mut flight, &mut spare_copies, ms)).collect();
+    assert_eq!(repeated, [Some(800), Some(900), Some(700), Some(600)]);
+}
+
+/// `[R11]`
+#[test]
+fn where_most_is_lost_a_second_copy_comes_before_the_first_of_what_is_answered_soon() {
+    let second = |lost| {
+        let (mut flight, mut spare_copies) = sent(10, lost);
+        flight.acknowledge(100, 900); // the first and the last one are left
+        assert_eq!(repeat(&mut flight, &mut spare_copies, 35), Some(900));
+        repeat(&mut flight, &mut spare_copies, 37)
+    };
+    assert_eq!([second(80), second(5)], [Some(900), Some(0)]);
+}
+
+/// `[R12]`
+#[test]
+fn what_is_answered_soon_is_waited_for() {
+    let (mut flight, mut spare_copies) = sent(10, 30);
+    spare_copies.look(Time::from_millis(46), &flight, WAITS);
+    assert_eq!(spare_copies.chosen(), Some(900));
+    assert_eq!(repeat(&mut flight, &mut spare_copies, 48), None);
+}
+
+/// `[R12]`
+#[test]
+fn enough_is_enough_until_some_of_it_is_lost() {
+    let (mut flight, mut spare_copies) = sent(2, 30);
+    let repeated: Vec<_> = (4..20).filter_map(|ms| repeat(&mut flight, &mut spare_copies, ms)).collect();
+    assert_eq!(repeated, [100, 0, 100, 0], "0.28^3 of each is not known to arrive");
+    spare_copies.on_answer(ticks(Time::from_millis(1)), &mut flight);
+    assert_eq!(repeat(&mut flight, &mut spare_copies, 20), Some(0), "its first transmission is lost");
+    assert_eq!(repeat(&mut flight, &mut spare_copies, 22), None);
+    flight.acknowledge_up_to(201);
+    spare_copies.look(Time::from_millis(23), &flight, WAITS);
+    assert_eq!((spare_copies.chosen(), spare_copies.at()), (None, Time::NEVER), "all of it has arrived");
+}
+
+/// `[R12]`
+#[test]
+fn at_most_sixteen_are_under_way() {
+    let (mut flight, mut spare_copies) = sent(1, 99);
+    let repeated = (3..39).filter_map(|ms| repeat(&mut flight, &mut spare_copies, ms)).count();
+    assert_eq!(repeated as u64, MOST_COPIES - 1);
+}
+
+/// `[R12]`
+#[test]
+fn where_nothing_was_lost_nothing_is_repeated() {
+    let (mut flight, mut spare_copies) = sent(10, 0);
+    assert_eq!((10..40).find_map(|ms| repeat(&mut flight, &mut spare_copies, ms)), None);
+}
