@@ -36,7 +36,7 @@ impl<D: Payload> Piece<D> {
 
 /// The progress that an acknowledgement made.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct News {
+pub(super) struct NewlyAcknowledged {
     /// Whether a piece arrived that was declared lost and not sent again: later ones had overtaken it.
     pub(super) was_overtaken: bool,
     /// When the newly acknowledged piece that had waited longest was sent, in ticks.
@@ -48,7 +48,7 @@ pub(super) struct News {
     pub(super) once: u64,
 }
 
-impl News {
+impl NewlyAcknowledged {
     /// A piece has arrived.
     fn add<D: Payload>(&mut self, piece: &mut Piece<D>, in_flight: &mut u64) {
         if piece.state == State::Acknowledged {
@@ -65,8 +65,8 @@ impl News {
     }
 
     /// The sum of two of them.
-    pub(super) fn and(self, other: News) -> News {
-        News {
+    pub(super) fn and(self, other: NewlyAcknowledged) -> NewlyAcknowledged {
+        NewlyAcknowledged {
             was_overtaken: self.was_overtaken || other.was_overtaken,
             oldest: self.oldest.into_iter().chain(other.oldest).min(),
             pieces: self.pieces + other.pieces,
@@ -239,27 +239,27 @@ impl<D: Payload> Flight<D> {
     }
 
     /// Acknowledges all data before `ack`.
-    pub(super) fn acknowledge_up_to(&mut self, ack: u64) -> News {
-        let mut news = News::default();
+    pub(super) fn acknowledge_up_to(&mut self, ack: u64) -> NewlyAcknowledged {
+        let mut newly = NewlyAcknowledged::default();
         while let Some(piece) = self.pieces.front_mut()
             && piece.end() <= ack
         {
-            news.add(piece, &mut self.bytes);
+            newly.add(piece, &mut self.bytes);
             self.pieces.pop_front();
         }
-        news
+        newly
     }
 
     /// Acknowledges a block.
-    pub(super) fn acknowledge(&mut self, start: u64, end: u64) -> News {
+    pub(super) fn acknowledge(&mut self, start: u64, end: u64) -> NewlyAcknowledged {
         let from = self.pieces.partition_point(|piece| piece.start < start);
-        let mut news = News::default();
+        let mut newly = NewlyAcknowledged::default();
         let mut index = from;
         let mut arrived_to = 0;
         while let Some(piece) = self.pieces.get_mut(index)
             && piece.end() <= end
         {
-            news.add(piece, &mut self.bytes);
+            newly.add(piece, &mut self.bytes);
             arrived_to = piece.end().max(piece.arrived_to);
             index = if piece.arrived_to > piece.end() {
                 self.pieces.partition_point(|piece| piece.start < arrived_to)
@@ -270,7 +270,7 @@ impl<D: Payload> Flight<D> {
         if let Some(first) = self.pieces.get_mut(from).filter(|first| first.state == State::Acknowledged) {
             first.arrived_to = first.arrived_to.max(arrived_to);
         }
-        news
+        newly
     }
 
     /// Drops acknowledged pieces up to the first unacknowledged one.

@@ -292,14 +292,14 @@ impl<D: Payload> Sender<D> {
         }
         self.window_end = self.window_end.max(mack.window_end);
         self.first = self.first.max(mack.ack);
-        let mut news = self.flight.acknowledge_up_to(mack.ack);
+        let mut newly = self.flight.acknowledge_up_to(mack.ack);
         for &(start, end) in mack.blocks() {
-            news = news.and(self.flight.acknowledge(start, end));
+            newly = newly.and(self.flight.acknowledge(start, end));
         }
-        if news.was_overtaken {
+        if newly.was_overtaken {
             self.reordering = ticks(self.round_trip.least) / 4;
         }
-        if let Some(sent) = news.oldest {
+        if let Some(sent) = newly.oldest {
             // An answer that arrives sooner than a round trip after a retransmission is for the first transmission.
             let wait = span(ticks(now).saturating_sub(sent));
             self.round_trip.answered_after(wait.max(mack.round_trip));
@@ -316,11 +316,11 @@ impl<D: Payload> Sender<D> {
         }
         let lost = self.flight.judge(before, |position| mack.describes(position));
         if let Some(spare_copies) = &mut self.spare_copies {
-            spare_copies.measure(news.once, lost.once);
+            spare_copies.measure(newly.once, lost.once);
         }
         self.account.overtaken += lost.pieces;
         if let Some(length) = &mut self.length {
-            length.on_acknowledged(now, news.pieces, news.bytes);
+            length.on_acknowledged(now, newly.pieces, newly.bytes);
         }
         self.shorten(now, lost);
         self.flight.tidy();
