@@ -25,13 +25,13 @@ pub(super) struct FirstBurst {
     wire_bytes: u64,
     asked: usize,
     /// The first answer to it; `last` is the last one so far.
-    first: Option<Heard>,
-    last: Option<Heard>,
+    first: Option<BurstAnswer>,
+    last: Option<BurstAnswer>,
 }
 
 /// The content of an answer to the burst.
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct BurstAnswer {
     echo: u64,
     /// When the echoed segment arrived at the receiver.
     echoed: Time,
@@ -95,10 +95,10 @@ impl FirstBurst {
         let ended = self.ended.filter(|_| self.began.is_some_and(|began| answer.echo >= began))?;
         if answer.echo <= ended {
             let Answer { echo, held, arrived_bytes, has_gaps, .. } = *answer;
-            let heard = Heard { echo, echoed: before(now, held), told: now, arrived_bytes, has_gaps };
-            self.first.get_or_insert(heard);
+            let answered = BurstAnswer { echo, echoed: before(now, held), told: now, arrived_bytes, has_gaps };
+            self.first.get_or_insert(answered);
             // An answer that was overtaken on the way back has less information.
-            self.last = Some(self.last.filter(|last| last.echo > echo).unwrap_or(heard));
+            self.last = Some(self.last.filter(|last| last.echo > echo).unwrap_or(answered));
         }
         if answer.echo < ended {
             return None;
