@@ -73,7 +73,7 @@ pub struct Connection<D> {
     /// When the end of the own stream was first sent.
     end_sent: Option<Time>,
     is_link_down: bool,
-    news: News,
+    pending_events: PendingEvents,
     dropped: Dropped,
     /// A rule that the model checker switches off, to see that the rule is needed.
     #[cfg(test)]
@@ -82,7 +82,7 @@ pub struct Connection<D> {
 
 /// Events that the application has not been told yet, and those that it was told.
 #[derive(Clone, Copy, Debug, Default)]
-struct News {
+struct PendingEvents {
     has_told_connected: bool,
     has_told_finished: bool,
     has_told_closed: bool,
@@ -162,7 +162,7 @@ impl<D: Payload> Connection<D> {
             asked: None,
             end_sent: None,
             is_link_down: false,
-            news: News::default(),
+            pending_events: PendingEvents::default(),
             dropped: Dropped::default(),
             #[cfg(test)]
             without: None,
@@ -197,7 +197,7 @@ impl<D: Payload> Connection<D> {
 
     /// Whether the connection still exchanges segments.
     fn is_alive(&self) -> bool {
-        self.news.aborted.is_none()
+        self.pending_events.aborted.is_none()
     }
 
     /// Whether data may be sent: the connection is not over, or the mode needs none.

@@ -126,11 +126,11 @@ impl<D: Payload> Endpoint for Connection<D> {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        if let Some(earlier) = self.news.earlier.take() {
+        if let Some(earlier) = self.pending_events.earlier.take() {
             return Some(Event::Aborted(earlier));
         }
-        if !self.news.has_told_connected && self.lifecycle.has_peer() {
-            self.news.has_told_connected = true;
+        if !self.pending_events.has_told_connected && self.lifecycle.has_peer() {
+            self.pending_events.has_told_connected = true;
             return Some(Event::Connected);
         }
         if let Some(bytes) = self.receiving.take_skipped() {
@@ -139,12 +139,13 @@ impl<D: Payload> Endpoint for Connection<D> {
             }
             return Some(Event::Skipped(bytes));
         }
-        if !self.news.has_told_finished && self.receiving.is_read() {
-            self.news.has_told_finished = true;
+        if !self.pending_events.has_told_finished && self.receiving.is_read() {
+            self.pending_events.has_told_finished = true;
             return Some(Event::Finished);
         }
-        if let Some(why) = self.news.aborted {
-            return (!std::mem::replace(&mut self.news.has_told_aborted, true)).then_some(Event::Aborted(why));
+        if let Some(why) = self.pending_events.aborted {
+            return (!std::mem::replace(&mut self.pending_events.has_told_aborted, true))
+                .then_some(Event::Aborted(why));
         }
         let expired = self.sending.take_expired();
         if expired > 0 {
@@ -153,8 +154,8 @@ impl<D: Payload> Endpoint for Connection<D> {
         if self.sending.take_writable() {
             return Some(Event::Writable);
         }
-        if !self.news.has_told_closed && self.is_over() {
-            self.news.has_told_closed = true;
+        if !self.pending_events.has_told_closed && self.is_over() {
+            self.pending_events.has_told_closed = true;
             return Some(Event::Closed);
         }
         None

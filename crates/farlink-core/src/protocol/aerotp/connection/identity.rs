@@ -32,7 +32,7 @@ impl<D: Payload> Connection<D> {
     pub(super) fn listen_again(&mut self) {
         let past = self.peer.or(self.past);
         let seed = (u64::from(self.tag) << 32) | u64::from(self.initial);
-        let (dropped, news, is_link_down) = (self.dropped, self.news, self.is_link_down);
+        let (dropped, pending_events, is_link_down) = (self.dropped, self.pending_events, self.is_link_down);
         #[cfg(test)]
         let without = self.without;
         *self = Self::listening(&self.config, seed);
@@ -44,8 +44,8 @@ impl<D: Payload> Connection<D> {
             self.is_link_down = true;
             self.sending.on_link(Time::ZERO, false);
         }
-        let is_unfinished = !news.has_told_closed && news.has_told_connected;
-        self.news.earlier = is_unfinished.then_some(Abort::PeerRestarted);
+        let is_unfinished = !pending_events.has_told_closed && pending_events.has_told_connected;
+        self.pending_events.earlier = is_unfinished.then_some(Abort::PeerRestarted);
     }
 
     /// Whether a segment with an unknown tag is newer than all earlier segments of its sender.
@@ -140,7 +140,7 @@ impl<D: Payload> Connection<D> {
 
     pub(super) fn abort(&mut self, why: Abort) {
         if self.is_alive() {
-            self.news.aborted = Some(why);
+            self.pending_events.aborted = Some(why);
             self.lifecycle.end();
         }
     }

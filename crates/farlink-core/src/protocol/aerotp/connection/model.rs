@@ -331,9 +331,12 @@ impl Hash for World {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         (self.incarnations, self.seen, self.read, self.left, self.wrong).hash(hasher);
         for end in &self.ends {
-            let Connection { lifecycle, sending, receiving, tag, initial, peer, past, reset, news, .. } = end;
+            let Connection { lifecycle, sending, receiving, tag, initial, peer, past, reset, pending_events, .. } = end;
             (lifecycle, end.is_question_due, end.asked.is_some(), tag, initial).hash(hasher);
-            hash_without_instants(&format!("{sending:?}{receiving:?}{peer:?}{past:?}{reset:?}{news:?}"), hasher);
+            hash_without_instants(
+                &format!("{sending:?}{receiving:?}{peer:?}{past:?}{reset:?}{pending_events:?}"),
+                hasher,
+            );
         }
         for (to, packet) in &self.under_way {
             to.hash(hasher);
