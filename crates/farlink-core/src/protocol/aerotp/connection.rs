@@ -22,7 +22,7 @@ use super::config::{AerotpConfig, Opens};
 use super::lifecycle::{Lifecycle, State};
 use super::mode::Mode;
 use super::open_loop::Estimate;
-use super::peer::{Marks, Peer};
+use super::peer::{HighWaterMarks, Peer};
 use super::rate::Rate;
 use super::receiving::Receiving;
 use super::sending::Sending;
@@ -63,7 +63,7 @@ pub struct Connection<D> {
     /// When the first segment was sent, in ticks; no valid answer refers to an earlier time.
     first_sent: Option<u64>,
     /// Times at which the own stream reached two earlier positions, in ticks: valid answers refer to no earlier times.
-    marks: Marks<u64>,
+    high_water_marks: HighWaterMarks<u64>,
     /// When the last segment was sent or received.
     last_sign: Time,
     last_heard: Time,
@@ -155,7 +155,7 @@ impl<D: Payload> Connection<D> {
             reset: None,
             clock: config.clock(),
             first_sent: None,
-            marks: Marks::of_own_stream(),
+            high_water_marks: HighWaterMarks::of_own_stream(),
             last_sign: Time::ZERO,
             last_heard: Time::ZERO,
             is_question_due: false,

@@ -48,12 +48,12 @@ pub(super) struct Peer {
     pub(super) latest: Latest,
     /// Timestamps of two earlier positions in its stream; segments older than the first of them are of a past cycle of the
     /// sequence numbers.
-    marks: Marks<Latest>,
+    high_water_marks: HighWaterMarks<Latest>,
 }
 
 impl Peer {
     pub(super) fn new(now: Time, tag: u16, initial: u32, timestamp: u32) -> Self {
-        Peer { tag, initial, latest: Latest::new(now, timestamp), marks: Marks::new(DATA_STEP) }
+        Peer { tag, initial, latest: Latest::new(now, timestamp), high_water_marks: HighWaterMarks::new(DATA_STEP) }
     }
 
     /// Whether a segment is of the same connection: it has the same tag and, if it opens a connection, the same initial number.
@@ -68,18 +68,18 @@ impl Peer {
 
     /// Whether a segment is so old that its sequence number has wrapped since. `[R8]`
     pub(super) fn is_of_past_round(&self, now: Time, timestamp: u32) -> bool {
-        self.marks.oldest().is_some_and(|mark| mark.is_behind(now, timestamp))
+        self.high_water_marks.oldest().is_some_and(|mark| mark.is_behind(now, timestamp))
     }
 
     /// Notes the position up to which its stream has arrived.
     pub(super) fn on_progress(&mut self, position: u64) {
-        self.marks.pass(position, self.latest);
+        self.high_water_marks.pass(position, self.latest);
     }
 }
 
 /// Notes taken when a stream passed the last two multiples of a step.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Marks<T> {
+pub(super) struct HighWaterMarks<T> {
     step: u64,
     next: u64,
     noted: [Option<T>; 2],
@@ -90,9 +90,9 @@ const DATA_STEP: u64 = 1 << 29;
 /// The largest window, because an acknowledgement may refer to data that was sent a window ago.
 const MACK_STEP: u64 = 1 << 30;
 
-impl<T: Copy> Marks<T> {
+impl<T: Copy> HighWaterMarks<T> {
     fn new(step: u64) -> Self {
-        Marks { step, next: step, noted: [None; 2] }
+        HighWaterMarks { step, next: step, noted: [None; 2] }
     }
 
     pub(super) fn of_own_stream() -> Self {
@@ -130,12 +130,12 @@ mod tests {
 
     #[test]
     fn marks_are_one_to_two_steps_old() {
-        let mut marks = Marks::of_own_stream();
+        let mut high_water_marks = HighWaterMarks::of_own_stream();
         for gigabytes in 0..5 {
-            marks.pass(gigabytes << 30, gigabytes);
+            high_water_marks.pass(gigabytes << 30, gigabytes);
         }
-        assert_eq!(marks.oldest(), Some(3));
-        marks.pass((5 << 30) - 1, 9);
-        assert_eq!(marks.oldest(), Some(3));
+        assert_eq!(high_water_marks.oldest(), Some(3));
+        high_water_marks.pass((5 << 30) - 1, 9);
+        assert_eq!(high_water_marks.oldest(), Some(3));
     }
 }

@@ -113,7 +113,7 @@ impl<D: Payload> Endpoint for Connection<D> {
         let mut segment = self.next_segment(now)?;
         self.finish(&mut segment);
         self.first_sent = self.first_sent.or(Some(ticks(now)));
-        self.marks.pass(self.sending.limits().1, ticks(now));
+        self.high_water_marks.pass(self.sending.limits().1, ticks(now));
         // Data is paced; segments that only answer are neither delayed nor counted. `[P1]`, `[P2]`
         if !segment.flags.has(Flags(Flags::MACK.0 | Flags::RESET.0)) {
             let wire_bytes = crate::endpoint::Packet::wire_bytes(&segment);

@@ -71,7 +71,7 @@ impl<D: Payload> Connection<D> {
             .clock
             .instant(arrived, mack.echo)
             .filter(|&echo| self.first_sent.is_some_and(|first| echo >= first))?;
-        if self.marks.oldest().is_some_and(|mark| echo < mark) {
+        if self.high_water_marks.oldest().is_some_and(|mark| echo < mark) {
             return None; // of a past cycle of the sequence numbers `[R8]`
         }
         let mut fields = MackFields {

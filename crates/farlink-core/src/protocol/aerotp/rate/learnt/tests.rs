@@ -10,7 +10,7 @@ struct Path {
     link: f64,
     /// When the link is free.
     free: Time,
-    /// Marks every packet that waits so long.
+    /// HighWaterMarks every packet that waits so long.
     mark_from: Time,
     marked: u16,
     answers: std::collections::VecDeque<(Time, Answer)>,
