@@ -64,7 +64,7 @@ impl Congestion {
     /// Whether the loss of a packet that was sent after the POLL `mark` calls for another reduction, because it was sent after
     /// the last one.
     #[inline]
-    pub(super) fn is_news(&self, mark: u32) -> bool {
+    pub(super) fn calls_for_reduction(&self, mark: u32) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-4.3
         //# Loss in two successive windows of data, or the loss of a retransmission, should be taken as two
         //# indications of congestion and, therefore, cwnd (and ssthresh) MUST be lowered twice in this case.
@@ -144,11 +144,11 @@ mod tests {
     #[test]
     fn losses_of_one_window_count_once() {
         let mut window = congestion(10.0, 10.0);
-        assert!(window.is_news(0));
+        assert!(window.calls_for_reduction(0));
         window.on_loss(1000, 5);
         assert_eq!((window.cwnd, window.ssthresh), (500.0, 500.0));
-        assert!(!window.is_news(5), "sent before the reduction, or hardly after");
-        assert!(window.is_news(6), "new data or a retransmission, sent after the reduction");
+        assert!(!window.calls_for_reduction(5), "sent before the reduction, or hardly after");
+        assert!(window.calls_for_reduction(6), "new data or a retransmission, sent after the reduction");
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
         window.on_silence(true, 1000, 3);
         window.on_silence(false, 100, 4);
         assert_eq!((window.cwnd, window.ssthresh), (100.0, 500.0));
-        assert!(!window.is_news(4));
+        assert!(!window.calls_for_reduction(4));
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
         let mut window = Congestion { is_on: false, ..congestion(1.0, 1.0) };
         assert!(window.allows(1 << 40));
         window.on_silence(true, 1000, 1);
-        assert!(!window.is_news(9));
+        assert!(!window.calls_for_reduction(9));
         assert_eq!(window.cwnd, 100.0);
     }
 }

@@ -154,8 +154,8 @@ impl<D: Payload> Connection<D> {
 
     fn handle_stat(&mut self, now: Time, stat: &Pdu<D>) {
         let Some(is_latest) = self.polling.is_of_ours(stat.poll) else { return };
-        let Some(news) = self.tx.on_stat(stat, self.polling.number) else { return };
-        self.repairs += u64::from(news.has_loss);
+        let Some(effect) = self.tx.on_stat(stat, self.polling.number) else { return };
+        self.repairs += u64::from(effect.has_loss);
         if is_latest {
             let elapsed_us = clock(now).wrapping_sub(stat.clock);
             self.timer.sample(now, Time::from_ps(u64::from(elapsed_us) * PS_PER_US));
@@ -166,8 +166,8 @@ impl<D: Payload> Connection<D> {
     }
 
     fn handle_ustat(&mut self, ustat: &Pdu<D>) {
-        if let Some(news) = self.tx.on_ustat(ustat, self.polling.number) {
-            self.repairs += u64::from(news.has_loss);
+        if let Some(effect) = self.tx.on_ustat(ustat, self.polling.number) {
+            self.repairs += u64::from(effect.has_loss);
             self.note_progress();
         }
     }

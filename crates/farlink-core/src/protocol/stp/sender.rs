@@ -48,7 +48,7 @@ pub(super) struct Span {
 
 /// The effect of a STAT or USTAT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct News {
+pub(super) struct ReportEffect {
     /// Whether it reported new missing data.
     pub(super) has_loss: bool,
     /// Whether the congestion window was reduced for that.
@@ -225,34 +225,34 @@ impl<D: Payload> Sender<D> {
 
     /// Takes the answer to a POLL: all data that it covers has either arrived or is listed as missing. `latest` is the number of
     /// the latest POLL.
-    pub(super) fn on_stat(&mut self, stat: &Pdu<D>, latest: u32) -> Option<News> {
+    pub(super) fn on_stat(&mut self, stat: &Pdu<D>, latest: u32) -> Option<ReportEffect> {
         let in_flight = self.in_flight;
         let mut arrived = self.on_position(stat.position, stat.window)?;
-        let mut news = News::default();
+        let mut effect = ReportEffect::default();
         if !stat.report.is_empty() {
-            arrived += self.on_report(&stat.report, &mut news, |packet| {
+            arrived += self.on_report(&stat.report, &mut effect, |packet| {
                 // The rule of SSCOP: a STAT says nothing about packets that were sent after its POLL.
                 (stat.poll.wrapping_sub(packet.mark) as i32) > 0
             });
         }
-        self.conclude(arrived, news, in_flight, latest);
-        Some(news)
+        self.conclude(arrived, effect, in_flight, latest);
+        Some(effect)
     }
 
     /// Takes a USTAT, the report of a gap.
-    pub(super) fn on_ustat(&mut self, ustat: &Pdu<D>, latest: u32) -> Option<News> {
+    pub(super) fn on_ustat(&mut self, ustat: &Pdu<D>, latest: u32) -> Option<ReportEffect> {
         let in_flight = self.in_flight;
         let mut arrived = self.on_position(ustat.position, ustat.window)?;
-        let mut news = News::default();
+        let mut effect = ReportEffect::default();
         // A USTAT can only refer to first transmissions, because it was sent before any retransmission could arrive.
-        arrived += self.on_report(&ustat.report, &mut news, |packet| !packet.is_repeated);
-        self.conclude(arrived, news, in_flight, latest);
-        Some(news)
+        arrived += self.on_report(&ustat.report, &mut effect, |packet| !packet.is_repeated);
+        self.conclude(arrived, effect, in_flight, latest);
+        Some(effect)
     }
 
     /// Applies a report: marks packets as missing if `is_known` says that the report can refer to them, and the others as
     /// arrived. Returns the number of newly arrived bytes.
-    fn on_report(&mut self, report: &Report, news: &mut News, is_known: impl Fn(&Packet) -> bool) -> u64 {
+    fn on_report(&mut self, report: &Report, effect: &mut ReportEffect, is_known: impl Fn(&Packet) -> bool) -> u64 {
         let una = self.una;
         let mut gaps = report.missing.iter().map(|gap| offsets(gap, una)).peekable();
         let (from, to) = offsets(&report.covers, una);
@@ -270,8 +270,8 @@ impl<D: Payload> Sender<D> {
             if is_missing {
                 packet.fate = Fate::Missing;
                 self.again.push_back(packet.start);
-                news.has_loss = true;
-                news.has_reacted |= self.congestion.is_news(packet.mark);
+                effect.has_loss = true;
+                effect.has_reacted |= self.congestion.calls_for_reduction(packet.mark);
             } else {
                 packet.fate = Fate::Arrived;
                 arrived += u64::from(packet.len);
@@ -280,10 +280,10 @@ impl<D: Payload> Sender<D> {
         arrived
     }
 
-    fn conclude(&mut self, arrived: u64, news: News, in_flight: u64, latest: u32) {
-        if news.has_reacted {
+    fn conclude(&mut self, arrived: u64, effect: ReportEffect, in_flight: u64, latest: u32) {
+        if effect.has_reacted {
             self.congestion.on_loss(in_flight, latest);
-        } else if !news.has_loss {
+        } else if !effect.has_loss {
             self.congestion.on_arrived(arrived);
         }
     }
@@ -350,8 +350,8 @@ mod tests {
     fn what_a_stat_misses_goes_out_again_before_new_data() {
         let mut tx = sender(600, StpConfig { max_window_segments: Some(count(5.0)), ..by_rate() });
         assert_eq!(send(&mut tx, 0), [0, 100, 200, 300, 400], "up to the window");
-        let news = tx.on_stat(&stat(1, 100, 500, &[(100, 200), (300, 400)]), 1).unwrap();
-        assert!(news.has_loss && !news.has_reacted);
+        let effect = tx.on_stat(&stat(1, 100, 500, &[(100, 200), (300, 400)]), 1).unwrap();
+        assert!(effect.has_loss && !effect.has_reacted);
         assert_eq!((tx.una, tx.in_flight), (100, 0));
         assert_eq!(send(&mut tx, 1), [100, 300, 500]);
     }
