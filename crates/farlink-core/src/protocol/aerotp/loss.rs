@@ -43,7 +43,7 @@ impl Loss {
     }
 
     /// Takes a report of the link's bit error rate.
-    pub(super) fn hear(&mut self, ber: f64) {
+    pub(super) fn set_link_ber(&mut self, ber: f64) {
         self.hinted = Some(-libm::log1p(-ber.clamp(0.0, 0.5)));
     }
 
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn a_hint_counts_until_enough_was_measured() {
         let mut loss = Loss::new(0.0, false);
-        loss.hear(1e-4);
+        loss.set_link_ber(1e-4);
         assert!((loss.of(1e4) - (1.0 - libm::exp(-1.00005))).abs() < 1e-4);
         loss.add(10_000, 100_000_000, 10_000);
         assert!(loss.of(1e4) < 0.05);

@@ -32,7 +32,7 @@ impl Latest {
         now.since(self.at) > HALF_ROUND
     }
 
-    pub(super) fn hear(&mut self, now: Time, stamp: u32) {
+    pub(super) fn update(&mut self, now: Time, stamp: u32) {
         if self.is_before(now, stamp) {
             *self = Latest::new(now, stamp);
         }

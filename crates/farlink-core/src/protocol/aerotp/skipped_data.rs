@@ -1,4 +1,4 @@
-//! Data that the receiver of a reliable stream skipped_data because the sender gave it up.
+//! Data that the receiver of a reliable stream skips because the sender gave it up.
 
 use std::collections::VecDeque;
 

@@ -198,7 +198,7 @@ impl<D: Payload> Endpoint for Station<D> {
 
     fn handle_link(&mut self, _now: Time, hint: LinkHint) {
         if let (LinkHint::Ber(ber), Some(length)) = (hint, &mut self.sender.length) {
-            length.hear(ber);
+            length.set_link_ber(ber);
         }
     }
 

@@ -39,7 +39,7 @@ pub(super) struct Outbound {
     /// Number of symbols to send before the next report.
     pub(super) owed: u32,
     /// Whether the receiver has never reported on it, although all its symbols were answered or should have been.
-    pub(super) is_unheard: bool,
+    pub(super) is_unreported: bool,
     /// Whether the number of symbols owed was decided before.
     pub(super) is_again: bool,
     /// Probability that the symbols owed complete it.
@@ -66,7 +66,7 @@ impl Outbound {
             last_sent: 0,
             told: None,
             owed: 0,
-            is_unheard: false,
+            is_unreported: false,
             is_again: false,
             completion: 0.0,
             content: Vec::new(),

@@ -52,7 +52,7 @@ pub(in super::super) struct Sender<D> {
     round_trip: RoundTrip,
     opening: Opening,
     /// When the last segment arrived, or the wait for one began.
-    heard: Time,
+    silent_since: Time,
     /// Earliest time of the next segment while the peer is silent.
     probe: Time,
     /// When to ask the peer for a report, if no other segment would bring one.
@@ -135,7 +135,7 @@ impl<D: Payload> Sender<D> {
             window_end: config.half_open(),
             round_trip: RoundTrip::new(config.mack_timeout_s.time()),
             opening: Opening { at: Time::NEVER, wait, first: wait, longest: wait.times(LONGEST_OPENING) },
-            heard: Time::ZERO,
+            silent_since: Time::ZERO,
             probe: Time::ZERO,
             ask: Time::ZERO,
             reordering: 0,
@@ -173,7 +173,7 @@ impl<D: Payload> Sender<D> {
             if self.unsent_bytes == 0 {
                 self.waiting_since = now;
                 if self.blocks.is_empty() {
-                    self.heard = self.heard.max(now); // the peer's window is full: questions begin now
+                    self.silent_since = self.silent_since.max(now); // the peer's window is full: questions begin now
                 }
             }
             let taken = data.split_to(n);
@@ -219,7 +219,7 @@ impl<D: Payload> Sender<D> {
             return None;
         }
         if self.is_flight_empty() && !self.forward.is_awaited() && !self.is_stuck() {
-            self.heard = self.heard.max(now); // the wait for an answer begins now
+            self.silent_since = self.silent_since.max(now); // the wait for an answer begins now
             self.opening.at = if self.round_trip.smoothed().is_none() { now + self.opening.wait } else { Time::NEVER };
         }
         if self.is_stuck() {
@@ -269,9 +269,9 @@ impl<D: Payload> Sender<D> {
 
     /// Takes a report of the link's bit error rate.
     pub(in super::super) fn on_ber(&mut self, now: Time, ber: f64) {
-        self.loss.hear(ber);
+        self.loss.set_link_ber(ber);
         if let Some(length) = &mut self.length {
-            length.hear(ber);
+            length.set_link_ber(ber);
         }
         self.follow_length(now);
     }
@@ -293,7 +293,11 @@ impl<D: Payload> Sender<D> {
     }
 
     pub(in super::super) fn awaits_since(&self) -> Time {
-        if self.blocks.is_empty() && !self.is_stuck() && !self.forward.is_awaited() { Time::NEVER } else { self.heard }
+        if self.blocks.is_empty() && !self.is_stuck() && !self.forward.is_awaited() {
+            Time::NEVER
+        } else {
+            self.silent_since
+        }
     }
 
     #[inline]

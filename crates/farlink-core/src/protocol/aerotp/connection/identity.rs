@@ -62,7 +62,7 @@ impl<D: Payload> Connection<D> {
             return true;
         }
         if let Some(peer) = self.peer.as_mut().filter(|peer| peer.has_sent(segment)) {
-            peer.latest.checked_mack_fields(now, segment.timestamp);
+            peer.latest.update(now, segment.timestamp);
             if is_asyn {
                 self.lifecycle.on_asyn();
             } else {

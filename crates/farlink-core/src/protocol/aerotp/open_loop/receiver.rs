@@ -1,4 +1,4 @@
-//! Reorders a stream, and skipped_data data that does not arrive.
+//! Reorders a stream, and skips data that does not arrive.
 
 use std::collections::VecDeque;
 

@@ -78,7 +78,7 @@ impl<D: Payload> Sender<D> {
         self.is_closing = true;
     }
 
-    /// Drops data that is too old. The stream continues after it, and the receiver skipped_data it as if it were lost. `[V2]`
+    /// Drops data that is too old. The stream continues after it, and the receiver skips it as if it were lost. `[V2]`
     fn expire(&mut self, now: Time) {
         let too_old = self.write_times.expired(now).saturating_sub(self.next).min(self.unsent_bytes);
         self.unsent.advance(too_old as usize);

@@ -38,7 +38,7 @@ pub(in super::super) struct Sender<D> {
     /// The schedule of retransmissions until the round-trip time is known.
     opening: Opening,
     /// When the last segment arrived, or when something was first sent.
-    heard: Time,
+    silent_since: Time,
     /// Earliest time of the next segment while the peer is silent.
     probe: Time,
     /// When the peer is asked again while its window is full, because the announcement of new room may be lost.
@@ -116,7 +116,7 @@ impl<D: Payload> Sender<D> {
             window_end: config.half_open(),
             round_trip: RoundTrip::new(config.mack_timeout_s.time()),
             opening: Opening { at: Time::NEVER, wait, longest: wait.times(LONGEST_OPENING) },
-            heard: Time::ZERO,
+            silent_since: Time::ZERO,
             probe: Time::ZERO,
             ask: Time::ZERO,
             forward: Forward::new(config),
@@ -141,7 +141,7 @@ impl<D: Payload> Sender<D> {
         self.is_full |= n < data.len();
         if n > 0 {
             if self.unsent_bytes == 0 && self.flight.is_empty() {
-                self.heard = self.heard.max(now); // the peer's window is full: questions begin now
+                self.silent_since = self.silent_since.max(now); // the peer's window is full: questions begin now
             }
             self.unsent.push(data.split_to(n));
             self.unsent_bytes += n as u64;
@@ -161,7 +161,7 @@ impl<D: Payload> Sender<D> {
             return None;
         }
         if self.flight.is_empty() && !self.forward.is_awaited() && !self.is_blocked() {
-            self.heard = self.heard.max(now); // the wait for an answer begins now
+            self.silent_since = self.silent_since.max(now); // the wait for an answer begins now
             self.opening.at = if self.round_trip.smoothed().is_none() { now + self.opening.wait } else { Time::NEVER };
         }
         if self.is_blocked() {
@@ -280,7 +280,7 @@ impl<D: Payload> Sender<D> {
     }
 
     pub(in super::super) fn on_mack(&mut self, now: Time, mack: &MackFields) {
-        self.heard = now;
+        self.silent_since = now;
         self.is_silent = false;
         self.opening.at = Time::NEVER;
         if mack.echo >= self.latest_echo {
@@ -364,7 +364,7 @@ impl<D: Payload> Sender<D> {
                     spare_copies.measure(0, overtaken.once);
                 }
                 let is_waiting = !self.flight.is_empty() || self.forward.is_awaited();
-                self.is_silent = is_waiting && now.since(self.heard) > timeout.times(SILENT_TIMEOUTS);
+                self.is_silent = is_waiting && now.since(self.silent_since) > timeout.times(SILENT_TIMEOUTS);
             }
             None if now >= self.opening.at => {
                 // Without any answer so far, only the start of the stream is retransmitted, at increasing intervals.
@@ -390,7 +390,7 @@ impl<D: Payload> Sender<D> {
     /// Takes a report of the link's bit error rate.
     pub(in super::super) fn on_ber(&mut self, _now: Time, ber: f64) {
         if let Some(length) = &mut self.length {
-            length.hear(ber);
+            length.set_link_ber(ber);
         }
     }
 
@@ -431,7 +431,7 @@ impl<D: Payload> Sender<D> {
 
     pub(in super::super) fn awaits_since(&self) -> Time {
         let awaits_nothing = self.flight.is_empty() && !self.is_blocked() && !self.forward.is_awaited();
-        if awaits_nothing { Time::NEVER } else { self.heard }
+        if awaits_nothing { Time::NEVER } else { self.silent_since }
     }
 
     #[inline]

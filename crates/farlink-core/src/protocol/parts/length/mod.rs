@@ -80,7 +80,7 @@ impl Length {
     }
 
     /// The link's bit error rate is this from now on.
-    pub(in crate::protocol) fn hear(&mut self, ber: f64) {
+    pub(in crate::protocol) fn set_link_ber(&mut self, ber: f64) {
         if self.wants_hints() {
             self.follow(-libm::log1p(-ber.clamp(0.0, 1.0)));
         }

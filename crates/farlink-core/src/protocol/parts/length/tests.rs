@@ -17,7 +17,7 @@ fn a_genie_sets_the_next_frame_at_once() {
     assert!(length.wants_hints());
     assert_eq!(length.next_bytes(Time::ZERO), 8000, "before it hears anything");
     for (ber, bytes) in [(1e-6, 1571), (1e-5, optimal_bytes(1e-5)), (0.5, 100), (1.0, 100), (0.0, 8000), (1e-6, 1571)] {
-        length.hear(ber);
+        length.set_link_ber(ber);
         assert_eq!(length.next_bytes(Time::ZERO), bytes, "{ber}");
     }
     length.on_lost(Time::ZERO, 1000);
@@ -29,7 +29,7 @@ fn a_genie_sets_the_next_frame_at_once() {
 fn who_estimates_hears_nothing() {
     let mut length = length(json!({ "rule": "optimal" }));
     assert!(!length.wants_hints());
-    length.hear(1e-3);
+    length.set_link_ber(1e-3);
     assert_eq!(length.next_bytes(Time::ZERO), 8000);
 }
 
@@ -62,8 +62,8 @@ fn a_power_of_one_is_the_optimum_and_others_bend_it_around_the_header() {
     let mut same = length(json!({ "estimate": "genie", "rule": "power", "scale": 1, "exponent": 1 }));
     let mut bent = length(json!({ "estimate": "genie", "rule": "power", "scale": 2, "exponent": 0.5 }));
     for ber in [1e-3, 1e-5, 1e-6] {
-        same.hear(ber);
-        bent.hear(ber);
+        same.set_link_ber(ber);
+        bent.set_link_ber(ber);
         assert!(same.next_bytes(Time::ZERO).abs_diff(optimal_bytes(ber).max(100)) <= 1, "{ber}");
         let best = best_bits(-libm::log1p(-ber), 160.0) / 8.0;
         let expected = (2.0 * 20.0 * (best / 20.0).sqrt()) as u32;
@@ -106,7 +106,7 @@ proptest! {
             match event {
                 0 => length.on_lost(now, (share * f64::from(max_bytes)) as u32),
                 1 => length.on_acknowledged(now, 3, (share * 1e6) as u64),
-                _ => length.hear(share * share * share),
+                _ => length.set_link_ber(share * share * share),
             }
             let bytes = length.next_bytes(now);
             prop_assert!((min_bytes..=max_bytes).contains(&bytes), "{}", bytes);

@@ -13,7 +13,7 @@ const LATE_AT_ONCE: u64 = 2;
 
 impl<D: Payload> Sender<D> {
     pub(in super::super::super) fn on_mack(&mut self, now: Time, mack: &MackFields) {
-        self.heard = now;
+        self.silent_since = now;
         self.is_silent = false;
         self.opening.at = Time::NEVER;
         let is_news = mack.echo > self.latest_echo || self.round_trip.smoothed().is_none();

@@ -61,7 +61,7 @@ impl<D: Payload> Sender<D> {
         let is_answered = block.in_flight + block.unreported == 0;
         let is_first = !std::mem::replace(&mut block.is_again, true);
         // All its symbols should have been answered by now, but no report on it has arrived.
-        block.is_unheard = block.told.is_none() && (block.is_unheard || (!is_first && is_answered));
+        block.is_unreported = block.told.is_none() && (block.is_unreported || (!is_first && is_answered));
         let decides = is_first || is_answered || is_idle;
         if decides {
             block.completion = match (is_first, is_idle) {
@@ -73,7 +73,7 @@ impl<D: Payload> Sender<D> {
         if decides || block.owed > 0 {
             let all = needed(block.missing(), self.loss.of(bits as f64), block.completion);
             let mut more = all.saturating_sub(block.in_flight + block.unreported);
-            if block.is_unheard || is_report_lost {
+            if block.is_unreported || is_report_lost {
                 more = more.min(MOST_UNTOLD.saturating_sub(block.in_flight));
             }
             block.owed = if decides { more } else { more.min(block.owed) };

@@ -41,7 +41,7 @@ impl<D: Payload> Sender<D> {
                     self.settle_all(now);
                 }
                 let is_waiting = !self.blocks.is_empty() || self.forward.is_awaited();
-                self.is_silent = is_waiting && now.since(self.heard) > timeout.times(SILENT_TIMEOUTS);
+                self.is_silent = is_waiting && now.since(self.silent_since) > timeout.times(SILENT_TIMEOUTS);
             }
             None if now >= self.opening.at => {
                 // Without any answer so far, one segment at a time probes the path.
