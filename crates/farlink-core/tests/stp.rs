@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use farlink_core::event::Abort;
 use farlink_core::payload::Virtual;
-use farlink_core::protocol::stp::{Connection, Kind, Pdu, RateControl, StpConfig};
+use farlink_core::protocol::stp::{Kind, Pdu, RateControl, StpConfig, StpConnection};
 use farlink_core::units::{BitRate, Count, PositiveSeconds};
 use farlink_core::{Endpoint, Event, Packet, Rx, Stream, Time};
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ fn byte(side: usize, at: usize) -> u8 {
 type Arrival = (usize, Pdu<Vec<u8>>);
 
 struct Pair {
-    ends: [Connection<Vec<u8>>; 2],
+    ends: [StpConnection<Vec<u8>>; 2],
     now: Time,
     /// Consumed one per packet sent; when they are used up, everything arrives after [`ONE_WAY`].
     faults: VecDeque<Fault>,
@@ -48,7 +48,7 @@ struct Pair {
 
 impl Pair {
     fn new(config: &StpConfig, faults: &[Fault]) -> Self {
-        let (active, passive) = Connection::pair(config);
+        let (active, passive) = StpConnection::pair(config);
         Pair {
             ends: [active, passive],
             now: Time::ZERO,
@@ -440,7 +440,7 @@ fn a_stream_longer_than_its_numbers() {
         handshake: false,
         ..StpConfig::default()
     };
-    let (mut tx, mut rx) = Connection::<Virtual>::pair(&config);
+    let (mut tx, mut rx) = StpConnection::<Virtual>::pair(&config);
     let mut now = Time::ZERO;
     let (mut got, mut sent) = (0_u64, 0_u64);
     for _ in 0..3 {
@@ -551,7 +551,7 @@ proptest! {
         config in configs(),
         packets in proptest::collection::vec((0_usize..8, any::<[u32; 4]>(), 0_u32..2, 0_usize..3, 0_u64..5000), 0..60),
     ) {
-        let (mut active, mut passive) = Connection::<Virtual>::pair(&config);
+        let (mut active, mut passive) = StpConnection::<Virtual>::pair(&config);
         let mut now = Time::ZERO;
         active.write(now, &mut Virtual(2000));
         for (kind, [position, poll, from, to], small, ranges, wait_ms) in packets {

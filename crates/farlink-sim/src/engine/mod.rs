@@ -395,7 +395,7 @@ engine_protocols! {
     0 tcp: End<Connection<Virtual>>, Segment<Virtual>, [Tcp, ScpsTp],
     1 udp: End<Socket<Virtual>>, Datagram<Virtual>, [Udp],
     2 arq: End<Station<Virtual>>, Frame<Virtual>, [Arq],
-    3 stp: End<stp::Connection<Virtual>>, stp::Pdu<Virtual>, [Stp],
+    3 stp: End<stp::StpConnection<Virtual>>, stp::Pdu<Virtual>, [Stp],
     4 aerotp: End<aerotp::Connection<Virtual>>, aerotp::Segment<Virtual>, [Aerotp],
 }
 

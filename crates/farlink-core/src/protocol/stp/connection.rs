@@ -42,7 +42,7 @@ enum Ending {
 
 /// One side of an STP connection.
 #[derive(Clone, Debug)]
-pub struct Connection<D> {
+pub struct StpConnection<D> {
     state: State,
     tx: Sender<D>,
     rx: Receiver<D>,
@@ -78,7 +78,7 @@ pub struct Connection<D> {
 /// The application is not asked for more data while more than this waits unsent.
 const LOW_WATER_BYTES: u64 = 1 << 30;
 
-impl<D: Payload> Connection<D> {
+impl<D: Payload> StpConnection<D> {
     /// The two sides of a connection, the one that opens it first. Without `handshake` both start open.
     pub fn pair(config: &StpConfig) -> (Self, Self) {
         let mut active = Self::new(config);
@@ -91,7 +91,7 @@ impl<D: Payload> Connection<D> {
     }
 
     fn new(config: &StpConfig) -> Self {
-        Connection {
+        StpConnection {
             state: if config.handshake { State::Listening } else { State::Open },
             tx: Sender::new(config),
             rx: Receiver::new(config),
@@ -356,7 +356,7 @@ fn clock(now: Time) -> u32 {
     (now.as_ps() / PS_PER_US) as u32
 }
 
-impl<D: Payload> Endpoint for Connection<D> {
+impl<D: Payload> Endpoint for StpConnection<D> {
     type Packet = Pdu<D>;
 
     #[inline]
@@ -449,7 +449,7 @@ impl<D: Payload> Endpoint for Connection<D> {
     }
 }
 
-impl<D: Payload> Connection<D> {
+impl<D: Payload> StpConnection<D> {
     /// When the connection is given up unless an answer arrives before.
     #[inline]
     fn give_up_at(&self) -> Time {
@@ -460,7 +460,7 @@ impl<D: Payload> Connection<D> {
     }
 }
 
-impl<D: Payload> Stream<D> for Connection<D> {
+impl<D: Payload> Stream<D> for StpConnection<D> {
     fn write(&mut self, _now: Time, data: &mut D) -> usize {
         let n = data.len();
         if n == 0 || self.is_closing {
@@ -486,14 +486,14 @@ impl<D: Payload> Stream<D> for Connection<D> {
     }
 }
 
-impl Express for Connection<Virtual> {
+impl Express for StpConnection<Virtual> {
     type Plain = PlainPdu;
 }
 
 impl<D: Payload> Pairs<D> for StpConfig {
-    type End = Connection<D>;
+    type End = StpConnection<D>;
 
-    fn pair(&self, _seed: u64) -> (Connection<D>, Connection<D>) {
-        Connection::pair(self)
+    fn pair(&self, _seed: u64) -> (StpConnection<D>, StpConnection<D>) {
+        StpConnection::pair(self)
     }
 }

@@ -20,5 +20,5 @@ mod receiver;
 mod sender;
 
 pub use config::{RateControl, StpConfig};
-pub use connection::Connection;
+pub use connection::StpConnection;
 pub use pdu::{Kind, Pdu, PlainPdu, Range, Report};
