@@ -4,7 +4,7 @@ use crate::pair;
 use crate::pair::{Content, Pair, configs, count, faults, small};
 use farlink_core::protocol::parts::rto::RtoConfig;
 use farlink_core::protocol::tcp::variant::Variant;
-use farlink_core::protocol::tcp::{CongestionControl, Connection, Flags, Segment, TcpConfig, Timestamps};
+use farlink_core::protocol::tcp::{CongestionControl, Flags, Segment, TcpConfig, TcpConnection, Timestamps};
 use farlink_core::units::Seconds;
 use farlink_core::{Endpoint, Event, Rx, Stream, Time, Virtual};
 use proptest::prelude::*;
@@ -633,13 +633,13 @@ fn only_the_right_reset_is_believed_and_then_nothing_more_is_sent() {
 #[test]
 fn a_peer_that_restarted_resets_what_it_does_not_know() {
     let config = TcpConfig { handshake: true, ..small(Variant::Sack) };
-    let packets = |end: &mut Connection<Virtual>, now: Time| -> Vec<Segment<Virtual>> {
+    let packets = |end: &mut TcpConnection<Virtual>, now: Time| -> Vec<Segment<Virtual>> {
         std::iter::from_fn(|| end.poll_transmit(now)).map(|sent| sent.packet).collect()
     };
     for restarted in [0, 1] {
-        let (client, server) = Connection::<Virtual>::pair(&config, 0x0123_4567_89ab_cdef);
+        let (client, server) = TcpConnection::<Virtual>::pair(&config, 0x0123_4567_89ab_cdef);
         let mut ends = [client, server];
-        let exchange = |ends: &mut [Connection<Virtual>; 2], now: Time| loop {
+        let exchange = |ends: &mut [TcpConnection<Virtual>; 2], now: Time| loop {
             let there = packets(&mut ends[0], now);
             there.iter().for_each(|segment| ends[1].handle_packet(now, segment, Rx::default()));
             let back = packets(&mut ends[1], now);
@@ -652,7 +652,7 @@ fn a_peer_that_restarted_resets_what_it_does_not_know() {
         ends[0].write(Time::ZERO, &mut Virtual(100));
         exchange(&mut ends, Time::ZERO);
 
-        let (client, server) = Connection::<Virtual>::pair(&config, 0xfedc_ba98_7654_3210);
+        let (client, server) = TcpConnection::<Virtual>::pair(&config, 0xfedc_ba98_7654_3210);
         ends[restarted] = if restarted == 0 { client } else { server };
         ends[0].write(Time::ZERO, &mut Virtual(100));
         exchange(&mut ends, Time::ZERO);
@@ -660,7 +660,7 @@ fn a_peer_that_restarted_resets_what_it_does_not_know() {
         assert!(events.contains(&Event::Aborted(farlink_core::event::Abort::Reset)), "{restarted}: {events:?}");
 
         // The other side forgets the connection, too, and a new one is established.
-        let (client, server) = Connection::<Virtual>::pair(&config, 0x1111_2222_3333_4444);
+        let (client, server) = TcpConnection::<Virtual>::pair(&config, 0x1111_2222_3333_4444);
         ends[1 - restarted] = if restarted == 0 { server } else { client };
         let now = ends[0].poll_timeout().unwrap_or(Time::ZERO);
         ends[0].handle_timeout(now);
@@ -669,7 +669,7 @@ fn a_peer_that_restarted_resets_what_it_does_not_know() {
         assert!(events.contains(&Event::Connected), "{restarted}: {events:?}");
     }
 
-    let (_, mut listening) = Connection::<Virtual>::pair(&config, 1);
+    let (_, mut listening) = TcpConnection::<Virtual>::pair(&config, 1);
     for flags in [Flags::FIN, Flags::RST, Flags::RST.with(Flags::ACK)] {
         listening.handle_packet(Time::ZERO, &Segment { ack: 7, flags, ..Segment::default() }, Rx::default());
         assert_eq!(packets(&mut listening, Time::ZERO), [], "{flags:?}");

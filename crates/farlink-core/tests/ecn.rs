@@ -2,7 +2,7 @@
 
 use crate::pair::{Fault, ONE_WAY, Pair, count, small};
 use farlink_core::protocol::tcp::variant::Variant;
-use farlink_core::protocol::tcp::{Connection, Flags, TcpConfig};
+use farlink_core::protocol::tcp::{Flags, TcpConfig, TcpConnection};
 use farlink_core::{Ecn, Endpoint, Stream, Time, Virtual};
 
 const LONG: Time = Time::from_secs(10_000);
@@ -34,7 +34,7 @@ fn both_sides_agree_on_it_with_their_syns() {
     for (wants, agrees) in [([true, true], true), ([true, false], false), ([false, true], false)] {
         let of = |wants| TcpConfig { ecn: wants, ..config(Variant::Sack) };
         let mut pair = Pair::<Virtual>::new(&of(wants[0]), 7, &[]);
-        pair.ends[1] = Connection::pair(&of(wants[1]), 7).1;
+        pair.ends[1] = TcpConnection::pair(&of(wants[1]), 7).1;
         pair.write_all(0, 1000, 1000);
         pair.run_until(LONG);
         let (syn, syn_ack) = (sent(&pair, 0)[0], sent(&pair, 1)[0]);

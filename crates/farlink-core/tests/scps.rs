@@ -4,7 +4,7 @@ use crate::pair::{Content, Fault, ONE_WAY, Pair, Sent, count, faults, scps_confi
 use farlink_core::protocol::Pairs;
 use farlink_core::protocol::scps::ScpsConfig;
 use farlink_core::protocol::tcp::variant::Variant;
-use farlink_core::protocol::tcp::{CongestionControl, Connection, LossMeans, ScpsCapabilities, TcpConfig};
+use farlink_core::protocol::tcp::{CongestionControl, LossMeans, ScpsCapabilities, TcpConfig, TcpConnection};
 use farlink_core::units::{BitRate, PositiveSeconds, Seconds};
 use farlink_core::{Endpoint, Event, LinkHint, Stream, Time, Virtual};
 use proptest::prelude::*;
@@ -344,7 +344,7 @@ fn copies_are_sent_unasked_and_dropped_unnoticed() {
 fn a_plain_tcp_understands_it() {
     let config = ScpsConfig { handshake: true, header_compression: true, ..one_way() };
     let (scps, _) = Pairs::<Vec<u8>>::pair(&config, 1 << 32);
-    let (_, tcp) = Connection::<Vec<u8>>::pair(&TcpConfig { handshake: true, ..small(Variant::NewReno) }, 1 << 32);
+    let (_, tcp) = TcpConnection::<Vec<u8>>::pair(&TcpConfig { handshake: true, ..small(Variant::NewReno) }, 1 << 32);
     let mut pair = Pair::of((scps, tcp), &losing(&[8, 12]));
     pair.write_all(0, 5_000, 5_000);
     pair.write_all(1, 1_000, 1_000);

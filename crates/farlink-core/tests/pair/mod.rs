@@ -13,7 +13,7 @@ use farlink_core::protocol::ProtocolConfig;
 use farlink_core::protocol::parts::rto::RtoConfig;
 use farlink_core::protocol::scps::ScpsConfig;
 use farlink_core::protocol::tcp::variant::Variant;
-use farlink_core::protocol::tcp::{CongestionControl, Connection, LossMeans, Segment, TcpConfig};
+use farlink_core::protocol::tcp::{CongestionControl, LossMeans, Segment, TcpConfig, TcpConnection};
 use farlink_core::units::{BitRate, Count, PositiveSeconds, Seconds};
 use farlink_core::{Damage, Ecn, Endpoint, Event, Integrity, Packet, PacketCode, Rx, Stream, Time};
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ type Delay<P> = dyn FnMut(Time, usize, &P) -> Time;
 pub(crate) const ONE_WAY: Time = Time::from_millis(20);
 
 /// Two endpoints, TCP's unless said otherwise.
-pub(crate) struct Pair<D, E: Endpoint = Connection<D>> {
+pub(crate) struct Pair<D, E: Endpoint = TcpConnection<D>> {
     pub(crate) ends: [E; 2],
     pub(crate) now: Time,
     /// Consumed one per packet sent; when they are used up, everything arrives after [`ONE_WAY`].
@@ -75,7 +75,7 @@ pub(crate) struct Pair<D, E: Endpoint = Connection<D>> {
 
 impl<D: Content> Pair<D> {
     pub(crate) fn new(config: &TcpConfig, seed: u64, faults: &[Fault]) -> Self {
-        Pair { mark_every: seed % 5, ..Pair::of(Connection::pair(config, seed), faults) }
+        Pair { mark_every: seed % 5, ..Pair::of(TcpConnection::pair(config, seed), faults) }
     }
 }
 

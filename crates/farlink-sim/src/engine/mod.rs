@@ -48,7 +48,7 @@ use farlink_core::link::Capacity;
 use farlink_core::protocol::aerotp;
 use farlink_core::protocol::arq::{Frame, Station};
 use farlink_core::protocol::stp;
-use farlink_core::protocol::tcp::{Connection, Segment};
+use farlink_core::protocol::tcp::{Segment, TcpConnection};
 use farlink_core::protocol::udp::{Datagram, Socket};
 use farlink_core::protocol::{Pairs, TransportConfig};
 use farlink_core::{Endpoint, Event, LinkHint, Rng, Time, Virtual};
@@ -392,7 +392,7 @@ macro_rules! engine_protocols {
 }
 
 engine_protocols! {
-    0 tcp: End<Connection<Virtual>>, Segment<Virtual>, [Tcp, ScpsTp],
+    0 tcp: End<TcpConnection<Virtual>>, Segment<Virtual>, [Tcp, ScpsTp],
     1 udp: End<Socket<Virtual>>, Datagram<Virtual>, [Udp],
     2 arq: End<Station<Virtual>>, Frame<Virtual>, [Arq],
     3 stp: End<stp::StpConnection<Virtual>>, stp::Pdu<Virtual>, [Stp],

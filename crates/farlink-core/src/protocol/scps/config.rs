@@ -11,7 +11,7 @@ use crate::protocol::parts::windows::MOST_SEGMENTS;
 use crate::protocol::tcp::congestion::CongestionControl;
 use crate::protocol::tcp::variant::Variant;
 use crate::protocol::tcp::{
-    BestEffort, Compressed, Connection, ExtensionsConfig, LARGEST_HEADER, LossMeans, MOST_SNACK_BYTES, TcpConfig,
+    BestEffort, Compressed, ExtensionsConfig, LARGEST_HEADER, LossMeans, MOST_SNACK_BYTES, TcpConfig, TcpConnection,
 };
 use crate::protocol::{Acknowledgements, Flight, Idle, LongestTimeout, Pairs, ProtocolConfig};
 use crate::time::Time;
@@ -191,10 +191,10 @@ impl ProtocolConfig for ScpsConfig {
 }
 
 impl<D: Payload> Pairs<D> for ScpsConfig {
-    type End = Connection<D>;
+    type End = TcpConnection<D>;
 
-    fn pair(&self, seed: u64) -> (Connection<D>, Connection<D>) {
-        Connection::extended(&self.tcp(), &self.extensions(), seed)
+    fn pair(&self, seed: u64) -> (TcpConnection<D>, TcpConnection<D>) {
+        TcpConnection::extended(&self.tcp(), &self.extensions(), seed)
     }
 }
 

@@ -6,13 +6,13 @@ use crate::protocol::parts::rto::Progress;
 use crate::time::Time;
 
 use super::ack_fields::AckFields;
-use super::connection::Connection;
+use super::connection::TcpConnection;
 use super::segment::{Flags, SackBlock, Segment};
 use super::sending::timestamp;
 use super::variant::Reaction;
 use super::window::{Acked, RoundTrips};
 
-impl<D: Payload> Connection<D> {
+impl<D: Payload> TcpConnection<D> {
     #[inline(always)]
     pub(super) fn handle_acknowledgement(&mut self, now: Time, fields: &AckFields<'_>) {
         let ack = Self::unwrap(fields.ack, self.initial_seq, self.window.una);

@@ -38,7 +38,7 @@ pub(super) enum State {
 
 /// One side of a TCP connection.
 #[derive(Clone, Debug)]
-pub struct Connection<D> {
+pub struct TcpConnection<D> {
     pub(super) window: Window,
     pub(super) timer: RetransmissionTimer,
     pub(super) running: Running,
@@ -98,7 +98,7 @@ pub(super) struct Sizes {
 /// More data than this waits unsent: no need to ask the application.
 const LOW_WATER_BYTES: u64 = 1 << 30;
 
-impl<D: Payload> Connection<D> {
+impl<D: Payload> TcpConnection<D> {
     /// The two sides of a connection, the active opener first. Without `handshake` both start established.
     pub fn pair(config: &TcpConfig, seed: u64) -> (Self, Self) {
         let random = |side| Rng::for_component(seed, side, "congestion control");
@@ -139,7 +139,7 @@ impl<D: Payload> Connection<D> {
         if running.wants_order() {
             window.records.keep_order();
         }
-        Connection {
+        TcpConnection {
             window,
             timer: RetransmissionTimer::new(&config.rto),
             running,
@@ -224,7 +224,7 @@ fn shift_for(offered: u64) -> u8 {
     (0..14).find(|shift| offered >> shift <= u64::from(u16::MAX)).unwrap_or(14)
 }
 
-impl<D: Payload> Endpoint for Connection<D> {
+impl<D: Payload> Endpoint for TcpConnection<D> {
     type Packet = Segment<D>;
 
     #[inline(always)]
@@ -388,7 +388,7 @@ impl<D: Payload> Endpoint for Connection<D> {
     }
 }
 
-impl<D: Payload> Stream<D> for Connection<D> {
+impl<D: Payload> Stream<D> for TcpConnection<D> {
     fn write(&mut self, _now: Time, data: &mut D) -> usize {
         let n = data.len();
         if n == 0 || self.is_closing {
@@ -418,9 +418,9 @@ impl<D: Payload> Stream<D> for Connection<D> {
 }
 
 impl<D: Payload> Pairs<D> for TcpConfig {
-    type End = Connection<D>;
+    type End = TcpConnection<D>;
 
-    fn pair(&self, seed: u64) -> (Connection<D>, Connection<D>) {
-        Connection::pair(self, seed)
+    fn pair(&self, seed: u64) -> (TcpConnection<D>, TcpConnection<D>) {
+        TcpConnection::pair(self, seed)
     }
 }

@@ -1,4 +1,4 @@
-//! The shortcut for segments without options, but for one block of a selective acknowledgement: the same steps as [`super::Connection`]'s own, on fewer words.
+//! The shortcut for segments without options, but for one block of a selective acknowledgement: the same steps as [`super::TcpConnection`]'s own, on fewer words.
 
 use crate::endpoint::{Ecn, Endpoint};
 use crate::express::{Express, Plain, PlainPacket, Train};
@@ -6,14 +6,14 @@ use crate::payload::Virtual;
 use crate::time::Time;
 
 use super::ack_fields::AckFields;
-use super::connection::{Connection, State};
+use super::connection::{State, TcpConnection};
 use super::ecn::Stamp;
 use super::segment::{Flags, PlainSegment, SackBlock};
 use super::span::Span;
 use super::variant::{Reaction, Steady};
 use super::window::Phase;
 
-impl Connection<Virtual> {
+impl TcpConnection<Virtual> {
     /// Every segment with timestamps has options, and so has every acknowledgement that reports more than one block.
     #[inline(always)]
     fn speaks_plainly(&self) -> bool {
@@ -311,7 +311,7 @@ impl Connection<Virtual> {
     }
 }
 
-impl Express for Connection<Virtual> {
+impl Express for TcpConnection<Virtual> {
     type Plain = PlainSegment;
 
     #[inline(always)]

@@ -25,7 +25,7 @@ mod window;
 pub(in crate::protocol) use config::LARGEST_HEADER;
 pub use config::TcpConfig;
 pub use congestion::{CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
-pub use connection::Connection;
+pub use connection::TcpConnection;
 pub use extensions::LossMeans;
 pub(in crate::protocol) use extensions::{BestEffort, Compressed, ExtensionsConfig};
 pub use segment::{

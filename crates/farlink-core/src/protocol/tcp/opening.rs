@@ -5,11 +5,11 @@ use crate::protocol::parts::events::EventSet;
 use crate::time::Time;
 
 use super::ack_fields::AckFields;
-use super::connection::{Connection, State};
+use super::connection::{State, TcpConnection};
 use super::segment::{Flags, Segment, SynOptions};
 use super::window::Phase;
 
-impl<D: Payload> Connection<D> {
+impl<D: Payload> TcpConnection<D> {
     #[cold]
     pub(super) fn handle_control(&mut self, now: Time, segment: &Segment<D>) {
         if segment.flags.has(Flags::RST) {

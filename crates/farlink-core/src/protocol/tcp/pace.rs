@@ -5,12 +5,12 @@ use crate::protocol::parts::pacer::quantum;
 use crate::time::Time;
 
 use super::congestion::Control;
-use super::connection::{Connection, State};
+use super::connection::{State, TcpConnection};
 use super::span::Span;
 use super::variant::Reaction;
 use super::window::Acked;
 
-impl<D: Payload> Connection<D> {
+impl<D: Payload> TcpConnection<D> {
     /// An acknowledgement has arrived and nothing has been done about it.
     pub(super) fn begin_acknowledgement(&mut self, echo: Option<u32>) {
         self.check_app_limited();

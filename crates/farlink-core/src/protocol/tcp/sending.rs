@@ -5,13 +5,13 @@ use crate::payload::Payload;
 use crate::time::Time;
 
 use super::congestion::Control;
-use super::connection::{Connection, State};
+use super::connection::{State, TcpConnection};
 use super::segment::{Flags, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
 use super::span::Span;
 use super::variant::Reaction;
 use super::window::Phase;
 
-impl<D: Payload> Connection<D> {
+impl<D: Payload> TcpConnection<D> {
     /// Whether the pacer holds back what may be due.
     #[inline(always)]
     pub(super) fn is_holding_back(&mut self, now: Time) -> bool {

@@ -2,13 +2,13 @@
 
 use crate::endpoint::Ecn;
 use crate::payload::Payload;
-use crate::protocol::tcp::connection::Connection;
+use crate::protocol::tcp::connection::TcpConnection;
 use crate::protocol::tcp::segment::{Flags, Segment};
 use crate::time::Time;
 
 use super::Stamp;
 
-impl<D: Payload> Connection<D> {
+impl<D: Payload> TcpConnection<D> {
     /// What a segment without data carries.
     #[inline(always)]
     pub(in crate::protocol::tcp) fn stamp(&self) -> Stamp {

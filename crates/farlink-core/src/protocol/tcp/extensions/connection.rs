@@ -6,7 +6,7 @@ use crate::payload::Payload;
 use crate::protocol::parts::pacer::Pacer;
 use crate::protocol::tcp::ack_fields::AckFields;
 use crate::protocol::tcp::config::TcpConfig;
-use crate::protocol::tcp::connection::{Connection, State};
+use crate::protocol::tcp::connection::{State, TcpConnection};
 use crate::protocol::tcp::segment::{Flags, ScpsCapabilities, Segment};
 use crate::protocol::tcp::span::Span;
 use crate::protocol::tcp::variant::{Reaction, Running};
@@ -17,7 +17,7 @@ use super::best_effort::Transmissions;
 use super::copies::Copies;
 use super::{Extensions, ExtensionsConfig, LossMeans, SNACK};
 
-impl<D: Payload> Connection<D> {
+impl<D: Payload> TcpConnection<D> {
     /// The two sides of a connection with extensions, the active opener first.
     pub(in crate::protocol) fn extended(config: &TcpConfig, wanted: &ExtensionsConfig, seed: u64) -> (Self, Self) {
         let (mut active, mut passive) = Self::pair(config, seed);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::endpoint::{Ecn, Endpoint, Rx, Stream};
 use crate::payload::Virtual;
 use crate::protocol::tcp::window::Window;
-use crate::protocol::tcp::{CongestionControl, Connection, Segment, TcpConfig, Variant};
+use crate::protocol::tcp::{CongestionControl, Segment, TcpConfig, TcpConnection, Variant};
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::units::Count;
@@ -34,7 +34,7 @@ struct Glance {
 }
 
 impl Glance {
-    fn at(connection: &Connection<Virtual>) -> Self {
+    fn at(connection: &TcpConnection<Virtual>) -> Self {
         let &Window { una, recover, marked, ssthresh, fast_retransmits, .. } = &connection.window;
         Glance { una, recover, marked, ssthresh, reactions: (fast_retransmits, connection.timeouts, marked) }
     }
@@ -42,7 +42,7 @@ impl Glance {
 
 /// A sender with data without end, its receiver, and 1 Mb/s with 50 ms one way between them.
 struct Path {
-    ends: [Connection<Virtual>; 2],
+    ends: [TcpConnection<Virtual>; 2],
     under_way: BTreeMap<(Time, u64), (usize, Segment<Virtual>, Ecn)>,
     count: u64,
     idle_at: Time,
@@ -58,7 +58,7 @@ const PER_SEGMENT: Time = Time::from_millis(8);
 
 impl Path {
     fn new(config: &TcpConfig, losses: Losses, seed: u64) -> Self {
-        let (mut sender, receiver) = Connection::pair(config, seed);
+        let (mut sender, receiver) = TcpConnection::pair(config, seed);
         sender.write(Time::ZERO, &mut Virtual(u32::MAX));
         let rng = Rng::for_component(seed, 7, "losses");
         let (under_way, count, idle_at) = (BTreeMap::new(), 0, Time::ZERO);

@@ -8,7 +8,7 @@ use crate::endpoint::{Endpoint, Rx, Stream};
 use crate::payload::Virtual;
 use crate::protocol::tcp::congestion::{BbrConfig, Congestion, CongestionControl};
 use crate::protocol::tcp::window::Window;
-use crate::protocol::tcp::{Connection, Segment, TcpConfig};
+use crate::protocol::tcp::{Segment, TcpConfig, TcpConnection};
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::units::{Count, PositiveSeconds};
@@ -18,7 +18,7 @@ pub(super) const MSS: u32 = 1000;
 
 /// A sender with endless data, or what it is given, behind a link with a queue.
 pub(super) struct Bench {
-    pub(super) ends: [Connection<Virtual>; 2],
+    pub(super) ends: [TcpConnection<Virtual>; 2],
     pub(super) now: Time,
     /// Of the bottleneck, bytes per second.
     pub(super) rate: f64,
@@ -47,7 +47,7 @@ impl Bench {
             bbr,
             ..TcpConfig::default()
         };
-        let (sender, receiver) = Connection::pair(&config, 7);
+        let (sender, receiver) = TcpConnection::pair(&config, 7);
         Bench {
             ends: [sender, receiver],
             now: Time::ZERO,
