@@ -1,4 +1,5 @@
-//! Seeded random streams: one per component of a run, equal across grid points.
+//! Sources of random numbers: seeded streams for simulations, one per component of a run and equal across grid points, and the
+//! trait through which a live host gives the numbers of its operating system.
 
 use farlink_fec::awgn::split_mix64;
 use rand::Rng as _;
@@ -71,9 +72,53 @@ impl Rng {
     }
 }
 
+/// Random numbers for what a peer must not be able to guess: identifiers, first sequence numbers.
+///
+/// Protocols take them as an argument. A simulation passes a seeded stream; a live host passes the source of its operating system.
+pub trait RandomSource {
+    /// The next 64 bits, each of them random.
+    fn next_u64(&mut self) -> u64;
+}
+
+impl RandomSource for Rng {
+    fn next_u64(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+}
+
+/// The generator SplitMix64 (Steele, Lea and Flood 2014) for simulations. Its state is one counter, so that every endpoint can own
+/// one. Whoever sees one of its numbers can compute all others: it protects nothing on a real network.
+#[derive(Clone, Debug)]
+pub struct SplitMix64(u64);
+
+/// Step of the counter: 2^64 divided by the golden ratio.
+const GOLDEN_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl SplitMix64 {
+    /// The stream of a seed.
+    pub fn new(seed: u64) -> Self {
+        SplitMix64(seed)
+    }
+}
+
+impl RandomSource for SplitMix64 {
+    fn next_u64(&mut self) -> u64 {
+        let next = split_mix64(self.0);
+        self.0 = self.0.wrapping_add(GOLDEN_STEP);
+        next
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The first numbers of the reference implementation (Vigna, splitmix64.c) for the seed 1234567.
+    #[test]
+    fn split_mix_is_the_published_generator() {
+        let mut stream = SplitMix64::new(1_234_567);
+        assert_eq!([stream.next_u64(), stream.next_u64()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+    }
 
     #[test]
     fn streams_differ_by_every_part_of_their_name() {

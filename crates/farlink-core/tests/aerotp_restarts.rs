@@ -5,6 +5,7 @@ use crate::pair::ONE_WAY;
 use farlink_core::event::Abort;
 use farlink_core::protocol::aerotp::{Flags, Segment, State};
 use farlink_core::{Endpoint, Event, Rx, Stream};
+use farlink_fec::awgn::split_mix64;
 use serde_json::json;
 
 /// `[C13]`, `[C14]`: a listener that began anew knows nothing, and says so.
@@ -56,6 +57,22 @@ fn a_restarted_opener_is_served() {
     wait(&mut net, 1.0);
     assert_eq!(net.received, [0, 500]);
     assert!(net.events.iter().all(|events| events.last() == Some(&Event::Closed)), "{:?}", net.events);
+}
+
+/// `[L10]`: the tag of a listener's next connection does not follow from what its peer has seen of the last one. A peer that could
+/// compute it could forge resets and data of a connection that it does not see.
+#[test]
+fn nothing_on_the_wire_tells_the_next_tag() {
+    for seed in 1..20 {
+        let mut net = established(json!({}));
+        net.ends[0] = restarted(json!({}), 99 + seed).into_iter().next().unwrap();
+        let seen = last_of(&net, 1, |segment| segment.flags.has(Flags::ASYN));
+        net.write_all(0, 500, 500);
+        wait(&mut net, 1.0);
+        let next = last_of(&net, 1, |segment| segment.flags.has(Flags::ASYN));
+        assert_ne!(next.tag, seen.tag, "it serves the second one");
+        assert_ne!(next.tag, split_mix64(u64::from(seen.tag) << 32 | u64::from(seen.opening)) as u16);
+    }
 }
 
 /// `[C6]`: what the listener had sent to the first one does not open the second.

@@ -10,11 +10,10 @@ mod model;
 mod patience;
 mod switching;
 
-use farlink_fec::awgn::split_mix64;
-
 use crate::event::Abort;
 use crate::payload::Payload;
 use crate::protocol::Pairs;
+use crate::rng::{RandomSource, SplitMix64};
 use crate::time::Time;
 
 use super::clock::Clock;
@@ -27,7 +26,7 @@ use super::rate::Rate;
 use super::receiving::Receiving;
 use super::sending::Sending;
 use super::window_requests::WindowRequests;
-use identity::Reset;
+use identity::{Identity, Reset};
 
 pub use switching::SwitchError;
 
@@ -41,8 +40,8 @@ pub struct Connection<D> {
     /// Estimate of the bit errors, if the parity adapts to them.
     errors: Option<Estimate>,
     lifecycle: Lifecycle,
-    /// Whether it waits for another peer after a connection has ended.
-    is_listener: bool,
+    /// Where a listener, which waits for another peer after a connection has ended, draws the identity of its next connection.
+    listener: Option<SplitMix64>,
     sending: Sending<D>,
     receiving: Receiving<D>,
     rate: Rate,
@@ -109,8 +108,8 @@ pub struct Dropped {
 
 impl<D: Payload> Connection<D> {
     /// A side that opens the connection with its first data.
-    pub(super) fn connecting(config: &AerotpConfig, seed: u64) -> Self {
-        let mut side = Self::new(config, seed);
+    pub(super) fn connecting(config: &AerotpConfig, random: &mut dyn RandomSource) -> Self {
+        let mut side = Self::new(config, random);
         if side.has_states() {
             side.lifecycle.connect();
         }
@@ -124,32 +123,32 @@ impl<D: Payload> Connection<D> {
     }
 
     /// A side that waits for a peer.
-    pub(super) fn listening(config: &AerotpConfig, seed: u64) -> Self {
-        let mut side = Self::new(config, seed);
-        side.is_listener = side.has_states();
-        if side.is_listener {
+    pub(super) fn listening(config: &AerotpConfig, mut random: SplitMix64) -> Self {
+        let mut side = Self::new(config, &mut random);
+        if side.has_states() {
+            side.listener = Some(random);
             side.lifecycle.listen();
         }
         side
     }
 
-    fn new(config: &AerotpConfig, seed: u64) -> Self {
-        let random = split_mix64(seed);
+    fn new(config: &AerotpConfig, random: &mut dyn RandomSource) -> Self {
+        let Identity { tag, initial } = Identity::draw(random);
         Connection {
             config: config.clone(),
             mode: config.mode,
             fec_words: if config.mode == Mode::QuasiReliable { config.fec_words.whole() as u16 } else { 0 },
             errors: config.adaptive_fec.filter(|_| config.mode == Mode::QuasiReliable).map(|fec| Estimate::new(&fec)),
             lifecycle: Lifecycle::default(),
-            is_listener: false,
+            listener: None,
             sending: Sending::new(config),
             receiving: Receiving::new(config),
             rate: Rate::new(config),
             window_requests: WindowRequests::default(),
             marked: 0,
             damaged: 0,
-            tag: random as u16,
-            initial: (random >> 16) as u32,
+            tag,
+            initial,
             peer: None,
             past: None,
             reset: None,
@@ -227,9 +226,9 @@ impl<D: Payload> Pairs<D> for AerotpConfig {
 
     fn pair(&self, seed: u64) -> (Connection<D>, Connection<D>) {
         let server = match self.opens {
-            Opens::Sender => Connection::listening(self, seed.wrapping_add(1)),
-            Opens::Both => Connection::connecting(self, seed.wrapping_add(1)).calling(),
+            Opens::Sender => Connection::listening(self, SplitMix64::new(seed.wrapping_add(1))),
+            Opens::Both => Connection::connecting(self, &mut SplitMix64::new(seed.wrapping_add(1))).calling(),
         };
-        (Connection::connecting(self, seed), server)
+        (Connection::connecting(self, &mut SplitMix64::new(seed)), server)
     }
 }

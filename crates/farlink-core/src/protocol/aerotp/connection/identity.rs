@@ -1,7 +1,9 @@
-//! Assignment of segments to connections by the peer's tag and timestamps, and resets for segments of no connection.
+//! What identifies a connection, the assignment of segments by the peer's tag and timestamps, and resets for segments of no
+//! connection.
 
 use crate::event::Abort;
 use crate::payload::Payload;
+use crate::rng::{RandomSource, SplitMix64};
 use crate::time::Time;
 
 use super::Connection;
@@ -11,6 +13,22 @@ use crate::protocol::aerotp::config::Opens;
 use crate::protocol::aerotp::lifecycle::State;
 use crate::protocol::aerotp::peer::Peer;
 use crate::protocol::aerotp::segment::{Flags, Segment};
+
+/// What a side draws at random for each of its connections. Nothing that was sent before tells any of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Identity {
+    /// Connection tag. `[L10]`
+    pub(super) tag: u16,
+    /// Sequence number at which the own stream begins. `[L9]`
+    pub(super) initial: u32,
+}
+
+impl Identity {
+    pub(super) fn draw(random: &mut dyn RandomSource) -> Self {
+        let bits = random.next_u64();
+        Identity { tag: bits as u16, initial: (bits >> 16) as u32 }
+    }
+}
 
 /// A reset, the answer to a segment of no connection.
 #[derive(Clone, Copy, Debug)]
@@ -29,13 +47,12 @@ impl Reset {
 impl<D: Payload> Connection<D> {
     /// Becomes a listener without a peer again. Everything that the last peer has sent so far belongs to the past connection.
     /// `[C12]`
-    pub(super) fn listen_again(&mut self) {
+    pub(super) fn listen_again(&mut self, random: SplitMix64) {
         let past = self.peer.or(self.past);
-        let seed = (u64::from(self.tag) << 32) | u64::from(self.initial);
         let (dropped, pending_events, is_link_down) = (self.dropped, self.pending_events, self.is_link_down);
         #[cfg(test)]
         let without = self.without;
-        *self = Self::listening(&self.config, seed);
+        *self = Self::listening(&self.config, random);
         #[cfg(test)]
         (self.without = without);
         self.past = past;
@@ -76,18 +93,21 @@ impl<D: Payload> Connection<D> {
         if self.peer.is_some() {
             // An ASYN with another tag comes only from a restarted sender. If it carries an acknowledgement of data that this
             // side sent, the peer has received it.
-            if !is_asyn || segment.mack.is_some() || !self.is_listener {
-                let begins_anew = match &segment.mack {
-                    Some(mack) => !self.is_listener && self.checked_mack_fields(now, segment, mack).is_some(),
-                    None => is_asyn,
-                };
-                if begins_anew && self.may_send() {
-                    self.abort(Abort::PeerRestarted);
+            let random = match self.listener.clone() {
+                Some(random) if is_asyn && segment.mack.is_none() => random,
+                listener => {
+                    let begins_anew = match &segment.mack {
+                        Some(mack) => listener.is_none() && self.checked_mack_fields(now, segment, mack).is_some(),
+                        None => is_asyn,
+                    };
+                    if begins_anew && self.may_send() {
+                        self.abort(Abort::PeerRestarted);
+                    }
+                    self.answer_with_reset(segment);
+                    return false;
                 }
-                self.answer_with_reset(segment);
-                return false;
-            }
-            self.listen_again();
+            };
+            self.listen_again(random);
         }
         let is_of_past = self.past.is_some_and(|past| past.has_tag(segment.tag));
         if is_of_past || !self.is_opened_by(now, segment) {
@@ -96,7 +116,7 @@ impl<D: Payload> Connection<D> {
         }
         if is_asyn {
             self.lifecycle.on_asyn();
-            if self.is_listener {
+            if self.listener.is_some() {
                 // Both streams of a connection begin at the sequence number that the opening side chose. `[C3]`
                 self.initial = segment.opening;
             } else if self.config.opens == Opens::Sender {
@@ -116,7 +136,7 @@ impl<D: Payload> Connection<D> {
                 self.lifecycle.state() == State::AsynSent && self.checked_mack_fields(now, segment, mack).is_some()
             }
             None if !segment.flags.has(Flags::ASYN) => false,
-            None if self.is_listener => true,
+            None if self.listener.is_some() => true,
             // A stream that does not begin at this side's number was not opened by this side. Unless both sides open, it belongs
             // to a past connection. `[C6]`
             None => self.config.opens == Opens::Both || segment.opening == self.initial,
@@ -133,7 +153,7 @@ impl<D: Payload> Connection<D> {
     /// How much data is accepted from a peer that has not yet shown that it receives this side's segments, because its address
     /// may be forged. `[B7]`
     pub(super) fn most_unknown(&self) -> u64 {
-        let is_half_open = self.is_listener && self.lifecycle.is_opening();
+        let is_half_open = self.listener.is_some() && self.lifecycle.is_opening();
         // Without acknowledgements the peer can never show that; the limit is then on the stored data.
         if is_half_open && self.mode.is_acknowledged() { self.config.half_open() } else { u64::MAX }
     }
@@ -165,10 +185,9 @@ impl<D: Payload> Connection<D> {
     }
 
     pub(super) fn leave(&mut self) {
-        if self.is_listener {
-            self.listen_again();
-        } else {
-            self.lifecycle.end();
+        match self.listener.clone() {
+            Some(random) => self.listen_again(random),
+            None => self.lifecycle.end(),
         }
     }
 }

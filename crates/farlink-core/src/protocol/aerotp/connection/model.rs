@@ -15,6 +15,7 @@ use crate::endpoint::{Endpoint, Rx, Stream};
 use crate::event::{Abort, Event};
 use crate::protocol::ProtocolConfig;
 use crate::protocol::aerotp::{AerotpConfig, Opens, Segment, State};
+use crate::rng::SplitMix64;
 use crate::time::Time;
 
 /// A rule that is switched off, to see that the checker then finds a failure.
@@ -112,7 +113,9 @@ impl Setting {
     fn begin(&self, world: &mut World, side: usize) {
         let config = self.config();
         let listens = side == 1 && self.opens == Opens::Sender;
-        let mut end = if listens { Connection::listening(&config, 0) } else { Connection::connecting(&config, 0) };
+        let mut random = SplitMix64::new(0);
+        let mut end =
+            if listens { Connection::listening(&config, random) } else { Connection::connecting(&config, &mut random) };
         end.tag = 1 + u16::from(world.incarnations[side]) * 2 + side as u16;
         end.initial = 7 + u32::from(world.incarnations[side]) * u32::from(self.bytes[side] + 1);
         end.without = self.without;
@@ -132,7 +135,7 @@ impl Setting {
 
     fn start(&self) -> World {
         let config = self.config();
-        let end = Connection::connecting(&config, 0);
+        let end = Connection::connecting(&config, &mut SplitMix64::new(0));
         let mut world = World {
             now: Time::from_secs(1000),
             ends: [end.clone(), end],
