@@ -4,7 +4,7 @@
 //! ([`Time`]), randomness a seeded stream ([`Rng`]). The packet engine drives the same state machines in virtual time
 //! that a network layer drives over sockets.
 //!
-//! Reading order: [`endpoint`] (the contract of every protocol), [`channel`] and [`link`] (the contract of
+//! Reading order: [`endpoint`] (the contract of every protocol), [`channel`], [`link`] and [`hop`] (the contract of
 //! everything that loses or delays frames), then one protocol, for example [`protocol::tcp`].
 #![forbid(unsafe_code)]
 
@@ -16,6 +16,7 @@ pub mod correction;
 pub mod endpoint;
 pub mod event;
 pub mod express;
+pub mod hop;
 pub mod link;
 pub mod optics;
 mod packet_size;

@@ -6,13 +6,14 @@
 
 use farlink_core::ConfigError;
 use farlink_core::Time;
+use farlink_core::hop::HopSetup;
 use farlink_core::link::QueueLimit;
 use farlink_core::protocol::tcp::CongestionControl;
 use farlink_core::protocol::{Pace, TransportConfig};
 use farlink_core::scenario::Limits;
 use farlink_core::scenario::quantity::QUANTITIES;
 
-use crate::engine::{FlowSetup, HopSetup, Setup, TrafficSetup};
+use crate::engine::{FlowSetup, Setup, TrafficSetup};
 use crate::layout::MOST_FLOW_ROWS;
 
 /// CPU time, ns: of a packet over a link, with its part of the endpoint's work; of a message; of a connection; of a run.

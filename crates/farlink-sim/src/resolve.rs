@@ -7,6 +7,7 @@ use farlink_core::ConfigError;
 use farlink_core::Time;
 use farlink_core::bundle::BundleConfig;
 use farlink_core::channel::{ChannelKind, Prepared, Site};
+use farlink_core::hop::{BundleSetup, HopSetup};
 use farlink_core::link::QueueLimit;
 use farlink_core::link::setting::{DelaySetting, RateSetting};
 use farlink_core::scenario::traffic::Arrivals;
@@ -14,7 +15,7 @@ use farlink_core::scenario::{Direction, Flow, Gateway, Ordering, Restart, Scenar
 use farlink_core::trace::{TraceError, TraceSource};
 use farlink_core::units::{BitRate, Seconds};
 
-use crate::engine::{BundleSetup, FlowSetup, GatewaySetup, HopSetup, RestartSetup, Setup, TrafficSetup};
+use crate::engine::{FlowSetup, GatewaySetup, RestartSetup, Setup, TrafficSetup};
 use crate::notes::check_timers;
 
 /// Resolves one grid point.

@@ -11,8 +11,9 @@
 
 use farlink_core::Time;
 use farlink_core::event::Abort;
+use farlink_core::hop::HopSetup;
 
-use crate::engine::{FlowResult, FlowSetup, HopSetup, RunResult, Setup, TrafficSetup};
+use crate::engine::{FlowResult, FlowSetup, RunResult, Setup, TrafficSetup};
 
 /// What a timer waits after its first back-off, over what it waited before: RFC 6298, rule 5.5.
 const BACKED_OFF: f64 = 2.0;

@@ -26,7 +26,7 @@ fn propagation_s(setup: &Setup) -> f64 {
 
 /// The rate of the slowest constant hop.
 fn slowest_bps(setup: &Setup) -> f64 {
-    let constant = |hop: &farlink_sim::engine::HopSetup| hop.rate.constant().map_or(f64::INFINITY, |rate| rate.get());
+    let constant = |hop: &farlink_core::hop::HopSetup| hop.rate.constant().map_or(f64::INFINITY, |rate| rate.get());
     setup.forward.iter().map(constant).fold(f64::INFINITY, f64::min)
 }
 

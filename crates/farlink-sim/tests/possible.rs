@@ -9,8 +9,9 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use farlink_core::Time;
+use farlink_core::hop::HopSetup;
 use farlink_core::scenario::quantity::QUANTITIES;
-use farlink_sim::engine::{HopSetup, Setup};
+use farlink_sim::engine::Setup;
 use farlink_sim::{Options, Output, RunError, Table, TraceFiles, resolve};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -2,11 +2,10 @@
 //!
 //! [`Link`] serves the engine and an emulator alike: it is told when a packet arrives at its queue and answers what
 //! becomes of it. Capacity and delay are known ahead, so everything is computed when the packet is queued: no event marks
-//! a departure. Where classes of service decide who goes next, they do so at each departure: then who drives the link keeps
-//! the packets and a [`ClassQueue`] of them, and sends one when the link can begin with it.
+//! a departure. Where classes of service decide who goes next, a [`Hop`](crate::hop::Hop) keeps the queue, and sends a packet
+//! when the link can begin with it.
 
 mod capacity;
-mod classes;
 pub mod pass;
 pub mod series;
 pub mod setting;
@@ -19,7 +18,6 @@ use crate::rng::Rng;
 use crate::time::Time;
 
 pub use capacity::Capacity;
-pub use classes::ClassQueue;
 pub use state::LinkState;
 
 use series::{DelaySeries, Transmitter};
@@ -179,8 +177,8 @@ impl Link {
         (count as u32, start + time + *delay, distance)
     }
 
-    /// For who keeps the queue: when the transmission of a packet begins that is sent at `now`, behind those before it.
-    pub fn next_start(&self, now: Time) -> Time {
+    /// For a hop that keeps the queue: when the transmission of a packet begins that is sent at `now`, behind those before it.
+    pub(crate) fn next_start(&self, now: Time) -> Time {
         self.transmitter.next_start(now.max(self.free_at))
     }
 
@@ -194,13 +192,13 @@ impl Link {
         Capacity::of(&self.transmitter)
     }
 
-    /// For who keeps the queue: whether nothing is being transmitted.
-    pub fn is_idle(&self, now: Time) -> bool {
+    /// For a hop that keeps the queue: whether nothing is being transmitted.
+    pub(crate) fn is_idle(&self, now: Time) -> bool {
         self.free_at <= now
     }
 
-    /// For who keeps the queue: what [`is_marking`](Link::is_marking) says of the packets that are sent from now on.
-    pub fn set_marking(&mut self, is_marking: bool) {
+    /// For a hop that keeps the queue: what [`is_marking`](Link::is_marking) says of the packets that are sent from now on.
+    pub(crate) fn set_marking(&mut self, is_marking: bool) {
         self.is_marking = is_marking;
     }
 

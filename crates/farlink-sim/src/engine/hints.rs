@@ -8,7 +8,7 @@
 //! Of the link that it receives from, the last of the other direction, it hears one thing: that a frame came in that was of
 //! no use ([`LinkHint::Corrupted`]).
 
-use farlink_core::link::LinkState;
+use farlink_core::hop::LinkWatch;
 use farlink_core::{Endpoint, LinkHint, Time};
 
 use super::path::Path;
@@ -29,7 +29,7 @@ struct Station {
     out: usize,
     heard: usize,
     listeners: Vec<Listener>,
-    told: Option<LinkState>,
+    watch: LinkWatch,
 }
 
 /// Who listens where, and what was told there.
@@ -98,7 +98,7 @@ impl Hints {
         path: &mut Path,
         timers: &mut Timers,
     ) -> [Option<LinkHint>; 4] {
-        let Station { out, listeners, told, .. } = &mut self.stations[station];
+        let Station { out, listeners, watch, .. } = &mut self.stations[station];
         if listeners.is_empty() {
             return [None; 4];
         }
@@ -106,32 +106,19 @@ impl Hints {
         if next < Time::NEVER {
             timers.push(next, Alarm { event: Kind::Link, kind: 0, side: station as u8, flow: 0 });
         }
-        let before = told.replace(state);
-        changes(before, state)
+        watch.look(state)
     }
 
     /// What to tell one who begins to listen at a station where others were told before.
     pub(super) fn introduction(&self, station: usize) -> [Option<LinkHint>; 4] {
-        self.stations[station].told.map_or([None; 4], |state| changes(None, state))
+        self.stations[station].watch.introduction()
     }
 }
 
 impl Station {
     fn new(out: usize, heard: usize) -> Self {
-        Station { out, heard, listeners: Vec::new(), told: None }
+        Station { out, heard, listeners: Vec::new(), watch: LinkWatch::new() }
     }
-}
-
-/// What has changed. At the start, nothing is taken for granted but that the link is up.
-fn changes(told: Option<LinkState>, state: LinkState) -> [Option<LinkHint>; 4] {
-    let was_up = told.is_none_or(|told| told.up);
-    let same_rate = told.is_some_and(|told| told.rate == state.rate);
-    [
-        (was_up && !state.up).then_some(LinkHint::Down),
-        (!same_rate).then_some(LinkHint::Rate(state.rate)),
-        state.ber.filter(|_| told.is_none_or(|told| told.ber != state.ber)).map(LinkHint::Ber),
-        (!was_up && state.up).then_some(LinkHint::Up),
-    ]
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The packet engine: drives the real state machines in virtual time.
 //!
 //! A link computes each departure when the packet is queued, so a link's packets arrive in the order they were sent: each
-//! keeps one ring of what is under way, and the engine takes the earliest head. Only links that serve classes of service
-//! decide what goes next when they are free. Timers are lazy: one armed entry per endpoint in a heap, moved only when it
+//! keeps one ring of what is under way, and the engine takes the earliest head. Only hops in which packets wait, for their
+//! class or in a bundle, decide later what goes next. Timers are lazy: one armed entry per endpoint in a heap, moved only when it
 //! fires or must fire sooner.
 
 mod account;
@@ -40,7 +40,7 @@ mod ear {
 pub use delays::{DelaySum, Histogram};
 pub use flow::FlowResult;
 pub use path::BundleResult;
-pub use setup::{BundleSetup, FlowSetup, GatewaySetup, HopSetup, RestartSetup, Setup, TrafficSetup};
+pub use setup::{FlowSetup, GatewaySetup, RestartSetup, Setup, TrafficSetup};
 pub(crate) use split::UNTRACED;
 pub use tracing::{NoTrace, Tracer};
 
@@ -252,32 +252,16 @@ macro_rules! engine_protocols {
                 }
             }
 
-            /// A link that serves classes sends what is next, if it can begin with it.
+            /// A hop in which packets wait goes on: some leave it, or never will.
             #[cold]
             fn serve(&mut self, link: usize, now: Time) {
-                if self.world.path.is_bundle(link) {
-                    self.unload(link, now);
-                    return;
-                }
-                while let Some((flow, kind)) = self.world.path.decide(link, now, &mut self.world.timers) {
-                    match kind {
-                        $($index => {
-                            let counts = &mut self.$population.flows[flow as usize].counts;
-                            self.world.path.depart::<$packet>(link, now, flow, counts, &mut self.world.timers);
-                        })+
-                        _ => unreachable!("a packet of an undeclared protocol"),
-                    }
-                }
-            }
-
-            /// A bundle goes on: packets come out of it, or never will.
-            fn unload(&mut self, link: usize, now: Time) {
                 self.world.path.wake(link, now);
-                while let Some((flow, kind, left)) = self.world.path.next_outcome(link, &mut self.world.timers) {
+                while let Some((flow, kind, left)) = self.world.path.next_left(link, now, &mut self.world.timers) {
                     match kind {
                         $($index => {
                             let counts = &mut self.$population.flows[flow as usize].counts;
-                            self.world.path.unload::<$packet>(link, now, flow, left, counts);
+                            let World { path, timers, .. } = &mut self.world;
+                            path.leave::<$packet>(link, now, flow, left, counts, timers);
                         })+
                         _ => unreachable!("a packet of an undeclared protocol"),
                     }
@@ -563,10 +547,7 @@ impl<T: Tracer> Engine<'_, T> {
         // Beyond this nothing happens without a look at whether anything still comes of it.
         let mut limit = end.min(self.setup.give_up_after);
         let mut next_look = STEPS_BETWEEN_LOOKS;
-        let has_others = self.has_restarts
-            || !self.chains.is_empty()
-            || self.world.path.serves_classes()
-            || self.world.path.has_bundles();
+        let has_others = self.has_restarts || !self.chains.is_empty() || self.world.path.has_departures();
         loop {
             self.world.steps += 1;
             if self.world.steps >= next_look {

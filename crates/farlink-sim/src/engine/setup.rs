@@ -1,14 +1,7 @@
 //! A scenario's grid point, resolved: everything read, converted and checked, ready to run any number of times.
 
-use std::sync::Arc;
-
-use farlink_core::bundle::{BundleConfig, LineConfig};
-use farlink_core::channel::Prepared;
-use farlink_core::link::setting::{PreparedDelay, PreparedRate};
-use farlink_core::link::{Link, QueueLimit};
+use farlink_core::hop::HopSetup;
 use farlink_core::protocol::TransportConfig;
-use farlink_core::turns::CLASSES;
-use farlink_core::units::BitRate;
 use farlink_core::{Rng, Time};
 
 use super::source::Source;
@@ -55,57 +48,6 @@ impl Layout {
             connections: flow.connections(),
             is_together: flow.is_transfers(),
         }))
-    }
-}
-
-/// One direction of one hop.
-#[derive(Clone, Debug)]
-pub struct HopSetup {
-    /// The hop's name.
-    pub name: String,
-    /// Rate.
-    pub rate: PreparedRate,
-    /// One-way delay.
-    pub delay: PreparedDelay,
-    /// Queue limit.
-    pub limit: QueueLimit,
-    /// What a packet must find waiting to be marked with congestion; unlimited if none ever is.
-    pub mark_from: QueueLimit,
-    /// The weight of each class of service, `None` for strict ones; none at all if classes make no difference.
-    pub weights: Option<[Option<f64>; CLASSES]>,
-    /// Whether packets may overtake each other when the delay falls.
-    pub overtakes: bool,
-    /// The channel.
-    pub channel: Arc<dyn Prepared>,
-    /// Lines in place of the link.
-    pub bundle: Option<Arc<BundleSetup>>,
-}
-
-/// Lines that carry packets as one.
-#[derive(Clone, Debug)]
-pub struct BundleSetup {
-    /// How they do.
-    pub config: BundleConfig,
-    /// Each of them.
-    pub lines: Vec<LineConfig>,
-}
-
-impl BundleSetup {
-    /// Of all lines together.
-    pub fn rate(&self) -> BitRate {
-        BitRate::new(self.lines.iter().map(|line| line.rate.get()).sum::<f64>().min(1e13)).expect("rates are positive")
-    }
-}
-
-impl HopSetup {
-    /// Begins a run; see [`Link::new`].
-    pub fn start(&self, rng: Rng, hop: &Rng) -> Link {
-        // Where classes decide who goes next, the queue is kept in front of the link.
-        let (limit, mark_from) = match self.weights {
-            None => (self.limit, self.mark_from),
-            Some(_) => (QueueLimit::Unlimited, QueueLimit::Unlimited),
-        };
-        Link::new(&self.rate, &self.delay, limit, &*self.channel, rng, hop).marking(mark_from)
     }
 }
 

@@ -68,7 +68,7 @@ fn start(
         let key = format!("transport.{}.initial_ssthresh_segments", leg.transport);
         (count * segments.get(), key, segments.whole())
     });
-    let queue = |(at, hop): (usize, &crate::engine::HopSetup)| {
+    let queue = |(at, hop): (usize, &farlink_core::hop::HopSetup)| {
         let before = leg.forward()[..at].iter().map(|hop| hop.rate.mean_bps()).fold(f64::INFINITY, f64::min);
         if growth.is_paced || hop.bundle.is_some() || hop.rate.mean_bps() >= before {
             return None;

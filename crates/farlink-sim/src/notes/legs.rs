@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use farlink_core::Time;
+use farlink_core::hop::HopSetup;
 use farlink_core::protocol::TransportConfig;
 use farlink_core::scenario::{Flow, TrafficKind};
 
 use super::Point;
-use crate::engine::HopSetup;
 
 /// One connection of a flow: over the whole path, or between gateways.
 pub(super) struct Leg<'a> {

@@ -41,7 +41,7 @@ pub(crate) struct Point<'a> {
 
 impl Point<'_> {
     /// The table of a hop.
-    fn table(&self, hop: &crate::engine::HopSetup) -> String {
+    fn table(&self, hop: &farlink_core::hop::HopSetup) -> String {
         if self.scenario.link.is_some() { "link".to_owned() } else { format!("hop.{}", hop.name) }
     }
 }
@@ -103,7 +103,7 @@ pub(crate) fn notes(study: &[Point<'_>]) -> Vec<String> {
 /// The notes of channels.
 fn of_channels(point: Point<'_>) -> Vec<Remark> {
     let hops = point.setup.forward.iter().chain(&point.setup.back);
-    let of_hop = |hop: &crate::engine::HopSetup| {
+    let of_hop = |hop: &farlink_core::hop::HopSetup| {
         let key = hop.name.clone();
         hop.channel.notes().into_iter().map(move |text| Remark { key: key.clone(), text })
     };

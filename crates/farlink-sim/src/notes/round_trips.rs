@@ -1,9 +1,10 @@
 //! The round trips of the paths that a transport is used on.
 
 use farlink_core::Time;
+use farlink_core::hop::HopSetup;
 use farlink_core::scenario::Scenario;
 
-use crate::engine::{HopSetup, Setup};
+use crate::engine::Setup;
 
 /// The shortest round trip that a transport is used on: over the whole path, or the part of it between gateways.
 pub(super) fn least_round_trip(scenario: &Scenario, setup: &Setup, transport: &str) -> Time {

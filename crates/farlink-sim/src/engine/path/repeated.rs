@@ -73,8 +73,8 @@ impl Path {
     }
 
     fn heard<P: OnLink>(&mut self, link: usize, flow: u32) -> &mut Heard<P> {
-        let bundled = self.legs[link].bundled.as_deref_mut().expect("both ways of a hop are bundles");
-        let heard = &mut P::ring(&mut bundled.packets).heard;
+        let waiting = self.legs[link].waiting.as_deref_mut().expect("both ways of a hop are bundles");
+        let heard = &mut P::ring(&mut waiting.packets).heard;
         let index = flow as usize;
         if heard.len() <= index {
             heard.resize_with(index + 1, Heard::default);

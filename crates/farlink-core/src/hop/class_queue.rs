@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 
-use super::QueueLimit;
+use super::{QueueLimit, Ticket};
 use crate::turns::{CLASSES, Turns};
 
-/// What waits in front of a link by class. The packets themselves are kept elsewhere, in the same order.
+/// What waits in front of a link by class. The packets themselves are kept elsewhere, by ticket.
 ///
 /// Each class has all of the room that the limit gives, and marks by what waits of it: a class that fills its queue takes
 /// nothing from the others, as in priority queues whose bands are queues of their own (Linux's `prio`).
 #[derive(Clone, Debug)]
-pub struct ClassQueue {
+pub(super) struct ClassQueue {
     turns: Turns,
     limit: QueueLimit,
     /// A packet that finds so much of its class waiting is to be marked; never if unlimited.
@@ -18,14 +18,24 @@ pub struct ClassQueue {
     classes: [Waiting; CLASSES],
     bytes: u64,
     peak_bytes: u64,
+    /// Tickets that were given out and came back, and how many there are.
+    free: Vec<Ticket>,
+    tickets: u32,
 }
 
 /// What waits of one class.
 #[derive(Clone, Debug, Default)]
 struct Waiting {
-    /// Size of each packet, and whether it is to be marked.
-    packets: VecDeque<(u32, bool)>,
+    packets: VecDeque<Packet>,
     bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    ticket: Ticket,
+    bytes: u32,
+    /// It found enough waiting to be marked.
+    is_marked: bool,
 }
 
 /// What the classes with weights share in a round, together: about a packet, so that none waits long for its turn.
@@ -36,22 +46,31 @@ const BYTE: u64 = 1 << 20;
 
 impl ClassQueue {
     /// With the weight of each class; those without go first, strictly by number.
-    pub fn new(weights: [Option<f64>; CLASSES], limit: QueueLimit, mark_from: QueueLimit) -> Self {
+    pub(super) fn new(weights: [Option<f64>; CLASSES], limit: QueueLimit, mark_from: QueueLimit) -> Self {
         let all: f64 = weights.iter().flatten().sum();
         let share = |weight: f64| ((weight / all * ROUND_BYTES * BYTE as f64).round() as u64).max(1);
         let turns = Turns::new(weights.map(|weight| weight.map(share)));
-        ClassQueue { turns, limit, mark_from, classes: Default::default(), bytes: 0, peak_bytes: 0 }
+        ClassQueue {
+            turns,
+            limit,
+            mark_from,
+            classes: Default::default(),
+            bytes: 0,
+            peak_bytes: 0,
+            free: Vec::new(),
+            tickets: 0,
+        }
     }
 
     /// Whether nothing waits.
     #[inline]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// Takes in a packet of a class behind all others of it; `false` if there is no room for it. If the transmitter is idle
+    /// Takes in a packet of a class behind all others of it; `None` if there is no room for it. If the transmitter is idle
     /// and nothing waits, there always is.
-    pub fn put(&mut self, class: usize, bytes: u32, is_idle: bool) -> bool {
+    pub(super) fn put(&mut self, class: usize, bytes: u32, is_idle: bool) -> Option<Ticket> {
         let waiting = &mut self.classes[class];
         let packets = waiting.packets.len() as u64;
         let has_room = match self.limit {
@@ -60,41 +79,47 @@ impl ClassQueue {
             QueueLimit::Packets(most) => packets < most,
         };
         if !(has_room || is_idle && self.bytes == 0) {
-            return false;
+            return None;
         }
-        let is_marking = match self.mark_from {
+        let is_marked = match self.mark_from {
             QueueLimit::Unlimited => false,
             QueueLimit::Bytes(least) => waiting.bytes >= least,
             QueueLimit::Packets(least) => packets >= least,
         };
-        waiting.packets.push_back((bytes, is_marking));
+        let ticket = self.free.pop().unwrap_or_else(|| {
+            self.tickets += 1;
+            Ticket(self.tickets - 1)
+        });
+        waiting.packets.push_back(Packet { ticket, bytes, is_marked });
         waiting.bytes += u64::from(bytes);
         self.bytes += u64::from(bytes);
         self.peak_bytes = self.peak_bytes.max(self.bytes);
-        true
+        Some(ticket)
     }
 
     /// The class whose first packet goes next.
-    pub fn next_class(&mut self) -> Option<usize> {
+    pub(super) fn next_class(&mut self) -> Option<usize> {
         let ClassQueue { turns, classes, .. } = self;
-        turns.next(|class| classes[class].packets.front().map(|packet| u64::from(packet.0) * BYTE))
+        turns.next(|class| classes[class].packets.front().map(|packet| u64::from(packet.bytes) * BYTE))
     }
 
-    /// Takes out the first packet of the class that [`next_class`](ClassQueue::next_class) named; whether it is to be marked.
+    /// Takes out the first packet of the class that [`next_class`](ClassQueue::next_class) named: its ticket, its size and
+    /// whether it is to be marked.
     ///
     /// # Panics
     /// If there is none.
-    pub fn take(&mut self, class: usize) -> bool {
+    pub(super) fn take(&mut self, class: usize) -> (Ticket, u32, bool) {
         let waiting = &mut self.classes[class];
-        let (bytes, is_marking) = waiting.packets.pop_front().expect("a packet of that class waits");
+        let Packet { ticket, bytes, is_marked } = waiting.packets.pop_front().expect("a packet of that class waits");
         waiting.bytes -= u64::from(bytes);
         self.bytes -= u64::from(bytes);
         self.turns.sent(class, u64::from(bytes) * BYTE);
-        is_marking
+        self.free.push(ticket);
+        (ticket, bytes, is_marked)
     }
 
     /// Largest amount that waited, of all classes together, bytes.
-    pub fn peak_waiting_bytes(&self) -> u64 {
+    pub(super) fn peak_waiting_bytes(&self) -> u64 {
         self.peak_bytes
     }
 }
@@ -107,13 +132,13 @@ mod tests {
     const STRICT: [Option<f64>; CLASSES] = [None; CLASSES];
 
     fn order(queue: &mut ClassQueue) -> Vec<usize> {
-        std::iter::from_fn(|| queue.next_class().inspect(|&class| assert!(!queue.take(class)))).collect()
+        std::iter::from_fn(|| queue.next_class().inspect(|&class| assert!(!queue.take(class).2))).collect()
     }
 
     #[test]
     fn lower_classes_go_first_and_each_has_the_whole_room() {
         let mut queue = ClassQueue::new(STRICT, QueueLimit::Packets(2), QueueLimit::Unlimited);
-        let taken: Vec<_> = [5, 5, 5, 1, 1, 1, 5, 0].map(|class| queue.put(class, 1000, false)).into();
+        let taken: Vec<_> = [5, 5, 5, 1, 1, 1, 5, 0].map(|class| queue.put(class, 1000, false).is_some()).into();
         assert_eq!(taken, [true, true, false, true, true, false, false, true]);
         assert_eq!(queue.peak_waiting_bytes(), 5000);
         assert_eq!(order(&mut queue), [0, 1, 1, 5, 5]);
@@ -124,18 +149,30 @@ mod tests {
     #[test]
     fn an_idle_link_takes_what_is_longer_than_the_queue() {
         let mut queue = ClassQueue::new(STRICT, QueueLimit::Bytes(100), QueueLimit::Unlimited);
-        assert!(!queue.put(0, 101, false) && queue.put(0, 101, true));
-        assert!(!queue.put(1, 101, true), "something waits");
-        assert!(queue.put(1, 100, false));
+        assert!(queue.put(0, 101, false).is_none() && queue.put(0, 101, true).is_some());
+        assert!(queue.put(1, 101, true).is_none(), "something waits");
+        assert!(queue.put(1, 100, false).is_some());
+    }
+
+    #[test]
+    fn a_ticket_names_one_waiting_packet_and_is_used_again() {
+        let mut queue = ClassQueue::new(STRICT, QueueLimit::Unlimited, QueueLimit::Unlimited);
+        let mut put = |class, bytes| queue.put(class, bytes, false).map(Ticket::index);
+        assert_eq!([put(3, 40), put(1, 50), put(3, 60)], [Some(0), Some(1), Some(2)]);
+        assert_eq!(queue.take(3), (Ticket(0), 40, false));
+        assert_eq!(queue.take(3), (Ticket(2), 60, false));
+        assert_eq!([7, 7].map(|class| queue.put(class, 70, false).map(Ticket::index)), [Some(2), Some(0)]);
+        assert_eq!(queue.take(1).0.index(), 1);
     }
 
     #[test]
     fn a_class_marks_by_what_waits_of_it() {
         let mut queue = ClassQueue::new(STRICT, QueueLimit::Unlimited, QueueLimit::Bytes(1001));
         for class in [3, 3, 3, 4] {
-            assert!(queue.put(class, 1000, false));
+            assert!(queue.put(class, 1000, false).is_some());
         }
-        let marks: Vec<_> = std::iter::from_fn(|| queue.next_class().map(|class| (class, queue.take(class)))).collect();
+        let marks: Vec<_> =
+            std::iter::from_fn(|| queue.next_class().map(|class| (class, queue.take(class).2))).collect();
         assert_eq!(marks, [(3, false), (3, false), (3, true), (4, false)]);
     }
 

@@ -1,0 +1,94 @@
+//! A bundle of lines in place of a link.
+
+use std::sync::Arc;
+
+use super::{BundleSetup, Entry, Outcome, QueueLimit, Ticket};
+use crate::bundle::{self, Availability, Calls, Counts, Multilink};
+use crate::link::{LinkState, Verdict};
+use crate::rng::Rng;
+use crate::time::Time;
+use crate::units::BitRate;
+
+/// One direction of a bundle.
+#[derive(Debug)]
+pub(super) struct Bundled {
+    bundle: Multilink,
+    seen: Seen,
+}
+
+/// The same calls once more, for those who ask what the bundle is like: they ask at times of their own.
+#[derive(Debug)]
+struct Seen {
+    calls: Option<Calls>,
+    setup: Arc<BundleSetup>,
+    /// Rate of the lines that are up; while none is, what it was before.
+    rate: BitRate,
+}
+
+impl Bundled {
+    pub(super) fn new(setup: &Arc<BundleSetup>, limit: QueueLimit, is_reverse: bool, rng: Rng, hop: &Rng) -> Self {
+        let calls = setup.config.calls.as_ref().map(|calls| calls.start(&setup.lines, hop));
+        let bundle = Multilink::new(&setup.config, &setup.lines, limit, rng, hop);
+        Bundled {
+            bundle: if is_reverse { bundle.reversed() } else { bundle },
+            seen: Seen { calls, setup: Arc::clone(setup), rate: setup.rate() },
+        }
+    }
+
+    /// A packet comes: the bundle takes it in, or drops it.
+    pub(super) fn send(&mut self, now: Time, bytes: u32) -> Entry {
+        self.bundle.send(now, bytes).map_or(Entry::Sent(Verdict::Dropped), |slot| Entry::Waits(Ticket(slot)))
+    }
+
+    pub(super) fn poll_timeout(&self) -> Time {
+        self.bundle.poll_timeout()
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        self.bundle.handle_timeout(now);
+    }
+
+    pub(super) fn poll(&mut self) -> Option<(Ticket, Outcome)> {
+        let (slot, outcome) = self.bundle.poll()?;
+        let outcome = match outcome {
+            bundle::Outcome::Delivered => Outcome::ComesOut,
+            bundle::Outcome::Lost => Outcome::Lost,
+            bundle::Outcome::Cut => Outcome::CutOff,
+        };
+        Some((Ticket(slot), outcome))
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.bundle.counts()
+    }
+
+    pub(super) fn begin_measurement(&mut self, now: Time) {
+        self.bundle.begin_measurement(now);
+    }
+
+    pub(super) fn availability(&mut self, now: Time) -> Availability {
+        self.bundle.availability(now)
+    }
+
+    /// What the bundle is like, as a link: it is up while a line seems to be, and has the rate of those lines and the longest
+    /// delay of all.
+    pub(super) fn state(&mut self, now: Time) -> LinkState {
+        let Seen { calls, setup, rate } = &mut self.seen;
+        let mut is_up = true;
+        if let Some(calls) = calls {
+            let mut changes = Vec::new();
+            while calls.advance(now, &mut changes) {}
+            let up = setup.lines.iter().enumerate().filter(|(index, _)| calls.seems_up(*index));
+            let rates: f64 = up.map(|(_, line)| line.rate.get()).sum();
+            is_up = rates > 0.0;
+            *rate = BitRate::new(rates.min(1e13)).unwrap_or(*rate);
+        }
+        let delay = setup.lines.iter().map(|line| line.delay.time()).max().unwrap_or(Time::ZERO);
+        LinkState { up: is_up, rate: *rate, delay, cn0_dbhz: None, ber: None, setting: Default::default() }
+    }
+
+    /// When [`state`](Bundled::state) may change next.
+    pub(super) fn next_change(&self) -> Time {
+        self.seen.calls.as_ref().map_or(Time::NEVER, Calls::next_change)
+    }
+}

@@ -1,0 +1,220 @@
+//! What is under way on one link: one order of all packets, and one ring of packets per protocol.
+
+use std::collections::VecDeque;
+
+use farlink_core::endpoint::{Ecn, Integrity};
+use farlink_core::{PlainPacket, Rx, Time, Train};
+
+use super::super::Rings;
+use super::super::carried::{Beside, Carried};
+use super::super::fifo::Fifo;
+use super::repeated::Heard;
+use super::waiting::Kept;
+
+/// A packet that a link carries, with what only the engine knows; or the first of a train of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct InFlight<C> {
+    pub(super) sent: Time,
+    pub(super) common: C,
+    /// What each packet of a train adds to the one before it.
+    pub(super) step: u32,
+    /// There is an entry for it in the ring of what few packets have.
+    pub(super) has_beside: bool,
+}
+
+/// The packets of one protocol on one link.
+#[derive(Debug)]
+pub(in super::super) struct Ring<P: Carried> {
+    pub(super) packets: Fifo<InFlight<P::Common>>,
+    beside: VecDeque<Beside<P::Rare>>,
+    /// What waits in the hop, by ticket.
+    pub(super) kept: Vec<Option<Kept<P::Common, P::Rare>>>,
+    /// What a bundle's end has heard of each flow, where it repeats acknowledgements.
+    pub(super) heard: Vec<Heard<P>>,
+}
+
+impl<P: Carried> Default for Ring<P> {
+    fn default() -> Self {
+        Ring { packets: Fifo::default(), beside: VecDeque::new(), kept: Vec::new(), heard: Vec::new() }
+    }
+}
+
+impl<P: Carried> Ring<P> {
+    #[cold]
+    fn put_beside(&mut self, rare: Option<P::Rare>, rx: Rx) {
+        self.beside.push_back(Beside { rare, rx });
+    }
+}
+
+/// A protocol's packets: which ring is theirs.
+pub(in super::super) trait OnLink: Carried {
+    const KIND: u8;
+    fn ring(rings: &mut Rings) -> &mut Ring<Self>;
+}
+
+/// A packet that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Arrived<P> {
+    pub(in super::super) packet: P,
+    pub(in super::super) rx: Rx,
+    pub(in super::super) sent: Time,
+}
+
+/// Which packet arrives when; or the first packet of which train.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Order {
+    pub(super) arrival: Time,
+    /// Between one packet of a train and the next.
+    pub(super) gap: Time,
+    pub(super) flow: u32,
+    /// Packets in the train.
+    pub(super) count: u32,
+    pub(super) kind: u8,
+}
+
+/// What is under way on one link: one order, one ring per protocol.
+#[derive(Debug, Default)]
+pub(super) struct UnderWay {
+    pub(super) order: Fifo<Order>,
+    pub(super) rings: Rings,
+    /// The end of the warm-up: of what was sent before, nothing goes into one train with what is sent later.
+    pub(super) warmup: Time,
+}
+
+impl UnderWay {
+    /// Couples packets to the train that was put last; `false` if they do not continue it.
+    #[inline(always)]
+    fn couple<P: OnLink>(&mut self, flow: u32, train: &Train<P::Common>, sent: Time) -> bool {
+        let Some(&order) = self.order.back() else { return false };
+        if order.flow != flow || order.kind != P::KIND {
+            return false;
+        }
+        let Some(in_flight) = P::ring(&mut self.rings).packets.back_mut().filter(|last| !last.has_beside) else {
+            return false;
+        };
+        if (in_flight.sent < self.warmup) != (sent < self.warmup) {
+            return false;
+        }
+        let Order { arrival, gap, count, .. } = order;
+        let mut last = Train { first: in_flight.common, step: in_flight.step, count, at: arrival, gap };
+        if !last.couple(train) {
+            return false;
+        }
+        in_flight.step = last.step;
+        if let Some(order) = self.order.back_mut() {
+            order.gap = last.gap;
+            order.count = last.count;
+        }
+        true
+    }
+
+    /// Puts packets behind all others.
+    #[inline(always)]
+    pub(super) fn put<P: OnLink>(&mut self, flow: u32, train: &Train<P::Common>, sent: Time) {
+        if self.couple::<P>(flow, train, sent) {
+            return;
+        }
+        let &Train { first, step, count, at, gap } = train;
+        *self.order.push_slot() = Order { arrival: at, gap, flow, count, kind: P::KIND };
+        *P::ring(&mut self.rings).packets.push_slot() = InFlight { sent, common: first, step, has_beside: false };
+    }
+
+    /// Puts a packet behind all others, coupled to none.
+    #[inline(always)]
+    pub(super) fn append<P: OnLink>(
+        &mut self,
+        flow: u32,
+        arrival: Time,
+        sent: Time,
+        mut common: P::Common,
+        rare: Option<P::Rare>,
+        rx: Rx,
+    ) {
+        let has_beside = !is_usual::<P>(&mut common, rare.as_ref(), rx);
+        *self.order.push_slot() = Order { arrival, gap: Time::ZERO, flow, count: 1, kind: P::KIND };
+        let ring = P::ring(&mut self.rings);
+        let slot = ring.packets.push_slot();
+        slot.sent = sent;
+        slot.common = common;
+        slot.has_beside = has_beside;
+        if has_beside {
+            ring.put_beside(rare, rx);
+        }
+    }
+
+    /// Puts a packet in front of those that arrive later: the delay has fallen, and it overtakes them.
+    #[cold]
+    pub(super) fn insert<P: OnLink>(
+        &mut self,
+        flow: u32,
+        arrival: Time,
+        mut in_flight: InFlight<P::Common>,
+        rare: Option<P::Rare>,
+        rx: Rx,
+    ) {
+        in_flight.has_beside = !is_usual::<P>(&mut in_flight.common, rare.as_ref(), rx);
+        let at = self.order.partition_point(|entry| entry.arrival <= arrival);
+        let is_of_kind = |at| self.order.get(at).is_some_and(|entry: &Order| entry.kind == P::KIND);
+        let of_its_kind = (0..at).filter(|&at| is_of_kind(at)).count();
+        self.order.insert(at, Order { arrival, gap: Time::ZERO, flow, count: 1, kind: P::KIND });
+        let ring = P::ring(&mut self.rings);
+        if in_flight.has_beside {
+            let has_beside = |at| ring.packets.get(at).is_some_and(|packet| packet.has_beside);
+            let before = (0..of_its_kind).filter(|&at| has_beside(at)).count();
+            ring.beside.insert(before, Beside { rare, rx });
+        }
+        ring.packets.insert(of_its_kind, in_flight);
+    }
+
+    /// Takes out the packet at the head.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline(always)]
+    pub(super) fn take<P: OnLink>(&mut self) -> Arrived<P> {
+        let ring = P::ring(&mut self.rings);
+        let in_flight = ring.packets.front().expect("there is a head");
+        let rx = Rx { ecn: P::ecn(&in_flight.common), ..Rx::default() };
+        let mut arrived = Arrived { packet: P::plain(&in_flight.common), rx, sent: in_flight.sent };
+        if in_flight.has_beside
+            && let Some(Beside { rare, rx }) = ring.beside.pop_front()
+        {
+            if let Some(rare) = rare {
+                arrived.packet.add(rare);
+            }
+            arrived.rx = rx;
+        }
+        self.skip::<P>(1);
+        arrived
+    }
+
+    /// Takes so many packets of the train at the head out; a single packet is a train of one.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline(always)]
+    pub(super) fn skip<P: OnLink>(&mut self, count: u32) {
+        let head = self.order.front_mut().expect("there is a head");
+        head.count -= count;
+        if head.count == 0 {
+            self.order.drop_front();
+            P::ring(&mut self.rings).packets.drop_front();
+        } else {
+            head.arrival += head.gap.times(u64::from(count));
+            let in_flight = P::ring(&mut self.rings).packets.front_mut().expect("there is a head");
+            in_flight.common = in_flight.common.ahead(in_flight.step, count);
+        }
+    }
+}
+
+/// Writes a congestion codepoint into a packet's common part; `false` if it has to stand beside.
+#[inline(always)]
+fn write_ecn<P: OnLink>(common: &mut P::Common, ecn: Ecn) -> bool {
+    ecn == Ecn::NotCapable || P::write_ecn(common, ecn)
+}
+
+/// Whether nothing of a packet stands beside its common part, into which its congestion codepoint is written.
+#[inline(always)]
+pub(super) fn is_usual<P: OnLink>(common: &mut P::Common, rare: Option<&P::Rare>, rx: Rx) -> bool {
+    rare.is_none() && rx.integrity == Integrity::Intact && write_ecn::<P>(common, rx.ecn)
+}
