@@ -18,6 +18,7 @@ mod correction;
 mod custody;
 mod determinism;
 mod ecn;
+mod emulated_hops;
 mod estimates;
 mod fluid;
 mod gateways;
