@@ -1,6 +1,8 @@
 //! The path that all flows share: hops in each direction and what is under way on them.
 
+mod heard;
 mod repeated;
+mod ring;
 mod under_way;
 mod waiting;
 
@@ -15,8 +17,9 @@ use super::carried::Load;
 use super::counts::Counts;
 use super::setup::Setup;
 use super::timers::{Alarm, Kind, Timers};
-pub(super) use under_way::{Arrived, OnLink, Ring};
-use under_way::{InFlight, Order, UnderWay, is_usual};
+use ring::InFlight;
+pub(super) use ring::{Arrived, OnLink, Ring};
+use under_way::{Order, UnderWay, is_usual};
 pub use waiting::BundleResult;
 use waiting::Waiting;
 

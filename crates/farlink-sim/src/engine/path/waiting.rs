@@ -14,7 +14,8 @@ use super::super::Rings;
 use super::super::carried::Load;
 use super::super::counts::Counts;
 use super::super::timers::{Alarm, Kind, Timers};
-use super::{InFlight, OnLink, Path, is_whole};
+use super::ring::{InFlight, Kept, OnLink};
+use super::{Path, is_whole};
 
 /// What waits in one direction of a hop.
 #[derive(Debug)]
@@ -34,14 +35,6 @@ pub(super) struct Waiting {
 pub(in super::super) struct Left {
     ticket: Ticket,
     outcome: Outcome,
-}
-
-/// A packet that waits.
-#[derive(Debug)]
-pub(super) struct Kept<C, R> {
-    in_flight: InFlight<C>,
-    rare: Option<R>,
-    rx: Rx,
 }
 
 /// What a run's bundles did: of the first bundle the lines forward, of all of them the packets both ways.
