@@ -8,7 +8,7 @@ pub use result::FlowResult;
 
 use farlink_core::endpoint::Counters;
 use farlink_core::event::Abort;
-use farlink_core::{Event, Express, Packet, Payload, PlainPacket, Stream, Time, Train, Virtual};
+use farlink_core::{Event, Packet, Payload, PlainPacket, Stream, Time, Train, Virtual};
 
 use super::carried::Load;
 use super::counts::Counts;
@@ -19,19 +19,6 @@ use super::relay::Relay;
 use super::route::Route;
 use super::source::{BULK_WRITE_BYTES, Source};
 use super::timers::{Alarm, Kind, Timers};
-
-/// All flows of one protocol.
-pub(super) struct Population<E: Express> {
-    pub(super) flows: Vec<Flow<E>>,
-    /// What an endpoint sends in answer to a train: filled and emptied at once.
-    pub(super) trains: Vec<Train<E::Plain>>,
-}
-
-impl<E: Express> Default for Population<E> {
-    fn default() -> Self {
-        Population { flows: Vec::new(), trains: Vec::new() }
-    }
-}
 
 /// Which flow it is, and what it does.
 pub(super) struct Birth {
@@ -105,24 +92,17 @@ pub(super) struct Flow<E> {
     former: Counters,
 }
 
-impl<E: Stream<Virtual> + Express> Population<E>
+impl<E: Stream<Virtual>> Flow<E>
 where
     E::Packet: OnLink,
 {
-    /// Adds a flow that starts later.
-    pub(super) fn add(
-        &mut self,
-        kind: u8,
+    /// A flow that starts later.
+    pub(super) fn new(
         (client, server): (E, E),
         Birth { id, spec, number, start, source, route, relay, restarts }: Birth,
-        timers: &mut Timers,
-    ) {
-        let flow = self.flows.len() as u32;
-        if relay.is_none() {
-            timers.push(start, Alarm { event: Kind::Source, kind, side: 0, flow });
-        }
+    ) -> Self {
         let undelivered = source.asked_bytes();
-        self.flows.push(Flow {
+        Flow {
             ends: [client, server],
             armed: [Time::NEVER; 2],
             counts: Counts::default(),
@@ -152,14 +132,9 @@ where
             anew_since: None,
             was_reset: [false; 2],
             former: Counters::default(),
-        });
+        }
     }
-}
 
-impl<E: Stream<Virtual>> Flow<E>
-where
-    E::Packet: OnLink,
-{
     pub(super) fn keep_histogram(&mut self, histogram: Shared) {
         self.delay.keep_histogram(histogram);
     }

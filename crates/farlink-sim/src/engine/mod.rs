@@ -17,6 +17,7 @@ mod fifo;
 mod flow;
 mod hints;
 mod path;
+mod population;
 mod relay;
 mod restart;
 mod route;
@@ -51,20 +52,21 @@ use farlink_core::protocol::stp;
 use farlink_core::protocol::tcp::{Segment, TcpConnection};
 use farlink_core::protocol::udp::{Datagram, Socket};
 use farlink_core::protocol::{Pairs, TransportConfig};
-use farlink_core::{Endpoint, Event, LinkHint, Rng, Time, Virtual};
+use farlink_core::{Event, LinkHint, Rng, Time, Virtual};
 
 use chain::Port;
 use delays::Shared;
 use drive::World;
 use ear::End;
-use flow::{Birth, Flow, Population};
+use flow::Birth;
 use hints::{Hints, Listener};
 use path::{OnLink, Path};
+use population::{Flows, FromTransport, Place, Population};
 use relay::{Joint, Moved};
 use route::Route;
 use source::Source;
 use split::Chains;
-use timers::{Alarm, CHAINS, Timers};
+use timers::{CHAINS, Timers};
 
 use crate::layout::Layout;
 
@@ -92,6 +94,28 @@ pub struct RunResult {
     pub bundles: Option<BundleResult>,
 }
 
+struct Engine<'a, T> {
+    setup: &'a Setup,
+    world: World<'a, T>,
+    populations: Populations,
+    hints: Hints,
+    /// When the latest event so far was.
+    now: Time,
+    /// Nothing was delivered for too long.
+    has_given_up: bool,
+    /// Nothing was left to happen.
+    has_run_dry: bool,
+    seed: u64,
+    run: u64,
+    chains: Chains,
+    /// What came out of a connection and what it told: filled and emptied at once.
+    moved: Vec<Moved>,
+    mail: Vec<(usize, Event)>,
+    /// An end of some flow goes down.
+    has_restarts: bool,
+    restart_seeds: Rng,
+}
+
 /// Declares the protocols that the engine runs: a population of endpoints and a packet ring per link for each, and the
 /// transports of a scenario that are run by it.
 macro_rules! engine_protocols {
@@ -99,26 +123,10 @@ macro_rules! engine_protocols {
         /// How many protocols there are.
         const KINDS: usize = [$($index),+].len();
 
-        struct Engine<'a, T> {
-            setup: &'a Setup,
-            world: World<'a, T>,
-            hints: Hints,
-            /// When the latest event so far was.
-            now: Time,
-            /// Nothing was delivered for too long.
-            has_given_up: bool,
-            /// Nothing was left to happen.
-            has_run_dry: bool,
-            seed: u64,
-            run: u64,
-            chains: Chains,
-            /// What came out of a connection and what it told: filled and emptied at once.
-            moved: Vec<Moved>,
-            mail: Vec<(usize, Event)>,
-            /// An end of some flow goes down.
-            has_restarts: bool,
-            restart_seeds: Rng,
-            $($population: Population<$endpoint>,)+
+        /// The flows of each protocol.
+        #[derive(Default)]
+        struct Populations {
+            $($population: Population<$packet, $endpoint>,)+
         }
 
         /// The packets on one link, one ring per protocol.
@@ -135,241 +143,45 @@ macro_rules! engine_protocols {
                     &mut rings.$population
                 }
             }
+
+            impl FromTransport for $endpoint {
+                fn pair(transport: &TransportConfig, seed: u64) -> (Self, Self) {
+                    match transport {
+                        $(TransportConfig::$transport(config) => ear::attach(Pairs::<Virtual>::pair(config, seed)),)+
+                        _ => unreachable!("a transport of another protocol"),
+                    }
+                }
+            }
         )+
 
-        impl<'a, T: Tracer> Engine<'a, T> {
-            fn new(setup: &'a Setup, world: World<'a, T>, seed: u64, run: u64) -> Self {
-                Engine {
-                    setup,
-                    hints: Hints::new(world.path.hops()),
-                    world,
-                    now: Time::ZERO,
-                    has_given_up: false,
-                    has_run_dry: false,
-                    seed,
-                    run,
-                    chains: Chains::new(),
-                    moved: Vec::new(),
-                    mail: Vec::new(),
-                    has_restarts: setup.flows.iter().any(|flow| flow.restart.is_some()),
-                    restart_seeds: Rng::for_component(seed, run, "restarts"),
-                    $($population: Population::default(),)+
-                }
+        /// The protocol by which the engine runs a transport.
+        fn kind_of(transport: &TransportConfig) -> u8 {
+            match transport {
+                $($(TransportConfig::$transport(_) => $index,)+)+
             }
+        }
 
-            /// Adds a flow to the population of its protocol.
-            fn add_flow(&mut self, transport: &TransportConfig, endpoint_seed: u64, birth: Birth) -> Port {
-                match transport {
-                    $($(TransportConfig::$transport(config) => {
-                        let ends = ear::attach(Pairs::<Virtual>::pair(config, endpoint_seed));
-                        let index = self.$population.flows.len();
-                        self.hints.add($index, &ends, index, &birth.route);
-                        self.world.path.protect($index, index, transport.as_dyn().correction());
-                        self.world.path.classify($index, index, self.setup.flows[birth.spec].class);
-                        self.$population.add($index, ends, birth, &mut self.world.timers);
-                        Port { kind: $index, flow: index as u32 }
-                    })+)+
-                }
-            }
-
-            /// Another endpoint takes the place of one that is gone.
-            fn replace(&mut self, port: Port, side: usize, transport: &TransportConfig, endpoint_seed: u64, now: Time) {
-                match transport {
-                    $($(TransportConfig::$transport(config) => {
-                        let (client, server) = ear::attach(Pairs::<Virtual>::pair(config, endpoint_seed));
-                        let end = if side == 0 { client } else { server };
-                        let flow = &mut self.$population.flows[port.flow as usize];
-                        flow.replace(side, end);
-                        if flow.ends[side].wants_hints() {
-                            let station = self.hints.station(flow.route.first[side], flow.route.heard(side));
-                            for hint in self.hints.introduction(station).into_iter().flatten() {
-                                flow.ends[side].handle_link(now, hint);
-                            }
-                        }
-                    })+)+
-                }
-            }
-
-            /// A flow as relays see it.
-            fn joint(&mut self, port: Port) -> &mut dyn Joint {
-                match port.kind {
-                    $($index => &mut self.$population.flows[port.flow as usize],)+
-                    _ => unreachable!("a flow of an undeclared protocol"),
-                }
-            }
-
-            /// Lets one side of a flow act, if it is up.
-            fn pump(&mut self, port: Port, side: usize, now: Time) {
-                match port.kind {
-                    $($index => {
-                        let flow = &mut self.$population.flows[port.flow as usize];
-                        match side {
-                            _ if !flow.route.is_up(side) => {}
-                            0 => self.world.pump_seldom::<0, _, _>(flow, port.flow, now),
-                            _ => self.world.pump_seldom::<1, _, _>(flow, port.flow, now),
-                        }
-                    })+
-                    _ => unreachable!("a flow of an undeclared protocol"),
-                }
-            }
-
-            /// The application at side 0 begins anew.
-            fn begin_source(&mut self, port: Port, source: Source, now: Time) {
-                match port.kind {
-                    $($index => {
-                        let flow = &mut self.$population.flows[port.flow as usize];
-                        flow.begin_source(source, now, port.flow, $index, &mut self.world.timers);
-                    })+
-                    _ => unreachable!("a flow of an undeclared protocol"),
-                }
-            }
-
-            /// Where the ends of a flow stand, if they want hints.
-            fn stations_of(&mut self, port: Port) -> [Option<usize>; 2] {
-                match port.kind {
-                    $($index => {
-                        let flow = &self.$population.flows[port.flow as usize];
-                        [0, 1].map(|side| {
-                            let station = || self.hints.station(flow.route.first[side], flow.route.heard(side));
-                            flow.ends[side].wants_hints().then(station)
-                        })
-                    })+
-                    _ => unreachable!("a flow of an undeclared protocol"),
+        impl Populations {
+            /// The flows of a protocol.
+            fn of<T: Tracer>(&mut self, kind: u8) -> &mut dyn Flows<T> {
+                match kind {
+                    $($index => &mut self.$population,)+
+                    _ => unreachable!("an undeclared protocol"),
                 }
             }
 
             /// The packet at the head of a link's ring has arrived, and what follows it closely by `until`; returns when
             /// the last of them did.
             #[inline]
-            fn arrive(&mut self, link: usize, now: Time, until: Time) -> Time {
-                let (flow, kind) = self.world.path.head(link);
+            fn arrive<T: Tracer>(&mut self, world: &mut World<'_, T>, link: usize, now: Time, until: Time) -> Time {
+                let (flow, kind) = world.path.head(link);
                 match kind {
                     $($index => {
                         let Population { flows, trains } = &mut self.$population;
-                        self.world.arrive::<$packet, $endpoint>(&mut flows[flow as usize], flow, trains, link, now, until)
+                        world.arrive::<$packet, $endpoint>(&mut flows[flow as usize], flow, trains, link, now, until)
                     })+
                     _ => unreachable!("a packet of an undeclared protocol"),
                 }
-            }
-
-            /// A hop in which packets wait goes on: some leave it, or never will.
-            #[cold]
-            fn serve(&mut self, link: usize, now: Time) {
-                self.world.path.wake(link, now);
-                while let Some((flow, kind, left)) = self.world.path.next_left(link, now, &mut self.world.timers) {
-                    match kind {
-                        $($index => {
-                            let counts = &mut self.$population.flows[flow as usize].counts;
-                            let World { path, timers, .. } = &mut self.world;
-                            path.leave::<$packet>(link, now, flow, left, counts, timers);
-                        })+
-                        _ => unreachable!("a packet of an undeclared protocol"),
-                    }
-                }
-            }
-
-            fn fire(&mut self, alarm: Alarm, at: Time) {
-                match (alarm.event, alarm.kind) {
-                    $(
-                        (timers::Kind::Endpoint, $index) => {
-                            let flow = &mut self.$population.flows[alarm.flow as usize];
-                            let side = usize::from(alarm.side);
-                            if flow.armed[side] != at {
-                                return; // an entry that was replaced by a sooner one
-                            }
-                            flow.armed[side] = Time::NEVER;
-                            flow.ends[side].handle_timeout(at);
-                            if side == 0 {
-                                self.world.pump_seldom::<0, _, _>(flow, alarm.flow, at);
-                            } else {
-                                self.world.pump_seldom::<1, _, _>(flow, alarm.flow, at);
-                            }
-                        }
-                        (timers::Kind::Source, $index) => {
-                            let flow = &mut self.$population.flows[alarm.flow as usize];
-                            let begins = flow.start == at;
-                            if flow.on_source(at, alarm.flow, $index, &mut self.world.timers) {
-                                self.world.pump_seldom::<0, _, _>(flow, alarm.flow, at);
-                            }
-                            if begins {
-                                // The other side may open as well, without data.
-                                self.world.pump_seldom::<1, _, _>(flow, alarm.flow, at);
-                            }
-                        }
-                    )+
-                    _ => unreachable!("an alarm of an undeclared protocol"),
-                }
-            }
-
-            /// The flows of one row fill one histogram.
-            fn keep_histograms(&mut self) {
-                let layout = Layout::of(self.setup);
-                let of_rows: Vec<Shared> = layout.rows[..layout.all()].iter().map(|_| Shared::default()).collect();
-                let shared = |spec, number| Shared::clone(&of_rows[layout.row_of(spec, number)]);
-                $(for flow in &mut self.$population.flows {
-                    flow.keep_histogram(shared(flow.spec, flow.number));
-                })+
-                for chain in self.chains.iter_mut().flatten() {
-                    let histogram = shared(chain.spec, chain.number);
-                    chain.account.keep_histogram(histogram);
-                }
-            }
-
-            /// Gives an endpoint a hint and lets it act.
-            fn tell(&mut self, listener: Listener, at: Time, hint: LinkHint) {
-                let Listener { kind, flow: index, side } = listener;
-                let side = usize::from(side);
-                match kind {
-                    $($index => {
-                        let flow = &mut self.$population.flows[index as usize];
-                        if !flow.route.is_up(side) {
-                            return;
-                        }
-                        flow.ends[side].handle_link(at, hint);
-                        if flow.start >= at {
-                            // It will act when its source starts.
-                        } else if side == 0 {
-                            self.world.pump_seldom::<0, _, _>(flow, index, at);
-                        } else {
-                            self.world.pump_seldom::<1, _, _>(flow, index, at);
-                        }
-                    })+
-                    _ => unreachable!("a listener of an undeclared protocol"),
-                }
-                self.look_at(Port { kind, flow: index }, at);
-            }
-
-            /// When something was written or delivered last.
-            fn last_sign_of_life(&self) -> Time {
-                let mut last = Time::ZERO;
-                $(last = self.$population.flows.iter().map(Flow::last_sign_of_life).fold(last, Time::max);)+
-                let of_chains = self.chains.iter().flatten().map(|chain| chain.account.last_sign_of_life());
-                of_chains.fold(last, Time::max)
-            }
-
-            fn begin_measurement(&mut self) {
-                let since = self.setup.warmup;
-                $(self.$population.flows.iter_mut().for_each(|flow| flow.begin_measurement(since));)+
-                self.chains.iter_mut().flatten().for_each(|chain| chain.begin_measurement());
-                self.world.path.begin_measurement(since);
-            }
-
-            fn results(self) -> Vec<FlowResult> {
-                let (end, warmup) = (self.now, self.setup.warmup);
-                let mut all = Vec::new();
-                let mut parts: Vec<Vec<FlowResult>> = self.chains.iter().map(|_| Vec::new()).collect();
-                $(for flow in self.$population.flows {
-                    match flow.relay.as_ref().map(|relay| relay.chain as usize) {
-                        None => all.push(flow.result(end, warmup)),
-                        // Of the connections of a chain, those over the gateways' hop count.
-                        Some(chain) if flow.id != UNTRACED => parts[chain].push(flow.result(end, warmup)),
-                        Some(_) => {}
-                    }
-                })+
-                let chains = self.chains.into_iter().flatten().zip(parts);
-                all.extend(chains.map(|(chain, parts)| chain.result(&parts, end, warmup)));
-                all.sort_by_key(|result: &FlowResult| (result.spec, result.number));
-                all
             }
         }
     };
@@ -400,7 +212,22 @@ pub fn simulate<T: Tracer>(
         is_stopped,
         has_stopped: false,
     };
-    let mut engine = Engine::new(setup, world, seed, run);
+    let mut engine = Engine {
+        setup,
+        hints: Hints::new(world.path.hops()),
+        world,
+        populations: Populations::default(),
+        now: Time::ZERO,
+        has_given_up: false,
+        has_run_dry: false,
+        seed,
+        run,
+        chains: Chains::new(),
+        moved: Vec::new(),
+        mail: Vec::new(),
+        has_restarts: setup.flows.iter().any(|flow| flow.restart.is_some()),
+        restart_seeds: Rng::for_component(seed, run, "restarts"),
+    };
     engine.add_flows();
     for station in 0..engine.hints.stations() {
         engine.attend(station, Time::ZERO);
@@ -430,6 +257,97 @@ pub fn simulate<T: Tracer>(
 }
 
 impl<T: Tracer> Engine<'_, T> {
+    /// Adds a flow to the population of its protocol.
+    fn add_flow(&mut self, transport: &TransportConfig, endpoint_seed: u64, birth: Birth) -> Port {
+        let (kind, class) = (kind_of(transport), self.setup.flows[birth.spec].class);
+        let mut place = Place { hints: &mut self.hints, world: &mut self.world };
+        let flow = self.populations.of(kind).add(transport, endpoint_seed, birth, class, &mut place);
+        Port { kind, flow }
+    }
+
+    /// Another endpoint takes the place of one that is gone.
+    fn replace(&mut self, port: Port, side: usize, transport: &TransportConfig, endpoint_seed: u64, now: Time) {
+        let flows: &mut dyn Flows<T> = self.populations.of(port.kind);
+        flows.replace(port.flow, side, transport, endpoint_seed, now, &mut self.hints);
+    }
+
+    /// A flow as relays see it.
+    fn joint(&mut self, port: Port) -> &mut dyn Joint {
+        let flows: &mut dyn Flows<T> = self.populations.of(port.kind);
+        flows.joint(port.flow)
+    }
+
+    /// Lets one side of a flow act, if it is up.
+    fn pump(&mut self, port: Port, side: usize, now: Time) {
+        self.populations.of(port.kind).pump(port.flow, side, now, &mut self.world);
+    }
+
+    /// The application at side 0 begins anew.
+    fn begin_source(&mut self, port: Port, source: Source, now: Time) {
+        let flows: &mut dyn Flows<T> = self.populations.of(port.kind);
+        flows.begin_source(port.flow, source, now, &mut self.world.timers);
+    }
+
+    /// A hop in which packets wait goes on: some leave it, or never will.
+    #[cold]
+    fn serve(&mut self, link: usize, now: Time) {
+        self.world.path.wake(link, now);
+        while let Some((flow, kind, left)) = self.world.path.next_left(link, now, &mut self.world.timers) {
+            self.populations.of(kind).leave(flow, link, now, left, &mut self.world);
+        }
+    }
+
+    /// The flows of one row fill one histogram.
+    fn keep_histograms(&mut self) {
+        let layout = Layout::of(self.setup);
+        let of_rows: Vec<Shared> = layout.rows[..layout.all()].iter().map(|_| Shared::default()).collect();
+        let shared = |spec, number| Shared::clone(&of_rows[layout.row_of(spec, number)]);
+        self.each_population(|flows| flows.keep_histograms(&shared));
+        for chain in self.chains.iter_mut().flatten() {
+            let histogram = shared(chain.spec, chain.number);
+            chain.account.keep_histogram(histogram);
+        }
+    }
+
+    fn each_population(&mut self, mut act: impl FnMut(&mut dyn Flows<T>)) {
+        for kind in 0..KINDS as u8 {
+            act(self.populations.of(kind));
+        }
+    }
+
+    /// Gives an endpoint a hint and lets it act.
+    fn tell(&mut self, listener: Listener, at: Time, hint: LinkHint) {
+        let Listener { kind, flow, .. } = listener;
+        self.populations.of(kind).tell(listener, at, hint, &mut self.world);
+        self.look_at(Port { kind, flow }, at);
+    }
+
+    /// When something was written or delivered last.
+    fn last_sign_of_life(&mut self) -> Time {
+        let mut last = Time::ZERO;
+        self.each_population(|flows| last = last.max(flows.last_sign_of_life()));
+        let of_chains = self.chains.iter().flatten().map(|chain| chain.account.last_sign_of_life());
+        of_chains.fold(last, Time::max)
+    }
+
+    fn begin_measurement(&mut self) {
+        let since = self.setup.warmup;
+        self.each_population(|flows| flows.begin_measurement(since));
+        self.chains.iter_mut().flatten().for_each(|chain| chain.begin_measurement());
+        self.world.path.begin_measurement(since);
+    }
+
+    fn results(mut self) -> Vec<FlowResult> {
+        let (end, warmup) = (self.now, self.setup.warmup);
+        let mut all = Vec::new();
+        let mut parts: Vec<Vec<FlowResult>> = self.chains.iter().map(|_| Vec::new()).collect();
+        self.each_population(|flows| flows.take_results(end, warmup, &mut all, &mut parts));
+        let chains = self.chains.into_iter().flatten().zip(parts);
+        all.extend(chains.map(|(chain, parts)| chain.result(&parts, end, warmup)));
+        all.sort_by_key(|result: &FlowResult| (result.spec, result.number));
+        all
+    }
+
     fn add_flows(&mut self) {
         let setup = self.setup;
         let mut id = 0;
@@ -470,8 +388,10 @@ impl<T: Tracer> Engine<'_, T> {
 
     /// The ends of a flow that was added during the run hear of their links.
     fn introduce(&mut self, port: Port, now: Time) {
-        for (side, station) in self.stations_of(port).into_iter().enumerate() {
-            let Some(station) = station else { continue };
+        let flows: &mut dyn Flows<T> = self.populations.of(port.kind);
+        let (route, wants_hints) = flows.listeners(port.flow);
+        for side in (0..2).filter(|&side| wants_hints[side]) {
+            let station = self.hints.station(route.first[side], route.heard(side));
             if self.hints.listeners(station).len() == 1 {
                 self.attend(station, now);
             } else {
@@ -523,7 +443,7 @@ impl<T: Tracer> Engine<'_, T> {
 
     /// Until when to wait for something to be delivered.
     #[cold]
-    fn patience(&self) -> Time {
+    fn patience(&mut self) -> Time {
         let last_write = self.world.timers.last_of_sources().unwrap_or(Time::ZERO);
         self.last_sign_of_life().max(last_write) + self.setup.give_up_after
     }
@@ -535,7 +455,7 @@ impl<T: Tracer> Engine<'_, T> {
             self.serve(link, now);
         }
         let (flow, kind) = self.world.path.head(link);
-        self.arrive(link, now, now);
+        self.populations.arrive(&mut self.world, link, now, now);
         self.look_at(Port { kind, flow }, now);
         now
     }
@@ -584,7 +504,7 @@ impl<T: Tracer> Engine<'_, T> {
                 if has_others {
                     self.arrive_one(link, next)
                 } else {
-                    self.arrive(link, next, alarm.min(limit).min(before(warmup)))
+                    self.populations.arrive(&mut self.world, link, next, alarm.min(limit).min(before(warmup)))
                 }
             } else {
                 let alarm = self.world.timers.pop();
@@ -605,7 +525,7 @@ impl<T: Tracer> Engine<'_, T> {
                         next
                     }
                     timers::Kind::Endpoint | timers::Kind::Source => {
-                        self.fire(alarm, next);
+                        self.populations.of(alarm.kind).fire(alarm, next, &mut self.world);
                         if has_others {
                             self.look_at(Port { kind: alarm.kind, flow: alarm.flow }, next);
                         }

@@ -21,6 +21,7 @@ use ring::InFlight;
 pub(super) use ring::{Arrived, OnLink, Ring};
 use under_way::{Order, UnderWay, is_usual};
 pub use waiting::BundleResult;
+pub(super) use waiting::Left;
 use waiting::Waiting;
 
 /// One direction of a hop and what is under way on it.
