@@ -1,15 +1,15 @@
-//! What a transport may have under way, and what answers it: what remarks on a scenario are computed from.
+//! The largest data in flight of a transport and its acknowledgements, from which remarks on a scenario are computed.
 
 /// The largest window of a transport, and the packets in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flight {
     /// The key that bounds the window, relative to the transport's table.
     pub key: &'static str,
-    /// Most packets that are sent and not acknowledged.
+    /// Largest number of packets that are sent and not acknowledged.
     pub window_packets: u64,
     /// Data of a full packet, bytes.
     pub payload_bytes: u64,
-    /// All of a full packet on the wire, bytes.
+    /// Size of a full packet on the wire, bytes.
     pub packet_bytes: u64,
     /// The acknowledgements of a stream of full packets, if they follow it one by one.
     pub acknowledgements: Option<Acknowledgements>,
@@ -18,9 +18,9 @@ pub struct Flight {
 /// A stream of acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Acknowledgements {
-    /// One for so many full packets.
+    /// Number of full packets per acknowledgement.
     pub every_packets: f64,
-    /// Bytes of each that acknowledges what came in order.
+    /// Size of an acknowledgement of data that arrived in order, bytes.
     pub bytes: u64,
 }
 

@@ -1,18 +1,19 @@
-//! Keys that do nothing beside the values of others. Who gives one expects something of it: it is refused, not passed over.
+//! Keys that have no effect because of the values of others. Such a key is refused and not ignored, because the user who gives it
+//! expects an effect.
 
-/// A key that has no effect as the other keys stand, whatever its value.
+/// A key that has no effect with the present values of the other keys, whatever its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idle {
     /// The key, as a dotted path relative to the transport's table.
     pub key: String,
     /// Why it has no effect.
     pub why: String,
-    /// What to set for it to have one.
+    /// Which setting would give it an effect.
     pub needs: String,
 }
 
 impl Idle {
-    /// That key, if it has no effect.
+    /// The key, if it has no effect.
     pub(in crate::protocol) fn when(
         is_idle: bool,
         key: &str,
@@ -22,7 +23,7 @@ impl Idle {
         is_idle.then(|| Idle { key: key.to_owned(), why: why.into(), needs: needs.into() })
     }
 
-    /// The same, seen from an outer table.
+    /// The same key, relative to an outer table.
     #[must_use]
     pub(in crate::protocol) fn within(self, table: &str) -> Idle {
         Idle { key: format!("{table}.{}", self.key), ..self }

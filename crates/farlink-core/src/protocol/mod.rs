@@ -22,9 +22,9 @@ pub use flight::{Acknowledgements, Flight};
 pub use idle::Idle;
 pub use pace::Pace;
 
-/// What a scenario says about a transport.
+/// The configuration of a transport.
 pub trait ProtocolConfig {
-    /// Checks what the types cannot; paths are relative to the transport's table.
+    /// Checks rules that the types cannot express; paths are relative to the transport's table.
     ///
     /// # Errors
     /// If keys contradict each other.
@@ -32,15 +32,15 @@ pub trait ProtocolConfig {
         Ok(())
     }
 
-    /// Keys that have no effect beside the others: who gives one is told so.
+    /// Keys that have no effect because of the others; a user who gives one is told so.
     fn idle(&self) -> Vec<Idle> {
         Vec::new()
     }
 
-    /// Checks what depends on how long a run lasts; paths are relative to the transport's table.
+    /// Checks rules that depend on the duration of a run; paths are relative to the transport's table.
     ///
     /// # Errors
-    /// If something would only happen after the end.
+    /// If something would only happen after the end of the run.
     fn check_duration(&self, _duration: PositiveSeconds) -> Result<(), ConfigError> {
         Ok(())
     }
@@ -50,43 +50,43 @@ pub trait ProtocolConfig {
         None
     }
 
-    /// The longest that its retransmission timer ever waits; `None` if it has no such timer.
+    /// The longest time for which its retransmission timer ever waits; `None` if it has no such timer.
     fn longest_timeout(&self) -> Option<LongestTimeout> {
         None
     }
 
-    /// The largest window and what answers it; `None` if no window bounds what is sent.
+    /// The largest window and its acknowledgements; `None` if no window limits the sender.
     fn flight(&self) -> Option<Flight> {
         None
     }
 
-    /// Whether each write is a datagram by itself, and there is no stream that a gateway could pass on.
+    /// Whether each write is a separate datagram, so that there is no stream that a gateway could pass on.
     fn carries_datagrams(&self) -> bool {
         false
     }
 
-    /// Its longest packet with data, options that come now and then left out.
+    /// Its longest packet with data, without rare options.
     fn longest_packet(&self) -> LongestPacket;
 
-    /// Whether a window or a rate bounds what it sends, so that it may have more to send than a path carries.
+    /// Whether a window or a rate limits the sender, so that it may have more to send than a path carries.
     fn is_bounded(&self) -> bool {
         true
     }
 }
 
-/// How long packets get.
+/// Length of the longest packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongestPacket {
-    /// The key that bounds its data, relative to the transport's table.
+    /// The key that limits its data, relative to the transport's table.
     pub key: &'static str,
-    /// See `key`.
+    /// The largest data, from `key`.
     pub data_bytes: u64,
-    /// Headers and checks around the data, if `key` does not count them.
+    /// Headers and checks around the data that `key` does not include.
     pub overhead_bytes: u64,
 }
 
 impl LongestPacket {
-    /// With `header_bytes` around `segment_bytes`, and the parity of a code around both.
+    /// A packet with `header_bytes` around `segment_bytes`, and the parity of a code around both.
     fn of_segments(header_bytes: u64, segment_bytes: Count, correction: Option<Correction>) -> Self {
         let data_bytes = segment_bytes.whole();
         let bytes = u32::try_from(header_bytes + data_bytes).unwrap_or(u32::MAX);
@@ -95,20 +95,20 @@ impl LongestPacket {
     }
 }
 
-/// How long a retransmission timer waits at most.
+/// The longest time for which a retransmission timer waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LongestTimeout {
-    /// The key that says so, relative to the transport's table, and its value.
+    /// The key that sets it, relative to the transport's table.
     pub key: String,
-    /// See `key`.
+    /// The value of `key`.
     pub value: Time,
-    /// How long it waits the first time.
+    /// The first timeout.
     pub first: Time,
-    /// The longest that the timer ever waits.
+    /// The longest timeout of all.
     pub ever: Time,
-    /// The longest that it waits until something was answered.
+    /// The longest timeout before the first answer.
     pub unanswered: Time,
-    /// What comes of it if no answer can be there so soon.
+    /// The consequence if no answer can arrive within that time.
     pub otherwise: &'static str,
 }
 
@@ -118,7 +118,7 @@ impl LongestTimeout {
     }
 }
 
-/// A transport whose two sides can be made.
+/// A transport that can make both its sides.
 pub trait Pairs<D: Payload>: ProtocolConfig {
     /// One side.
     type End: Stream<D>;

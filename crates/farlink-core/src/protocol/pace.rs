@@ -1,32 +1,32 @@
-//! How much a transport can send, known before it runs: what an estimate of a run's work goes by.
+//! The largest load of a transport, known before a run, from which the work of the run is estimated.
 
 use super::TransportConfig;
 use super::arq::Mode as ArqMode;
 use super::tcp::CongestionControl;
 
-/// Sizes and bounds of one connection.
+/// Sizes and limits of one connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
     /// Payload of a full packet, bytes.
     pub payload_bytes: f64,
-    /// The same on the wire.
+    /// Size of a full packet on the wire, bytes.
     pub wire_bytes: f64,
-    /// A rate of its own, bit/s on the wire; infinite if it has none.
+    /// Its own sending rate on the wire, bit/s; infinite if it has none.
     pub rate_bps: f64,
-    /// Most payload under way, bytes; infinite if nothing bounds it.
+    /// Largest payload in flight, bytes; infinite if there is no limit.
     pub window_bytes: f64,
-    /// It adapts to the path; if not, it sends what it is given, or at its own rate, whatever comes of it.
+    /// Whether it adapts to the path; if not, it sends at the rate of the application, or at its own.
     pub adapts: bool,
-    /// Copies of each packet.
+    /// Number of transmissions of each packet.
     pub copies: f64,
-    /// Answers to a packet.
+    /// Number of answers to a packet.
     pub answers: f64,
-    /// It asks at least so often, seconds; infinite if it does not.
+    /// Longest interval between its requests, seconds; infinite if it sends none.
     pub asks_every_s: f64,
 }
 
 impl TransportConfig {
-    /// How much one connection can send.
+    /// The largest load of one connection.
     pub fn pace(&self) -> Pace {
         let usual = |payload_bytes: f64, header_bytes: f64| Pace {
             payload_bytes,

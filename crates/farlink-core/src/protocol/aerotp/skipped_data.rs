@@ -14,7 +14,7 @@ pub(super) struct SkippedData {
 }
 
 impl SkippedData {
-    /// SkippedData all missing data before a position and delivers the rest. At most `most` gaps are stored; with more, the stream
+    /// Skips all missing data before a position and delivers the rest. At most `most` gaps are stored; with more, the stream
     /// stops until the sender repeats its notice. Returns whether anything was skipped.
     pub(super) fn skip_to<D: Payload>(&mut self, data: &mut Reorder<D>, to: u64, most: usize) -> bool {
         let before = self.total;

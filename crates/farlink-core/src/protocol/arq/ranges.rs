@@ -33,7 +33,7 @@ impl Ranges {
         if let Some(last) = self.all.last_mut()
             && last.1 == left
         {
-            last.1 = right; // by far the most frequent case
+            last.1 = right; // the most frequent case by far
             return;
         }
         let first = self.all.partition_point(|&(_, end)| end < left);

@@ -1,10 +1,10 @@
-//! A queue of payload that is one chunk long in the engine and one per segment on the wire.
+//! A queue of payload. In the simulator it has one chunk, on the wire one per segment.
 
 use std::collections::VecDeque;
 
 use crate::payload::Payload;
 
-/// Payload in order. Joins chunks where that is free, so the common case never allocates.
+/// Payload in order. Chunks are joined where that costs nothing, so that the common case never allocates.
 #[derive(Clone, Debug, Default)]
 pub(in crate::protocol) struct Chunks<D> {
     front: D,
@@ -28,7 +28,7 @@ impl<D: Payload> Chunks<D> {
         }
     }
 
-    /// Appends at the end; what is short is copied to what was appended before it, so that it takes no more than its bytes.
+    /// Appends at the end. Short data is copied to the data appended before it, so that it takes no more memory than its bytes.
     #[inline]
     pub(in crate::protocol) fn push_compact(&mut self, data: D) {
         let last = self.rest.back_mut().unwrap_or(&mut self.front);

@@ -1,9 +1,8 @@
-//! What a connection has to tell its application.
+//! The events that a connection has for its application.
 
 use crate::event::{Abort, Event};
 
-/// Events waiting for the application; each happens at most once at a time, so a set of bits holds them in order of
-/// importance.
+/// Events that wait for the application. Each is pending at most once, so a set of bits holds them in order of importance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::protocol) struct EventSet(u8);
 

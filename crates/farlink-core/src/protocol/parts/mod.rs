@@ -1,4 +1,4 @@
-//! What several protocols are made of.
+//! Building blocks that several protocols share.
 
 pub(super) mod chunks;
 pub(super) mod events;

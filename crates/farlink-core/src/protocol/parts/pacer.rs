@@ -1,31 +1,31 @@
-//! Sends no faster than a rate.
+//! Limits a sender to a rate.
 
 use crate::time::Time;
 use crate::units::BitRate;
 
-/// When the next packet may go out. Without a rate it holds nothing back.
+/// The time of the next packet. Without a rate there is no limit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::protocol) struct Pacer {
-    /// Picoseconds that a byte takes; 0 without a rate.
+    /// Duration of a byte in picoseconds; 0 without a rate.
     ps_per_byte: f64,
     next: Time,
-    /// Nothing goes out before, whatever the rate.
+    /// Nothing may be sent before this time, regardless of the rate.
     held_until: Time,
-    /// Bytes that may go out at once, and what is left of them until `next`.
+    /// Bytes that may be sent at once, and the rest of them until `next`.
     quantum: u32,
     credit: u32,
 }
 
-/// Bytes that a paced TCP sends at once, in segments of `mss` bytes at a rate in bytes per second: what a millisecond takes,
-/// two segments at least, one below 1.2 Mb/s, as Linux has it (`tcp_tso_autosize`, `bbr_min_tso_segs`). Who sends one
-/// segment at a time looks at the clock once for each.
+/// Bytes that a paced TCP sends at once, in segments of `mss` bytes at a rate in bytes per second: as many as take a millisecond,
+/// but at least two segments (one below 1.2 Mb/s), as in Linux (`tcp_tso_autosize`, `bbr_min_tso_segs`). Larger bursts need fewer
+/// timers.
 pub(in crate::protocol) fn quantum(rate: f64, mss: u32) -> u32 {
     let least = if rate < 1.2e6 / 8.0 { 1 } else { 2 };
     let segments = ((rate / 1e3).min(LARGEST_QUANTUM) / f64::from(mss)) as u32;
     segments.max(least).saturating_mul(mss)
 }
 
-/// What Linux hands to a network card at once, bytes.
+/// Largest burst that Linux passes to a network card, bytes.
 const LARGEST_QUANTUM: f64 = 65_536.0;
 
 impl Pacer {
@@ -34,13 +34,13 @@ impl Pacer {
         Pacer { ps_per_byte: rate.map_or(0.0, BitRate::ps_per_byte), ..Pacer::default() }
     }
 
-    /// Changes the rate of what is sent from now on, bytes per second; anything but a number above 0 takes the limit away.
+    /// Sets the rate for the following packets, bytes per second; a value that is not a finite number above 0 removes the limit.
     #[inline]
     pub(in crate::protocol) fn set_bytes_per_s(&mut self, rate: f64) {
         self.ps_per_byte = if rate > 0.0 && rate < f64::INFINITY { 1e12 / rate } else { 0.0 };
     }
 
-    /// So many bytes may go out at once, at least one packet.
+    /// Allows `bytes` bytes to be sent at once, at least one packet.
     #[inline]
     pub(in crate::protocol) fn set_quantum(&mut self, bytes: u32) {
         self.quantum = bytes;
@@ -57,24 +57,24 @@ impl Pacer {
         self.ps_per_byte > 0.0
     }
 
-    /// Whether nothing may go out yet.
+    /// Whether nothing may be sent yet.
     #[inline(always)]
     pub(in crate::protocol) fn is_holding(&self, now: Time) -> bool {
         now < self.held_until || (self.is_on() && now < self.next && self.credit == 0)
     }
 
-    /// Nothing may go out before `time`, be there a rate or not.
+    /// Nothing may be sent before `time`, whether or not there is a rate.
     pub(in crate::protocol) fn hold_until(&mut self, time: Time) {
         self.held_until = self.held_until.max(time);
     }
 
-    /// When something may go out.
+    /// When the next packet may be sent.
     #[inline(always)]
     pub(in crate::protocol) fn next(&self) -> Time {
         if self.is_on() && self.credit == 0 { self.next.max(self.held_until) } else { self.held_until }
     }
 
-    /// A packet of `bytes` goes out.
+    /// A packet of `bytes` bytes is sent.
     #[inline(always)]
     pub(in crate::protocol) fn on_sent(&mut self, now: Time, bytes: u32) {
         if self.is_on() {
@@ -82,7 +82,7 @@ impl Pacer {
                 self.credit = self.quantum;
             }
             self.credit = self.credit.saturating_sub(bytes);
-            // Pauses are not made up for: what was not sent then would come in a burst.
+            // An idle period is not made up for, because the unsent data would follow in a burst.
             let span = Time::from_ps((self.ps_per_byte * f64::from(bytes)) as u64);
             self.next = self.next.max(now) + span;
         }
@@ -121,7 +121,7 @@ mod tests {
         pacer.hold_until(Time::from_secs(2));
         assert!(pacer.is_holding(Time::from_secs(1)) && !pacer.is_holding(Time::from_secs(2)));
         assert_eq!(pacer.next(), Time::from_secs(2));
-        // Beside a rate, the later of the two counts.
+        // With a rate, the later of the two times counts.
         pacer.set_bytes_per_s(100.0);
         pacer.on_sent(Time::from_secs(3), 500);
         assert_eq!(pacer.next(), Time::from_secs(8));

@@ -1,4 +1,4 @@
-//! Puts a stream in order that arrives in pieces, in any order, some of them twice.
+//! Orders a stream that arrives in pieces, in any order, some of them more than once.
 
 use std::collections::VecDeque;
 
@@ -6,23 +6,23 @@ use crate::payload::Payload;
 
 use super::chunks::Chunks;
 
-/// What has arrived of a stream. Offsets count its bytes from anywhere; they never wrap.
+/// The received data of a stream. Offsets count its bytes from any origin and never wrap.
 #[derive(Clone, Debug, Default)]
 pub(in crate::protocol) struct Reorder<D> {
     /// Next offset expected in order.
     pub(in crate::protocol) next: u64,
-    /// In order, not yet read by the application.
+    /// Data in order that the application has not read.
     ready: Chunks<D>,
     pub(in crate::protocol) unread_bytes: u64,
-    /// Out of order: disjoint, ascending; adjacent ones joined where that is free. On the wire that is one for each segment, and
-    /// they leave at the front.
+    /// Data out of order: disjoint pieces, ascending; adjacent ones are joined where that costs nothing. On the wire there is one
+    /// per segment, and they leave at the front.
     early: VecDeque<(u64, D)>,
     early_bytes: u64,
     pub(in crate::protocol) peak_early_bytes: u64,
 }
 
 impl<D: Payload> Reorder<D> {
-    /// Takes a piece that ends behind `next`; `true` if it was put aside, since something before it is missing.
+    /// Takes a piece that ends after `next`; returns `true` if it is stored because data before it is missing.
     pub(in crate::protocol) fn put(&mut self, start: u64, mut payload: D) -> bool {
         let start = if start < self.next {
             payload.split_to((self.next - start) as usize);
@@ -49,7 +49,7 @@ impl<D: Payload> Reorder<D> {
         Some(data)
     }
 
-    /// The next data in order, of at most so many bytes.
+    /// The next data in order, at most `most` bytes.
     pub(in crate::protocol) fn read_some(&mut self, most: u64) -> Option<D> {
         if self.ready.front_len() as u64 <= most {
             return self.read();
@@ -60,47 +60,47 @@ impl<D: Payload> Reorder<D> {
         (!data.is_empty()).then_some(data)
     }
 
-    /// Whether something arrived out of order and still waits.
+    /// Whether data that arrived out of order still waits.
     #[inline]
     pub(in crate::protocol) fn has_gaps(&self) -> bool {
         !self.early.is_empty()
     }
 
-    /// Pieces that are kept out of order.
+    /// Number of pieces that are stored out of order.
     #[inline]
     pub(in crate::protocol) fn piece_count(&self) -> usize {
         self.early.len()
     }
 
-    /// Everything that waits here: for its turn, or to be read.
+    /// All data stored here, out of order or unread.
     #[inline]
     pub(in crate::protocol) fn held_bytes(&self) -> u64 {
         self.unread_bytes + self.early_bytes
     }
 
-    /// Where the first block out of order begins.
+    /// Start of the first block out of order.
     pub(in crate::protocol) fn early_start(&self) -> Option<u64> {
         self.early.front().map(|chunk| chunk.0)
     }
 
-    /// Behind everything that has arrived out of order; 0 if nothing has.
+    /// End of all data that arrived out of order; 0 if there is none.
     pub(in crate::protocol) fn early_end(&self) -> u64 {
         self.early.back().map_or(0, |(start, data)| start + data.len() as u64)
     }
 
-    /// The last piece out of order: where it begins and ends.
+    /// Start and end of the last piece out of order.
     #[inline]
     pub(in crate::protocol) fn last_early(&self) -> Option<(u64, u64)> {
         self.early.back().map(|(start, data)| (*start, start + data.len() as u64))
     }
 
-    /// Whether all that arrived out of order is one piece.
+    /// Whether all data out of order is one piece.
     #[inline]
     pub(in crate::protocol) fn is_one_early(&self) -> bool {
         self.early.len() == 1
     }
 
-    /// Appends to the last piece out of order; `false` if that is not free, and nothing was done.
+    /// Appends to the last piece out of order. Returns `false`, without any effect, if that needs a copy.
     pub(in crate::protocol) fn extend_early(&mut self, more: D) -> bool {
         let bytes = more.len() as u64;
         let is_joined = self.early.back_mut().is_some_and(|(_, data)| data.try_join(more).is_ok());
@@ -111,7 +111,7 @@ impl<D: Payload> Reorder<D> {
         is_joined
     }
 
-    /// What is missing at or above `from` of what comes before the end of everything that has arrived, in order.
+    /// The gaps at or above `from` before the end of the received data, in order.
     pub(in crate::protocol) fn holes(&self, from: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut end = self.next;
         self.early.iter().filter_map(move |(start, data)| {
@@ -121,7 +121,7 @@ impl<D: Payload> Reorder<D> {
         })
     }
 
-    /// Gives up what is missing below `offset`, where something waits or the stream ends.
+    /// Gives up the missing data below `offset`, where a piece starts or the stream ends.
     pub(in crate::protocol) fn skip_to(&mut self, offset: u64) {
         self.next = offset;
         self.deliver_early();
@@ -148,18 +148,18 @@ impl<D: Payload> Reorder<D> {
         Some((left, right))
     }
 
-    /// Where the first piece behind `offset` begins.
+    /// Start of the first piece at or after `offset`.
     pub(in crate::protocol) fn start_behind(&self, offset: u64) -> Option<u64> {
         let at = self.early.partition_point(|chunk| chunk.0 < offset);
         self.early.get(at).map(|chunk| chunk.0)
     }
 
-    /// What is put aside, piece by piece; pieces that adjoin may come as one.
+    /// The stored pieces; adjacent ones may be returned as one.
     pub(in crate::protocol) fn pieces(&self) -> impl Iterator<Item = (u64, u64)> {
         self.early.iter().map(|(start, data)| (*start, start + data.len() as u64))
     }
 
-    /// Appends what is next in order.
+    /// Appends the next data in order.
     #[inline]
     pub(in crate::protocol) fn deliver(&mut self, payload: D) {
         self.next += payload.len() as u64;
@@ -167,7 +167,7 @@ impl<D: Payload> Reorder<D> {
         self.ready.push_compact(payload);
     }
 
-    /// Moves what has become in order.
+    /// Moves data that is now in order.
     fn deliver_early(&mut self) {
         let mut taken = 0;
         for (start, data) in &mut self.early {
@@ -189,10 +189,10 @@ impl<D: Payload> Reorder<D> {
         self.early.drain(..taken);
     }
 
-    /// Stores what is new of an out-of-order payload.
+    /// Stores the new parts of an out-of-order payload.
     fn store(&mut self, mut start: u64, mut payload: D) {
         while !payload.is_empty() {
-            // The first chunk that ends behind `start`.
+            // The first piece that ends after `start`.
             let at = self.early.partition_point(|(s, d)| s + d.len() as u64 <= start);
             let len = payload.len() as u64;
             match self.early.get(at).map(|(s, d)| (*s, s + d.len() as u64)) {
@@ -210,7 +210,7 @@ impl<D: Payload> Reorder<D> {
         }
     }
 
-    /// Inserts a piece that overlaps nothing before chunk `at`, joined to its neighbours where that is free.
+    /// Inserts a piece without overlaps before piece `at`, joined to its neighbours where that costs nothing.
     fn insert(&mut self, at: usize, start: u64, piece: D) {
         let end = start + piece.len() as u64;
         self.early_bytes += piece.len() as u64;

@@ -1,12 +1,12 @@
-//! Windows in segments, of protocols whose positions have 32 bits.
+//! Windows in segments, for protocols with 32-bit positions.
 
 use crate::ConfigError;
 use crate::units::Count;
 
-/// Segments of a window, at most: positions are compared in half of their 32-bit space.
+/// Largest window in segments, because positions are compared in half of their 32-bit space.
 pub(in crate::protocol) const MOST_SEGMENTS: u64 = (1 << 31) - 1;
 
-/// Checks windows, each with its key, for segments of so many bytes; `positions` is what has 32 bits, in words.
+/// Checks windows, each with its key, for segments of `segment_bytes`; `positions` names the 32-bit positions in words.
 pub(in crate::protocol) fn check_windows(
     windows: &[(&str, Option<Count>)],
     segment_bytes: Count,

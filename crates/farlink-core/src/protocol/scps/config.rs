@@ -1,4 +1,4 @@
-//! What a scenario says about an SCPS-TP transport.
+//! The configuration of an SCPS-TP transport.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,51 +17,51 @@ use crate::protocol::{Acknowledgements, Flight, Idle, LongestTimeout, Pairs, Pro
 use crate::time::Time;
 use crate::units::{BitRate, Count, PositiveSeconds, Seconds};
 
-/// Bytes of IP's header, which SCPS-TP does not compress.
+/// Length of IP's header, which SCPS-TP does not compress.
 const NETWORK_BYTES: u16 = 20;
 /// Connection identifier, flags, sequence number and checksum.
 const COMPRESSED_DATA_BYTES: u16 = 8;
 /// Connection identifier, flags, window, acknowledgement number and checksum.
 const COMPRESSED_ACK_BYTES: u16 = 10;
-/// How often a segment may be sent unasked: more leave no room for anything else.
+/// Largest number of copies of a segment; more would leave no capacity for other data.
 const MOST_COPIES: u64 = 100;
-/// Segments that an acknowledgement may wait for: one of more is as good as none.
+/// Largest number of segments per acknowledgement; an acknowledgement of more would come too late.
 const MOST_SEGMENTS_PER_ACK: u64 = u16::MAX as u64 - 1;
-/// Octets of bit vector unless given: 128 blocks.
+/// Default length of the bit vector in octets, for 128 blocks.
 const SNACK_VECTOR_BYTES: u32 = 16;
 
-/// An SCPS-TP transport (CCSDS 714.0-B-2): TCP with extensions for space links, each of which can be used by itself.
+/// An SCPS-TP transport (CCSDS 714.0-B-2): TCP with extensions for space links, each of which can be used alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScpsConfig {
-    /// How it reacts to loss; selective negative acknowledgements (SNACK) are what sets SCPS-TP apart.
+    /// How it reacts to loss; selective negative acknowledgements (SNACK) are the characteristic of SCPS-TP.
     pub variant: Variant,
-    /// Octets of bit vector in a selective negative acknowledgement: each says of eight segments behind the
-    /// first hole whether they have arrived; 16 unless given.
+    /// Octets of bit vector in a selective negative acknowledgement: each octet reports for eight segments after the first hole
+    /// whether they have arrived; 16 unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maximum" = MOST_SNACK_BYTES))]
     pub snack_vector_bytes: Option<Count>,
-    /// How the window grows and shrinks; with `none`, a rate or a window must bound what is sent.
+    /// How the window grows and shrinks; with `none`, a rate or a window must be given.
     pub congestion_control: CongestionControl,
-    /// Fixed rate at which to send, headers included; without, only the window bounds it.
+    /// Fixed sending rate, headers included; without it, only the window limits the sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<BitRate>,
-    /// What a loss is taken for: `congestion`, `corruption` (the window never shrinks for it) or `signalled` (corruption
-    /// while the receiver says that its link delivers damaged packets, congestion otherwise).
+    /// What the sender concludes from a loss: `congestion`, `corruption` (a loss never reduces the window) or `signalled`
+    /// (corruption while the receiver reports that its link delivers damaged packets, congestion otherwise).
     pub loss_means: LossMeans,
-    /// For how long the receiver says so after a damaged packet, with `loss_means = "signalled"`; 1 s unless given.
+    /// For how long the receiver reports corruption after a damaged packet, with `loss_means = "signalled"`; 1 s unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corruption_hold_s: Option<PositiveSeconds>,
-    /// Explicit congestion notification (RFC 3168): queues with an `ecn_threshold_..` may mark data instead of dropping them. A
-    /// mark shrinks the window whatever losses are taken for, as bit errors set none.
+    /// Explicit congestion notification (RFC 3168): queues with an `ecn_threshold_..` may mark data instead of dropping it. A
+    /// mark reduces the window even if losses count as corruption, because bit errors cause no marks.
     pub ecn: bool,
-    /// How often a segment is sent at most before it is given up (best-effort transport); without, as often as it takes.
+    /// Largest number of transmissions of a segment before it is given up (best-effort transport); no limit unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_transmissions: Option<Count>,
-    /// How long the receiver waits for what is missing before it gives it up (best-effort transport); without, for ever.
+    /// How long the receiver waits for missing data before it gives it up (best-effort transport); without limit unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold_time_s: Option<PositiveSeconds>,
-    /// Leave out of headers what the peer knows.
+    /// Leave out header fields that the peer knows.
     pub header_compression: bool,
     /// Compressed header of a data segment with that of the network, before options; 28 unless given (8 of SCPS-TP, 20 of
     /// IP).
@@ -71,13 +71,14 @@ pub struct ScpsConfig {
     /// 20 of IP).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compressed_ack_bytes: Option<Count>,
-    /// How often every data segment is sent, unasked; the second and later ones count as retransmitted.
+    /// Number of transmissions of every data segment, without waiting for a loss; the second and later ones count as
+    /// retransmitted.
     #[schemars(extend("maximum" = MOST_COPIES))]
     pub copies: Count,
     /// Time between two copies of a segment.
     pub copy_spacing_s: Seconds,
-    /// Acknowledge every so many segments (and a new hole at once); 2 unless given, none but those of `ack_interval_s` if
-    /// that is.
+    /// Acknowledge every so many segments (and a new hole at once); 2 unless given. If only `ack_interval_s` is given,
+    /// acknowledgements are sent at that interval only.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maximum" = MOST_SEGMENTS_PER_ACK))]
     pub ack_every_segments: Option<Count>,
@@ -199,7 +200,7 @@ impl<D: Payload> Pairs<D> for ScpsConfig {
 }
 
 impl ScpsConfig {
-    /// The TCP below.
+    /// The underlying TCP.
     fn tcp(&self) -> TcpConfig {
         let tcp = TcpConfig {
             variant: self.variant,
@@ -277,7 +278,7 @@ impl ScpsConfig {
         if self.corruption_hold_s.is_some() && self.loss_means != LossMeans::Signalled {
             return Err(ConfigError::new(
                 "corruption_hold_s",
-                "nobody asks whether packets arrive damaged",
+                "reports of damaged packets are not used",
                 "give loss_means = \"signalled\", or leave corruption_hold_s out",
             ));
         }
@@ -295,7 +296,7 @@ impl ScpsConfig {
             return Err(ConfigError::new("snack_vector_bytes", what, format!("give at most {MOST_SNACK_BYTES}")));
         }
         if let Some(every) = self.ack_every_segments.filter(|every| every.whole() > MOST_SEGMENTS_PER_ACK) {
-            let what = format!("an acknowledgement of {} segments is as good as none", every.get());
+            let what = format!("an acknowledgement of {} segments would come too late", every.get());
             let remedy = format!("give at most {MOST_SEGMENTS_PER_ACK}, or an ack_interval_s alone");
             return Err(ConfigError::new("ack_every_segments", what, remedy));
         }
@@ -306,7 +307,7 @@ impl ScpsConfig {
         if self.max_transmissions.is_some() && self.hold_time_s.is_none() {
             return Err(ConfigError::new(
                 "max_transmissions",
-                "the receiver would wait for ever for what the sender has given up",
+                "the receiver would wait without end for data that the sender has given up",
                 "give a hold_time_s, too",
             ));
         }
@@ -317,12 +318,12 @@ impl ScpsConfig {
         if self.copies.whole() == 1 && self.copy_spacing_s.get() > 0.0 {
             return Err(ConfigError::new(
                 "copy_spacing_s",
-                "there are no copies to keep apart",
+                "there are no copies to space",
                 "give copies = 2 or more, or leave copy_spacing_s out",
             ));
         }
         if self.copies.whole() > MOST_COPIES {
-            let what = format!("{} copies of everything leave no room for anything else", self.copies.get());
+            let what = format!("{} copies of each segment leave no capacity for anything else", self.copies.get());
             return Err(ConfigError::new("copies", what, format!("give at most {MOST_COPIES}")));
         }
         Ok(())

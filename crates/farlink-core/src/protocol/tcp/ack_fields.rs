@@ -1,10 +1,10 @@
-//! What a connection hears of its own sending.
+//! The fields of a segment that concern the sending direction.
 
 use crate::payload::Payload;
 
 use super::segment::{Flags, PlainSegment, SackBlock, Segment, SnackReport};
 
-/// What a segment says about the sending direction.
+/// The acknowledgement in a segment: the fields that the sending direction handles.
 pub(super) struct AckFields<'a> {
     pub(super) ack: u32,
     pub(super) window: u16,

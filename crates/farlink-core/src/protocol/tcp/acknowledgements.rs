@@ -1,4 +1,4 @@
-//! What a connection does about a segment of the established state: the acknowledgement in it, its payload, its FIN.
+//! Handling of a segment in the established state: its acknowledgement, its payload and its FIN.
 
 use crate::payload::Payload;
 use crate::protocol::parts::events::EventSet;
@@ -18,13 +18,13 @@ impl<D: Payload> TcpConnection<D> {
         let ack = Self::unwrap(fields.ack, self.initial_seq, self.window.una);
         let shift = if fields.flags.has(Flags::SYN) { 0 } else { self.sizes.window_shift };
         if ack > self.window.max || (ack as i64) < 0 {
-            return; // acknowledges what was never sent
+            return; // acknowledges data that was never sent
         }
         let peer_end = ack + (u64::from(fields.window) << shift);
         let is_awaited = self.window.expects_echo && !fields.has_payload;
         let has_blocks = !fields.sack.is_empty();
         if self.window.una == self.window.end && ack == self.window.una && !is_awaited && !has_blocks {
-            // This side has nothing to send: only the peer's window can be news.
+            // This side has nothing to send, so only the peer's window can have changed.
             self.window.peer_end = self.window.peer_end.max(peer_end);
             return;
         }
@@ -85,14 +85,14 @@ impl<D: Payload> TcpConnection<D> {
         };
     }
 
-    /// Takes note of selective acknowledgements; `true` if they report something new.
+    /// Takes selective acknowledgements. Returns `true` if they report something new.
     #[cold]
     fn note_sack(&mut self, ack: u64, sack: &[SackBlock]) -> bool {
         let offset = |number: u32| Self::unwrap(number, self.initial_seq, self.window.una);
         let range = |block: &SackBlock| (offset(block.left), offset(block.right));
         if let Some((left, right)) = sack.first().map(range) {
-            // A duplicate is reported first, below the cumulative acknowledgement or inside the block that comes second
-            // (RFC 2883, section 4).
+            // A duplicate is reported in the first block: below the cumulative acknowledgement, or inside the second block (RFC
+            // 2883, section 4).
             let is_within = |block: (u64, u64)| block.0 <= left && right <= block.1;
             if left < right && (left < ack || sack.get(1).map(range).is_some_and(is_within)) {
                 self.running.on_duplicate_report(right);
@@ -112,7 +112,7 @@ impl<D: Payload> TcpConnection<D> {
         let acked = ack - self.window.una;
         self.window.advance(ack);
         if let Some(echo) = echo.filter(|_| self.sizes.has_timestamps) {
-            // What echoes a time that is still to come was not sent from here.
+            // An echo of a time in the future was not sent by this side.
             if let Ok(elapsed_ms) = u64::try_from(timestamp(now).wrapping_sub(echo) as i32) {
                 self.note_round_trip(Time::from_millis(elapsed_ms));
             }
@@ -122,7 +122,7 @@ impl<D: Payload> TcpConnection<D> {
         self.settle(now, ack, acked);
     }
 
-    /// Everything below `offset` is done with, `acked` bytes of it newly acknowledged.
+    /// All data below `offset` is acknowledged or given up; `acked` bytes of it are newly acknowledged.
     #[inline(always)]
     pub(super) fn settle(&mut self, now: Time, offset: u64, acked: u64) {
         self.timeouts_in_a_row = 0;
@@ -141,7 +141,7 @@ impl<D: Payload> TcpConnection<D> {
         }
     }
 
-    /// Takes the round-trip time of the segment that is being timed if it is acknowledged.
+    /// Takes a round-trip sample if the segment that is being timed is acknowledged.
     #[inline(always)]
     pub(super) fn time_round_trip(&mut self, now: Time, ack: u64) {
         if let Some((end, sent)) = self.timed
@@ -152,12 +152,12 @@ impl<D: Payload> TcpConnection<D> {
         }
     }
 
-    /// Payload and FIN of a segment in an established connection.
+    /// Handles the payload and the FIN of a segment on an established connection.
     #[inline(always)]
     pub(super) fn handle_text(&mut self, now: Time, segment: &Segment<D>) {
         let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.stream.next);
         if (start as i64) < 0 {
-            self.rx.ack_now = true; // begins before the peer's first number: old
+            self.rx.ack_now = true; // old: begins before the peer's initial sequence number
             return;
         }
         if !segment.payload.is_empty() {
@@ -172,7 +172,7 @@ impl<D: Payload> TcpConnection<D> {
         }
     }
 
-    /// Takes the peer's FIN in if everything before it is.
+    /// Accepts the peer's FIN if all data before it has arrived.
     #[inline(always)]
     pub(super) fn take_fin(&mut self) {
         if self.rx.takes_fin() {

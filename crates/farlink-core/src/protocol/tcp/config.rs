@@ -1,4 +1,4 @@
-//! What a scenario says about a TCP transport.
+//! The configuration of a TCP transport.
 
 mod owned_keys;
 
@@ -16,9 +16,9 @@ use crate::units::{Count, PositiveSeconds};
 use super::congestion::{BbrConfig, CongestionControl, CubicConfig, HyblaConfig, VegasConfig};
 use super::variant::Variant;
 
-/// Bytes that all options of a segment may take (RFC 9293, section 3.1: the data offset has four bits).
+/// Largest total length of a segment's options (RFC 9293, section 3.1: the data offset has four bits).
 const MOST_OPTION_BYTES: u16 = 40;
-/// Headers before options, at most.
+/// Largest length of the headers without options.
 pub(in crate::protocol) const LARGEST_HEADER: u64 = LARGEST_PACKET - MOST_OPTION_BYTES as u64;
 /// Bytes that the timestamps option adds, with padding (RFC 7323, appendix A).
 const TIMESTAMPS_BYTES: u16 = 12;
@@ -45,14 +45,14 @@ pub struct TcpConfig {
     /// Constants of `vegas`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vegas: Option<VegasConfig>,
-    /// Let the window grow by the bytes that an acknowledgement reports and not by acknowledgements (appropriate byte counting,
-    /// RFC 3465): in slow start by two segments for one at most, behind a timeout by one (section 2.3). Linux counts so, ns-2
-    /// and the older papers do not; of use with `delayed_ack`. With `rack` unless given. For `reno`, the slow start of `cubic`,
-    /// and what `vegas`, `westwood` and `hybla` have of Reno.
+    /// Let the window grow by the bytes that an acknowledgement reports and not by the number of acknowledgements (appropriate
+    /// byte counting, RFC 3465): in slow start by at most two segments per acknowledgement, after a timeout by one (section 2.3).
+    /// Linux counts bytes, ns-2 and the older papers do not. It matters with `delayed_ack`. On with `rack` unless given. It
+    /// applies to `reno`, to the slow start of `cubic`, and to the parts of `vegas`, `westwood` and `hybla` that follow Reno.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub byte_counting: Option<bool>,
-    /// End the first slow start when round trips grow longer (HyStart++, RFC 9406), unless `initial_ssthresh_segments` ends it;
-    /// with `cubic` yes, with `reno` no, unless given.
+    /// End the first slow start when round trips grow longer (HyStart++, RFC 9406), unless `initial_ssthresh_segments` ends it.
+    /// On with `cubic` and off with `reno`, unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hystart: Option<bool>,
     /// Payload of a full segment.
@@ -105,25 +105,25 @@ pub struct TcpConfig {
     /// Find out whether a retransmission timeout was spurious, and take it back (RFC 5682); with `rack` unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub f_rto: Option<bool>,
-    /// Spread what may be sent over the round trip, at the rate of the congestion control or, if it has none, of the window
-    /// (twice that in slow start, 1.2 times it afterwards, as Linux does), a millisecond's worth at a time and two segments
-    /// at least above 1.2 Mb/s; without, a window's worth may go out at once. On with `bbr` and `bbr3`, which need it, off
-    /// with others, unless given.
+    /// Spread segments over the round trip, at the rate of the congestion control or, if it has none, at that of the window
+    /// (twice the window per round trip in slow start, 1.2 times afterwards, as in Linux). Segments are sent in bursts of a
+    /// millisecond's worth, and of at least two segments above 1.2 Mb/s. Without pacing, a whole window may be sent at once. On
+    /// with `bbr` and `bbr3`, which need it, off with others, unless given.
     pub pacing: Option<bool>,
-    /// What BBR's constants are; for `bbr` and `bbr3` only.
+    /// Constants of BBR; for `bbr` and `bbr3` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bbr: Option<BbrConfig>,
-    /// Explicit congestion notification (RFC 3168): data may be marked instead of dropped by queues with an `ecn_threshold_..`,
-    /// and the sender takes a mark for a loss without sending again. `bbr` and `bbr3` answer marks and do not slow down for
-    /// them, as neither Linux's version 1 nor the draft of version 3 does: RFC 3168 asks for more.
+    /// Explicit congestion notification (RFC 3168): queues with an `ecn_threshold_..` may mark data instead of dropping it, and
+    /// the sender reacts to a mark as to a loss, without a retransmission. `bbr` and `bbr3` echo marks but do not slow down for
+    /// them, as in Linux's version 1 and in the draft of version 3; RFC 3168 asks for more.
     pub ecn: bool,
-    /// Scale the window field (RFC 7323); without, the window that the receiver offers is at most 65,535 bytes.
+    /// Scale the window field (RFC 7323). Without it, the receiver offers a window of at most 65,535 bytes.
     pub window_scaling: bool,
-    /// Give the connection up when the same segment, or the SYN, was sent again so often on timeouts without an answer (R2 of
-    /// RFC 9293, section 3.8.3); never unless given.
+    /// Give the connection up after so many retransmissions of the same segment, or of the SYN, on timeouts without an answer (R2
+    /// of RFC 9293, section 3.8.3); never unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retransmissions: Option<Count>,
-    /// A code around each segment that mends wrong bits; none unless given.
+    /// A code around each segment that corrects bit errors; none unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correction: Option<Correction>,
     /// The retransmission timer.
@@ -253,7 +253,7 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
     }
 
     fn longest_timeout(&self) -> Option<LongestTimeout> {
-        // A timer that expired on the SYN starts again from 3 s (RFC 6298, section 5.7).
+        // If a timer expired on the SYN, the RTO starts again from 3 s (RFC 6298, section 5.7).
         let learns = self.timestamps || self.handshake;
         let otherwise = "the timer expires before any acknowledgement can arrive, and everything is sent again";
         Some(self.rto.longest(learns, otherwise).within("rto"))
@@ -266,7 +266,7 @@ impl TcpConfig {
         self.byte_counting.unwrap_or(self.variant == Variant::Rack)
     }
 
-    /// What holds for SCPS-TP too, which may be bound by a rate.
+    /// Checks that hold for SCPS-TP too, whose sending may be limited by a rate instead of a window.
     pub(in crate::protocol) fn check_all_but_bounds(&self) -> Result<(), ConfigError> {
         crate::packet_size::check(self.header_bytes, self.segment_bytes)?;
         self.check_options()?;
@@ -287,18 +287,18 @@ impl TcpConfig {
         self.rto.check().map_err(|error| error.within("rto"))
     }
 
-    /// Largest congestion window, segments; at least one.
+    /// Largest congestion window in segments; at least one.
     pub(super) fn largest_window(&self) -> u64 {
         let most = MAX_WINDOW_BYTES / self.segment_bytes.whole();
         self.max_window_segments.map_or(most.max(1), Count::whole)
     }
 
-    /// Most segments that the windows of sender and receiver let be under way.
+    /// Largest number of segments in flight that the windows of sender and receiver allow.
     pub fn most_in_flight_segments(&self) -> u64 {
         self.largest_window().min((self.offered_bytes() / self.segment_bytes.whole()).max(1))
     }
 
-    /// As much as the largest window holds.
+    /// The largest window as a number of segments.
     pub(in crate::protocol) fn all_segments(&self) -> Count {
         Count::new(self.largest_window() as f64).unwrap_or(self.segment_bytes)
     }
@@ -310,7 +310,7 @@ impl TcpConfig {
         segments.saturating_mul(self.segment_bytes.whole()).min(most)
     }
 
-    /// So often is the same segment sent again on timeouts before the connection is given up.
+    /// Number of retransmissions of the same segment on timeouts after which the connection is given up.
     pub(super) fn most_retransmissions(&self) -> u32 {
         self.max_retransmissions.map_or(u32::MAX, |most| u32::try_from(most.whole()).unwrap_or(u32::MAX))
     }
@@ -347,27 +347,27 @@ impl TcpConfig {
         Ok(())
     }
 
-    /// Whether what is sent is spread over the round trip.
+    /// Whether segments are paced.
     pub(in crate::protocol) fn paces(&self) -> bool {
         self.pacing.unwrap_or(self.congestion_control.measures_rates())
     }
 
-    /// What measures rates needs to know which segments arrived, and sends at what it measured.
+    /// A congestion control that measures rates needs selective acknowledgements and pacing.
     fn check_congestion_control(&self) -> Result<(), ConfigError> {
         let name = self.congestion_control.name();
         if self.congestion_control.measures_rates() && !self.variant.uses_sack() {
             let what =
-                format!("{name:?} needs selective acknowledgements, which {:?} does without", self.variant.name());
+                format!("{name:?} needs selective acknowledgements, which {:?} does not use", self.variant.name());
             return Err(ConfigError::new("variant", what, "give a variant that has them, such as \"sack\""));
         }
         if self.congestion_control.measures_rates() && self.pacing == Some(false) {
-            let what = format!("{name:?} sends at the rate that it measured and cannot do without pacing");
+            let what = format!("{name:?} sends at the rate that it measured, which needs pacing");
             return Err(ConfigError::new("pacing", what, "leave the key out"));
         }
         Ok(())
     }
 
-    /// What a version cannot do is not asked of it.
+    /// Checks that the variant supports the keys that are given.
     fn check_recovery(&self) -> Result<(), ConfigError> {
         let name = self.variant.name();
         for (key, is_asked) in [("prr", self.prr), ("dsack", self.dsack)] {
@@ -387,7 +387,7 @@ impl TcpConfig {
         key.unwrap_or(self.variant == Variant::Rack)
     }
 
-    /// Whether the window is reduced proportionally.
+    /// Whether proportional rate reduction is used.
     pub(super) fn reduces_proportionally(&self) -> bool {
         self.has_by_default(self.prr)
     }
@@ -402,12 +402,13 @@ impl TcpConfig {
         self.has_by_default(self.dsack)
     }
 
-    /// Whether timeouts are tested.
+    /// Whether F-RTO checks if a timeout was spurious.
     pub(super) fn tests_timeouts(&self) -> bool {
         self.has_by_default(self.f_rto)
     }
 
-    /// Options come on top of the headers that a scenario gives: timestamps with every segment, SACK blocks as needed.
+    /// Checks the space for options, which are added to the headers that a scenario gives: timestamps to every segment, SACK
+    /// blocks as needed.
     fn check_options(&self) -> Result<(), ConfigError> {
         let ack = self.ack_bytes.unwrap_or(self.header_bytes);
         for (key, header) in [("header_bytes", self.header_bytes), ("ack_bytes", ack)] {
@@ -427,8 +428,8 @@ impl TcpConfig {
         self.correction.map_or(Ok(()), |correction| correction.check(most).map_err(|error| error.within("correction")))
     }
 
-    /// Bytes of headers on the wire: of a data segment, and of one without data. With timestamps, and with the parity of
-    /// the code around a full segment; SACK blocks come on top.
+    /// Header bytes on the wire of a data segment and of a segment without data: with timestamps, and with the parity of the code
+    /// around a full segment, but without SACK blocks.
     pub fn overhead_bytes(&self) -> (u16, u16) {
         let ack = self.ack_bytes.unwrap_or(self.header_bytes).whole() + self.option_bytes();
         let full = self.full_bytes();
@@ -440,7 +441,7 @@ impl TcpConfig {
         (whole(full - self.segment_bytes.whole() + parity(full)), whole(ack + parity(ack)))
     }
 
-    /// A full segment without its code.
+    /// Length of a full segment without its code.
     fn full_bytes(&self) -> u64 {
         self.header_bytes.whole() + self.option_bytes() + self.segment_bytes.whole()
     }

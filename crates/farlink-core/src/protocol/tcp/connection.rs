@@ -1,6 +1,6 @@
-//! One side of a TCP connection: ties window, timer, reassembly and version together behind [`Endpoint`].
+//! One side of a TCP connection: combines window, timer, reassembly and variant as an [`Endpoint`].
 //!
-//! Its steps stand in files of their own: [`opening`](super::opening), [`sending`](super::sending),
+//! Its steps are in files of their own: [`opening`](super::opening), [`sending`](super::sending),
 //! [`acknowledgements`](super::acknowledgements).
 
 use crate::endpoint::{Class, Counters, Ecn, Endpoint, Integrity, LinkHint, Packet, Probe, Rx, Stream, Transmit};
@@ -25,8 +25,8 @@ use super::segment::{Flags, SackBlocks, Segment};
 use super::variant::{Reaction, Running};
 use super::window::Window;
 
-/// States that matter to the driver (RFC 9293, section 3.3.2, with the closing states told apart by what was sent and
-/// received).
+/// The states that matter to the driver (RFC 9293, section 3.3.2); the closing states are distinguished by what was sent and
+/// received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Listen,
@@ -45,45 +45,45 @@ pub struct TcpConnection<D> {
     pub(super) control: Congestion,
     pub(super) frto: FRto,
     pub(super) pacer: Pacer,
-    /// Something may be due once the pacer lets it go.
+    /// Whether a segment may be due as soon as the pacer allows it.
     pub(super) is_held_back: bool,
     pub(super) paces: bool,
     pub(super) rx: Receiver<D>,
     pub(super) state: State,
     pub(super) notification: Notification,
-    /// A segment that was sent once and is being timed: (offset behind it, when it was sent).
+    /// The segment that is being timed, which was sent once: (offset after it, when it was sent).
     pub(super) timed: Option<(u64, Time)>,
     pub(super) initial_seq: u32,
     pub(super) peer_initial_seq: u32,
     most_retransmissions: u32,
-    /// Data written and not acknowledged; starts at offset `buffer_start`.
+    /// Data that was written and is not acknowledged; it starts at offset `buffer_start`.
     pub(super) buffer: Chunks<D>,
     pub(super) buffer_start: u64,
-    /// Offset behind the last byte written.
+    /// Offset after the last byte written.
     pub(super) written_end: u64,
-    /// Offset whose acknowledgement leaves so little data that the application is asked for more.
+    /// When this offset is acknowledged, so little data is left that the application is asked for more.
     pub(super) writable_at: u64,
     pub(super) is_closing: bool,
     pub(super) has_peer_fin: bool,
     pub(super) events: EventSet,
-    /// Sequence number of a reset that is to answer a segment of a connection that does not exist here.
+    /// Sequence number of a reset that is due, in answer to a segment of a connection that does not exist here.
     pub(super) reset_due: Option<u32>,
     pub(super) sizes: Sizes,
     /// The peer's latest timestamp value, to echo (TS.Recent of RFC 7323).
     pub(super) timestamp_recent: u32,
-    /// Blocks of the acknowledgement being built; here, so that a segment without them needs no memory.
+    /// SACK blocks of the acknowledgement being built. They are stored here so that segments without blocks are small.
     pub(super) outgoing_sack: SackBlocks,
     pub(super) last_sent: Time,
     pub(super) restarts_after_idle: bool,
-    /// Timeouts of the segment at `una` in a row.
+    /// Consecutive timeouts of the segment at `una`.
     pub(super) timeouts_in_a_row: u32,
     pub(super) peak_in_flight: u64,
     pub(super) timeouts: u64,
-    /// What SCPS-TP adds.
+    /// State of the SCPS-TP extensions.
     pub(super) extensions: Option<Box<Extensions>>,
 }
 
-/// Header sizes and options agreed on.
+/// Header sizes, and the options agreed on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     pub(super) data_header_bytes: u16,
@@ -95,7 +95,7 @@ pub(super) struct Sizes {
     pub(super) has_fin: bool,
 }
 
-/// More data than this waits unsent: no need to ask the application.
+/// While more unsent data than this is buffered, the application is not asked for more.
 const LOW_WATER_BYTES: u64 = 1 << 30;
 
 impl<D: Payload> TcpConnection<D> {
@@ -122,7 +122,7 @@ impl<D: Payload> TcpConnection<D> {
     fn new(config: &TcpConfig, initial_seq: u32, random: Rng) -> Self {
         let offered = config.offered_bytes();
         let window_shift = if config.window_scaling { shift_for(offered) } else { 0 };
-        // Rounded up, so that the field as sent still covers the whole window.
+        // Rounded up, so that the field as sent covers the whole window.
         let offered = offered.div_ceil(1 << window_shift) << window_shift;
         let first = u64::from(!config.handshake);
         let ack_every: u16 = if config.delayed_ack { 2 } else { 1 };
@@ -183,7 +183,7 @@ impl<D: Payload> TcpConnection<D> {
         }
     }
 
-    /// Makes written data (and the FIN behind it) visible to the window.
+    /// Makes written data, and the FIN after it, visible to the window.
     pub(super) fn update_end(&mut self) {
         if self.state == State::Aborted {
             return;
@@ -196,14 +196,14 @@ impl<D: Payload> TcpConnection<D> {
         self.window.update(self.written_end);
     }
 
-    /// The stream offset that a sequence or acknowledgement number means, given one nearby.
+    /// The stream offset of a sequence or acknowledgement number, given a nearby offset.
     #[inline]
     pub(super) fn unwrap(number: u32, initial: u32, near: u64) -> u64 {
         let near_number = initial.wrapping_add(near as u32);
         near.wrapping_add_signed(i64::from(number.wrapping_sub(near_number) as i32))
     }
 
-    /// Loss detection is woken, or a probe takes the place of a retransmission timeout.
+    /// Handles a timer of loss detection, or of a probe that is sent instead of a retransmission timeout.
     #[cold]
     fn handle_alarm(&mut self, now: Time) {
         self.window.now = now;
@@ -217,7 +217,7 @@ impl<D: Payload> TcpConnection<D> {
     }
 }
 
-/// The least shift with which a window fits the field of 16 bits.
+/// The smallest shift with which the window fits into the field of 16 bits.
 fn shift_for(offered: u64) -> u8 {
     //= https://www.rfc-editor.org/rfc/rfc7323#section-2.3
     //# the shift count MUST be limited to 14
@@ -230,14 +230,14 @@ impl<D: Payload> Endpoint for TcpConnection<D> {
     #[inline(always)]
     fn handle_packet(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
         if rx.integrity == Integrity::PayloadDamaged {
-            return; // the checksum would have dropped it
+            return; // a damaged segment, which the checksum would have discarded
         }
         if let Some(timestamps) = segment.timestamps {
             //= https://www.rfc-editor.org/rfc/rfc7323#section-4.3
             //# If SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent, then SEG.TSval is copied to TS.Recent
             let start = Self::unwrap(segment.seq, self.peer_initial_seq, self.rx.stream.next);
             let is_newer = timestamps.value.wrapping_sub(self.timestamp_recent) as i32 >= 0;
-            // Once the peer's number is known, a SYN has to be in its place like any other segment.
+            // Once the peer's initial sequence number is known, a SYN has to be at its place like any other segment.
             let is_first = segment.flags.has(Flags::SYN) && matches!(self.state, State::Listen | State::SynSent);
             if (is_newer && start <= self.rx.last_ack_sent) || is_first {
                 self.timestamp_recent = timestamps.value;

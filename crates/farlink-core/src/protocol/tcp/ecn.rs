@@ -1,4 +1,4 @@
-//! Explicit congestion notification (RFC 3168, section 6.1): agreeing on it, saying and hearing of marks.
+//! Explicit congestion notification (RFC 3168, section 6.1): negotiation, echoes of marks, and the reaction to them.
 
 mod connection;
 
@@ -6,17 +6,17 @@ use crate::endpoint::Ecn;
 
 use super::segment::Flags;
 
-/// Where one side stands.
+/// The state of one side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Notification {
     is_wanted: bool,
-    /// Both sides want it.
+    /// Whether both sides want it.
     is_agreed: bool,
-    /// A mark has arrived: every acknowledgement says so until the sender has answered.
+    /// Whether a mark has arrived that the sender has not answered yet; until then every acknowledgement echoes it.
     is_echoing: bool,
 }
 
-/// What a segment carries of it: control bits, and the codepoint of its packet.
+/// The ECN content of a segment: control bits, and the codepoint of its packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) flags: Flags,
@@ -24,7 +24,7 @@ pub(super) struct Stamp {
 }
 
 impl Notification {
-    /// Without handshake both sides have agreed from the start.
+    /// Without a handshake both sides have agreed from the start.
     pub(super) fn new(is_wanted: bool, has_handshake: bool) -> Self {
         Notification { is_wanted, is_agreed: is_wanted && !has_handshake, is_echoing: false }
     }
@@ -34,7 +34,7 @@ impl Notification {
         self.is_agreed
     }
 
-    /// The bits of this side's SYN, or of its SYN-ACK.
+    /// The ECN flags of this side's SYN, or of its SYN-ACK.
     pub(super) fn syn_flags(&self, is_first: bool) -> Flags {
         //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.1
         //# Before a TCP connection can use ECN, Host A sends an ECN-setup SYN
@@ -46,7 +46,7 @@ impl Notification {
         }
     }
 
-    /// The peer's SYN has arrived.
+    /// Handles the flags of the peer's SYN.
     pub(super) fn on_syn(&mut self, flags: Flags) {
         //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.1
         //# we call a SYN packet with the ECE and CWR flags set an "ECN-setup SYN packet", and we call a SYN packet with at
@@ -54,7 +54,7 @@ impl Notification {
         self.is_agreed = self.is_wanted && flags.has(Flags::ECE.with(Flags::CWR));
     }
 
-    /// The peer's SYN-ACK has arrived.
+    /// Handles the flags of the peer's SYN-ACK.
     pub(super) fn on_syn_ack(&mut self, flags: Flags) {
         //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.1
         //# we call a SYN-ACK packet with only the ECE flag set but the CWR flag not set an "ECN-setup SYN-ACK packet"

@@ -1,4 +1,5 @@
-//! The shortcut for segments without options, but for one block of a selective acknowledgement: the same steps as [`super::TcpConnection`]'s own, on fewer words.
+//! The shortcut for segments without options, except for one block of a selective acknowledgement: the same steps as those of
+//! [`super::TcpConnection`], on smaller segments.
 
 use crate::endpoint::{Ecn, Endpoint};
 use crate::express::{Express, Plain, PlainPacket, Train};
@@ -14,14 +15,15 @@ use super::variant::{Reaction, Steady};
 use super::window::Phase;
 
 impl TcpConnection<Virtual> {
-    /// Every segment with timestamps has options, and so has every acknowledgement that reports more than one block.
+    /// Whether this side's segments are plain. With timestamps every segment has options, and so has an acknowledgement that
+    /// reports more than one block.
     #[inline(always)]
     fn speaks_plainly(&self) -> bool {
         let reports_much = self.sizes.uses_sack && self.rx.has_report() && self.rx.only_block().is_none();
         !reports_much && !self.sizes.has_timestamps && self.extensions.is_none()
     }
 
-    /// Neither the segment nor what it meets has to do with the beginning or the end of the connection.
+    /// Whether neither the segment nor the state of the connection has to do with its beginning or end.
     #[inline(always)]
     fn is_usual(&self, plain: &PlainSegment) -> bool {
         let is_marked = plain.ecn == Ecn::Congestion;
@@ -46,7 +48,7 @@ impl TcpConnection<Virtual> {
         plain
     }
 
-    /// Adds what arrived out of order, which is one block.
+    /// Adds the block of data that arrived out of order.
     #[inline(never)]
     fn report_block(&self, plain: &mut PlainSegment) {
         if let Some((left, right)) = self.rx.only_block() {
@@ -56,7 +58,7 @@ impl TcpConnection<Virtual> {
         }
     }
 
-    /// What has no short cut: every packet in turn, until one asks for more than this endpoint alone.
+    /// Handles the packets of a train one by one where there is no shortcut, until one needs more than this endpoint.
     fn walk(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
         for n in 0..train.count {
             let now = train.time(n);
@@ -75,23 +77,23 @@ impl TcpConnection<Virtual> {
                     Plain::Ask => return n + 1,
                 }
             }
-            // What was set to happen before the next packet arrives must not come after it.
+            // Actions that are due before the next packet arrives must come before it.
             if self.poll_timeout().is_some_and(|timeout| timeout < train.time(n + 1)) {
                 return n + 1;
             }
             let is_report = !train.first.sack.is_empty() && n + 1 < train.count;
             if is_report && self.steady(&train.first.ahead(train.step, n + 1)).is_some() {
-                return n + 1; // what is left goes faster
+                return n + 1; // the rest can be handled faster
             }
         }
         train.count
     }
 
-    /// Data: at once if it is in order, in turn if it lies behind a gap.
+    /// Handles data: all at once if it is in order, one by one if it follows a gap.
     fn receive_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
         let &Train { ref first, count, at, gap, .. } = train;
         let start = Self::unwrap(first.seq, self.peer_initial_seq, self.rx.stream.next);
-        // This side has nothing to send but acknowledgements: all that theirs can tell is the window.
+        // This side has nothing to send but acknowledgements, so the peer's acknowledgements can only change the window.
         let is_idle = self.window.una == self.window.end
             && Self::unwrap(first.ack, self.initial_seq, self.window.una) == self.window.una;
         if is_idle && start > self.rx.stream.next {
@@ -119,7 +121,7 @@ impl TcpConnection<Virtual> {
         count
     }
 
-    /// Data behind a gap: there is nothing to read until it is filled, and every segment is acknowledged.
+    /// Handles data after a gap. Nothing can be read until the gap is filled, and every segment is acknowledged.
     #[inline(never)]
     fn receive_early_train(
         &mut self,
@@ -130,7 +132,7 @@ impl TcpConnection<Virtual> {
         let &Train { ref first, count, at, gap, .. } = train;
         let (len, end) = (first.payload_bytes, self.rx.stream.early_end());
         if start > end && count > 1 {
-            // The first of a block; the others lengthen it.
+            // The first segment of a block; the following ones extend it.
             return self.walk(&Train { count: 1, ..*train }, sent);
         }
         let is_quiet =
@@ -150,8 +152,7 @@ impl TcpConnection<Virtual> {
         count
     }
 
-    /// The state of a repair in which acknowledgements like this one make the last block longer and nothing else, so that new
-    /// data is all that goes out.
+    /// The state of a repair in which acknowledgements like this one only extend the last block, so that only new data is sent.
     fn steady(&self, plain: &PlainSegment) -> Option<Steady> {
         let window = &self.window;
         let offset = |number: u32| Self::unwrap(number, self.initial_seq, window.una);
@@ -175,7 +176,8 @@ impl TcpConnection<Virtual> {
         (offset(plain.sack.left) == state.left && offset(plain.sack.right) > state.right).then_some(state)
     }
 
-    /// Reports of a block that grows, one segment after the other: each takes its bytes off the pipe, and new data fills it.
+    /// Handles reports of a block that grows by one segment each: each takes these bytes off the pipe, and new data replaces
+    /// them.
     #[inline(never)]
     fn handle_report_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
         let Some(mut state) = self.steady(&train.first).filter(|_| train.step > 0) else {
@@ -183,7 +185,7 @@ impl TcpConnection<Virtual> {
         };
         let mss = u64::from(self.window.mss);
         let cwnd = self.window.cwnd as u64;
-        // What the last segment or a shut window asks for is left to the usual way.
+        // The last segment and a closed window are left to the usual path.
         let end = self.window.peer_end.min(self.buffer_start + self.buffer.front_len() as u64);
         let stamp = self.data_stamp(self.window.nxt);
         let first = self.plain_segment(self.window.nxt, self.sizes.data_header_bytes, self.window.mss, stamp);
@@ -233,13 +235,13 @@ impl TcpConnection<Virtual> {
         count
     }
 
-    /// Acknowledgements: of new data while no loss is being repaired, without what each has in common; others in turn.
+    /// Handles acknowledgements: of new data while no loss is being repaired all at once, others one by one.
     fn acknowledge_train(&mut self, train: &Train<PlainSegment>, sent: &mut Vec<Train<PlainSegment>>) -> u32 {
         if !train.first.sack.is_empty() {
             return self.handle_report_train(train, sent);
         }
         let mut ack = Self::unwrap(train.first.ack, self.initial_seq, self.window.una);
-        // What the application or the last segment must hear of is left to the usual way.
+        // Steps that involve the application or the last segment are left to the usual path.
         let limit = self.window.max.min(self.writable_at);
         let is_usual = self.window.phase == Phase::Open
             && self.window.nxt == self.window.max
@@ -261,8 +263,8 @@ impl TcpConnection<Virtual> {
         let offered = u64::from(train.first.window) << self.sizes.window_shift;
         let solid_end = self.buffer_start + self.buffer.front_len() as u64;
         let (mut now, mut count) = (train.at, 0);
-        let stamp = self.data_stamp(self.window.nxt); // new data, none the first after a reduction
-        // The acknowledgement before this one released one segment: another one makes a train of them.
+        let stamp = self.data_stamp(self.window.nxt); // new data, but not the first after a reduction
+        // The previous acknowledgement released one segment, so that another one makes a train.
         let mut continues = false;
         while count < train.count && ack < limit {
             now = train.time(count);
@@ -276,7 +278,7 @@ impl TcpConnection<Virtual> {
             let nxt = self.window.nxt;
             let released = self.window.release(solid_end);
             if released > 0 {
-                // What every version does with new data outside recovery; see `note_sent`.
+                // The bookkeeping of all variants for new data outside recovery; see `note_sent`.
                 self.timed = self.timed.or(Some((nxt + u64::from(self.window.mss), now)));
                 self.last_sent = now;
                 self.peak_in_flight = self.peak_in_flight.max(self.window.max - ack);
@@ -338,7 +340,7 @@ impl Express for TcpConnection<Virtual> {
         let is_held_back = self.is_holding_back(now);
         let mut span = if is_held_back { None } else { self.window.next_clear() };
         if span.is_none() && self.window.needs_look && !is_held_back {
-            // Neither SYN nor FIN is among what may be sent.
+            // Neither a SYN nor a FIN may be sent now.
             let is_data =
                 self.state == State::Established && self.window.end == self.written_end && self.window.una > 0;
             if !is_data {

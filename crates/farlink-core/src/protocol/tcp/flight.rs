@@ -1,7 +1,7 @@
-//! A record of every segment under way: when it was sent, whether it was reported or lost, and what it tells about the path.
+//! A record of every segment in flight: when it was sent, whether it was reported or lost, and what it says about the path.
 //!
-//! Kept only for those who want it (a congestion control that measures rates, loss detection by time). Delivery rates are
-//! sampled as draft-ietf-ccwg-bbr, section 4.1, says.
+//! Records are kept only for a congestion control that measures rates and for loss detection by time. Delivery rates are sampled
+//! as in draft-ietf-ccwg-bbr, section 4.1.
 
 mod by_time;
 
@@ -14,30 +14,30 @@ use super::span::Span;
 use by_time::Order;
 pub(super) use by_time::{Late, Recent};
 
-/// A segment under way. It begins where the one before it ends.
+/// A segment in flight. It begins where the one before it ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    /// Offset behind its last byte.
+    /// Offset after its last byte.
     pub(super) end: u64,
     /// When it was sent last.
     pub(super) at: Time,
-    /// Which of all transmissions that was, if their order is kept.
+    /// Number of that transmission, if their order is kept.
     transmission: u64,
-    /// Everything delivered when it was sent, bytes, and when the latest of that was.
+    /// Bytes delivered in all when it was sent, and when the latest of them was delivered.
     delivered: u64,
     delivered_at: Time,
-    /// When the segment was sent whose delivery that latest one was.
+    /// When the segment was sent that was the latest delivered one.
     first_sent_at: Time,
-    /// Everything thought lost when it was sent, bytes.
+    /// Bytes declared lost in all when it was sent.
     lost: u64,
-    /// Bytes in flight when it was sent, itself among them.
+    /// Bytes in flight when it was sent, including itself.
     in_flight: u64,
-    /// There was no more data to send behind it, so it tells nothing about the path's rate.
+    /// Whether there was no more data to send after it, so that it says nothing about the path's rate.
     is_app_limited: bool,
     pub(super) is_retransmitted: bool,
-    /// The receiver has reported it selectively.
+    /// Whether the receiver has reported it selectively.
     pub(super) is_sacked: bool,
-    /// Thought lost, and not sent again since.
+    /// Whether it is declared lost and was not sent again since.
     pub(super) is_lost: bool,
 }
 
@@ -46,72 +46,71 @@ pub(super) struct Sent {
 pub(super) struct Sample {
     /// When it arrived.
     pub(super) now: Time,
-    /// Round-trip time of the segment sent last among those that it reports and that were sent once.
+    /// Round-trip time of the most recently sent segment among those that it reports and that were sent once.
     pub(super) rtt: Option<Time>,
-    /// Everything delivered so far, bytes, and what this acknowledgement adds to it.
+    /// Bytes delivered so far, and those that this acknowledgement adds.
     pub(super) delivered: u64,
     pub(super) newly_delivered: u64,
-    /// Everything that had been delivered when the latest segment reported here was sent.
+    /// Bytes that had been delivered when the latest segment reported here was sent.
     pub(super) prior_delivered: u64,
-    /// Delivered since then: what the rate is taken from; 0 if this acknowledgement reports nothing new.
+    /// Bytes delivered since then, from which the rate is computed; 0 if this acknowledgement reports nothing new.
     pub(super) delivered_since: u64,
-    /// Delivery rate, bytes per second; none if nothing was delivered or the interval is too short to tell.
+    /// Delivery rate, bytes per second; `None` if nothing was delivered or the interval is too short.
     pub(super) rate: Option<f64>,
-    /// The rate is bounded by the application, not the path.
+    /// Whether the application limited the rate, not the path.
     pub(super) is_app_limited: bool,
-    /// Bytes thought lost because of this acknowledgement.
+    /// Bytes declared lost because of this acknowledgement.
     pub(super) newly_lost: u64,
     /// Bytes in flight now, and before this acknowledgement.
     pub(super) in_flight: u64,
     pub(super) prior_in_flight: u64,
-    /// Bytes in flight when the latest segment reported here was sent, itself among them, and bytes lost since.
+    /// Bytes in flight when the latest segment reported here was sent, including itself, and bytes lost since.
     pub(super) sent_in_flight: u64,
     pub(super) lost_since: u64,
 }
 
-/// A segment that is thought lost.
+/// A segment that is declared lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lost {
     /// Offset of its first byte.
     pub(super) start: u64,
     pub(super) len: u64,
-    /// Bytes in flight when it was sent, itself among them, and bytes lost since, itself among them.
+    /// Bytes in flight when it was sent and bytes lost since, both including itself.
     pub(super) sent_in_flight: u64,
     pub(super) lost_since: u64,
     pub(super) is_app_limited: bool,
-    /// Everything delivered so far, bytes.
+    /// Bytes delivered so far.
     pub(super) delivered: u64,
 }
 
-/// Segments under way, in order of the stream.
+/// Segments in flight, in order of the stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flight {
     is_kept: bool,
     segments: VecDeque<Sent>,
-    /// Where the first of them begins.
+    /// Offset at which the first of them begins.
     base: u64,
     delivered: u64,
     delivered_at: Time,
     first_sent_at: Time,
-    /// Everything thought lost so far, bytes.
+    /// Bytes declared lost so far.
     lost: u64,
-    /// Bytes sent and neither reported nor thought lost since ("pipe" of RFC 6675), and bytes thought lost and not sent
-    /// again.
+    /// Bytes sent and neither reported nor declared lost since ("pipe" of RFC 6675), and bytes declared lost and not sent again.
     in_flight: u64,
     lost_out: u64,
     prior_in_flight: u64,
-    /// Losses were looked for below this offset, and are to be looked for below that one.
+    /// Losses were looked for below `looked_until`, and are to be looked for below `lost_below`.
     looked_until: u64,
     lost_below: u64,
-    /// Everything up to this count of delivered bytes was sent while there was nothing else to send; 0 if there is.
+    /// Data up to this count of delivered bytes was sent while there was nothing else to send; 0 if there is more to send.
     app_limited_until: u64,
     /// The least round-trip time of any segment.
     least_rtt: Option<Time>,
-    /// The latest segment reported by the acknowledgement at hand.
+    /// The latest segment that the present acknowledgement reports.
     latest: Option<Sent>,
     newly_delivered: u64,
     newly_lost: u64,
-    /// Bytes reported selectively, and in how many segments.
+    /// Bytes that are reported selectively, and the number of their segments.
     sacked_bytes: u64,
     sacked_segments: u32,
     order: Order,
@@ -120,7 +119,7 @@ pub(super) struct Flight {
 }
 
 impl Flight {
-    /// A record, or none at all if nobody wants it.
+    /// Keeps records if `is_kept`.
     pub(super) fn new(is_kept: bool) -> Self {
         Flight { is_kept, ..Flight::default() }
     }
@@ -131,27 +130,27 @@ impl Flight {
         self.is_kept
     }
 
-    /// Nobody wants them any more.
+    /// Records are no longer needed.
     pub(super) fn stop(&mut self) {
         *self = Flight::default();
     }
 
-    /// Bytes sent and neither reported nor thought lost since.
+    /// Bytes sent and neither reported nor declared lost since.
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
-    /// Everything delivered so far, bytes.
+    /// Bytes delivered so far.
     pub(super) fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// When the oldest segment under way went out last; none if nothing is.
+    /// When the oldest segment in flight was last sent; `None` if none is in flight.
     pub(super) fn first_at(&self) -> Option<Time> {
         self.segments.front().map(|sent| sent.at)
     }
 
-    /// A segment goes out, for the first time or again.
+    /// A segment is sent, for the first time or again.
     pub(super) fn on_sent(&mut self, now: Time, span: Span) {
         let end = span.start + u64::from(span.len);
         if self.segments.is_empty() {
@@ -188,7 +187,7 @@ impl Flight {
         }
     }
 
-    /// Whatever segments a repetition covers, each keeps its own end.
+    /// A retransmission may cover parts of several segments; each keeps its own end.
     fn on_sent_again(&mut self, start: u64, end: u64, record: &Sent) {
         self.split(start);
         self.split(end);
@@ -198,7 +197,7 @@ impl Flight {
             let len = sent.end - from;
             from = sent.end;
             if sent.is_sacked {
-                continue; // delivered, whatever the receiver says of it now
+                continue; // delivered, even if the receiver no longer reports it
             }
             if sent.is_lost {
                 self.in_flight += len;
@@ -209,10 +208,10 @@ impl Flight {
         }
     }
 
-    /// Makes two segments of the one that an offset lies in.
+    /// Splits the segment that an offset lies in.
     fn split(&mut self, offset: u64) {
         if self.order.is_kept {
-            return; // those who want the order send and count segments as they were cut first
+            return; // with an order, segments are sent and counted as they were first cut
         }
         let index = self.segments.partition_point(|sent| sent.end <= offset);
         let start = self.start_of(index);
@@ -223,14 +222,14 @@ impl Flight {
         }
     }
 
-    /// An acknowledgement has arrived: what it brings is counted from here.
+    /// An acknowledgement has arrived: its effects are counted from here.
     pub(super) fn begin_acknowledgement(&mut self) {
         self.prior_in_flight = self.in_flight;
         self.newly_lost = 0;
         self.recent.begin_acknowledgement();
     }
 
-    /// Everything below `una` is acknowledged.
+    /// All data below `una` is acknowledged.
     pub(super) fn on_acknowledged(&mut self, now: Time, una: u64) {
         while let Some(front) = self.segments.front() {
             let mut sent = *front;
@@ -239,7 +238,7 @@ impl Flight {
                 self.segments.pop_front();
                 self.order.first_serial += 1;
             } else if self.base < una {
-                sent.end = una; // a part of it
+                sent.end = una; // acknowledged in part
             } else {
                 return;
             }
@@ -285,19 +284,19 @@ impl Flight {
         }
     }
 
-    /// Whatever begins below an offset and was not reported counts as lost; see [`next_lost`](Self::next_lost).
+    /// Unreported segments that begin below an offset count as lost; see [`next_lost`](Self::next_lost).
     pub(super) fn note_lost_below(&mut self, offset: u64) {
         self.lost_below = self.lost_below.max(offset);
     }
 
-    /// Everything that was not reported counts as lost, what was sent again too; see [`next_lost`](Self::next_lost).
+    /// All unreported segments count as lost, including retransmitted ones; see [`next_lost`](Self::next_lost).
     pub(super) fn note_all_lost(&mut self) {
         self.looked_until = self.base;
         self.lost_below = u64::MAX;
     }
 
-    /// Takes the next segment that counts as lost; to be called until there is none. Whatever was sent again counts as
-    /// lost by [`note_all_lost`](Self::note_all_lost) only.
+    /// Takes the next segment that counts as lost; to be called until there is none. Retransmitted segments count as lost only
+    /// after [`note_all_lost`](Self::note_all_lost).
     pub(super) fn next_lost(&mut self) -> Option<Lost> {
         let is_all = self.lost_below == u64::MAX;
         let mut from = self.looked_until.max(self.base);
@@ -331,12 +330,12 @@ impl Flight {
         None
     }
 
-    /// Whether there was nothing to send lately although the window had room.
+    /// Whether there was nothing to send recently although the window had room.
     pub(super) fn is_app_limited(&self) -> bool {
         self.app_limited_until > 0
     }
 
-    /// Looks whether the sender has run out of data: at each write, acknowledgement and timeout, before it changes
+    /// Checks whether the sender has run out of data. To be called at each write, acknowledgement and timeout, before it changes
     /// anything.
     pub(super) fn check_app_limited(&mut self, has_unsent_data: bool, cwnd: f64) {
         //= https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr#section-4.1.2.4
@@ -347,14 +346,14 @@ impl Flight {
         }
     }
 
-    /// What is under way tells nothing about the path's rate.
+    /// The data in flight says nothing about the path's rate.
     pub(super) fn mark_app_limited(&mut self) {
         //= https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr#section-4.1.2.4
         //# C.app_limited = max(C.delivered + C.inflight, 1)
         self.app_limited_until = (self.delivered + self.in_flight).max(1);
     }
 
-    /// What the acknowledgement at hand says; everything that it reports has been noted.
+    /// The sample of the present acknowledgement, after everything that it reports was noted.
     pub(super) fn take_sample(&mut self, now: Time) -> Sample {
         //= https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr#section-4.1.2.3
         //# Clear app-limited field if bubble is ACKed and gone.

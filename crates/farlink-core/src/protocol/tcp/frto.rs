@@ -1,18 +1,18 @@
-//! F-RTO (RFC 5682): tells a retransmission timeout that came too early, as when the path's delay jumps, from a loss, and
-//! takes back what the timeout did to the window.
+//! F-RTO (RFC 5682): detects a retransmission timeout that came too early, for example after a jump of the path's delay, and
+//! restores the window.
 
 use super::congestion::{Congestion, Control};
 use super::variant::{Reaction, Running};
 use super::window::{Acked, Phase, Window};
 
-/// How far the test has come; the numbers are those of the RFC's steps.
+/// State of the test; the numbers are those of the RFC's steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Step {
     #[default]
     Off,
-    /// 1 and 2: the first segment goes out again, and nothing else until its acknowledgement arrives.
+    /// 1 and 2: the first segment is sent again, and nothing else until it is acknowledged.
     First,
-    /// 3: two new segments are under way; the next acknowledgement decides.
+    /// 3: two new segments are in flight; the next acknowledgement decides.
     Second,
 }
 
@@ -32,15 +32,15 @@ impl FRto {
         FRto { is_on, ..FRto::default() }
     }
 
-    /// Whether an acknowledgement is waited for.
+    /// Whether an acknowledgement is awaited.
     #[inline(always)]
     pub(super) fn is_waiting(&self) -> bool {
         self.step != Step::Off
     }
 
-    /// The retransmission timer has expired; the window is still as it was.
+    /// Handles a retransmission timeout, before the window is changed.
     pub(super) fn on_timeout(&mut self, window: &mut Window) {
-        // A timer that expires again before anything was heard goes on with the same test.
+        // If the timer expires again before anything was received, the same test continues.
         let is_same = self.step == Step::First && window.phase == Phase::Loss;
         self.step = Step::Off;
         window.sends_new_only = false;
@@ -59,12 +59,12 @@ impl FRto {
         }
     }
 
-    /// Whether nothing may go out: what was sent again is to be acknowledged first.
+    /// Whether nothing may be sent, because the retransmission has to be acknowledged first.
     pub(super) fn holds(&self, window: &Window) -> bool {
         self.step == Step::First && !window.retransmit_first && window.nxt != window.una
     }
 
-    /// An acknowledgement arrived, and everything else has been done with it.
+    /// Handles an acknowledgement after all other processing of it.
     #[cold]
     pub(super) fn on_acknowledged(
         &mut self,
@@ -92,13 +92,13 @@ impl FRto {
                 let allowed = window.max - window.una + 2 * u64::from(window.mss);
                 window.extra = allowed.saturating_sub(window.cwnd as u64);
             }
-            // With SACK, duplicates that arrive first only complete the scoreboard (section 3.1, step 2).
+            // With SACK, duplicates that arrive first only update the scoreboard (section 3.1, step 2).
             Step::First if acked.is_duplicate && !running.keeps_scoreboard() => self.step = Step::Off,
             Step::Second => {
                 //= https://www.rfc-editor.org/rfc/rfc5682#section-2.1
                 //# a) If the acknowledgment does not advance the window [...] revert to the conventional RTO recovery
                 //# b) If the acknowledgment advances the window [...] declare the timeout spurious
-                // Section 3.1 takes the report of an original segment for the same.
+                // Section 3.1 treats the report of an original segment alike.
                 let is_original = |end: u64| end <= window.recover;
                 if acked.is_new || window.records.recent.original_end.is_some_and(is_original) {
                     self.undo(window, running, control);

@@ -1,4 +1,4 @@
-//! How a connection begins and ends: SYN, handshake, RST, and the end of both streams (RFC 9293, sections 3.5 to 3.6).
+//! The beginning and the end of a connection: SYN, handshake, RST, and the end of both streams (RFC 9293, sections 3.5 to 3.6).
 
 use crate::payload::Payload;
 use crate::protocol::parts::events::EventSet;
@@ -57,7 +57,7 @@ impl<D: Payload> TcpConnection<D> {
         }
     }
 
-    /// A segment of a connection that this side knows nothing of: it was lost with an earlier life.
+    /// Handles a segment of a connection that this side does not know, for example after a restart.
     fn refuse(&mut self, segment: &Segment<D>) {
         //= https://www.rfc-editor.org/rfc/rfc9293#section-3.10.7.2
         //# Any acknowledgment is bad if it arrives on a connection still in the LISTEN state. An acceptable reset segment
@@ -83,7 +83,7 @@ impl<D: Payload> TcpConnection<D> {
         Segment { seq, flags: Flags::RST, header_bytes: self.sizes.ack_header_bytes, ..Segment::default() }
     }
 
-    /// The connection is over, and the application is told why.
+    /// Ends the connection and tells the application why.
     pub(super) fn abort(&mut self, why: EventSet) {
         self.state = State::Aborted;
         self.window.halt();
@@ -119,7 +119,7 @@ impl<D: Payload> TcpConnection<D> {
                     self.rx.ack_now = true;
                 }
             }
-            // A SYN that arrives again: its acknowledgement was lost.
+            // The SYN arrived again, so its acknowledgement was lost.
             State::SynReceived => {
                 self.window.nxt = self.window.una;
                 self.window.update(self.written_end);

@@ -1,4 +1,4 @@
-//! What a connection learns about the path from the records of its segments, and the pace that follows from it.
+//! What a connection learns about the path from the records of its segments, and the resulting pacing rate.
 
 use crate::payload::Payload;
 use crate::protocol::parts::pacer::quantum;
@@ -11,7 +11,7 @@ use super::variant::Reaction;
 use super::window::Acked;
 
 impl<D: Payload> TcpConnection<D> {
-    /// An acknowledgement has arrived and nothing has been done about it.
+    /// An acknowledgement has arrived and is not processed yet.
     pub(super) fn begin_acknowledgement(&mut self, echo: Option<u32>) {
         self.check_app_limited();
         self.window.records.begin_acknowledgement();
@@ -19,7 +19,7 @@ impl<D: Payload> TcpConnection<D> {
         self.window.records.recent.echo = echo.filter(|_| self.sizes.has_timestamps);
     }
 
-    /// Looks whether the application has left the window unused.
+    /// Checks whether the application has left the window unused.
     #[inline]
     pub(super) fn check_app_limited(&mut self) {
         if self.window.records.is_kept() {
@@ -28,7 +28,7 @@ impl<D: Payload> TcpConnection<D> {
         }
     }
 
-    /// A segment goes out: its record, and what is to be done before the first after a silence.
+    /// A segment is sent: records it, and informs the congestion control if it is the first after an idle period.
     pub(super) fn record_sent(&mut self, now: Time, span: Span) {
         let records = &self.window.records;
         if records.in_flight() == 0 && records.is_app_limited() && self.state == State::Established {
@@ -42,7 +42,7 @@ impl<D: Payload> TcpConnection<D> {
         self.window.records.on_sent(now, span);
     }
 
-    /// What an acknowledgement says about the path, and the pace that follows from it.
+    /// Takes the sample of an acknowledgement, and sets the resulting pacing rate.
     #[inline(never)]
     pub(super) fn learn(&mut self, now: Time, acked: Acked) {
         if self.window.records.is_kept() {
@@ -50,7 +50,7 @@ impl<D: Payload> TcpConnection<D> {
             self.find_lost();
             let mut sample = self.window.records.take_sample(now);
             if let Some(rtt) = sample.rtt {
-                // Timestamps tell of new acknowledgements only.
+                // Timestamps give a sample for new acknowledgements only.
                 if !self.sizes.has_timestamps {
                     self.note_round_trip(rtt);
                 }
@@ -59,9 +59,9 @@ impl<D: Payload> TcpConnection<D> {
                 }
             }
             self.window.records.recent.least_rtt = self.window.rtt.least;
-            self.running.on_heard(&mut self.window, &mut self.control, acked);
+            self.running.on_processed(&mut self.window, &mut self.control, acked);
             (sample.newly_lost, sample.in_flight) = (self.window.records.newly_lost(), self.window.records.in_flight());
-            // The handshake's segments are too small to tell a rate.
+            // The segments of the handshake are too small for a rate.
             if self.state == State::Established {
                 self.control.on_sample(&mut self.window, &sample);
             }
@@ -72,7 +72,7 @@ impl<D: Payload> TcpConnection<D> {
         self.set_pace();
     }
 
-    /// The connection stands: what the handshake told about the round trip sets the first pace.
+    /// The connection is established: the round trip of the handshake determines the first pacing rate.
     pub(super) fn set_first_pace(&mut self) {
         self.control.on_established(&mut self.window);
         self.set_pace();
@@ -86,7 +86,7 @@ impl<D: Payload> TcpConnection<D> {
         }
     }
 
-    /// After a retransmission timeout nothing is thought to be in flight, unless a version knows better.
+    /// After a retransmission timeout nothing counts as in flight, unless the variant keeps its own account.
     pub(super) fn note_all_lost(&mut self) {
         if self.window.records.is_kept() && !self.running.wants_order() {
             self.window.records.note_all_lost();

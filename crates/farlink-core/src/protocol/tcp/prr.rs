@@ -1,21 +1,21 @@
-//! Proportional rate reduction (RFC 9937, which obsoletes RFC 6937): sends on during fast recovery, at a rate that falls to
-//! the new window within a round trip, instead of waiting until half a window has left the network.
+//! Proportional rate reduction (RFC 9937, which obsoletes RFC 6937): during fast recovery it keeps sending, at a rate that falls
+//! to the new window within a round trip, instead of waiting until half a window has left the network.
 
 use super::congestion::{Congestion, Control};
 use super::window::Window;
 
-/// What is sent for what is delivered, in bytes.
+/// The bytes that may be sent for delivered bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Prr {
     pub(super) is_on: bool,
-    /// In this recovery it sets the window.
+    /// Whether it sets the window in this recovery.
     rules: bool,
     /// Bytes in flight when the recovery began (RecoverFS).
     recover_fs: u64,
-    /// Delivered and sent in this recovery (prr_delivered, prr_out).
+    /// Bytes delivered and sent in this recovery (prr_delivered, prr_out).
     delivered: u64,
     out: u64,
-    /// Offsets acknowledged, and bytes reported above them, as of the latest acknowledgement.
+    /// Acknowledged offset plus bytes reported above it, as of the latest acknowledgement.
     known: u64,
 }
 
@@ -24,19 +24,19 @@ impl Prr {
         Prr { is_on, ..Prr::default() }
     }
 
-    /// An acknowledgement outside recovery: all that is known to have arrived, as an offset plus reported bytes.
+    /// Notes an acknowledgement outside recovery; `known` is the acknowledged offset plus the bytes reported above it.
     #[inline]
     pub(super) fn note(&mut self, known: u64) {
         self.known = known;
     }
 
-    /// What the latest acknowledgement was noted with.
+    /// The value noted with the latest acknowledgement.
     pub(super) fn known(&self) -> u64 {
         self.known
     }
 
-    /// Recovery begins; the threshold is set, and the latest acknowledgement is yet to be told to
-    /// [`on_acknowledged`](Self::on_acknowledged). A congestion control that sets the window itself is left alone.
+    /// Recovery begins. The threshold is set, and the latest acknowledgement will be passed to
+    /// [`on_acknowledged`](Self::on_acknowledged). PRR does nothing if the congestion control sets the window itself.
     pub(super) fn begin(&mut self, window: &Window, control: &Congestion) {
         self.rules = self.is_on && !control.rules_recovery();
         //= https://www.rfc-editor.org/rfc/rfc9937#section-6
@@ -47,8 +47,9 @@ impl Prr {
         (self.delivered, self.out) = (0, 0);
     }
 
-    /// An acknowledgement during recovery, or a timer that found a loss: `known` as for [`note`](Self::note), `in_flight`
-    /// what may still be in the network. It is safe if it moves the cumulative acknowledgement and no further loss was found.
+    /// Handles an acknowledgement during recovery, or a timer that found a loss. `known` is as for [`note`](Self::note),
+    /// `in_flight` the bytes that may still be in the network. The acknowledgement is safe if it advances the cumulative
+    /// acknowledgement and no further loss was found.
     pub(super) fn on_acknowledged(&mut self, window: &mut Window, known: u64, in_flight: u64, is_safe: bool) {
         let delivered = known.saturating_sub(self.known);
         self.known = known;
@@ -78,7 +79,7 @@ impl Prr {
         window.cwnd = (in_flight + allowed) as f64;
     }
 
-    /// So much went out during recovery, new or again.
+    /// `bytes` bytes were sent during recovery, new or again.
     #[inline]
     pub(super) fn on_sent(&mut self, bytes: u32) {
         self.out += u64::from(bytes);
@@ -104,8 +105,8 @@ mod tests {
         TcpConfig { congestion_control, segment_bytes: Count::new(MSS as f64).unwrap(), ..TcpConfig::default() }
     }
 
-    /// 20 segments in flight, the first lost, the threshold half: every second acknowledgement releases a segment, and in
-    /// the end as many are in flight as the threshold says.
+    /// 20 segments in flight, the first lost, the threshold half: every second acknowledgement releases a segment, and at the end
+    /// the data in flight equals the threshold.
     #[test]
     fn sends_one_segment_for_every_two_delivered_when_the_window_is_halved() {
         let config = config(super::super::CongestionControl::Reno);
@@ -129,7 +130,7 @@ mod tests {
         assert_eq!((released.iter().sum::<u32>(), in_flight), (10, 10 * MSS), "{released:?}");
     }
 
-    /// Most of a window was lost: less is in flight than the threshold. Unsafe acknowledgements keep to conservation (CRB),
+    /// Most of a window was lost, so that less than the threshold is in flight. Unsafe acknowledgements conserve packets (CRB),
     /// safe ones add a segment each (SSRB), never above the threshold.
     #[test]
     fn below_the_threshold_only_safe_acknowledgements_send_more_than_was_delivered() {

@@ -1,4 +1,4 @@
-//! The receiving half: puts segments in order, says what is missing, and decides when to acknowledge.
+//! The receiving half: orders segments, reports missing data, and decides when to acknowledge.
 
 use std::collections::VecDeque;
 
@@ -7,21 +7,21 @@ use crate::time::Time;
 
 use crate::protocol::parts::reorder::Reorder;
 
-/// How many recently changed blocks are remembered for the SACK option (RFC 2018, section 4).
+/// Number of recently changed blocks that are kept for the SACK option (RFC 2018, section 4).
 const RECENT: usize = 4;
 
 /// Reassembly and acknowledgement policy of one direction. Offsets count the peer's stream from its SYN.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver<D> {
-    /// The stream, put in order.
+    /// The stream in order.
     pub(super) stream: Reorder<D>,
-    /// What the latest acknowledgement said (Last.ACK.sent of RFC 7323).
+    /// The acknowledgement number of the latest acknowledgement (Last.ACK.sent of RFC 7323).
     pub(super) last_ack_sent: u64,
-    /// Where the peer's FIN stands if it came before data that is missing.
+    /// Position of the peer's FIN if it arrived before data that is missing.
     early_fin: Option<u64>,
-    /// When a delayed acknowledgement is due; never if none is.
+    /// When a delayed acknowledgement is due; `Time::NEVER` if none is.
     pub(super) ack_deadline: Time,
-    /// An acknowledgement must go out now.
+    /// Whether an acknowledgement is due now.
     pub(super) ack_now: bool,
     /// In-order segments since the last acknowledgement.
     unacknowledged: u16,
@@ -30,21 +30,21 @@ pub(super) struct Receiver<D> {
     /// Offsets inside the blocks that changed last, latest first.
     recent: [u64; RECENT],
     reports_duplicates: bool,
-    /// What arrived a second time, to be reported with the next acknowledgement (RFC 2883).
+    /// Data that arrived a second time, to be reported with the next acknowledgement (RFC 2883).
     pub(super) duplicate: Option<(u64, u64)>,
-    /// Largest amount of data held for the application.
+    /// Largest amount of data buffered for the application.
     buffer_bytes: u64,
-    /// End of the window that the peer was last told of.
+    /// End of the latest advertised window.
     advertised_end: u64,
-    /// Holes are reported by name (SNACK): one acknowledgement at once for a new one, none for every segment behind it.
+    /// Whether holes are reported by SNACK: a new hole is acknowledged at once, but not every segment after it.
     pub(super) names_holes: bool,
-    /// What has arrived before is expected to (several copies of everything): no acknowledgement at once.
+    /// Whether data is expected to arrive repeatedly (several copies of each segment), so that it is not acknowledged at once.
     pub(super) expects_repeats: bool,
-    /// Offset of the hole found last, until it is reported.
+    /// Offset of the most recently found hole, until it is reported.
     pub(super) newest_hole: Option<u64>,
-    /// For how long a hole is waited for; for ever unless given.
+    /// How long a hole is waited for; without limit if `None`.
     pub(super) hold: Option<Time>,
-    /// Where holes end and when they were found, ascending; kept only if they are not waited for for ever.
+    /// End of each hole and when it was found, ascending; kept only if there is such a limit.
     holes: VecDeque<(u64, Time)>,
 }
 
@@ -72,13 +72,13 @@ impl<D: Payload> Receiver<D> {
         }
     }
 
-    /// Whether an acknowledgement has more to say than what is next in order.
+    /// Whether an acknowledgement has more content than the next expected offset.
     #[inline(always)]
     pub(super) fn has_report(&self) -> bool {
         self.stream.has_gaps() || self.duplicate.is_some()
     }
 
-    /// What a report says if it is one block, and no duplicate.
+    /// The content of a report if it is one block and no duplicate.
     #[inline]
     pub(super) fn only_block(&self) -> Option<(u64, u64)> {
         let (left, right) = self.stream.last_early().filter(|_| self.stream.is_one_early())?;
@@ -86,7 +86,7 @@ impl<D: Payload> Receiver<D> {
         (is_recent && self.duplicate.is_none()).then_some((left, right))
     }
 
-    /// Bytes the peer may send beyond `next`.
+    /// Bytes that the peer may send beyond `next`.
     #[inline]
     pub(super) fn window(&self) -> u64 {
         self.buffer_bytes.saturating_sub(self.stream.unread_bytes)
@@ -101,14 +101,14 @@ impl<D: Payload> Receiver<D> {
             //= https://www.rfc-editor.org/rfc/rfc5681#section-4.2
             //# an ACK SHOULD be generated for at least every second full-sized segment, and MUST be generated
             //# within 500 ms of the arrival of the first unacknowledged packet.
-            // A driver may hand in any number of segments before it polls.
+            // A driver may deliver any number of segments before it polls.
             self.count_segment(now);
         } else {
             self.on_data_out_of_order(now, start, payload.clone());
         }
     }
 
-    /// A segment that need not be acknowledged before others.
+    /// Counts a segment whose acknowledgement may be delayed.
     #[inline(always)]
     fn count_segment(&mut self, now: Time) {
         self.unacknowledged = self.unacknowledged.saturating_add(1);
@@ -119,13 +119,13 @@ impl<D: Payload> Receiver<D> {
         }
     }
 
-    /// Takes `count` payloads of `len` bytes each that follow in order, `gap` apart from `at` on, each of them read at
-    /// once. Returns which of them is the first to be acknowledged (after it, every [`ack_every`](Self::ack_every)-th)
-    /// and how many acknowledgements go out; `None` if they need a look one by one, and nothing was done.
+    /// Takes `count` payloads of `len` bytes each that follow in order, `gap` apart from `at` on, each of which is read at once.
+    /// Returns the index of the first that is acknowledged (after it, every [`ack_every`](Self::ack_every)-th is) and the number
+    /// of acknowledgements. Returns `None`, without any effect, if they have to be handled one by one.
     pub(super) fn on_data_train(&mut self, at: Time, gap: Time, len: u32, count: u32) -> Option<(u32, u32)> {
         let (len, every) = (u64::from(len), u32::from(self.ack_every));
         let first = every - u32::from(self.unacknowledged) - 1;
-        // Far from announcing a reopened window between two acknowledgements.
+        // Far enough from a window update between two acknowledgements.
         let quarter = self.buffer_bytes / 4;
         let is_roomy = (u64::from(every) + 1) * len + quarter <= self.buffer_bytes
             && self.stream.next + u64::from(first + 1) * len + quarter <= self.advertised_end;
@@ -148,8 +148,8 @@ impl<D: Payload> Receiver<D> {
         Some((first, acks))
     }
 
-    /// Takes what arrives in `count` payloads, each of them acknowledged at once, that lengthen the block that changed last
-    /// and is the last of all; `false` if they need a look one by one, and nothing was done.
+    /// Takes the data of `count` payloads, each acknowledged at once, that extend the most recently changed block, which is also
+    /// the last one. Returns `false`, without any effect, if they have to be handled one by one.
     pub(super) fn on_early_train(&mut self, start: u64, len: u32, count: u32, all: D) -> bool {
         let end = start + all.len() as u64;
         let grows = self.stream.last_early().is_some_and(|(left, right)| {
@@ -177,7 +177,7 @@ impl<D: Payload> Receiver<D> {
         }
         let next = self.stream.next;
         if end <= next || end > next + self.window() {
-            // An old duplicate, or beyond the window.
+            // An old duplicate, or data beyond the window.
             if self.expects_repeats && end <= next {
                 self.ack_deadline = self.ack_deadline.min(now + self.ack_delay);
             } else {
@@ -198,7 +198,7 @@ impl<D: Payload> Receiver<D> {
         }
     }
 
-    /// Something arrived at `start` while everything that arrived before ends at `highest`.
+    /// Notes a hole if data arrives at `start` while all earlier arrivals end at `highest`.
     fn note_hole(&mut self, now: Time, highest: u64, start: u64) {
         if start > highest {
             self.newest_hole = Some(highest);
@@ -208,7 +208,7 @@ impl<D: Payload> Receiver<D> {
         }
     }
 
-    /// When the first hole has been waited for long enough; never if there is none or no such limit.
+    /// When the wait for the first hole ends; `Time::NEVER` if there is no hole or no limit.
     pub(super) fn hold_deadline(&mut self) -> Time {
         let Some(hold) = self.hold else { return Time::NEVER };
         while self.holes.front().is_some_and(|hole| hole.0 <= self.stream.next) {
@@ -217,7 +217,7 @@ impl<D: Payload> Receiver<D> {
         self.holes.front().map_or(Time::NEVER, |hole| hole.1 + hold)
     }
 
-    /// Gives up the first hole; what stands behind it can be read. Returns its length.
+    /// Gives up the first hole, so that the data after it can be read. Returns its length.
     pub(super) fn skip_hole(&mut self) -> Option<u64> {
         let end = self.stream.early_start().or(self.early_fin).filter(|&end| end > self.stream.next)?;
         let len = end - self.stream.next;
@@ -226,7 +226,7 @@ impl<D: Payload> Receiver<D> {
         Some(len)
     }
 
-    /// Notes what has arrived before, of a segment that may be new.
+    /// Notes the part of a segment that has arrived before.
     fn note_duplicate(&mut self, start: u64, end: u64) {
         //= https://www.rfc-editor.org/rfc/rfc2883#section-4
         //# a D-SACK block is only used to report a duplicate contiguous sequence of data received by the receiver in the
@@ -248,7 +248,7 @@ impl<D: Payload> Receiver<D> {
         self.recent[0] = start;
     }
 
-    /// Blocks for the SACK option as offsets, the most recently changed first, each once.
+    /// Blocks for the SACK option as offsets, each once, the most recently changed first.
     pub(super) fn sack_blocks(&self, most: usize, mut push: impl FnMut(u64, u64)) {
         let mut reported = [(0, 0); RECENT];
         let mut count = 0;
@@ -277,7 +277,7 @@ impl<D: Payload> Receiver<D> {
         }
     }
 
-    /// An acknowledgement goes out.
+    /// An acknowledgement was sent.
     #[inline]
     pub(super) fn on_ack_sent(&mut self) {
         self.ack_now = false;
@@ -288,7 +288,7 @@ impl<D: Payload> Receiver<D> {
         self.last_ack_sent = self.stream.next;
     }
 
-    /// A FIN that stands at `offset`, behind the last byte; another one may have been taken in before.
+    /// Handles a FIN at `offset`, after the last byte; another one may have been handled before.
     #[cold]
     pub(super) fn on_fin(&mut self, now: Time, offset: u64, is_repeated: bool) {
         self.ack_now = true;
@@ -308,7 +308,7 @@ impl<D: Payload> Receiver<D> {
         self.early_fin.is_some()
     }
 
-    /// Takes the FIN in if all data before it has arrived.
+    /// Accepts the FIN if all data before it has arrived; returns whether it did.
     #[inline(always)]
     pub(super) fn takes_fin(&mut self) -> bool {
         let is_next = self.early_fin == Some(self.stream.next);
@@ -319,7 +319,7 @@ impl<D: Payload> Receiver<D> {
         is_next
     }
 
-    /// A delayed acknowledgement may be due.
+    /// Checks whether a delayed acknowledgement is due.
     #[inline]
     pub(super) fn on_timeout(&mut self, now: Time) {
         if self.ack_deadline <= now {
@@ -328,7 +328,7 @@ impl<D: Payload> Receiver<D> {
         }
     }
 
-    /// The next data in order. Reopening a window that was nearly closed is announced.
+    /// The next data in order. Announces when a nearly closed window reopens.
     #[inline]
     pub(super) fn read(&mut self) -> Option<D> {
         let data = self.stream.read()?;
@@ -401,11 +401,11 @@ mod tests {
         rx.on_data(Time::ZERO, 1000, &Virtual(1));
         assert_eq!(rx.stream.next, 1000, "data beyond the window is dropped");
         assert_eq!(rx.read(), Some(Virtual(1000)));
-        assert!(rx.ack_now, "the window update");
+        assert!(rx.ack_now, "a window update is due");
     }
 
     proptest! {
-        /// Any segmentation, in any order, with overlaps and repeats, gives the stream back, byte for byte.
+        /// Any segmentation, in any order, with overlaps and repetitions, gives the original stream.
         #[test]
         fn puts_any_shuffle_in_order(pieces in proptest::collection::vec((0u64..200, 1u64..40), 1..80)) {
             let stream: Vec<u8> = (0..240u32).map(|i| i as u8).collect();

@@ -1,10 +1,10 @@
-//! What a loss, a timeout and a mark do to the window; and what they do not, where losses are the work of bit errors.
+//! The effect of losses, timeouts and marks on the window, also where losses count as bit errors.
 
 use super::congestion::{Congestion, Control};
 use super::window::{Phase, Window, least};
 
 impl Window {
-    /// Enters fast recovery or the like: remembers where the loss was found.
+    /// Enters fast recovery or a similar phase: remembers where the loss was found.
     pub(super) fn begin_reaction(&mut self, control: &mut Congestion) {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-3.2
         //# As specified in [RFC3042], the additional data sent in limited transmit MUST NOT be included in this
@@ -17,11 +17,11 @@ impl Window {
         self.fast_retransmits += 1;
     }
 
-    /// A loss was found while `flight` bytes were under way: sets the threshold, with which the recovery begins and ends.
+    /// A loss was found while `flight` bytes were in flight: sets the threshold, at which recovery begins and ends.
     pub(super) fn reduce(&mut self, control: &mut Congestion, flight: u64) {
         self.note_cause();
         if self.is_corruption {
-            // A repair under way goes on with the threshold that it has.
+            // A repair in progress keeps its threshold.
             if self.phase != Phase::Recovery {
                 let ssthresh = std::mem::replace(&mut self.ssthresh, self.cwnd);
                 self.kept_ssthresh.get_or_insert(ssthresh);
@@ -35,16 +35,16 @@ impl Window {
         self.has_reduced = true;
     }
 
-    /// A loss is reacted to: by the window, too, or not.
+    /// Notes whether the window reacts to the present loss.
     fn note_cause(&mut self) {
         let was_spared = self.phase == Phase::Open || self.is_spared;
         self.is_spared = self.is_corruption && was_spared;
         if !self.is_corruption {
-            self.kept_ssthresh = None; // the new threshold is the one that counts
+            self.kept_ssthresh = None; // the new threshold replaces the old one
         }
     }
 
-    /// Whether a mark in this window of data has reduced the congestion window before.
+    /// Whether a mark has already reduced the congestion window for this window of data.
     fn is_reduced_already(&self) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.2
         //# the TCP source should not decrease the slow-start threshold, ssthresh, if it has been decreased within the last
@@ -52,13 +52,13 @@ impl Window {
         self.marked > 0 && self.una <= self.marked
     }
 
-    /// Whether the oldest segment under way was sent before the latest loss was found.
+    /// Whether the oldest segment in flight was sent before the latest loss was found.
     fn is_of_reduced_window(&self) -> bool {
         self.phase == Phase::Recovery || self.una < self.recover
     }
 
-    /// What is under way, for a timeout to be halved. As long as the window that was reduced is not acknowledged, no more than
-    /// what the reduction left: the duplicates of a recovery, and reports, have let out more than that.
+    /// The bytes in flight that a timeout halves. Until the reduced window is acknowledged, this is at most the window after that
+    /// reduction: the duplicates of a recovery, and reports, have released more than that.
     fn flight_that_counts(&self) -> u64 {
         let most = match self.phase {
             Phase::Recovery => self.ssthresh,
@@ -69,13 +69,13 @@ impl Window {
         self.flight().min(most as u64)
     }
 
-    /// Sets the threshold to what a congestion control makes of a loss. A further loss of the same window of data never raises
-    /// it, whatever is under way by then, even where the first acknowledgement of new data has ended the recovery, as in Reno.
+    /// Sets the threshold after a loss. A further loss in the same window of data never raises it, regardless of the data in
+    /// flight by then, even if the first acknowledgement of new data has ended the recovery, as in Reno.
     fn lower_threshold(&mut self, ssthresh: f64) {
         self.ssthresh = if self.is_of_reduced_window() { least(self.ssthresh, ssthresh) } else { ssthresh };
     }
 
-    /// What every version does on a retransmission timeout.
+    /// The reaction of every variant to a retransmission timeout.
     pub(super) fn on_timeout(&mut self, control: &mut Congestion, is_first_of_segment: bool) {
         if self.una == 0 {
             //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
@@ -96,8 +96,8 @@ impl Window {
                 //= https://www.rfc-editor.org/rfc/rfc5681#section-4.3
                 //# Loss in two successive windows of data, or the loss of a retransmission, should be taken as two indications
                 //# of congestion and, therefore, cwnd (and ssthresh) MUST be lowered twice in this case.
-                // A timeout in a recovery is the second: what the recovery sent again is lost, too. Linux (tcp_enter_loss)
-                // reduces once for a window, whatever finds its losses.
+                // A timeout during a recovery is the second loss: the retransmissions of the recovery are lost, too. Linux
+                // (tcp_enter_loss) reduces once per window, however its losses are found.
                 if !(self.is_one_loss && self.phase == Phase::Recovery) {
                     self.lower_threshold(ssthresh);
                 }
@@ -113,20 +113,20 @@ impl Window {
         self.nxt = self.una;
     }
 
-    /// Whether an echo of marks that comes with an acknowledgement of everything below `ack` tells of congestion that the
-    /// window has not been reduced for.
+    /// Whether an echo of a mark, with an acknowledgement of all data below `ack`, reports congestion for which the window has
+    /// not been reduced.
     pub(super) fn heeds_mark(&self, ack: u64) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.2
         //# TCP should not react to congestion indications more than once every window of data (or more loosely, more than
         //# once every round-trip time).
-        // What is sent first after a reduction tells the receiver of it: before that is acknowledged, the echo is an old one.
-        // A loss that reduced nothing has no such answer.
+        // The first data sent after a reduction tells the receiver of it (CWR), so that until it is acknowledged, echoes are old.
+        // A loss that reduced nothing sends no CWR.
         ack > self.marked && (self.is_spared || self.phase == Phase::Open && ack > self.recover)
     }
 
-    /// Marks are heeded, whatever losses are taken for: nothing but a full queue marks.
+    /// Reduces the window for a mark, whatever losses count as, because only a full queue marks.
     pub(super) fn on_mark(&mut self, control: &mut Congestion) {
-        // While a loss by bit errors is repaired, what went out beyond the window, or goes out again, is none of it.
+        // While a loss by bit errors is repaired, data sent beyond the window or again is not part of the window.
         let (before, flight) = match self.phase {
             Phase::Open => (self.cwnd, self.flight()),
             Phase::Recovery => (self.ssthresh, (self.max - self.una).min(self.ssthresh as u64)),
@@ -137,7 +137,7 @@ impl Window {
         self.ssthresh = control.on_mark(self, flight);
         self.cwnd = (least(before, self.ssthresh) + inflation).max(self.mss_f64());
         self.kept_ssthresh = None;
-        // Nor is a timeout taken back that had nothing to do with it.
+        // If a spurious timeout is undone later, this reduction remains.
         self.before_timeout = (self.cwnd, self.ssthresh);
         self.marked = self.max;
         self.has_reduced = true;
@@ -154,7 +154,7 @@ mod tests {
     use crate::time::Time;
     use crate::units::Count;
 
-    /// Twenty segments of 100 bytes are under way, as many as the window has room for.
+    /// Twenty segments of 100 bytes are in flight, which is a full window.
     fn under_way(congestion_control: CongestionControl) -> (Window, Congestion) {
         let config = TcpConfig {
             congestion_control,
@@ -170,7 +170,7 @@ mod tests {
         (window, Congestion::new(&config))
     }
 
-    /// A recovery as SACK's; what was put aside comes back with its end.
+    /// A recovery as SACK's; at its end the kept threshold is restored.
     fn lose(window: &mut Window, control: &mut Congestion) {
         window.begin_reaction(control);
         window.phase = Phase::Recovery;
@@ -183,10 +183,10 @@ mod tests {
         window.is_corruption = true;
         lose(&mut window, &mut control);
         assert_eq!((window.cwnd, window.ssthresh, window.kept_ssthresh), (2000.0, 2000.0, Some(5000.0)));
-        // Half a window has left the network, and as much new data has gone out; duplicates have made the window larger.
+        // Half a window has left the network, and as much new data was sent; duplicates have enlarged the window.
         (window.nxt, window.max) = (3001, 3001);
         window.cwnd += 300.0;
-        assert!(window.heeds_mark(1501), "of this window: the loss reduced nothing");
+        assert!(window.heeds_mark(1501), "it is of this window, and the loss reduced nothing");
         window.on_mark(&mut control);
         assert_eq!((window.cwnd, window.ssthresh, window.kept_ssthresh), (1300.0, 1000.0, None));
         assert!(window.has_reduced, "the receiver is told");
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!((window.cwnd, window.ssthresh, window.phase, window.nxt), (2000.0, 5000.0, Phase::Loss, 1));
         assert!(window.heeds_mark(101));
         window.on_mark(&mut control);
-        assert_eq!((window.cwnd, window.ssthresh), (1000.0, 1000.0), "what was under way, not what was sent again");
+        assert_eq!((window.cwnd, window.ssthresh), (1000.0, 1000.0), "what was in flight, not what was sent again");
         assert_eq!(window.before_timeout, (1000.0, 1000.0), "a spurious timeout does not take it back");
     }
 
@@ -211,15 +211,15 @@ mod tests {
         lose(&mut window, &mut control);
         assert_eq!((window.cwnd, window.kept_ssthresh), (1000.0, None));
         (window.nxt, window.max) = (3001, 3001);
-        window.is_corruption = true; // what is lost from here on
+        window.is_corruption = true; // applies to losses from here on
         assert!(!window.heeds_mark(2001));
         window.on_timeout(&mut control, true);
-        assert!(!window.heeds_mark(2101), "of the window that was halved");
+        assert!(!window.heeds_mark(2101), "it is of the window that was halved");
         window.phase = Phase::Open;
         assert!(!window.heeds_mark(3001) && window.heeds_mark(3101));
     }
 
-    /// Congestion beside bit errors: the threshold that it leaves is not exchanged for the old one.
+    /// Congestion in addition to bit errors: its threshold is not replaced by the old one.
     #[test]
     fn a_timeout_by_congestion_counts_although_bit_errors_came_first() {
         let (mut window, mut control) = under_way(CongestionControl::Reno);
@@ -231,13 +231,13 @@ mod tests {
         assert!(!window.heeds_mark(101), "reduced already");
     }
 
-    /// Whatever the duplicates of a recovery let out, a timeout that ends it is one more loss.
+    /// A timeout that ends a recovery is one more loss, whatever the duplicates of the recovery released.
     #[test]
     fn a_timeout_during_recovery_lowers_the_threshold_again() {
         let (mut window, mut control) = under_way(CongestionControl::Reno);
         lose(&mut window, &mut control);
         assert_eq!(window.ssthresh, 1000.0);
-        // Sixty duplicates, each of which let a segment out, as in the recovery of Reno and NewReno.
+        // Sixty duplicates, each of which released a segment, as in the recovery of Reno and NewReno.
         (window.nxt, window.max) = (6001, 6001);
         window.cwnd += 6000.0;
         window.on_timeout(&mut control, true);
@@ -246,7 +246,7 @@ mod tests {
             (100.0, 500.0, Phase::Loss),
             "half of the window that the recovery left, not of 6000"
         );
-        // What is under way counts again once all of that window is acknowledged, and where it is little, before that as well.
+        // The data in flight counts again once all of that window is acknowledged, and where it is little, before that as well.
         (window.phase, window.una, window.nxt, window.max) = (Phase::Open, 6001, 9001, 9001);
         window.on_timeout(&mut control, true);
         assert_eq!(window.ssthresh, 1500.0);
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(window.ssthresh, 400.0);
     }
 
-    /// As the kernel does: the recovery took a loss for this window, and the timer that ends it takes no other.
+    /// As in the kernel: the recovery reduced the window once, and the timeout that ends it does not reduce it again.
     #[test]
     fn a_timeout_during_the_recovery_of_rack_leaves_the_threshold() {
         let (mut window, mut control) = under_way(CongestionControl::Reno);
@@ -264,18 +264,18 @@ mod tests {
         (window.nxt, window.max) = (2401, 2401);
         window.on_timeout(&mut control, true);
         assert_eq!((window.cwnd, window.ssthresh, window.phase), (100.0, 1000.0, Phase::Loss));
-        // The next window is another one.
+        // The next window is reduced again.
         (window.phase, window.una, window.nxt, window.max) = (Phase::Open, 2401, 3001, 3001);
         window.on_timeout(&mut control, true);
         assert_eq!((window.cwnd, window.ssthresh), (100.0, 300.0));
     }
 
-    /// Reno leaves its recovery with the first acknowledgement of new data, while more losses of that window are to be found.
+    /// Reno ends its recovery with the first acknowledgement of new data, while more losses of that window are to be found.
     #[test]
     fn a_timeout_behind_the_recovery_of_reno_is_one_of_the_same_window() {
         let (mut window, mut control) = under_way(CongestionControl::Reno);
         lose(&mut window, &mut control);
-        // Thirty duplicates let as much out; one segment is acknowledged, the next was lost, too.
+        // Thirty duplicates have released as many segments; one segment is acknowledged, and the next was lost, too.
         (window.nxt, window.max) = (5001, 5001);
         control.end_recovery(&mut window);
         (window.phase, window.una) = (Phase::Open, 101);
@@ -287,7 +287,7 @@ mod tests {
         );
     }
 
-    /// A segment lost again, as RACK finds it, is another loss by bit errors.
+    /// A segment that is lost again, as RACK finds it, is another loss by bit errors.
     #[test]
     fn further_bit_errors_change_nothing() {
         let (mut window, mut control) = under_way(CongestionControl::Reno);
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!((window.ssthresh, window.kept_ssthresh), (2000.0, Some(5000.0)));
     }
 
-    /// Neither version of BBR knows marks.
+    /// Neither version of BBR reacts to marks.
     #[test]
     fn bbr_answers_marks_and_keeps_its_window() {
         for congestion_control in [CongestionControl::Bbr, CongestionControl::Bbr3] {

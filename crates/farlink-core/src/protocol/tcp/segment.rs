@@ -1,4 +1,4 @@
-//! The typed TCP segment: what RFC 9293 puts on the wire, with the payload left generic.
+//! The typed TCP segment: the content of RFC 9293, with a generic payload.
 
 use crate::endpoint::{Damage, Ecn, Integrity, Packet};
 use crate::express::PlainPacket;
@@ -42,19 +42,19 @@ impl Flags {
 pub struct SackBlock {
     /// First sequence number of the block.
     pub left: u32,
-    /// The sequence number right behind it.
+    /// The sequence number after its last byte.
     pub right: u32,
 }
 
 impl SackBlock {
-    /// Whether it stands for none.
+    /// Whether it stands for no block.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.left == self.right
     }
 }
 
-/// Up to four selective-acknowledgement blocks (three beside timestamps), the most recently changed first.
+/// Up to four selective-acknowledgement blocks (three with timestamps), the most recently changed first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [SackBlock; 4],
@@ -82,7 +82,7 @@ impl SackBlocks {
         self.count == 0
     }
 
-    /// The block if there is just one, one that is empty if there is none.
+    /// The block if there is only one, or an empty one if there is none.
     #[inline(always)]
     pub fn at_most_one(&self) -> Option<SackBlock> {
         (self.count <= 1).then_some(self.blocks[0])
@@ -90,7 +90,7 @@ impl SackBlocks {
 }
 
 impl From<SackBlock> for SackBlocks {
-    /// That block alone; none if it is empty.
+    /// This block alone; no block if it is empty.
     #[inline(always)]
     fn from(block: SackBlock) -> Self {
         let mut blocks = [SackBlock::default(); 4];
@@ -99,14 +99,14 @@ impl From<SackBlock> for SackBlocks {
     }
 }
 
-/// Octets of a bit vector that fit into the 40 of all options beside timestamps.
+/// Octets of a bit vector that fit into the 40 octets of all options in addition to timestamps.
 pub const MOST_SNACK_BYTES: usize = 22;
 
-/// Selective negative acknowledgement (SNACK option of CCSDS 714.0-B-2): a hole, and what is missing behind it, in blocks of
-/// the maximum segment size.
+/// Selective negative acknowledgement (SNACK option of CCSDS 714.0-B-2): a hole, and the data missing after it, in blocks of the
+/// maximum segment size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SnackReport {
-    /// Where the hole begins, blocks behind the acknowledgement number.
+    /// Start of the hole, in blocks after the acknowledgement number.
     pub offset: u16,
     /// Its length, blocks.
     pub size: u16,
@@ -120,14 +120,14 @@ impl SnackReport {
         SnackReport { offset, size, ..SnackReport::default() }
     }
 
-    /// The bit vector: a bit per block behind the hole, the most significant first; 0 if something of the block is missing,
-    /// and without meaning behind the last 1.
+    /// The bit vector: one bit per block after the hole, the most significant first. A 0 means that a part of the block is
+    /// missing; bits after the last 1 have no meaning.
     #[inline]
     pub fn vector(&self) -> &[u8] {
         &self.vector[..usize::from(self.octets)]
     }
 
-    /// Takes as much of a bit vector as it holds.
+    /// Sets the bit vector; what exceeds its capacity is cut off.
     pub fn set_vector(&mut self, vector: &[u8]) {
         let count = vector.len().min(MOST_SNACK_BYTES);
         self.vector = [0; MOST_SNACK_BYTES];
@@ -135,7 +135,7 @@ impl SnackReport {
         self.octets = count as u8;
     }
 
-    /// Sets the bits from `from` up to `to`; the vector becomes as long as that takes.
+    /// Sets the bits from `from` up to `to`; the vector is extended as needed.
     pub fn set_bits(&mut self, from: usize, to: usize, is_there: bool) {
         for bit in from..to.min(8 * MOST_SNACK_BYTES) {
             let mask = 0x80 >> (bit % 8);
@@ -145,7 +145,7 @@ impl SnackReport {
         }
     }
 
-    /// Drops what says nothing, and what goes beyond so many octets.
+    /// Drops octets without information, and octets beyond the first `most`.
     pub fn trim(&mut self, most: usize) {
         self.octets = self.octets.min(u8::try_from(most).unwrap_or(u8::MAX));
         while self.octets > 0 && self.vector[usize::from(self.octets) - 1] == 0 {
@@ -154,7 +154,7 @@ impl SnackReport {
         self.vector[usize::from(self.octets)..].fill(0);
     }
 
-    /// Runs of equal bits up to the last 1: from which block behind the hole to which, and whether they are there.
+    /// Runs of equal bits up to the last 1: first block after the hole, end, and whether the blocks are present.
     pub fn runs(&self) -> impl Iterator<Item = (u64, u64, bool)> + '_ {
         let is_there = |bit: usize| self.vector[bit / 8] & (0x80 >> (bit % 8)) != 0;
         let end = (0..8 * usize::from(self.octets)).rev().find(|&bit| is_there(bit)).map_or(0, |last| last + 1);
@@ -175,12 +175,12 @@ impl SnackReport {
     }
 }
 
-/// What an SCPS-TP endpoint is capable of (SCPS capabilities option of CCSDS 714.0-B-2).
+/// Capabilities of an SCPS-TP endpoint (SCPS capabilities option of CCSDS 714.0-B-2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScpsCapabilities {
     /// A set of the bits below.
     pub bits: u8,
-    /// By which the peer shall name the connection in compressed headers.
+    /// The identifier by which the peer shall name the connection in compressed headers.
     pub connection_id: u8,
 }
 
@@ -226,8 +226,8 @@ pub struct Segment<D> {
     pub ack: u32,
     /// Control bits.
     pub flags: Flags,
-    /// Bytes of headers on the wire as the scenario counts them (TCP and IP with their options), with the parity of a code
-    /// around the segment.
+    /// Bytes of headers on the wire as the scenario counts them: TCP and IP with their options, and the parity of a code around
+    /// the segment.
     pub header_bytes: u16,
     /// Window field as on the wire, before scaling.
     pub window: u16,
@@ -239,14 +239,14 @@ pub struct Segment<D> {
     pub sack: SackBlocks,
     /// Selective negative acknowledgement.
     pub snack: Option<SnackReport>,
-    /// The receiver's link has seen damaged packets lately (corruption experienced option of CCSDS 714.0-B-2).
+    /// Whether the receiver's link has recently seen damaged packets (corruption experienced option of CCSDS 714.0-B-2).
     pub corruption_experienced: bool,
     /// Application data.
     pub payload: D,
 }
 
-/// A segment whose payload is only a length, without options but for one block received behind a gap: what most of a
-/// simulation is made of.
+/// A segment whose payload is only a length, without options except for one block received after a gap. Most segments of a
+/// simulation are of this kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlainSegment {
     /// Sequence number of the first payload byte.
@@ -261,7 +261,7 @@ pub struct PlainSegment {
     pub window: u16,
     /// Control bits.
     pub flags: Flags,
-    /// Congestion codepoint of the packet around it.
+    /// ECN codepoint of its packet.
     pub ecn: Ecn,
     /// Selective acknowledgement of one block; empty if there is none.
     pub sack: SackBlock,
@@ -291,7 +291,7 @@ impl<D: Payload> Packet for Segment<D> {
         (!self.payload.is_empty()).then_some(self.seq)
     }
 
-    /// The Internet checksum covers header and payload alike: damage that no code mends loses the segment.
+    /// The Internet checksum covers header and payload alike, so that uncorrected damage loses the segment.
     #[inline]
     fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity> {
         damage.all_or_nothing(self.wire_bytes())
@@ -321,8 +321,8 @@ impl Packet for PlainSegment {
 }
 
 impl PlainPacket for PlainSegment {
-    /// Data moves on by its length; acknowledgements, by what they acknowledge, which is nothing in duplicates; those that
-    /// report a block, by what it has grown.
+    /// The step between two segments of a train: data advances by its length; acknowledgements by the newly acknowledged bytes
+    /// (none in duplicates); those that report a block, by its growth.
     #[inline(always)]
     fn step_to(&self, next: &Self) -> Option<u32> {
         let step = if self.payload_bytes > 0 {

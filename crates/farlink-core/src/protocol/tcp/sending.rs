@@ -1,4 +1,4 @@
-//! What a connection sends: which segment is due, what it carries, and the account of it.
+//! What a connection sends: the segment that is due, its content, and its bookkeeping.
 
 use crate::endpoint::Ecn;
 use crate::payload::Payload;
@@ -12,7 +12,7 @@ use super::variant::Reaction;
 use super::window::Phase;
 
 impl<D: Payload> TcpConnection<D> {
-    /// Whether the pacer holds back what may be due.
+    /// Whether the pacer delays a segment that may be due.
     #[inline(always)]
     pub(super) fn is_holding_back(&mut self, now: Time) -> bool {
         self.is_held_back =
@@ -20,7 +20,7 @@ impl<D: Payload> TcpConnection<D> {
         self.is_held_back
     }
 
-    /// Everything that is not the usual: retransmissions, recovery, SYN and FIN, the last segment, a shut window.
+    /// Chooses the segment in unusual cases: retransmissions, recovery, SYN and FIN, the last segment, a closed window.
     #[inline(never)]
     pub(super) fn look_closely(&mut self, now: Time) -> Option<Span> {
         if self.state == State::Aborted {
@@ -44,7 +44,7 @@ impl<D: Payload> TcpConnection<D> {
         span
     }
 
-    /// Builds the segment of a span and accounts for it.
+    /// Builds the segment of a span and records it.
     #[inline(always)]
     pub(super) fn send_span(&mut self, now: Time, mut span: Span) -> (Segment<D>, Ecn) {
         let sent = if span.start == 0 {
@@ -53,8 +53,8 @@ impl<D: Payload> TcpConnection<D> {
             let len = (span.start + u64::from(span.len)).min(self.written_end).saturating_sub(span.start);
             let payload = self.buffer.slice((span.start - self.buffer_start) as usize, len as usize);
             let sent = payload.len() as u32;
-            // The FIN is the offset behind the last byte. A slice may be cut short at a chunk's end; then neither the rest
-            // nor the FIN is in this segment.
+            // The FIN is at the offset after the last byte. A slice may be cut short at a chunk's end; then this segment has
+            // neither the rest nor the FIN.
             let has_fin = u64::from(span.len) > len && u64::from(sent) == len;
             let flags = if has_fin { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
             let stamp = if sent > 0 { self.data_stamp(span.start) } else { self.stamp() };
@@ -67,7 +67,7 @@ impl<D: Payload> TcpConnection<D> {
         sent
     }
 
-    /// A segment with what every segment has.
+    /// A segment with the fields that every segment has.
     #[inline(always)]
     pub(super) fn segment(&mut self, now: Time, start: u64, flags: Flags, header_bytes: u16, payload: D) -> Segment<D> {
         let mut segment = Segment {
@@ -97,13 +97,13 @@ impl<D: Payload> TcpConnection<D> {
         segment
     }
 
-    /// The window as a segment says it, scaled.
+    /// The window field, scaled.
     #[inline(always)]
     pub(super) fn window_field(&self) -> u16 {
         u16::try_from(self.rx.window() >> self.sizes.window_shift).unwrap_or(u16::MAX)
     }
 
-    /// Writes what arrived out of order to `outgoing_sack`.
+    /// Writes the blocks that arrived out of order to `outgoing_sack`.
     #[cold]
     fn write_sack_blocks(&mut self) {
         //= https://www.rfc-editor.org/rfc/rfc2018#section-3
@@ -123,7 +123,7 @@ impl<D: Payload> TcpConnection<D> {
     pub(super) fn note_sent(&mut self, now: Time, span: Span) {
         let end = span.start + u64::from(span.len);
         if span.start < self.window.max {
-            self.timed = None; // Karn's algorithm: sent again, not to be timed
+            self.timed = None; // Karn's algorithm: a retransmission is not timed
         } else if self.timed.is_none() && !self.sizes.has_timestamps && !self.window.records.is_kept() {
             self.timed = Some((end, now));
         }
@@ -138,12 +138,12 @@ impl<D: Payload> TcpConnection<D> {
         self.running.on_sent(&mut self.window, span);
         self.timer.on_sent(now);
         self.last_sent = now;
-        // Data alone: the SYN comes before offset 1, the FIN behind what was written.
+        // Data only: the SYN is before offset 1, the FIN after the written data.
         let (from, to) = (self.window.una.max(1), self.window.max.min(self.written_end));
         self.peak_in_flight = self.peak_in_flight.max(to.saturating_sub(from));
     }
 
-    /// Slow start again after a pause: what was learnt about the path is old.
+    /// Restarts slow start after an idle period, because what was learnt about the path is old.
     #[inline(always)]
     pub(super) fn restart_if_idle(&mut self, now: Time) {
         //= https://www.rfc-editor.org/rfc/rfc5681#section-4.1
@@ -163,7 +163,7 @@ impl<D: Payload> TcpConnection<D> {
         }
     }
 
-    /// Nothing is in flight, data waits, and the peer's window is shut: ask from time to time.
+    /// Nothing is in flight, data waits, and the peer's window is closed: probes it from time to time.
     #[cold]
     fn arm_persist_timer(&mut self, now: Time) {
         if self.timer.deadline == Time::NEVER {

@@ -1,6 +1,6 @@
-//! A part of the stream, by its offsets.
+//! A range of the stream, by its offsets.
 
-/// A stretch of the stream to put into one segment.
+/// A range of the stream for one segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) start: u64,

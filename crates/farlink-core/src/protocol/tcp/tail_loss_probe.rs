@@ -1,4 +1,4 @@
-//! Tail loss probes (RFC 8985, section 7): when nothing is heard for two round trips, one segment goes out that draws an
+//! Tail loss probes (RFC 8985, section 7): if nothing is received for two round trips, one segment is sent that causes an
 //! acknowledgement, so that a loss at the end of a flight is found without a retransmission timeout.
 
 use crate::time::Time;
@@ -7,21 +7,21 @@ use super::config::TcpConfig;
 use super::span::Span;
 use super::window::{Acked, Phase, Window};
 
-/// The probe under way, if there is one.
+/// The probe in flight, if there is one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TailLossProbe {
     is_on: bool,
-    /// Longest time by which the receiver delays an acknowledgement (TLP.max_ack_delay).
+    /// Longest delay of an acknowledgement by the receiver (TLP.max_ack_delay).
     max_ack_delay: Time,
-    /// A probe goes out as soon as possible.
+    /// Whether a probe is to be sent as soon as possible.
     pub(super) is_due: bool,
-    /// SND.NXT when the probe was sent (TLP.end_seq); none while no probe is under way.
+    /// SND.NXT when the probe was sent (TLP.end_seq); `None` while no probe is in flight.
     end: Option<u64>,
-    /// It repeats a segment (TLP.is_retrans).
+    /// Whether it repeats a segment (TLP.is_retrans).
     is_retransmission: bool,
-    /// The receiver has reported that what the probe repeats had arrived.
+    /// Whether the receiver has reported that the repeated segment had arrived before.
     was_in_vain: bool,
-    /// Round-trip times measured before the latest probe.
+    /// Number of round-trip times measured before the latest probe.
     samples_before: u64,
 }
 
@@ -31,7 +31,7 @@ impl TailLossProbe {
         TailLossProbe { is_on: config.probes_tails(), max_ack_delay, ..TailLossProbe::default() }
     }
 
-    /// When to send a probe if nothing happens until then; never if none is to be sent.
+    /// When to send a probe if nothing happens until then; `Time::NEVER` if none is to be sent.
     pub(super) fn deadline(&self, window: &Window) -> Time {
         //= https://www.rfc-editor.org/rfc/rfc8985#section-7.2
         //# 1. The connection is using SACK. 2. The connection has no SACKed sequences in the SACK scoreboard.
@@ -61,7 +61,7 @@ impl TailLossProbe {
         window.now + timeout
     }
 
-    /// The probe to send: new data if there is any and the receiver's window has room, or the last segment again.
+    /// The probe to send: new data if there is any and the receiver's window has room, otherwise the last segment again.
     pub(super) fn segment(&mut self, window: &mut Window) -> Option<Span> {
         self.is_due = false;
         //= https://www.rfc-editor.org/rfc/rfc8985#section-7.3
@@ -81,14 +81,14 @@ impl TailLossProbe {
         Some(span)
     }
 
-    /// The receiver has reported a duplicate that ends at `right`; `true` if it is the probe.
+    /// Handles a report of a duplicate that ends at `right`; returns `true` if it is the probe.
     pub(super) fn on_duplicate_report(&mut self, right: u64) -> bool {
         let is_it = self.end == Some(right);
         self.was_in_vain |= is_it;
         is_it
     }
 
-    /// An acknowledgement arrived; `true` if it shows that the probe has repaired a loss.
+    /// Handles an acknowledgement; returns `true` if it shows that the probe has repaired a loss.
     pub(super) fn on_acknowledged(&mut self, window: &mut Window, acked: Acked) -> bool {
         let Some(end) = self.end.filter(|&end| window.una >= end) else { return false };
         //= https://www.rfc-editor.org/rfc/rfc8985#section-7.4.2
@@ -106,7 +106,7 @@ impl TailLossProbe {
         has_repaired
     }
 
-    /// Fast recovery or a timeout: whatever the probe was for is being repaired.
+    /// Cancels the probe, because fast recovery or a timeout repairs the loss.
     pub(super) fn cancel(&mut self, window: &mut Window) {
         (self.end, self.is_due) = (None, false);
         window.expects_echo = false;

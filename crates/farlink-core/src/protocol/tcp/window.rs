@@ -1,4 +1,4 @@
-//! What every TCP version shares: the send window, the congestion window and which segment may go next.
+//! The state that all TCP variants share: the send window, the congestion window and the choice of the next segment.
 
 use crate::time::Time;
 
@@ -7,7 +7,7 @@ use super::flight::Flight;
 use super::span::Span;
 use super::variant::Variant;
 
-/// Where the sender stands with respect to loss.
+/// The phase of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// No loss is being repaired.
@@ -21,13 +21,13 @@ pub(super) enum Phase {
 /// Round-trip times measured so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundTrips {
-    /// The latest; none before the first.
+    /// The latest; `None` before the first.
     pub(super) latest: Option<Time>,
-    /// Smoothed, as the retransmission timer has it; zero before the first.
+    /// Smoothed, as in the retransmission timer; zero before the first.
     pub(super) smoothed: Time,
-    /// The least; never before the first.
+    /// The least; `Time::NEVER` before the first.
     pub(super) least: Time,
-    /// How many.
+    /// Number of samples.
     pub(super) count: u64,
 }
 
@@ -37,23 +37,23 @@ impl Default for RoundTrips {
     }
 }
 
-/// What an acknowledgement is, once it has been taken in.
+/// The kind of an acknowledgement, after the window was updated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acked {
-    /// It moves the cumulative acknowledgement.
+    /// Whether it advances the cumulative acknowledgement.
     pub(super) is_new: bool,
-    /// It is a duplicate while data are outstanding.
+    /// Whether it is a duplicate while data is outstanding.
     pub(super) is_duplicate: bool,
-    /// It says nothing else: no data, no news of the receiver's window, no FIN.
+    /// Whether it has no other content: no data, no change of the receiver's window, no FIN.
     pub(super) is_pure: bool,
 }
 
-/// When loss detection wants to be woken, and what for.
+/// The time at which loss detection is to be called, and the purpose.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Alarm {
-    /// Never if it does not.
+    /// `Time::NEVER` if there is none.
     pub(super) at: Time,
-    /// For a tail loss probe, which also takes the place of a retransmission timeout that comes first.
+    /// Whether it is for a tail loss probe, which also replaces a retransmission timeout that comes first.
     pub(super) is_probe: bool,
 }
 
@@ -61,86 +61,86 @@ impl Alarm {
     pub(super) const NONE: Alarm = Alarm { at: Time::NEVER, is_probe: false };
 }
 
-/// Send window and congestion window. Offsets count this side's stream: 0 is the SYN, 1 the first byte, the FIN the one
-/// behind the last.
+/// Send window and congestion window. Offsets count this side's stream: 0 is the SYN, 1 the first byte, and the FIN follows the
+/// last byte.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
-    /// Oldest offset not acknowledged (SND.UNA).
+    /// Oldest unacknowledged offset (SND.UNA).
     pub(super) una: u64,
-    /// Next offset to send (SND.NXT); falls back to `una` when everything is sent again.
+    /// Next offset to send (SND.NXT); returns to `una` when all data is sent again.
     pub(super) nxt: u64,
     /// Highest offset ever sent, plus one.
     pub(super) max: u64,
-    /// End of what may be sent as far as the application goes: data written, and the FIN.
+    /// End of the data that the application allows to send: written data, and the FIN.
     pub(super) end: u64,
     /// End of the window that the peer offers.
     pub(super) peer_end: u64,
-    /// Congestion window, bytes. A float, as its growth in congestion avoidance is a fraction of a byte.
+    /// Congestion window, bytes. A float, because congestion avoidance adds fractions of a byte.
     pub(super) cwnd: f64,
-    /// What it began with.
+    /// Initial congestion window.
     pub(super) initial_cwnd: f64,
     /// Slow-start threshold, bytes.
     pub(super) ssthresh: f64,
-    /// A timeout during a recovery leaves the threshold that the recovery set, as in Linux.
+    /// Whether a timeout during a recovery leaves the threshold that the recovery set, as in Linux.
     pub(super) is_one_loss: bool,
-    /// Congestion window may not exceed this, bytes.
+    /// Largest congestion window, bytes.
     pub(super) cwnd_cap: f64,
     pub(super) mss: u32,
-    /// Duplicate acknowledgements in a row.
+    /// Consecutive duplicate acknowledgements.
     pub(super) dup_acks: u32,
     pub(super) dup_ack_threshold: u32,
-    /// Bytes in flight when the first of them arrived: before limited transmit added to it.
+    /// Bytes in flight when the first of them arrived, before limited transmit added to it.
     pub(super) flight_before_dup_acks: u64,
     /// Bytes that limited transmit allows beyond the congestion window.
     pub(super) extra: u64,
     /// Highest offset sent when the last loss was found ("recover" of RFC 6582, RecoveryPoint of RFC 6675).
     pub(super) recover: u64,
     pub(super) phase: Phase,
-    /// Send the segment at `una` again, whatever the window says.
+    /// Whether the segment at `una` is sent again, regardless of the window.
     pub(super) retransmit_first: bool,
-    /// The receiver misses something that is to be sent again before anything new.
+    /// Whether missing data is to be sent again before new data.
     pub(super) has_holes_due: bool,
-    /// Losses at present are the work of bit errors, not of congestion: the window stays as it is.
+    /// Whether losses count as bit errors at present, not as congestion, so that the window stays as it is.
     pub(super) is_corruption: bool,
-    /// The latest loss was such a one: its repair leaves the window as it is.
+    /// Whether the latest loss counted as a bit error, so that its repair leaves the window as it is.
     pub(super) is_spared: bool,
-    /// The slow-start threshold that such a loss put aside.
+    /// The slow-start threshold to restore after the repair of such a loss.
     pub(super) kept_ssthresh: Option<f64>,
-    /// The peer's window has no room for a segment: what little fits, a byte at least, goes out to ask for more.
+    /// Whether the peer's window has no room for a segment; then a smaller one, of at least a byte, is sent as a probe.
     pub(super) is_probing: bool,
-    /// The acknowledgement at hand does not restart the retransmission timer.
+    /// Whether the present acknowledgement leaves the retransmission timer as it is.
     pub(super) keeps_timer: bool,
-    /// The congestion window held the sender back since the last acknowledgement.
+    /// Whether the congestion window limited the sender since the last acknowledgement.
     pub(super) is_cwnd_limited: bool,
     pub(super) is_limited_transmit: bool,
-    /// The window grows by bytes and not by acknowledgements (RFC 3465).
+    /// Whether the window grows by bytes and not by acknowledgements (RFC 3465).
     pub(super) counts_bytes: bool,
     pub(super) has_recover_guard: bool,
     pub(super) fast_retransmits: u64,
-    /// The congestion window was reduced, and no new data has been sent since.
+    /// Whether the congestion window was reduced and no new data was sent since.
     pub(super) has_reduced: bool,
     /// Highest offset sent when the window was last reduced because a packet was marked (RFC 3168).
     pub(super) marked: u64,
-    /// When the acknowledgement at hand arrived.
+    /// When the present acknowledgement arrived.
     pub(super) now: Time,
     pub(super) rtt: RoundTrips,
     pub(super) records: Flight,
     pub(super) alarm: Alarm,
-    /// What goes out now is the first segment: the retransmission timer starts anew with it.
+    /// Whether the next segment sent is the first one, with which the retransmission timer is restarted.
     pub(super) restarts_timer: bool,
-    /// A probe repeats a segment: an acknowledgement is of interest although nothing is outstanding.
+    /// Whether a probe repeats a segment, so that an acknowledgement matters although nothing is outstanding.
     pub(super) expects_echo: bool,
-    /// Whatever is lost, only new data go out.
+    /// Whether only new data is sent, regardless of losses.
     pub(super) sends_new_only: bool,
-    /// Congestion window and threshold before the latest retransmission timeout in a row.
+    /// Congestion window and threshold before the first of the latest consecutive retransmission timeouts.
     pub(super) before_timeout: (f64, f64),
-    /// Full segments of new data may be sent up to here without another look at anything; 0 if a look is needed.
+    /// Full segments of new data may be sent up to here without further checks; 0 if a check is needed.
     clear_until: u64,
-    /// Something other than full segments of new data may be due.
+    /// Whether something other than full segments of new data may be due.
     pub(super) needs_look: bool,
 }
 
-/// The smaller of two numbers: one instruction, as `f64::min` with its care for NaN is not.
+/// The smaller of two numbers in one instruction; `f64::min` takes more because of NaN.
 #[inline(always)]
 pub(super) fn least(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
@@ -168,7 +168,7 @@ impl Window {
             dup_ack_threshold: u32::try_from(config.duplicate_ack_threshold.whole()).unwrap_or(u32::MAX),
             flight_before_dup_acks: 0,
             extra: 0,
-            // Nothing was lost yet, and nothing below this offset was sent.
+            // Nothing is lost yet, and nothing below this offset was sent.
             recover: 0,
             phase: Phase::Open,
             retransmit_first: false,
@@ -198,8 +198,8 @@ impl Window {
         }
     }
 
-    /// Brings up to date what sending depends on; `data_end` is the end of the data written, without the FIN. Called
-    /// after every change but sending itself, so that sending costs one comparison.
+    /// Updates the fields that sending depends on; `data_end` is the end of the written data, without the FIN. Called after every
+    /// change other than sending, so that sending takes one comparison.
     #[inline(always)]
     pub(super) fn update(&mut self, data_end: u64) {
         let mss = u64::from(self.mss);
@@ -216,14 +216,14 @@ impl Window {
         self.clear_until = if is_usual { window_end.min(data_end) } else { 0 };
     }
 
-    /// Nothing is sent any more.
+    /// Stops all sending.
     pub(super) fn halt(&mut self) {
         self.alarm = Alarm::NONE;
         self.clear_until = 0;
         self.needs_look = false;
     }
 
-    /// The next full segment of new data, if nothing stands in its way.
+    /// The next full segment of new data, if it may be sent without further checks.
     #[inline(always)]
     pub(super) fn next_clear(&self) -> Option<Span> {
         if self.nxt + u64::from(self.mss) <= self.clear_until {
@@ -233,7 +233,7 @@ impl Window {
         }
     }
 
-    /// Sends all full segments of new data below `end` that nothing stands in the way of; returns how many.
+    /// Sends all full segments of new data below `end` that may be sent without further checks; returns their number.
     #[inline(always)]
     pub(super) fn release(&mut self, end: u64) -> u32 {
         let (mss, until) = (u64::from(self.mss), self.clear_until.min(end));
@@ -246,10 +246,10 @@ impl Window {
         count
     }
 
-    /// The rate that spreads the window over a round trip, bytes per second; infinite before one was measured.
+    /// The rate that spreads the window over a round trip, bytes per second; infinite before the first measurement.
     pub(super) fn pacing_rate(&self) -> f64 {
-        // `sysctl_tcp_pacing_ss_ratio` and `sysctl_tcp_pacing_ca_ratio` of Linux (net/ipv4/tcp_input.c,
-        // tcp_update_pacing_rate): fast enough to fill a window that grows.
+        // `sysctl_tcp_pacing_ss_ratio` and `sysctl_tcp_pacing_ca_ratio` of Linux (net/ipv4/tcp_input.c, tcp_update_pacing_rate):
+        // fast enough for a window that grows.
         let ratio = if self.cwnd < self.ssthresh / 2.0 { 2.0 } else { 1.2 };
         ratio * self.cwnd / self.rtt.smoothed.as_secs_f64()
     }
@@ -259,26 +259,26 @@ impl Window {
         f64::from(self.mss)
     }
 
-    /// Bytes sent and not acknowledged, as the send pointer counts them.
+    /// Bytes sent and not acknowledged, according to the send pointer.
     #[inline]
     pub(super) fn flight(&self) -> u64 {
         self.nxt - self.una
     }
 
-    /// Length of the segment that would start at `start`. The SYN (offset 0) travels alone.
+    /// Length of the segment that would start at `start`. The SYN (offset 0) is sent alone.
     #[inline]
     pub(super) fn segment_len(&self, start: u64) -> u32 {
         let most = if start == 0 { 1 } else { u64::from(self.mss) };
         self.end.saturating_sub(start).min(most) as u32
     }
 
-    /// End of the first segment under way, as it is sent again.
+    /// End of the first segment in flight, as it is sent again.
     pub(super) fn first_end(&self) -> u64 {
         let recorded = if self.records.is_ordered() { self.records.first_end() } else { None };
         recorded.unwrap_or(self.una + u64::from(self.segment_len(self.una)))
     }
 
-    /// The next segment: the one to repeat, or the one at the send pointer if the window has room for it.
+    /// The next segment: a retransmission, or the one at the send pointer if the window has room for it.
     #[inline(always)]
     pub(super) fn next_in_window(&mut self) -> Option<Span> {
         if self.retransmit_first {
@@ -299,8 +299,8 @@ impl Window {
         Some(Span { start: self.nxt, len })
     }
 
-    /// What goes out although the peer's window has no room for a segment: only what fits, and alone; to ask for more, or
-    /// since it was sent before and is missing.
+    /// A segment that is sent although the peer's window has no room for a full one: only what fits, and alone, either as a probe
+    /// or because it was sent before and is missing.
     #[cold]
     fn probe(&self) -> Option<Span> {
         let room = self.peer_end.saturating_sub(self.nxt) as u32;
@@ -308,7 +308,7 @@ impl Window {
         (is_due && self.nxt == self.una && room > 0).then_some(Span { start: self.nxt, len: room })
     }
 
-    /// A segment goes out.
+    /// A segment is sent.
     #[inline]
     pub(super) fn on_sent(&mut self, span: Span) {
         let after = span.start + u64::from(span.len);
@@ -321,24 +321,24 @@ impl Window {
     /// Whether an acknowledgement of new data may make the congestion window larger.
     #[inline]
     pub(super) fn may_grow(&self) -> bool {
-        // Only a window that was used is known to be safe (RFC 7661 argues why).
+        // Only a window that was used is known to be safe (RFC 7661 gives the reasons).
         self.is_cwnd_limited && self.cwnd < self.cwnd_cap
     }
 
-    /// Whether duplicate acknowledgements may still be echoes of the loss that was reacted to already.
+    /// Whether duplicate acknowledgements may still be due to the loss that was already reacted to.
     pub(super) fn is_guarded(&self) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc6582#section-3.2
         //# If the Cumulative Acknowledgment field covers more than recover
         self.has_recover_guard && self.una <= self.recover && self.recover > 0
     }
 
-    /// One more duplicate acknowledgement outside recovery; `true` if it is the one that means a loss.
+    /// Counts a duplicate acknowledgement outside recovery; returns `true` if it is the one that means a loss.
     pub(super) fn is_loss_found(&mut self) -> bool {
         self.count_duplicate();
         self.dup_acks == self.dup_ack_threshold && !self.is_guarded()
     }
 
-    /// One more duplicate acknowledgement outside recovery.
+    /// Counts a duplicate acknowledgement outside recovery.
     pub(super) fn count_duplicate(&mut self) {
         if self.dup_acks == 0 {
             self.flight_before_dup_acks = self.flight();
@@ -359,7 +359,7 @@ impl Window {
         }
     }
 
-    /// An acknowledgement moved `una`: keeps the pointers in order and ends the loss phase when it is over.
+    /// An acknowledgement advanced `una`: keeps the pointers consistent and ends the loss phase when it is over.
     #[inline(always)]
     pub(super) fn advance(&mut self, una: u64) {
         self.una = una;

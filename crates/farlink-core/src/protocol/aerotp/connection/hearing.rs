@@ -170,7 +170,7 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// SkippedData data that the peer has given up. An attacker who does not see the peer's segments would have to guess the tag and
+    /// Skips data that the peer has given up. An attacker who does not see the peer's segments would have to guess the tag and
     /// the position in the stream. `[V7]`
     #[inline]
     fn go_forward(&mut self, peer: &Peer, segment: &Segment<D>) {

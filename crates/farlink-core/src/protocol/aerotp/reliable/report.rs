@@ -104,7 +104,7 @@ impl Report {
     }
 }
 
-/// HighWaterMarks an arrival that the present list reports.
+/// Marks an arrival that the present list reports.
 const TELLED_NOW: u8 = 16;
 
 #[cfg(test)]

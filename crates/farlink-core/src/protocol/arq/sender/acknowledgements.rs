@@ -56,7 +56,7 @@ impl<D: Payload> Sender<D> {
         //= https://www.rfc-editor.org/rfc/rfc7323#section-4.1
         //# A TSecr value received in a segment MAY be used to update the averaged RTT measurement only if the segment
         //# advances the left edge of the send window, i.e., SND.UNA is increased.
-        // With blocks and single acknowledgements: only if it acknowledges something new.
+        // With blocks and single acknowledgements: only if it acknowledges new data.
         if let Some(round_trip) = fields.echoed.or(progress.sent.map(|sent| now.since(sent))) {
             self.rto.sample(now, round_trip);
         }

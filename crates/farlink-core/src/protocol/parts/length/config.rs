@@ -1,4 +1,4 @@
-//! What a scenario says about the length of frames.
+//! The configuration of the length of frames.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,36 +7,37 @@ use crate::ConfigError;
 use crate::protocol::Idle;
 use crate::units::{Count, Factor, PositiveSeconds};
 
-/// Where the bit error rate is known from.
+/// Source of the bit error rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimate {
-    /// Estimated from frames that were acknowledged and frames that were lost, so from what the channel did a round trip ago. A
-    /// lost acknowledgement counts as a lost frame if the frame is sent again for it.
+    /// Estimated from acknowledged and lost frames, and therefore a round trip old. A lost acknowledgement counts as a lost frame
+    /// if the frame is sent again because of it.
     #[default]
     Acknowledged,
-    /// The true short-term bit error rate of the link that the sender sends into, as it sends: what a real sender could at most
-    /// know. Where a link has no bit error rate to tell (none but `coding` and the channels `fading` and `ber-trace` have), frames keep
-    /// `segment_bytes`.
+    /// The true short-term bit error rate of the sender's own link at the time of sending, which is the most that a real sender
+    /// could know. If the link has no bit error rate (only `coding` and the channels `fading` and `ber-trace` have one), frames
+    /// keep `segment_bytes`.
     Genie,
 }
 
-/// How the length follows.
+/// How the length depends on the bit error rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LengthRule {
-    /// The length with the largest goodput if errors were independent at the estimated rate: equation (11) of Epple.
+    /// The length with the largest goodput for independent errors at the estimated rate: equation (11) of Epple.
     Optimal,
-    /// That of equation (11), l, bent around the header's length l': `scale` x l' x (l / l')^`exponent`.
+    /// The length l of equation (11), changed by a power law around the header's length l': `scale` x l' x (l / l')^`exponent`.
     #[default]
     Power,
-    /// `min_bytes` until `memory_s` has passed without a loss, else `segment_bytes`.
+    /// `min_bytes` until `memory_s` has passed without a loss, then `segment_bytes`.
     TwoLengths,
 }
 
 /// The data in new frames follows the bit error rate, between `min_bytes` and `segment_bytes`; the header in the rule is
-/// `header_bytes` and timestamps. With selective repeat, a frame that is repeated keeps its length, and others go before it while
-/// it is too long to get through; otherwise it is cut again, never longer, unless `max_transmissions` is given.
+/// `header_bytes` and timestamps. With selective repeat, a retransmitted frame keeps its length; while it is too long for the
+/// present error rate, other frames are sent before it. Without selective repeat, it is divided into shorter frames, unless
+/// `max_transmissions` is given.
 ///
 /// A retransmission timer must allow for the longest frame, or it expires on long frames that follow short ones. B. Epple,
 /// "Performance optimization of free-space optical communication protocols based on results from FSO demonstrations",
@@ -44,20 +45,20 @@ pub enum LengthRule {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdaptiveLength {
-    /// Where the bit error rate is known from.
+    /// Source of the bit error rate.
     pub estimate: Estimate,
-    /// How the length follows from it.
+    /// How the length depends on it.
     pub rule: LengthRule,
     /// Data of the shortest full frame; `segment_bytes` is that of the longest.
     pub min_bytes: Count,
-    /// Frames count less with age: after so long, 1/e of what they did.
+    /// Frames count less with age: after this time, 1/e of their initial weight.
     pub memory_s: PositiveSeconds,
-    /// So many losses are assumed beforehand, at the bit error rate for which `segment_bytes` is best: no loss in memory is not
-    /// a bit error rate of zero.
+    /// Number of losses assumed at the start, at the bit error rate for which `segment_bytes` is best, because no loss in memory
+    /// does not mean a bit error rate of zero.
     pub prior_losses: Factor,
-    /// Factor of the rule "power"; what it and the exponent are unless set, a search over synthetic fading found.
+    /// Factor of the rule "power". The defaults of it and of the exponent were found by a search over synthetic fading.
     pub scale: Factor,
-    /// Exponent of the rule "power"; with 1 and a scale of 1, it is the rule "optimal".
+    /// Exponent of the rule "power"; if it and the scale are 1, this is the rule "optimal".
     pub exponent: Factor,
 }
 
@@ -77,7 +78,7 @@ impl Default for AdaptiveLength {
 }
 
 impl AdaptiveLength {
-    /// Checks it beside the longest frame; paths are relative to its table.
+    /// Checks it against the longest frame; paths are relative to its table.
     pub(in crate::protocol) fn check(&self, segment_bytes: Count) -> Result<(), ConfigError> {
         if self.min_bytes > segment_bytes {
             let what = format!(

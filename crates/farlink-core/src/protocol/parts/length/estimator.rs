@@ -1,39 +1,39 @@
-//! The bit error rate, from which frames arrived intact and which were lost, recent ones before old ones.
+//! Estimates the bit error rate from intact and lost frames, with a larger weight for recent ones.
 
 use crate::time::Time;
 
-/// Sums are aged in steps of this part of the memory, and the estimate is computed when it changes by as much: once in many
-/// frames, not for each.
+/// Sums are aged in steps of this fraction of the memory, and the estimate is computed when it may have changed by as much: once
+/// in many frames, not for each.
 const STEPS: u64 = 64;
-/// So few losses are none: their mean length would be a quotient of nothing.
+/// A weight of losses below this counts as none, because the quotient for their mean length would be undefined.
 const NONE: f64 = 1e-12;
 
 /// Estimates -ln(1 - BER), the hazard of a bit.
 ///
-/// With errors independent from bit to bit, a frame of L bits is intact with the probability exp(-h L). Of frames intact with
-/// A bits together and of k lost ones of L bits, the likelihood is largest at h = ln(1 + k L / A) / L. Lost frames of several
-/// lengths count with their mean. All sums are weighted by exp(-age / memory).
+/// With independent bit errors, a frame of L bits is intact with the probability exp(-h L). With intact frames of A bits together
+/// and k lost frames of L bits, the likelihood is largest at h = ln(1 + k L / A) / L. Lost frames of several lengths count with
+/// their mean length. All sums are weighted by exp(-age / memory).
 ///
-/// Nothing lost is not an error rate of zero: some losses among some bits are assumed beforehand, and never forgotten. They
-/// say what is taken for the truth when nothing is known; that they are few, how soon that is given up.
+/// Because no loss does not mean an error rate of zero, some losses among some bits are assumed at the start and never forgotten.
+/// Their rate is the estimate without any observation; because they are few, observations soon outweigh them.
 #[derive(Clone, Debug)]
 pub(super) struct Estimator {
     memory: Time,
     step: Time,
     prior_losses: f64,
     prior_bits: f64,
-    /// Up to when the sums have been aged.
+    /// Time up to which the sums are aged.
     since: Time,
     intact_bits: f64,
     losses: f64,
     lost_bits: f64,
     has_news: bool,
-    /// With more intact bits than this, the estimate is worth asking for again.
+    /// With more intact bits than this, the estimate has to be computed again.
     enough_bits: f64,
 }
 
 impl Estimator {
-    /// Starts from the hazard `start`, which weighs as much as so many losses.
+    /// Starts from the hazard `start`, with the weight of `prior_losses` losses.
     pub(super) fn new(memory: Time, prior_losses: f64, start: f64) -> Self {
         Estimator {
             memory,
@@ -49,7 +49,7 @@ impl Estimator {
         }
     }
 
-    /// Frames of so many bits together are known to be intact.
+    /// Frames with `bits` bits in all are known to be intact.
     #[inline]
     pub(super) fn add_intact(&mut self, now: Time, bits: f64) {
         self.age(now);
@@ -57,7 +57,7 @@ impl Estimator {
         self.has_news |= self.intact_bits > self.enough_bits;
     }
 
-    /// A frame of so many bits is taken for lost.
+    /// A frame of `bits` bits counts as lost.
     pub(super) fn add_lost(&mut self, now: Time, bits: f64) {
         self.age(now);
         self.losses += 1.0;
@@ -65,7 +65,7 @@ impl Estimator {
         self.has_news = true;
     }
 
-    /// The estimate, if it is worth asking for: after a loss, and when time or bits have changed it by a part of itself.
+    /// The estimate, if it has to be computed again: after a loss, and when time or bits may have changed it noticeably.
     #[inline]
     pub(super) fn poll(&mut self, now: Time) -> Option<f64> {
         self.age(now);
@@ -108,7 +108,7 @@ mod tests {
 
     const HEADER_BITS: f64 = 160.0;
 
-    /// Frames of 8160 bits, back to back at 100 Mb/s, over a channel with this error rate.
+    /// Frames of 8160 bits, back to back at 100 Mb/s, over a channel with the error rate `ber`.
     fn feed(estimator: &mut Estimator, rng: &mut Rng, from: Time, frames: u64, ber: f64) -> Time {
         let bits = 8000.0 + HEADER_BITS;
         let mut now = from;
@@ -123,19 +123,19 @@ mod tests {
         now
     }
 
-    /// What is assumed weighs a thousand bits.
+    /// The assumption has the weight of a thousand bits.
     fn estimator(memory_s: f64) -> Estimator {
         Estimator::new(Time::from_secs_f64(memory_s), 1e-5, 1e-8)
     }
 
-    /// A memory of m seconds holds 2 m seconds' worth of independent samples; here that of 49,000 frames and more.
+    /// A memory of m seconds holds 2 m seconds of independent samples; here that is at least 49,000 frames.
     #[test]
     fn converges_to_the_error_rate_within_its_standard_error() {
         for (ber, seed) in [(1e-6, 1), (1e-5, 2), (1e-4, 3), (5e-4, 4)] {
             let mut estimator = estimator(2.0);
             let mut rng = Rng::for_component(seed, 0, "estimator");
             feed(&mut estimator, &mut rng, Time::ZERO, 200_000, ber);
-            // Standard deviation of the number of lost frames, over the slope of the loss probability.
+            // Standard deviation of the number of lost frames, divided by the slope of the loss probability.
             let (bits, frames) = (8160.0, 2.0 * 2.0 * 1e8 / 8160.0);
             let intact = libm::exp(-ber * bits);
             let deviation = ((1.0 - intact) / (intact * frames)).sqrt() / bits;
@@ -144,7 +144,7 @@ mod tests {
         }
     }
 
-    /// What was true long ago does not matter.
+    /// Old observations do not matter.
     #[test]
     fn follows_a_step_up_and_a_step_down() {
         let mut rng = Rng::for_component(1, 0, "estimator");
@@ -158,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_known_is_what_was_assumed() {
+    fn without_observations_the_estimate_is_the_assumption() {
         let mut estimator = estimator(0.1);
         assert!((estimator.hazard() / 1e-8 - 1.0).abs() < 1e-9);
         estimator.add_intact(Time::ZERO, 1e9);
         assert!(estimator.hazard() < 1e-8, "less than assumed, but not nothing");
         assert!(estimator.hazard() > 0.0);
         estimator.add_lost(Time::ZERO, 8160.0);
-        // And again after silence.
+        // And again after a long silence.
         assert!(estimator.poll(Time::from_secs(1000)).is_some_and(|hazard| (hazard / 1e-8 - 1.0).abs() < 1e-9));
     }
 
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn asked_again_at_once_it_has_no_news_unless_something_was_lost() {
+    fn the_estimate_is_computed_again_only_after_a_loss_a_step_or_many_bits() {
         let mut estimator = estimator(0.1);
         let now = Time::from_millis(1);
         estimator.add_lost(now, 8160.0);

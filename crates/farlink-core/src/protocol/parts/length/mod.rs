@@ -1,16 +1,15 @@
-//! How long the next new frame is, from how many bits are wrong.
+//! Chooses the length of the next new frame by the bit error rate.
 //!
-//! Short frames lose less to an error, long ones less to headers; with independent errors, one length is best (Epple, section
-//! 3.3.3, equation (11)). Over fading the error rate is another one each millisecond: here the length follows it. The estimate
-//! from acknowledgements ([`Estimator`]) is a round trip old by nature, whatever its memory; the genie, who is told the
-//! error rate of its link by the link, shows what that costs.
+//! Short frames lose less to an error, long frames less to headers; with independent errors, one length is best (Epple, section
+//! 3.3.3, equation (11)). Over fading the error rate changes each millisecond, and the length follows it. The estimate from
+//! acknowledgements ([`Estimator`]) is always a round trip old, whatever its memory. The genie gets the error rate from its link;
+//! the comparison shows the cost of that delay.
 //!
-//! Frames are cut to the length of the moment when they are sent first. With selective repeat, a frame keeps its length when it
-//! is repeated: its number stands for its data, and the receiver may hold those that follow. While it is too long to get
-//! through, others go first. In go-back-N and stop-and-wait
-//! nothing gets past a frame that is too long for the moment, so there frames are cut again, never longer; the receiver
-//! drops the beginning that it has, as their place in the stream says. That takes that none is given up
-//! (`max_transmissions`): what is given up has a place and a length.
+//! A frame gets the present length when it is sent first. With selective repeat, a frame keeps its length when it is sent again,
+//! because its number stands for its data, and the receiver may hold the frames after it. While it is too long to get through,
+//! other frames are sent first. In go-back-N and stop-and-wait no frame can pass one that is too long, so there it is divided
+//! again, into frames that are never longer. The receiver drops the part that it has, by its position in the stream. This needs
+//! that no frame is given up (`max_transmissions`), because a frame that is given up has a fixed position and length.
 
 mod config;
 mod estimator;
@@ -30,16 +29,16 @@ pub(in crate::protocol) struct Length {
     header_bits: f64,
     min_bytes: u32,
     max_bytes: u32,
-    /// As long as nothing new is known.
+    /// The length until the error rate changes.
     current_bytes: u32,
 }
 
-/// Where the error rate is from.
+/// The source of the error rate.
 #[derive(Clone, Debug)]
 enum Source {
     Acknowledged(Estimator),
     Genie,
-    /// Only when the latest loss was noticed, and for how long it counts.
+    /// Uses only the time at which the latest loss was noticed, and how long it counts.
     LatestLoss {
         at: Option<Time>,
         memory: Time,
@@ -53,7 +52,7 @@ enum Rule {
 }
 
 impl Length {
-    /// For frames of at most `max_bytes` of data behind so many bytes of header.
+    /// For frames with at most `max_bytes` bytes of data after `header_bytes` bytes of header.
     pub(in crate::protocol) fn new(config: &AdaptiveLength, header_bytes: u64, max_bytes: u64) -> Self {
         let whole = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         let header_bits = header_bytes as f64 * 8.0;
@@ -74,19 +73,19 @@ impl Length {
         Length { source, rule, header_bits, min_bytes, max_bytes, current_bytes: max_bytes }
     }
 
-    /// Whether it is the link that says how many bits are wrong.
+    /// Whether the link tells the bit error rate.
     pub(in crate::protocol) fn wants_hints(&self) -> bool {
         matches!(self.source, Source::Genie)
     }
 
-    /// The link's bit error rate is this from now on.
+    /// Takes the link's present bit error rate.
     pub(in crate::protocol) fn set_link_ber(&mut self, ber: f64) {
         if self.wants_hints() {
             self.follow(-libm::log1p(-ber.clamp(0.0, 1.0)));
         }
     }
 
-    /// So many frames, with so much data together, have arrived intact.
+    /// `frames` frames with `bytes` bytes of data in all have arrived intact.
     #[inline]
     pub(in crate::protocol) fn on_acknowledged(&mut self, now: Time, frames: u64, bytes: u64) {
         if let Source::Acknowledged(estimator) = &mut self.source {
@@ -94,7 +93,7 @@ impl Length {
         }
     }
 
-    /// A frame with so much data is taken for lost.
+    /// A frame with `bytes` bytes of data counts as lost.
     pub(in crate::protocol) fn on_lost(&mut self, now: Time, bytes: u32) {
         match &mut self.source {
             Source::Acknowledged(estimator) => estimator.add_lost(now, f64::from(bytes) * 8.0 + self.header_bits),
@@ -103,7 +102,7 @@ impl Length {
         }
     }
 
-    /// Data of the next new frame, in bytes.
+    /// Data length of the next new frame, in bytes.
     #[inline]
     pub(in crate::protocol) fn next_bytes(&mut self, now: Time) -> u32 {
         match &mut self.source {
@@ -121,8 +120,8 @@ impl Length {
         self.current_bytes
     }
 
-    /// Whether a frame with so much data would rather be lost than not, by the error rate that the length of the moment is the
-    /// best one for: that of equation (11), h = l' / (l (l + l')), and h L > 1.
+    /// Whether a frame with `bytes` bytes of data is more likely lost than not. The error rate is the one for which the present
+    /// length is best: that of equation (11), h = l' / (l (l + l')), and the condition is h L > 1.
     pub(in crate::protocol) fn is_too_long(&mut self, now: Time, bytes: u32) -> bool {
         let best_bits = f64::from(self.next_bytes(now)) * 8.0;
         f64::from(bytes) * 8.0 * hazard_of(best_bits, self.header_bits) > 1.0
@@ -134,7 +133,7 @@ impl Length {
             Rule::Optimal => best,
             Rule::Power { scale, exponent } => scale * self.header_bits * libm::pow(best / self.header_bits, exponent),
         };
-        // Infinite without errors; the cast stops at the largest number.
+        // The optimum is infinite without errors; the cast saturates.
         self.current_bytes = (libm::round(bits / 8.0) as u32).clamp(self.min_bytes, self.max_bytes);
     }
 }

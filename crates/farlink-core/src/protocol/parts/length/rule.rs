@@ -2,7 +2,8 @@
 
 /// Data of the frame with the largest goodput of selective repeat, in bits: l_opt = l'/2 (sqrt(1 - 4/(l' ln(1 - BEP))) - 1).
 ///
-/// `hazard` is -ln(1 - BEP) per bit; infinite without errors. It does not matter whether the header's bits count in the loss.
+/// `hazard` is -ln(1 - BEP) per bit; the result is infinite without errors. It does not depend on whether errors in the header
+/// lose a frame.
 pub(super) fn best_bits(hazard: f64, header_bits: f64) -> f64 {
     header_bits / 2.0 * (libm::sqrt(1.0 + 4.0 / (header_bits * hazard)) - 1.0)
 }

@@ -15,18 +15,18 @@ fn optimal_bytes(ber: f64) -> u32 {
 fn a_genie_sets_the_next_frame_at_once() {
     let mut length = length(json!({ "estimate": "genie", "rule": "optimal" }));
     assert!(length.wants_hints());
-    assert_eq!(length.next_bytes(Time::ZERO), 8000, "before it hears anything");
+    assert_eq!(length.next_bytes(Time::ZERO), 8000, "before the first hint");
     for (ber, bytes) in [(1e-6, 1571), (1e-5, optimal_bytes(1e-5)), (0.5, 100), (1.0, 100), (0.0, 8000), (1e-6, 1571)] {
         length.set_link_ber(ber);
         assert_eq!(length.next_bytes(Time::ZERO), bytes, "{ber}");
     }
     length.on_lost(Time::ZERO, 1000);
     length.on_acknowledged(Time::ZERO, 1, 1000);
-    assert_eq!(length.next_bytes(Time::from_secs(9)), 1571, "it need not guess");
+    assert_eq!(length.next_bytes(Time::from_secs(9)), 1571, "it does not estimate");
 }
 
 #[test]
-fn who_estimates_hears_nothing() {
+fn an_estimator_ignores_hints() {
     let mut length = length(json!({ "rule": "optimal" }));
     assert!(!length.wants_hints());
     length.set_link_ber(1e-3);
@@ -72,7 +72,7 @@ fn a_power_of_one_is_the_optimum_and_others_bend_it_around_the_header() {
 }
 
 #[test]
-fn two_lengths_know_only_the_latest_loss() {
+fn two_lengths_depend_on_the_latest_loss_only() {
     let mut length = length(json!({ "rule": "two-lengths", "memory_s": 0.01, "min_bytes": 300 }));
     assert_eq!(length.next_bytes(Time::ZERO), 8000);
     length.on_lost(Time::from_millis(1), 8000);

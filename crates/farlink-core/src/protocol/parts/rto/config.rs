@@ -1,4 +1,4 @@
-//! What a scenario says about a retransmission timer.
+//! The configuration of a retransmission timer.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,26 +8,26 @@ use crate::protocol::{Idle, LongestTimeout};
 use crate::time::Time;
 use crate::units::{Count, Factor, OrNever, PositiveSeconds, Probability, Seconds, Whole};
 
-/// A timer that expires more often than every microsecond makes runs that do not end; light needs so long for 300 m.
+/// With a timer that expires more often than every microsecond, runs would not end; light takes this long for 300 m.
 const LEAST_INITIAL_S: f64 = 1e-6;
 
-/// How the retransmission timeout (RTO) follows from the round-trip times measured.
+/// How the retransmission timeout (RTO) is computed from the measured round-trip times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RtoAlgorithm {
     /// Twice the smoothed round-trip time (RFC 793, section 3.7, with its beta = 2).
     Rfc793,
-    /// The smoothed round-trip time and twice its mean deviation (Jacobson and Karels 1988).
+    /// The smoothed round-trip time plus twice its mean deviation (Jacobson and Karels 1988).
     JacobsonKarels,
-    /// The smoothed round-trip time and four times its variation.
+    /// The smoothed round-trip time plus four times its variation.
     #[default]
     Rfc6298,
-    /// As Linux has it (`tcp_rtt_estimator` in net/ipv4/tcp_input.c, version 6.1): the least RTO is one of the variation,
-    /// which grows at once, and falls by a quarter when all that was under way a round before is acknowledged. Back-off has
-    /// no limit but `maximum_s`, and the estimate is never forgotten. With TCP and records of segments (`rack`), a report
-    /// of what was sent before the oldest segment restarts the timer as well.
+    /// As in Linux (`tcp_rtt_estimator` in net/ipv4/tcp_input.c, version 6.1). The least RTO applies to the variation, which
+    /// grows at once, and falls by a quarter when all data in flight a round before is acknowledged. Only `maximum_s` limits
+    /// back-off, and the estimate is never forgotten. With TCP and records of segments (`rack`), a report of data that was sent
+    /// before the oldest segment restarts the timer as well.
     Linux,
-    /// A multiple (`factor`) of what RFC 6298 computes.
+    /// A multiple (`factor`) of the RTO of RFC 6298.
     Conservative,
     /// Always `initial_s`, without back-off unless `backoff_limit` is given.
     Fixed,
@@ -37,7 +37,7 @@ pub enum RtoAlgorithm {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RtoConfig {
-    /// How the RTO follows from the round-trip times measured; the keys below have its values unless given.
+    /// How the RTO is computed from the measured round-trip times; it sets the defaults of the keys below.
     pub algorithm: RtoAlgorithm,
     /// RTO before the first sample (RFC 6298, section 2.1).
     #[schemars(extend("minimum" = LEAST_INITIAL_S))]
@@ -48,7 +48,7 @@ pub struct RtoConfig {
     /// Largest RTO; 60 s (the least that RFC 6298, section 2.5, allows), with `linux` 120 s, unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maximum_s: Option<PositiveSeconds>,
-    /// Clock granularity G: samples are whole ticks of it, at least one. 0 is a perfect clock.
+    /// Clock granularity G: samples are a whole number of ticks, at least one. 0 is a perfect clock.
     pub granularity_s: Seconds,
     /// Gain of the smoothed round-trip time; 1/8 unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,10 +56,10 @@ pub struct RtoConfig {
     /// Gain of its variation; 1/4 unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta: Option<Probability>,
-    /// Variations above the smoothed round-trip time; 4, with `jacobson-karels` 2, unless given.
+    /// Number of variations added to the smoothed round-trip time; 4, with `jacobson-karels` 2, unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub k: Option<Whole>,
-    /// What is computed is multiplied by this; 2 with `rfc793` and `conservative`, otherwise 1, unless given.
+    /// Factor by which the computed RTO is multiplied; 2 with `rfc793` and `conservative`, otherwise 1, unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub factor: Option<Factor>,
     /// Largest factor that back-off may reach; 64, with `fixed` 1, with `linux` no limit, unless given (RFC 6298, section
@@ -93,7 +93,7 @@ impl Default for RtoConfig {
 }
 
 impl RtoConfig {
-    /// Checks what the types cannot; paths are relative to the timer's table.
+    /// Checks rules that the types cannot express; paths are relative to the timer's table.
     pub(in crate::protocol) fn check(&self) -> Result<(), ConfigError> {
         let (initial, maximum) = (self.initial_s.get(), self.most_s());
         if initial < LEAST_INITIAL_S {
@@ -110,12 +110,12 @@ impl RtoConfig {
         Ok(())
     }
 
-    /// Keys that the algorithm does not look at; relative to the timer's table.
+    /// Keys that the algorithm does not use; relative to the timer's table.
     pub(in crate::protocol) fn idle(&self) -> Vec<Idle> {
         let is_fixed = self.algorithm == RtoAlgorithm::Fixed;
         let is_mean_alone = self.algorithm == RtoAlgorithm::Rfc793;
         let fixed = "a fixed timeout is not computed from round-trip times";
-        let mean_alone = "rfc793 looks at the smoothed round-trip time alone";
+        let mean_alone = "rfc793 uses only the smoothed round-trip time";
         let other = "another algorithm";
         let computed = |key| Idle::when(is_fixed, key, fixed, other);
         let of_variation = |key| computed(key).or_else(|| Idle::when(is_mean_alone, key, mean_alone, other));
@@ -169,11 +169,11 @@ impl RtoConfig {
         (self.alpha.map_or(1.0 / 8.0, Probability::get), self.beta.map_or(1.0 / 4.0, Probability::get))
     }
 
-    /// Variations above the smoothed round-trip time.
+    /// Number of variations added to the smoothed round-trip time.
     pub(super) fn variations(&self) -> f64 {
         let default = match self.algorithm {
             RtoAlgorithm::Rfc793 | RtoAlgorithm::Fixed => 0.0,
-            // The paper of 1988; "four" came with its revision.
+            // As in the paper of 1988; four came with its revision.
             RtoAlgorithm::JacobsonKarels => 2.0,
             _ => 4.0,
         };
@@ -188,8 +188,8 @@ impl RtoConfig {
         self.factor.map_or(default, Factor::get)
     }
 
-    /// The longest that the timer waits; relative to the timer's table. `measures_repeats` says whether the answer to
-    /// something sent again gives a round-trip time (Karn's algorithm takes none).
+    /// The longest time for which the timer waits; relative to the timer's table. `measures_repeats` says whether the answer to a
+    /// retransmission gives a round-trip time (with Karn's algorithm it does not).
     pub(in crate::protocol) fn longest(&self, measures_repeats: bool, otherwise: &'static str) -> LongestTimeout {
         let maximum = Time::from_secs_f64(self.most_s());
         let unanswered = self.initial_s.time().times(self.largest_backoff()).min(maximum);
@@ -202,7 +202,7 @@ impl RtoConfig {
         LongestTimeout { key: key.to_owned(), value, first: self.initial_s.time(), ever, unanswered, otherwise }
     }
 
-    /// The factor that back-off reaches at most: it doubles until it is no less than its limit.
+    /// The largest back-off factor: it doubles until it reaches or exceeds its limit.
     fn largest_backoff(&self) -> u64 {
         self.most_backoff().min(1 << 32).next_power_of_two()
     }

@@ -6,59 +6,59 @@ use crate::time::Time;
 
 pub use config::{RtoAlgorithm, RtoConfig};
 
-/// Round-trip estimate, back-off and the timer itself.
+/// The round-trip estimate, the back-off and the timer itself.
 #[derive(Clone, Debug)]
 pub(in crate::protocol) struct RetransmissionTimer {
-    /// When it expires; never if it is not running.
+    /// When it expires; `Time::NEVER` if it is not running.
     pub(in crate::protocol) deadline: Time,
-    /// Current RTO with back-off.
+    /// Current RTO including back-off.
     rto: Time,
     backoff: u32,
-    /// SRTT and RTTVAR in picoseconds; no sample yet while `srtt` is zero.
+    /// SRTT and RTTVAR in picoseconds; `srtt` is zero before the first sample.
     srtt: f64,
     rttvar: f64,
     recent: Deviation,
-    /// Latest sample, for the time series.
+    /// The latest sample, for the time series.
     pub(in crate::protocol) latest: Option<Time>,
     limits: Limits,
 }
 
-/// What Linux keeps of the latest round trip.
+/// Linux's state of the latest round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Deviation {
     /// Smoothed deviation from the mean, ps.
     mean: f64,
     /// Its largest value in this round trip, ps.
     largest: f64,
-    /// Where the round ends, on the scale of [`Progress`].
+    /// End of the round, on the scale of [`Progress`].
     round_ends: u64,
 }
 
-/// How far a sender has come when it takes a sample; tells round trips from each other.
+/// Progress of a sender when it takes a sample, by which round trips are counted.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::protocol) struct Progress {
-    /// What is done: everything before is acknowledged, or the time of those who have no such order.
+    /// The position before which all data is acknowledged, or the time if there are no positions.
     at: u64,
-    /// Where a round that begins now ends.
+    /// End of a round that begins now.
     round_ends: u64,
 }
 
 impl Progress {
-    /// Of a stream: everything below `acknowledged` is acknowledged, and what is sent next begins at `next`.
+    /// Progress in a stream: all data below `acknowledged` is acknowledged, and the next data starts at `next`.
     #[inline(always)]
     pub(in crate::protocol) fn of_stream(acknowledged: u64, next: u64) -> Self {
-        // Linux: `after(snd_una, rtt_seq)`, with snd_nxt for rtt_seq.
+        // Linux: `after(snd_una, rtt_seq)`, with snd_nxt as rtt_seq.
         Progress { at: acknowledged, round_ends: next + 1 }
     }
 
-    /// By time alone.
+    /// Progress by time only.
     #[inline(always)]
     pub(in crate::protocol) fn of_time(now: Time, round_trip: Time) -> Self {
         Progress { at: now.as_ps(), round_ends: (now + round_trip).as_ps() }
     }
 }
 
-/// The configuration, converted once.
+/// The configuration, converted to times.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     initial: Time,
@@ -108,18 +108,18 @@ impl RetransmissionTimer {
         self.rto
     }
 
-    /// The smoothed round-trip time; none before the first sample.
+    /// The smoothed round-trip time; `None` before the first sample.
     #[inline]
     pub(in crate::protocol) fn smoothed(&self) -> Option<Time> {
         (self.srtt > 0.0).then(|| Time::from_ps(self.srtt as u64))
     }
 
-    /// A round-trip time that ends now, of a segment that was sent once (Karn's algorithm is the caller's).
+    /// Takes a round-trip time that ends now, of a segment that was sent once. The caller applies Karn's algorithm.
     pub(in crate::protocol) fn sample(&mut self, now: Time, round_trip: Time) {
         self.sample_at(Progress::of_time(now, round_trip), round_trip);
     }
 
-    /// The same of those who know what is acknowledged.
+    /// Takes a round-trip time of a sender whose progress is known.
     pub(in crate::protocol) fn sample_at(&mut self, progress: Progress, round_trip: Time) {
         self.latest = Some(round_trip);
         let r = self.to_ticks(round_trip).as_ps() as f64;
@@ -144,13 +144,13 @@ impl RetransmissionTimer {
         self.update();
     }
 
-    /// `tcp_rtt_estimator` of Linux (net/ipv4/tcp_input.c): the variation follows the largest deviation of the latest round
-    /// trip, grows at once and falls once a round trip, by a quarter of what it is above that; a sample below the mean raises
-    /// the deviation less. While a loss keeps the acknowledgement back, no round ends and the variation does not fall.
+    /// `tcp_rtt_estimator` of Linux (net/ipv4/tcp_input.c): the variation follows the largest deviation of the latest round trip.
+    /// It grows at once, and falls once per round trip by a quarter of its excess. A sample below the mean raises the deviation
+    /// less. While a loss holds back the acknowledgement, no round ends and the variation does not fall.
     #[cold]
     fn sample_as_linux(&mut self, progress: Progress, r: f64) {
         let Limits { alpha, beta, k, .. } = self.limits;
-        // Linux's `mdev` is four times the mean deviation and enters the RTO as it is; `k` times stands for it here.
+        // Linux's `mdev` is four times the mean deviation and is added to the RTO as it is; here it is multiplied by `k`.
         let least = self.limits.minimum.as_ps() as f64 / k.max(1.0);
         let error = r - self.srtt;
         self.srtt += alpha * error;
@@ -171,7 +171,7 @@ impl RetransmissionTimer {
         self.rttvar = self.rttvar.max(least);
     }
 
-    /// The clock has ticks: a sample is a whole number of them, at least one.
+    /// Rounds a sample to whole ticks of the clock, at least one.
     fn to_ticks(&self, round_trip: Time) -> Time {
         let tick = self.limits.granularity.as_ps();
         if tick == 0 {
@@ -239,7 +239,7 @@ impl RetransmissionTimer {
         self.deadline = if is_all { Time::NEVER } else { now + self.rto };
     }
 
-    /// Data transmission begins, and the timer expired while the SYN was waiting for its acknowledgement.
+    /// Data transmission begins after the timer expired while the SYN waited for its acknowledgement.
     pub(in crate::protocol) fn begin_after_lost_syn(&mut self) {
         //= https://www.rfc-editor.org/rfc/rfc6298#section-5
         //# If the timer expires awaiting the ACK of a SYN segment and the TCP implementation is using an RTO less than
@@ -250,18 +250,18 @@ impl RetransmissionTimer {
         }
     }
 
-    /// A report without new acknowledgement shows that what was sent before the oldest segment under way, which is at
-    /// `head_sent` by its latest transmission, still arrives: `sent` is when the segment reported was sent.
+    /// A report without a new acknowledgement shows that data sent before the oldest segment in flight still arrives. `sent` is
+    /// when the reported segment was sent, `head_sent` when the oldest segment in flight was last sent.
     pub(in crate::protocol) fn on_reported(&mut self, now: Time, sent: Time, head_sent: Option<Time>) {
-        // Linux (tcp_clean_rtx_queue): a round trip of something sent after the oldest segment went out does not restart the
-        // timer, or it would move on for ever while losses are repaired.
+        // Linux (tcp_clean_rtx_queue): a report of a segment sent after the oldest one does not restart the timer, because
+        // otherwise it would be postponed for as long as losses are repaired.
         let is_older = head_sent.is_some_and(|head_sent| sent < head_sent);
         if self.limits.algorithm == RtoAlgorithm::Linux && self.deadline != Time::NEVER && is_older {
             self.restart(now);
         }
     }
 
-    /// Starts anew.
+    /// Restarts the timer.
     pub(in crate::protocol) fn restart(&mut self, now: Time) {
         self.deadline = now + self.rto;
     }
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn a_sample_ends_the_back_off_and_its_count() {
         let mut timer = timer(0.0);
-        // As often as the limit of 64 times allows, and more.
+        // More often than the limit of 64 times allows.
         (0..8).for_each(|_| timer.back_off());
         timer.sample(Time::ZERO, Time::from_millis(100));
         let computed = timer.rto();
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn the_estimate_starts_anew_after_four_timeouts() {
-        // Constant samples shrink RTTVAR by a quarter each time: 250, 187.5 ms; a first sample sets it to half of itself.
+        // Constant samples reduce RTTVAR by a quarter each time: 250, 187.5 ms; a first sample sets it to half of itself.
         for (timeouts, microseconds) in [(3, 1_250_000), (4, 1_500_000)] {
             let mut timer = timer(0.0);
             timer.sample(Time::ZERO, Time::from_millis(500));
@@ -378,8 +378,8 @@ mod tests {
         }
     }
 
-    /// Linux takes its minimum for the variation, so a steady path of 600 ms times out after 800 ms and not after 1 s; and
-    /// a sample far below the mean does not raise the timeout as one far above does.
+    /// Linux applies its minimum to the variation, so a steady path of 600 ms times out after 800 ms and not after 1 s. A sample
+    /// far below the mean does not raise the timeout as one far above it does.
     #[test]
     fn linux_bounds_the_variation_and_ignores_a_fast_sample() {
         let steady = [600; 200];
@@ -389,7 +389,7 @@ mod tests {
         assert!(with(1000) > 950 && with(200) < 800, "{} {}", with(1000), with(200));
     }
 
-    /// Segments of one byte; `samples` are (what is acknowledged, what is sent next, round trip in ms).
+    /// Segments of one byte; `samples` are (acknowledged position, next position, round trip in ms).
     fn linux_after(samples: &[(u64, u64, u64)]) -> RetransmissionTimer {
         let mut timer = of(RtoAlgorithm::Linux);
         for &(acknowledged, next, sample) in samples {
@@ -402,14 +402,14 @@ mod tests {
         time.as_ps() / 1_000_000_000
     }
 
-    /// One sample of 23 s among such of 1 s: those of the same round bring the mean down and leave the variation.
+    /// One sample of 23 s among samples of 1 s: those of the same round reduce the mean but not the variation.
     #[test]
     fn linux_lets_the_variation_fall_once_a_round() {
         // R = 1 s: mean deviation 500 ms. Then |23 - 1| = 22 s: (3 x 500 + 22000) / 4 = 5875 ms; variation 4 x 5875.
         let spike = [(1, 11, 1000), (2, 12, 23_000)];
         assert_eq!(ms(linux_after(&spike).rto()), 3750 + 23_500);
         let follow = |samples: &[(u64, u64, u64)]| ms(linux_after(&[&spike[..], samples].concat()).rto());
-        // The round began with 11 as what is sent next: up to 11 nothing falls but the mean, 1 s + 2750 ms (7/8)^n.
+        // The round began when 11 was the next position: up to 11 only the mean falls, 1 s + 2750 ms (7/8)^n.
         let within: Vec<_> = (3..=11).map(|n| (n, n + 10, 1000)).collect();
         let rest = 2750.0 * 0.875_f64.powi(9);
         assert_eq!(follow(&within), (1000.0 + rest + 23_500.0) as u64);
@@ -417,18 +417,18 @@ mod tests {
         let ended = [&within[..], &[(12, 22, 1000)]].concat();
         let rest = rest * 0.875;
         assert_eq!(follow(&ended), (1000.0 + rest + 23_500.0) as u64);
-        // RFC 6298 has forgotten by then.
+        // With RFC 6298 the spike is forgotten by then.
         let plain: Vec<u64> = [1000, 23_000].into_iter().chain([1000; 10]).collect();
         assert!(rto_ms(RtoAlgorithm::Rfc6298, &plain) < 9000, "{}", rto_ms(RtoAlgorithm::Rfc6298, &plain));
     }
 
-    /// Reports of a recovery: the acknowledgement stands still, and so does the variation, whatever time passes.
+    /// Reports during a recovery: the acknowledgement does not advance, and so the variation stays, whatever time passes.
     #[test]
     fn linux_ends_no_round_while_the_acknowledgement_stands_still() {
         let spike = [(1, 11, 1000), (2, 12, 23_000)];
         let reports = [(2, 30, 1000); 500];
         assert_eq!(ms(linux_after(&[&spike[..], &reports].concat()).rto()), 1000 + 23_500);
-        // The first that moves on ends the round of the spike; the second, the round of the small deviations.
+        // The first acknowledgement that advances ends the round of the spike; the second ends the round of the small deviations.
         let moved = [(31, 31, 1000), (32, 32, 1000)];
         let rto = ms(linux_after(&[&spike[..], &reports, &moved].concat()).rto());
         assert!(rto > 17_625 + 1000 && rto < 17_625 + 1100, "three quarters: {rto}");
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!((timer.rto(), timer.smoothed()), (Time::from_secs(120), Some(Time::from_millis(500))));
     }
 
-    /// A report of what was sent before the oldest segment went out again restarts the timer of Linux, and of no other.
+    /// A report of data sent before the oldest segment was sent again restarts the timer of Linux, and no other.
     #[test]
     fn linux_restarts_on_a_report_of_what_was_sent_before_the_oldest() {
         for (algorithm, sent, expected) in [

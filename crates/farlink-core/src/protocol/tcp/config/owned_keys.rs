@@ -1,11 +1,11 @@
-//! Keys that belong to one congestion control.
+//! Keys that apply to one congestion control only.
 
 use crate::ConfigError;
 use crate::protocol::tcp::congestion::CongestionControl;
 
 use super::TcpConfig;
 
-/// Checks that they are given to it alone, and against each other.
+/// Checks that they are given only with that congestion control, and that they agree with each other.
 pub(super) fn check(config: &TcpConfig) -> Result<(), ConfigError> {
     use CongestionControl::{Bbr, Bbr3, Cubic, Hybla, Reno, Vegas};
     let chosen = config.congestion_control;

@@ -1,6 +1,6 @@
 //! CUBIC (RFC 9438): between two losses the window follows a cubic function of time.
 //!
-//! The curve is kept in bytes and picoseconds, so that an acknowledgement costs one division and no root.
+//! The curve is stored in bytes and picoseconds, so that an acknowledgement costs one division and no root.
 
 mod config;
 
@@ -15,18 +15,19 @@ use crate::time::Time;
 
 const PS_PER_S: f64 = 1e12;
 
-/// A cubic function of time, and what Reno would have meanwhile. Windows are in bytes.
+/// A cubic function of time, and the window that Reno would have. Windows are in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Curve {
-    /// Where the curve is flat; 0 while no loss has told.
+    /// The window at which the curve is flat; 0 before the first loss.
     w_max: f64,
-    /// How long it takes to get there, ps.
+    /// Time from the start of the stage to that point, ps.
     k: f64,
-    /// When this stage of congestion avoidance began, later by as long as the window was not used; never outside of it.
+    /// When this stage of congestion avoidance began, plus the time during which the window was not used; `Time::NEVER` outside
+    /// of a stage.
     epoch: Time,
     /// Estimate of Reno's window (W_est).
     w_est: f64,
-    /// The window when the slow-start threshold was set last; 0 before.
+    /// The window when the slow-start threshold was last set; 0 before.
     cwnd_prior: f64,
 }
 
@@ -41,9 +42,9 @@ pub(in crate::protocol::tcp) struct Cubic {
     is_fast_convergent: bool,
     is_reno_friendly: bool,
     curve: Curve,
-    /// The curve before the latest loss, in case it was none.
+    /// The curve before the latest loss, which is restored if the loss was spurious.
     before_loss: Curve,
-    /// The latest acknowledgement, or when nothing was under way last.
+    /// When the latest acknowledgement arrived, or when nothing was in flight last.
     latest: Time,
     hystart: HyStart,
 }
@@ -101,7 +102,7 @@ impl Cubic {
         }
     }
 
-    /// `W_cubic`, bytes, so many picoseconds behind the point where the curve is flat.
+    /// `W_cubic` in bytes, `since_flat` picoseconds after the point where the curve is flat.
     #[inline(always)]
     fn window_at(&self, since_flat: f64) -> f64 {
         //= https://www.rfc-editor.org/rfc/rfc9438#section-4.2
@@ -109,15 +110,15 @@ impl Cubic {
         self.curve.w_max + self.c * since_flat * since_flat * since_flat
     }
 
-    /// Congestion avoidance goes on.
+    /// Grows the window in congestion avoidance.
     #[inline(always)]
     fn grow(&mut self, window: &mut Window, acked: u64) {
         if self.curve.epoch == Time::NEVER {
             self.begin_stage(window);
         }
         let cwnd = window.cwnd;
-        // Counting what is acknowledged instead of acknowledgements keeps the curve what it is when they are delayed, as
-        // Linux does; section 4.4 has one increment for each.
+        // Counting acknowledged bytes instead of acknowledgements, as Linux does, keeps the curve the same with delayed
+        // acknowledgements; section 4.4 has one increment for each.
         let share = least(acked as f64 / cwnd, 1.0);
         //= https://www.rfc-editor.org/rfc/rfc9438#section-4.3
         //# Once W_est has grown to reach the cwnd at the time of most recently setting ssthresh -- that is, W_est >=
@@ -145,7 +146,7 @@ impl Cubic {
         window.cwnd = least(grown, window.cwnd_cap);
     }
 
-    /// A loss: remembers what the window was.
+    /// Ends the stage after a loss and remembers the window.
     fn end_stage(&mut self, cwnd: f64, w_max: f64) {
         self.before_loss = self.curve;
         self.hystart.stop();
@@ -200,7 +201,7 @@ impl Control for Cubic {
         self.threshold(window, flight)
     }
 
-    /// The variables of RFC 9438, section 4.9, that stand beside the window; the time of the error counts as unused.
+    /// Restores the variables of RFC 9438, section 4.9, other than the window; the time since the spurious loss counts as unused.
     fn on_spurious_loss(&mut self, window: &Window) {
         self.curve = self.before_loss;
         self.curve.epoch += window.now.since(self.latest);

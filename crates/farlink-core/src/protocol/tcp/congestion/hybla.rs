@@ -1,5 +1,5 @@
 //! TCP Hybla (Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal of
-//! Satellite Communications and Networking 22, 2004): as fast over a long path as Reno over a short one.
+//! Satellite Communications and Networking 22, 2004): grows over a long path as fast as Reno over a short one.
 
 mod config;
 
@@ -10,14 +10,14 @@ use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::window::{Phase, Window, least};
 use crate::time::Time;
 
-/// Largest rho in slow start: Linux's bound (net/ipv4/tcp_hybla.c).
+/// Largest rho in slow start, as in Linux (net/ipv4/tcp_hybla.c).
 const LARGEST_RHO: f64 = 16.0;
 
-/// Reno's growth per second, not per round trip.
+/// Reno's growth per unit of time instead of per round trip.
 #[derive(Clone, Debug)]
 pub(in crate::protocol::tcp) struct Hybla {
     rtt0: Time,
-    /// The least round trip so far, which the two below are for.
+    /// The least round trip so far, from which the two increments below are computed.
     least: Time,
     /// Segments that an acknowledgement adds in slow start, 2^rho - 1.
     in_slow_start: f64,
@@ -28,12 +28,12 @@ pub(in crate::protocol::tcp) struct Hybla {
 impl Hybla {
     pub(super) fn new(config: &TcpConfig) -> Self {
         let rtt0 = config.hybla.unwrap_or_default().rtt0_s.time();
-        // rho = 1: Reno.
+        // rho = 1, as Reno.
         Hybla { rtt0, least: Time::NEVER, in_slow_start: 1.0, in_avoidance: 1.0 }
     }
 
-    /// A shorter round trip: normalised, it is rho = RTT / RTT0, at least 1. Linux takes the least one too, so that a queue
-    /// does not make it faster.
+    /// Takes a shorter round trip: rho = RTT / RTT0, at least 1. Linux uses the least one too, so that a queue does not speed up
+    /// the growth.
     #[cold]
     fn measure(&mut self, least_round_trip: Time) {
         self.least = least_round_trip;
@@ -50,7 +50,7 @@ impl Control for Hybla {
             self.measure(window.rtt.least);
         }
         if window.phase != Phase::Open {
-            // As Linux: after a timeout no bursts of 2^rho segments until its losses are repaired.
+            // As in Linux: after a timeout there are no bursts of 2^rho segments until its losses are repaired.
             standard::grow(window, acked);
         } else if window.may_grow() {
             let mss = window.mss_f64();
@@ -94,7 +94,7 @@ mod tests {
         assert!((path.cwnd() - 50.0).abs() < 0.5, "{}", path.cwnd());
     }
 
-    /// At rho = 20, 2^16 - 1, not 2^20 - 1.
+    /// At rho = 20, an acknowledgement adds 2^16 - 1 segments, not 2^20 - 1.
     #[test]
     fn slow_start_is_bounded_as_in_linux() {
         let config = hybla(0.025);
@@ -112,9 +112,9 @@ mod tests {
         let mut hybla = Hybla::new(&config);
         path.set_cwnd(400.0);
         path.round(&mut hybla);
-        // sum of 16 / w over a round of 400 acknowledgements while w grows
+        // The sum of 16 / w over a round of 400 acknowledgements while w grows.
         assert!((path.cwnd() - 416.0).abs() < 0.5, "{}", path.cwnd());
-        // A path shorter than RTT0 is Reno's: one segment.
+        // A path shorter than RTT0 has Reno's growth: one segment.
         let mut path = Path::new(&config, Time::from_millis(10));
         let mut hybla = Hybla::new(&config);
         path.set_cwnd(400.0);

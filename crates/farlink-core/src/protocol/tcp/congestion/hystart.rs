@@ -26,9 +26,9 @@ const L_NOT_PACED: f64 = 8.0;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     SlowStart,
-    /// Conservative slow start (CSS): the delay has grown; is it the queue?
+    /// Conservative slow start (CSS): the delay has grown, and it is checked whether a queue is the cause.
     Conservative,
-    /// For the rest of the connection: slow start knows its threshold.
+    /// HyStart++ has ended: from now on slow start has a threshold.
     Over,
 }
 
@@ -36,20 +36,20 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
     phase: Phase,
-    /// Bytes of one acknowledgement that count.
+    /// Largest number of bytes that count per acknowledgement.
     most_acked: f64,
-    /// Offset whose acknowledgement ends this round; 0 before the first.
+    /// The round ends when this offset is acknowledged; 0 before the first round.
     window_end: u64,
     last_round_min: Time,
     round_min: Time,
     samples: u32,
-    /// Least round trip of the round that conservative slow start began in.
+    /// Least round trip of the round in which conservative slow start began.
     baseline: Time,
     conservative_rounds: u32,
 }
 
 impl HyStart {
-    /// As the configuration has it, or else the congestion control.
+    /// HyStart++ as configured; `usual` is the default of the congestion control.
     pub(super) fn new(config: &TcpConfig, usual: bool) -> Self {
         //= https://www.rfc-editor.org/rfc/rfc9406#section-4.3
         //# An implementation SHOULD use HyStart++ only for the initial slow start (when the ssthresh is at its initial
@@ -74,12 +74,12 @@ impl HyStart {
         self.phase != Phase::Over
     }
 
-    /// A loss was found, or something else ended the first slow start.
+    /// Ends HyStart++ after a loss, or when the first slow start ended otherwise.
     pub(super) fn stop(&mut self) {
         self.phase = Phase::Over;
     }
 
-    /// By how much the window grows in slow start, bytes.
+    /// Growth of the window in slow start, bytes.
     #[cold]
     pub(super) fn increase(&self, window: &Window, acked: u64) -> f64 {
         let counted = least(acked as f64, self.most_acked);
@@ -94,10 +94,10 @@ impl HyStart {
         }
     }
 
-    /// An acknowledgement and its round trip.
+    /// Takes the round-trip time of an acknowledgement.
     pub(super) fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
         if !self.is_running() || window.una <= 1 {
-            return; // the SYN, smaller than any segment, tells nothing of their round trip
+            return; // the SYN is smaller than any segment, so its round trip does not represent theirs
         }
         if window.cwnd >= window.cwnd_cap {
             self.stop();
@@ -116,7 +116,7 @@ impl HyStart {
         }
     }
 
-    /// Whether the delay has grown, or fallen again.
+    /// Decides whether the delay has grown, or decreased again.
     fn judge(&mut self) {
         if self.samples < N_RTT_SAMPLE {
             return;
@@ -148,7 +148,7 @@ impl HyStart {
         }
     }
 
-    /// Everything that was under way when the round began is acknowledged.
+    /// Ends a round: all data in flight at its start is acknowledged.
     fn end_round(&mut self, window: &mut Window) {
         if self.phase == Phase::Conservative {
             //= https://www.rfc-editor.org/rfc/rfc9406#section-4.2
@@ -191,7 +191,7 @@ mod tests {
         cubic.hystart()
     }
 
-    /// Eight samples of a round trip longer by an eighth, 4 ms at least and 16 ms at most, and not seven.
+    /// Eight samples, not seven, of a round trip that is longer by an eighth, by at least 4 ms and at most 16 ms.
     #[test]
     fn a_longer_round_trip_ends_slow_start() {
         for (base_ms, threshold_ms) in [(10, 4), (80, 10), (500, 16)] {
@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// A quarter of slow start's growth, five rounds of it with the one it began in, then congestion avoidance.
+    /// A quarter of slow start's growth for five rounds, including the one it began in; then congestion avoidance.
     #[test]
     fn conservative_slow_start_lasts_five_rounds() {
         let (mut path, mut cubic) = start(&TcpConfig::default());
@@ -223,11 +223,12 @@ mod tests {
             assert!(cubic.wants_samples() && path.window.ssthresh == f64::INFINITY);
             let before = path.cwnd();
             path.round(&mut cubic);
-            // The path's rounds end a few segments after the algorithm's, which end before their last answer is sent.
+            // The path's rounds end a few segments after the algorithm's, which end before the segments for their last
+            // acknowledgement are sent.
             assert!((1.2..1.27).contains(&(path.cwnd() / before)), "{before} {}", path.cwnd());
         }
         assert!(!cubic.wants_samples());
-        // Congestion avoidance has the rest of the path's round.
+        // The rest of the path's round is congestion avoidance.
         let beyond = path.window.cwnd - path.window.ssthresh;
         assert!((0.0..1460.0).contains(&beyond), "{beyond}");
     }
@@ -248,7 +249,7 @@ mod tests {
         assert!(path.window.ssthresh == f64::INFINITY);
     }
 
-    /// Only the first slow start, and only while its end is not known.
+    /// HyStart++ applies only to the first slow start, and only while there is no threshold.
     #[test]
     fn a_loss_a_threshold_or_the_setting_switch_it_off() {
         let (mut path, mut cubic) = start(&TcpConfig::default());
@@ -265,7 +266,7 @@ mod tests {
         assert!(!cubic.wants_samples() && path.window.ssthresh == f64::INFINITY);
     }
 
-    /// Of an acknowledgement of 20 segments 8 count, with pacing all.
+    /// Of an acknowledgement of 20 segments 8 count; with pacing, all count.
     #[test]
     fn bursts_of_growth_are_bounded_unless_paced() {
         for (pacing, expected) in [(false, 18.0), (true, 30.0)] {

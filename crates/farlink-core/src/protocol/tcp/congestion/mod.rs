@@ -1,7 +1,7 @@
-//! Congestion control: how the window grows, and what is left of it after a loss. One file, one line each.
+//! Congestion control: the growth of the window, and its reduction after a loss. Each control has one file and one line here.
 //!
-//! A congestion control knows nothing of sequence numbers: which segments were lost and are sent again is the business of
-//! the [`variant`](super::variant), which asks it how large the window is to be.
+//! A congestion control has no access to sequence numbers. The [`variant`](super::variant) decides which segments are lost and
+//! sent again, and asks the congestion control for the size of the window.
 
 mod bbr;
 mod cubic;
@@ -28,22 +28,22 @@ pub use hybla::HyblaConfig;
 pub use names::CongestionControl;
 pub use vegas::VegasConfig;
 
-/// Sets [`Window::cwnd`] and [`Window::ssthresh`]. What it may want to know stands in the window: the time
-/// ([`Window::now`]), the round trips measured ([`Window::rtt`]).
+/// Sets [`Window::cwnd`] and [`Window::ssthresh`]. The inputs are in the window: the time ([`Window::now`]) and the measured
+/// round trips ([`Window::rtt`]).
 pub(super) trait Control {
-    /// New data was acknowledged and no loss is being repaired: the window may grow.
+    /// New data was acknowledged and no loss is being repaired, so the window may grow.
     fn on_acknowledged(&mut self, window: &mut Window, acked: u64);
 
-    /// A loss was found while `flight` bytes were under way: the new slow-start threshold, bytes.
+    /// A loss was found while `flight` bytes were in flight. Returns the new slow-start threshold, bytes.
     fn on_loss(&mut self, window: &Window, flight: u64) -> f64;
 
-    /// The retransmission timer expired, for the first time on this segment: the new slow-start threshold, bytes.
+    /// The retransmission timer expired, for the first time on this segment. Returns the new slow-start threshold, bytes.
     fn on_timeout(&mut self, window: &Window, flight: u64) -> f64 {
         self.on_loss(window, flight)
     }
 
-    /// A packet was marked with congestion (RFC 3168) while `flight` bytes were under way, for the first time in this window
-    /// of data: the new slow-start threshold, bytes, which the window does not exceed either.
+    /// A packet was marked with congestion (RFC 3168) while `flight` bytes were in flight, for the first time in this window of
+    /// data. Returns the new slow-start threshold in bytes, to which the window is limited as well.
     fn on_mark(&mut self, window: &Window, flight: u64) -> f64 {
         //= https://www.rfc-editor.org/rfc/rfc3168#section-5
         //# the congestion control algorithms followed at the end-systems MUST be essentially the same as the congestion
@@ -68,52 +68,52 @@ pub(super) trait Control {
         window.cwnd = window.ssthresh.min(window.cwnd_cap);
     }
 
-    /// Whether it sets the window itself during fast recovery: then nothing else does.
+    /// Whether the congestion control sets the window itself during fast recovery; then nothing else sets it.
     fn rules_recovery(&self) -> bool {
         false
     }
 
-    /// The latest loss or timeout was none: what the congestion control itself remembers is as it was before. The window
-    /// and its threshold are the caller's to put back.
+    /// The latest loss or timeout was spurious: restores the congestion control's own state. The caller restores the window and
+    /// its threshold.
     fn on_spurious_loss(&mut self, _window: &Window) {}
 
-    /// Nothing is under way; said any number of times until something is, the last time when it is sent.
+    /// Nothing is in flight. Called any number of times until something is, the last time when it is sent.
     fn on_idle(&mut self, _now: Time) {}
 
-    /// Whether [`on_sample`](Control::on_sample) is of use: then the connection keeps a record of every segment under way,
-    /// from its beginning. Once it is of no use, it stays so.
+    /// Whether [`on_sample`](Control::on_sample) is needed; then the connection records every segment in flight from its start.
+    /// Once `false`, it stays `false`.
     fn wants_samples(&self) -> bool {
         false
     }
 
-    /// What an acknowledgement says about the path, new data or not, in recovery or not; the last thing that is done with
-    /// it.
+    /// Takes the sample of an acknowledgement, whether or not it acknowledges new data or a recovery is in progress. Called last
+    /// for each acknowledgement.
     fn on_sample(&mut self, _window: &mut Window, _sample: &Sample) {}
 
-    /// A stream of random numbers of its own; given once, before anything else.
+    /// Gives the congestion control its own stream of random numbers; called once, before anything else.
     fn seed(&mut self, _random: Rng) {}
 
-    /// The connection stands; the handshake's round trip, if there was one, is known.
+    /// The connection is established. If there was a handshake, its round trip is known.
     fn on_established(&mut self, _window: &mut Window) {}
 
-    /// A segment is thought lost. Told one by one before the sample, or after [`on_timeout`](Control::on_timeout); only
-    /// with samples.
+    /// A segment is declared lost. Called for each such segment before the sample, or after [`on_timeout`](Control::on_timeout);
+    /// only with samples.
     fn on_lost(&mut self, _window: &mut Window, _lost: &Lost) {}
 
-    /// The first segment after a silence goes out: nothing was in flight and there was nothing to send. Only with samples.
+    /// The first segment after an idle period is sent: nothing was in flight and there was nothing to send. Only with samples.
     fn on_restart(&mut self, _window: &mut Window) {}
 
-    /// Whether a pause makes the window small again if the scenario says so (RFC 5681, section 4.1).
+    /// Whether an idle period reduces the window if the scenario says so (RFC 5681, section 4.1).
     fn restarts_after_idle(&self) -> bool {
         true
     }
 
-    /// The rate at which to send, bytes per second, if it has an opinion.
+    /// The sending rate in bytes per second, if the congestion control sets one.
     fn pacing_rate(&self, _window: &Window) -> Option<f64> {
         None
     }
 
-    /// The bandwidth of the path as far as it knows, bytes per second.
+    /// The estimated bandwidth of the path, bytes per second.
     fn bandwidth(&self) -> Option<f64> {
         None
     }
@@ -123,7 +123,7 @@ pub(super) trait Control {
 macro_rules! running_states {
     ($($(#[$doc:meta])* $name:ident = $text:literal => $state:path,)+) => {
         /// The running state of a congestion control.
-        // A tag of its own, not one hidden in a state: every acknowledgement reads it.
+        // A separate tag, not one hidden in a state, because every acknowledgement reads it.
         #[derive(Clone, Debug)]
         #[repr(u8)]
         pub(super) enum Congestion {

@@ -13,17 +13,18 @@ macro_rules! congestion_controls {
             Cubic = "cubic" => cubic::Cubic,
             /// Reno's growth per second instead of per round trip (Caini and Firrincieli 2004).
             Hybla = "hybla" => hybla::Hybla,
-            /// Reno's growth; a loss leaves the bandwidth estimate times the least round trip (Westwood+; Grieco and Mascolo 2004).
+            /// Reno's growth; after a loss the window is the bandwidth estimate times the least round trip (Westwood+; Grieco and
+            /// Mascolo 2004).
             Westwood = "westwood" => westwood::Westwood,
-            /// A few segments in the queue, by the delay they cause (Brakmo and Peterson 1995).
+            /// Keeps a few segments in the queue, measured by the delay they cause (Brakmo and Peterson 1995).
             Vegas = "vegas" => vegas::Vegas,
-            /// BBR version 1, as Linux has it: sends at the bandwidth measured, whatever is lost (Cardwell et al. 2016). Needs
-            /// selective acknowledgements and paces.
+            /// BBR version 1, as Linux has it: sends at the measured bandwidth regardless of losses (Cardwell et al. 2016). Needs
+            /// selective acknowledgements and uses pacing.
             Bbr = "bbr" => bbr::v1::Bbr,
-            /// BBR version 3 (draft-ietf-ccwg-bbr): as version 1, but gives way where more than 2 % is lost. Needs selective
-            /// acknowledgements and paces.
+            /// BBR version 3 (draft-ietf-ccwg-bbr): as version 1, but slows down if more than 2 % is lost. Needs selective
+            /// acknowledgements and uses pacing.
             Bbr3 = "bbr3" => bbr::v3::Bbr3,
-            /// None: the window is always the largest (RFC 793 knew no other).
+            /// None: the window is always the largest (RFC 793 has no other).
             None = "none" => none::None,
         }
     };
@@ -40,7 +41,7 @@ macro_rules! names {
         }
 
         impl CongestionControl {
-            /// Every known one.
+            /// All congestion controls.
             pub const ALL: &'static [CongestionControl] = &[$(CongestionControl::$name),+];
 
             /// Its name in a scenario.
@@ -54,7 +55,7 @@ macro_rules! names {
 congestion_controls!(names);
 
 impl CongestionControl {
-    /// Whether it sends at rates that it measures, and so needs selective acknowledgements and pacing.
+    /// Whether it sends at measured rates, for which it needs selective acknowledgements and pacing.
     pub const fn measures_rates(self) -> bool {
         matches!(self, CongestionControl::Bbr | CongestionControl::Bbr3)
     }

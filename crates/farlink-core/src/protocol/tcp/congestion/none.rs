@@ -1,4 +1,4 @@
-//! No congestion control: everything that the receiver's window has room for may be sent (RFC 793).
+//! No congestion control: only the receiver's window limits the sender (RFC 793).
 
 use super::Control;
 use crate::protocol::tcp::config::TcpConfig;

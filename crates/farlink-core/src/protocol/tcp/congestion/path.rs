@@ -9,12 +9,12 @@ use crate::time::Time;
 pub(super) struct Path {
     pub(super) window: Window,
     pub(super) round_trip: Time,
-    /// Segments that an acknowledgement covers.
+    /// Segments per acknowledgement.
     pub(super) per_ack: u32,
 }
 
 impl Path {
-    /// With data without end.
+    /// A path for a connection with endless data.
     pub(super) fn new(config: &TcpConfig, round_trip: Time) -> Self {
         let mut window = Window::new(config, 1, u64::MAX / 4, false);
         window.is_cwnd_limited = true;
@@ -28,14 +28,14 @@ impl Path {
         self.window.cwnd / self.window.mss_f64()
     }
 
-    /// Puts the connection into congestion avoidance with a window of so many segments.
+    /// Puts the connection into congestion avoidance with a window of `segments` segments.
     pub(super) fn set_cwnd(&mut self, segments: f64) {
         self.window.cwnd = segments * self.window.mss_f64();
         self.window.ssthresh = self.window.cwnd;
         self.window.nxt = self.window.una + self.window.cwnd as u64;
     }
 
-    /// The next acknowledgement, as the connection passes it on.
+    /// Delivers the next acknowledgement, as the connection passes it on.
     pub(super) fn acknowledge(&mut self, control: &mut impl Control) {
         let window = &mut self.window;
         let acked = u64::from(window.mss) * u64::from(self.per_ack);
@@ -54,7 +54,7 @@ impl Path {
         window.nxt = window.nxt.max(window.una + window.cwnd as u64);
     }
 
-    /// Acknowledgements of everything under way.
+    /// Delivers acknowledgements for all data in flight.
     pub(super) fn round(&mut self, control: &mut impl Control) {
         let end = self.window.nxt;
         while self.window.una < end {
@@ -62,7 +62,7 @@ impl Path {
         }
     }
 
-    /// Acknowledgements until a time has passed.
+    /// Delivers acknowledgements for the duration `span`.
     pub(super) fn run(&mut self, control: &mut impl Control, span: Time) {
         let end = self.window.now + span;
         while self.window.now < end {
@@ -70,7 +70,7 @@ impl Path {
         }
     }
 
-    /// A loss that fast recovery repairs at once.
+    /// Causes a loss that fast recovery repairs at once.
     pub(super) fn lose(&mut self, control: &mut impl Control) {
         let flight = self.window.cwnd as u64;
         self.window.ssthresh = control.on_loss(&self.window, flight);

@@ -7,7 +7,7 @@ use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::flight::Sample;
 use crate::protocol::tcp::window::{Window, least};
 
-/// Doubles the window every round trip up to the threshold, then adds a segment; halves it on a loss.
+/// Doubles the window every round trip up to the threshold, then adds a segment per round trip; halves the window on a loss.
 #[derive(Clone, Debug)]
 pub(in crate::protocol::tcp) struct Reno {
     hystart: HyStart,
@@ -57,7 +57,7 @@ mod tests {
     use crate::protocol::tcp::window::Phase;
     use crate::units::Count;
 
-    /// A window of ten segments of 100 bytes with a threshold, and what a round of acknowledgements of so many bytes makes of it.
+    /// The window after a round of acknowledgements of `bytes_per_ack` bytes each; it starts with ten segments of 100 bytes.
     fn after_a_round(changes: &TcpConfig, ssthresh: f64, bytes_per_ack: u64, phase: Phase) -> f64 {
         let config = TcpConfig { segment_bytes: Count::new(100.0).unwrap(), ..changes.clone() };
         let mut window = Window::new(&config, 1, 1 << 20, false);
@@ -74,18 +74,18 @@ mod tests {
         let acks = TcpConfig::default();
         let bytes = TcpConfig { variant: Variant::Rack, ..TcpConfig::default() };
         assert!(!acks.counts_bytes() && bytes.counts_bytes());
-        // Congestion avoidance: a segment a round trip, or half of one.
+        // Congestion avoidance: one segment per round trip, or half a segment.
         let grown = |config: &TcpConfig, per_ack| after_a_round(config, 500.0, per_ack, Phase::Open);
         assert!((grown(&acks, 100) - 1096.0).abs() < 1.0 && (grown(&acks, 200) - 1049.0).abs() < 1.0);
         assert!((grown(&bytes, 100) - 1096.0).abs() < 1.0 && (grown(&bytes, 200) - 1096.0).abs() < 1.0);
-        // Slow start: twice, or one and a half times; of what stretches further, two segments count.
+        // Slow start: factor 2 or 1.5; of an acknowledgement of more data, two segments count.
         let doubled = |config: &TcpConfig, per_ack| after_a_round(config, 1e6, per_ack, Phase::Open);
         assert_eq!((doubled(&acks, 100), doubled(&acks, 200)), (2000.0, 1500.0));
         assert_eq!((doubled(&bytes, 100), doubled(&bytes, 200), doubled(&bytes, 500)), (2000.0, 2000.0, 1400.0));
         assert_eq!(
             after_a_round(&bytes, 1e6, 200, Phase::Loss),
             1500.0,
-            "behind a timeout, one segment an acknowledgement"
+            "after a timeout, one segment per acknowledgement"
         );
     }
 

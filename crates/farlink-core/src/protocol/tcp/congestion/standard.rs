@@ -1,8 +1,8 @@
-//! The standard's own growth and halving (RFC 5681), on which other congestion controls fall back.
+//! Growth and reduction of the window as in RFC 5681, which other congestion controls use too.
 
 use crate::protocol::tcp::window::{Phase, Window, least};
 
-/// Slow start below the threshold, congestion avoidance above it, for others to fall back to.
+/// Slow start below the threshold, congestion avoidance above it.
 pub(super) fn grow(window: &mut Window, acked: u64) {
     if window.may_grow() {
         let increase = if window.cwnd < window.ssthresh { slow_start(window, acked) } else { avoidance(window, acked) };
@@ -10,16 +10,16 @@ pub(super) fn grow(window: &mut Window, acked: u64) {
     }
 }
 
-/// By how much the window grows in slow start, bytes.
+/// Growth of the window in slow start, bytes.
 #[inline]
 pub(super) fn slow_start(window: &Window, acked: u64) -> f64 {
     //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
     //# cwnd += min (N, SMSS)
-    // No further than the threshold: what lies beyond it belongs to congestion avoidance.
+    // No further than the threshold, because congestion avoidance applies beyond it.
     least(least(most_counted(window), acked as f64), window.ssthresh - window.cwnd)
 }
 
-/// As many bytes as one acknowledgement may add in slow start.
+/// Largest number of bytes that one acknowledgement may add in slow start.
 #[inline]
 fn most_counted(window: &Window) -> f64 {
     //= https://www.rfc-editor.org/rfc/rfc3465#section-2.2
@@ -29,7 +29,7 @@ fn most_counted(window: &Window) -> f64 {
     if window.counts_bytes && window.phase != Phase::Loss { 2.0 * window.mss_f64() } else { window.mss_f64() }
 }
 
-/// By how much it grows in congestion avoidance, bytes.
+/// Growth of the window in congestion avoidance, bytes.
 #[inline]
 pub(super) fn avoidance(window: &Window, acked: u64) -> f64 {
     //= https://www.rfc-editor.org/rfc/rfc5681#section-3.1
@@ -41,7 +41,7 @@ pub(super) fn avoidance(window: &Window, acked: u64) -> f64 {
     //= https://www.rfc-editor.org/rfc/rfc3465#section-2.1
     //# cwnd is incremented by one full-sized segment [...] when bytes_acked becomes greater than or equal to the value of the
     //# congestion window
-    // By the share of the window that is acknowledged, at most all of it: a segment per window, as without rounding.
+    // The acknowledged share of the window, at most all of it: one segment per window, without rounding.
     mss * least(acked as f64 / window.cwnd, 1.0)
 }
 

@@ -1,5 +1,5 @@
 //! TCP Vegas (Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE Journal on
-//! Selected Areas in Communications 13, 1995): keeps a few segments in the queue, seen by the delay they cause. Details are
+//! Selected Areas in Communications 13, 1995): keeps a few segments in the queue, measured by the delay they cause. Details are
 //! Linux's (net/ipv4/tcp_vegas.c): growth every round trip in slow start, the least round trip of each round, losses as Reno.
 
 mod config;
@@ -13,25 +13,25 @@ use crate::protocol::tcp::window::{Phase, Window, least};
 use crate::time::Time;
 use crate::units::Count;
 
-/// Fewer samples in a round may all be of delayed acknowledgements.
+/// With fewer samples in a round, all may be of delayed acknowledgements.
 const FEWEST_SAMPLES: u32 = 3;
-/// No round trip is zero.
+/// Smallest round trip, because none is zero.
 const CLOCK_TICK: Time = Time::from_ps(1_000_000);
 
-/// One segment more or less every round trip, by the number of them in the queue.
+/// Adds or removes one segment every round trip, depending on the number of segments in the queue.
 #[derive(Clone, Debug)]
 pub(in crate::protocol::tcp) struct Vegas {
-    /// Segments in the queue, in bytes.
+    /// Numbers of segments in the queue, in bytes.
     alpha: f64,
     beta: f64,
     gamma: f64,
-    /// Least round trip ever (BaseRTT), and of this round.
+    /// Least round trip so far (BaseRTT), and in this round.
     base: Time,
     round_least: Time,
     samples: u32,
-    /// Offset behind which an acknowledgement ends the round.
+    /// The round ends when data after this offset is acknowledged.
     round_end: u64,
-    /// The round is one without losses.
+    /// Whether the round has had no losses.
     is_measuring: bool,
 }
 
@@ -61,17 +61,17 @@ impl Vegas {
         let mss = window.mss_f64();
         let is_slow_start = window.cwnd < window.ssthresh;
         if self.samples < FEWEST_SAMPLES {
-            // As Reno: in slow start the window has grown already.
+            // As Reno; in slow start the window has already grown.
             if !is_slow_start && window.may_grow() {
                 window.cwnd = least(window.cwnd + mss * acked as f64 / window.cwnd, window.cwnd_cap);
             }
             return;
         }
         let (round, base) = (self.round_least.as_secs_f64(), self.base.as_secs_f64());
-        // Diff = (Expected - Actual) BaseRTT: what is in the queue.
+        // Diff = (Expected - Actual) BaseRTT: the bytes in the queue.
         let queued = window.cwnd * (round - base) / base;
         if is_slow_start && queued > self.gamma {
-            // Actual x BaseRTT: what is not in the queue. Linux adds the segment for its integers; it does no harm.
+            // Actual x BaseRTT: the bytes that are not in the queue. Linux adds a segment because it computes with integers.
             window.cwnd = least(window.cwnd, window.cwnd * base / round + mss);
             window.ssthresh = least(window.ssthresh, window.cwnd);
         } else if !is_slow_start && queued > self.beta {
@@ -99,7 +99,7 @@ impl Control for Vegas {
     }
 
     fn on_idle(&mut self, _now: Time) {
-        // The path may be another one when sending goes on.
+        // The path may have changed when sending resumes.
         self.base = Time::NEVER;
         self.is_measuring = false;
     }
@@ -133,12 +133,12 @@ mod tests {
     use super::super::path::Path;
     use super::*;
 
-    /// A path of 100 ms with a bottleneck of 50 segments per round trip: what is beyond stands in the queue.
+    /// A path of 100 ms with a bottleneck of 50 segments per round trip; further segments are queued.
     fn settle(config: &TcpConfig, from: f64, rounds: usize) -> f64 {
         let mut path = Path::new(config, Time::from_millis(100));
         let mut vegas = Vegas::new(config);
         path.window.ssthresh = f64::INFINITY;
-        path.round(&mut vegas); // sees the path without a queue
+        path.round(&mut vegas); // measures the path without a queue
         path.set_cwnd(from);
         for _ in 0..rounds {
             let round_trip_s = 0.1 * (path.cwnd() / 50.0).max(1.0);
@@ -148,8 +148,8 @@ mod tests {
         path.cwnd()
     }
 
-    /// Between 2 and 4 segments in the queue, from below and from above: cwnd (cwnd / 50 - 1) of them. What a round shows is
-    /// known when the next one is under way, so it may go a segment too far.
+    /// The queue holds between 2 and 4 segments, from below and from above: cwnd (cwnd / 50 - 1) of them. The result of a round
+    /// is known during the next one, so the window may go one segment too far.
     #[test]
     fn the_queue_holds_alpha_to_beta_segments() {
         let config = TcpConfig::default();
@@ -162,7 +162,7 @@ mod tests {
         assert!((58.54..=60.0).contains(&below), "{below}");
     }
 
-    /// One segment up or down per round trip, no more.
+    /// The window changes by at most one segment per round trip.
     #[test]
     fn the_window_moves_by_a_segment_a_round_trip() {
         let config = TcpConfig::default();
@@ -170,7 +170,7 @@ mod tests {
         assert!((settle(&config, 80.0, 10) - settle(&config, 80.0, 11) - 1.0).abs() < 1e-9);
     }
 
-    /// Slow start ends once more than gamma = 1 segment is in the queue, at the rate seen.
+    /// Slow start ends at the measured rate once more than gamma = 1 segment is in the queue.
     #[test]
     fn slow_start_ends_by_delay() {
         let config = TcpConfig::default();
@@ -180,7 +180,7 @@ mod tests {
             path.round(&mut vegas);
         }
         assert!(path.window.ssthresh == f64::INFINITY && path.cwnd() > 75.0, "{}", path.cwnd());
-        // The next 80 take 160 ms; when they are acknowledged, 160 are under way, of which 160 x 100 / 160 are not queued.
+        // The next 80 take 160 ms; when they are acknowledged, 160 are in flight, of which 160 x 100 / 160 are not queued.
         path.round_trip = Time::from_millis(160);
         path.round(&mut vegas);
         path.acknowledge(&mut vegas);

@@ -1,6 +1,6 @@
 //! Westwood+ (Mascolo, Casetti, Gerla, Sanadidi and Wang 2001; Grieco and Mascolo, "Performance evaluation and comparison
-//! of Westwood+, New Reno, and Vegas TCP congestion control", Computer Communication Review 34, 2004): a loss leaves of the
-//! window what the path was seen to carry. The filter is Linux's (net/ipv4/tcp_westwood.c).
+//! of Westwood+, New Reno, and Vegas TCP congestion control", Computer Communication Review 34, 2004): after a loss the window is
+//! the measured bandwidth-delay product. The filter is Linux's (net/ipv4/tcp_westwood.c).
 
 use super::{Control, standard};
 use crate::protocol::tcp::config::TcpConfig;
@@ -8,17 +8,17 @@ use crate::protocol::tcp::flight::Sample;
 use crate::protocol::tcp::window::{Window, least};
 use crate::time::Time;
 
-/// Shortest interval that a bandwidth is measured over.
+/// Shortest interval over which a bandwidth is measured.
 const SHORTEST_INTERVAL: Time = Time::from_millis(50);
 
 /// Reno's growth; after a loss, the bandwidth estimate times the least round trip.
 #[derive(Clone, Debug)]
 pub(in crate::protocol::tcp) struct Westwood {
-    /// When the measurement under way began; none before the first acknowledgement.
+    /// When the present measurement began; `None` before the first acknowledgement.
     began: Option<Time>,
     /// Bytes delivered since.
     delivered: u64,
-    /// Filtered once and twice, bytes per second; none before the first measurement.
+    /// The estimate after one and after two filters, bytes per second; `None` before the first measurement.
     estimates: Option<(f64, f64)>,
     /// Least round trip since the start or the latest timeout.
     least_round_trip: Time,
@@ -36,7 +36,7 @@ impl Westwood {
         }
     }
 
-    /// A round trip is over: two low-pass filters in a row, each keeping 7/8.
+    /// Ends a measurement: two low-pass filters in a row, each of which keeps 7/8.
     fn measure(&mut self, interval: Time) {
         let rate = self.delivered as f64 / interval.as_secs_f64();
         let keep = |old: f64, new: f64| (7.0 * old + new) / 8.0;
@@ -49,7 +49,7 @@ impl Westwood {
         });
     }
 
-    /// What the path holds without a queue, bytes; as Reno while that is not known.
+    /// The bandwidth-delay product in bytes; Reno's threshold while it is not known.
     fn threshold(&self, window: &Window, flight: u64) -> f64 {
         match self.estimates {
             Some((_, bandwidth)) if self.least_round_trip != Time::NEVER => {
@@ -73,19 +73,19 @@ impl Control for Westwood {
 
     fn on_timeout(&mut self, window: &Window, flight: u64) -> f64 {
         let threshold = self.on_loss(window, flight);
-        // As Linux: the path may be another one now.
+        // As in Linux: the path may have changed.
         self.least_round_trip = Time::NEVER;
         threshold
     }
 
     fn begin_recovery(&mut self, window: &mut Window) {
-        // "if (cwin > ssthresh) cwin = ssthresh": a loss makes no window larger.
+        // "if (cwin > ssthresh) cwin = ssthresh": a loss never enlarges the window.
         window.cwnd = least(window.cwnd, window.ssthresh);
     }
 
     fn end_recovery(&mut self, window: &mut Window) {
-        // A loss that was found while proportional rate reduction held the window back saw less than a segment, which would send
-        // nothing ever.
+        // If proportional rate reduction was limiting the window when the loss was found, the window may have been below one
+        // segment. With such a window nothing would ever be sent.
         let before = self.cwnd_before_loss.max(window.mss_f64());
         window.cwnd = least(least(window.ssthresh, before), window.cwnd_cap);
     }
@@ -116,7 +116,7 @@ mod tests {
 
     const MSS: f64 = 1460.0;
 
-    /// 100 segments per round trip of 100 ms, whatever the window: a loss leaves 100 segments.
+    /// 100 segments per round trip of 100 ms, regardless of the window: a loss leaves 100 segments.
     #[test]
     fn a_loss_leaves_bandwidth_times_least_round_trip() {
         let config = TcpConfig::default();
@@ -138,7 +138,7 @@ mod tests {
         assert!((threshold - 100.0).abs() < 1.5, "{threshold}");
     }
 
-    /// Half the rate from one moment on: after n measurements, the filter of two stages has the fraction
+    /// The rate is halved at one moment: after n measurements, the filter of two stages has the fraction
     /// 1/2 + (7/8)^n (1 + n/8) / 2 of the old rate.
     #[test]
     fn the_filter_has_two_stages() {
@@ -172,7 +172,7 @@ mod tests {
         assert!(path.window.ssthresh > 90.0 * MSS);
         westwood.begin_recovery(&mut path.window);
         assert!((path.cwnd() - 10.0).abs() < 1e-9);
-        path.window.cwnd += 30.0 * MSS; // duplicates inflate it
+        path.window.cwnd += 30.0 * MSS; // duplicate acknowledgements inflate it
         westwood.end_recovery(&mut path.window);
         assert!((path.cwnd() - 10.0).abs() < 1e-9);
         westwood.on_timeout(&path.window, 10 * 1460);

@@ -1,4 +1,4 @@
-//! What a connection says and hears of marks.
+//! How a connection sends and handles ECN flags and codepoints.
 
 use crate::endpoint::Ecn;
 use crate::payload::Payload;
@@ -9,7 +9,7 @@ use crate::time::Time;
 use super::Stamp;
 
 impl<D: Payload> TcpConnection<D> {
-    /// What a segment without data carries.
+    /// The flags and the codepoint of a segment without data.
     #[inline(always)]
     pub(in crate::protocol::tcp) fn stamp(&self) -> Stamp {
         //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.4
@@ -19,7 +19,8 @@ impl<D: Payload> TcpConnection<D> {
         Stamp { flags, ecn: Ecn::NotCapable }
     }
 
-    /// What a segment with data that starts at offset `start` carries; to be asked before it is accounted for.
+    /// The flags and the codepoint of a segment with data that starts at offset `start`; to be called before the segment is
+    /// recorded as sent.
     #[inline(always)]
     pub(in crate::protocol::tcp) fn data_stamp(&mut self, start: u64) -> Stamp {
         if self.notification.is_agreed { self.agreed_stamp(start) } else { Stamp::default() }
@@ -47,7 +48,7 @@ impl<D: Payload> TcpConnection<D> {
         stamp
     }
 
-    /// A segment has arrived on a connection that uses ECN: what the receiving side learns.
+    /// Handles a segment that arrives on a connection with ECN: notes marks and the peer's CWR flag.
     pub(in crate::protocol::tcp) fn note_congestion(&mut self, segment: &Segment<D>, ecn: Ecn) {
         if segment.payload.is_empty() {
             return;
@@ -69,11 +70,11 @@ impl<D: Payload> TcpConnection<D> {
         self.notification.is_echoing |= ecn == Ecn::Congestion && is_in_window;
     }
 
-    /// The acknowledgement at hand, of everything below offset `ack`, says that a packet was marked.
+    /// Handles an acknowledgement of all data below offset `ack` with the ECN-Echo flag.
     #[cold]
     pub(in crate::protocol::tcp) fn on_echo(&mut self, now: Time, ack: u64) {
         if self.window.una == 0 {
-            return; // the bit of a SYN-ACK is an answer, no echo
+            return; // in a SYN-ACK the flag negotiates ECN and is no echo
         }
         //= https://www.rfc-editor.org/rfc/rfc3168#section-6.1.2
         //# The sending TCP MUST NOT increase the congestion window in response to the receipt of an ECN-Echo ACK packet.

@@ -1,8 +1,8 @@
-//! How often each segment was sent, and which were given up (best-effort transport of SCPS-TP).
+//! The number of transmissions of each segment, and the segments that were given up (best-effort transport of SCPS-TP).
 
 use std::collections::VecDeque;
 
-/// A segment that is not acknowledged. It begins where the one before it ends.
+/// An unacknowledged segment. It begins where the one before it ends.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     end: u64,
@@ -10,7 +10,7 @@ struct Sent {
     is_abandoned: bool,
 }
 
-/// Segments under way, in order of the stream.
+/// Segments in flight, in order of the stream.
 #[derive(Clone, Debug)]
 pub(super) struct Transmissions {
     most: u32,
@@ -22,7 +22,7 @@ impl Transmissions {
         Transmissions { most, segments: VecDeque::new() }
     }
 
-    /// `start..end` goes out, for the first time or again; everything below `una` is acknowledged.
+    /// `start..end` is sent, for the first time or again; all data below `una` is acknowledged.
     pub(super) fn on_sent(&mut self, start: u64, end: u64, una: u64) {
         while self.segments.front().is_some_and(|sent| sent.end <= una) {
             self.segments.pop_front();
@@ -39,7 +39,7 @@ impl Transmissions {
         self.segments.push_back(Sent { end, count: 1, is_abandoned: false });
     }
 
-    /// The end of the segment at `start` if it was sent often enough.
+    /// The end of the segment at `start` if it may not be sent again.
     pub(super) fn exhausted(&self, start: u64) -> Option<u64> {
         let at = self.segments.partition_point(|sent| sent.end <= start);
         self.segments.get(at).filter(|sent| sent.count >= self.most).map(|sent| sent.end)
@@ -53,7 +53,7 @@ impl Transmissions {
         }
     }
 
-    /// The end of what was given up from `una` on.
+    /// The end of the data given up from `una` on.
     pub(super) fn abandoned_from(&self, una: u64) -> u64 {
         let first = self.segments.partition_point(|sent| sent.end <= una);
         self.segments.range(first..).take_while(|sent| sent.is_abandoned).last().map_or(una, |sent| sent.end)
@@ -73,10 +73,10 @@ mod tests {
         assert_eq!(sent.exhausted(101), None);
         sent.on_sent(101, 201, 1);
         assert_eq!((sent.exhausted(101), sent.exhausted(1)), (Some(201), None));
-        assert_eq!(sent.exhausted(201), None, "what follows did not go out again");
+        assert_eq!(sent.exhausted(201), None, "the following segment was not sent again");
         sent.abandon(101);
         assert_eq!((sent.abandoned_from(1), sent.abandoned_from(101)), (1, 201));
-        // What covers two segments counts for both.
+        // A transmission that covers two segments counts for both.
         sent.on_sent(101, 301, 1);
         assert_eq!(sent.exhausted(201), Some(301));
     }

@@ -1,9 +1,10 @@
 //! The size of compressed headers (SCPS-TP).
 //!
 //! A compressed header has the connection's identifier, a set of flags that says which fields follow, the fields, and the
-//! checksum. Fields are there whole or not at all, never as differences: each header can be read by itself, so that the
-//! loss of one leaves the others readable, other than with RFC 1144. Left out is only what cannot have changed: the
-//! acknowledgement in data to a peer that has sent none, the sequence number in acknowledgements of an end that has sent
+//! checksum. Fields are present whole or not at all, never as differences. Therefore each header can be decoded by itself, and
+//! the loss of one does not affect the others, unlike with RFC 1144. Only fields that cannot have changed are left out: the
+//! acknowledgement in data to a peer that has sent none, the sequence number in acknowledgements of a side that has sent none,
+//! and ports. SYN segments are not compressed.
 //! none, and ports. SYN segments are not compressed.
 
 use crate::endpoint::Packet;
@@ -16,7 +17,7 @@ const SEQUENCE_BYTES: u16 = 4;
 /// Both values of the option, without its kind and length.
 const TIMESTAMP_BYTES: u16 = 8;
 
-/// Sizes of compressed headers on the wire, with those of the network below.
+/// Sizes of compressed headers on the wire, including those of the network layer.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::protocol) struct Compressed {
     /// Of a data segment: connection identifier, flags, sequence number, checksum.
@@ -26,12 +27,13 @@ pub(in crate::protocol) struct Compressed {
 }
 
 impl Compressed {
-    /// The header of a data segment in a transfer that goes one way.
+    /// Header size of a data segment in a one-way transfer.
     pub(super) fn data_bytes(self, has_timestamps: bool) -> u16 {
         self.data + if has_timestamps { TIMESTAMP_BYTES } else { 0 }
     }
 
-    /// The header of a segment, options included; `has_sent` and `has_heard` data since the SYN.
+    /// Header size of a segment with its options; `has_sent` and `has_heard` say whether data was sent and received since the
+    /// SYN.
     pub(super) fn header_bytes<D: Payload>(self, segment: &Segment<D>, has_sent: bool, has_heard: bool) -> u16 {
         let is_data = segment.payload_bytes() > 0;
         let mut more = match (is_data, segment.flags.has(Flags::FIN)) {
@@ -42,7 +44,7 @@ impl Compressed {
         if segment.timestamps.is_some() {
             more += TIMESTAMP_BYTES;
         }
-        // Other options are copied as they are, without padding, behind their length.
+        // Other options follow their length unchanged, without padding.
         let mut options = segment.snack.map_or(0, |snack| snack.option_bytes());
         if segment.corruption_experienced {
             options += 2;
@@ -53,12 +55,12 @@ impl Compressed {
         if options > 0 {
             more += 1 + options;
         }
-        // A second octet of flags says of these, and of congestion.
+        // These fields and ECN flags need a second octet of flags.
         const SECOND: u8 = Flags::FIN.0 | Flags::ECE.0 | Flags::CWR.0;
         if options > 0 || segment.flags.0 & SECOND != 0 {
             more += 1;
         }
-        // Data begin at an even octet, as the checksum wants it.
+        // Data begins at an even octet, as the checksum needs it.
         (if is_data { self.data } else { self.ack }) + more.next_multiple_of(2)
     }
 }

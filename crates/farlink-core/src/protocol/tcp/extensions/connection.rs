@@ -1,4 +1,4 @@
-//! What a connection with extensions does beyond what others do.
+//! The behaviour of a connection with extensions.
 
 use crate::endpoint::LinkHint;
 use crate::event::Event;
@@ -54,12 +54,12 @@ impl<D: Payload> TcpConnection<D> {
         }
     }
 
-    /// Without a handshake, the peer is taken to be as capable.
+    /// Without a handshake, the peer is assumed to have the same capabilities.
     pub(in crate::protocol::tcp) fn agree_with_itself(&mut self) {
         self.agree(self.extensions.as_ref().map(|extensions| extensions.own));
     }
 
-    /// The peer has said what it is capable of, or that it knows nothing of SCPS-TP.
+    /// Takes the peer's capabilities; `None` if it does not use SCPS-TP.
     #[cold]
     pub(in crate::protocol::tcp) fn agree(&mut self, peer: Option<ScpsCapabilities>) {
         let Some(extensions) = &mut self.extensions else { return };
@@ -70,12 +70,12 @@ impl<D: Payload> TcpConnection<D> {
             extensions.transmissions = None;
         }
         if let Some(compression) = extensions.compression.filter(|_| extensions.has(ScpsCapabilities::COMPRESSION)) {
-            // What the pacer counts.
+            // The header size that the pacer counts.
             self.sizes.data_header_bytes = compression.data_bytes(self.sizes.has_timestamps);
         }
     }
 
-    /// Completes a segment with what the extensions add to it.
+    /// Adds the options of the extensions to a segment.
     #[cold]
     pub(in crate::protocol::tcp) fn add_options(&mut self, now: Time, segment: &mut Segment<D>) {
         let Some(extensions) = &mut self.extensions else { return };
@@ -85,7 +85,7 @@ impl<D: Payload> TcpConnection<D> {
             segment.header_bytes += 4;
             return;
         }
-        // The option in two no-operations' company.
+        // The option takes four bytes with two no-operations.
         let mut option_bytes = 0;
         if extensions.agreed != 0 && now < extensions.corruption_until {
             segment.corruption_experienced = true;
@@ -103,7 +103,7 @@ impl<D: Payload> TcpConnection<D> {
         }
     }
 
-    /// What the options of an acknowledgement say, before it is acted upon.
+    /// Handles the options of an acknowledgement that matter before it is processed.
     #[inline]
     pub(in crate::protocol::tcp) fn note_corruption(&mut self, fields: &AckFields<'_>) {
         if let Some(extensions) = &self.extensions
@@ -113,13 +113,13 @@ impl<D: Payload> TcpConnection<D> {
         }
     }
 
-    /// What the options of an acknowledgement say, after everything that it acknowledges was noted.
+    /// Handles the options of an acknowledgement after the acknowledged data was processed.
     #[cold]
     pub(in crate::protocol::tcp) fn handle_ack_of_extensions(&mut self, now: Time, ack: u64, fields: &AckFields<'_>) {
         if let (Some(snack), Running::Snack(state)) = (fields.snack, &mut self.running)
             && state.on_report(&mut self.window, &mut self.control, ack, snack)
         {
-            // What is reported has arrived: the path is alive, and what is missing is known.
+            // Reported data has arrived, so the path works, and the missing data is known.
             self.timer.restart(now);
         }
         if self.window.phase == Phase::Open
@@ -130,7 +130,7 @@ impl<D: Payload> TcpConnection<D> {
         self.pass_over_abandoned(now);
     }
 
-    /// A segment goes out; returns its header's share of a fixed rate, bytes.
+    /// A segment is sent; returns the bytes of its header that count at a fixed rate.
     pub(in crate::protocol::tcp) fn note_extended(&mut self, now: Time, span: Span) -> u32 {
         self.window.now = now;
         let Some(extensions) = &mut self.extensions else { return 0 };
@@ -140,16 +140,16 @@ impl<D: Payload> TcpConnection<D> {
         u32::from(self.sizes.data_header_bytes)
     }
 
-    /// Whether what should go out next was sent often enough, so that something else should; then it is given up.
+    /// Whether the segment that is due has reached its limit of transmissions; then it is given up and another one is due.
     pub(in crate::protocol::tcp) fn gives_up(&mut self, now: Time, span: Span) -> bool {
         let Some(extensions) = &mut self.extensions else { return false };
         let Some(transmissions) = &mut extensions.transmissions else { return false };
-        // SYN and FIN are sent as often as it takes.
+        // SYN and FIN have no limit.
         if span.start == 0 || span.start >= self.window.max {
             return false;
         }
         let Some(end) = transmissions.exhausted(span.start).map(|end| end.min(self.written_end)) else { return false };
-        // The receiver learns of a hole from what lies behind it: that must have room in its window.
+        // The receiver notices a hole only by data after it, for which its window must have room.
         if end <= span.start || end >= self.window.peer_end {
             return false;
         }
@@ -167,7 +167,7 @@ impl<D: Payload> TcpConnection<D> {
         is_noted || is_pointer
     }
 
-    /// What was given up counts as acknowledged as soon as everything before it is.
+    /// Data that was given up counts as acknowledged as soon as all data before it is acknowledged.
     fn pass_over_abandoned(&mut self, now: Time) {
         let Some(transmissions) = self.extensions.as_mut().and_then(|extensions| extensions.transmissions.as_mut())
         else {
@@ -182,14 +182,14 @@ impl<D: Payload> TcpConnection<D> {
         }
     }
 
-    /// Sends a copy of what was sent before, if one is due.
+    /// Sends a copy of an earlier segment, if one is due.
     #[cold]
     pub(in crate::protocol::tcp) fn poll_copy(&mut self, now: Time) -> Option<Segment<D>> {
         let copies = self.extensions.as_mut()?.copies.as_mut()?;
         if self.pacer.is_holding(now) {
             return None;
         }
-        // What was acknowledged meanwhile is not worth it.
+        // Data that was acknowledged meanwhile is not copied.
         let span = copies.poll(now, self.buffer_start.max(self.window.una))?;
         let payload = self.buffer.slice((span.start - self.buffer_start) as usize, span.len as usize);
         let bytes = payload.len() as u32;
@@ -201,7 +201,7 @@ impl<D: Payload> TcpConnection<D> {
         Some(segment)
     }
 
-    /// A segment with data has gone out: copies of it will.
+    /// A segment with data was sent; schedules its copies.
     pub(in crate::protocol::tcp) fn want_copies(&mut self, now: Time, start: u64, len: u32) {
         if let Some(copies) = self.extensions.as_mut().and_then(|extensions| extensions.copies.as_mut())
             && len > 0
@@ -210,7 +210,7 @@ impl<D: Payload> TcpConnection<D> {
         }
     }
 
-    /// Brings up to date when the first hole is to be given up.
+    /// Updates the time at which the first hole is given up.
     #[cold]
     pub(in crate::protocol::tcp) fn watch_holes(&mut self, now: Time) {
         let deadline = self.rx.hold_deadline();
@@ -220,7 +220,7 @@ impl<D: Payload> TcpConnection<D> {
         extensions.is_skip_due = deadline <= now;
     }
 
-    /// Gives up the first hole if it is time and everything before it was read.
+    /// Gives up the first hole if that is due and all data before it was read.
     #[cold]
     pub(in crate::protocol::tcp) fn poll_skip(&mut self) -> Option<Event> {
         let extensions = self.extensions.as_mut().filter(|extensions| extensions.is_skip_due)?;
@@ -235,7 +235,7 @@ impl<D: Payload> TcpConnection<D> {
         Some(Event::Skipped(len))
     }
 
-    /// The link has told something.
+    /// Handles a hint of the link.
     pub(in crate::protocol::tcp) fn handle_link_hint(&mut self, now: Time, hint: LinkHint) {
         if let (LinkHint::Corrupted, Some(extensions)) = (hint, &mut self.extensions) {
             extensions.corruption_until = now + extensions.corruption_hold;

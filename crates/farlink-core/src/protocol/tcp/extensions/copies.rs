@@ -1,11 +1,11 @@
-//! Every data segment several times, unasked (n-fold transmission of SCPS-TP).
+//! Sends every data segment several times, without waiting for a loss (n-fold transmission of SCPS-TP).
 
 use std::collections::VecDeque;
 
 use crate::protocol::tcp::span::Span;
 use crate::time::Time;
 
-/// A segment of which more copies are to go out.
+/// A segment of which more copies are to be sent.
 #[derive(Clone, Copy, Debug)]
 struct Repeat {
     due: Time,
@@ -13,32 +13,32 @@ struct Repeat {
     left: u32,
 }
 
-/// Copies yet to be sent, in the order in which they are due.
+/// Copies to be sent, in the order in which they are due.
 #[derive(Clone, Debug)]
 pub(super) struct Copies {
-    /// Copies beside the segment itself.
+    /// Number of copies in addition to the segment itself.
     more: u32,
     spacing: Time,
     waiting: VecDeque<Repeat>,
 }
 
 impl Copies {
-    /// So many copies of everything in all; none if one is enough.
+    /// Sends every segment `copies` times in all; `None` if once is enough.
     pub(super) fn new(copies: u32, spacing: Time) -> Option<Self> {
         (copies > 1).then(|| Copies { more: copies - 1, spacing, waiting: VecDeque::new() })
     }
 
-    /// A segment has gone out.
+    /// A segment was sent.
     pub(super) fn put(&mut self, now: Time, span: Span) {
         self.waiting.push_back(Repeat { due: now + self.spacing, span, left: self.more });
     }
 
-    /// When the next one is due; never if none is.
+    /// When the next copy is due; `Time::NEVER` if there is none.
     pub(super) fn next(&self) -> Time {
         self.waiting.front().map_or(Time::NEVER, |repeat| repeat.due)
     }
 
-    /// The next one, if it is due; of what lies below `una` there are no more.
+    /// The next copy, if it is due. Data below `una` is not copied.
     pub(super) fn poll(&mut self, now: Time, una: u64) -> Option<Span> {
         loop {
             let repeat = self.waiting.front_mut().filter(|repeat| repeat.due <= now)?;

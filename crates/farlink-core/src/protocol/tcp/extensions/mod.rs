@@ -1,6 +1,6 @@
-//! What SCPS-TP adds to TCP (CCSDS 714.0-B-2), each of it by itself; see [`crate::protocol::scps`].
+//! The extensions of SCPS-TP to TCP (CCSDS 714.0-B-2), each of which can be used alone; see [`crate::protocol::scps`].
 //!
-//! A connection without extensions has none of this, and no packet of one with extensions takes the
+//! A connection without extensions has no such state, and no packet of a connection with extensions uses the
 //! [shortcut](crate::express).
 
 mod best_effort;
@@ -24,23 +24,23 @@ pub(in crate::protocol) use compression::Compressed;
 use copies::Copies;
 use report::Reporter;
 
-/// What a loss is taken for.
+/// What the sender concludes from a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossMeans {
-    /// Congestion: the window shrinks.
+    /// Congestion: the window is reduced.
     #[default]
     Congestion,
-    /// Bit errors: the window stays as it is, whatever is lost.
+    /// Bit errors: losses do not change the window.
     Corruption,
-    /// Bit errors while the receiver, told by its link, says that packets arrive damaged; congestion otherwise.
+    /// Bit errors while the receiver, informed by its link, reports that packets arrive damaged; congestion otherwise.
     Signalled,
 }
 
-/// Best-effort transport: not everything is waited for.
+/// Best-effort transport: the delivery of all data is not guaranteed.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::protocol) struct BestEffort {
-    /// So often a segment is sent; as often as it takes if none.
+    /// Largest number of transmissions of a segment; no limit if `None`.
     pub(in crate::protocol) max_transmissions: Option<u32>,
     /// The receiver gives a hole up after this time.
     pub(in crate::protocol) hold: Time,
@@ -55,11 +55,11 @@ pub(in crate::protocol) struct ExtensionsConfig {
     pub(in crate::protocol) ack_delay: Time,
     pub(in crate::protocol) rate: Option<BitRate>,
     pub(in crate::protocol) loss_means: LossMeans,
-    /// For how long the receiver says so after a packet that arrived damaged.
+    /// For how long the receiver reports corruption after a packet that arrived damaged.
     pub(in crate::protocol) corruption_hold: Time,
     pub(in crate::protocol) best_effort: Option<BestEffort>,
     pub(in crate::protocol) compression: Option<Compressed>,
-    /// So often every data segment is sent, and the time between two of them.
+    /// Number of transmissions of every data segment, and the time between two of them.
     pub(in crate::protocol) copies: u32,
     pub(in crate::protocol) copy_spacing: Time,
 }
@@ -68,12 +68,12 @@ pub(in crate::protocol) struct ExtensionsConfig {
 #[derive(Clone, Debug)]
 pub(super) struct Extensions {
     own: ScpsCapabilities,
-    /// What both sides are capable of.
+    /// Capabilities of both sides.
     agreed: u8,
     reporter: Reporter,
     loss_means: LossMeans,
     corruption_hold: Time,
-    /// Until then, acknowledgements say that packets arrive damaged.
+    /// Until then, acknowledgements report that packets arrive damaged.
     corruption_until: Time,
     transmissions: Option<Transmissions>,
     /// When the first hole at the receiver is given up, and whether that is due.
@@ -81,12 +81,12 @@ pub(super) struct Extensions {
     is_skip_due: bool,
     compression: Option<Compressed>,
     copies: Option<Copies>,
-    /// The latest instant that it was told of.
+    /// The latest time that was passed to it.
     now: Time,
 }
 
 impl Extensions {
-    /// What the variant needs without any configuration of its own.
+    /// The extensions that a variant needs without any configuration of its own.
     pub(super) fn of_variant(config: &TcpConfig) -> Option<Box<Self>> {
         config.variant.uses_snack().then(|| Box::new(Self::new(SNACK, super::MOST_SNACK_BYTES)))
     }
@@ -112,16 +112,16 @@ impl Extensions {
         self.agreed & bits == bits && bits != 0
     }
 
-    /// Whether the link's hints are of use.
+    /// Whether it uses the link's hints.
     pub(super) fn wants_hints(&self) -> bool {
         self.loss_means == LossMeans::Signalled
     }
 
-    /// When something is due; never if nothing is.
+    /// When the next action is due; `Time::NEVER` if there is none.
     pub(super) fn next_timeout(&self, pacer: &Pacer) -> Time {
         let copy = self.copies.as_ref().map_or(Time::NEVER, Copies::next);
         let copy = if copy != Time::NEVER { copy.max(pacer.next()) } else { copy };
-        // What is due already is a matter of events.
+        // A skip that is already due is left to `poll_event`.
         if self.is_skip_due { copy } else { copy.min(self.hold_deadline) }
     }
 }

@@ -1,15 +1,15 @@
-//! What the receiver says is missing (SNACK of CCSDS 714.0-B-2).
+//! Reports of missing data by the receiver (SNACK of CCSDS 714.0-B-2).
 
 use crate::payload::Payload;
 use crate::protocol::tcp::reassembly::Receiver;
 use crate::protocol::tcp::segment::SnackReport;
 
-/// Chooses what a report tells of: a hole that was found just now at once; else, where everything does not fit into one
-/// report, one part after the other.
+/// Chooses the content of a report. A new hole is reported at once. Otherwise, if one report cannot hold all holes, the reports
+/// take turns.
 #[derive(Clone, Debug)]
 pub(super) struct Reporter {
     most_bytes: usize,
-    /// The last report told of everything below.
+    /// The last report covered all holes below this offset.
     from: u64,
 }
 
@@ -18,7 +18,7 @@ impl Reporter {
         Reporter { most_bytes, from: 0 }
     }
 
-    /// The next report, of blocks of `mss` bytes, into so many bytes of options.
+    /// The next report, in blocks of `mss` bytes, into at most `room` bytes of options.
     pub(super) fn report<D: Payload>(&mut self, rx: &mut Receiver<D>, mss: u32, room: usize) -> Option<SnackReport> {
         let most_bytes = self.most_bytes.min((room & !3).saturating_sub(6));
         let (mss, next, highest) = (u64::from(mss), rx.stream.next, rx.stream.early_end());
@@ -39,7 +39,7 @@ impl Reporter {
         let mut report = SnackReport::new(offset, size);
 
         let base = next + (u64::from(offset) + u64::from(size)) * mss;
-        // Blocks that have not arrived to their end say nothing: a 1 means all of it.
+        // A block counts as received only if all of it has arrived: then its bit is 1.
         let count = (highest.saturating_sub(base) / mss).min(8 * most_bytes as u64);
         report.set_bits(0, count as usize, true);
         for (start, end) in stream.holes(base) {
@@ -62,7 +62,7 @@ mod tests {
     use crate::payload::Virtual;
     use crate::time::Time;
 
-    /// Segments of 100 bytes from offset 1 on, of which those with these numbers have arrived.
+    /// Segments of 100 bytes from offset 1 on, of which those with the given numbers have arrived.
     fn receiver(segments: impl IntoIterator<Item = u64>) -> Receiver<Virtual> {
         let mut rx = Receiver::new(2, Time::ZERO, 1 << 30, false);
         rx.stream.next = 1;
@@ -102,7 +102,7 @@ mod tests {
         let mut rx = receiver((1..40).filter(|segment| segment % 10 != 0));
         let mut reporter = Reporter::new(1);
         assert_eq!(missing(reporter.report(&mut rx, 100, 40).unwrap()), [30], "the newest");
-        // Then, eight blocks behind a hole at a time, everything.
+        // Then all holes, in reports of eight blocks each.
         let mut told = Vec::new();
         for _ in 0..4 {
             told.extend(missing(reporter.report(&mut rx, 100, 40).unwrap()));

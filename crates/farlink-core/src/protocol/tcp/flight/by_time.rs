@@ -1,7 +1,7 @@
-//! Segments under way in the order in which they were sent, and those thought lost: what RACK (RFC 8985) looks at.
+//! Segments in flight in the order in which they were sent, and lost segments, for RACK (RFC 8985).
 //!
-//! Nothing here looks at a whole window: every transmission enters a queue once and leaves it once, and a segment is found
-//! by its serial number.
+//! No step walks over a whole window: every transmission enters a queue once and leaves it once, and a segment is found by its
+//! serial number.
 
 use std::collections::VecDeque;
 
@@ -13,10 +13,10 @@ use super::{Flight, Lost, Sent, Span};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
     pub(super) is_kept: bool,
-    /// Serial number of the first segment under way.
+    /// Serial number of the first segment in flight.
     pub(super) first_serial: u64,
-    /// (serial number, number of the transmission). What was delivered or sent again meanwhile is skipped when its turn
-    /// comes.
+    /// (serial number, number of the transmission). Segments that were delivered or sent again meanwhile are skipped when their
+    /// turn comes.
     queue: VecDeque<(u64, u64)>,
     transmissions: u64,
     /// Serial numbers of segments to send again, in the order in which they were found lost.
@@ -24,7 +24,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// A segment goes out; returns the number of the transmission, from 1 on; 0 if nothing is kept.
+    /// A segment is sent; returns the number of the transmission, from 1 on, or 0 if no order is kept.
     #[inline]
     pub(super) fn on_sent(&mut self, index: usize) -> u64 {
         if !self.is_kept {
@@ -36,25 +36,25 @@ impl Order {
     }
 }
 
-/// The segment sent last among those delivered, and what deliveries tell about the network (RFC 8985, section 5.2).
+/// The most recently sent segment among those delivered, and what deliveries say about the network (RFC 8985, section 5.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::protocol::tcp) struct Recent {
-    /// Which transmission it was. It stands for RACK.xmit_ts and RACK.end_seq: the RFC compares times, and offsets where
-    /// times are equal, since a clock has ticks; the order in which segments were sent is known here.
+    /// Number of its transmission. It replaces RACK.xmit_ts and RACK.end_seq: the RFC compares times, and offsets where times are
+    /// equal because of the clock's resolution. Here the order of transmissions is known.
     transmission: u64,
     /// Its round-trip time (RACK.rtt).
     rtt: Time,
     /// The highest offset delivered (RACK.fack).
     highest: u64,
-    /// What `highest` was before the acknowledgement at hand. With delayed acknowledgements one segment may acknowledge what
-    /// waited and report what came behind a hole: these were delivered in order, whichever is looked at first.
+    /// The value of `highest` before the present acknowledgement. With delayed acknowledgements, one segment may acknowledge a
+    /// segment that waited and report one after a hole. These were delivered in order, whichever is handled first.
     highest_before: u64,
-    /// An original transmission was delivered after one of a higher offset (RACK.reordering_seen).
+    /// Whether an original transmission was delivered after one of a higher offset (RACK.reordering_seen).
     pub(in crate::protocol::tcp) has_reordering: bool,
-    /// The least round-trip time (RACK.min_RTT), and the timestamp that the acknowledgement at hand echoes, ms.
+    /// The least round-trip time (RACK.min_RTT), and the timestamp that the present acknowledgement echoes, ms.
     pub(in crate::protocol::tcp) least_rtt: Time,
     pub(in crate::protocol::tcp) echo: Option<u32>,
-    /// The lowest end of a segment sent once that the acknowledgement at hand reports; none if it reports none.
+    /// The lowest end of a segment sent once that the present acknowledgement reports; `None` if it reports none.
     pub(in crate::protocol::tcp) original_end: Option<u64>,
 }
 
@@ -90,17 +90,17 @@ impl Recent {
     }
 }
 
-/// What [`Flight::next_late`] finds.
+/// The result of [`Flight::next_late`].
 #[derive(Clone, Copy, Debug)]
 pub(in crate::protocol::tcp) enum Late {
-    /// A segment that is lost. When it was sent, if that was not the first time.
+    /// A segment is lost. The time is that of its last transmission, if that was not the first.
     Lost(Lost, Option<Time>),
-    /// When the next segment is to be thought lost if nothing is heard of it; none if none is in question.
+    /// When the next segment is to be declared lost if it is not reported until then; `None` if there is no candidate.
     Later(Option<Time>),
 }
 
 impl Flight {
-    /// Keeps the order of transmissions as well.
+    /// Keeps the order of transmissions too.
     pub(in crate::protocol::tcp) fn keep_order(&mut self) {
         (self.is_kept, self.order.is_kept) = (true, true);
     }
@@ -110,9 +110,9 @@ impl Flight {
         self.order.is_kept
     }
 
-    /// Takes the next segment that is lost by now; to be called until there is none: sent before the segment delivered last,
-    /// and not heard of for its round-trip time and `patience` (the reordering window). Only segments in question are looked
-    /// at, oldest first, up to one that is young enough.
+    /// Takes the next segment that is lost by now; to be called until there is none. A segment is lost if it was sent before the
+    /// most recently sent delivered one, and was not reported within its round-trip time and `patience` (the reordering window).
+    /// Only candidates are examined, oldest first, up to one that is recent enough.
     pub(in crate::protocol::tcp) fn next_late(&mut self, now: Time, patience: Time) -> Late {
         while let Some(&(serial, transmission)) = self.order.queue.front() {
             if let Some(index) = self.in_question(serial, transmission) {
@@ -125,8 +125,8 @@ impl Flight {
                 }
                 let due = self.segments[index].at + self.recent.rtt + patience;
                 if due > now {
-                    // The RFC arms the timer for the last of those in question; the first one is known without a walk over
-                    // all, and each is then found lost when its own time has come.
+                    // The RFC arms the timer for the last candidate. The first one is known without a walk over all, and each one
+                    // is then found lost at its own time.
                     return Late::Later(Some(due));
                 }
                 self.order.queue.pop_front();
@@ -138,7 +138,7 @@ impl Flight {
         Late::Later(None)
     }
 
-    /// The retransmission timer expired: takes the next segment that is lost by that, to be called until there is none.
+    /// The retransmission timer expired: takes the next segment that is lost by this rule; to be called until there is none.
     pub(in crate::protocol::tcp) fn next_late_on_timeout(&mut self, now: Time, patience: Time) -> Option<Lost> {
         //= https://www.rfc-editor.org/rfc/rfc8985#section-6.3
         //# Upon RTO timer expiration, RACK marks the first outstanding segment as lost (since it was sent an RTO ago); for
@@ -146,7 +146,7 @@ impl Flight {
         //# transmitted is at least the sum of the recent RTT and the reordering window.
         let first = self.segments.front()?;
         if first.is_sacked {
-            // It was reported, and is missing: the receiver has thrown away what it reported (as Linux concludes,
+            // It was reported and is missing, so the receiver has discarded data that it reported (as Linux concludes,
             // tcp_check_sack_reneging in net/ipv4/tcp_input.c).
             self.forget_reports();
         }
@@ -198,7 +198,7 @@ impl Flight {
         }
     }
 
-    /// What was reported is missing after all: it is in question again, as old as it is.
+    /// Discards the receiver's reports: the segments are candidates again, with their original times.
     #[cold]
     fn forget_reports(&mut self) {
         for index in 0..self.segments.len() {
@@ -213,7 +213,7 @@ impl Flight {
         (self.sacked_bytes, self.sacked_segments) = (0, 0);
     }
 
-    /// The next segment to send again: what is not yet acknowledged of it.
+    /// The next segment to send again, without the part of it that is acknowledged.
     pub(in crate::protocol::tcp) fn next_to_repeat(&mut self, una: u64) -> Option<Span> {
         while let Some(&serial) = self.order.lost.front() {
             let index = serial.checked_sub(self.order.first_serial).map(|index| index as usize);
@@ -228,49 +228,49 @@ impl Flight {
         None
     }
 
-    /// The segment of the highest offset.
+    /// The segment with the highest offset.
     pub(in crate::protocol::tcp) fn last(&self, una: u64) -> Option<Span> {
         let index = self.segments.len().checked_sub(1)?;
         let start = self.start_of(index).max(una);
         Some(Span { start, len: (self.segments[index].end - start) as u32 })
     }
 
-    /// Nothing was lost after all: what is marked may still arrive.
+    /// Undoes the loss marks of a spurious timeout: the marked segments may still arrive.
     pub(in crate::protocol::tcp) fn unmark_lost(&mut self) {
         while let Some(serial) = self.order.lost.pop_back() {
             let index = serial.checked_sub(self.order.first_serial).map(|index| index as usize);
             if let Some(sent) = index.and_then(|index| self.segments.get_mut(index)).filter(|sent| sent.is_lost) {
                 sent.is_lost = false;
-                // They were found in the order in which they had been sent, before all that is in the queue.
+                // They were found lost in the order of their transmissions, all before those in the queue.
                 self.order.queue.push_front((serial, sent.transmission));
             }
         }
         self.in_flight += std::mem::take(&mut self.lost_out);
-        // What was taken for the answer to a retransmission was that to the original.
+        // What counted as the answer to a retransmission was the answer to the original.
         self.recent.transmission = 0;
     }
 
-    /// End of the first segment under way.
+    /// End of the first segment in flight.
     pub(in crate::protocol::tcp) fn first_end(&self) -> Option<u64> {
         self.segments.front().map(|sent| sent.end)
     }
 
-    /// Bytes that the receiver has reported above the cumulative acknowledgement, and in how many segments.
+    /// Bytes that the receiver has reported above the cumulative acknowledgement, and the number of their segments.
     pub(in crate::protocol::tcp) fn sacked(&self) -> (u64, u32) {
         (self.sacked_bytes, self.sacked_segments)
     }
 
-    /// Bytes thought lost and not sent again yet.
+    /// Bytes declared lost and not yet sent again.
     pub(in crate::protocol::tcp) fn lost_bytes(&self) -> u64 {
         self.lost_out
     }
 
-    /// Bytes that have left the network: reported, or thought lost.
+    /// Bytes that have left the network: reported, or declared lost.
     pub(in crate::protocol::tcp) fn gone_bytes(&self) -> u64 {
         self.sacked_bytes + self.lost_out
     }
 
-    /// Bytes thought lost since the acknowledgement at hand arrived.
+    /// Bytes declared lost since the present acknowledgement arrived.
     pub(in crate::protocol::tcp) fn newly_lost(&self) -> u64 {
         self.newly_lost
     }
@@ -289,7 +289,7 @@ mod tests {
         Span { start: 1 + number * 100, len: 100 }
     }
 
-    /// All that is lost by now: bytes, the last time that one of them had been sent again, and when to look again.
+    /// All segments lost by now: bytes, the latest time that one of them had been sent again, and when to look again.
     struct Found {
         bytes: u64,
         again_at: Option<Time>,
@@ -321,8 +321,8 @@ mod tests {
         flight
     }
 
-    /// RFC 8985, section 6.2, step 5: the segment delivered last was sent at 5 ms and took 100 ms: what was sent before it is
-    /// lost 100 ms and the reordering window after that, one after another.
+    /// RFC 8985, section 6.2, step 5: the most recently sent delivered segment was sent at 5 ms and took 100 ms. Segments sent
+    /// before it are lost 100 ms and the reordering window after their transmission, one after the other.
     #[test]
     fn what_was_sent_before_and_took_longer_is_lost() {
         let mut flight = ten();
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!((found.bytes, found.next), (100, Some(ms(107))));
     }
 
-    /// A segment sent again is judged by its last transmission, and found lost again.
+    /// A retransmitted segment is judged by its last transmission, and can be found lost again.
     #[test]
     fn a_lost_retransmission_is_found_when_something_sent_after_it_arrives() {
         let mut flight = ten();
@@ -355,7 +355,7 @@ mod tests {
         assert_eq!((found.bytes, found.again_at), (100, Some(ms(101))));
     }
 
-    /// RFC 8985, section 6.2, step 2: what may be the answer to the first transmission tells nothing about the second.
+    /// RFC 8985, section 6.2, step 2: an acknowledgement that may answer the first transmission says nothing about the second.
     #[test]
     fn an_ambiguous_acknowledgement_moves_nothing() {
         for (least, echo, is_taken) in [(50, None, false), (5, None, true), (5, Some(99), false), (5, Some(101), true)]
@@ -382,7 +382,8 @@ mod tests {
         assert!(flight.recent.has_reordering);
     }
 
-    /// The first duplicate of a delayed receiver: it acknowledges the segment that waited, and reports the one behind the hole.
+    /// The first duplicate of a receiver with delayed acknowledgements: it acknowledges the segment that waited, and reports the
+    /// one after the hole.
     #[test]
     fn what_one_acknowledgement_brings_was_not_reordered() {
         let mut flight = ten();
@@ -403,7 +404,7 @@ mod tests {
         assert_eq!((flight.sacked(), flight.lost_bytes()), ((0, 0), 1000));
     }
 
-    /// RFC 8985, section 6.3: on a timeout the first is lost, and the others only if a round trip has passed.
+    /// RFC 8985, section 6.3: on a timeout the first segment is lost, and the others only if a round trip has passed.
     #[test]
     fn a_timeout_spares_what_was_just_sent_and_may_be_taken_back() {
         let mut flight = ten();
@@ -414,11 +415,11 @@ mod tests {
         flight.unmark_lost();
         assert_eq!((flight.lost_bytes(), flight.next_to_repeat(101)), (0, None));
         flight.on_sacked(ms(1090), 1001, 1101);
-        assert_eq!(find_lost(&mut flight, ms(1090), Time::ZERO).bytes, 900, "they are looked at again");
+        assert_eq!(find_lost(&mut flight, ms(1090), Time::ZERO).bytes, 900, "they are candidates again");
     }
 
     proptest! {
-        /// Counts agree with what the segments say, whatever is sent, cut anew, reported, acknowledged and found lost.
+        /// The counts agree with the segments after any sequence of sending, cutting anew, reporting, acknowledging and losing.
         #[test]
         fn counts_agree_with_the_segments(operations in proptest::collection::vec((0_u8..6, 0_u64..30, 1_u32..250), 1..120)) {
             let mut flight = Flight::new(false);
@@ -431,7 +432,7 @@ mod tests {
                         flight.on_sent(now, Span { start: max, len });
                         max += u64::from(len);
                     }
-                    // Cut anew: segments that begin and end anywhere, and may reach beyond the last.
+                    // Cut anew: segments that begin and end anywhere, possibly beyond the last one.
                     2 if at < max => {
                         flight.on_sent(now, Span { start: at, len });
                         max = max.max(at + u64::from(len));

@@ -1,4 +1,4 @@
-//! Whole connections over random losses: a further reduction of the same window of data never raises the threshold.
+//! Whole connections with random losses: a further reduction for the same window of data never raises the threshold.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use crate::rng::Rng;
 use crate::time::Time;
 use crate::units::Count;
 
-/// How often a burst of losses begins and ends with a segment, the loss within, and how often acknowledgements are lost and
-/// segments are marked.
+/// Probabilities that a burst of losses begins and ends at a segment, that a segment within it is lost, that an acknowledgement
+/// is lost, and that a segment is marked.
 #[derive(Clone, Copy, Debug)]
 struct Losses {
     begins: f64,
@@ -23,7 +23,7 @@ struct Losses {
     marks: f64,
 }
 
-/// What tells of a reduction, and of which window.
+/// The state that shows a reduction, and the window that it belongs to.
 #[derive(Clone, Copy, Debug)]
 struct Glance {
     una: u64,
@@ -40,7 +40,7 @@ impl Glance {
     }
 }
 
-/// A sender with data without end, its receiver, and 1 Mb/s with 50 ms one way between them.
+/// A sender with endless data and its receiver, with 1 Mb/s and 50 ms in each direction between them.
 struct Path {
     ends: [TcpConnection<Virtual>; 2],
     under_way: BTreeMap<(Time, u64), (usize, Segment<Virtual>, Ecn)>,
@@ -49,7 +49,7 @@ struct Path {
     losses: Losses,
     is_bad: bool,
     rng: Rng,
-    /// Reductions of a window that was reduced before.
+    /// Number of reductions of a window that was reduced before.
     further: u32,
 }
 
@@ -73,7 +73,7 @@ impl Path {
         self.is_bad && self.rng.chance(self.losses.within)
     }
 
-    /// Sends what may go, as long as the link's queue is shorter than half a second.
+    /// Sends what is due while the link's queue is shorter than half a second.
     fn send(&mut self, now: Time) {
         for from in [0, 1] {
             while let Some(sent) = self.ends[from].poll_transmit(now) {
@@ -164,7 +164,7 @@ proptest! {
     }
 }
 
-/// The property speaks of something: every version that finds losses by duplicates or by time reduces a window twice here.
+/// The property is not empty: every variant that finds losses by duplicates or by time reduces a window twice here.
 #[test]
 fn further_reductions_do_occur() {
     let losses = Losses { begins: 0.02, ends: 0.3, within: 0.7, of_acks: 0.0, marks: 0.0 };

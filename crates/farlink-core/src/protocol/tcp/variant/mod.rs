@@ -1,4 +1,4 @@
-//! TCP versions: what each does about loss. One file, one line each.
+//! TCP variants: how each detects and repairs losses. Each variant has one file and one line here.
 
 mod names;
 mod newreno;
@@ -17,39 +17,39 @@ use super::congestion::Congestion;
 use super::span::Span;
 use super::window::{Acked, Window};
 
-/// How a TCP version reacts to acknowledgements and loss. The window's pointers are already up to date when it is asked.
+/// The reaction of a TCP variant to acknowledgements and losses. The window's pointers are updated before it is called.
 pub(super) trait Reaction: Sized {
     fn new(config: &TcpConfig) -> Self;
 
-    /// Whether it looks at segments in the order in which they were sent: then the connection keeps a record of each, and
-    /// asks it after every acknowledgement and when its alarm rings.
+    /// Whether it needs segments in the order in which they were sent. Then the connection keeps a record of each segment, and
+    /// calls it after every acknowledgement and when its alarm expires.
     fn wants_order(&self) -> bool {
         false
     }
 
-    /// Whether it still knows after a timeout what was reported before.
+    /// Whether it still knows after a timeout which data was reported before.
     fn keeps_scoreboard(&self) -> bool {
         false
     }
 
-    /// An acknowledgement of `acked` new bytes.
+    /// Handles an acknowledgement of `acked` new bytes.
     fn on_acknowledged(&mut self, window: &mut Window, control: &mut Congestion, acked: u64);
 
-    /// A duplicate acknowledgement; `has_new_sack` if it reported something new.
+    /// Handles a duplicate acknowledgement; `has_new_sack` says whether it reported something new.
     fn on_duplicate(&mut self, window: &mut Window, control: &mut Congestion, has_new_sack: bool);
 
-    /// A block of the SACK option, as offsets; `true` if it reported something new.
+    /// Takes a block of the SACK option, as offsets; returns `true` if it reported something new.
     fn on_sack_block(&mut self, _window: &mut Window, _left: u64, _right: u64) -> bool {
         false
     }
 
-    /// The receiver has received twice what ends at `right` (RFC 2883).
+    /// The receiver has reported a duplicate that ends at `right` (RFC 2883).
     fn on_duplicate_report(&mut self, _right: u64) {}
 
-    /// Everything else has been done with an acknowledgement, new data or not.
-    fn on_heard(&mut self, _window: &mut Window, _control: &mut Congestion, _acked: Acked) {}
+    /// Called last for every acknowledgement, whether or not it acknowledged new data.
+    fn on_processed(&mut self, _window: &mut Window, _control: &mut Congestion, _acked: Acked) {}
 
-    /// Its alarm rings, or the retransmission timer of which a probe takes the place; `true` if the timer starts anew.
+    /// Its alarm expired, or the retransmission timer that a probe replaces. Returns `true` if the timer is to be restarted.
     fn on_alarm(&mut self, _window: &mut Window, _control: &mut Congestion) -> bool {
         false
     }
@@ -57,7 +57,7 @@ pub(super) trait Reaction: Sized {
     /// The retransmission timeout was spurious: nothing was lost.
     fn on_spurious(&mut self, _window: &mut Window) {}
 
-    /// The retransmission timeout was not spurious: what was lost is sent again after all.
+    /// The retransmission timeout was not spurious: the lost data is sent again.
     fn on_loss_confirmed(&mut self, window: &mut Window) {
         window.nxt = window.una;
     }
@@ -76,36 +76,36 @@ pub(super) trait Reaction: Sized {
         0
     }
 
-    /// While losses are repaired: where the last block reported lies, and the bytes thought to be in the network, if these are
-    /// all that changes as that block grows.
+    /// While losses are repaired: the last reported block, and the bytes that count as in the network, if nothing else changes
+    /// when that block grows.
     fn steady(&self, _window: &Window) -> Option<Steady> {
         None
     }
 
-    /// The last block reported has grown.
+    /// The last reported block has grown.
     fn on_grown(&mut self, _right: u64) {}
 
-    /// A segment goes out.
+    /// A segment is sent.
     #[inline]
     fn on_sent(&mut self, window: &mut Window, span: Span) {
         window.on_sent(span);
     }
 }
 
-/// The last block reported, as offsets, and the bytes thought to be in the network.
+/// The last reported block, as offsets, and the bytes that count as in the network.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steady {
     pub(super) left: u64,
     pub(super) right: u64,
     pub(super) pipe: u64,
-    /// All that counts as lost has been sent again: new data is next.
+    /// Whether all lost data has been sent again, so that new data is next.
     pub(super) is_repaired: bool,
 }
 
-/// Declares the running state of each version.
+/// Declares the running state of each variant.
 macro_rules! running_states {
     ($($(#[$doc:meta])* $variant:ident = $name:literal => $state:path { sack: $uses_sack:literal },)+) => {
-        /// The running state of a version.
+        /// The running state of a variant.
         #[derive(Clone, Debug)]
         pub(super) enum Running {
             $($variant($state),)+
@@ -124,8 +124,8 @@ macro_rules! running_states {
             fn on_duplicate_report(&mut self, right: u64) {
                 match self { $(Running::$variant(state) => state.on_duplicate_report(right),)+ }
             }
-            fn on_heard(&mut self, window: &mut Window, control: &mut Congestion, acked: Acked) {
-                match self { $(Running::$variant(state) => state.on_heard(window, control, acked),)+ }
+            fn on_processed(&mut self, window: &mut Window, control: &mut Congestion, acked: Acked) {
+                match self { $(Running::$variant(state) => state.on_processed(window, control, acked),)+ }
             }
             fn on_alarm(&mut self, window: &mut Window, control: &mut Congestion) -> bool {
                 match self { $(Running::$variant(state) => state.on_alarm(window, control),)+ }

@@ -1,9 +1,9 @@
-//! The TCP versions that a scenario may name: one line each.
+//! The TCP variants that a scenario may name: one line each.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Gives another macro the list of versions: the name of each, its running state, and whether it uses selective acknowledgements.
+/// Gives another macro the list of variants: the name of each, its running state, and whether it uses selective acknowledgements.
 macro_rules! variants {
     ($declare:ident) => {
         $declare! {
@@ -15,11 +15,11 @@ macro_rules! variants {
             NewReno = "newreno" => newreno::NewReno { sack: false },
             /// Recovery from selective acknowledgements (RFC 6675).
             Sack = "sack" => sack::Sack { sack: true },
-            /// No fast retransmit; everything again on a timeout (RFC 793).
+            /// No fast retransmit; all data is sent again on a timeout (RFC 793).
             None = "none" => none::None { sack: false },
-            /// Losses found by time, tail loss probes (RFC 8985).
+            /// Detects losses by time, with tail loss probes (RFC 8985).
             Rack = "rack" => rack::Rack { sack: true },
-            /// Retransmission of what the receiver reports missing, at once (SNACK of SCPS-TP, CCSDS 714.0-B-2).
+            /// Retransmits at once what the receiver reports missing (SNACK of SCPS-TP, CCSDS 714.0-B-2).
             Snack = "snack" => snack::Snack { sack: false },
         }
     };
@@ -29,14 +29,14 @@ pub(super) use variants;
 /// Declares the names.
 macro_rules! names {
     ($($(#[$doc:meta])* $variant:ident = $name:literal => $state:path { sack: $uses_sack:literal },)+) => {
-        /// A TCP version.
+        /// A TCP variant.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         pub enum Variant {
             $($(#[$doc])* #[serde(rename = $name)] $variant,)+
         }
 
         impl Variant {
-            /// Every known version.
+            /// All variants.
             pub const ALL: &'static [Variant] = &[$(Variant::$variant),+];
 
             /// Its name in a scenario.

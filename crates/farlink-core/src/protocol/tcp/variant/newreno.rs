@@ -1,4 +1,4 @@
-//! NewReno: fast recovery that goes on through partial acknowledgements (RFC 6582).
+//! NewReno: fast recovery that continues through partial acknowledgements (RFC 6582).
 
 use super::Reaction;
 use super::reno::{enter_fast_recovery, inflate};
@@ -9,7 +9,7 @@ use crate::protocol::tcp::window::{Phase, Window};
 /// Repairs one loss per round trip.
 #[derive(Clone, Debug, Default)]
 pub(in crate::protocol::tcp) struct NewReno {
-    /// A partial acknowledgement has arrived in this recovery.
+    /// Whether a partial acknowledgement has arrived in this recovery.
     had_partial: bool,
 }
 

@@ -1,12 +1,12 @@
-//! No fast retransmit: the retransmission timer alone finds losses, and then everything is sent again (RFC 793).
+//! No fast retransmit: only the retransmission timer finds losses, and then all data is sent again (RFC 793).
 
 use super::Reaction;
 use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::window::Window;
 
-/// Go-back-N on timeout. With the [congestion control](crate::protocol::tcp::congestion) of the same name, TCP as it was
-/// before 1988.
+/// Go-back-N on timeout. Together with the [congestion control](crate::protocol::tcp::congestion) of the same name, this is TCP
+/// as it was before 1988.
 #[derive(Clone, Debug, Default)]
 pub(in crate::protocol::tcp) struct None;
 
@@ -20,6 +20,6 @@ impl Reaction for None {
         control.on_acknowledged(window, acked);
     }
 
-    /// Duplicates mean nothing to it.
+    /// Duplicates have no effect.
     fn on_duplicate(&mut self, _window: &mut Window, _control: &mut Congestion, _has_new_sack: bool) {}
 }

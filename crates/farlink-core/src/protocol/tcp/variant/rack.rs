@@ -1,7 +1,7 @@
-//! RACK-TLP: losses are found by time (RFC 8985).
+//! RACK-TLP: loss detection by time (RFC 8985).
 //!
-//! A segment is lost when one sent after it was delivered and it was not, for a round trip and a little more. That finds lost
-//! retransmissions as well, and what reordering is known to do is waited for.
+//! A segment is lost if a segment sent after it was delivered and it was not, within a round trip and the reordering window. This
+//! also finds lost retransmissions, and the reordering window grows with the reordering seen.
 
 use super::Reaction;
 use crate::protocol::tcp::config::TcpConfig;
@@ -15,29 +15,29 @@ use crate::time::Time;
 
 use super::scoreboard::Scoreboard;
 
-/// Recoveries without duplicates reported after which the reordering window is small again (RACK.reo_wnd_persist).
+/// Number of recoveries without reported duplicates after which the reordering window is small again (RACK.reo_wnd_persist).
 const PERSISTENCE: u32 = 16;
 
-/// Finds losses by time and repairs them as fast as the window allows.
+/// Detects losses by time and repairs them as fast as the window allows.
 #[derive(Clone, Debug)]
 pub(in crate::protocol::tcp) struct Rack {
     board: Scoreboard,
     prr: Prr,
     probe: TailLossProbe,
-    /// Quarters of the least round-trip time that reordering is waited for (RACK.reo_wnd_mult).
+    /// Length of the reordering window in quarters of the least round-trip time (RACK.reo_wnd_mult).
     quarters: u64,
-    /// Recoveries until that falls back to one.
+    /// Number of recoveries until that returns to one.
     persists: u32,
-    /// No further increase before everything up to here is acknowledged (RACK.dsack_round).
+    /// The window is not increased again before all data up to here is acknowledged (RACK.dsack_round).
     round_end: Option<u64>,
-    /// The acknowledgement at hand reports a duplicate, and one that a recovery sent too soon.
+    /// Whether the present acknowledgement reports a duplicate, and whether it was a segment that a recovery sent too early.
     has_duplicate_report: bool,
     was_impatient: bool,
-    /// What was under way at the latest timeout ends here.
+    /// End of the data in flight at the latest timeout.
     timeout_end: u64,
-    /// When the window was reduced last.
+    /// When the window was last reduced.
     reduced_at: Time,
-    /// A timeout is being repaired.
+    /// Whether a timeout is being repaired.
     is_in_loss: bool,
     /// Timeouts of the SYN.
     syn_timeouts: u32,
@@ -96,15 +96,15 @@ impl Reaction for Rack {
 
     fn on_duplicate_report(&mut self, right: u64) {
         self.has_duplicate_report = true;
-        // Duplicates of a probe, and of what a timeout sent, tell nothing about reordering.
+        // Duplicates of a probe, and of retransmissions after a timeout, say nothing about reordering.
         self.was_impatient = !self.probe.on_duplicate_report(right) && right > self.timeout_end;
     }
 
-    fn on_heard(&mut self, window: &mut Window, control: &mut Congestion, acked: Acked) {
+    fn on_processed(&mut self, window: &mut Window, control: &mut Congestion, acked: Acked) {
         self.adapt(window);
         self.probe.is_due &= !acked.is_new;
         if self.probe.on_acknowledged(window, acked) && window.phase == Phase::Open {
-            // As if a fast recovery had begun and ended.
+            // As at the beginning and the end of a fast recovery.
             self.reduce(window, control);
             control.begin_recovery(window);
             control.end_recovery(window);
@@ -130,8 +130,9 @@ impl Reaction for Rack {
 
     fn on_timeout(&mut self, window: &mut Window, control: &mut Congestion) {
         if window.una == 0 {
-            // RFC 6928, section 2, and Linux (tcp_init_transfer): with a first timeout of a second, the SYN of a long path is sent
-            // again for nothing. Only the second time is it taken for lost, and the initial window for too large.
+            // RFC 6928, section 2, and Linux (tcp_init_transfer): with an initial timeout of one second, the SYN of a long path
+            // is sent again without need. Only the second timeout counts as a loss, after which the initial window counts as too
+            // large.
             self.syn_timeouts += 1;
             if self.syn_timeouts == 1 {
                 window.cwnd = window.initial_cwnd;
@@ -148,7 +149,7 @@ impl Reaction for Rack {
         if is_reported && window.records.sacked().0 == 0 {
             self.board.clear();
         }
-        // Nothing goes out again that was not found lost.
+        // Only segments that were found lost are sent again.
         window.nxt = window.max;
         window.extra = window.records.gone_bytes();
         window.retransmit_first = true;
@@ -209,12 +210,12 @@ impl Reaction for Rack {
 }
 
 impl Rack {
-    /// All that is known to have arrived.
+    /// The data known to have arrived: acknowledged offset plus reported bytes.
     fn known(window: &Window) -> u64 {
         window.una + window.records.sacked().0
     }
 
-    /// Looks for losses, reacts to them, and sets the timer for the next one.
+    /// Looks for losses, reacts to them, and sets the timer for the next check.
     fn look(&mut self, window: &mut Window, control: &mut Congestion, is_new: bool) {
         let patience = self.patience(window);
         let (mut has_found, mut again_at) = (false, None);
@@ -257,16 +258,15 @@ impl Rack {
         }
     }
 
-    /// A loss: a new threshold.
+    /// Reduces the window after a loss.
     fn reduce(&mut self, window: &mut Window, control: &mut Congestion) {
-        // What was in the network before the acknowledgement at hand. What was reported had left it, and new data have taken its
-        // place.
+        // The bytes in the network before the present acknowledgement. Reported data had left it and was replaced by new data.
         let flight = window.max.saturating_sub(self.prr.known());
         window.reduce(control, flight);
         self.reduced_at = window.now;
     }
 
-    /// How long to wait for what may only be late (RACK.reo_wnd).
+    /// How long to wait for segments that may only be late (RACK.reo_wnd).
     fn patience(&self, window: &Window) -> Time {
         //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
         //# If RACK.reordering_seen is FALSE: If in Fast or RTO recovery: return 0.
@@ -280,10 +280,11 @@ impl Rack {
         Time::from_ps(quarter.as_ps().saturating_mul(self.quarters)).min(window.rtt.smoothed)
     }
 
-    /// Follows what duplicates tell: what arrived twice was sent again too soon.
+    /// Adapts the reordering window to reported duplicates: a segment that arrived twice was sent again too early.
     fn adapt(&mut self, window: &mut Window) {
-        // The RFC speaks of segments that were never sent again; where every late one is, as here, reordering would never be
-        // seen, and what DSACK has taught not be used. Linux, too, takes such a report for reordering (tcp_sacktag_one).
+        // The RFC counts only segments that were never sent again as reordered. Where every late segment is sent again, as here,
+        // reordering would never be seen and the adaptation by DSACK would have no effect. Linux also takes such a report as
+        // reordering (tcp_sacktag_one).
         window.records.recent.has_reordering |= std::mem::take(&mut self.was_impatient);
         //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
         //# If RACK.dsack_round is not None AND SND.UNA >= RACK.dsack_round: RACK.dsack_round = None
@@ -299,7 +300,7 @@ impl Rack {
         }
     }
 
-    /// Fast recovery, or that of a timeout, is over.
+    /// Ends fast recovery, or the recovery from a timeout.
     fn end_recovery(&mut self) {
         self.is_in_loss = false;
         //= https://www.rfc-editor.org/rfc/rfc8985#section-6.2
@@ -311,7 +312,8 @@ impl Rack {
         }
     }
 
-    /// Sets the timer of a probe, unless one for a loss is set; `is_running` keeps it if it may run at all.
+    /// Sets the timer of a probe, unless one for a loss is set. With `is_running`, the present timer is kept while a probe may
+    /// be sent.
     fn arm_probe(&mut self, window: &mut Window, is_running: bool) {
         if window.alarm.at != Time::NEVER && !window.alarm.is_probe {
             return;

@@ -5,7 +5,7 @@ use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::window::{Phase, Window};
 
-/// Repairs one loss per window well; several usually end in a timeout.
+/// Repairs one loss per window well; several losses usually end in a timeout.
 #[derive(Clone, Debug, Default)]
 pub(in crate::protocol::tcp) struct Reno;
 
@@ -37,7 +37,7 @@ impl Reaction for Reno {
     }
 }
 
-/// Fast retransmit (also NewReno's).
+/// Enters fast recovery by a fast retransmit (also for NewReno).
 pub(super) fn enter_fast_recovery(window: &mut Window, control: &mut Congestion) {
     window.begin_reaction(control);
     window.phase = Phase::Recovery;
@@ -48,7 +48,7 @@ pub(super) fn enter_fast_recovery(window: &mut Window, control: &mut Congestion)
     window.retransmit_first = true;
 }
 
-/// A segment has left the network (also NewReno's).
+/// Inflates the window because a segment has left the network (also for NewReno).
 pub(super) fn inflate(window: &mut Window) {
     //= https://www.rfc-editor.org/rfc/rfc5681#section-3.2
     //# For each additional duplicate ACK received (after the third), cwnd MUST be incremented by SMSS.

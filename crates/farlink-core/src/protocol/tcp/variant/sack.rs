@@ -14,12 +14,12 @@ pub(in crate::protocol::tcp) struct Sack {
     board: Scoreboard,
     /// Highest offset retransmitted in this recovery (HighRxt).
     high_rxt: u64,
-    /// The one retransmission that rule 4 allows per recovery is spent.
+    /// Whether the one retransmission of rule 4 per recovery was used.
     is_rescue_spent: bool,
-    /// The segment that goes out now is that one.
+    /// Whether the segment sent now is that one.
     is_rescue: bool,
     prr: Prr,
-    /// What counted as lost when the window was set last.
+    /// Offset below which data counted as lost when the window was last set.
     lost_before: u64,
 }
 
@@ -133,7 +133,7 @@ impl Sack {
         }
     }
 
-    /// A duplicate outside recovery.
+    /// Handles a duplicate outside recovery.
     fn look_for_loss(&mut self, window: &mut Window, control: &mut Congestion) {
         window.count_duplicate();
         let is_enough = window.dup_acks >= window.dup_ack_threshold;
@@ -157,7 +157,7 @@ impl Sack {
         }
     }
 
-    /// Sets the window by what was delivered.
+    /// Sets the window according to the delivered data.
     fn reduce_proportionally(&mut self, window: &mut Window, is_new: bool) {
         let known = window.una + self.board.bytes();
         if window.phase == Phase::Recovery {
@@ -170,7 +170,7 @@ impl Sack {
         }
     }
 
-    /// Bytes that are thought to be in the network (SetPipe of RFC 6675, section 4).
+    /// Bytes that count as in the network (SetPipe of RFC 6675, section 4).
     fn pipe(&self, window: &Window) -> u64 {
         //= https://www.rfc-editor.org/rfc/rfc6675#section-4
         //# If IsLost (S1) returns false: Pipe is incremented by 1.
@@ -182,7 +182,7 @@ impl Sack {
         not_lost + resent
     }
 
-    /// What to send next (NextSeg of RFC 6675, section 4).
+    /// The next segment to send (NextSeg of RFC 6675, section 4).
     fn next_seg(&mut self, window: &mut Window) -> Option<Span> {
         let from = self.high_rxt.max(window.una);
         let (hole, hole_end) = self.board.gap_from(from);

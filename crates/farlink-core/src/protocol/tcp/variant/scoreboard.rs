@@ -1,4 +1,4 @@
-//! What the receiver has reported selectively (the scoreboard of RFC 6675, section 3).
+//! The data that the receiver has reported selectively (the scoreboard of RFC 6675, section 3).
 
 use crate::protocol::tcp::window::Window;
 
@@ -38,12 +38,12 @@ impl Scoreboard {
         self.bytes = 0;
     }
 
-    /// Adds a block and tells the parts of it that are new; `true` if there are any.
+    /// Adds a block and passes its new parts to `tell`; returns `true` if there are any.
     pub(super) fn add(&mut self, left: u64, right: u64, mut tell: impl FnMut(u64, u64)) -> bool {
         if left >= right {
             return false;
         }
-        // All ranges that touch or overlap the block.
+        // The ranges that touch or overlap the block.
         let first = self.ranges.partition_point(|range| range.1 < left);
         let last = first + self.ranges[first..].partition_point(|range| range.0 <= right);
         if first == last {
@@ -71,7 +71,7 @@ impl Scoreboard {
         new > 0
     }
 
-    /// Forgets what the cumulative acknowledgement covers.
+    /// Forgets ranges that the cumulative acknowledgement covers.
     pub(super) fn advance(&mut self, una: u64) {
         let gone = self.ranges.partition_point(|range| range.1 <= una);
         for range in self.ranges.drain(..gone) {
@@ -96,7 +96,7 @@ impl Scoreboard {
         self.bytes - self.bytes_above(offset)
     }
 
-    /// The first stretch at or above `offset` that was not reported: its start and, if a report follows, its end.
+    /// The first unreported range at or above `offset`: its start and, if a report follows, its end.
     pub(super) fn gap_from(&self, offset: u64) -> (u64, Option<u64>) {
         let at = self.ranges.partition_point(|range| range.1 <= offset);
         match self.ranges.get(at) {
@@ -106,18 +106,18 @@ impl Scoreboard {
         }
     }
 
-    /// After a timeout everything is sent again, except what the receiver reports to have.
+    /// After a timeout all data is sent again, except the data that the receiver has reported.
     pub(super) fn skip_reported(&self, window: &mut Window) {
         let (gap, gap_end) = self.gap_from(window.nxt);
         if gap > window.nxt && (gap_end.is_some() || gap <= window.max) {
             window.nxt = gap.min(window.max);
         }
-        // What was reported is no longer in flight.
+        // Reported data is no longer in flight.
         window.extra = self.bytes_below(window.nxt);
     }
 
-    /// Unreported offsets below this one are lost (IsLost of RFC 6675, section 4): above them lie `threshold` ranges, or
-    /// more than `threshold - 1` segments' worth of bytes. 0 if nothing is lost.
+    /// Unreported offsets below this one are lost (IsLost of RFC 6675, section 4): above them lie `threshold` ranges, or more
+    /// bytes than `threshold - 1` segments have. 0 if nothing is lost.
     pub(super) fn lost_below(&self, threshold: u32, mss: u32) -> u64 {
         //= https://www.rfc-editor.org/rfc/rfc6675#section-4
         //# The routine returns true when either DupThresh discontiguous SACKed sequences have arrived above 'SeqNum' or
@@ -149,7 +149,7 @@ mod tests {
         board.add(600, 700, nobody);
         assert_eq!(board.lost_below(3, 100), 200);
 
-        // Three short ranges are enough, however few bytes they have.
+        // Three short ranges are enough, regardless of their number of bytes.
         board.clear();
         board.add(200, 210, nobody);
         board.add(400, 410, nobody);

@@ -1,4 +1,4 @@
-//! Retransmission of what the receiver reports missing (SNACK of SCPS-TP, CCSDS 714.0-B-2).
+//! Retransmission of data that the receiver reports missing (SNACK of SCPS-TP, CCSDS 714.0-B-2).
 
 use std::collections::VecDeque;
 
@@ -12,10 +12,10 @@ use crate::protocol::tcp::span::Span;
 use crate::protocol::tcp::window::{Phase, Window};
 use crate::time::Time;
 
-/// Taken for a round trip as long as none was measured.
+/// The round-trip time that is assumed until one was measured.
 const UNKNOWN_ROUND_TRIP: Time = Time::from_secs(1);
 
-/// A stretch of the stream that was sent again, and until when no report can know of that.
+/// A range of the stream that was sent again, and the time before which no report can take that into account.
 #[derive(Clone, Copy, Debug)]
 struct Resent {
     start: u64,
@@ -23,18 +23,18 @@ struct Resent {
     until: Time,
 }
 
-/// Sends what is reported missing at once, without waiting for duplicate acknowledgements, and again if it is still
+/// Retransmits at once what is reported missing, without waiting for duplicate acknowledgements, and again if it is still
 /// reported missing a round trip later.
 #[derive(Clone, Debug, Default)]
 pub(in crate::protocol::tcp) struct Snack {
-    /// What the receiver has; also what was given up.
+    /// Data that the receiver has, or that was given up.
     board: Scoreboard,
-    /// Reported missing, to be sent again: disjoint, in the order of the reports.
+    /// Ranges reported missing, to be sent again: disjoint, in the order of the reports.
     due: VecDeque<(u64, u64)>,
-    /// Sent again lately: disjoint, ascending.
+    /// Ranges that were sent again recently: disjoint, ascending.
     resent: Vec<Resent>,
-    /// The peer reports what is missing; until it does, three duplicate acknowledgements mean a loss.
-    is_heard: bool,
+    /// Whether the peer has sent a report. Until then, three duplicate acknowledgements mean a loss.
+    has_reports: bool,
 }
 
 impl Reaction for Snack {
@@ -42,7 +42,7 @@ impl Reaction for Snack {
         Snack::default()
     }
 
-    /// Whatever is missing below something that has arrived was reported.
+    /// All data that is missing below received data was reported.
     fn lost_below(&self, window: &Window) -> u64 {
         self.board.lost_below(1, window.mss)
     }
@@ -56,16 +56,16 @@ impl Reaction for Snack {
         } else if window.una >= window.recover {
             window.phase = Phase::Open;
             control.end_recovery(window);
-        } else if !self.is_heard {
-            // As NewReno (RFC 6582, section 3.2): a partial acknowledgement tells of the next loss.
+        } else if !self.has_reports {
+            // As NewReno (RFC 6582, section 3.2): a partial acknowledgement reveals the next loss.
             window.retransmit_first = true;
         }
         self.show(window);
     }
 
     fn on_duplicate(&mut self, window: &mut Window, control: &mut Congestion, _has_new_sack: bool) {
-        if self.is_heard {
-            return; // what is missing is said explicitly
+        if self.has_reports {
+            return; // missing data is reported explicitly
         }
         if window.phase == Phase::Recovery {
             inflate(window);
@@ -74,7 +74,7 @@ impl Reaction for Snack {
         }
     }
 
-    /// What was given up counts as reported.
+    /// Data that was given up counts as reported.
     fn on_sack_block(&mut self, window: &mut Window, left: u64, right: u64) -> bool {
         let is_plausible = left >= window.una && right <= window.max;
         let is_new = is_plausible && self.board.add(left, right, |_, _| {});
@@ -84,8 +84,8 @@ impl Reaction for Snack {
     }
 
     fn on_timeout(&mut self, window: &mut Window, _control: &mut Congestion) {
-        // Everything not reported is sent again in order. What is at `una`, even if it was reported: otherwise, nothing
-        // would ask for an acknowledgement that was lost.
+        // All unreported data is sent again in order, and the segment at `una` even if it was reported, because otherwise nothing
+        // would replace a lost acknowledgement.
         window.retransmit_first = self.board.gap_from(window.una).0 > window.una;
         self.due.clear();
         self.resent.clear();
@@ -112,7 +112,7 @@ impl Reaction for Snack {
             let end = (span.start + u64::from(span.len)).min(window.max);
             self.cancel(span.start, end);
             let round_trip = window.rtt.latest.map_or(UNKNOWN_ROUND_TRIP, |latest| latest.max(window.rtt.smoothed));
-            // A quarter for the variance of the round trip.
+            // A quarter is added for the variance of the round trip.
             self.note_resent(span.start, end, window.now + Time::from_ps(round_trip.as_ps() / 4 * 5));
             self.show(window);
         }
@@ -121,7 +121,7 @@ impl Reaction for Snack {
 }
 
 impl Snack {
-    /// A report that came with an acknowledgement of everything below `ack`; `true` if it tells of data that arrived.
+    /// Handles a report in an acknowledgement of all data below `ack`; returns `true` if it reports newly arrived data.
     pub(in crate::protocol::tcp) fn on_report(
         &mut self,
         window: &mut Window,
@@ -129,7 +129,7 @@ impl Snack {
         ack: u64,
         report: &SnackReport,
     ) -> bool {
-        self.is_heard = true;
+        self.has_reports = true;
         let mss = u64::from(window.mss);
         let hole = ack + u64::from(report.offset) * mss;
         let base = hole + u64::from(report.size) * mss;
@@ -143,7 +143,7 @@ impl Snack {
                 has_new |= self.board.add(left.max(window.una), right, |left, right| window.on_reported(left, right));
             }
         }
-        // One reaction to all that was lost of one window.
+        // Reacts once to all losses of a window.
         if newest_loss > window.recover && window.phase == Phase::Open && !window.is_corruption {
             window.flight_before_dup_acks = window.flight() - self.board.bytes_below(window.nxt).min(window.flight());
             window.begin_reaction(control);
@@ -154,13 +154,13 @@ impl Snack {
         has_new
     }
 
-    /// The receiver misses `left..right`. Returns the end of what of it is to be sent again now; 0 if nothing is.
+    /// The receiver misses `left..right`. Returns the end of the part that is to be sent again now; 0 if there is none.
     fn on_missing(&mut self, window: &Window, left: u64, right: u64) -> u64 {
-        // What the send pointer is yet to reach (again, after a timeout) needs no invitation.
+        // Data that the send pointer has not reached yet (again, after a timeout) will be sent anyway.
         let end = right.min(window.nxt).min(window.end);
         let (mut from, mut newest) = (left.max(window.una), 0);
         while from < end {
-            // What has arrived since, or was given up: the receiver does not know of that.
+            // Data that arrived since or was given up: the report does not take it into account.
             let (gap, gap_end) = self.board.gap_from(from);
             if gap > from {
                 from = gap;
@@ -183,7 +183,7 @@ impl Snack {
         newest
     }
 
-    /// Puts what is not there yet of a stretch behind what is due. Returns its end; 0 if there is nothing.
+    /// Appends the parts of a range that are not due yet to those that are. Returns its end; 0 if there is none.
     fn put_due(&mut self, mut from: u64, until: u64) -> u64 {
         let mut newest = 0;
         while from < until {
@@ -203,7 +203,7 @@ impl Snack {
         newest
     }
 
-    /// Takes a stretch out of what is due.
+    /// Removes a range from those that are due.
     fn cancel(&mut self, left: u64, right: u64) {
         for index in (0..self.due.len()).rev() {
             let (start, end) = self.due[index];
@@ -222,7 +222,7 @@ impl Snack {
         }
     }
 
-    /// A copy of a segment goes out unasked: what is reported before one can arrive and be reported is no news.
+    /// A copy of a segment is sent without a loss; reports that cannot take it into account yet are ignored.
     pub(in crate::protocol::tcp) fn on_copy(&mut self, now: Time, window: &Window, span: Span) {
         if window.rtt.least != Time::NEVER {
             self.note_resent(span.start, span.start + u64::from(span.len), now + window.rtt.least);
@@ -235,7 +235,7 @@ impl Snack {
         self.resent.insert(at, Resent { start, end, until });
     }
 
-    /// Takes a stretch out of what was sent again.
+    /// Removes a range from those that were sent again.
     fn forget_resent(&mut self, left: u64, right: u64) {
         let first = self.resent.partition_point(|resent| resent.end <= left);
         let last = first + self.resent[first..].partition_point(|resent| resent.start < right);
@@ -262,10 +262,10 @@ impl Snack {
         }
     }
 
-    /// Tells the window what sending depends on.
+    /// Updates the fields of the window that sending depends on.
     fn show(&self, window: &mut Window) {
-        if self.is_heard || !self.board.is_empty() {
-            // What has arrived is no longer in flight.
+        if self.has_reports || !self.board.is_empty() {
+            // Received data is no longer in flight.
             window.extra = self.board.bytes_below(window.nxt);
         }
         window.has_holes_due = !self.due.is_empty();
@@ -278,7 +278,7 @@ mod tests {
     use crate::protocol::tcp::TcpConfig;
     use crate::units::Count;
 
-    /// Twenty segments of 100 bytes are under way from offset 1 on; a round trip takes 500 ms.
+    /// Twenty segments of 100 bytes are in flight from offset 1 on; a round trip takes 500 ms.
     fn under_way(is_corruption: bool) -> (Snack, Window, Congestion) {
         let config = TcpConfig {
             segment_bytes: Count::new(100.0).unwrap(),
@@ -306,7 +306,7 @@ mod tests {
         report
     }
 
-    /// All retransmissions that may go out now.
+    /// All retransmissions that may be sent now.
     fn resent(snack: &mut Snack, window: &mut Window) -> Vec<u64> {
         let mut all = Vec::new();
         while let Some(span) = snack.next_segment(window).filter(|span| span.start < window.max) {
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn the_first_report_of_a_hole_is_enough_and_one_round_trip_has_one_retransmission() {
         let (mut snack, mut window, mut control) = under_way(true);
-        // Segment 2 and 5 are missing of the first seven: a hole, and a bit vector behind it.
+        // Segments 2 and 5 of the first seven are missing: a hole, and a bit vector after it.
         let said = report(1, 1, &[true, true, false, true]);
         window.now = Time::from_secs(1);
         assert!(snack.on_report(&mut window, &mut control, 1, &said));
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_behind_the_last_one_say_nothing() {
+    fn zeros_after_the_last_one_have_no_meaning() {
         let (mut snack, mut window, mut control) = under_way(true);
         snack.on_report(&mut window, &mut control, 1, &report(0, 1, &[true, false, false, false]));
         assert_eq!(resent(&mut snack, &mut window), [1]);
@@ -358,7 +358,7 @@ mod tests {
             snack.on_sent(&mut window, span);
             new += 1;
         }
-        assert_eq!(new, 10, "as many new segments as have left");
+        assert_eq!(new, 10, "as many new segments as have left the network");
     }
 
     #[test]

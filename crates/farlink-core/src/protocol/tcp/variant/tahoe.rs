@@ -5,7 +5,7 @@ use crate::protocol::tcp::config::TcpConfig;
 use crate::protocol::tcp::congestion::{Congestion, Control};
 use crate::protocol::tcp::window::Window;
 
-/// Every loss looks like a timeout, only sooner.
+/// Handles every loss like a timeout, only earlier.
 #[derive(Clone, Debug, Default)]
 pub(in crate::protocol::tcp) struct Tahoe;
 

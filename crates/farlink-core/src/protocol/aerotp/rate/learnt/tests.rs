@@ -3,14 +3,14 @@ use crate::units::PositiveSeconds;
 
 const ROUND_TRIP: Time = Time::from_millis(200);
 
-/// A sender at the learnt rate over a FIFO link of so many bytes per second, each packet answered by itself.
+/// A sender at the learnt rate over a FIFO link of `link` bytes per second; each packet is answered by itself.
 struct Path {
     learnt: Learnt,
     now: Time,
     link: f64,
-    /// When the link is free.
+    /// When the link is idle again.
     free: Time,
-    /// HighWaterMarks every packet that waits so long.
+    /// Packets that wait at least this long are marked.
     mark_from: Time,
     marked: u16,
     answers: std::collections::VecDeque<(Time, Answer)>,
@@ -44,7 +44,7 @@ impl Path {
         }
     }
 
-    /// A packet goes out, and what has been answered by then is heard.
+    /// Sends a packet, after the answers that have arrived by then were handled.
     fn step(&mut self) {
         while let Some(&(at, answer)) = self.answers.front()
             && at <= self.now
@@ -102,7 +102,7 @@ fn marks_make_it_slower_and_wrong_bits_do_not() {
     path.mark_from = Time::from_millis(2);
     path.run(60);
     assert!(path.learnt.bytes_per_s() < 1.06e6 && path.learnt.bytes_per_s() > 5e5, "{}", path.learnt.bytes_per_s());
-    // Nothing in its input tells of losses: only what arrives is echoed. Every second packet gets lost:
+    // The input does not contain losses, because only arrivals are echoed. Every second packet is lost:
     let mut path = Path::new(1e6, RateControl::Learnt);
     for _ in 0..600 {
         path.run(0);
@@ -124,7 +124,7 @@ fn marks_make_it_slower_and_wrong_bits_do_not() {
 fn is_told_the_rate() {
     let mut learnt = Path::new(1e6, RateControl::Learnt).learnt;
     learnt.on_hint(BitRate::new(8e3).unwrap());
-    assert_eq!(learnt.bytes_per_s(), 1e3, "no faster than the own link");
+    assert_eq!(learnt.bytes_per_s(), 1e3, "no faster than this side's link");
     learnt.is_starting = false;
     learnt.on_hint(BitRate::new(8e6).unwrap());
     assert!(learnt.is_starting, "the bottleneck may have become faster as well");
@@ -141,7 +141,7 @@ fn a_friendly_one_takes_no_more_than_tcp_where_there_is_congestion() {
     assert!(run(RateControl::Friendly) < 0.7 * run(RateControl::Learnt));
 }
 
-/// Sixteen packets a microsecond apart, and the answers that were asked for, behind a link of so many bytes per second.
+/// Sixteen packets a microsecond apart, and the answers requested for them, behind a link of `link` bytes per second.
 fn after_the_first_burst(control: RateControl, link: f64, marked: u16) -> Path {
     let mut path = Path::new(link, control);
     let Some(burst) = &mut path.learnt.burst else { return path };
@@ -173,7 +173,7 @@ fn the_first_burst_is_a_place_to_go_on_from() {
     assert_eq!(rate(&marked), 24e3 * MARKED, "not where packets are marked");
     let friendly = after_the_first_burst(RateControl::Friendly, 1e6, 0);
     assert_eq!(rate(&friendly), 24e3, "TCP does not do so");
-    // What is faster than clocks tell is at least so fast.
+    // A rate too fast for the clocks is taken as the fastest that they can measure.
     let mut fast = after_the_first_burst(RateControl::Learnt, 1e9, 0);
     assert_eq!(rate(&fast), (0.25 * 22_500.0_f64 / 0.005).round());
     fast.learnt.rate = 1e7;

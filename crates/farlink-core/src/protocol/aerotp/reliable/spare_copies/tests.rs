@@ -3,7 +3,7 @@ use crate::payload::Virtual;
 
 const WAITS: Waits = Waits { answer: Time::from_millis(40), spacing: Time::from_millis(2) };
 
-/// So many pieces, sent a millisecond apart from 0 on, and what is known when so many of a hundred were lost.
+/// `pieces` pieces, sent a millisecond apart from 0 on, with a measured loss of `lost` out of a hundred.
 fn sent(pieces: u64, lost: u64) -> (Flight<Virtual>, SpareCopies) {
     let mut flight = Flight::default();
     for n in 0..pieces {
@@ -15,7 +15,7 @@ fn sent(pieces: u64, lost: u64) -> (Flight<Virtual>, SpareCopies) {
     (flight, spare_copies)
 }
 
-/// What is repeated at a millisecond, if anything is.
+/// The piece that is repeated at a time in milliseconds, if any.
 fn repeat(flight: &mut Flight<Virtual>, spare_copies: &mut SpareCopies, ms: u64) -> Option<u64> {
     let now = Time::from_millis(ms);
     spare_copies.look(now, flight, WAITS);
@@ -28,7 +28,7 @@ fn repeat(flight: &mut Flight<Virtual>, spare_copies: &mut SpareCopies, ms: u64)
 
 /// `[R11]`, `[R12]`
 #[test]
-fn what_was_sent_last_comes_first_once_it_has_rested() {
+fn the_last_piece_is_copied_first_after_a_pause() {
     let (mut flight, mut spare_copies) = sent(10, 30);
     let repeated: Vec<_> = (10..14).map(|ms| repeat(&mut flight, &mut spare_copies, ms)).collect();
     assert_eq!(repeated, [Some(800), Some(900), Some(700), Some(600)]);
@@ -36,7 +36,7 @@ fn what_was_sent_last_comes_first_once_it_has_rested() {
 
 /// `[R11]`
 #[test]
-fn where_most_is_lost_a_second_copy_comes_before_the_first_of_what_is_answered_soon() {
+fn with_high_loss_a_second_copy_precedes_the_first_of_a_piece_whose_answer_is_near() {
     let second = |lost| {
         let (mut flight, mut spare_copies) = sent(10, lost);
         flight.acknowledge(100, 900); // the first and the last one are left
@@ -48,7 +48,7 @@ fn where_most_is_lost_a_second_copy_comes_before_the_first_of_what_is_answered_s
 
 /// `[R12]`
 #[test]
-fn what_is_answered_soon_is_waited_for() {
+fn a_piece_whose_answer_is_near_is_not_copied() {
     let (mut flight, mut spare_copies) = sent(10, 30);
     spare_copies.look(Time::from_millis(46), &flight, WAITS);
     assert_eq!(spare_copies.chosen(), Some(900));
@@ -57,7 +57,7 @@ fn what_is_answered_soon_is_waited_for() {
 
 /// `[R12]`
 #[test]
-fn enough_is_enough_until_some_of_it_is_lost() {
+fn copying_stops_at_enough_copies_until_one_is_lost() {
     let (mut flight, mut spare_copies) = sent(2, 30);
     let repeated: Vec<_> = (4..20).filter_map(|ms| repeat(&mut flight, &mut spare_copies, ms)).collect();
     assert_eq!(repeated, [100, 0, 100, 0], "0.28^3 of each is not known to arrive");
@@ -71,7 +71,7 @@ fn enough_is_enough_until_some_of_it_is_lost() {
 
 /// `[R12]`
 #[test]
-fn at_most_sixteen_are_under_way() {
+fn at_most_sixteen_copies_are_in_flight() {
     let (mut flight, mut spare_copies) = sent(1, 99);
     let repeated = (3..39).filter_map(|ms| repeat(&mut flight, &mut spare_copies, ms)).count();
     assert_eq!(repeated as u64, MOST_COPIES - 1);
@@ -79,7 +79,7 @@ fn at_most_sixteen_are_under_way() {
 
 /// `[R12]`
 #[test]
-fn where_nothing_was_lost_nothing_is_repeated() {
+fn without_loss_nothing_is_copied() {
     let (mut flight, mut spare_copies) = sent(10, 0);
     assert_eq!((10..40).find_map(|ms| repeat(&mut flight, &mut spare_copies, ms)), None);
 }

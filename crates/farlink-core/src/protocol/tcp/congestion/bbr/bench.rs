@@ -1,4 +1,4 @@
-//! Two connections and a bottleneck between them, in virtual time: what the tests of both versions run over.
+//! Two connections with a bottleneck between them, in virtual time, for the tests of both versions.
 
 use std::collections::BTreeMap;
 
@@ -13,22 +13,22 @@ use crate::rng::Rng;
 use crate::time::Time;
 use crate::units::{Count, PositiveSeconds};
 
-/// Payload of a segment; there are no headers, so that rates are those of the link.
+/// Payload of a segment. There are no headers, so that rates are those of the link.
 pub(super) const MSS: u32 = 1000;
 
-/// A sender with endless data, or what it is given, behind a link with a queue.
+/// A sender with endless data, or with a given amount, behind a link with a queue.
 pub(super) struct Bench {
     pub(super) ends: [TcpConnection<Virtual>; 2],
     pub(super) now: Time,
-    /// Of the bottleneck, bytes per second.
+    /// Rate of the bottleneck, bytes per second.
     pub(super) rate: f64,
-    /// There and back; the way back is as long as the way there.
+    /// Delay of each direction.
     pub(super) one_way: Time,
     pub(super) queue_bytes: f64,
     /// Share of the segments that are lost.
     pub(super) loss: f64,
     random: Rng,
-    /// When the bottleneck will have sent all that it holds.
+    /// When the bottleneck will have sent all queued segments.
     free_at: Time,
     under_way: BTreeMap<(Time, u64), (usize, Segment<Virtual>)>,
     count: u64,
@@ -36,7 +36,7 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    /// A path of `rate` bytes per second and so many milliseconds there and back.
+    /// A path with a rate of `rate` bytes per second and a round trip of `rtt_ms` milliseconds.
     pub(super) fn new(control: CongestionControl, rate: f64, rtt_ms: u64, bbr: Option<BbrConfig>) -> Self {
         let count = |n: u32| Count::new(f64::from(n)).unwrap();
         let config = TcpConfig {
@@ -63,7 +63,7 @@ impl Bench {
         }
     }
 
-    /// Gives the sender so many bytes to send.
+    /// Gives the sender `bytes` bytes to send.
     pub(super) fn write(&mut self, bytes: u32) {
         self.ends[0].write(self.now, &mut Virtual(bytes));
         self.send_all();
@@ -77,7 +77,7 @@ impl Bench {
         &mut self.ends[0].window
     }
 
-    /// Bytes that fill the pipe.
+    /// The bandwidth-delay product in bytes.
     pub(super) fn bdp(&self) -> f64 {
         self.rate * 2.0 * self.one_way.as_secs_f64()
     }
@@ -96,7 +96,7 @@ impl Bench {
         }
     }
 
-    /// The next thing happens; `false` if nothing is left to happen.
+    /// Handles the next event; `false` if there is none.
     pub(super) fn step(&mut self) -> bool {
         let arrival = self.under_way.keys().next().copied();
         let timer = (0..2).filter_map(|side| Some((self.ends[side].poll_timeout()?, side))).min();
@@ -119,7 +119,7 @@ impl Bench {
         true
     }
 
-    /// Goes on until something is so, or for so many seconds; returns whether it was.
+    /// Runs until a condition holds, for at most `seconds`; returns whether it held.
     pub(super) fn until(&mut self, seconds: f64, mut is_so: impl FnMut(&Bench) -> bool) -> bool {
         let end = self.now + Time::from_secs_f64(seconds);
         while self.now < end {
@@ -137,7 +137,7 @@ impl Bench {
         self.until(seconds, |_| false);
     }
 
-    /// Bytes per second that arrive in so many seconds from now.
+    /// Bytes per second that arrive in the next `seconds`.
     pub(super) fn goodput(&mut self, seconds: f64) -> f64 {
         let (before, start) = (self.received, self.now);
         self.run(seconds);

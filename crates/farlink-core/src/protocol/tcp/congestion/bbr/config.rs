@@ -1,20 +1,20 @@
-//! What a scenario says about BBR.
+//! The configuration of BBR.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{PositiveSeconds, Probability};
 
-/// Constants of BBR that decide on long paths; the defaults are those of Linux and of the draft.
+/// Constants of BBR that matter on long paths; the defaults are those of Linux and of the draft.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BbrConfig {
-    /// How long a round-trip time stands as the least before the sender all but stops to measure it again (ProbeRTT); on a
-    /// path whose round trip is not much shorter, a longer one keeps it from stopping most of the time.
+    /// How long a round-trip time counts as the least, before the sender almost stops sending to measure it again (ProbeRTT). On
+    /// a path with a round trip of nearly this length, a longer window avoids that it stops most of the time.
     pub min_rtt_window_s: PositiveSeconds,
-    /// How long it stays so, at least; a round trip in any case.
+    /// Shortest duration of ProbeRTT; it lasts at least one round trip in any case.
     pub probe_rtt_s: PositiveSeconds,
-    /// By which share it paces below the bandwidth measured.
+    /// Share by which the pacing rate lies below the measured bandwidth.
     #[schemars(extend("exclusiveMaximum" = 1))]
     pub pacing_margin: Probability,
 }

@@ -1,10 +1,10 @@
-//! The largest value of late.
+//! A windowed maximum filter.
 
 /// A running maximum over a window of time, from the best three samples (K. Nichols' algorithm, lib/win_minmax.c of Linux).
-/// Time is any count that does not fall: round trips, cycles.
+/// Time is any count that does not decrease, such as round trips or cycles.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowedMax {
-    /// The best, the best since that one, and the best since that: (time, value).
+    /// The best sample, the best since that one, and the best since the second: (time, value).
     best: [(u64, f64); 3],
 }
 
@@ -18,7 +18,7 @@ impl WindowedMax {
         self.best = [sample; 3];
     }
 
-    /// Takes a value in; what is older than `window` counts no more.
+    /// Takes a sample; samples older than `window` no longer count.
     pub(super) fn update(&mut self, window: u64, time: u64, value: f64) {
         let sample = (time, value);
         if value >= self.best[0].1 || time - self.best[2].0 > window {
@@ -34,7 +34,7 @@ impl WindowedMax {
         self.age(window, sample);
     }
 
-    /// Puts the next best in the place of what has left the window, and keeps the three apart in time.
+    /// Replaces samples that have left the window by the next best, and keeps the three apart in time.
     fn age(&mut self, window: u64, sample: (u64, f64)) {
         let age = sample.0 - self.best[0].0;
         if age > window {
@@ -43,7 +43,7 @@ impl WindowedMax {
                 self.best = [self.best[1], self.best[2], sample];
             }
         } else if self.best[1].0 == self.best[0].0 && age > window / 4 {
-            // A quarter of the window has passed without a better second.
+            // For a quarter of the window there was no better second sample.
             self.best[1] = sample;
             self.best[2] = sample;
         } else if self.best[2].0 == self.best[1].0 && age > window / 2 {
@@ -70,7 +70,8 @@ mod tests {
     }
 
     proptest! {
-        /// Never above the true maximum of the window, never below the latest value, and the maximum at once.
+        /// The result is never above the true maximum of the window and never below the latest value, and a new maximum takes
+        /// effect at once.
         #[test]
         fn lies_between_the_latest_value_and_the_windows_maximum(
             steps in proptest::collection::vec((0_u64..4, 0.0..100.0_f64), 1..200), window in 1_u64..20,

@@ -1,7 +1,7 @@
-//! BBR: sends at the bandwidth and with the window that a model of the path asks for.
+//! BBR: sends at the bandwidth, and with the window, of its model of the path.
 //!
-//! The model comes from the [samples](super::super::flight::Sample) of delivery rate and round-trip time that each
-//! acknowledgement gives: the largest rate of the last rounds, the least round trip of the last seconds.
+//! The model uses the [samples](super::super::flight::Sample) of delivery rate and round-trip time that each acknowledgement
+//! gives: the largest rate of the last rounds, and the least round trip of the last seconds.
 
 #[cfg(test)]
 mod bench;
@@ -21,19 +21,19 @@ use model::{Aggregation, Model};
 #[derive(Clone, Debug, Default)]
 struct Rounds {
     count: u64,
-    /// The round ends with a segment that was sent when so much had been delivered, bytes.
+    /// The round ends when a segment is acknowledged that was sent after this number of bytes was delivered.
     ends_with: u64,
-    /// The acknowledgement at hand began a new one.
+    /// Whether the present acknowledgement began a new round.
     is_start: bool,
 }
 
 impl Rounds {
-    /// A new round begins here, whatever was under way.
+    /// Begins a new round here, regardless of the data in flight.
     fn restart(&mut self, delivered: u64) {
         self.ends_with = delivered;
     }
 
-    /// An acknowledgement that reports something new.
+    /// Takes an acknowledgement that reports something new.
     fn update(&mut self, sample: &Sample) {
         self.is_start = sample.prior_delivered >= self.ends_with;
         if self.is_start {

@@ -1,4 +1,4 @@
-//! What both versions of BBR share: the round-trip time, the pace and how acknowledgements clump.
+//! What both versions of BBR share: the round-trip time, the pacing rate and the aggregation of acknowledgements.
 
 use super::Rounds;
 use crate::protocol::parts::pacer::quantum;
@@ -7,20 +7,20 @@ use crate::protocol::tcp::flight::Sample;
 use crate::protocol::tcp::window::Window;
 use crate::time::Time;
 
-/// What stands for the round-trip time before one was measured.
+/// The round-trip time that is assumed before one was measured.
 const NOMINAL_RTT_S: f64 = 1e-3;
 
-/// The least round-trip time, the pace, and the constants that a scenario sets.
+/// The least round-trip time, the pacing rate, and the constants that a scenario sets.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
-    /// The least of late; never before the first.
+    /// The least recent round-trip time; `Time::NEVER` before the first.
     pub(super) min_rtt: Time,
     /// When it was measured, or ProbeRTT ended.
     pub(super) min_rtt_at: Time,
     min_rtt_window: Time,
     /// How long ProbeRTT lasts at least.
     pub(super) probe_rtt: Time,
-    /// Share of the bandwidth that is paced at.
+    /// Pacing rate as a share of the bandwidth.
     margin: f64,
     /// Bytes per second.
     pub(super) pacing_rate: f64,
@@ -39,7 +39,7 @@ impl Model {
         }
     }
 
-    /// The connection stands: the handshake's round trip is the first.
+    /// The connection is established: the round trip of the handshake is the first sample.
     pub(super) fn begin(&mut self, window: &Window) {
         (self.min_rtt, self.min_rtt_at) = (window.rtt.least, window.now);
     }
@@ -49,7 +49,7 @@ impl Model {
         now > self.min_rtt_at + self.min_rtt_window
     }
 
-    /// The first pace: the initial window in a round trip, times a gain.
+    /// Sets the initial pacing rate: the initial window per round trip, times a gain.
     pub(super) fn begin_pacing(&mut self, window: &Window, gain: f64) {
         //= https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr#section-5.6.2
         //# nominal_bandwidth = C.InitialCwnd / (C.srtt ? C.srtt : 1ms)
@@ -58,7 +58,7 @@ impl Model {
         self.pacing_rate = self.margin * gain * window.cwnd / rtt_s;
     }
 
-    /// Sets the pace, bytes per second; only faster ones until the pipe is full.
+    /// Sets the pacing rate in bytes per second; until the pipe is full, only increases it.
     pub(super) fn pace(&mut self, rate: f64, is_pipe_full: bool) {
         let rate = self.margin * rate;
         if is_pipe_full || rate > self.pacing_rate {
@@ -66,7 +66,7 @@ impl Model {
         }
     }
 
-    /// Bytes that go out at once.
+    /// Bytes that are sent in one burst.
     pub(super) fn quantum(&self, window: &Window) -> f64 {
         f64::from(quantum(self.pacing_rate, window.mss))
     }
@@ -75,11 +75,11 @@ impl Model {
 /// Rounds that each of the two slots below covers.
 const SLOT_ROUNDS: u32 = 5;
 
-/// How much more is acknowledged at once than the bandwidth explains (`bbr_update_ack_aggregation` of Linux): the largest
-/// of the last five to ten rounds.
+/// The number of bytes acknowledged at once beyond what the bandwidth explains (`bbr_update_ack_aggregation` of Linux): the
+/// largest of the last five to ten rounds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aggregation {
-    /// Since when, and how much since then, bytes.
+    /// Start of the epoch, and bytes acknowledged since.
     since: Time,
     acked: f64,
     slots: [f64; 2],
@@ -88,18 +88,18 @@ pub(super) struct Aggregation {
 }
 
 impl Aggregation {
-    /// So many bytes at once of late.
+    /// An aggregation of `bytes` bytes.
     #[cfg(test)]
     pub(super) fn of(bytes: f64) -> Self {
         Aggregation { slots: [bytes, 0.0], ..Aggregation::default() }
     }
 
-    /// The largest of late, bytes.
+    /// The largest recent value, bytes.
     pub(super) fn get(&self) -> f64 {
         self.slots[0].max(self.slots[1])
     }
 
-    /// A new epoch begins.
+    /// Begins a new epoch.
     pub(super) fn restart(&mut self, now: Time) {
         (self.since, self.acked) = (now, 0.0);
     }
@@ -118,7 +118,7 @@ impl Aggregation {
         }
         let mut expected = rate * sample.now.since(self.since).as_secs_f64();
         if self.acked <= expected {
-            self.restart(sample.now); // slower than expected: nothing is held together
+            self.restart(sample.now); // slower than expected: there is no aggregation
             expected = 0.0;
         }
         self.acked += sample.newly_delivered as f64;

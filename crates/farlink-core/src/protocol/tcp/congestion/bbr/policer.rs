@@ -1,39 +1,39 @@
-//! Long-term sampling: finds a policer that lets through a steady rate and drops the rest (`bbr_lt_bw_sampling` of Linux).
+//! Long-term sampling: detects a policer that lets through a steady rate and drops the rest (`bbr_lt_bw_sampling` of Linux).
 
 use crate::protocol::tcp::flight::Sample;
 use crate::time::Time;
 
-/// Least number of rounds in an interval, and how many times that is too long.
+/// Least number of rounds in an interval; an interval of more than `LONGEST` times that is discarded.
 const INTERVAL_ROUNDS: u32 = 4;
 const LONGEST: u32 = 4;
-/// From this ratio of lost to delivered on an interval counts as policed (`bbr_lt_loss_thresh`: 50 of 256).
+/// An interval counts as policed if the ratio of lost to delivered data is at least this (`bbr_lt_loss_thresh`: 50 of 256).
 const LOSS_RATIO: f64 = 50.0 / 256.0;
-/// Rates this close, relatively or in bytes per second, are the same (`bbr_lt_bw_ratio`, `bbr_lt_bw_diff`).
+/// Rates that differ by less than this, relatively or in bytes per second, count as equal (`bbr_lt_bw_ratio`, `bbr_lt_bw_diff`).
 const SAME_RATIO: f64 = 1.0 / 8.0;
 const SAME_BYTES_PER_S: f64 = 4000.0 / 8.0;
-/// The policed rate is used for so many rounds.
+/// Number of rounds for which the policed rate is used.
 const USED_ROUNDS: u32 = 48;
 
-/// What to do after a sample.
+/// The action after a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Nothing.
     GoOn,
-    /// Two intervals agree: send at their rate.
+    /// Two intervals agree: send at their rate from now on.
     Policed,
     /// The policed rate was used for long enough: probe again.
     Expired,
 }
 
-/// Two intervals in a row with much loss and the same rate mean a policer.
+/// Detects a policer by two consecutive intervals with high loss and the same rate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Policer {
-    /// Rate of the last interval or, once used, of the policer, bytes per second; 0 if there was none.
+    /// Rate of the last interval or, once a policer is detected, of the policer, bytes per second; 0 if there was none.
     rate: f64,
     is_used: bool,
     is_sampling: bool,
     rounds: u32,
-    /// The interval at hand began here.
+    /// Start of the present interval.
     since: Time,
     delivered_then: u64,
     lost: u64,
@@ -55,12 +55,12 @@ impl Policer {
         (self.since, self.delivered_then, self.lost, self.rounds) = (sample.now, sample.delivered, 0, 0);
     }
 
-    /// So many bytes are thought lost; told before the sample.
+    /// Counts bytes that are declared lost; to be called before `update`.
     pub(super) fn note_lost(&mut self, bytes: u64) {
         self.lost += bytes;
     }
 
-    /// A sample; `is_round_start` if it begins a round, `may_expire` while probing for bandwidth.
+    /// Takes a sample. `is_round_start` says that it begins a round, `may_expire` that the sender probes for bandwidth.
     pub(super) fn update(&mut self, sample: &Sample, is_round_start: bool, may_expire: bool) -> Verdict {
         if self.is_used {
             self.rounds += u32::from(may_expire && is_round_start);
@@ -70,7 +70,7 @@ impl Policer {
             }
             return Verdict::GoOn;
         }
-        // Wait for the first loss: until then the policer spends the tokens that it saved.
+        // Waits for the first loss, because until then the policer spends saved tokens.
         if !self.is_sampling {
             if sample.newly_lost == 0 {
                 return Verdict::GoOn;
@@ -90,7 +90,7 @@ impl Policer {
             self.reset(sample);
             return Verdict::GoOn;
         }
-        // The interval ends with a loss: then the tokens are spent again.
+        // An interval ends with a loss, when the tokens are spent again.
         let delivered = sample.delivered - self.delivered_then;
         if sample.newly_lost == 0 || delivered == 0 || (self.lost as f64) < LOSS_RATIO * delivered as f64 {
             return Verdict::GoOn;
@@ -120,7 +120,7 @@ impl Policer {
 mod tests {
     use super::*;
 
-    /// A round of a second in which 1000 bytes arrive and `lost` do not.
+    /// A round of one second in which 1000 bytes arrive and `lost` bytes are lost.
     fn round(policer: &mut Policer, n: u64, lost: u64) -> Verdict {
         let sample = Sample { now: Time::from_secs(n), delivered: n * 1000, newly_lost: lost, ..Sample::default() };
         policer.note_lost(lost);

@@ -1,4 +1,4 @@
-//! What a scenario says about CUBIC.
+//! The configuration of CUBIC.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,13 +9,14 @@ use crate::units::{Factor, Fraction};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CubicConfig {
-    /// What a loss leaves of the window (RFC 9438, section 4.6).
+    /// Share of the window that remains after a loss (RFC 9438, section 4.6).
     pub beta: Fraction,
     /// How fast the curve rises, in segments per cubic second (RFC 9438, section 5.1).
     pub c: Factor,
-    /// Aim lower after a loss below the window of the loss before, which leaves room for newcomers (RFC 9438, section 4.7).
+    /// After a loss below the window of the previous loss, aim at a smaller window, which leaves room for new flows (RFC 9438,
+    /// section 4.7).
     pub fast_convergence: bool,
-    /// Never slower than Reno would be (RFC 9438, section 4.3).
+    /// Let the window grow at least as fast as Reno's (RFC 9438, section 4.3).
     pub reno_friendly: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a scenario says about Hybla.
+//! The configuration of Hybla.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,13 +9,13 @@ use crate::units::PositiveSeconds;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HyblaConfig {
-    /// Round trip of the connection to keep up with, RTT0.
+    /// Round trip of the reference connection whose growth it matches, RTT0.
     pub rtt0_s: PositiveSeconds,
 }
 
 impl Default for HyblaConfig {
     fn default() -> Self {
-        // The paper's and Linux's; ns-3 has 50 ms.
+        // The value of the paper and of Linux; ns-3 uses 50 ms.
         HyblaConfig { rtt0_s: PositiveSeconds::new(0.025).expect("a constant within its range") }
     }
 }

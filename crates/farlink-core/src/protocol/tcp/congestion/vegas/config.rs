@@ -1,4 +1,4 @@
-//! What a scenario says about Vegas.
+//! The configuration of Vegas.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
 //! BBR version 1 as Linux has it (net/ipv4/tcp_bbr.c; N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM
-//! Queue 14(5), 2016). Loss is no signal: what the model says is sent, whatever is lost, save for a policer.
+//! Queue 14(5), 2016). Loss is no signal: the model sets the sending rate regardless of losses, except behind a policer.
 
 #[cfg(test)]
 mod tests;
@@ -14,32 +14,32 @@ use crate::protocol::tcp::window::{Phase, Window};
 use crate::rng::Rng;
 use crate::time::Time;
 
-/// `bbr_high_gain`: 2/ln 2, the least gain that doubles the rate each round.
+/// `bbr_high_gain`: 2/ln 2, the smallest gain that doubles the rate each round.
 const HIGH_GAIN: f64 = 2.885;
 /// `bbr_cwnd_gain`: room for delayed and stretched acknowledgements.
 const CWND_GAIN: f64 = 2.0;
-/// `bbr_pacing_gain`: probe for more, drain what that queued, cruise.
+/// `bbr_pacing_gain`: probe for more bandwidth, drain the resulting queue, cruise.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// `bbr_bw_rtts`: rounds of the bandwidth filter.
 const BANDWIDTH_ROUNDS: u64 = 10;
-/// `bbr_full_bw_thresh`, `bbr_full_bw_cnt`: so many rounds without such growth, and the pipe is full.
+/// `bbr_full_bw_thresh`, `bbr_full_bw_cnt`: the pipe is full after this many rounds without such growth.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 /// `bbr_cwnd_min_target`, segments.
 const LEAST_CWND: f64 = 4.0;
-/// `bbr_extra_acked_max_us`: so much time's worth of acknowledgements at once is made up for.
+/// `bbr_extra_acked_max_us`: limit of the compensation for aggregated acknowledgements, in seconds at the bandwidth.
 const MOST_EXTRA_S: f64 = 0.1;
 
-/// What the sender is after.
+/// The state of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// Doubles the rate each round until it grows no more.
+    /// Doubles the rate each round until it stops growing.
     Startup,
-    /// Lets the queue of that run empty.
+    /// Drains the queue that startup has filled.
     Drain,
     /// Cycles the pacing gain around 1.
     ProbeBw,
-    /// All but stops to measure the round-trip time.
+    /// Almost stops sending, to measure the round-trip time.
     ProbeRtt,
 }
 
@@ -52,7 +52,7 @@ pub(in crate::protocol::tcp) struct Bbr {
     rounds: Rounds,
     policer: Policer,
     extra: Aggregation,
-    /// Bandwidth that growth is measured against, and rounds without it.
+    /// The bandwidth with which growth is compared, and the number of rounds without growth.
     full_bandwidth: f64,
     full_rounds: u32,
     pub(super) is_pipe_full: bool,
@@ -61,13 +61,13 @@ pub(in crate::protocol::tcp) struct Bbr {
     pub(super) pacing_gain: f64,
     cwnd_gain: f64,
     has_rtt: bool,
-    /// What the window was before a loss or ProbeRTT made it small.
+    /// The window before a loss or ProbeRTT reduced it.
     prior_cwnd: f64,
-    /// The phase at the sample before.
+    /// The phase at the previous sample.
     last_phase: Phase,
     conserves_packets: bool,
     is_restarting: bool,
-    /// When ProbeRTT may end; none until the pipe is drained.
+    /// When ProbeRTT may end; `None` until the pipe is drained.
     probe_rtt_until: Option<Time>,
     has_probe_rtt_round: bool,
     random: Rng,
@@ -100,12 +100,12 @@ impl Bbr {
         }
     }
 
-    /// `bbr_bw`: what the path carries, bytes per second.
+    /// `bbr_bw`: the bandwidth of the path, bytes per second.
     pub(super) fn rate(&self) -> f64 {
         self.policer.rate().unwrap_or(self.bandwidth.get())
     }
 
-    /// `bbr_bdp`: bytes that fill the pipe at a rate, in whole segments.
+    /// `bbr_bdp`: the bandwidth-delay product at a rate, times a gain, in whole segments.
     fn pipe(&self, window: &Window, rate: f64, gain: f64) -> f64 {
         if self.model.min_rtt == Time::NEVER {
             return window.initial_cwnd;
@@ -114,21 +114,21 @@ impl Bbr {
         libm::ceil(gain * rate * self.model.min_rtt.as_secs_f64() / mss) * mss
     }
 
-    /// `bbr_quantization_budget`: room for what the hosts hold together.
+    /// `bbr_quantization_budget`: adds room for segments that the hosts handle in bursts.
     fn with_budget(&self, window: &Window, bytes: f64) -> f64 {
         let mss = window.mss_f64();
-        // An even number of segments: the receiver acknowledges every second.
+        // An even number of segments, because the receiver acknowledges every second one.
         let even = 2.0 * libm::ceil((bytes + 3.0 * self.model.quantum(window)) / mss / 2.0) * mss;
         if self.mode == Mode::ProbeBw && self.cycle_index == 0 { even + 2.0 * mss } else { even }
     }
 
-    /// `bbr_inflight`: bytes in flight that a gain asks for.
+    /// `bbr_inflight`: the bytes in flight for a gain.
     fn target(&self, window: &Window, gain: f64) -> f64 {
         self.with_budget(window, self.pipe(window, self.bandwidth.get(), gain))
     }
 
-    /// `bbr_packets_in_net_at_edt`: what will be in flight when the next segments leave. What arrives until then is less
-    /// than a quantum and left out.
+    /// `bbr_packets_in_net_at_edt`: the bytes in flight when the next segments leave. Data that arrives until then is less than a
+    /// quantum and neglected.
     fn in_flight_at_departure(&self, window: &Window, in_flight: u64) -> f64 {
         let departing = if self.pacing_gain > 1.0 { self.model.quantum(window) } else { 0.0 };
         in_flight as f64 + departing
@@ -143,7 +143,7 @@ impl Bbr {
             self.conserves_packets = false;
         }
         self.look_for_policer(sample);
-        // A rate that the application set tells only that the path carries that much.
+        // A rate that is limited by the application is only a lower bound of the bandwidth.
         if !sample.is_app_limited || rate >= self.bandwidth.get() {
             self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds.count, rate);
         }
@@ -165,7 +165,7 @@ impl Bbr {
         let is_full_length = sample.now.since(self.cycle_at) > self.model.min_rtt;
         let in_flight = self.in_flight_at_departure(window, sample.prior_in_flight);
         let is_over = if self.pacing_gain > 1.0 {
-            // Until the pipe holds what was asked for; not against losses, which say that it cannot.
+            // Until the pipe holds the target, or until losses show that it cannot.
             is_full_length && (sample.newly_lost > 0 || in_flight >= self.target(window, self.pacing_gain))
         } else if self.pacing_gain < 1.0 {
             is_full_length || in_flight <= self.target(window, 1.0)
@@ -182,7 +182,7 @@ impl Bbr {
         self.cycle_at = now;
     }
 
-    /// `bbr_reset_probe_bw_mode`: the cycle begins anywhere but where it drains.
+    /// `bbr_reset_probe_bw_mode`: the cycle begins at a random phase other than the draining one.
     fn begin_probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
         self.cycle_index = CYCLE.len() - 1 - self.random.below(CYCLE.len() as u64 - 1) as usize;
@@ -218,7 +218,7 @@ impl Bbr {
     /// `bbr_update_min_rtt`.
     fn update_min_rtt(&mut self, window: &mut Window, sample: &Sample) {
         let is_expired = self.model.is_min_rtt_old(sample.now);
-        // A segment alone in flight may have waited for a second one before it was acknowledged.
+        // A single segment in flight may be acknowledged late, because the receiver waits for a second one.
         let is_delayed = sample.sent_in_flight <= u64::from(window.mss);
         if let Some(rtt) = sample.rtt
             && (rtt < self.model.min_rtt || is_expired && !is_delayed)
@@ -231,7 +231,7 @@ impl Bbr {
             self.probe_rtt_until = None;
         }
         if self.mode == Mode::ProbeRtt {
-            window.records.mark_app_limited(); // low rates are no news here
+            window.records.mark_app_limited(); // low rates say nothing here
             if self.probe_rtt_until.is_some() {
                 self.has_probe_rtt_round |= self.rounds.is_start;
                 if self.has_probe_rtt_round {
@@ -250,7 +250,7 @@ impl Bbr {
 
     fn check_probe_rtt_done(&mut self, window: &mut Window, now: Time) {
         if self.probe_rtt_until.is_some_and(|until| now > until) {
-            self.model.min_rtt_at = now; // not again for a while
+            self.model.min_rtt_at = now; // the next measurement is due a whole window later
             window.cwnd = window.cwnd.max(self.prior_cwnd);
             if self.is_pipe_full {
                 self.begin_probe_bw(now);
@@ -280,14 +280,14 @@ impl Bbr {
         self.model.pace(gain * self.rate(), self.is_pipe_full);
     }
 
-    /// `bbr_save_cwnd`: the window that is good, not one that was cut.
+    /// `bbr_save_cwnd`: remembers the window if it was not reduced.
     fn save_cwnd(&mut self, window: &Window) {
         let is_good = self.last_phase == Phase::Open && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if is_good { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
     }
 
-    /// `bbr_set_cwnd_to_recover_or_restore`: in the first round of a recovery one segment per segment that arrived, then the
-    /// window grows back. Returns whether that settles the window.
+    /// `bbr_set_cwnd_to_recover_or_restore`: in the first round of a recovery one segment is sent for each that arrived; then the
+    /// window is restored. Returns whether the window is set.
     fn recover_or_restore(&mut self, window: &mut Window, sample: &Sample) -> bool {
         let mss = window.mss_f64();
         if sample.newly_lost > 0 {
@@ -342,13 +342,13 @@ impl Control for Bbr {
     }
 
     fn on_mark(&mut self, window: &Window, flight: u64) -> f64 {
-        // Linux answers the mark (`tcp_enter_cwr`), but its BBR sets the window itself in every state and knows no marks.
+        // Linux responds to the mark (`tcp_enter_cwr`), but its BBR sets the window itself in every state and ignores marks.
         self.on_loss(window, flight).max(window.cwnd)
     }
 
     fn on_timeout(&mut self, window: &Window, _flight: u64) -> f64 {
         self.save_cwnd(window);
-        // `bbr_set_state`: the pipe may carry more than what was measured while it was broken.
+        // `bbr_set_state`: the pipe may carry more than was measured during the interruption.
         self.last_phase = Phase::Loss;
         self.full_bandwidth = 0.0;
         window.ssthresh
@@ -393,7 +393,7 @@ impl Control for Bbr {
         self.policer.note_lost(lost.len);
     }
 
-    /// `bbr_cwnd_event`: after a silence nothing has to be found out in a hurry.
+    /// `bbr_cwnd_event`: after an idle period the sender does not need to probe.
     fn on_restart(&mut self, window: &mut Window) {
         self.is_restarting = true;
         self.extra.restart(window.now);
@@ -404,7 +404,7 @@ impl Control for Bbr {
         }
     }
 
-    /// `bbr_undo_cwnd`: the pipe was not as full as the loss made it look.
+    /// `bbr_undo_cwnd`: the pipe was not as full as the spurious loss suggested.
     fn on_spurious_loss(&mut self, _window: &Window) {
         (self.full_bandwidth, self.full_rounds) = (0.0, 0);
         self.policer = Policer::default();

@@ -1,4 +1,4 @@
-//! What deliveries and losses say about the path: the bandwidth, and how much may be in flight.
+//! The model of the path from deliveries and losses: the bandwidth, and the bounds of the data in flight.
 
 use super::{BETA, Bbr3, EXTRA_ROUNDS, HEADROOM, LEAST_CWND, LOSS_THRESHOLD, State};
 use crate::protocol::tcp::flight::{Lost, Sample};
@@ -43,8 +43,8 @@ impl Bbr3 {
 
     fn update_max_bw(&mut self, sample: &Sample) {
         self.rounds.is_start = false;
-        // An interval shorter than any round trip tells neither a rate nor a round: which transmission was acknowledged is
-        // not known.
+        // An interval shorter than any round trip gives neither a rate nor a round, because it is unknown which transmission was
+        // acknowledged.
         let Some(rate) = sample.rate else { return };
         self.rounds.update(sample);
         self.rounds_since_probe_up += u64::from(self.rounds.is_start);
@@ -55,7 +55,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdvanceMaxBwFilter of the draft: the rates of the cycle before the last are forgotten, unless this one had none.
+    /// AdvanceMaxBwFilter of the draft: forgets the rates of the cycle before the last, unless the present cycle has none.
     pub(super) fn advance_max_bw_filter(&mut self) {
         if self.max_bw[1] > 0.0 {
             self.max_bw = [self.max_bw[1], 0.0];
@@ -141,7 +141,7 @@ impl Bbr3 {
         }
     }
 
-    /// TargetInflight of the draft: what should be in flight, unless congestion cut the window.
+    /// TargetInflight of the draft: the bytes that should be in flight, unless congestion reduced the window.
     pub(super) fn target_inflight(&self, window: &Window) -> f64 {
         self.bdp(window, self.bw, 1.0).min(window.cwnd)
     }
@@ -156,7 +156,7 @@ impl Bbr3 {
         (self.inflight_longterm - headroom).max(LEAST_CWND * mss)
     }
 
-    /// HandleSpuriousLossDetection of the draft; the window is put back by those who found it out.
+    /// HandleSpuriousLossDetection of the draft; the caller restores the window.
     pub(super) fn undo_loss(&mut self, window: &Window) {
         self.is_loss_in_round = false;
         self.reset_full_bw();
@@ -178,12 +178,12 @@ impl Bbr3 {
 
 //= https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr#section-5.5.10.2
 //# return ((RS.lost > RS.tx_in_flight * BBR.LossThresh) || (RS.lost > 0 && !C.has_selective_acks))
-/// Whether more was lost of what was in flight than a path may lose. Selective acknowledgements are there.
+/// Whether more of the data in flight was lost than a path may lose.
 pub(super) fn is_too_much(lost: f64, in_flight: f64) -> bool {
     lost > LOSS_THRESHOLD * in_flight
 }
 
-/// InflightAtLoss of the draft: how much was in flight when losses became too many.
+/// InflightAtLoss of the draft: the bytes in flight when the losses became too many.
 fn in_flight_at_loss(lost: &Lost) -> f64 {
     let in_flight_before = lost.sent_in_flight.saturating_sub(lost.len) as f64;
     let lost_before = lost.lost_since.saturating_sub(lost.len) as f64;

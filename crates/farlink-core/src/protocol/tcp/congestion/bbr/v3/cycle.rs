@@ -6,9 +6,9 @@ use crate::protocol::tcp::flight::Sample;
 use crate::protocol::tcp::window::Window;
 use crate::time::Time;
 
-/// Most rounds between probes, for the sake of Reno and CUBIC beside it.
+/// Largest number of rounds between probes, for coexistence with Reno and CUBIC.
 const MOST_ROUNDS: f64 = 63.0;
-/// Least time between probes, and by how much chance prolongs it at most, seconds.
+/// Shortest time between probes, and largest random addition to it, seconds.
 const LEAST_WAIT_S: f64 = 2.0;
 const CHANCE_WAIT_S: f64 = 1.0;
 
@@ -72,7 +72,7 @@ impl Bbr3 {
             }
             State::Up => {
                 if self.is_time_to_go_down(window, sample) {
-                    self.was_probe_too_high = false; // so far
+                    self.was_probe_too_high = false; // not known yet
                     self.start_down(window);
                 }
             }
@@ -80,7 +80,7 @@ impl Bbr3 {
         }
     }
 
-    /// IsTimeToProbeBW of the draft, and what follows from it.
+    /// IsTimeToProbeBW of the draft, and the transition that follows.
     fn probe_if_due(&mut self, window: &Window) -> bool {
         let has_waited = window.now > self.cycle_at + self.bw_probe_wait;
         let reno_rounds = (self.target_inflight(window) / window.mss_f64()).min(MOST_ROUNDS);
@@ -104,21 +104,21 @@ impl Bbr3 {
         //# if (BBR.prev_probe_too_high && C.inflight >= BBR.inflight_longterm)
         //#   BBR.prev_probe_precautionary = true
         //#   return true
-        // It reaches the bound when it has no room for another segment, before the acknowledgement takes some off.
+        // The bound is reached when there is no room for another segment, before this acknowledgement reduces the data in flight.
         let most = (sample.prior_in_flight + u64::from(window.mss)) as f64;
         if self.was_probe_too_high && most > self.inflight_longterm {
             self.was_probe_precautionary = true;
             return true;
         }
         if self.is_cwnd_limited() && window.cwnd >= self.inflight_longterm {
-            self.reset_full_bw(); // the bound holds the bandwidth back
+            self.reset_full_bw(); // the bound limits the bandwidth
             self.full_bw = sample.rate.unwrap_or(0.0);
             return false;
         }
         self.is_full_now
     }
 
-    /// RaiseInflightLongtermSlope of the draft: twice the growth each round.
+    /// RaiseInflightLongtermSlope of the draft: doubles the growth each round.
     fn raise_longterm_slope(&mut self, window: &Window) {
         let growth = f64::from(1_u32 << self.bw_probe_up_rounds);
         self.bw_probe_up_rounds = (self.bw_probe_up_rounds + 1).min(30);
@@ -128,7 +128,7 @@ impl Bbr3 {
     /// ProbeInflightLongtermUpward of the draft.
     fn probe_longterm_upward(&mut self, window: &Window, sample: &Sample) {
         if !self.is_cwnd_limited() || window.cwnd < self.inflight_longterm {
-            return; // it is not the bound that holds back
+            return; // the bound is not what limits the sender
         }
         self.bw_probe_up_acked += sample.newly_delivered as f64;
         if self.bw_probe_up_acked >= self.probe_up_acked_per_inc {
@@ -141,7 +141,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdaptLongTermModel of the draft; `true` if it chose a state.
+    /// AdaptLongTermModel of the draft; returns `true` if it changed the state.
     fn adapt_long_term_model(&mut self, window: &Window, sample: &Sample) -> bool {
         if self.ack_phase == AckPhase::ProbeStarting && self.rounds.is_start {
             self.ack_phase = AckPhase::ProbeFeedback;

@@ -1,7 +1,6 @@
-//! BBR version 3 (draft-ietf-ccwg-bbr): as version 1, but loss bounds how much may be in flight. Beyond two percent it gives
-//! way.
+//! BBR version 3 (draft-ietf-ccwg-bbr): as version 1, but losses of more than two percent bound the data in flight.
 //!
-//! Names follow the draft. ECN, which its ancestors used where a data centre has it, is no part of it.
+//! Names follow the draft. The ECN extension of its predecessors is not part of it.
 
 mod bounds;
 mod cycle;
@@ -18,17 +17,17 @@ use crate::protocol::tcp::window::{Phase, Window};
 use crate::rng::Rng;
 use crate::time::Time;
 
-/// BBR.StartupPacingGain: 4 ln 2, the least gain that doubles the rate each round.
+/// BBR.StartupPacingGain: 4 ln 2, the smallest gain that doubles the rate each round.
 const STARTUP_GAIN: f64 = 2.77;
 /// BBR.DrainPacingGain.
 const DRAIN_GAIN: f64 = 0.5;
 /// BBR.DefaultCwndGain.
 const CWND_GAIN: f64 = 2.0;
-/// BBR.LossThresh: the most that may be lost in a round trip.
+/// BBR.LossThresh: the largest share of data that may be lost in a round trip.
 const LOSS_THRESHOLD: f64 = 0.02;
-/// BBR.Beta: what a round with losses leaves at least.
+/// BBR.Beta: the share of a bound that remains at least after a round with losses.
 const BETA: f64 = 0.7;
-/// BBR.Headroom: share of what may be in flight that is left to others.
+/// BBR.Headroom: share of the data in flight that is left to other flows.
 const HEADROOM: f64 = 0.15;
 /// BBR.MinPipeCwnd, segments.
 const LEAST_CWND: f64 = 4.0;
@@ -37,22 +36,22 @@ const EXTRA_ROUNDS: u64 = 10;
 /// BBR.ProbeRTTCwndGain.
 const PROBE_RTT_GAIN: f64 = 0.5;
 
-/// BBR.state: what the sender is after.
+/// BBR.state: the state of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Doubles the rate each round until it grows no more or too much is lost.
+    /// Doubles the rate each round until it stops growing or too much data is lost.
     Startup,
-    /// Lets the queue of that run empty.
+    /// Drains the queue that startup has filled.
     Drain,
-    /// Sends a little less than arrives, until the queue is gone and there is headroom.
+    /// Sends slightly less than is delivered, until the queue is empty and there is headroom.
     Down,
-    /// Sends what arrives.
+    /// Sends at the delivery rate.
     Cruise,
-    /// Sends what the path is known to carry for a round, to fill the pipe.
+    /// Sends at the known bandwidth for a round, to fill the pipe.
     Refill,
-    /// Sends more, to see whether the path carries it.
+    /// Sends more, to probe for bandwidth.
     Up,
-    /// Halves what is in flight to measure the round-trip time.
+    /// Halves the data in flight to measure the round-trip time.
     ProbeRtt,
 }
 
@@ -61,7 +60,7 @@ impl State {
         matches!(self, State::Down | State::Cruise | State::Refill | State::Up)
     }
 
-    /// IsProbingBW of the draft: losses are answered at once or not at all.
+    /// IsProbingBW of the draft: in these states losses have an effect at once or not at all.
     fn is_accelerating(self) -> bool {
         matches!(self, State::Startup | State::Refill | State::Up)
     }
@@ -87,22 +86,22 @@ impl State {
     }
 }
 
-/// BBR.ack_phase: what the acknowledgements that arrive now tell about the probe for bandwidth.
+/// BBR.ack_phase: what the present acknowledgements say about the probe for bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     /// Nothing.
     Init,
-    /// Soon what the full pipe does.
+    /// They will soon show the effect of the full pipe.
     Refilling,
-    /// Soon what the probe does.
+    /// They will soon show the effect of the probe.
     ProbeStarting,
-    /// What the probe does.
+    /// They show the effect of the probe.
     ProbeFeedback,
-    /// The last of it.
+    /// They show the last effects of the probe.
     ProbeStopping,
 }
 
-/// What a loss that was none gives back.
+/// State that is restored after a spurious loss.
 #[derive(Clone, Copy, Debug)]
 struct Undo {
     state: Option<State>,
@@ -120,7 +119,7 @@ pub(in crate::protocol::tcp) struct Bbr3 {
     rounds: Rounds,
     /// BBR.max_bw_filter: the largest rate of the last cycle and of this one, bytes per second.
     max_bw: [f64; 2],
-    /// BBR.bw: what is sent at, before gains.
+    /// BBR.bw: the sending rate before gains.
     bw: f64,
     bw_shortterm: f64,
     inflight_longterm: f64,
@@ -135,13 +134,13 @@ pub(in crate::protocol::tcp) struct Bbr3 {
     full_bw: f64,
     full_rounds: u32,
     drain_start_round: u64,
-    /// Losses of this round.
+    /// Losses in this round.
     is_loss_in_round: bool,
     loss_round_ends_with: u64,
     is_loss_round_start: bool,
     lost_ranges: u32,
     last_lost_end: u64,
-    /// The probe for bandwidth.
+    /// State of the probe for bandwidth.
     ack_phase: AckPhase,
     is_bw_probe_sample: bool,
     bw_probe_wait: Time,
@@ -152,7 +151,7 @@ pub(in crate::protocol::tcp) struct Bbr3 {
     probe_up_acked_per_inc: f64,
     was_probe_too_high: bool,
     was_probe_precautionary: bool,
-    /// C.is_cwnd_limited: the window was full in this round, or in the last.
+    /// C.is_cwnd_limited: whether the window was full in this round or in the last.
     is_cwnd_full: [bool; 2],
     probe_rtt_cwnd: f64,
     probe_rtt_until: Option<Time>,
@@ -219,7 +218,7 @@ impl Bbr3 {
         self.max_bw[0].max(self.max_bw[1])
     }
 
-    /// BDPMultiple of the draft: bytes that fill the pipe at a rate, times a gain.
+    /// BDPMultiple of the draft: the bandwidth-delay product at a rate, times a gain.
     fn bdp(&self, window: &Window, rate: f64, gain: f64) -> f64 {
         if self.model.min_rtt == Time::NEVER {
             return window.initial_cwnd;
@@ -241,7 +240,7 @@ impl Bbr3 {
         self.with_budget(window, self.bdp(window, rate, 1.0))
     }
 
-    /// SaveCwnd of the draft: the window that is good, not one that was cut.
+    /// SaveCwnd of the draft: remembers the window if it was not reduced.
     fn save_cwnd(&mut self, window: &Window) {
         let is_good = window.phase == Phase::Open && self.state != State::ProbeRtt;
         self.prior_cwnd = if is_good { window.cwnd } else { self.prior_cwnd.max(window.cwnd) };
@@ -317,7 +316,7 @@ impl Control for Bbr3 {
     }
 
     fn on_mark(&mut self, window: &Window, _flight: u64) -> f64 {
-        window.ssthresh.max(window.cwnd) // the draft knows no marks
+        window.ssthresh.max(window.cwnd) // the draft does not use marks
     }
 
     fn on_timeout(&mut self, window: &Window, _flight: u64) -> f64 {

@@ -1,4 +1,4 @@
-//! The states around the cycle: startup, drain and the measurement of the round-trip time.
+//! The states outside the cycle: startup, drain and the measurement of the round-trip time.
 
 use super::bounds::is_too_much;
 use super::{AckPhase, Bbr3, LEAST_CWND, PROBE_RTT_GAIN, STARTUP_GAIN, State};
@@ -6,12 +6,12 @@ use crate::protocol::tcp::flight::Sample;
 use crate::protocol::tcp::window::{Phase, Window};
 use crate::time::Time;
 
-/// So many rounds without such growth, and the pipe is full.
+/// The pipe is full after this many rounds without such growth.
 const FULL_ROUNDS: u32 = 3;
 const FULL_GROWTH: f64 = 1.25;
-/// BBRStartupFullLossCnt: ranges lost in a round that end startup.
+/// BBRStartupFullLossCnt: number of lost ranges in a round that ends startup.
 const STARTUP_LOST_RANGES: u32 = 6;
-/// Rounds after which draining ends in any case.
+/// Largest number of rounds of draining.
 const DRAIN_ROUNDS: u64 = 3;
 
 impl Bbr3 {
@@ -118,7 +118,7 @@ impl Bbr3 {
     }
 
     fn handle_probe_rtt(&mut self, window: &mut Window, sample: &Sample) {
-        window.records.mark_app_limited(); // low rates are no news here
+        window.records.mark_app_limited(); // low rates say nothing here
         if self.probe_rtt_until.is_some() {
             self.has_probe_rtt_round |= self.rounds.is_start;
             if self.has_probe_rtt_round {
@@ -136,11 +136,11 @@ impl Bbr3 {
         if self.probe_rtt_until.is_none_or(|until| now <= until) {
             return;
         }
-        self.model.min_rtt_at = now; // not again for a while
+        self.model.min_rtt_at = now; // the next measurement is due a whole window later
         self.restore_cwnd(window);
         self.reset_short_term_model();
         if self.is_pipe_full {
-            // Careful with the next probe, but what is in flight is little enough to cruise.
+            // The next probe is postponed, but little enough is in flight to cruise.
             self.start_down(window);
             self.state = State::Cruise;
         } else {
@@ -148,7 +148,7 @@ impl Bbr3 {
         }
     }
 
-    /// The first pace once a round-trip time is known.
+    /// Sets the first pacing rate once a round-trip time is known.
     pub(super) fn begin_pacing(&mut self, window: &Window) {
         if !self.has_rtt && window.rtt.smoothed > Time::ZERO {
             self.has_rtt = true;
