@@ -196,7 +196,7 @@ def load(path: str | Path) -> Scenario:
         data = toml_tables(source)
     except ValueError as error:
         raise ScenarioError(
-            f"{path} is not valid TOML: {error}", "mend that line; strings need quotes, keys need '='"
+            f"{path} is not valid TOML: {error}", "correct that line; strings need quotes, keys need '='"
         ) from error
     return from_data(data, base=path.absolute().parent, source=source, path=path)
 

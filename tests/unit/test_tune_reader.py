@@ -144,7 +144,7 @@ def test_flows_that_are_not_in_the_table_are_one_flow_on_less():
 def test_a_carrier_of_ones_own_takes_the_nearest_number_of_flows():
     reader = LookUp([Row(**{**vars(row), "access": "scpc"}) for row in tuning.shared_rows()])
 
-    with pytest.warns(TuningWarning, match="4 flows are not in the table: 8 are taken"):
+    with pytest.warns(TuningWarning, match="4 flows are not in the table: 8 are used"):
         assert reader.pick(63.0, share=1.0, flows=4).row.flows == 8
 
 
@@ -235,7 +235,7 @@ def test_rows_that_are_no_table_are_refused():
 
     with pytest.raises(TuneError, match="without rows"):
         LookUp([])
-    with pytest.raises(TuneError, match="a C/N0 is there twice"):
+    with pytest.raises(TuneError, match="a C/N0 occurs twice"):
         LookUp([row, row])
     with pytest.raises(TuneError, match="do not ascend"):
         LookUp([row, Row(**{**vars(row), "cn0_dbhz": 99.0, "step": 0})])

@@ -1,9 +1,9 @@
-//! A code in each packet that mends wrong bits.
+//! A code in each packet that corrects bit errors.
 //!
-//! A channel hands over which bits of a packet are wrong. A packet that carries a code survives if the code mends them:
-//! [`PacketCode::mends`] counts, and no decoder runs. That is exact for codes that are used up to their guaranteed bound,
-//! and beyond it for decoders that then give up; the little that a decoder turns into another codeword is caught by the
-//! packet's checksum, and so lost all the same.
+//! A channel passes on which bits of a packet are wrong. A packet with a code survives if the code corrects them:
+//! [`PacketCode::mends`] counts errors, and no decoder runs. That is exact for codes that are used up to their guaranteed bound
+//! if the decoder gives up beyond it. The few packets that a decoder would turn into another codeword would fail the packet's
+//! checksum, so that they are lost as well.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,47 +11,48 @@ use serde::{Deserialize, Serialize};
 use crate::ConfigError;
 use crate::units::{Count, Whole};
 
-/// Symbols of a Reed-Solomon codeword over GF(256), at most.
+/// Largest number of symbols of a Reed-Solomon codeword over GF(256).
 const CODEWORD_BYTES: u32 = 255;
-/// Wrong bits that a BCH code mends in a packet, at most.
+/// Largest number of bit errors that a BCH code corrects in a packet.
 const MOST_BITS: u64 = 1000;
-/// Wrong bytes that a codeword mends, at most.
+/// Largest number of byte errors that a codeword corrects.
 const MOST_SYMBOLS: u64 = (CODEWORD_BYTES as u64 - 1) / 2;
 
-/// A code around each packet, headers included, that mends wrong bits or wrong bytes.
+/// A code around each packet, headers included, that corrects wrong bits or wrong bytes.
 ///
-/// Either `bits`, a binary BCH code over the packet, or `symbols`, Reed-Solomon codewords over GF(256), as many as the
-/// packet needs, interleaved byte by byte. A packet with more wrong than the code mends is lost.
+/// Either `bits`, a binary BCH code over the packet, or `symbols`, as many Reed-Solomon codewords over GF(256) as the packet
+/// needs, interleaved byte by byte. A packet with more errors than the code corrects is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Correction {
-    /// Wrong bits that are mended in a packet.
+    /// Bit errors that are corrected in a packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maximum" = MOST_BITS))]
     pub bits: Option<Count>,
-    /// Wrong bytes that are mended in each codeword of up to 255 bytes.
+    /// Byte errors that are corrected in each codeword of up to 255 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maximum" = MOST_SYMBOLS))]
     pub symbols: Option<Count>,
-    /// Bytes that the code adds to a packet on the wire; as many as it needs unless given.
+    /// Bytes that the code adds to a packet on the wire; as many as the code needs unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parity_bytes: Option<Whole>,
 }
 
-/// What a packet's code can do; none unless set.
+/// The capability of a packet's code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PacketCode {
     /// There is no code.
     #[default]
     None,
-    /// Up to so many wrong bits in the packet.
+    /// Corrects up to this number of wrong bits in the packet.
     Bits(u16),
-    /// Up to so many wrong bytes in each of the interleaved codewords.
+    /// Corrects up to this number of wrong bytes in each of the interleaved codewords.
     Symbols(u16),
 }
 
 impl Correction {
-    /// Checks what the types cannot, for packets of up to `largest_bytes`; paths are relative to the correction's table.
+    /// Checks rules that the types cannot express, for packets of up to `largest_bytes`; paths are relative to the correction's
+    /// table.
     ///
     /// # Errors
     /// If not exactly one of `bits` and `symbols` is given, or there is no such code.
@@ -65,7 +66,7 @@ impl Correction {
         };
         if t > most {
             let what = format!("{t} is not allowed; allowed: a whole number from 1 to {most}");
-            return Err(ConfigError::new(key, what, "mend less in each packet, or use a code on the link"));
+            return Err(ConfigError::new(key, what, "correct fewer errors in each packet, or use a code on the link"));
         }
         let bytes = largest_bytes + u64::from(self.parity_bytes(u32::try_from(largest_bytes).unwrap_or(u32::MAX)));
         if bytes > crate::packet_size::LARGEST_PACKET {
@@ -77,7 +78,7 @@ impl Correction {
         Ok(())
     }
 
-    /// What it mends.
+    /// The capability of the code.
     pub fn code(&self) -> PacketCode {
         let t = |count: Count| u16::try_from(count.whole()).unwrap_or(u16::MAX);
         match (self.bits, self.symbols) {
@@ -99,8 +100,8 @@ impl Correction {
 impl PacketCode {
     /// Bytes that the code needs for a packet of `bytes`.
     ///
-    /// A binary BCH code that mends t bits has at most m t parity bits, where 2^m - 1 bits hold the whole codeword (Lin and
-    /// Costello, Error Control Coding, section 6.1); a Reed-Solomon codeword that mends t symbols has 2 t.
+    /// A binary BCH code that corrects t bits has at most m t parity bits, where the whole codeword fits in 2^m - 1 bits (Lin and
+    /// Costello, Error Control Coding, section 6.1); a Reed-Solomon codeword that corrects t symbols has 2 t.
     pub fn parity_bytes(self, bytes: u32) -> u32 {
         match self {
             PacketCode::None => 0,
@@ -116,8 +117,8 @@ impl PacketCode {
         }
     }
 
-    /// How many wrong bits are mended if these are wrong in a packet of `wire_bytes`, parity included; `None` if they are
-    /// more than the code mends.
+    /// Number of corrected bits if `wrong_bits` are wrong in a packet of `wire_bytes`, parity included; `None` if the code does
+    /// not correct them.
     pub fn mends(self, wire_bytes: u32, wrong_bits: &[u32]) -> Option<u16> {
         let is_mended = match self {
             PacketCode::None => wrong_bits.is_empty(),
@@ -131,7 +132,7 @@ impl PacketCode {
     }
 }
 
-/// Wrong bytes of one of the interleaved codewords.
+/// Number of wrong bytes in one of the interleaved codewords.
 fn wrong_bytes(wrong_bits: &[u32], codeword: u32, codewords: u32) -> u32 {
     let mut last = None;
     let mut count = 0;

@@ -1,20 +1,20 @@
-//! A shortcut for drivers in virtual time: usual packets one by one, and trains of them in one step.
+//! A shortcut for drivers in virtual time: usual packets one by one, and trains of packets in one step.
 //!
-//! Whatever goes through it could go through [`Endpoint`] as well, with the same outcome; a driver falls back to that
-//! whenever the shortcut says so. It exists because a packet with all its options costs more to build and copy than to
-//! handle, and because packets that follow each other at equal distances mostly have the same effect.
+//! Everything that uses it could use [`Endpoint`] with the same outcome, and a driver falls back to that whenever the shortcut
+//! says so. It exists because a packet with all its options costs more to build and copy than to handle, and because packets at
+//! equal distances mostly have the same effect.
 
 use crate::endpoint::{Endpoint, Packet};
 use crate::time::Time;
 
-/// A packet without options or damage, of which many in a row differ in one number only.
+/// A packet without options or damage; many consecutive ones differ in one number only.
 pub trait PlainPacket: Packet + Copy + Default {
-    /// By how much that number of `next` exceeds this packet's; `None` if they differ otherwise.
+    /// The difference between that number in `next` and in this packet; `None` if they differ otherwise.
     fn step_to(&self, _next: &Self) -> Option<u32> {
         None
     }
 
-    /// The packet `n` steps on.
+    /// The packet `n` steps later.
     fn ahead(&self, _step: u32, _n: u32) -> Self {
         *self
     }
@@ -25,13 +25,13 @@ pub trait PlainPacket: Packet + Copy + Default {
 pub struct Train<P> {
     /// The first packet.
     pub first: P,
-    /// What each adds to its predecessor's number.
+    /// Difference between the numbers of successive packets.
     pub step: u32,
-    /// How many there are; 0 is an empty train.
+    /// Number of packets; 0 is an empty train.
     pub count: u32,
     /// When the first one is sent or arrives.
     pub at: Time,
-    /// Between one and the next.
+    /// Time between two successive packets.
     pub gap: Time,
 }
 
@@ -42,14 +42,14 @@ impl<P: PlainPacket> Train<P> {
         Train { first, step: 0, count: 1, at, gap: Time::ZERO }
     }
 
-    /// When packet `n` is sent or arrives; the first is 0.
+    /// When packet `n` is sent or arrives; the first is number 0.
     #[inline(always)]
     pub fn time(&self, n: u32) -> Time {
-        // The last packet's instant exists, so none overflows.
+        // The last packet's time is valid, so none overflows.
         Time::from_ps(self.at.as_ps().wrapping_add(self.gap.as_ps().wrapping_mul(u64::from(n))))
     }
 
-    /// Uncouples the first `n` packets.
+    /// Removes the first `n` packets.
     #[inline(always)]
     pub fn skip(&mut self, n: u32) {
         self.at = self.time(n);
@@ -57,7 +57,7 @@ impl<P: PlainPacket> Train<P> {
         self.count -= n;
     }
 
-    /// Couples `other` to its end; `false` if it does not fit.
+    /// Appends `other`; returns `false`, without any effect, if it does not continue this train.
     #[inline]
     pub fn couple(&mut self, other: &Self) -> bool {
         let last = self.count - 1;
@@ -72,39 +72,40 @@ impl<P: PlainPacket> Train<P> {
     }
 }
 
-/// An endpoint with the shortcut; as it stands, with none of it.
+/// An endpoint with the shortcut; the default implementation never uses it.
 pub trait Express: Endpoint {
-    /// A packet without anything rare.
+    /// A packet without rare options.
     type Plain: PlainPacket;
 
-    /// As [`Endpoint::handle_packet`], for an intact packet; `false` if nothing was done and that should be used.
+    /// As [`Endpoint::handle_packet`], for an intact packet. Returns `false`, without any effect, if `handle_packet` is to be
+    /// used.
     fn handle_plain(&mut self, _now: Time, _plain: &Self::Plain) -> bool {
         false
     }
 
-    /// As [`Endpoint::poll_transmit`] over the only path, for packets whose drop nobody wants to hear of.
+    /// As [`Endpoint::poll_transmit`], for packets whose loss is not reported to the endpoint.
     fn poll_plain(&mut self, _now: Time) -> Plain<Self::Plain> {
         Plain::Ask
     }
 
-    /// Does for as many of a train's first packets as it can, each at its instant, what
-    /// [`handle_plain`](Self::handle_plain) does, reading all data, and [`poll_plain`](Self::poll_plain) until there is no
-    /// more to send. Appends to `sent` what goes out, in order.
+    /// Handles as many of a train's first packets as it can, each at its own time: [`handle_plain`](Self::handle_plain), then
+    /// reading all data, then [`poll_plain`](Self::poll_plain) until there is nothing more to send. Appends the packets to send
+    /// to `sent`, in order.
     ///
-    /// Returns how many packets it handled; after the last of them, something may be left to send. Nothing else may
-    /// happen to the endpoint meanwhile: no timeout, no write.
+    /// Returns the number of packets handled. After the last of them, something may be left to send. The caller guarantees that
+    /// nothing else happens to the endpoint meanwhile: no timeout, no write.
     fn handle_train(&mut self, _train: &Train<Self::Plain>, _sent: &mut Vec<Train<Self::Plain>>) -> u32 {
         0
     }
 }
 
-/// What [`Express::poll_plain`] says.
+/// The result of [`Express::poll_plain`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plain<P> {
-    /// Send this, and ask again.
+    /// Send this packet, and call again.
     Send(P),
-    /// Nothing is to be sent, and there is no event.
+    /// There is nothing to send, and no event.
     Nothing,
-    /// Something unusual is or may be due: poll [`Endpoint`].
+    /// Something rare is or may be due: poll [`Endpoint`].
     Ask,
 }

@@ -1,4 +1,4 @@
-//! Sans-IO building blocks of farlink: what a link does to frames, and the protocols that run over it.
+//! Sans-IO building blocks of farlink: the effects of a link on frames, and the protocols that run over it.
 //!
 //! Nothing here owns a socket, a clock, a thread or a global random source. Time is an argument
 //! ([`Time`]), randomness a seeded stream ([`Rng`]). The packet engine drives the same state machines in virtual time

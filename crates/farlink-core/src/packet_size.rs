@@ -1,4 +1,4 @@
-//! How long a packet may be.
+//! The largest length of a packet.
 
 use crate::ConfigError;
 use crate::units::Count;

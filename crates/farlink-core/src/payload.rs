@@ -1,8 +1,8 @@
-//! What a packet carries: real bytes on the wire, only a length in the engine.
+//! The content of a packet: bytes on the wire, only a length in the simulator.
 
 use bytes::{Bytes, BytesMut};
 
-/// Application data as the protocols see it: something with a length that can be cut and joined.
+/// Application data as protocols use it: it has a length and can be cut and joined.
 pub trait Payload: Clone + Default {
     /// Length in bytes.
     fn len(&self) -> usize;
@@ -25,41 +25,41 @@ pub trait Payload: Clone + Default {
         copy.split_to(n)
     }
 
-    /// Appends `next` if that costs no copy; hands it back otherwise.
+    /// Appends `next` if that needs no copy; returns it otherwise.
     ///
-    /// Lengths join for free, so the engine keeps one chunk where the wire keeps one per segment.
+    /// Joining lengths is free, so the simulator has one chunk where the wire has one per segment.
     fn try_join(&mut self, next: Self) -> Result<(), Self>;
 
-    /// Appends a short `next` by copying it, unless this is long already; hands it back otherwise. What stands in a queue takes far
-    /// more than a few bytes.
+    /// Appends a short `next` by copying it, unless this chunk is already long; returns it otherwise. An entry of a queue takes
+    /// much more memory than a few bytes.
     #[inline]
     fn try_copy(&mut self, next: Self) -> Result<(), Self> {
         Err(next)
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the length is 0.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether it is more than a length.
+    /// Whether it has bytes and not only a length.
     const HAS_CONTENT: bool;
 
-    /// Its bytes; none where it is a length only.
+    /// Its bytes; empty if it has only a length.
     fn as_bytes(&self) -> &[u8];
 
-    /// So many bytes of this content, which nobody asks for where a length will do.
+    /// A payload of `len` bytes; `content` is called only if bytes are needed.
     ///
     /// # Panics
     /// If there is content and it has another length.
     fn with_content(len: usize, content: impl FnOnce() -> Vec<u8>) -> Self;
 }
 
-/// What is as short is copied, and to no more than this.
+/// Data up to this length is copied, to a chunk of at most `LONG_BYTES`.
 const SHORT_BYTES: usize = 64;
 const LONG_BYTES: usize = 4096;
 
-/// What sockets carry: copies share the bytes, and cutting costs nothing.
+/// The payload of sockets: copies share the bytes, and cutting costs nothing.
 impl Payload for Bytes {
     fn len(&self) -> usize {
         Bytes::len(self)
@@ -94,7 +94,7 @@ impl Payload for Bytes {
     }
 }
 
-/// A payload without content: what the simulator carries.
+/// A payload without content, for the simulator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Virtual(pub u32);
 
@@ -143,7 +143,7 @@ impl Payload for Vec<u8> {
         std::mem::replace(self, tail)
     }
 
-    /// Copies these bytes and no others.
+    /// Copies only these bytes.
     fn slice(&self, offset: usize, n: usize) -> Self {
         self[offset..offset + n].to_vec()
     }

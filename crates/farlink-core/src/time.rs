@@ -1,21 +1,21 @@
-//! Time as an argument: one type for instants (since the start of a run) and for spans.
+//! Time as an argument: one type for instants (since the start of a run) and for durations.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// An instant since the start of a run, or a span, in whole picoseconds.
+/// An instant since the start of a run, or a duration, in whole picoseconds.
 ///
-/// Picoseconds keep the serialisation time of one byte exact to 1e-4 even at 10 Gb/s; 64 bits of them hold
-/// 213 days. Arithmetic saturates: [`Time::NEVER`] stays never.
+/// Picoseconds keep the duration of one byte exact to 1e-4 even at 10 Gb/s; 64 bits of them cover 213 days. Arithmetic saturates,
+/// and [`Time::NEVER`] stays the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
 const PER_SECOND: f64 = 1e12;
 
 impl Time {
-    /// The start of a run; the empty span.
+    /// The start of a run; the empty duration.
     pub const ZERO: Time = Time(0);
-    /// Later than everything: a timer that is not armed.
+    /// Later than every instant, for example of a timer that is not armed.
     pub const NEVER: Time = Time(u64::MAX);
 
     /// From picoseconds.
@@ -59,7 +59,7 @@ impl Time {
         Time(self.0.saturating_sub(earlier.0))
     }
 
-    /// The span times a factor; saturates.
+    /// The duration times a factor; saturates.
     #[inline]
     pub const fn times(self, factor: u64) -> Time {
         Time(self.0.saturating_mul(factor))

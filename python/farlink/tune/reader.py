@@ -79,7 +79,7 @@ class LookUp:
     Raises
     ------
     TuneError
-        If there are none, or a condition is there twice.
+        If there are none, or a condition occurs twice.
     """
 
     def __init__(self, rows: Iterable[Row]) -> None:
@@ -89,9 +89,9 @@ class LookUp:
             raise TuneError("a look-up table without rows", "make one with: farlink tune STUDY.toml -o table.csv")
         for (share, flows), entry in self._entries.items():
             if len({row.cn0_dbhz for row in entry}) < len(entry):
-                raise TuneError(f"share {share:g}, {flows} flows: a C/N0 is there twice", "keep one row of each condition")
+                raise TuneError(f"share {share:g}, {flows} flows: a C/N0 occurs twice", "keep one row for each condition")
             if any(later.step < row.step for row, later in pairwise(entry)):
-                raise TuneError(f"share {share:g}, {flows} flows: steps do not ascend with C/N0", "make the table anew")
+                raise TuneError(f"share {share:g}, {flows} flows: steps do not ascend with C/N0", "write the table again with farlink tune")
 
     @classmethod
     def load(cls, path: str | Path) -> LookUp:
@@ -158,7 +158,7 @@ class LookUp:
             share, flows = share / flows, 1
         number = _nearest(flows, numbers)
         if number != flows:
-            said.append(f"{flows} flows are not in the table: {number} are taken")
+            said.append(f"{flows} flows are not in the table: {number} are used")
         shares = {one for one, of in self._entries if of == number}
         if not min(shares) * (1 - 1e-9) <= share <= max(shares) * (1 + 1e-9):
             said.append(f"a share of {share:g} is outside the table, {min(shares):g} to {max(shares):g}")

@@ -34,7 +34,7 @@ impl Prepared for Ber {
 
 struct State {
     ber: f64,
-    /// Right bits before the next wrong one: geometric, so that only wrong bits cost a random number.
+    /// Number of correct bits before the next wrong one. It is geometric, so that only wrong bits need a random number.
     gap: u64,
 }
 

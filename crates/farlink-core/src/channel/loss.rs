@@ -33,7 +33,7 @@ impl Prepared for Loss {
 
 struct State {
     loss: f64,
-    /// Frames before the next lost one: geometric, so that only losses cost a random number.
+    /// Number of intact frames before the next lost one. It is geometric, so that only losses need a random number.
     intact: u64,
 }
 

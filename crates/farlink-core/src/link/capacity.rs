@@ -1,16 +1,16 @@
-//! What a transmitter could send in a span of time.
+//! The capacity of a transmitter over time.
 
 use std::sync::Arc;
 
 use super::series::{Recorded, Transmitter};
 use crate::time::Time;
 
-/// What a transmitter could send in any span of a run.
+/// The number of bits that a transmitter could send in any interval of a run.
 #[derive(Clone, Debug)]
 pub enum Capacity {
-    /// So many bits in every second.
+    /// This number of bits per second.
     Constant(f64),
-    /// What a recording allows.
+    /// According to a recording.
     Recorded(Arc<Recorded>),
 }
 
@@ -23,7 +23,7 @@ impl Capacity {
         }
     }
 
-    /// The mean rate from one instant to another, both included, in bit/s; NaN if that is no time.
+    /// The mean rate from one time to another, both included, in bit/s; NaN for an empty interval.
     pub fn mean_bps(&self, from: Time, to: Time) -> f64 {
         match self {
             Capacity::Constant(rate_bps) => *rate_bps,

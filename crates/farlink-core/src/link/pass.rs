@@ -1,4 +1,4 @@
-//! The delay to a satellite that passes over, and when it is out of sight.
+//! The delay to a satellite during a pass, and its outages.
 
 use std::sync::Arc;
 
@@ -15,38 +15,37 @@ const SPEED_OF_LIGHT_MPS: f64 = 299_792_458.0;
 const EARTH_RADIUS_M: f64 = 6_371_000.0;
 /// Gravity of the Earth, m^3/s^2 (WGS 84).
 const GRAVITY: f64 = 3.986_004_418e14;
-/// Angle per second by which the Earth turns (WGS 84).
+/// Angular rate of the Earth's rotation (WGS 84), rad/s.
 const EARTH_TURNS: f64 = 7.292_115e-5;
-/// Radius of the orbit that turns with the Earth, m.
+/// Radius of the geostationary orbit, m.
 const GEOSTATIONARY_RADIUS_M: f64 = 42_164_170.0;
-/// An orbit in the plane of the equator so near to it is kept in its place.
+/// An equatorial orbit within this distance of it counts as geostationary.
 const KEPT_WITHIN_M: f64 = 20_000.0;
-/// From this height on, an orbit lies in the plane of the equator unless it is said otherwise.
+/// From this altitude on, an orbit is equatorial unless given otherwise.
 const HIGH_M: f64 = 35e6;
-/// Below this elevation a satellite is taken for lost, unless it is said otherwise.
+/// The link is down below this elevation unless given otherwise.
 const LOWEST_DEG: f64 = 5.0;
 /// In a tenth of a millisecond the range changes by less than a metre.
 const SHORTEST_STEP_S: f64 = 1e-4;
 
-/// A satellite on a circular orbit passes over a station on a spherical Earth. The link is down while the satellite is lower
-/// than `min_elevation_deg`: when the pass is over it stays down, unless `revisit_s` or `handover_s` say that another
-/// satellite follows.
+/// A satellite on a circular orbit passes over a station on a spherical Earth. The link is down while the satellite is lower than
+/// `min_elevation_deg`. After the pass it stays down, unless `revisit_s` or `handover_s` say that another satellite follows.
 ///
-/// The ground track is a great circle. The Earth turns below it: along the track, the satellite moves by its own angular rate
+/// The ground track is a great circle. The Earth rotates below it: along the track, the satellite moves with its own angular rate
 /// less the Earth's times the cosine of the inclination (Ali, Al-Dhahir and Hershey, "Doppler characterization for LEO
-/// satellites", IEEE Trans. Communications 46(3), 1998). That holds for passes much shorter than a day: beside SGP4 they last as
-/// long to 1.5 % at 550 and 780 km, to 0.2 % at 8,062 km over the equator, to 3 % at 15,000 km, and only to 20 % at 20,180 km
-/// and 55 degrees, where passes of six hours follow no great circle. A satellite at 35,786 km in the plane of the equator stands
-/// still, where `start_elevation_deg` says.
+/// satellites", IEEE Trans. Communications 46(3), 1998). That holds for passes much shorter than a day. Compared with SGP4, the
+/// duration of a pass agrees to 1.5 % at 550 and 780 km, to 0.2 % at 8,062 km over the equator, to 3 % at 15,000 km, and only to
+/// 20 % at 20,180 km and 55 degrees, where passes of six hours follow no great circle. A satellite at 35,786 km in the plane of
+/// the equator stands still at `start_elevation_deg`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pass {
-    /// Height of the orbit above the ground, in m.
+    /// Altitude of the orbit above the ground, in m.
     pub altitude_m: Altitude,
     /// Elevation at the highest point of the pass.
     #[serde(default = "zenith")]
     pub max_elevation_deg: Elevation,
-    /// Least elevation at which the link is up; 5, or `start_elevation_deg` where that is lower, unless given.
+    /// Lowest elevation at which the link is up; unless given 5, or `start_elevation_deg` if that is lower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_elevation_deg: Option<Elevation>,
     /// Elevation at the start of a run; `min_elevation_deg` unless given.
@@ -55,32 +54,32 @@ pub struct Pass {
     /// Whether the satellite rises or falls at the start of a run.
     #[serde(default)]
     pub direction: Direction,
-    /// Angle between the planes of the orbit and of the equator; above 90 the satellite moves against the Earth's turning. 90,
-    /// where that makes no difference, and 0 from 35,000 km on, unless given.
+    /// Angle between the planes of the orbit and of the equator; above 90 the satellite moves against the Earth's rotation.
+    /// Unless given 90, where the rotation has no effect, and 0 from 35,000 km on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inclination_deg: Option<Inclination>,
-    /// Time from one satellite to the next on the same track: each passes as the one before, so much later. A satellite serves
-    /// until it sets, then the next one does, which may have to rise first. The pass and `handover_s` together if that is
-    /// given alone; without both, no other satellite follows.
+    /// Time between successive satellites on the same track: each repeats the pass of the one before, this much later. A
+    /// satellite serves until it sets; then the next one serves, as soon as it has risen. If only `handover_s` is given, the
+    /// length of the pass plus `handover_s`; if neither is given, no other satellite follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revisit_s: Option<PositiveSeconds>,
-    /// How long the link is down at least when the next satellite takes over; 0 unless given.
+    /// Shortest outage when the next satellite takes over; 0 unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover_s: Option<Seconds>,
-    /// How often the delay is computed anew.
+    /// Interval at which the delay is computed.
     #[serde(default = "often")]
     #[schemars(extend("minimum" = SHORTEST_STEP_S))]
     pub step_s: PositiveSeconds,
 }
 
-/// On which side of its highest point a pass begins.
+/// The part of the pass in which a run starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// Before it.
+    /// Before the highest point.
     #[default]
     Rising,
-    /// Behind it.
+    /// After the highest point.
     Falling,
 }
 
@@ -95,10 +94,10 @@ fn often() -> PositiveSeconds {
 }
 
 impl Pass {
-    /// Where the satellite is over time.
+    /// The position of the satellite over time.
     ///
     /// # Errors
-    /// If it never is as high as it must be.
+    /// If it never reaches the required elevation.
     pub fn orbit(&self) -> Result<Orbit, ConfigError> {
         let (start, lowest, highest) = (self.start_deg(), self.lowest_deg(), self.max_elevation_deg.get());
         if start > highest {
@@ -130,10 +129,10 @@ impl Pass {
         Ok(orbit)
     }
 
-    /// The satellite and those that follow it.
+    /// This satellite and those that follow it.
     ///
     /// # Errors
-    /// As [`Pass::orbit`], and if the next satellite cannot follow so.
+    /// As [`Pass::orbit`], and if the next satellite cannot follow in this way.
     pub fn passes(&self) -> Result<Passes, ConfigError> {
         let orbit = self.orbit()?;
         if self.step_s.get() < SHORTEST_STEP_S {
@@ -162,7 +161,7 @@ impl Pass {
         Ok(Passes { orbit, next })
     }
 
-    /// Least elevation at which the link is up, degrees.
+    /// Lowest elevation at which the link is up, degrees.
     pub fn lowest_deg(&self) -> f64 {
         let start = self.start_elevation_deg.map_or(LOWEST_DEG, Elevation::get);
         self.min_elevation_deg.map_or(start.min(LOWEST_DEG), Elevation::get)
@@ -179,11 +178,11 @@ pub struct Orbit {
     radius_m: f64,
     /// Angle at the Earth's centre between station and satellite at the highest point.
     least_angle: f64,
-    /// Angle along the track between the highest point and the least elevation at which the link is up.
+    /// Angle along the track between the highest point and the lowest elevation at which the link is up.
     reach: f64,
-    /// Angle per second along the track; 0 if it stands still.
+    /// Angle per second along the track; 0 if the satellite stands still.
     rate: f64,
-    /// Angle along the track at the start, from the highest point on.
+    /// Angle along the track at the start, measured from the highest point.
     phase: f64,
 }
 
@@ -195,7 +194,7 @@ impl Orbit {
             libm::acos(EARTH_RADIUS_M * libm::cos(elevation) / radius_m) - elevation
         };
         let least_angle = angle(pass.max_elevation_deg.get());
-        // Where the pass is at an elevation no higher than its highest point.
+        // The angle along the track at an elevation, which is at most that of the highest point.
         let along = |elevation| libm::acos((libm::cos(angle(elevation)) / libm::cos(least_angle)).min(1.0));
         let before = along(pass.start_deg());
         let phase = match pass.direction {
@@ -206,7 +205,7 @@ impl Orbit {
         let inclination = pass.inclination_deg.map_or(if is_high { 0.0 } else { 90.0 }, Inclination::get);
         let is_kept = inclination == 0.0 && (radius_m - GEOSTATIONARY_RADIUS_M).abs() < KEPT_WITHIN_M;
         let own = (GRAVITY / radius_m.powi(3)).sqrt();
-        // Exactly nothing at the default of 90 degrees.
+        // Exactly zero at the default of 90 degrees.
         let turning = if inclination == 90.0 { 0.0 } else { EARTH_TURNS * libm::cos(inclination.to_radians()) };
         let rate = if is_kept { 0.0 } else { (own - turning).abs() };
         Orbit { radius_m, least_angle, reach: along(pass.lowest_deg()), rate, phase }
@@ -221,12 +220,12 @@ impl Orbit {
         (elevation.to_degrees(), range)
     }
 
-    /// When the satellite comes up to the least elevation, s; negative if it has before the start.
+    /// When the satellite rises above the lowest elevation, s; negative if that is before the start.
     pub fn rises_at_s(&self) -> f64 {
         if self.rate == 0.0 { f64::NEG_INFINITY } else { (-self.reach - self.phase) / self.rate }
     }
 
-    /// When the satellite goes down to the least elevation, s; infinity if it stands still.
+    /// When the satellite sets below the lowest elevation, s; infinite if it stands still.
     pub fn sets_at_s(&self) -> f64 {
         if self.rate == 0.0 { f64::INFINITY } else { ((self.reach - self.phase) / self.rate).max(0.0) }
     }
@@ -239,32 +238,32 @@ pub struct Passes {
     next: Option<Next>,
 }
 
-/// How satellites follow each other.
+/// The succession of satellites.
 #[derive(Clone, Copy, Debug)]
 struct Next {
     period_s: f64,
-    /// For how long the link is down between two of them.
+    /// Duration of the outage between two of them.
     down_s: f64,
 }
 
 impl Passes {
-    /// When the link goes down for good; never if satellites follow or it stands still.
+    /// When the link goes down for good; `Time::NEVER` if satellites follow or it stands still.
     pub fn ends_at(&self) -> Time {
         if self.next.is_some() { Time::NEVER } else { Time::from_secs_f64(self.orbit.sets_at_s()) }
     }
 
-    /// The delay to the satellite that serves; while none does, to the one that did or will.
+    /// The delay to the satellite that serves or, during an outage, to the one that served last or will serve first.
     fn delay_at(&self, time_s: f64) -> Time {
         let (rises, sets) = (self.orbit.rises_at_s(), self.orbit.sets_at_s());
         let of_its_own = match self.next {
             Some(Next { period_s, .. }) if time_s > sets => time_s - ((time_s - sets) / period_s).ceil() * period_s,
             _ => time_s,
         };
-        // Not `clamp`: rounding may set it before it rises.
+        // Not `clamp`, because after rounding it may set before it rises.
         Time::from_secs_f64(self.orbit.seen_at(of_its_own.max(rises).min(sets)).1 / SPEED_OF_LIGHT_MPS)
     }
 
-    /// When no satellite serves, if that is before `end`.
+    /// The outages, if there are any before `end`.
     pub(super) fn outages(&self, end: Time) -> Option<Arc<dyn Prepared>> {
         let rises = Time::from_secs_f64(self.orbit.rises_at_s());
         let sets = Time::from_secs_f64(self.orbit.sets_at_s());
@@ -289,7 +288,7 @@ impl Passes {
 pub struct Overhead {
     passes: Passes,
     step: Time,
-    /// The number of a step, and the delay in it.
+    /// The number of the latest step, and its delay.
     kept: (u64, Time),
 }
 
@@ -306,7 +305,7 @@ impl Overhead {
         self.passes.delay_at(self.step.times(number).as_secs_f64())
     }
 
-    /// The delay of a frame that leaves at `time`.
+    /// The delay of a frame that is sent at `time`.
     #[inline]
     pub(super) fn at(&mut self, time: Time) -> Time {
         let number = self.number(time);
@@ -316,13 +315,13 @@ impl Overhead {
         self.kept.1
     }
 
-    /// As [`at`](Self::at), wherever the run is.
+    /// As [`at`](Self::at), without changing the state.
     pub(super) fn looked_up(&self, time: Time) -> Time {
         let number = self.number(time);
         if number == self.kept.0 { self.kept.1 } else { self.compute(number) }
     }
 
-    /// Until when the delay is as at `time`, at least.
+    /// A time until which the delay is certainly as at `time`.
     pub(super) fn next_change(&self, time: Time) -> Time {
         let begun = self.step.times(self.number(time));
         if self.passes.orbit.rate == 0.0 || begun >= self.passes.ends_at() {
@@ -331,14 +330,14 @@ impl Overhead {
         begun + self.step
     }
 
-    /// The longest delay of all: at the least elevation, or where it stands.
+    /// The longest delay: at the lowest elevation, or that of a satellite that stands still.
     pub(super) fn longest(&self) -> Time {
         let Orbit { rate, .. } = self.passes.orbit;
         let lowest = if rate == 0.0 { 0.0 } else { self.passes.orbit.sets_at_s() };
         self.passes.delay_at(lowest)
     }
 
-    /// The shortest: at the highest point.
+    /// The shortest delay: at the highest point.
     pub(super) fn shortest(&self) -> Time {
         let Orbit { rate, phase, .. } = self.passes.orbit;
         let is_past = phase >= 0.0 && self.passes.next.is_none();

@@ -1,7 +1,7 @@
-//! Rates and delays that vary with time, on their way through a run.
+//! Rates and delays that vary with time, as they are used in a run.
 //!
-//! All of them are asked in the order of time and walk forward: a step costs O(1) amortised, and a long idle time is
-//! jumped over. A series repeats after its duration.
+//! They are called in the order of time and advance: a step costs O(1) amortised, and a long idle time is skipped. A series
+//! repeats after its duration.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use crate::units::BitRate;
 
 const PS_PER_S: f64 = 1e12;
 
-/// When a frame leaves: its first and its last bit.
+/// The departure of a frame: the times of its first and its last bit.
 ///
-/// Call in the order of sending, with `ready` the later of the frame's arrival and the end of the frame before it.
+/// To be called in the order of sending, with `ready` the later of the frame's arrival and the end of the previous frame.
 #[derive(Clone, Debug)]
 pub enum Transmitter {
-    /// The same rate all the time: how long a byte takes, and the rate as it was given.
+    /// A constant rate: the duration of a byte, and the rate as given.
     Constant(ByteTime, BitRate),
-    /// A rate that changes at given instants.
+    /// A rate that changes at given times.
     Rate(RateSeries),
-    /// Given instants at which so many bytes may leave.
+    /// Delivery opportunities at given times, each for a number of bytes.
     Delivery(Delivery),
 }
 
 impl Transmitter {
-    /// One of constant rate.
+    /// A transmitter of constant rate.
     pub fn constant(rate: BitRate) -> Self {
         Transmitter::Constant(ByteTime::new(rate), rate)
     }
@@ -40,7 +40,7 @@ impl Transmitter {
         }
     }
 
-    /// When the first bit of the next frame leaves, whatever its length.
+    /// When the first bit of the next frame leaves, which does not depend on its length.
     pub(super) fn next_start(&self, ready: Time) -> Time {
         match self {
             Transmitter::Constant(..) => ready,
@@ -48,17 +48,18 @@ impl Transmitter {
         }
     }
 
-    /// Whether anything can leave at `time`, and the rate; while it is zero, what it was before. Wherever the run is.
+    /// Whether anything can leave at `time`, and the rate; while it is zero, the previous rate. It does not depend on the state
+    /// of the run.
     pub(super) fn rate_at(&self, time: Time) -> (bool, BitRate) {
         match self {
             Transmitter::Constant(_, rate) => (true, *rate),
             Transmitter::Rate(series) => series.rate_at(time),
-            // So many bytes at once and nothing between: only the mean of that is a rate.
+            // Delivery opportunities have only a mean rate.
             Transmitter::Delivery(series) => (true, bit_rate(series.mean_bps())),
         }
     }
 
-    /// Until when [`rate_at`](Self::rate_at) says the same as at `time`.
+    /// A time until which [`rate_at`](Self::rate_at) returns the same as at `time`.
     pub(super) fn next_change(&self, time: Time) -> Time {
         match self {
             Transmitter::Rate(series) => series.cursor.next_change(time, &series.rate_bps),
@@ -71,19 +72,19 @@ fn bit_rate(rate_bps: f64) -> BitRate {
     BitRate::new(rate_bps.min(1e13)).expect("a trace whose rate is somewhere above zero")
 }
 
-/// How long a byte takes, in 2^-16 picoseconds: whole numbers, as they cost a third of what floats do here.
+/// Duration of a byte in 2^-16 picoseconds. Whole numbers cost a third of what floats cost here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteTime(u64);
 
 impl ByteTime {
     const SCALE: f64 = 65_536.0;
 
-    /// At a rate.
+    /// The duration of a byte at a rate.
     pub fn new(rate: BitRate) -> Self {
         ByteTime((rate.ps_per_byte() * Self::SCALE).round() as u64)
     }
 
-    /// The time of so many bytes, to the nearest picosecond.
+    /// The duration of `bytes` bytes, to the nearest picosecond.
     #[inline(always)]
     pub fn of(self, bytes: u32) -> Time {
         Time::from_ps(((u128::from(bytes) * u128::from(self.0) + (1 << 15)) >> 16) as u64)
@@ -95,19 +96,19 @@ impl ByteTime {
     }
 }
 
-/// A one-way delay that is constant or changes at given instants.
+/// A one-way delay that is constant or changes at given times.
 #[derive(Clone, Debug)]
 pub enum DelaySeries {
-    /// The same all the time.
+    /// A constant delay.
     Constant(Time),
-    /// Changes at given instants.
+    /// A delay that changes at given times.
     Steps {
-        /// Where in the series a run is.
+        /// Position of the run in the series.
         cursor: Cursor,
-        /// Delay from each instant on.
+        /// Delay from each time on.
         delays: Arc<[Time]>,
     },
-    /// Of a satellite that passes.
+    /// The delay of a satellite during a pass.
     Pass(Overhead),
 }
 
@@ -125,7 +126,7 @@ impl DelaySeries {
         }
     }
 
-    /// As [`at`](Self::at), wherever the run is.
+    /// As [`at`](Self::at), without changing the state.
     pub(super) fn looked_up(&self, time: Time) -> Time {
         match self {
             DelaySeries::Constant(delay) => *delay,
@@ -134,7 +135,7 @@ impl DelaySeries {
         }
     }
 
-    /// Until when the delay is as at `time`.
+    /// A time until which the delay is as at `time`.
     pub(super) fn next_change(&self, time: Time) -> Time {
         match self {
             DelaySeries::Constant(_) => Time::NEVER,
@@ -144,17 +145,17 @@ impl DelaySeries {
     }
 }
 
-/// The instants at which a repeating series changes.
+/// The times at which a repeating series changes.
 #[derive(Debug, PartialEq)]
 pub(super) struct Steps {
     /// Ascending, picoseconds; the first is 0.
     starts: Box<[u64]>,
-    /// Above 0.
+    /// Larger than 0.
     duration: u64,
 }
 
 impl Steps {
-    /// From seconds that have passed [`Trace::check`](crate::trace::Trace::check).
+    /// From times in seconds that have passed [`Trace::check`](crate::trace::Trace::check).
     pub(super) fn new(time_s: &[f64], duration_s: f64) -> Self {
         Steps { starts: picoseconds(time_s), duration: Time::from_secs_f64(duration_s).as_ps() }
     }
@@ -164,15 +165,15 @@ fn picoseconds(time_s: &[f64]) -> Box<[u64]> {
     time_s.iter().map(|&time| Time::from_secs_f64(time).as_ps()).collect()
 }
 
-/// Where a run is in a repeating series of steps. Positions are picoseconds since the series first began.
+/// Position of a run in a repeating series of steps. Positions are picoseconds since the series first began.
 #[derive(Clone, Debug)]
 pub struct Cursor {
     steps: Arc<Steps>,
     /// Position at the start of the run.
     offset: u64,
-    /// Position at which this repetition began.
+    /// Position at which the present repetition began.
     base: u64,
-    /// The step of this repetition.
+    /// Index of the present step in the repetition.
     index: usize,
 }
 
@@ -192,7 +193,7 @@ impl Cursor {
         if position == u64::MAX { Time::NEVER } else { Time::from_ps(position - self.offset) }
     }
 
-    /// Where this step ends.
+    /// End of the present step.
     fn end(&self) -> u64 {
         let end = self.steps.starts.get(self.index + 1).copied().unwrap_or(self.steps.duration);
         self.base.saturating_add(end)
@@ -206,12 +207,12 @@ impl Cursor {
         }
     }
 
-    /// Goes to the step that holds a position.
+    /// Advances to the step that contains a position.
     fn seek(&mut self, position: u64) {
         if (self.base + self.steps.starts[self.index]..self.end()).contains(&position) {
             return;
         }
-        // Mostly the next step; otherwise look it up.
+        // Usually it is the next step; otherwise it is looked up.
         self.step();
         if (self.base.saturating_add(self.steps.starts[self.index])..self.end()).contains(&position) {
             return;
@@ -220,13 +221,13 @@ impl Cursor {
         self.index = self.steps.starts.partition_point(|&start| start <= position - self.base) - 1;
     }
 
-    /// The step that holds `time`, wherever the run is.
+    /// The step that contains `time`, without changing the state.
     fn look_up(&self, time: Time) -> usize {
         let within = self.position(time) % self.steps.duration;
         self.steps.starts.partition_point(|&start| start <= within) - 1
     }
 
-    /// When the first step after `time` begins whose value differs; never if all are equal.
+    /// When the first step after `time` begins that has another value; `Time::NEVER` if all are equal.
     fn next_change<T: PartialEq>(&self, time: Time, values: &[T]) -> Time {
         let Steps { starts, duration } = &*self.steps;
         let position = self.position(time);
@@ -239,12 +240,12 @@ impl Cursor {
     }
 }
 
-/// A rate that is constant between given instants; where it is zero, nothing leaves.
+/// A rate that is constant between given times; while it is zero, nothing leaves.
 #[derive(Clone, Debug)]
 pub struct RateSeries {
     cursor: Cursor,
     rate_bps: Arc<[f64]>,
-    /// Bits of one repetition.
+    /// Number of bits in one repetition.
     bits_per_cycle: f64,
 }
 
@@ -255,7 +256,7 @@ impl RateSeries {
         series
     }
 
-    /// The rate averaged over one repetition.
+    /// The mean rate over one repetition.
     pub(super) fn mean_bps(&self) -> f64 {
         let Steps { starts, duration } = &*self.cursor.steps;
         let ends = starts[1..].iter().chain([duration]);
@@ -312,23 +313,23 @@ impl RateSeries {
     }
 }
 
-/// Instants at which up to so many bytes may leave, as a Mahimahi trace gives them.
+/// Delivery opportunities for a number of bytes each at given times, as in a Mahimahi trace.
 ///
-/// Several small frames share one opportunity; a frame longer than what is left of one goes on in the next; what nobody
-/// waits for is wasted. A frame is sent when its last byte is. Winstein, Sivaraman and Balakrishnan, "Stochastic forecasts
-/// achieve high throughput and low delay over cellular networks", NSDI 2013, section 4.2 (Cellsim, which became
-/// Mahimahi's mm-link; Netravali et al., USENIX ATC 2015).
+/// Several small frames share one opportunity. A frame longer than the rest of an opportunity continues in the next one. An
+/// opportunity for which no frame waits is lost. A frame is sent when its last byte is. Winstein, Sivaraman and Balakrishnan,
+/// "Stochastic forecasts achieve high throughput and low delay over cellular networks", NSDI 2013, section 4.2 (Cellsim, which
+/// became Mahimahi's mm-link; Netravali et al., USENIX ATC 2015).
 #[derive(Clone, Debug)]
 pub struct Delivery {
     opportunities: Arc<Steps>,
     bytes_per_opportunity: u32,
     /// Position at the start of the run.
     offset: u64,
-    /// Position at which this repetition began.
+    /// Position at which the present repetition began.
     base: u64,
-    /// The opportunity that is in use, or comes next.
+    /// The opportunity in use, or the next one.
     index: usize,
-    /// What is left of it, bytes.
+    /// Unused bytes of it.
     left: u32,
 }
 
@@ -338,7 +339,7 @@ impl Delivery {
         Delivery { opportunities, bytes_per_opportunity, offset, base: 0, index: 0, left: bytes_per_opportunity }
     }
 
-    /// The rate averaged over one repetition.
+    /// The mean rate over one repetition.
     pub(super) fn mean_bps(&self) -> f64 {
         let Steps { starts, duration } = &*self.opportunities;
         starts.len() as f64 * f64::from(self.bytes_per_opportunity) * 8.0 * PS_PER_S / *duration as f64
@@ -352,7 +353,7 @@ impl Delivery {
         self.wait_until(ready.as_ps().saturating_add(self.offset));
         let start = self.now();
         if bytes > self.left {
-            // The last opportunity is used from 1 byte to all of it.
+            // At least one byte of the last opportunity is used.
             let more = u64::from(bytes - self.left).div_ceil(u64::from(self.bytes_per_opportunity));
             let carried = u64::from(self.left) + more * u64::from(self.bytes_per_opportunity);
             self.advance(more);
@@ -372,7 +373,7 @@ impl Delivery {
         if position == u64::MAX { Time::NEVER } else { Time::from_ps(position - self.offset) }
     }
 
-    /// So many opportunities on, with none of it used.
+    /// Advances by `opportunities` opportunities, to an unused one.
     fn advance(&mut self, opportunities: u64) {
         let count = self.opportunities.starts.len() as u64;
         let index = self.index as u64 + opportunities;
@@ -381,7 +382,7 @@ impl Delivery {
         self.left = self.bytes_per_opportunity;
     }
 
-    /// Goes to the first opportunity at `position` or later.
+    /// Advances to the first opportunity at `position` or later.
     fn wait_until(&mut self, position: u64) {
         if self.position() >= position {
             return;
@@ -402,15 +403,15 @@ impl Delivery {
     }
 }
 
-/// What a recording allows to be sent, in bits, up to any instant of a run.
+/// The bits that a recording allows to be sent up to any time of a run.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     steps: Arc<Steps>,
     /// Position at the start of the run.
     offset: u64,
-    /// What one repetition allows before each step.
+    /// Bits of one repetition before each step.
     before: Box<[f64]>,
-    /// What the step allows: bit/s all through it, or so many bits at its beginning.
+    /// Bits of each step: a rate all through it in bit/s, or a number of bits at its beginning.
     steps_allow: Allowance,
     bits_per_cycle: f64,
 }
@@ -438,13 +439,13 @@ impl Recorded {
         Recorded { steps: Arc::clone(steps), offset, before, steps_allow, bits_per_cycle: sum }
     }
 
-    /// Bits that may leave from one instant to another; of what may leave at an instant, both ends count.
+    /// Bits that may be sent from one time to another; opportunities at either end count.
     pub fn bits(&self, from: Time, to: Time) -> f64 {
         let [from, to] = [from, to].map(|time| time.as_ps().saturating_add(self.offset));
         self.up_to(to, |start, position| start <= position) - self.up_to(from, |start, position| start < position)
     }
 
-    /// What may leave before a position; what may leave at an instant counts if it `has_come`.
+    /// Bits that may be sent before a position; an opportunity at a time counts if `has_come` says so.
     fn up_to(&self, position: u64, has_come: fn(u64, u64) -> bool) -> f64 {
         let Steps { starts, duration } = &*self.steps;
         let (cycles, within) = (position / duration, position % duration);

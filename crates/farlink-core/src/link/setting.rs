@@ -1,4 +1,4 @@
-//! What a scenario says about a link's rate and delay: a number, or a series that is replayed.
+//! The configuration of a link's rate and delay: a number, or a series that is replayed.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,14 +17,14 @@ use crate::time::Time;
 use crate::trace::{Offset, Trace, TraceError, TraceSource};
 use crate::units::{BitRate, Ranged, Seconds};
 
-/// A number, or a table whose `kind` says where the numbers come from.
+/// A number, or a table whose `kind` names the source of the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum Setting<N, K> {
-    /// The same all the time.
+    /// A constant value.
     Constant(N),
-    /// It changes.
+    /// A value that changes.
     Varying(K),
 }
 
@@ -44,7 +44,7 @@ where
     }
 }
 
-/// Decides by the shape of the input, so that a refusal is about what was meant.
+/// Chooses by the shape of the input, so that an error is about the form that the user meant.
 struct SettingVisitor<N, K>(PhantomData<(N, K)>);
 
 impl<'de, N, K> de::Visitor<'de> for SettingVisitor<N, K>
@@ -77,19 +77,19 @@ where
 
 /// A rate that varies.
 pub trait RateConfig {
-    /// Reads what it needs, once per scenario.
+    /// Reads its input, once per scenario.
     ///
     /// # Errors
-    /// If a trace is missing or unfit.
+    /// If a trace is missing or unsuitable.
     fn prepare(&self, traces: &dyn TraceSource) -> Result<PreparedRate, TraceError>;
 }
 
 /// A delay that varies.
 pub trait DelayConfig {
-    /// Reads what it needs, once per scenario.
+    /// Reads its input, once per scenario.
     ///
     /// # Errors
-    /// If a trace is missing or unfit.
+    /// If a trace is missing or unsuitable.
     fn prepare(&self, traces: &dyn TraceSource) -> Result<PreparedDelay, TraceError>;
 
     /// Checks its keys against each other.
@@ -100,7 +100,7 @@ pub trait DelayConfig {
         Ok(())
     }
 
-    /// When the link is down because of what makes the delay vary, in runs that end at the latest after `duration`.
+    /// The outages that the source of the delay causes, in runs that end after `duration` at the latest.
     fn outages(&self, _duration: Option<Time>) -> Option<Arc<dyn Prepared>> {
         None
     }
@@ -121,38 +121,38 @@ crate::registry::registry! {
     }
 }
 
-/// A recorded rate, as delivery opportunities or as bit/s over time; at its end the recording starts over.
+/// A recorded rate, as delivery opportunities or as bit/s over time; at its end the recording is repeated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateTrace {
     /// A trace file of kind "delivery" or "rate".
     pub file: String,
-    /// Where in the recording a run starts: seconds (0 unless set), or "random": another place in each run.
+    /// Where in the recording a run starts: seconds (0 unless set), or "random" for another position in each run.
     #[serde(default = "from_the_start")]
     pub offset_s: Offset<Seconds>,
 }
 
-/// A recorded one-way delay; at its end the recording starts over.
+/// A recorded one-way delay; at its end the recording is repeated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DelayTrace {
     /// A trace file of kind "delay".
     pub file: String,
-    /// Where in the recording a run starts: seconds (0 unless set), or "random": another place in each run.
+    /// Where in the recording a run starts: seconds (0 unless set), or "random" for another position in each run.
     #[serde(default = "from_the_start")]
     pub offset_s: Offset<Seconds>,
 }
 
-/// Rate and delay recorded together stay together unless asked otherwise.
+/// By default a rate and a delay that were recorded together stay synchronous.
 fn from_the_start() -> Offset<Seconds> {
     Offset::At(Seconds::new(0.0).expect("zero is allowed"))
 }
 
 impl RateSetting {
-    /// Reads what it needs, once per scenario.
+    /// Reads its input, once per scenario.
     ///
     /// # Errors
-    /// If a trace is missing or unfit.
+    /// If a trace is missing or unsuitable.
     pub fn prepare(&self, traces: &dyn TraceSource) -> Result<PreparedRate, TraceError> {
         match self {
             Setting::Constant(rate) => Ok(PreparedRate(Rates::Constant(*rate))),
@@ -162,7 +162,7 @@ impl RateSetting {
 }
 
 impl DelaySetting {
-    /// Checks what the types cannot.
+    /// Checks rules that the types cannot express.
     ///
     /// # Errors
     /// If its keys contradict each other.
@@ -181,10 +181,10 @@ impl DelaySetting {
         }
     }
 
-    /// Reads what it needs, once per scenario.
+    /// Reads its input, once per scenario.
     ///
     /// # Errors
-    /// If a trace is missing or unfit.
+    /// If a trace is missing or unsuitable.
     pub fn prepare(&self, traces: &dyn TraceSource) -> Result<PreparedDelay, TraceError> {
         match self {
             Setting::Constant(delay) => Ok(PreparedDelay(Delays::Constant(delay.time()))),
@@ -243,7 +243,7 @@ impl DelayConfig for Pass {
     }
 }
 
-/// Where in a series a run starts.
+/// The position in a series at which a run starts.
 #[derive(Clone, Copy, Debug)]
 struct Start {
     offset: Offset<Seconds>,
@@ -313,7 +313,7 @@ impl PreparedRate {
         }
     }
 
-    /// The rate, if it never changes.
+    /// The rate, if it is constant.
     pub fn constant(&self) -> Option<BitRate> {
         match self.0 {
             Rates::Constant(rate) => Some(rate),
@@ -321,7 +321,7 @@ impl PreparedRate {
         }
     }
 
-    /// The rate averaged over the whole series, bit/s: what goodput is a fraction of.
+    /// The mean rate over the whole series, bit/s, of which goodput is a fraction.
     pub fn mean_bps(&self) -> f64 {
         match self.start_at(Time::ZERO) {
             Transmitter::Constant(byte_time, _) => byte_time.rate_bps(),
@@ -354,7 +354,7 @@ impl PreparedDelay {
         }
     }
 
-    /// The delay, if it never changes.
+    /// The delay, if it is constant.
     pub fn constant(&self) -> Option<Time> {
         match self.0 {
             Delays::Constant(delay) => Some(delay),
@@ -362,7 +362,7 @@ impl PreparedDelay {
         }
     }
 
-    /// The longest delay: what a window must at least bridge.
+    /// The longest delay, for which a window must be sufficient.
     pub fn longest(&self) -> Time {
         match &self.0 {
             Delays::Constant(delay) => *delay,

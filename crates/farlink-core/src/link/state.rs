@@ -1,4 +1,4 @@
-//! What a link is like at one instant: the source of hints, and what adaptive coding sets.
+//! The state of a link at one time: the source of hints and of adaptive coding.
 
 use crate::channel::{ChannelState, SettingId};
 use crate::time::Time;
@@ -6,17 +6,16 @@ use crate::units::BitRate;
 
 use super::Link;
 
-/// A link's properties, constant until the next change.
+/// The properties of a link, constant until the next change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkState {
-    /// Whether frames can cross at all: not while the channel is out, nor while the rate is zero.
+    /// Whether frames can cross the link: not during an outage of the channel, nor while the rate is zero.
     pub up: bool,
-    /// Transmission rate; while it is zero, what it was before. A link that is given as delivery opportunities has no rate
-    /// at an instant and says its mean.
+    /// Transmission rate; while it is zero, the previous rate. A link with delivery opportunities has its mean rate.
     pub rate: BitRate,
     /// One-way delay of a frame that leaves now.
     pub delay: Time,
-    /// Carrier to noise density; `None` if the channel does not know it (a NaN would differ from itself).
+    /// Carrier-to-noise-density ratio; `None` if the channel does not know it (a NaN would differ from itself).
     pub cn0_dbhz: Option<f32>,
     /// Share of wrong bits among those that arrive; `None` if the channel does not know it.
     pub ber: Option<f64>,
@@ -25,9 +24,9 @@ pub struct LinkState {
 }
 
 impl Link {
-    /// What the link is like at `now`. Frames that wait in its queue will meet later states.
+    /// The state of the link at `now`. Frames that wait in its queue are affected by later states.
     ///
-    /// This and [`next_change`](Link::next_change) are asked in the order of time. They change nothing that packets meet.
+    /// This and [`next_change`](Link::next_change) are called in the order of time. They do not affect packets.
     pub fn state(&mut self, now: Time) -> LinkState {
         let ChannelState { up, cn0_dbhz, ber } = self.channel.state(now);
         let (has_rate, rate) = self.transmitter.rate_at(now);
@@ -41,11 +40,9 @@ impl Link {
         }
     }
 
-    /// From `now` until then, and not at that instant, the state is the same; later than `now`. [`Time::NEVER`] if it
-    /// stays.
+    /// A time later than `now` before which the state stays the same. [`Time::NEVER`] if it never changes.
     ///
-    /// Some entry of a series or the end of an outage lies there, but the state may be the same even so: an outage may
-    /// follow the last one at once.
+    /// A step of a series or the end of an outage lies there. The state may still be the same: another outage may follow at once.
     pub fn next_change(&mut self, now: Time) -> Time {
         self.channel.next_change(now).min(self.transmitter.next_change(now)).min(self.delay.next_change(now))
     }
@@ -99,7 +96,7 @@ mod tests {
         format!(r#"{{"kind": "rate-trace", "file": "{file}", "offset_s": {offset_s}}}"#)
     }
 
-    /// The first changes and what they lead to: seconds, up, bit/s, delay in seconds.
+    /// The first changes and the resulting states: seconds, up, bit/s, delay in seconds.
     fn history(link: &mut Link, changes: usize) -> Vec<(f64, bool, f64, f64)> {
         let mut now = Time::ZERO;
         let mut all = Vec::new();
@@ -126,7 +123,7 @@ mod tests {
         let mut link = link(&rate_trace("rate", 0.0), "0", CLEAR, 1);
         let expected = [
             (0.0, true, 8e3, 0.0),
-            (1.0, false, 8e3, 0.0), // what it was before
+            (1.0, false, 8e3, 0.0), // the previous rate
             (2.0, true, 16e3, 0.0),
             (4.0, true, 8e3, 0.0),
             (5.0, false, 8e3, 0.0),
@@ -141,7 +138,7 @@ mod tests {
         let mut started_late = link(&rate_trace("rate", 1.75), "0", CLEAR, 1);
         let expected = [(0.0, false, 8e3, 0.0), (0.25, true, 16e3, 0.0), (2.25, true, 8e3, 0.0)];
         assert_eq!(history(&mut started_late, 2), expected);
-        // Before the first step of a repetition comes the last one of the one before.
+        // Before the first step of a repetition comes the last step of the previous one.
         let mut delayed = link("1e6", r#"{"kind": "delay-trace", "file": "delay", "offset_s": 3.5}"#, CLEAR, 1);
         assert_eq!(history(&mut delayed, 2), [(0.0, true, 1e6, 0.2), (0.5, true, 1e6, 0.1), (1.5, true, 1e6, 0.2)]);
     }
@@ -233,7 +230,7 @@ mod tests {
             for (gap, bytes, ahead) in packets {
                 now += Time::from_millis(gap);
                 if ahead < 30_000 {
-                    // Behind the frames, which wait, or ahead of them.
+                    // After the frames, which wait, or before them.
                     latest = latest.max(now + Time::from_millis(ahead / 10));
                     asked.state(latest);
                     asked.next_change(latest);

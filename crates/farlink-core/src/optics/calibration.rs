@@ -1,42 +1,42 @@
-//! Scaling a power series to a long-term bit error rate.
+//! Scales a power series to a long-term bit error rate.
 
 use super::Receiver;
 
-/// Why no factor on the power gives the wanted error rate.
+/// Why no factor of the power gives the requested error rate.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CalibrationError {
-    /// Bits are wrong with at most probability 1/2.
+    /// The probability of a bit error is at most 1/2.
     #[error("a long-term bit error rate of {ber} cannot be reached; allowed: above 0 and below 0.5")]
     OutOfRange {
-        /// What was asked for.
+        /// The requested rate.
         ber: f64,
     },
     /// Every sample is blocked.
     #[error("all {samples} samples are blocked, so that nothing is left to scale")]
     AllBlocked {
-        /// How many there are.
+        /// Number of samples.
         samples: usize,
     },
-    /// Samples without any power stay wrong half of the time at any scale.
+    /// Samples without power have an error rate of 1/2 at any scale.
     #[error(
         "a long-term bit error rate of {ber:e} cannot be reached: {dark} samples (the first is sample {first}) are without \
          power and not marked as blocked, and they alone give {floor:e}"
     )]
     Dark {
-        /// What was asked for.
+        /// The requested rate.
         ber: f64,
-        /// How many samples have no power.
+        /// Number of samples without power.
         dark: usize,
-        /// The first of them.
+        /// Index of the first of them.
         first: usize,
-        /// What they give.
+        /// The error rate that they cause.
         floor: f64,
     },
 }
 
-/// Share of wrong bits over all samples that are not blocked, with the power multiplied by `gain`; each sample counts for
-/// the same number of bits. `blocked` is empty if none are. Not a number if all are.
+/// Share of wrong bits over all samples that are not blocked, with the power multiplied by `gain`; each sample has the same
+/// number of bits. `blocked` is empty if no sample is blocked. NaN if all are.
 pub fn mean_ber(receiver: &Receiver, power_w: &[f64], blocked: &[bool], gain: f64) -> f64 {
     let mut sum = 0.0;
     let mut count = 0usize;
@@ -49,9 +49,9 @@ pub fn mean_ber(receiver: &Receiver, power_w: &[f64], blocked: &[bool], gain: f6
     sum / count as f64
 }
 
-/// The factor on the power with which the long-term bit error rate over all samples that are not blocked is `ber`.
+/// The factor of the power with which the long-term bit error rate over all samples that are not blocked is `ber`.
 ///
-/// Scaling stands for another transmit power: it leaves the fading as it is. B. Epple, section 2.3.
+/// Scaling represents another transmit power and does not change the fading. B. Epple, section 2.3.
 ///
 /// # Errors
 /// If there is no such factor.
@@ -70,7 +70,8 @@ pub fn gain_for_ber(receiver: &Receiver, power_w: &[f64], blocked: &[bool], ber:
         return Err(CalibrationError::Dark { ber, dark: bins.dark, first, floor });
     }
     let mut gain = bins.gain_for_ber(receiver, ber);
-    // The bins are right to some 1e-4: a few secant steps over all samples in logarithms, which are close to a line there.
+    // The bins are accurate to about 1e-4. A few secant steps over all samples follow, in logarithms, where the function is
+    // nearly linear.
     let miss = |gain: f64| libm::log(mean_ber(receiver, power_w, blocked, gain) / ber);
     let (mut before, mut wrong) = (gain, miss(gain));
     gain *= if wrong > 0.0 { 1.0 + 1e-4 } else { 1.0 - 1e-4 };
@@ -90,7 +91,7 @@ fn is_blocked(blocked: &[bool], at: usize) -> bool {
     blocked.get(at).copied().unwrap_or(false)
 }
 
-/// Samples by their power: millions of them become thousands of steps.
+/// Samples grouped by their power: thousands of steps instead of millions.
 struct Bins {
     /// Representative power, W, and number of samples.
     powers: Vec<(f64, f64)>,
@@ -125,12 +126,12 @@ impl Bins {
         (sum + 0.5 * self.dark as f64) / self.samples as f64
     }
 
-    /// By bisection of the logarithm between all of it too weak and all of it too strong.
+    /// By bisection of the logarithm between a power that is too weak and one that is too strong for all samples.
     fn gain_for_ber(&self, receiver: &Receiver, ber: f64) -> f64 {
         let wanted = receiver.power_w(ber);
         let weakest = self.powers.first().map_or(wanted, |(power, _)| *power);
         let strongest = self.powers.last().map_or(wanted, |(power, _)| *power);
-        // Beyond both ends every sample is better, or worse, than wanted; above, the dark ones make up for a part.
+        // Beyond both ends every sample is better, or worse, than requested; above, dark samples compensate for a part.
         let (mut low, mut high) = (wanted / strongest / 4.0, receiver.power_w(1e-300) / weakest * 4.0);
         for _ in 0..60 {
             let middle = (low * high).sqrt();
@@ -140,7 +141,7 @@ impl Bins {
     }
 }
 
-/// Which bin a power above zero lies in.
+/// The bin of a power above zero.
 fn bin(power: f64) -> i32 {
     (libm::log2(power) * Bins::PER_OCTAVE).floor() as i32
 }

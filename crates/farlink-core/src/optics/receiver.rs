@@ -1,4 +1,4 @@
-//! A receiver of intensity-modulated light: bit error rate from received power.
+//! Receivers of intensity-modulated light: bit error rate from received power.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::scenario::suggest;
 use crate::units::{BitRate, FormFactor, Power};
 
-/// A direct-detection receiver of on-off keyed light, by two parameters.
+/// A direct-detection receiver of on-off keyed light, described by two parameters.
 ///
-/// Bit error rate at received power P: Q(x) with x = (P / P_0) / (1 + sqrt(1 + xi_0 P / P_0)), where Q is the tail of the
-/// normal distribution. The noise of signal and background together makes the form: `form_factor` 0 is a receiver with
-/// thermal noise only, a large one is limited by the shot noise of the signal. B. Epple, "Performance optimization of
-/// free-space optical communication protocols based on results from FSO demonstrations", eqs. (1) and (2), after
-/// N. Perlot, Optical Engineering 46(2), 025003 (2007), and F. David, Proc. SPIE 5338 (2004).
+/// Bit error rate at received power P: Q(x) with x = (P / P_0) / (1 + sqrt(1 + xi_0 P / P_0)), where Q is the tail of the normal
+/// distribution. The combined noise of signal and background leads to this form: `form_factor` 0 is a receiver with thermal noise
+/// only, and with a large one the shot noise of the signal dominates. B. Epple, "Performance optimization of free-space optical
+/// communication protocols based on results from FSO demonstrations", eqs. (1) and (2), after N. Perlot, Optical Engineering
+/// 46(2), 025003 (2007), and F. David, Proc. SPIE 5338 (2004).
 ///
 /// The parameters hold for one data rate and cannot be scaled to others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,21 +25,21 @@ pub struct Receiver {
     pub characteristic_power_w: Power,
     /// Form factor xi_0.
     pub form_factor: FormFactor,
-    /// Data rate that the parameters were found at, in bit/s; any rate is taken for the right one unless given.
+    /// Data rate for which the parameters were determined, in bit/s; unless given, they are used for any rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<BitRate>,
 }
 
 impl Receiver {
-    /// Probability that a bit is wrong at a received power in W, from 0 to 1/2. Nothing received is 1/2.
+    /// Probability of a bit error at a received power in W, from 0 to 1/2; 1/2 without power.
     pub fn ber(&self, power_w: f64) -> f64 {
         let power = power_w / self.characteristic_power_w.get();
         let argument = power / (1.0 + (1.0 + self.form_factor.get() * power).sqrt());
         0.5 * libm::erfc(argument * std::f64::consts::FRAC_1_SQRT_2)
     }
 
-    /// The power in W at which this share of bits is wrong: the inverse of [`ber`](Receiver::ber). Not a number unless the
-    /// share is above 0 and at most 1/2.
+    /// The power in W at which the bit error rate is `ber`: the inverse of [`ber`](Receiver::ber). NaN unless the rate is above 0
+    /// and at most 1/2.
     pub fn power_w(&self, ber: f64) -> f64 {
         let argument = normal_tail_inverse(ber);
         // x (1 + sqrt(1 + xi u)) = u, solved for u = P / P_0.
@@ -52,7 +52,7 @@ fn normal_tail_inverse(tail: f64) -> f64 {
     if !(tail > 0.0 && tail <= 0.5) {
         return f64::NAN;
     }
-    // Newton's method on ln Q, which is concave and nearly a parabola: it comes from below in a few steps.
+    // Newton's method on ln Q, which is concave and nearly a parabola: it converges from below in a few steps.
     let logarithm = libm::log(tail);
     let mut x = (-2.0 * libm::log(2.0 * tail)).max(0.0).sqrt();
     for _ in 0..60 {
@@ -70,12 +70,12 @@ fn normal_tail_inverse(tail: f64) -> f64 {
     x.max(0.0)
 }
 
-/// A receiver that can be named.
+/// A receiver with a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
     /// Its name in a scenario.
     pub name: &'static str,
-    /// What it is.
+    /// Description.
     pub title: &'static str,
     /// Characteristic power, W.
     pub characteristic_power_w: f64,
@@ -85,11 +85,11 @@ pub struct Named {
     pub rate_bps: f64,
     /// Wavelength, m.
     pub wavelength_m: f64,
-    /// Where the parameters are from.
+    /// Source of the parameters.
     pub source: &'static str,
 }
 
-/// The receivers that are known by name; one entry adds one.
+/// The receivers with names, one entry each.
 pub const RECEIVERS: &[Named] = &[Named {
     name: "frm5w621",
     title: "Fujitsu FRM5W621KT/LT, avalanche photodiode with preamplifier",
@@ -112,12 +112,12 @@ impl Named {
     }
 }
 
-/// What a scenario says about a receiver: a name, or a table of its parameters.
+/// The configuration of a receiver: a name, or a table of its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ReceiverSetting {
-    /// One of [`RECEIVERS`], by its place there.
+    /// One of [`RECEIVERS`], by its index.
     Known(usize),
-    /// Another one.
+    /// A receiver with given parameters.
     Custom(Receiver),
 }
 

@@ -9,8 +9,9 @@ use crate::ConfigError;
 /// # Errors
 /// If it is not JSON.
 pub fn from_json(text: &str) -> Result<Value, ConfigError> {
-    serde_json::from_str(text)
-        .map_err(|error| ConfigError::new("", format_args!("this is not valid JSON: {error}"), "mend the text there"))
+    serde_json::from_str(text).map_err(|error| {
+        ConfigError::new("", format_args!("this is not valid JSON: {error}"), "correct the text there")
+    })
 }
 
 /// Reads TOML text.
@@ -22,7 +23,7 @@ pub fn from_toml(text: &str) -> Result<Value, ConfigError> {
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
         let what = format!("this is not valid TOML: line {line}: {}", error.message().replace('\n', " "));
-        ConfigError::new("", what, "mend that line; text needs quotes")
+        ConfigError::new("", what, "correct that line; text needs quotes")
     })?;
     table_to_json(table, "")
 }

@@ -7,9 +7,9 @@ pub struct Quantity {
     pub name: &'static str,
     /// Unit, empty for counts and ratios.
     pub unit: &'static str,
-    /// What it is.
+    /// Description.
     pub description: &'static str,
-    /// When it is not known; empty if it always is.
+    /// When there is no value; empty if there always is one.
     pub unknown: &'static str,
 }
 
@@ -27,7 +27,7 @@ const NO_CAPACITY: &str = "no time was measured (the flow ended before the warm-
 const NO_BUNDLE: &str = "in the rows of single flows, and if no hop is a bundle";
 const NOT_DELIVERED: &str = "nothing was delivered";
 
-/// Every measured quantity, in the order of the table's columns.
+/// All measured quantities, in the order of the table's columns.
 pub const QUANTITIES: &[Quantity] = &[
     quantity("goodput_bps", "bit/s", "application data delivered in order, over `duration_s`", NO_TIME),
     quantity(
@@ -187,7 +187,7 @@ pub const QUANTITIES: &[Quantity] = &[
     ),
 ];
 
-/// The names of all of them.
+/// The names of all quantities.
 pub fn names() -> impl Iterator<Item = &'static str> + Clone {
     QUANTITIES.iter().map(|quantity| quantity.name)
 }

@@ -1,8 +1,8 @@
-//! Look-up tables of modulation, code and packet size, as `farlink tune` writes them: what a modem is to be set to.
+//! Look-up tables of modulation, code and packet size for a modem, as `farlink tune` writes them.
 //!
-//! A table is read once ([`Table::from_json`]); then [`Table::pick`] is asked with each new measurement, and told what was picked
-//! before, so that a modem at the edge between two settings does not swing between them. It is the same as the reader in Python
-//! (`farlink.tune.reader`), by the same vectors.
+//! A table is read once ([`Table::from_json`]). Then [`Table::pick`] is called with each new measurement and the previous choice,
+//! so that a modem at the boundary of two settings does not switch back and forth. Its behaviour is that of the reader in Python
+//! (`farlink.tune.reader`), tested with the same vectors.
 
 mod row;
 
@@ -15,11 +15,11 @@ pub use row::{Access, Row, Status};
 /// A look-up table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// By share and number of flows, ascending.
+    /// In ascending order of share and number of flows.
     entries: Vec<Entry>,
 }
 
-/// Rows of one share and number of flows, ascending by C/N0.
+/// The rows of one share and number of flows, in ascending order of C/N0.
 #[derive(Clone, Debug, PartialEq)]
 struct Entry {
     share: f64,
@@ -27,21 +27,21 @@ struct Entry {
     rows: Vec<Row>,
 }
 
-/// What a setting is asked for.
+/// The condition for which a setting is requested.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Condition {
     /// Carrier power over noise density, in dBHz.
     pub cn0_dbhz: f64,
     /// Share of the carrier.
     pub share: f64,
-    /// TCP connections that the share is divided among.
+    /// Number of TCP connections that the share is divided among.
     pub flows: u32,
 }
 
-/// Where a modem stands: what to tell the next [`Table::pick`].
+/// The present setting of a modem, for the next [`Table::pick`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
-    /// Share of the row that was picked.
+    /// Share of the row that was chosen.
     pub share: f64,
     /// Its number of flows.
     pub flows: u32,
@@ -49,48 +49,48 @@ pub struct Standing {
     pub step: u32,
 }
 
-/// What to set a modem to.
+/// The setting for a modem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pick<'a> {
-    /// The row of the C/N0, or the nearest of the step at which the modem stays.
+    /// The row for the C/N0, or the nearest row of the step at which the modem stays.
     pub row: &'a Row,
-    /// What lay outside the table.
+    /// The parts of the condition that lay outside the table.
     pub warnings: Vec<Warning>,
 }
 
 impl Pick<'_> {
-    /// What to tell the next [`Table::pick`].
+    /// The present setting, for the next [`Table::pick`].
     pub fn standing(&self) -> Standing {
         Standing { share: self.row.share, flows: self.row.flows, step: self.row.step }
     }
 }
 
-/// What lies outside a table; its nearest end holds.
+/// A part of a condition that lies outside the table; the nearest end of the table is used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Warning {
-    /// The table has no such number of flows.
+    /// The table does not have this number of flows.
     Flows {
-        /// Asked for.
+        /// The requested number.
         asked: u32,
-        /// Taken.
+        /// The number that is used.
         taken: u32,
     },
-    /// A share below the least or above the largest.
+    /// The share is below the smallest or above the largest.
     Share {
-        /// Asked for.
+        /// The requested share.
         asked: f64,
-        /// The least there is.
+        /// The smallest share of the table.
         low: f64,
-        /// The largest.
+        /// The largest share of the table.
         high: f64,
     },
-    /// A C/N0 below the lowest or above the highest.
+    /// The C/N0 is below the lowest or above the highest.
     CarrierToNoise {
-        /// Asked for.
+        /// The requested C/N0.
         asked_dbhz: f64,
-        /// The lowest there is.
+        /// The lowest C/N0 of the table.
         low_dbhz: f64,
-        /// The highest.
+        /// The highest C/N0 of the table.
         high_dbhz: f64,
     },
 }
@@ -98,7 +98,7 @@ pub enum Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Warning::Flows { asked, taken } => write!(f, "{asked} flows are not in the table: {taken} are taken"),
+            Warning::Flows { asked, taken } => write!(f, "{asked} flows are not in the table: {taken} are used"),
             Warning::Share { asked, low, high } => {
                 write!(f, "a share of {asked} is outside the table, {low} to {high}")
             }
@@ -109,49 +109,49 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Why a table is none.
+/// Why a table is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// Not what `farlink tune` writes.
+    /// The text is not the output of `farlink tune`.
     #[error("no look-up table: {0}; write one with: farlink tune STUDY.toml -o table.json")]
     Json(#[from] serde_json::Error),
-    /// No row at all.
+    /// There is no row.
     #[error("a look-up table without rows; write one with: farlink tune STUDY.toml -o table.json")]
     Empty,
-    /// Two rows for the same condition.
-    #[error("share {share}, {flows} flows: {cn0_dbhz} dBHz is there twice; keep one row of each condition")]
+    /// There are two rows for the same condition.
+    #[error("share {share}, {flows} flows: {cn0_dbhz} dBHz occurs twice; keep one row for each condition")]
     Twice {
-        /// Of the rows.
+        /// Share of the rows.
         share: f64,
-        /// Of the rows.
+        /// Number of flows of the rows.
         flows: u32,
-        /// Of the rows.
+        /// C/N0 of the rows.
         cn0_dbhz: f64,
     },
-    /// Steps that fall while C/N0 rises.
-    #[error("share {share}, {flows} flows: steps do not ascend with C/N0; write the table anew")]
+    /// The steps decrease while C/N0 increases.
+    #[error("share {share}, {flows} flows: steps do not ascend with C/N0; write the table again with farlink tune")]
     Steps {
-        /// Of the rows.
+        /// Share of the rows.
         share: f64,
-        /// Of the rows.
+        /// Number of flows of the rows.
         flows: u32,
     },
-    /// A number that no table has.
+    /// A number is out of its range.
     #[error(
         "a row with C/N0 {cn0_dbhz} dBHz, share {share} and {flows} flows; give finite numbers, a share above 0, 1 flow or more"
     )]
     OutOfRange {
-        /// Of the row.
+        /// C/N0 of the row.
         cn0_dbhz: f64,
-        /// Of the row.
+        /// Share of the row.
         share: f64,
-        /// Of the row.
+        /// Number of flows of the row.
         flows: u32,
     },
 }
 
-/// A condition that is none.
+/// An invalid condition.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error(
     "C/N0 of {} dBHz, share {}, {} flows: not a condition; give a C/N0 in dBHz, a share above 0, and 1 or more flows",
@@ -159,7 +159,7 @@ pub enum TableError {
 )]
 pub struct NoCondition(pub Condition);
 
-/// What of a file is read.
+/// The part of a file that is used.
 #[derive(Deserialize)]
 struct File {
     rows: Vec<Row>,
@@ -169,15 +169,15 @@ impl Table {
     /// Reads a table from the JSON that `farlink tune STUDY.toml -o table.json` writes.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the table is invalid.
     pub fn from_json(text: &str) -> Result<Table, TableError> {
         Table::new(serde_json::from_str::<File>(text)?.rows)
     }
 
-    /// A table of these rows, which may come in any order.
+    /// A table of these rows, in any order.
     ///
     /// # Errors
-    /// If there are none, a condition is there twice, a number is out of range, or steps do not ascend with C/N0.
+    /// If there are none, a condition occurs twice, a number is out of range, or steps do not ascend with C/N0.
     pub fn new(mut rows: Vec<Row>) -> Result<Table, TableError> {
         if rows.is_empty() {
             return Err(TableError::Empty);
@@ -213,15 +213,16 @@ impl Table {
 
     /// The setting for a condition.
     ///
-    /// A modem that has no setting yet takes the highest step whose `down_dbhz` is reached. One that has (`current`) stays at it
-    /// until C/N0 falls below its `down_dbhz`, or reaches the `up_dbhz` of a higher one. `current` does not count if it is of
-    /// another share or number of flows than the table is entered with now.
+    /// A modem without a setting gets the highest step whose `down_dbhz` is reached. A modem with a setting (`current`) keeps it
+    /// until C/N0 falls below its `down_dbhz`, or reaches the `up_dbhz` of a higher step. `current` is ignored if it belongs to
+    /// another share or number of flows than those now used.
     ///
-    /// Of shares the nearest in ratio is taken. If the table has no such number of flows and the carrier is shared in time, one
-    /// flow on so much smaller a share stands for them (Celandroni, Ferro and Potorti, section V); otherwise the nearest number.
+    /// The share used is the nearest in ratio. If the table does not have the number of flows and the carrier is shared in time,
+    /// one flow on a correspondingly smaller share is used instead (Celandroni, Ferro and Potorti, section V); otherwise the
+    /// nearest number of flows.
     ///
     /// # Errors
-    /// If the C/N0 is no number, the share is not above 0, or there is no flow.
+    /// If the C/N0 is NaN, the share is not above 0, or there is no flow.
     pub fn pick(&self, condition: Condition, current: Option<Standing>) -> Result<Pick<'_>, NoCondition> {
         let Condition { cn0_dbhz, share, flows } = condition;
         if cn0_dbhz.is_nan() || !is_positive(share) || flows == 0 {
@@ -261,7 +262,7 @@ impl Table {
 }
 
 impl Entry {
-    /// The step for a C/N0, of a modem that stands at `known`.
+    /// The step for a C/N0, for a modem whose present step is `known`.
     fn step(&self, at_dbhz: f64, known: Option<u32>) -> u32 {
         let highest = |threshold: fn(&Row) -> Option<f64>| {
             let reached = |row: &&Row| threshold(row).is_none_or(|threshold| at_dbhz >= threshold);
@@ -274,7 +275,7 @@ impl Entry {
         }
     }
 
-    /// The row of a step that is nearest below a C/N0; if all are above, the lowest.
+    /// The row of a step that is nearest below a C/N0; the lowest one if all are above.
     fn nearest(&self, step: u32, at_dbhz: f64) -> &Row {
         let of_step = || self.rows.iter().filter(move |row| row.step == step);
         let below = of_step().rfind(|row| row.cn0_dbhz <= at_dbhz);
@@ -282,10 +283,10 @@ impl Entry {
     }
 }
 
-/// Shares that differ by less are the same: a third of a carrier is no decimal fraction.
+/// Shares that differ by less count as equal, because a third of a carrier has no exact decimal fraction.
 const CLOSE: f64 = 1e-9;
 
-/// The nearest in ratio, of two as near the smaller one.
+/// The nearest in ratio; of two equally near ones the smaller.
 fn nearest(value: f64, known: impl Iterator<Item = f64>) -> f64 {
     let off = |one: f64| (libm::log(one / value).abs() / CLOSE).round();
     known.min_by(|&a, &b| off(a).total_cmp(&off(b)).then(a.total_cmp(&b))).unwrap_or(value)

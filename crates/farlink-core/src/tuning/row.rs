@@ -2,23 +2,23 @@
 
 use serde::Deserialize;
 
-/// What a modem is set to at a condition. Where there is no transmission, everything that a setting has is `None`.
+/// The setting of a modem for a condition. Without a transmission, all fields of the setting are `None`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Row {
     /// Share of the carrier.
     pub share: f64,
-    /// TCP connections that the share is divided among.
+    /// Number of TCP connections that the share is divided among.
     pub flows: u32,
     /// Carrier power over noise density, in dBHz.
     pub cn0_dbhz: f64,
-    /// Whether anything is sent.
+    /// Whether there is a transmission.
     pub status: Status,
-    /// Neighbouring rows of the same setting have the same number, from 0.
+    /// Number of the step, from 0; neighbouring rows of the same setting have the same one.
     pub step: u32,
     /// C/N0 below which the modem leaves this step, in dBHz; `None` for the lowest.
     #[serde(default)]
     pub down_dbhz: Option<f64>,
-    /// C/N0 at which it enters it, in dBHz.
+    /// C/N0 at which the modem enters this step, in dBHz.
     #[serde(default)]
     pub up_dbhz: Option<f64>,
     /// Symbols per second of the carrier.
@@ -27,7 +27,7 @@ pub struct Row {
     /// `bpsk`, `qpsk`, `8psk` or `16qam`.
     #[serde(default)]
     pub modulation: Option<String>,
-    /// Family of the code, as the modem's description calls it.
+    /// Family of the code, as named in the modem's description.
     #[serde(default)]
     pub family: Option<String>,
     /// The code.
@@ -36,16 +36,16 @@ pub struct Row {
     /// Data of a segment, in bytes.
     #[serde(default)]
     pub segment_bytes: Option<u32>,
-    /// Bits of segments, headers included, that the share of the carrier takes, in bit/s.
+    /// Rate of segments, headers included, on the share of the carrier, in bit/s.
     #[serde(default)]
     pub information_bps: Option<f64>,
-    /// Bit error rate behind the code.
+    /// Bit error rate after decoding.
     #[serde(default)]
     pub ber: Option<f64>,
     /// Probability that a segment is lost.
     #[serde(default)]
     pub loss: Option<f64>,
-    /// Data that all connections together deliver, in bit/s.
+    /// Goodput of all connections together, in bit/s.
     #[serde(default)]
     pub goodput_bps: Option<f64>,
     /// How the carrier is shared.
@@ -56,24 +56,24 @@ pub struct Row {
     pub reason: String,
 }
 
-/// Whether anything is sent.
+/// Whether there is a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Status {
-    /// As the row says.
+    /// With the setting of the row.
     #[serde(rename = "ok")]
     Ok,
-    /// Nothing.
+    /// No transmission.
     #[serde(rename = "no transmission")]
     NoTransmission,
 }
 
-/// How a carrier is shared.
+/// The access method of a carrier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
-    /// In time.
+    /// Time division.
     #[default]
     Tdma,
-    /// Not: each connection has a carrier of its own.
+    /// Each connection has its own carrier.
     Scpc,
 }

@@ -1,6 +1,6 @@
 //! ARQ frames on the wire: farlink's own layout, inside IPv4 as protocol 253.
 //!
-//! All numbers are big-endian. Three checks stand apart, so that a damaged payload leaves the header usable:
+//! All numbers are big-endian. Three separate checks keep the header usable if the payload is damaged:
 //!
 //! | bytes | field |
 //! |---|---|
@@ -18,12 +18,12 @@
 //! | 35-38 | CRC-32 of payload and parity |
 //! | 39-40 | CRC-16 of bytes 0-38 |
 //!
-//! Then, if the flags or the number of blocks say so: the timestamp (4), the echo (4), the blocks (8 each), and a CRC-16 of
+//! Then, if the flags or the number of blocks say so: the timestamp (4), the echo (4), the blocks (8 each), and a CRC-16 over
 //! these. Then payload and parity.
 //!
-//! [RFC 3692](https://www.rfc-editor.org/rfc/rfc3692) and the registry of IANA give number 253 to experiments.
+//! [RFC 3692](https://www.rfc-editor.org/rfc/rfc3692) and the IANA registry assign number 253 to experiments.
 //!
-//! Parity is written as zeros: its symbols are computed by the code and not here.
+//! Parity is written as zeros, because its symbols are not computed here.
 
 use bytes::Bytes;
 use etherparse::IpNumber;
@@ -40,9 +40,9 @@ const PROTOCOL: IpNumber = IpNumber(253);
 const FIXED_BYTES: usize = 41;
 const CHECK_BYTES: usize = 2;
 
-/// Reading sets [`Frame::header_bytes`] to the length of the headers that were there, IPv4's 20 bytes included. A frame whose
-/// payload is damaged is read as [`Integrity::PayloadDamaged`]: that its code would find so many wrong symbols is known to a
-/// simulator only.
+/// Decoding sets [`Frame::header_bytes`] to the length of the headers that were present, including IPv4's 20 bytes. A frame with
+/// a damaged payload is decoded as [`Integrity::PayloadDamaged`]; only a simulator knows whether its code would correct the
+/// errors.
 impl<D: WirePayload> Codec for Frame<D> {
     fn headers_bytes(&self) -> usize {
         let blocks = u16::try_from(self.blocks.len()).unwrap_or(u16::MAX);
@@ -105,7 +105,7 @@ impl<D: WirePayload> Codec for Frame<D> {
         let option_bytes = option_bytes(frame.flags, block_count);
         let (options, content) = rest.split_at_checked(option_bytes)?;
         decode_options(&mut frame, options, block_count)?;
-        // The lengths have been checked: what does not fit them was never written so.
+        // The lengths are checked here; a sender writes only frames that agree with them.
         if content.len() != payload_bytes + usize::from(frame.parity_bytes) {
             return None;
         }
@@ -117,7 +117,7 @@ impl<D: WirePayload> Codec for Frame<D> {
     }
 }
 
-/// The check over payload and parity; zeros where there is no content.
+/// The check over payload and parity; content that is only a length counts as zeros.
 fn content_check<D: WirePayload>(frame: &Frame<D>) -> u32 {
     let parity = usize::from(frame.parity_bytes);
     let mut content = match frame.payload.content() {
@@ -173,13 +173,13 @@ fn decode_options<D>(frame: &mut Frame<D>, options: &[u8], blocks: u16) -> Optio
     Some(())
 }
 
-/// What stands before a CRC-16, if that is right.
+/// The bytes before a CRC-16, if that is correct.
 fn checked(bytes: &[u8]) -> Option<&[u8]> {
     let (body, check) = bytes.split_at_checked(bytes.len().checked_sub(CHECK_BYTES)?)?;
     (crc_16_ibm_3740(body).to_be_bytes() == check).then_some(body)
 }
 
-/// Reads fields from the front; zeros behind the end, which the lengths rule out.
+/// Reads fields from the start; zeros after the end, which the length checks exclude.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {

@@ -14,7 +14,7 @@ use super::Writer;
 /// Longest IPv4 packet, header included.
 pub const MAX_BYTES: usize = u16::MAX as usize;
 
-/// Length of a header without options, the only kind that farlink writes and reads.
+/// Length of a header without options, the only kind that farlink writes and accepts.
 pub const HEADER_BYTES: u16 = Ipv4Header::MIN_LEN as u16;
 
 const TIME_TO_LIVE: u8 = 64;
@@ -23,13 +23,13 @@ const TIME_TO_LIVE: u8 = 64;
 const SIMULATED_SENDER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 /// The host that receives it.
 const SIMULATED_RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-/// Port of the receiver of the first flows: registered for no protocol whose dissector would read meaning into zeros.
+/// Port of the receiver of the first flows. It is not registered for a protocol whose dissector would interpret the zeros.
 const SIMULATED_SERVICE: u16 = 40_000;
 /// First of the dynamic ports (RFC 6335, section 6).
 const FIRST_DYNAMIC: u16 = 49_152;
 const DYNAMIC_PORTS: u32 = 16_384;
 
-/// What the network header and the ports say of a packet.
+/// The fields of the network header and the ports of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// Address and port of the sender.
@@ -41,9 +41,9 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// The envelope of the data packets of a simulated flow: from 10.0.0.1 to 10.0.0.2, with a pair of ports of its own.
+    /// The envelope of the data packets of a simulated flow: from 10.0.0.1 to 10.0.0.2, with its own pair of ports.
     ///
-    /// Flow numbers repeat their ports after 2^28 flows.
+    /// The ports repeat after 2^28 flows.
     pub fn simulated(flow: u32) -> Self {
         let client = FIRST_DYNAMIC + (flow % DYNAMIC_PORTS) as u16;
         let service = SIMULATED_SERVICE.wrapping_add((flow / DYNAMIC_PORTS) as u16);
@@ -54,7 +54,7 @@ impl Envelope {
         }
     }
 
-    /// The envelope of the answer.
+    /// The envelope of an answer.
     pub fn reversed(self) -> Self {
         Envelope { source: self.destination, destination: self.source, ..self }
     }
@@ -79,7 +79,7 @@ pub(super) fn write_header(envelope: &Envelope, protocol: IpNumber, body_bytes: 
         protocol,
         source: envelope.source.ip().octets(),
         destination: envelope.destination.ip().octets(),
-        // RFC 6864, section 4.1: with this flag the identification may be anything.
+        // RFC 6864, section 4.1: with this flag the identification may have any value.
         dont_fragment: true,
         ..Ipv4Header::default()
     };
@@ -89,7 +89,7 @@ pub(super) fn write_header(envelope: &Envelope, protocol: IpNumber, body_bytes: 
 
 /// The envelope (with ports 0) and the body of a packet of `protocol`.
 ///
-/// Headers with options and fragments are refused. An option-free header has a fixed length, so that a damaged length field
+/// Headers with options and fragments are refused. A header without options has a fixed length, so that a damaged length field
 /// cannot move the range that the header checksum covers.
 pub(super) fn parse(bytes: &Bytes, protocol: IpNumber) -> Option<(Envelope, Bytes)> {
     let header = Ipv4HeaderSlice::from_slice(bytes).ok()?;
@@ -164,7 +164,7 @@ mod tests {
 
         assert_eq!(parse(&altered(&bytes, 0, 0x46), IpNumber::TCP), None, "options");
         assert_eq!(parse(&altered(&bytes, 6, 0x20), IpNumber::TCP), None, "a fragment");
-        assert!(parse(&altered(&bytes, 8, 3), IpNumber::TCP).is_some(), "fewer hops are left, as it ought to be");
+        assert!(parse(&altered(&bytes, 8, 3), IpNumber::TCP).is_some(), "fewer hops are left, which is correct");
     }
 
     fn portless() -> Envelope {
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// The packet with one byte changed and its header checksum made right again.
+    /// The packet with one byte changed and a recomputed header checksum.
     fn altered(bytes: &[u8], at: usize, value: u8) -> Vec<u8> {
         let mut bytes = bytes.to_vec();
         bytes[at] = value;

@@ -1,21 +1,20 @@
-//! Typed packets to bytes and back.
+//! Conversion of typed packets to bytes and back.
 //!
-//! The simulator never serialises: it carries typed packets and only their lengths. Sockets and captures need bytes, and
-//! this is where both meet. [`Codec`] is implemented by every packet that has a form on the wire: [`tcp`], [`udp`], [`arq`],
-//! [`stp`] and [`aerotp`], each inside the header of [`ipv4`]; AeroTP has a form for UDP sockets as well.
+//! The simulator never serialises packets: it carries typed packets and only their lengths. Sockets and captures need bytes,
+//! which this module converts. [`Codec`] is implemented by every packet with a wire format: [`tcp`], [`udp`], [`arq`], [`stp`]
+//! and [`aerotp`], each inside the header of [`ipv4`]; AeroTP also has a format for UDP sockets.
 //!
-//! Two lengths must be told apart. [`Packet::wire_bytes`] is what the *scenario* says that a packet costs (`header_bytes`,
-//! often the constant 40); the encoded packet has the length of the headers as they *really* are, options included. They
-//! agree only where the scenario counts options.
+//! Two lengths must be distinguished. [`Packet::wire_bytes`] is the length that the *scenario* gives a packet (`header_bytes`,
+//! often the constant 40); the encoded packet has the *real* length of its headers, options included. They agree only if the
+//! scenario counts options.
 //!
 //! # Damage
 //!
-//! [`Codec::decode`] agrees with [`Packet::inspect`]: bytes in which bits were flipped decode to nothing, whether the bits
-//! lie in the IP header, the transport header or the payload; frames of [`arq`] and segments of [`aerotp`] check header and
-//! payload apart, and keep the header if only the payload was hit. The agreement is exact for damage that lies within 15
-//! consecutive bits. Beyond that the Internet checksum misses what cancels in its sum, about one pattern in 65,536 and
-//! every exchange of two 16-bit words; `inspect`, and so the simulator, counts those as lost too. `docs/design/wire-codec.md`
-//! has the argument.
+//! [`Codec::decode`] agrees with [`Packet::inspect`]: bytes with flipped bits decode to nothing, whether the bits are in the IP
+//! header, the transport header or the payload. Frames of [`arq`] and segments of [`aerotp`] have separate checks for header and
+//! payload, and keep the header if only the payload is damaged. The agreement is exact for damage within 15 consecutive bits.
+//! Beyond that the Internet checksum misses errors that cancel in its sum, about one pattern in 65,536 and every exchange of two
+//! 16-bit words; `inspect`, and so the simulator, counts those as lost too. `docs/design/wire-codec.md` has the argument.
 
 pub mod aerotp;
 pub mod arq;
@@ -34,12 +33,12 @@ use bytes::Bytes;
 use crate::endpoint::{Integrity, Packet};
 use crate::payload::{Payload, Virtual};
 
-/// A packet that has a form on the wire.
+/// A packet with a wire format.
 ///
-/// Protocols give lengths, headers and reading; a packet goes into a buffer that the caller has, as a socket driver wants it
-/// ([`encode_into`](Self::encode_into)), or onto a vector.
+/// Protocols implement lengths, headers and decoding. A packet is written into a buffer of the caller, as a socket driver needs
+/// it ([`encode_into`](Self::encode_into)), or appended to a vector.
 pub trait Codec: Packet {
-    /// Length of all that [`write_headers`](Self::write_headers) writes.
+    /// Length of the output of [`write_headers`](Self::write_headers).
     fn headers_bytes(&self) -> usize;
 
     /// Length of the whole packet, IPv4 header included.
@@ -47,14 +46,14 @@ pub trait Codec: Packet {
 
     /// Writes the packet's headers (IPv4 and transport), with the lengths and checksums of the whole packet.
     ///
-    /// What a capture keeps of a packet whose payload is of no interest: all that is not payload or behind it. A packet longer
-    /// than IPv4 can say gets the length 0, as captures of packets that a network card is yet to cut into segments have.
+    /// A capture without payloads keeps these bytes: all except the payload and what follows it. A packet longer than IPv4 allows
+    /// gets the length 0, as in captures of packets that the network card has not segmented yet.
     fn write_headers(&self, envelope: &Envelope, out: &mut Writer<'_>);
 
     /// Writes the whole packet.
     fn write_packet(&self, envelope: &Envelope, out: &mut Writer<'_>);
 
-    /// The packet at the start of `bytes`; `None` for anything malformed, damaged or of another protocol. Never panics.
+    /// Decodes the packet at the start of `bytes`; `None` if it is malformed, damaged or of another protocol. Never panics.
     ///
     /// A payload of [`Bytes`] is a slice of `bytes` and keeps the whole buffer alive.
     fn decode(bytes: Bytes) -> Option<Decoded<Self>>;
@@ -69,7 +68,7 @@ pub trait Codec: Packet {
     /// Appends the whole packet to `out`.
     ///
     /// # Errors
-    /// If it is longer than IPv4 allows; `out` is then as it was.
+    /// If it is longer than IPv4 allows; `out` then stays unchanged.
     fn encode(&self, envelope: &Envelope, out: &mut Vec<u8>) -> Result<(), TooLong> {
         let bytes = within_ipv4(self.wire_length())?;
         let start = out.len();
@@ -78,10 +77,10 @@ pub trait Codec: Packet {
         Ok(())
     }
 
-    /// Writes the whole packet to the front of `out` and gives its length.
+    /// Writes the whole packet to the start of `out` and returns its length.
     ///
     /// # Errors
-    /// If it is longer than IPv4 allows or than `out`, which is then as it was.
+    /// If it is longer than IPv4 allows or than `out`, which then stays unchanged.
     fn encode_into(&self, envelope: &Envelope, out: &mut [u8]) -> Result<usize, EncodeError> {
         let bytes = within(within_ipv4(self.wire_length())?, out)?;
         self.write_packet(envelope, &mut Writer::new(out));
@@ -89,14 +88,14 @@ pub trait Codec: Packet {
     }
 }
 
-/// What [`Codec::decode`] found.
+/// The result of [`Codec::decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded<P> {
     /// The packet.
     pub packet: P,
-    /// Where it came from and goes to.
+    /// Its source and destination.
     pub envelope: Envelope,
-    /// In which state it is.
+    /// Whether its payload is intact.
     pub integrity: Integrity,
 }
 
@@ -111,15 +110,15 @@ pub struct TooLong {
 /// A packet does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// Into one IPv4 packet.
+    /// It does not fit into one IPv4 packet.
     #[error(transparent)]
     TooLong(#[from] TooLong),
-    /// Into the buffer.
+    /// It does not fit into the buffer.
     #[error("a packet of {bytes} bytes does not fit into a buffer of {room}; give a larger one")]
     NoRoom {
         /// Its length, headers included.
         bytes: usize,
-        /// The buffer's.
+        /// Length of the buffer.
         room: usize,
     },
 }
@@ -133,12 +132,12 @@ fn within(bytes: usize, out: &[u8]) -> Result<usize, EncodeError> {
     if bytes > room { Err(EncodeError::NoRoom { bytes, room }) } else { Ok(bytes) }
 }
 
-/// A payload that can be put on the wire and read from it.
+/// A payload with a wire format.
 pub trait WirePayload: Payload {
-    /// Its bytes; `None` if it has a length only and stands for zeros.
+    /// Its bytes; `None` if it has only a length and represents zeros.
     fn content(&self) -> Option<&[u8]>;
 
-    /// The payload that arrived as `bytes`.
+    /// The payload of the received `bytes`.
     fn from_wire(bytes: Bytes) -> Self;
 }
 
@@ -152,7 +151,7 @@ impl WirePayload for Vec<u8> {
     }
 }
 
-/// Read without a copy: a slice of the buffer that arrived.
+/// Decoded without a copy, as a slice of the received buffer.
 impl WirePayload for Bytes {
     fn content(&self) -> Option<&[u8]> {
         Some(self)
@@ -163,7 +162,7 @@ impl WirePayload for Bytes {
     }
 }
 
-/// Zeros of its length: they change no checksum, so headers can be written without them.
+/// Represents zeros of its length. They change no checksum, so headers can be written without them.
 impl WirePayload for Virtual {
     fn content(&self) -> Option<&[u8]> {
         None

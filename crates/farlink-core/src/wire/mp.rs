@@ -1,11 +1,11 @@
-//! The multilink header of PPP (RFC 1990, section 3), which stands behind protocol number 0x3d.
+//! The multilink header of PPP (RFC 1990, section 3), which follows protocol number 0x3d.
 //!
 //! ```text
 //! |B|E|0|0|0|0|0|0|  sequence number, 24 bits                    |   long
 //! |B|E|0|0|  sequence number, 12 bits     |                          short
 //! ```
 //!
-//! The rest of the frame is a piece of the packet; the first piece begins with the packet's own protocol number.
+//! The rest of the frame is a fragment of the packet; the first fragment begins with the packet's own protocol number.
 
 use bytes::Bytes;
 
@@ -19,7 +19,7 @@ pub const PROTOCOL: u16 = 0x003d;
 const BEGINNING: u32 = 0b10;
 const END: u32 = 0b01;
 
-/// Appends a fragment: header and piece of the packet.
+/// Appends a fragment: its header and its part of the packet.
 pub fn encode<D: WirePayload>(fragment: &Fragment<D>, numbering: Numbering, out: &mut Vec<u8>) {
     let flags = if fragment.is_beginning { BEGINNING } else { 0 } | if fragment.is_end { END } else { 0 };
     let number = numbering.number(u64::from(fragment.number));
@@ -30,7 +30,8 @@ pub fn encode<D: WirePayload>(fragment: &Fragment<D>, numbering: Numbering, out:
     out.extend_from_slice(fragment.payload.content().unwrap_or_default());
 }
 
-/// The fragment in the information field of a frame; `None` if it is shorter than its header, or sets bits that have to be zero.
+/// Decodes the fragment in the information field of a frame; `None` if it is shorter than its header, or sets bits that have to
+/// be zero.
 pub fn decode<D: WirePayload>(bytes: &Bytes, numbering: Numbering) -> Option<Fragment<D>> {
     let (flags, number, payload) = match numbering {
         Numbering::Long => {

@@ -1,7 +1,7 @@
 //! STP packets on the wire: farlink's own layout, in IPv4 under protocol number 253.
 //!
-//! Henderson and Katz give STP no protocol number that was ever assigned, so it has one of those for experiments (RFC 3692;
-//! 118, which is called STP there, is another protocol). All numbers are big-endian.
+//! Henderson and Katz give STP no protocol number that was ever assigned, so it uses one of those for experiments (RFC 3692;
+//! number 118, which is called STP there, is another protocol). All numbers are big-endian.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -26,8 +26,8 @@
 //! |  missing: to                                                  |
 //! ```
 //!
-//! Data follows the position. A data packet has 12 bytes of header, a POLL 20, a STAT 24 and 8 for what it covers and 8 for each
-//! missing range, a USTAT 24; IPv4 adds 20 to each. The checksum is TCP's: over a pseudo-header and all of the packet.
+//! Data follows the position. A data packet has 12 bytes of header, a POLL 20, a STAT 24 plus 8 for the covered range and 8 for
+//! each missing range, a USTAT 24; IPv4 adds 20 to each. The checksum is TCP's: over a pseudo-header and the whole packet.
 
 use bytes::Bytes;
 use etherparse::IpNumber;
@@ -40,10 +40,10 @@ use super::{Codec, Decoded, Envelope, WirePayload, Writer, ipv4, write_parts};
 const PROTOCOL: IpNumber = IpNumber(253);
 const CHECKSUM: std::ops::Range<usize> = 6..8;
 const WORD: usize = 4;
-/// Ports, kind and checksum.
+/// Length of ports, kind and checksum.
 const FIXED_BYTES: usize = 8;
 
-/// Reading sets [`Pdu::header_bytes`] to the length of the headers that were there, IPv4's 20 bytes and the report included.
+/// Decoding sets [`Pdu::header_bytes`] to the length of the headers that were present, including IPv4's 20 bytes and the report.
 impl<D: WirePayload> Codec for Pdu<D> {
     fn headers_bytes(&self) -> usize {
         usize::from(ipv4::HEADER_BYTES) + FIXED_BYTES + WORD * words(self).count()
@@ -92,7 +92,7 @@ impl<D: WirePayload> Codec for Pdu<D> {
     }
 }
 
-/// What stands between the checksum and the payload.
+/// The fields between the checksum and the payload.
 fn words<D>(pdu: &Pdu<D>) -> impl Iterator<Item = u32> {
     let &Pdu { kind, position, poll, clock, window, ref report, .. } = pdu;
     let (fixed, count) = match kind {
@@ -103,7 +103,7 @@ fn words<D>(pdu: &Pdu<D>) -> impl Iterator<Item = u32> {
         Kind::Stat => ([position, poll, clock, window], 4),
         Kind::Ustat => ([position, window, 0, 0], 2),
     };
-    // A USTAT covers what it reports to be missing, and a STAT without a report covers nothing.
+    // A USTAT covers the range that it reports as missing, and a STAT without a report covers nothing.
     let covers = (kind == Kind::Stat && !report.is_empty()).then_some(report.covers);
     let ranges = covers.into_iter().chain(report.missing.iter().copied());
     fixed.into_iter().take(count).chain(ranges.flat_map(|range| [range.from, range.to]))

@@ -27,12 +27,13 @@ const MAX_OPTION_BYTES: usize = 40;
 const CHECKSUM: std::ops::Range<usize> = 16..18;
 const FLAGS: usize = 13;
 
-/// Options are written in a fixed order, each padded in front to a multiple of four bytes: maximum segment size, SACK
-/// permitted, SCPS capabilities, timestamps, window scale, corruption experienced, SNACK, SACK blocks. Options of a SYN are written, and read, only on a SYN. Of the SACK blocks
-/// as many are written as fit into the 40 bytes that TCP has for options: four, three beside timestamps.
+/// Options are written in a fixed order, each padded at the front to a multiple of four bytes: maximum segment size, SACK
+/// permitted, SCPS capabilities, timestamps, window scale, corruption experienced, SNACK, SACK blocks. Options of a SYN are
+/// written and decoded only on a SYN. As many SACK blocks are written as fit into the 40 bytes of options: four, or three with
+/// timestamps.
 ///
-/// Reading sets [`Segment::header_bytes`] to the length of the headers that were there, IPv4's 20 bytes included. It may
-/// differ from that of the segment that was written, where it is the scenario's account and not a length.
+/// Decoding sets [`Segment::header_bytes`] to the length of the headers that were present, including IPv4's 20 bytes. It may
+/// differ from that of the encoded segment, in which it is the scenario's count and not a length.
 impl<D: WirePayload> Codec for Segment<D> {
     fn headers_bytes(&self) -> usize {
         usize::from(ipv4::HEADER_BYTES) + TcpHeader::MIN_LEN + encode_options(self).len()
@@ -144,7 +145,7 @@ fn encode_options<D: Payload>(segment: &Segment<D>) -> Vec<u8> {
     options
 }
 
-/// As much of the bit vector as there is room for, and nothing if there is none for the hole.
+/// Writes as much of the bit vector as fits, and nothing if there is no room for the hole.
 fn encode_snack(snack: &SnackReport, options: &mut Vec<u8>) {
     let Some(room) = (MAX_OPTION_BYTES - options.len()).checked_sub(6) else { return };
     let vector = &snack.vector()[..snack.vector().len().min(room)];
@@ -167,7 +168,7 @@ struct Options {
 
 /// `None` if a length is wrong.
 ///
-/// Of an option that is there twice, the last one counts.
+/// If an option occurs twice, the last one counts.
 fn parse_options(mut options: &[u8], is_syn: bool) -> Option<Options> {
     let mut parsed = Options::default();
     loop {
@@ -201,7 +202,7 @@ fn parse_options(mut options: &[u8], is_syn: bool) -> Option<Options> {
                 parsed.syn.sack_permitted = true;
             }
             SCPS_CAPABILITIES if is_syn => {
-                // A longer one is that of extended capabilities, which only some vendors know.
+                // A longer option is that of extended capabilities, which are specific to vendors.
                 if let [bits, connection_id] = *value {
                     parsed.syn.scps = Some(ScpsCapabilities { bits, connection_id });
                 }
@@ -232,7 +233,7 @@ fn parse_sack(value: &[u8]) -> Option<SackBlocks> {
     }
     for block in value.chunks(8) {
         let (left, right) = block.split_at_checked(4)?;
-        // Four blocks are all that 40 bytes can hold.
+        // 40 bytes can hold four blocks at most.
         blocks.push(SackBlock { left: word(left)?, right: word(right)? });
     }
     Some(blocks)

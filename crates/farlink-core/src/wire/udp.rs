@@ -11,7 +11,7 @@ use super::{Codec, Decoded, Envelope, WirePayload, Writer, ipv4, write_parts};
 /// Length of the IPv4 and the UDP header.
 const HEADER_BYTES: u16 = ipv4::HEADER_BYTES + UdpHeader::LEN as u16;
 
-/// Reading sets [`Datagram::header_bytes`] to 28, which is what the headers have on the wire, whatever the scenario counted.
+/// Decoding sets [`Datagram::header_bytes`] to 28, the real length of the headers, whatever the scenario counted.
 impl<D: WirePayload> Codec for Datagram<D> {
     fn headers_bytes(&self) -> usize {
         usize::from(HEADER_BYTES)
@@ -49,13 +49,13 @@ impl<D: WirePayload> Codec for Datagram<D> {
     fn decode(bytes: Bytes) -> Option<Decoded<Self>> {
         let (mut envelope, bytes) = ipv4::parse(&bytes, IpNumber::UDP)?;
         let datagram = UdpSlice::from_slice(&bytes).ok()?;
-        // A length that differs from the network layer's would leave bytes out of the checksum.
+        // With a length other than the network layer's, the checksum would not cover all bytes.
         let is_whole = usize::from(datagram.length()) == bytes.len();
         //= https://www.rfc-editor.org/rfc/rfc1122#section-4.1.3.4
         //# An application MAY optionally be able to
         //# control whether UDP datagrams without checksums should be
         //# discarded or passed to the application.
-        // They are discarded: every sender here has checksums, so one that arrives without was damaged.
+        // They are discarded: every sender here uses checksums, so one that arrives without was damaged.
         let has_checksum = datagram.checksum() != 0;
         let is_sound = envelope.pseudo_header(IpNumber::UDP, bytes.len()).add_slice(&bytes).ones_complement() == 0;
         if !is_whole || !has_checksum || !is_sound {

@@ -1,26 +1,26 @@
-//! Writing into a buffer of fixed length.
+//! Writes into a buffer of fixed length.
 
-/// Fills a buffer from its front, and counts what does not fit into it.
+/// Fills a buffer from its start, and counts bytes that do not fit.
 #[derive(Debug)]
 pub struct Writer<'a> {
     out: &'a mut [u8],
-    /// Bytes written, and those that found no room.
+    /// Bytes written, including those that did not fit.
     length: usize,
 }
 
 impl<'a> Writer<'a> {
-    /// A writer at the front of a buffer.
+    /// A writer at the start of a buffer.
     pub fn new(out: &'a mut [u8]) -> Self {
         Writer { out, length: 0 }
     }
 
-    /// How many bytes were written, those without room included.
+    /// Number of bytes written, including those that did not fit.
     #[inline]
     pub fn position(&self) -> usize {
         self.length
     }
 
-    /// Writes bytes, as many of them as there is room for.
+    /// Writes bytes, as many of them as fit.
     #[inline]
     pub fn extend(&mut self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();
@@ -30,7 +30,7 @@ impl<'a> Writer<'a> {
         self.length += bytes.len();
     }
 
-    /// Writes zeros up to a position; nothing if that is past.
+    /// Writes zeros up to a position; nothing if it is already past.
     pub fn zeros_to(&mut self, position: usize) {
         if position > self.length {
             let end = position.min(self.out.len());
@@ -39,7 +39,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// What was written from a position on.
+    /// The bytes written since a position.
     pub fn since(&mut self, position: usize) -> &mut [u8] {
         let end = self.length.min(self.out.len());
         self.out.get_mut(position..end).unwrap_or_default()

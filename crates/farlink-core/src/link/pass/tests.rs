@@ -19,7 +19,7 @@ fn channel(pass: &Pass) -> Box<dyn Channel> {
     outages.start(&mut Rng::for_component(1, 0, "pass"))
 }
 
-/// When the link goes down or comes up, s.
+/// Times at which the link goes down or comes up, s.
 fn changes(pass: &Pass, count: usize) -> Vec<f64> {
     let mut channel = channel(pass);
     let mut now = Time::ZERO;
@@ -31,7 +31,7 @@ fn changes(pass: &Pass, count: usize) -> Vec<f64> {
     all
 }
 
-/// Ranges to a satellite at 610 km, computed independently: 5 to 90 degrees.
+/// Ranges to a satellite at 610 km between 5 and 90 degrees, computed independently.
 #[test]
 fn range_follows_elevation() {
     for (elevation, kilometres) in [(5, 2352), (10, 1955), (20, 1412), (30, 1091), (60, 694), (90, 610)] {
@@ -47,9 +47,9 @@ fn a_pass_rises_culminates_and_sets() {
     let orbit = pass(r#", "start_elevation_deg": 5, "min_elevation_deg": 0, "max_elevation_deg": 60"#).orbit().unwrap();
     let highest = -orbit.phase / orbit.rate;
     assert!((orbit.seen_at(highest).0 - 60.0).abs() < 1e-6);
-    assert!((orbit.seen_at(2.0 * highest).0 - 5.0).abs() < 1e-6, "as far behind as before");
+    assert!((orbit.seen_at(2.0 * highest).0 - 5.0).abs() < 1e-6, "as far after as before");
     assert!(orbit.seen_at(orbit.sets_at_s()).0.abs() < 1e-6);
-    // Some ten minutes from horizon to horizon.
+    // About ten minutes from horizon to horizon.
     assert!((550.0..750.0).contains(&orbit.sets_at_s()), "{}", orbit.sets_at_s());
     let falling = pass(r#", "start_elevation_deg": 30, "direction": "falling""#).orbit().unwrap();
     assert!(falling.seen_at(1.0).1 > falling.seen_at(0.0).1);
@@ -75,8 +75,8 @@ fn the_delay_is_the_range_over_the_speed_of_light_and_stays_when_it_has_set() {
     );
 }
 
-/// At 780 km from 8.2 degrees up to the zenith and down: by hand, 2 (79.4 degrees less the angle at the satellite) of an orbit
-/// of 6,028 s.
+/// At 780 km from 8.2 degrees up to the zenith and down: by hand, 2 (79.4 degrees less the angle at the satellite) of an orbit of
+/// 6,028 s.
 #[test]
 fn the_link_goes_down_at_the_end_of_the_pass() {
     let iridium = at(780e3, r#", "start_elevation_deg": 8.2, "min_elevation_deg": 8.2"#);
@@ -86,7 +86,7 @@ fn the_link_goes_down_at_the_end_of_the_pass() {
     assert!((down - expected_s).abs() < 1e-6 && (660.0..680.0).contains(&down), "{down} instead of {expected_s}");
     assert!(up > 1e7, "no other satellite follows");
     assert!(iridium.outages(Some(Time::from_secs_f64(expected_s - 1.0))).is_none(), "a run that ends before");
-    // Before it has risen there is nothing, either.
+    // Before it has risen the link is down, too.
     let early = at(780e3, r#", "start_elevation_deg": 0, "min_elevation_deg": 8.2"#);
     let [up, down, _] = changes(&early, 3)[..] else { panic!() };
     assert!((down - up - expected_s).abs() < 1e-6 && up > 60.0, "{up} {down}");
@@ -95,7 +95,8 @@ fn the_link_goes_down_at_the_end_of_the_pass() {
 #[test]
 fn the_next_satellite_takes_over() {
     let first = at(780e3, r#", "min_elevation_deg": 8.2"#).orbit().unwrap().sets_at_s();
-    // Satellites are closer than a pass is long: a gap at each handover. They are farther apart: nothing until the next has risen.
+    // With satellites closer than the length of a pass there is a gap at each handover. With larger distances the link is down
+    // until the next has risen.
     for (keys, period, gap) in [
         (r#""revisit_s": 540, "handover_s": 2"#, 540.0, 2.0),
         (r#""revisit_s": 900, "handover_s": 2"#, 900.0, 900.0 - first),
@@ -107,7 +108,7 @@ fn the_next_satellite_takes_over() {
             assert!((found - expected).abs() < 1e-6, "{keys}: {found} instead of {expected}");
         }
         let passes = followed.passes().unwrap();
-        // The next satellite serves at the end of its own pass, and is as low then.
+        // The next satellite serves at the end of its own pass, when it is as low as the first one was.
         let (before, after) = (passes.delay_at(first), passes.delay_at(first + period - 1e-3));
         assert!(before.since(after).max(after.since(before)) < Time::from_millis(1));
         let middle = passes.delay_at(first + period - first / 2.0);
@@ -126,11 +127,11 @@ fn a_geostationary_satellite_stands_still() {
     assert!((passes.delay_at(0.0).as_secs_f64() - 0.12876).abs() < 5e-4, "{}", passes.delay_at(0.0));
     let series = Overhead::new(passes, Time::from_millis(10));
     assert_eq!(series.next_change(Time::ZERO), Time::NEVER);
-    // In another plane it moves, if slowly.
+    // In another plane it moves, though slowly.
     assert!(at(35_786e3, r#", "inclination_deg": 60, "start_elevation_deg": 30"#).orbit().unwrap().rate > 0.0);
 }
 
-/// With the Earth's turning a satellite stays longer in sight, against it shorter.
+/// A satellite that moves with the Earth's rotation stays in sight longer, one against it shorter.
 #[test]
 fn the_inclination_decides_how_long_a_pass_takes() {
     let lasts =
@@ -161,7 +162,7 @@ fn what_no_pass_has_is_refused() {
     }
 }
 
-/// Any pass: altitude, elevations as parts of the highest, direction, inclination, the next satellite.
+/// Any pass: altitude, elevations as fractions of the highest, direction, inclination, the next satellite.
 fn passes() -> impl Strategy<Value = Pass> {
     let shape = (160e3..36_000e3f64, 0.0..=90.0f64, 0.0..=1.0f64, 0.0..=1.0f64, any::<bool>());
     let followed = prop_oneof![
@@ -202,7 +203,7 @@ proptest! {
         prop_assert!(passes.delay_at(time) <= series.longest() + Time::from_ps(1000));
     }
 
-    /// The link is up exactly while the satellite that serves is high enough.
+    /// The link is up exactly while the serving satellite is high enough.
     #[test]
     fn the_link_is_up_while_the_satellite_is_high_enough(pass in passes(), share in 0.0..=2.0f64) {
         let passes = pass.passes().unwrap();
@@ -213,14 +214,14 @@ proptest! {
             outages.start(&mut Rng::for_component(1, 0, "pass")).state(Time::from_secs_f64(time)).up
         });
         if passes.next.is_none() && (time - orbit.sets_at_s()).abs() > 1e-6 && (time - orbit.rises_at_s()).abs() > 1e-6 {
-            // What goes round comes back; by then it has set once, and another pass is another satellite's.
+            // The same satellite comes back after its orbit; by then it has set once, and the model has no second pass of it.
             let above_deg = orbit.seen_at(time).0 - pass.lowest_deg();
             if above_deg.abs() > 1e-6 {
                 prop_assert_eq!(is_up, above_deg > 0.0 && time < orbit.sets_at_s());
             }
         }
         if let Some(Next { period_s, down_s }) = passes.next {
-            // A period is as long up as all of it less its gap.
+            // In each period the link is up for all of it except its gap.
             let (from, step) = (orbit.sets_at_s() + period_s, period_s / 997.0);
             let mut channel = pass.outages(None).map(|outages| outages.start(&mut Rng::for_component(1, 0, "pass")));
             let mut up = 0;
@@ -232,7 +233,7 @@ proptest! {
         }
     }
 
-    /// A frame's delay is that of its step, in whatever order and however far apart frames are.
+    /// A frame's delay is that of its step, in any order and at any distance of frames.
     #[test]
     fn asking_changes_no_delay(pass in passes(), times in proptest::collection::vec(0.0..=1e5f64, 1..50)) {
         let mut series = Overhead::new(pass.passes().unwrap(), pass.step_s.time());

@@ -20,7 +20,7 @@ fn transmitter(trace: Trace, offset_s: f64) -> Transmitter {
     prepared.start(&mut Rng::for_component(1, 0, "rate"))
 }
 
-/// Start and end of frames of so many bytes that all wait from time 0 on, or from the given milliseconds on.
+/// Start and end of frames of the given sizes that wait from the given milliseconds on.
 fn departures(mut transmitter: Transmitter, frames: &[(u64, u32)]) -> Vec<(f64, f64)> {
     let mut free = Time::ZERO;
     let depart = |&(ready, bytes)| {
@@ -75,7 +75,7 @@ fn opportunities_carry_bytes_as_in_mahimahi() {
         (0.015, 0.018), // 80 left, and 20
     ];
     assert_eq!(departures(transmitter(trace.clone(), 0.0), &frames), expected);
-    // What is left of an opportunity is gone when a frame comes after it; a long silence is jumped over.
+    // The rest of an opportunity is lost for frames that arrive after it; a long idle time is skipped.
     let late = [(0, 40), (6, 40), (9, 40), (1_000_004, 40), (1_000_008, 4000)];
     let expected = [(0.005, 0.005), (0.008, 0.008), (0.015, 0.015), (1000.005, 1000.005), (1000.008, 1000.015)];
     assert_eq!(departures(transmitter(trace.clone(), 0.0), &late), expected);
@@ -146,7 +146,7 @@ fn the_end_of_time_is_never() {
     assert_eq!(opportunities.depart(Time::NEVER, 1000).1, Time::NEVER);
 }
 
-/// A trace of one of the two kinds and the rate at which it was drawn.
+/// A trace of one of the two kinds, and its mean rate.
 fn traces() -> impl Strategy<Value = Trace> {
     let steps = proptest::collection::vec((1..1000u32, prop_oneof![Just(0.0), 1e3..1e8f64]), 1..20);
     let rates = steps.prop_filter_map("all zero", |steps| {
@@ -191,7 +191,7 @@ proptest! {
             prop_assert!(ready <= start && start <= end && end < Time::NEVER);
             free = end;
         }
-        // From here on saturated: over many repetitions the rate is the mean one, within the two that are cut.
+        // Saturated from here on: over many repetitions the rate is the mean one, except for the two that are cut.
         let (bits_per_cycle, duration_s) = match &trace {
             Trace::Rate { time_s, rate_bps, duration_s } => {
                 let ends = time_s[1..].iter().chain([duration_s]);
@@ -225,7 +225,7 @@ proptest! {
             free = done;
         }
         prop_assert_eq!(first, Some(start));
-        // Each frame is rounded to the picosecond; at 1 kbit/s one part in 1e10 of slack is a hundred of them.
+        // Each frame is rounded to the picosecond; at 1 kbit/s a relative error of 1e-10 is a hundred of them.
         let slack = Time::from_ps(100);
         prop_assert!(free <= end + slack && end <= free + slack, "{} {}", free, end);
     }

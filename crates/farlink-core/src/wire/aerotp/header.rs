@@ -9,13 +9,13 @@ use crate::wire::Writer;
 
 use super::{Outside, Refusal};
 
-/// What the layout has for its versions.
+/// The version of the layout.
 const VERSION: u8 = 1;
 const SEALED: u8 = 0x20;
-/// Before the optional fields, and the tag and the check behind them.
+/// Length before the optional fields, and of the tag and the check after them.
 const FIXED_BYTES: usize = 16;
 const END_BYTES: usize = 4;
-/// Words of parity, at most.
+/// Largest number of parity words.
 const MOST_WORDS: u16 = 256;
 const MOST_CLASS: u8 = 7;
 
@@ -25,16 +25,16 @@ mod extended {
     pub(super) const PADDING: u8 = 0;
     /// Class of service (1).
     pub(super) const CLASS: u8 = 1;
-    /// Where the stream goes on, behind what its sender gave up (4).
+    /// The sequence number at which the stream continues after data that its sender gave up (4).
     pub(super) const FORWARD: u8 = 2;
-    /// Of a MACK: bytes that were skipped so far (4).
+    /// In a MACK: bytes skipped so far (4).
     pub(super) const SKIPPED: u8 = 3;
-    /// Who does not know a type with this bit drops the segment; others are skipped. `[L6]`
+    /// A receiver that does not know a type with this bit drops the segment; other unknown types are skipped. `[L6]`
     pub(super) const MUST_BE_KNOWN: u8 = 0x80;
 }
 
-/// The flags of a segment, with those that its fields imply. Parity is of no use to who cannot tell whether it helped, so the
-/// check goes with it.
+/// The flags of a segment, including those that its fields imply. With parity there is always a check, because without one a
+/// receiver cannot tell whether decoding succeeded.
 pub(super) fn flags<D>(segment: &Segment<D>) -> Flags {
     let has_fec = segment.fec_words > 0;
     let implied = [
@@ -55,7 +55,7 @@ pub(super) fn bytes<D>(segment: &Segment<D>) -> usize {
     FIXED_BYTES + optional + extended_bytes(segment) + END_BYTES
 }
 
-/// Length of the extended fields with the number of their words; 0 if there are none.
+/// Length of the extended fields including the byte with the number of words; 0 if there are none.
 fn extended_bytes<D>(segment: &Segment<D>) -> usize {
     let fields = [(segment.class > 0, 3), (segment.forward.is_some(), 6), (segment.skipped.is_some(), 6)];
     let bytes: usize = fields.into_iter().filter(|(is_there, _)| *is_there).map(|(_, bytes)| bytes).sum();
@@ -113,8 +113,8 @@ fn write_extended<D>(segment: &Segment<D>, out: &mut Writer<'_>) {
     out.zeros_to(end); // padding
 }
 
-/// The segment without what stands behind the header; what else the header says; bytes of the payload; and what stands
-/// behind the header.
+/// The segment without the content after the header; the other header fields; length of the payload; and the bytes after the
+/// header.
 type Headed<'a, D> = (Segment<D>, Outside, usize, &'a [u8]);
 
 /// Reads a header.
@@ -123,7 +123,7 @@ pub(super) fn read<D: Payload>(bytes: &[u8]) -> Result<Headed<'_, D>, Refusal> {
     let mut outside = Outside { source: fields.short()?, destination: fields.short()?, ecn: Ecn::NotCapable };
     let mut segment = Segment { sequence: fields.word()?, timestamp: fields.word()?, ..Segment::default() };
     let kind = fields.byte()?;
-    // What another version checks, and where, nobody knows; what is sealed has an inner header. `[L2]`, `[L3]`
+    // The layout of another version is unknown; a sealed segment has an inner header. `[L2]`, `[L3]`
     if kind >> 6 != VERSION {
         return Err(Refusal::Version);
     }
@@ -154,11 +154,11 @@ pub(super) fn read<D: Payload>(bytes: &[u8]) -> Result<Headed<'_, D>, Refusal> {
     if crc_16_ibm_3740(&bytes[..checked]) != fields.short()? {
         return Err(Refusal::Check);
     }
-    // From here on, everything is as it was sent. `[L11]`, `[B2]`
+    // From here on, the header is known to be intact. `[L11]`, `[B2]`
     segment.header_bytes = (checked + 2) as u16;
     segment.mode = Mode::from_number(kind >> 2 & 7).ok_or(Refusal::Field)?;
     outside.ecn = ecn_of(kind & 3);
-    // Flags say which fields there are, and nothing else: the fields are what counts. `[L5]`
+    // Flags only say which fields are present; the fields themselves count. `[L5]`
     let has_fec = segment.flags.has(Flags::FEC);
     if segment.fec_words > MOST_WORDS || (has_fec && segment.fec_words == 0) {
         return Err(Refusal::Field);
@@ -207,7 +207,7 @@ fn ecn_of(number: u8) -> Ecn {
     }
 }
 
-/// Reads fields from the front.
+/// Reads fields from the start of a header.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

@@ -5,9 +5,9 @@ use crate::wire::Writer;
 
 const FROM_START: u32 = 1 << 31;
 const TO_END: u32 = 1 << 30;
-/// The list counts what coded blocks want.
+/// The list counts missing symbols of coded blocks.
 const COUNTS: u32 = 1 << 29;
-/// The longest time that a receiver says it held something, microseconds: 9 minutes.
+/// The longest holding time that a receiver reports, in microseconds: 9 minutes.
 const MOST_HELD: u32 = COUNTS - 1;
 
 pub(super) fn write(mack: &Mack, out: &mut Writer<'_>) {
@@ -26,7 +26,7 @@ pub(super) fn write(mack: &Mack, out: &mut Writer<'_>) {
     }
 }
 
-/// `None` if it has not the length of a list; what stands in it may be anything.
+/// `None` if its length is not that of a list; its values are not checked.
 pub(super) fn read(bytes: &[u8]) -> Option<Mack> {
     let (words, rest) = bytes.as_chunks::<4>();
     let (&[echo, held, window, counters], edges) = words.split_first_chunk()?;

@@ -23,15 +23,15 @@
 //! | REPAIR | start (4), bytes (4), symbol bytes (2), symbols (2), index (4) |
 //! | EXTENDED | 32-bit words of all this (1), then type (1), length (1), value, and so on; type 0 is one byte of padding |
 //!
-//! Types: 1, class (1); 2, the number at which the stream goes on (4); 3, of a MACK, bytes skipped (4). `[L6]`
+//! Types: 1, class (1); 2, the number at which the stream continues (4); 3, in a MACK, bytes skipped (4). `[L6]`
 //!
-//! Behind the header: the payload, or the list of a MACK; the parity, over payload and check; the payload's check, a CRC-32.
-//! A MACK's list: echo (4); from-start (1 bit), to-end (1 bit), counts symbols (1 bit), microseconds held (29 bits); window (4); marked (2), damaged
-//! (2); edges (4 each).
+//! After the header: the payload, or the list of a MACK; the parity, over payload and check; the payload's check, a CRC-32. A
+//! MACK's list: echo (4); from-start (1 bit), to-end (1 bit), counts symbols (1 bit), microseconds held (29 bits); window (4);
+//! marked (2), damaged (2); edges (4 each).
 //!
-//! The code in the packet is really computed here ([`parity`]), where the simulator counts wrong bytes.
+//! The parity in the packet is computed here ([`parity`]), while the simulator only counts wrong bytes.
 //!
-//! [RFC 3692](https://www.rfc-editor.org/rfc/rfc3692) and the registry of IANA give number 254 to experiments. `[L13]`
+//! [RFC 3692](https://www.rfc-editor.org/rfc/rfc3692) and the IANA registry assign number 254 to experiments. `[L13]`
 
 mod header;
 mod list;
@@ -53,7 +53,7 @@ use super::{Codec, Decoded, EncodeError, Envelope, TooLong, WirePayload, Writer,
 const PROTOCOL: IpNumber = IpNumber(254);
 const CHECK_BYTES: usize = 4;
 
-/// What the header says besides the [`Segment`].
+/// The header fields that are not part of the [`Segment`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outside {
     /// Port of the sender.
@@ -70,45 +70,45 @@ impl Outside {
     }
 }
 
-/// A segment that was read.
+/// A decoded segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived<D> {
     /// The segment; its `header_bytes` are those of AeroTP alone.
     pub segment: Segment<D>,
-    /// What else its header said.
+    /// The other fields of its header.
     pub outside: Outside,
-    /// In which state it is.
+    /// Whether its payload is intact.
     pub integrity: Integrity,
 }
 
-/// Why bytes are no segment that can be used.
+/// Why bytes are not a usable segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Its length is not what its header says, or too short for one. `[L7]`
+    /// The length differs from that in its header, or is too short for a segment. `[L7]`
     Length,
     /// Of another version of AeroTP.
     Version,
-    /// Sealed: only who has the key can read it.
+    /// Sealed: only a receiver with the key can read it.
     Sealed,
     /// The check of the header fails.
     Check,
-    /// A number in its header means nothing.
+    /// A header field has an invalid value.
     Field,
-    /// It has an optional field that is unknown and says that it must not be skipped.
+    /// It has an unknown optional field that must not be skipped.
     UnknownField,
 }
 
 impl Refusal {
-    /// All of them.
+    /// All refusals.
     pub const ALL: [Refusal; 6] =
         [Refusal::Length, Refusal::Version, Refusal::Sealed, Refusal::Check, Refusal::Field, Refusal::UnknownField];
 }
 
-/// Appends a segment, as it goes into a UDP datagram.
+/// Appends a segment in the form for a UDP datagram.
 ///
 /// # Errors
-/// If it is longer than IPv4 allows; `out` is then as it was.
+/// If it is longer than IPv4 allows; `out` then stays unchanged.
 pub fn encode_segment<D: WirePayload>(
     segment: &Segment<D>,
     outside: &Outside,
@@ -120,10 +120,10 @@ pub fn encode_segment<D: WirePayload>(
     Ok(())
 }
 
-/// Writes a segment, as it goes into a UDP datagram, to the front of `out` and gives its length.
+/// Writes a segment in the form for a UDP datagram to the start of `out` and returns its length.
 ///
 /// # Errors
-/// If it is longer than IPv4 allows or than `out`, which is then as it was.
+/// If it is longer than IPv4 allows or than `out`, which then stays unchanged.
 pub fn encode_segment_into<D: WirePayload>(
     segment: &Segment<D>,
     outside: &Outside,
@@ -134,17 +134,17 @@ pub fn encode_segment_into<D: WirePayload>(
     Ok(bytes)
 }
 
-/// Length of a segment that fits into a UDP datagram.
+/// Length of the segment; it has to fit into a UDP datagram.
 fn datagram_bytes<D: Payload>(segment: &Segment<D>) -> Result<usize, TooLong> {
     let headers = usize::from(ipv4::HEADER_BYTES);
     Ok(within_ipv4(wire_bytes(segment) + headers)? - headers)
 }
 
-/// Reads a segment that is all of `bytes`. Never panics. `[B1]`
+/// Decodes a segment that is all of `bytes`. Never panics. `[B1]`
 ///
 /// # Errors
-/// What is wrong with it; who receives such bytes counts and drops them. A segment whose header is right and the rest is not
-/// is no error but [`Integrity::PayloadDamaged`].
+/// The reason; a receiver counts and drops such bytes. A segment with an intact header and a damaged rest is not an error but
+/// [`Integrity::PayloadDamaged`].
 pub fn decode_segment<D: WirePayload>(bytes: &Bytes) -> Result<Arrived<D>, Refusal> {
     let (mut segment, outside, body_bytes, behind) = header::read::<D>(bytes)?;
     let has_check = segment.flags.has(Flags::CRC);
@@ -165,7 +165,7 @@ pub fn decode_segment<D: WirePayload>(bytes: &Bytes) -> Result<Arrived<D>, Refus
     let content = mended.content(|| bytes.slice_ref(behind));
     let (body, check) = (content.slice(..body_bytes), &content[expected - fec.check_bytes as usize..]);
     let integrity = match integrity {
-        // What the decoder took for right, or made right, may be another codeword: the check knows. `[L12]`
+        // The decoder's result may be another codeword, which the check reveals. `[L12]`
         Some(integrity) if !has_check || crc_32_iso_hdlc(&body).to_be_bytes() == check => integrity,
         _ => Integrity::PayloadDamaged,
     };
@@ -177,9 +177,9 @@ pub fn decode_segment<D: WirePayload>(bytes: &Bytes) -> Result<Arrived<D>, Refus
     Ok(Arrived { segment, outside, integrity })
 }
 
-/// Reading sets [`Segment::header_bytes`] to the length of the headers that were there, IPv4's 20 bytes included.
+/// Decoding sets [`Segment::header_bytes`] to the length of the headers that were present, including IPv4's 20 bytes.
 ///
-/// What is no simulated payload is written with the headers: a MACK is there as a whole, with its list and its check.
+/// Content that is not simulated payload is written with the headers: a MACK is written completely, with its list and its check.
 impl<D: WirePayload> Codec for Segment<D> {
     fn headers_bytes(&self) -> usize {
         let written = if self.mack.is_some() { wire_bytes(self) } else { header::bytes(self) };
@@ -209,7 +209,7 @@ impl<D: WirePayload> Codec for Segment<D> {
         let (network, body) = ipv4::parse(&bytes, PROTOCOL)?;
         let Arrived { segment, outside, integrity } = decode_segment::<D>(&body).ok()?;
         let header_bytes = segment.header_bytes + ipv4::HEADER_BYTES;
-        // Routers mark IPv4's header, gateways AeroTP's. `[L14]`
+        // Routers set marks in IPv4's header, gateways in AeroTP's. `[L14]`
         let ecn = if outside.ecn == Ecn::Congestion { outside.ecn } else { network.ecn };
         let envelope = Envelope {
             source: SocketAddrV4::new(*network.source.ip(), outside.source),
@@ -220,7 +220,7 @@ impl<D: WirePayload> Codec for Segment<D> {
     }
 }
 
-/// Bytes of a segment from its first port to its check.
+/// Length of a segment from its first port to its check.
 fn wire_bytes<D: Payload>(segment: &Segment<D>) -> usize {
     let flags = header::flags(segment);
     let check = if flags.has(Flags::CRC) { CHECK_BYTES } else { 0 };

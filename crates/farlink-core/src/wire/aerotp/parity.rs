@@ -1,4 +1,4 @@
-//! The code in a packet, computed: Reed-Solomon over the bytes behind the header, in the codewords of [`Fec`].
+//! The parity in a packet: Reed-Solomon over the bytes after the header, in the codewords of [`Fec`].
 
 use std::sync::OnceLock;
 
@@ -8,16 +8,16 @@ use farlink_fec::reed_solomon::Code;
 use crate::endpoint::Integrity;
 use crate::protocol::aerotp::Fec;
 
-/// Symbols of a whole codeword; ours are shortened: zeros stand before them.
+/// Symbols of a full codeword. The codewords here are shortened: zeros precede them.
 const SYMBOLS: usize = 255;
 
-/// The code with so many parity symbols, 1 to 254. Its tables take up to a millisecond to make.
+/// The code with `parity` parity symbols, 1 to 254. Its tables take up to a millisecond to compute.
 fn code(parity: usize) -> &'static Code {
     static CODES: [OnceLock<Code>; SYMBOLS] = [const { OnceLock::new() }; SYMBOLS];
     CODES[parity].get_or_init(|| Code::conventional(SYMBOLS, SYMBOLS - parity).expect("1 to 254 symbols of parity"))
 }
 
-/// Where the symbols of a codeword are among the bytes behind the header.
+/// Positions of the symbols of a codeword among the bytes after the header.
 struct Codeword {
     number: usize,
     codewords: usize,
@@ -36,29 +36,29 @@ impl Codeword {
         (0..count).map(move |number| Codeword { number, codewords, parity, payload_bytes, parity_bytes, data_bytes })
     }
 
-    /// Data symbols, fewer than a codeword has room for.
+    /// Number of data symbols, which is less than a full codeword has.
     fn data(&self) -> usize {
         (self.data_bytes - self.number.min(self.data_bytes)).div_ceil(self.codewords)
     }
 
-    /// Zeros that stand before them.
+    /// Number of zeros before them.
     fn shortened(&self) -> usize {
         SYMBOLS - self.parity - self.data()
     }
 
-    /// For each symbol behind the zeros, its byte behind the header.
+    /// For each symbol after the zeros, its byte after the header.
     fn places(&self) -> impl Iterator<Item = usize> + '_ {
         let data = (0..self.data()).map(|symbol| self.number + symbol * self.codewords);
-        // The check stands behind the parity.
+        // The check follows the parity.
         let data = data.map(|byte| if byte < self.payload_bytes { byte } else { byte + self.parity_bytes });
         data.chain((0..self.parity).map(|symbol| self.payload_bytes + self.number + symbol * self.codewords))
     }
 }
 
-/// Computes the parity in `behind`: payload, room for the parity, and the check. `[F2]`
+/// Computes the parity in `behind`, which has the payload, room for the parity, and the check. `[F2]`
 pub(super) fn fill(fec: &Fec, behind: &mut [u8]) {
     if behind.len() < (fec.payload_bytes + fec.parity_bytes + fec.check_bytes) as usize {
-        return; // no room for all of it
+        return; // there is no room for all of it
     }
     for codeword in Codeword::all(fec) {
         let mut symbols = [0; SYMBOLS];
@@ -74,18 +74,18 @@ pub(super) fn fill(fec: &Fec, behind: &mut [u8]) {
     }
 }
 
-/// What the code made of the bytes behind a header.
+/// The result of decoding the bytes after a header.
 pub(super) enum Mended {
-    /// They are as they were sent, as far as it can tell.
+    /// They are intact, as far as the code can tell.
     Right,
-    /// They are now.
+    /// They were corrected.
     Now { bytes: Vec<u8>, wrong_bits: u32 },
-    /// It gave up.
+    /// They cannot be corrected.
     Never,
 }
 
 impl Mended {
-    /// The bytes to use: those that arrived, unless some had to be mended.
+    /// The bytes to use: those that arrived, unless some were corrected.
     pub(super) fn content(self, arrived: impl FnOnce() -> Bytes) -> Bytes {
         if let Mended::Now { bytes, .. } = self { bytes.into() } else { arrived() }
     }
@@ -101,7 +101,7 @@ impl Mended {
     }
 }
 
-/// Decodes all codewords. One that cannot be decoded makes all of it [`Never`](Mended::Never). `[F4]`
+/// Decodes all codewords. If one cannot be decoded, the result is [`Never`](Mended::Never). `[F4]`
 pub(super) fn mend(fec: &Fec, behind: &[u8]) -> Mended {
     if fec.parity_bytes == 0 {
         return Mended::Right;
@@ -113,7 +113,7 @@ pub(super) fn mend(fec: &Fec, behind: &[u8]) -> Mended {
         for (symbol, place) in symbols[first..].iter_mut().zip(codeword.places()) {
             *symbol = behind[place];
         }
-        // Most codewords are right, and computing their parity is much faster than decoding.
+        // Most codewords are intact, and computing their parity is much faster than decoding.
         let mut again = [0; SYMBOLS];
         let (data, parity) = symbols.split_at(SYMBOLS - codeword.parity);
         let again = &mut again[..codeword.parity];
@@ -122,7 +122,7 @@ pub(super) fn mend(fec: &Fec, behind: &[u8]) -> Mended {
             continue;
         }
         let is_decoded = code(codeword.parity).decode(&mut symbols, &[]).is_ok();
-        // The zeros before the word were never sent: to find an error there is to have failed.
+        // The zeros before the word were never sent, so an error there means that decoding failed.
         if !is_decoded || symbols[..first].iter().any(|&symbol| symbol != 0) {
             return Mended::Never;
         }
@@ -131,7 +131,7 @@ pub(super) fn mend(fec: &Fec, behind: &[u8]) -> Mended {
             bytes[place] = *symbol;
         }
     }
-    // Parity that does not divide evenly is zero, and in no codeword. [F3]
+    // Parity that does not divide evenly is zero and not part of any codeword. [F3]
     let from = (fec.payload_bytes + fec.parity_of_each() * fec.codewords()) as usize;
     let to = (fec.payload_bytes + fec.parity_bytes) as usize;
     if behind[from..to].iter().any(|&byte| byte != 0) {

@@ -19,7 +19,7 @@ fn refusal(bytes: &[u8]) -> Refusal {
     decoded(bytes).unwrap_err()
 }
 
-/// The header with something in it changed, and its check made right again.
+/// The bytes of a segment with a changed header and a recomputed header check.
 fn altered(segment: &Segment<Bytes>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let bytes = encoded(segment);
     let (header, behind) = bytes.split_at(header::bytes(segment));
@@ -179,7 +179,7 @@ fn a_damaged_payload_leaves_the_header_usable() {
     assert_eq!((arrived.integrity, &arrived.segment.payload[..]), (Integrity::Intact, &b"`bc"[..]), "nobody notices");
 }
 
-/// x times y modulo x^8 + x^4 + x^3 + x^2 + 1, bit by bit: a second opinion.
+/// x times y modulo x^8 + x^4 + x^3 + x^2 + 1, bit by bit, independent of the code's tables.
 fn multiply(x: u8, y: u8) -> u8 {
     (0..8).rev().fold(0, |product: u8, bit| {
         let shifted = product << 1 ^ if product & 0x80 != 0 { 0x1d } else { 0 };
@@ -187,8 +187,7 @@ fn multiply(x: u8, y: u8) -> u8 {
     })
 }
 
-/// The figures of the specification's formula for the code, computed without the code's tables: every codeword is zero at
-/// 1, 2, 4, ...
+/// The formula of the specification, computed without the code's tables: every codeword is zero at 1, 2, 4, ...
 #[test]
 fn parity_makes_multiples_of_the_generator() {
     for (payload, words) in [(0, 1), (3, 1), (100, 5), (251, 1), (700, 20), (1072, 96), (436, 256), (5000, 256)] {
@@ -198,7 +197,7 @@ fn parity_makes_multiples_of_the_generator() {
         let fec = Fec::new(payload as u32, words);
         let (parity, mut rest) = (fec.parity_of_each(), 0);
         let mut codewords = vec![vec![]; fec.codewords() as usize];
-        // Data first, parity last: the check, behind the parity on the wire, is data.
+        // Data first, parity last. The check follows the parity on the wire and is data.
         let data = (0..payload).chain(payload + 4 * usize::from(words)..behind.len());
         for place in data.chain(payload..payload + 4 * usize::from(words)) {
             match fec.codeword_of(place as u32) {
