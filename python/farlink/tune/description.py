@@ -66,7 +66,9 @@ def read_toml(path: Path, *, what: str) -> dict[str, Any]:
     try:
         return toml_tables(text)
     except ValueError as error:
-        raise TuneError(f"{path} is not valid TOML: {error}", "correct that line; strings need quotes, keys need '='") from error
+        raise TuneError(
+            f"{path} is not valid TOML: {error}", "correct that line; strings need quotes, keys need '='"
+        ) from error
 
 
 def validated(kind: type[Described], data: Any, *, where: str) -> Described:

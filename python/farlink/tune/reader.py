@@ -91,7 +91,9 @@ class LookUp:
             if len({row.cn0_dbhz for row in entry}) < len(entry):
                 raise TuneError(f"share {share:g}, {flows} flows: a C/N0 occurs twice", "keep one row for each condition")
             if any(later.step < row.step for row, later in pairwise(entry)):
-                raise TuneError(f"share {share:g}, {flows} flows: steps do not ascend with C/N0", "write the table again with farlink tune")
+                raise TuneError(
+                    f"share {share:g}, {flows} flows: steps do not ascend with C/N0", "write the table again with farlink tune"
+                )
 
     @classmethod
     def load(cls, path: str | Path) -> LookUp:

@@ -1,4 +1,4 @@
-//! From coded bits to what the demodulator hands to the decoder.
+//! From coded bits to the symbols that the demodulator passes to the decoder.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use super::{Noise, ratio};
 
 /// A modulator, Gaussian noise and a demodulator.
 ///
-/// Bits of BPSK and QPSK see each a memoryless channel with 255 outputs (2 for hard decisions), whose probabilities are
-/// computed once and sampled from a table; 8PSK and 16QAM draw Gaussian numbers and demap them ([`Demapper`]).
+/// Each bit of BPSK and QPSK passes a memoryless channel with 255 outputs (2 with hard decisions), whose probabilities are
+/// computed once and sampled from a table. 8PSK and 16QAM draw Gaussian numbers and demap them ([`Demapper`]).
 #[derive(Clone)]
 pub struct Channel {
     modulation: Modulation,
@@ -44,13 +44,13 @@ impl Channel {
         Channel { modulation, kind, bit_error_rate }
     }
 
-    /// Share of coded bits that hard decisions get wrong.
+    /// Share of coded bits that hard decisions decide wrongly.
     pub fn bit_error_rate(&self) -> f64 {
         self.bit_error_rate
     }
 
-    /// Sends the first `count` packed bits and appends what is received, one symbol a bit. The last point is filled up with
-    /// zeros.
+    /// Sends the first `count` packed bits and appends the received symbols, one per bit. The last constellation point is filled
+    /// up with zeros.
     ///
     /// # Panics
     /// If there are fewer bits.
@@ -88,7 +88,7 @@ impl Channel {
     }
 }
 
-/// For each byte of bits sent, -1 in the places of its ones.
+/// For each byte of sent bits, -1 at the positions of its ones.
 static SIGNS: [[i8; 8]; 256] = {
     let mut signs = [[0; 8]; 256];
     let mut at = 0;
@@ -99,7 +99,7 @@ static SIGNS: [[i8; 8]; 256] = {
     signs
 };
 
-/// Changes the signs of what is received where a 1 was sent.
+/// Changes the sign of received symbols where a 1 was sent.
 #[inline]
 fn negate(symbols: &mut [Soft; 8], sent: u8) {
     for (symbol, sign) in symbols.iter_mut().zip(SIGNS[usize::from(sent)]) {
@@ -113,11 +113,11 @@ impl fmt::Debug for Channel {
     }
 }
 
-/// The memoryless channel that a bit of BPSK or QPSK sees, and the same with its noise biased to the decision boundary.
+/// The memoryless channel of a bit of BPSK or QPSK, and the same channel with its noise biased to the decision boundary.
 pub(crate) struct Antipodal {
     /// Probability of each received symbol -127..=127 if a 0 was sent.
     pub(crate) sent: [f64; 255],
-    /// The same if nothing was sent: as likely a 0 as a 1.
+    /// The same if the mean is 0, so that both bits are equally likely.
     pub(crate) silent: [f64; 255],
 }
 
@@ -141,7 +141,7 @@ impl Antipodal {
                 let above = if step == 127 { f64::INFINITY } else { demapper.antipodal_boundary(step) };
                 let below = if step == -127 { f64::NEG_INFINITY } else { demapper.antipodal_boundary(step - 1) };
                 let (above, below) = ((above - mean) / deviation, (below - mean) / deviation);
-                // The difference of two small numbers, on whichever side.
+                // The difference of two small numbers, on either side.
                 *p = if below > 0.0 { q(below) - q(above) } else { q(-above) - q(-below) };
             }
             p
@@ -160,7 +160,7 @@ mod tests {
         noise.fill(&mut sent);
         let mut received = Vec::new();
         channel.carry(&sent, bits_sent, &mut noise, &mut received);
-        // A soft 0 is half an error.
+        // A soft 0 counts as half an error.
         let halves: u32 = received
             .iter()
             .enumerate()
@@ -176,7 +176,7 @@ mod tests {
                 let channel = Channel::new(modulation, decision, 7.0);
                 const BITS: usize = 960_000;
                 let (seen, p) = (wrong(&channel, BITS), channel.bit_error_rate());
-                // Bits of a point are not independent: a wider interval than that of a binomial variable.
+                // Bits of a constellation point are not independent, so the interval is wider than that of a binomial variable.
                 let deviation = (2.0 * p / BITS as f64).sqrt();
                 assert!((seen - p).abs() < 4.0 * deviation, "{modulation} {decision}: {seen} {p}");
             }

@@ -1,4 +1,4 @@
-//! Sampling of a distribution over the values of a byte.
+//! Sampling from a distribution over the values of a byte.
 
 use super::Noise;
 use crate::simd::Simd;
@@ -6,11 +6,12 @@ use crate::simd::Simd;
 /// A distribution over -127..=127, sampled from an alias table (A. J. Walker, "An efficient method for generating discrete
 /// random variables with general distributions", ACM TOMS 3(3), 1977), many at once.
 ///
-/// One random byte chooses an entry, another is compared with the first byte of the entry's threshold. Where they are equal,
-/// once in 256 times, 56 bits more decide. So a value's probability is right to 1e-12 of itself or to 1e-21, in the tails too.
+/// One random byte chooses an entry, another is compared with the first byte of the entry's threshold. If they are equal, once in
+/// 256 times, 56 more bits decide. Therefore the error of a value's probability is below 1e-12 of itself or below 1e-21, also in
+/// the tails.
 #[derive(Clone)]
 pub(crate) struct Sampler {
-    /// Draws below it give the entry's own value (its place less 127), the others its other one.
+    /// Draws below the threshold give the entry's own value (its index less 127), the others its alternative value.
     thresholds: Box<[u64; 256]>,
     /// The first bytes of the thresholds.
     first_bytes: [u8; 256],
@@ -18,16 +19,16 @@ pub(crate) struct Sampler {
     simd: Simd,
 }
 
-/// Samples that are made together.
+/// Number of samples that are drawn together.
 const GROUP: usize = 64;
 
 impl Sampler {
-    /// From the probability of every value -127..=127 in order; they add up to 1.
+    /// From the probability of every value -127..=127 in order; their sum is 1.
     pub(crate) fn new(probabilities: &[f64; 255]) -> Sampler {
         Sampler::with_simd(probabilities, Simd::best())
     }
 
-    /// With no more than these instructions; the samples are the same with all.
+    /// As [`new`](Sampler::new), with the given instructions at most; the samples do not depend on them.
     pub(super) fn with_simd(probabilities: &[f64; 255], simd: Simd) -> Sampler {
         let (thresholds, others) = alias(probabilities);
         let first_bytes = thresholds.map(|threshold| (threshold >> 56) as u8);
@@ -65,7 +66,7 @@ impl Sampler {
         self.decide(equal, &entries, noise, group);
     }
 
-    /// Decides the samples whose first byte did not, a bit of `equal` for each.
+    /// Decides the samples for which the first byte was equal; `equal` has a bit for each sample.
     #[inline]
     fn decide(&self, mut equal: u64, entries: &[u8; GROUP], noise: &mut Noise, group: &mut [i8; GROUP]) {
         while equal != 0 {
@@ -107,7 +108,7 @@ impl Sampler {
     }
 }
 
-/// The words in the order of their draws, the lowest byte first.
+/// The bytes of the words in the order of their draws, the lowest byte first.
 #[inline(always)]
 fn bytes_of(words: [u64; GROUP / 8]) -> [u8; GROUP] {
     let mut bytes = [0; GROUP];
@@ -117,13 +118,13 @@ fn bytes_of(words: [u64; GROUP / 8]) -> [u8; GROUP] {
     bytes
 }
 
-/// The own value of an entry. The last entry has none: its threshold is 0.
+/// The own value of an entry. The last entry has none, because its threshold is 0.
 #[inline(always)]
 fn own(entry: u8) -> i8 {
     entry.wrapping_sub(127).cast_signed()
 }
 
-/// Thresholds and other values by Vose's method ("A linear algorithm for generating random numbers with a given
+/// Thresholds and alternative values by Vose's method ("A linear algorithm for generating random numbers with a given
 /// distribution", IEEE Trans. Softw. Eng. 17(9), 1991).
 fn alias(probabilities: &[f64; 255]) -> ([u64; 256], [i8; 256]) {
     let mut weights = [0.0; 256];
@@ -132,7 +133,7 @@ fn alias(probabilities: &[f64; 255]) -> ([u64; 256], [i8; 256]) {
     }
     let mut thresholds = [u64::MAX; 256];
     let mut others: [i8; 256] = std::array::from_fn(|at| own(at as u8));
-    // The last entry, without a value, is the first to be filled: some weight is above 1, since 255 of them add up to 256.
+    // The last entry has no value and is filled first: some weight is above 1, because 255 of them have the sum 256.
     let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..256).partition(|&at| weights[at] < 1.0);
     while let (Some(&less), Some(&more)) = (small.last(), large.last()) {
         small.pop();
@@ -151,7 +152,7 @@ fn alias(probabilities: &[f64; 255]) -> ([u64; 256], [i8; 256]) {
 mod tests {
     use super::*;
 
-    /// What the tables say, without sampling.
+    /// The probabilities according to the tables, without sampling.
     fn probabilities(sampler: &Sampler) -> [f64; 255] {
         let mut p = [0.0; 255];
         let place = |value: i8| (i32::from(value) + 127) as usize;

@@ -1,4 +1,4 @@
-//! Additive white Gaussian noise: signal-to-noise ratios, and what a demodulator makes of them.
+//! Additive white Gaussian noise: signal-to-noise ratios, modulation, channel and demodulation.
 
 mod channel;
 mod discrete;

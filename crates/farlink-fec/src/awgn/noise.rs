@@ -1,10 +1,10 @@
 //! Seeded random numbers for simulations.
 
-/// A random stream: same seed and number, same draws, on every machine.
+/// A random stream: with the same seed and number, the same draws on every machine.
 ///
-/// SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): a counter
-/// and a mixing function, so that many words are made at once. A stream is a place in the one sequence of 2^64 words; of 10^7
-/// streams of 100 words two have words in common with a probability of 10^-3.
+/// SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014): a counter and a
+/// mixing function, so that many words are computed at once. A stream is a position in the one sequence of 2^64 words. Among 10^7
+/// streams of 100 words, the probability that two overlap is 10^-3.
 #[derive(Clone, Debug)]
 pub struct Noise {
     counter: u64,
@@ -23,7 +23,7 @@ impl Noise {
         word
     }
 
-    /// So many words, as many calls of [`bits`](Noise::bits) would make them.
+    /// `N` words, the same as from `N` calls of [`bits`](Noise::bits).
     #[inline(always)]
     pub(crate) fn words<const N: usize>(&mut self) -> [u64; N] {
         let first = self.counter;
@@ -72,11 +72,11 @@ impl Noise {
     }
 }
 
-/// What the counter of SplitMix64 advances by: 2^64 over the golden ratio.
+/// The increment of SplitMix64's counter: 2^64 over the golden ratio.
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The word of SplitMix64 behind a counter (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): a
-/// bijection of 64 bits that leaves nothing of the order of its arguments.
+/// The word of SplitMix64 for a counter (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): a
+/// bijection of 64 bits whose results show no trace of the order of its arguments.
 #[inline(always)]
 pub fn split_mix64(counter: u64) -> u64 {
     let mut z = counter.wrapping_add(GAMMA);

@@ -3,7 +3,7 @@
 use super::Noise;
 
 const LAYERS: usize = 256;
-/// Where the tail begins, and the area of every layer (G. Marsaglia, W. W. Tsang, "The ziggurat method for generating random
+/// Start of the tail, and the area of every layer (G. Marsaglia, W. W. Tsang, "The ziggurat method for generating random
 /// variables", J. Stat. Software 5(8), 2000).
 const TAIL: f64 = 3.654_152_885_361_009;
 const AREA: f64 = 0.004_928_673_233_99;
@@ -34,7 +34,7 @@ impl Normal {
         loop {
             let bits = noise.bits();
             let layer = bits as usize & (LAYERS - 1);
-            // Uniform in [-1, 1) from the upper 53 bits, which do not touch the layer's.
+            // Uniform in [-1, 1) from the upper 53 bits, which are not used for the layer.
             let u = (bits >> 11) as f64 * (2.0 / (1u64 << 53) as f64) - 1.0;
             let x = u * self.edge[layer];
             if x.abs() < self.edge[layer + 1] {

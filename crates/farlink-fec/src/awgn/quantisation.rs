@@ -1,4 +1,4 @@
-//! What the quantisation of soft symbols costs, in dB, by two measures.
+//! The loss by quantisation of soft symbols, in dB, by two measures.
 
 use crate::convolutional::Code;
 use crate::convolutional::Ending;
@@ -8,16 +8,17 @@ use crate::simd::Simd;
 
 use super::{Antipodal, db, ratio};
 
-/// Probability of each value, of whatever symbols, if a 0 was sent.
+/// Each symbol value and its probability if a 0 was sent.
 type Symbols = Vec<(f64, f64)>;
 
-/// The symbols of 8 bits that a [`Channel`](super::Channel) hands over.
+/// The symbols of 8 bits that a [`Channel`](super::Channel) delivers.
 fn eight_bits(es_n0_db: f64) -> Symbols {
     let sent = Antipodal::new(Modulation::Bpsk, Decision::Soft, es_n0_db).sent;
     (-127..=127).map(f64::from).zip(sent).collect()
 }
 
-/// What the fast decoder makes of them: costs of up to `levels`, full at 1 + 1.5 deviations of the noise.
+/// The costs that the fast decoder derives from them: up to `levels`, with full scale at 1 + 1.5 standard deviations of the
+/// noise.
 fn costs(es_n0_db: f64, levels: f64) -> Symbols {
     let deviation = (0.5 / ratio(es_n0_db)).sqrt();
     let full = (127.0 * (1.0 + 1.5 * deviation) / (1.0 + 2.0 * deviation)).floor();
@@ -25,9 +26,9 @@ fn costs(es_n0_db: f64, levels: f64) -> Symbols {
     eight_bits(es_n0_db).into_iter().map(|(symbol, p)| (cost(symbol), p)).collect()
 }
 
-/// By the exponent of the probability that `d` symbols add up to less than nothing, P < exp(-d E) with E = -ln min over s of
-/// the mean of exp(-s y) (Chernoff's bound, tight for large d): unquantised, E is Es/N0. So it is the loss in Eb/N0 of a decoder
-/// that adds these symbols up, at low error rates; for the best weights it would be that of the cutoff rate R0.
+/// Loss by the exponent of the probability that the sum of `d` symbols is negative, P < exp(-d E) with E = -ln min over s of the
+/// mean of exp(-s y) (Chernoff's bound, tight for large d). Without quantisation, E is Es/N0. Therefore this is the loss in Eb/N0
+/// of a decoder that adds these symbols, at low error rates; with the best weights it would be that of the cutoff rate R0.
 fn loss_by_exponent(es_n0_db: f64, symbols: &Symbols) -> f64 {
     let mean = |s: f64| symbols.iter().map(|(y, p)| p * libm::exp(-s * y)).sum::<f64>();
     let greatest = symbols.iter().map(|(y, _)| *y).fold(0.0, f64::max);
@@ -40,7 +41,7 @@ fn loss_by_exponent(es_n0_db: f64, symbols: &Symbols) -> f64 {
     es_n0_db - db(-libm::log(mean(low)))
 }
 
-/// By capacity: how much less Es/N0 has the same capacity without quantisation.
+/// Loss by capacity: the reduction of Es/N0 with the same capacity without quantisation.
 fn loss_by_capacity(es_n0_db: f64, symbols: &Symbols) -> f64 {
     let likelihood = |of: f64| symbols.iter().filter(|(y, _)| *y == of).map(|(_, p)| p).sum::<f64>();
     let capacity = |symbols: &Symbols| {
@@ -59,7 +60,7 @@ fn loss_by_capacity(es_n0_db: f64, symbols: &Symbols) -> f64 {
     es_n0_db - low
 }
 
-/// Bits for each symbol of BPSK: 1 less the mean of log2(1 + exp(-2 y / variance)), by Simpson's rule.
+/// Capacity in bits per symbol of BPSK: 1 less the mean of log2(1 + exp(-2 y / variance)), by Simpson's rule.
 fn unquantised_capacity(es_n0_db: f64) -> f64 {
     const STEPS: usize = 4000;
     let variance = 0.5 / ratio(es_n0_db);
@@ -86,7 +87,7 @@ fn check(losses: &[Loss], symbols: impl Fn(f64) -> Symbols) {
 
 #[test]
 fn eight_bits_lose_less_than_a_thousandth_of_a_decibel() {
-    // But where Es/N0 is low, since one symbol in 6 is clipped there.
+    // Except at low Es/N0, where one symbol in 6 is clipped.
     let losses = [(-6.0, 0.0053, 0.0008), (-3.0, 0.0020, 0.0003), (-1.0, 0.0009, 0.0003)];
     check(&losses, eight_bits);
     check(&[(0.0, 0.0006, 0.0003), (2.0, 0.0004, 0.0003), (5.0, 0.0005, 0.0005), (10.0, 0.0009, 0.0009)], eight_bits);

@@ -3,17 +3,17 @@
 /// Largest m.
 pub(super) const MAX_DEGREE: u32 = 16;
 
-/// A primitive polynomial of each degree from 2, bit i the coefficient of x^i.
+/// A primitive polynomial of each degree from 2 on; bit i is the coefficient of x^i.
 const PRIMITIVE: [u32; 15] =
     [0x7, 0xb, 0x13, 0x25, 0x43, 0x89, 0x11d, 0x211, 0x409, 0x805, 0x1053, 0x201b, 0x4443, 0x8003, 0x1100b];
 
-/// GF(2^m), with a root of a primitive polynomial as base of the logarithms.
+/// GF(2^m), with a root of a primitive polynomial as the base of the logarithms.
 #[derive(Clone, Debug)]
 pub(super) struct Field {
     /// 2^m - 1.
     order: usize,
     exp: Vec<u16>,
-    /// That of 0 means nothing.
+    /// The logarithm of 0 has no meaning.
     log: Vec<u16>,
 }
 
@@ -54,8 +54,8 @@ impl Field {
         if a == 0 { 0 } else { self.exp(self.log(a) + self.order - self.log(b)) }
     }
 
-    /// The generator polynomial of the code that mends t errors, highest coefficient first, without the leading 1: its
-    /// roots are the odd powers up to 2 t - 1 and their conjugates.
+    /// The generator polynomial of the code that corrects t errors, highest coefficient first, without the leading 1. Its roots
+    /// are the odd powers up to 2 t - 1 and their conjugates.
     pub(super) fn generator(&self, t: usize) -> Vec<bool> {
         let mut is_root = vec![false; self.order];
         let mut generator = vec![1u16]; // lowest coefficient first
@@ -74,8 +74,8 @@ impl Field {
         generator.into_iter().rev().map(|coefficient| coefficient == 1).collect()
     }
 
-    /// The polynomial whose roots are the inverse locators of the wrong bits, lowest coefficient first, without leading
-    /// zeros (Massey 1969). Of binary syndromes every second discrepancy is zero.
+    /// The polynomial whose roots are the inverse locators of the wrong bits, lowest coefficient first, without leading zeros
+    /// (Massey 1969). With binary syndromes every second discrepancy is zero.
     pub(super) fn locator(&self, syndromes: &[u16]) -> Vec<u16> {
         let mut locator = vec![0; syndromes.len() + 1];
         locator[0] = 1;
@@ -104,14 +104,14 @@ impl Field {
         locator
     }
 
-    /// Positions in a word of `bits` bits at whose inverse locators the polynomial is zero, ascending (Chien 1964).
+    /// Positions in a word of `bits` bits whose inverse locators are zeros of the polynomial, ascending (Chien 1964).
     pub(super) fn roots(&self, locator: &[u16], bits: usize) -> Vec<usize> {
         let degree = locator.len() - 1;
         if degree == 1 {
-            // 1 + X x: the exponent of X.
+            // 1 + X x: the logarithm of X.
             return (bits - 1).checked_sub(self.log(locator[1])).into_iter().collect();
         }
-        // Logarithm of each term at the position in question, the first of them the highest exponent.
+        // Logarithm of each term at the present position; the first position has the highest exponent.
         let first = self.order - (bits - 1) % self.order;
         let term = |(i, &c): (usize, &u16)| (c != 0).then(|| (i, (self.log(c) + i * first) % self.order));
         let mut terms: Vec<(usize, usize)> = locator.iter().enumerate().filter_map(term).collect();

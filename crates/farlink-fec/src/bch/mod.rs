@@ -1,4 +1,4 @@
-//! Binary BCH codes: a code per packet that mends up to t wrong bits.
+//! Binary BCH codes: a code per packet that corrects up to t bit errors.
 //!
 //! Systematic and shortened to any length (Bose and Ray-Chaudhuri 1960; Hocquenghem 1959; MacWilliams and Sloane 1977,
 //! chapter 9). With t = 1 they are Hamming codes. A word is its data bits, then its parity bits, packed
@@ -9,7 +9,7 @@ mod field;
 use self::field::{Field, MAX_DEGREE};
 use crate::bits;
 
-/// Most wrong bits that a code here mends.
+/// Largest number of bit errors that a code here corrects.
 pub const MAX_T: usize = 16;
 
 /// Bits of the shift register: parity of the largest code, m t = 256.
@@ -19,18 +19,18 @@ type Register = [u64; REGISTER_WORDS];
 /// Why there is no such code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodeError {
-    /// Nothing to protect.
+    /// There are no data bits.
     #[error("0 data bits: a code needs at least one")]
     NoData,
-    /// Corrects nothing, or more than provided for.
+    /// The code would correct nothing, or more than is supported.
     #[error("t = {0} wrong bits: it must lie between 1 and {MAX_T}")]
     Capability(usize),
     /// No field is large enough.
     #[error("{data_bits} data bits with t = {t} are too many: data and parity have at most 65535 bits; split the data")]
     TooLong {
-        /// Data bits asked for.
+        /// Number of data bits.
         data_bits: usize,
-        /// Wrong bits to mend.
+        /// Number of bit errors to correct.
         t: usize,
     },
 }
@@ -38,20 +38,20 @@ pub enum CodeError {
 /// Why a word is not decoded; it is left as it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The decoder gives up: no code word is near enough.
-    #[error("too many errors: the word is no code word with up to {0} wrong bits")]
+    /// The decoder gives up: no code word is close enough.
+    #[error("too many errors: no code word lies within {0} bits of the word")]
     TooManyErrors(usize),
-    /// Not a word of this code.
+    /// The length is not that of a word of this code.
     #[error("a word of {bytes} bytes, where the code's {bits} bits take {}", crate::bits::bytes_for(*bits))]
     WrongLength {
-        /// Bytes given.
+        /// Number of bytes given.
         bytes: usize,
         /// Bits of the code.
         bits: usize,
     },
 }
 
-/// A binary BCH code that mends up to t wrong bits of a word.
+/// A binary BCH code that corrects up to t bit errors in a word.
 #[derive(Clone, Debug)]
 pub struct Bch {
     data_bits: usize,
@@ -63,8 +63,8 @@ pub struct Bch {
 }
 
 impl Bch {
-    /// The code over the smallest field GF(2^m) in which so many data bits and their parity, at most m t bits, find
-    /// room: a word has at most 2^m - 1 bits, m at most 16.
+    /// The code over the smallest field GF(2^m) in which `data_bits` data bits and their parity, at most m t bits, fit: a word
+    /// has at most 2^m - 1 bits, with m at most 16.
     ///
     /// # Errors
     /// If there are no data bits or too many, or t lies outside 1 to [`MAX_T`].
@@ -76,7 +76,7 @@ impl Bch {
             return Err(CodeError::Capability(t));
         }
         let too_long = CodeError::TooLong { data_bits, t };
-        // The parity is seldom much less than m t; words of fewer bits than the data need no field.
+        // The parity is rarely much shorter than m t. Fields whose words are shorter than the data are not tried.
         let least = (2..=MAX_DEGREE).find(|&m| data_bits < 1 << m).ok_or(too_long.clone())?;
         for m in least..=MAX_DEGREE {
             let field = Field::new(m);
@@ -120,15 +120,15 @@ impl Bch {
         self.data_bits + self.parity_bits
     }
 
-    /// Wrong bits that are surely mended.
+    /// Number of bit errors that are always corrected.
     pub fn t(&self) -> usize {
         self.t
     }
 
-    /// Fills in the parity behind the data bits of a word.
+    /// Writes the parity after the data bits of a word.
     ///
     /// # Panics
-    /// If the word has not the bytes for [`code_bits`](Bch::code_bits).
+    /// If the word does not have the bytes for [`code_bits`](Bch::code_bits).
     pub fn encode(&self, word: &mut [u8]) {
         assert_eq!(word.len(), bits::bytes_for(self.code_bits()), "bytes of a word of {} bits", self.code_bits());
         let parity = self.parity_of(word);
@@ -137,9 +137,9 @@ impl Bch {
         }
     }
 
-    /// Mends a word in place and returns the positions of the bits that were wrong, ascending.
+    /// Corrects a word in place and returns the positions of the wrong bits, ascending.
     ///
-    /// With more than t wrong bits it mostly finds out and gives up; sometimes another code word is nearer.
+    /// With more than t bit errors it usually detects that and gives up; sometimes another code word is closer.
     ///
     /// # Errors
     /// If it gives up or the word has another length.
@@ -179,10 +179,10 @@ impl Bch {
         remainder
     }
 
-    /// Parity of a word's data bits, in the highest bits.
+    /// The parity of a word's data bits, in the highest bits.
     fn parity_of(&self, word: &[u8]) -> Register {
         let mut register = [0; REGISTER_WORDS];
-        // A word may begin with zeros that are not sent: they bring the data's last bit to the end of a byte.
+        // Zeros that are not sent precede the word: they move the data's last bit to the end of a byte.
         let missing = self.data_bits.wrapping_neg() % 8;
         let mut before = 0;
         for &byte in &word[..bits::bytes_for(self.data_bits)] {
@@ -197,7 +197,7 @@ impl Bch {
         register
     }
 
-    /// The remainder at the first 2 t powers of the primitive element: those at even powers are squares.
+    /// The remainder at the first 2 t powers of the primitive element; those at even powers are squares.
     fn syndromes(&self, remainder: &Register) -> Vec<u16> {
         let mut syndromes = vec![0; 2 * self.t];
         for at in (0..self.parity_bits).filter(|at| remainder[at / 64] << (at % 64) >> 63 == 1) {

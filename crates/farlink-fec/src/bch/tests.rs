@@ -10,7 +10,7 @@ fn random_word(code: &Bch, rng: &mut Pcg64Mcg) -> Vec<u8> {
     word
 }
 
-/// Flips so many different bits; returns where, ascending.
+/// Flips `count` different bits and returns their positions, ascending.
 fn flip(word: &mut [u8], bits: usize, count: usize, rng: &mut Pcg64Mcg) -> Vec<usize> {
     let mut wrong = Vec::new();
     while wrong.len() < count {
@@ -43,7 +43,7 @@ proptest! {
         }
     }
 
-    /// Beyond t it gives up and leaves the word alone, or ends at a code word within t bits.
+    /// With more than t errors it gives up and leaves the word unchanged, or ends at a code word within t bits.
     #[test]
     fn noise_never_ends_elsewhere_than_at_a_code_word(data_bits in 1..300usize, t in 1..=16usize, seed: u64) {
         let code = Bch::for_payload(data_bits, t).unwrap();
@@ -86,7 +86,7 @@ fn the_parity_of_published_codes() {
 
 #[test]
 fn a_hamming_code_gives_up_only_outside_the_word() {
-    // Two wrong bits look like one, perhaps at a place that was cut off.
+    // Two wrong bits look like one, possibly at a position that was cut off.
     let code = Bch::for_payload(100, 1).unwrap();
     let mut rng = Pcg64Mcg::seed_from_u64(1);
     let word = random_word(&code, &mut rng);
@@ -98,7 +98,7 @@ fn a_hamming_code_gives_up_only_outside_the_word() {
         })
         .collect();
     let wrongly = outcomes.iter().filter(|&&is_ok| is_ok).count() as f64 / 2000.0;
-    // A third place is inside with about 105 of 125 chances.
+    // A third position lies inside the word in about 105 of 125 cases.
     assert!((wrongly - 105.0 / 125.0).abs() < 0.04, "{wrongly}");
 }
 

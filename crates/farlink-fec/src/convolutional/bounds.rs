@@ -1,13 +1,13 @@
-//! Union bounds: quick figures for error rates, from the distance spectrum.
+//! Union bounds: estimates of error rates from the distance spectrum.
 //!
-//! A. J. Viterbi, "Convolutional codes and their performance in communication systems", IEEE Trans. Commun. Technol.
-//! COM-19, 1971: the sum over all error events of the probability that an event beats the right path, as if each stood
-//! alone. Decoding is taken to be of maximum likelihood, with trace-back long enough and symbols that are not quantised.
+//! A. J. Viterbi, "Convolutional codes and their performance in communication systems", IEEE Trans. Commun. Technol. COM-19,
+//! 1971: the sum over all error events of the probability that an event beats the correct path, as if each were the only one.
+//! Decoding is assumed to be maximum likelihood, with a long enough trace-back and symbols that are not quantised.
 //!
-//! What it is worth: at a bit error rate of 5e-5 the simulated rate is the bound's for the code 7, 5 with soft decisions,
-//! a quarter less for 171, 133, and a third less with hard ones, where ties count against the right path too often; the
-//! lower the rate, the closer. Above 1e-3 it is far too high and then diverges: what is returned can pass 1. Only the
-//! terms of the spectrum given are summed, twenty suffice wherever the bound is worth anything.
+//! Accuracy: at a bit error rate of 5e-5 the simulated rate equals the bound for the code 7, 5 with soft decisions. For 171, 133
+//! it is a quarter lower, and with hard decisions a third lower, because ties count against the correct path too often. At lower
+//! rates the bound is closer. Above 1e-3 it is far too high and then diverges, so that the result can exceed 1. Only the given
+//! terms of the spectrum are summed; twenty are enough wherever the bound is useful.
 
 use libm::{erfc, exp, log, log1p, sqrt};
 
@@ -18,28 +18,28 @@ pub fn bit_error_rate_soft(spectrum: &Spectrum, ebn0_db: f64) -> f64 {
     union(spectrum, |term| term.data_bits, |distance| pairwise_soft(distance, spectrum.rate(), ebn0_db))
 }
 
-/// Bit error rate with hard decisions, when each bit sent is wrong with probability `crossover`, independently.
+/// Bit error rate with hard decisions, when each sent bit is wrong with probability `crossover`, independently.
 pub fn bit_error_rate_hard(spectrum: &Spectrum, crossover: f64) -> f64 {
     union(spectrum, |term| term.data_bits, |distance| pairwise_hard(distance, crossover))
 }
 
-/// Error events for each data bit with soft decisions of BPSK or QPSK over AWGN, at Eb/N0 for each data bit.
+/// Error events per data bit with soft decisions of BPSK or QPSK over AWGN, at Eb/N0 per data bit.
 pub fn event_rate_soft(spectrum: &Spectrum, ebn0_db: f64) -> f64 {
     union(spectrum, |term| term.events, |distance| pairwise_soft(distance, spectrum.rate(), ebn0_db))
 }
 
-/// Error events for each data bit with hard decisions, when each bit sent is wrong with probability `crossover`.
+/// Error events per data bit with hard decisions, when each sent bit is wrong with probability `crossover`.
 pub fn event_rate_hard(spectrum: &Spectrum, crossover: f64) -> f64 {
     union(spectrum, |term| term.events, |distance| pairwise_hard(distance, crossover))
 }
 
-/// Probability that a path at some distance correlates better with soft symbols than the one sent: Q(√(2 d R Eb/N0)).
+/// Probability that a path at a distance correlates better with the soft symbols than the sent path: Q(√(2 d R Eb/N0)).
 pub fn pairwise_soft(distance: usize, rate: f64, ebn0_db: f64) -> f64 {
     let ebn0 = libm::pow(10.0, ebn0_db / 10.0);
     0.5 * erfc(sqrt(distance as f64 * rate * ebn0))
 }
 
-/// Probability that a path at some distance agrees with more hard decisions than the one sent; a tie counts half.
+/// Probability that a path at a distance agrees with more hard decisions than the sent path; a tie counts half.
 pub fn pairwise_hard(distance: usize, crossover: f64) -> f64 {
     if crossover <= 0.0 || distance == 0 {
         return if distance == 0 { 0.5 } else { 0.0 };
@@ -80,7 +80,7 @@ mod tests {
     fn ties_count_half() {
         let p: f64 = 0.01;
         assert!((pairwise_hard(1, p) - p).abs() < 1e-15);
-        // An even distance and the odd one below it are as good as each other.
+        // An even distance has the same probability as the odd distance below it.
         for distance in (1..40).step_by(2) {
             let (odd, even) = (pairwise_hard(distance, p), pairwise_hard(distance + 1, p));
             assert!((odd - even).abs() < 1e-12 * odd, "{distance}: {odd:e} {even:e}");
@@ -89,8 +89,8 @@ mod tests {
         assert!((pairwise_hard(9, 0.5) - 0.5).abs() < 1e-12);
     }
 
-    /// Heller and Jacobs 1971, figure 5: with soft decisions the code 171, 133 reaches 1e-5 at 4.2 dB, with hard at 6.4
-    /// to 6.5; Yasuda, Kashiki and Hirata 1984 print about 5.2 dB for rate 3/4, all to the accuracy of a figure.
+    /// Heller and Jacobs 1971, figure 5: with soft decisions the code 171, 133 reaches 1e-5 at 4.2 dB, with hard decisions at 6.4
+    /// to 6.5 dB. Yasuda, Kashiki and Hirata 1984 print about 5.2 dB for rate 3/4. All values have the accuracy of a figure.
     #[test]
     fn one_in_a_hundred_thousand_is_reached_where_the_figures_say() {
         let soft = |rate, at_db| bit_error_rate_soft(&spectrum(rate), at_db);

@@ -1,14 +1,14 @@
-//! The code itself: its constraint length and generators.
+//! A convolutional code: its constraint length and generators.
 
 use std::fmt;
 use std::str::FromStr;
 
 /// Constraint lengths that are supported.
 pub const CONSTRAINT_LENGTHS: std::ops::RangeInclusive<u32> = 3..=15;
-/// Most generators of a code.
+/// Largest number of generators of a code.
 pub(crate) const GENERATORS_MAX: usize = 8;
 
-/// A convolutional code of rate 1/n, not catastrophic.
+/// A non-catastrophic convolutional code of rate 1/n.
 ///
 /// The encoder's window is the newest bit and the K - 1 bits before it; output j is the parity of the window and
 /// generator j. Written as in the literature: K bits wide, the most significant for the newest bit, in octal, so that 171
@@ -25,26 +25,26 @@ pub struct Code {
     generators: Vec<u32>,
 }
 
-/// Why there is no such code.
+/// Why a code is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CodeError {
     /// K is out of range.
     #[error("constraint length {0}; it lies between 3 and 15")]
     ConstraintLength(u32),
-    /// Too few generators to correct anything, or more than are supported.
+    /// There are too few generators to correct anything, or more than are supported.
     #[error("the number of generators is {0}; a code has 2 to {GENERATORS_MAX}, one for each bit that it sends")]
     GeneratorCount(usize),
     /// Not an octal number.
     #[error("generator `{0}` is not octal; write them like 171,133, the most significant bit for the newest data bit")]
     NotOctal(String),
-    /// An octal number with more bits than any constraint length has.
+    /// The octal number has more bits than any constraint length.
     #[error("generator `{0}` is too long; constraint lengths end at 15, five octal digits")]
     TooLong(String),
-    /// A generator that takes no bit.
+    /// A generator uses no bit.
     #[error("generator {0} (counted from 1) is zero: its output would carry nothing")]
     Zero(usize),
-    /// A generator with more than K bits.
+    /// A generator has more than K bits.
     #[error(
         "generator {generator:o} (octal) has {} bits; with constraint length {constraint_length} at most \
          {constraint_length} fit",
@@ -56,18 +56,18 @@ pub enum CodeError {
         /// K.
         constraint_length: u32,
     },
-    /// No generator takes the newest bit.
+    /// No generator uses the newest bit.
     #[error(
-        "no generator takes the newest bit (the most significant of {constraint_length}): the outputs only come late, \
+        "no generator uses the newest bit (the most significant of {constraint_length}): the outputs only come late, \
          and the constraint length is less than {constraint_length}"
     )]
     NewestUnused {
         /// K.
         constraint_length: u32,
     },
-    /// No generator takes the oldest bit.
+    /// No generator uses the oldest bit.
     #[error(
-        "no generator takes the oldest bit (the least significant): the constraint length is less than \
+        "no generator uses the oldest bit (the least significant): the constraint length is less than \
          {constraint_length}; shift the generators right"
     )]
     OldestUnused {
@@ -115,7 +115,7 @@ impl Code {
             return Err(CodeError::OldestUnused { constraint_length });
         }
         let code = Code { constraint_length, generators: generators.to_vec() };
-        // Since the newest and the oldest bit are taken, neither D nor its inverse divides all generators.
+        // The newest and the oldest bit are used, so neither D nor its inverse divides all generators.
         let divisor = generators.iter().fold(0, |divisor, &g| greatest_common_divisor(divisor, g));
         if divisor != 1 {
             return Err(CodeError::Catastrophic { generators: code.to_string(), factor: in_delays(divisor) });
@@ -123,8 +123,8 @@ impl Code {
         Ok(code)
     }
 
-    /// A code from octal generators such as `171,133`; spaces and brackets around and between them are tolerated. The
-    /// longest generator tells the constraint length.
+    /// A code from octal generators such as `171,133`; spaces and brackets around and between them are ignored. The longest
+    /// generator determines the constraint length.
     ///
     /// # Errors
     /// As [`Code::new`], and if a generator is not octal.
@@ -145,7 +145,7 @@ impl Code {
         Code::new(constraint_length, &parse_octal(generators)?)
     }
 
-    /// K: the newest bit and how many before it decide the output.
+    /// K: the output depends on the newest bit and the K - 1 bits before it.
     pub fn constraint_length(&self) -> u32 {
         self.constraint_length
     }
@@ -155,20 +155,19 @@ impl Code {
         &self.generators
     }
 
-    /// n: coded bits for each data bit.
+    /// n: number of coded bits per data bit.
     pub fn outputs(&self) -> usize {
         self.generators.len()
     }
 
-    /// States of the encoder, 2^(K-1).
+    /// Number of states of the encoder, 2^(K-1).
     pub fn states(&self) -> usize {
         1 << (self.constraint_length - 1)
     }
 
     /// The outputs for a window of K bits, output 0 in bit 0.
     ///
-    /// The window's most significant bit is the newest; what the encoder remembers afterwards, its state, is the window
-    /// shifted right by one.
+    /// The window's most significant bit is the newest. The state of the encoder afterwards is the window shifted right by one.
     #[inline]
     pub fn output(&self, window: u32) -> u32 {
         self.generators.iter().enumerate().map(|(j, g)| ((window & g).count_ones() & 1) << j).sum()
@@ -179,14 +178,15 @@ impl Code {
         (0..1 << self.constraint_length).map(|window| self.output(window) as u8).collect()
     }
 
-    /// Where the encoder remembers the last K - 1 of some bits, the most recent last: the state after them, from state 0.
+    /// The state of the encoder after some bits, starting from state 0: the last K - 1 of them, the most recent in the highest
+    /// bit.
     pub(crate) fn state_after(&self, bits: impl IntoIterator<Item = bool>) -> u32 {
         let newest = 1 << (self.constraint_length - 2);
         bits.into_iter().fold(0, |state, bit| state >> 1 | if bit { newest } else { 0 })
     }
 }
 
-/// The generators in octal, as [`Code::from_octal`] takes them.
+/// The generators in octal, in the form for [`Code::from_octal`].
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, generator) in self.generators.iter().enumerate() {
@@ -226,7 +226,7 @@ fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-/// A polynomial as written in powers of the delay D, from its bits, the most significant for D^0.
+/// A polynomial in powers of the delay D, from its bits; the most significant is that of D^0.
 fn in_delays(polynomial: u32) -> String {
     let degree = 31 - polynomial.leading_zeros();
     let terms = (0..=degree).filter(|delay| polynomial >> (degree - delay) & 1 == 1).map(|delay| match delay {
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(Code::from_octal("200000,1").unwrap_err(), CodeError::ConstraintLength(17));
     }
 
-    /// Viterbi's example: 1+D and 1+D^2 = (1+D)^2, but also two products without a factor that is seen at once.
+    /// Viterbi's example, 1+D and 1+D^2 = (1+D)^2, and two products whose common factor is less obvious.
     #[test]
     fn catastrophic_generators_are_refused_with_their_common_factor() {
         for (generators, common) in [("6,5", "1+D"), ("7,7", "1+D+D^2"), ("17,12,5", "1+D^2")] {

@@ -1,15 +1,15 @@
-//! The encoder: many steps at a time.
+//! The encoder, which processes many steps at a time.
 
 use super::{Code, Ending};
 use crate::bits;
 use crate::simd::Simd;
 
-/// Steps of a block of the portable path: a 64-bit word holds them and the K - 1 bits before them.
+/// Steps of a block of the portable path: a 64-bit word contains them and the K - 1 bits before them.
 const BLOCK_BITS: usize = 48;
 
 /// Encodes frames of a convolutional code.
 ///
-/// The coded bits of a step follow each other, output 0 first.
+/// The coded bits of a step are adjacent, output 0 first.
 ///
 /// ```
 /// use farlink_fec::convolutional::{Code, Encoder, Ending};
@@ -22,22 +22,22 @@ const BLOCK_BITS: usize = 48;
 pub struct Encoder {
     code: Code,
     is_fast: bool,
-    /// How far back each output looks: the delays of output j.
+    /// For each output the delays of the bits that it uses.
     delays: Vec<Vec<u32>>,
-    /// The bits of a byte at every n-th place of the 8 n lowest of a word, the first bit highest.
+    /// The bits of a byte at every n-th position of the 8 n lowest bits of a word, the first bit highest.
     spread: Vec<u64>,
-    /// For coded word `w` of n and output `j`, at `w * n + j`: its places and how many later bits of the output lie in
-    /// later words.
+    /// For coded word `w` of n and output `j`, at `w * n + j`: its positions, and the number of later bits of the output that
+    /// belong to later words.
     deposits: Vec<(u64, u32)>,
 }
 
 impl Encoder {
-    /// An encoder with the best instructions that this machine has.
+    /// An encoder with the best instructions of this machine.
     pub fn new(code: &Code) -> Encoder {
         Encoder::with_simd(code, Simd::best())
     }
 
-    /// An encoder with no more than these instructions; the bits are the same with all.
+    /// An encoder with the given instructions at most; the coded bits do not depend on them.
     pub fn with_simd(code: &Code, simd: Simd) -> Encoder {
         let n = code.outputs();
         let oldest_first = |g: u32| (0..code.constraint_length()).filter(move |bit| g >> bit & 1 == 1);
@@ -57,12 +57,12 @@ impl Encoder {
         }
     }
 
-    /// Coded bits of a frame of so many data bits.
+    /// Number of coded bits of a frame of `data_bits` data bits.
     pub fn coded_bits(&self, data_bits: usize, ending: Ending) -> usize {
         ending.steps(data_bits, self.code.constraint_length()) * self.code.outputs()
     }
 
-    /// The coded frame, packed, of the first `data_bits` bits of `data`; the places behind its last bit are 0.
+    /// The packed coded frame of the first `data_bits` bits of `data`; the bits after its last one are 0.
     ///
     /// # Panics
     /// If `data` is shorter than that.
@@ -72,8 +72,8 @@ impl Encoder {
         coded
     }
 
-    /// As [`encode`](Encoder::encode), into `coded`, of which it fills the first
-    /// [`coded_bits`](Encoder::coded_bits) bits and those left of their last byte. Returns how many bits that is.
+    /// As [`encode`](Encoder::encode), into `coded`, of which it fills the first [`coded_bits`](Encoder::coded_bits) bits and the
+    /// rest of their last byte. Returns the number of coded bits.
     ///
     /// # Panics
     /// If `data` or `coded` is shorter than that.
@@ -91,11 +91,11 @@ impl Encoder {
         let (blocks, rest) = data.split_at(8 * whole_blocks);
         let (coded_blocks, coded_rest) = coded.split_at_mut(8 * whole_blocks * n);
         let memory_bits = self.code.constraint_length() as usize - 1;
-        // What the encoder remembers, the most recent bit last.
+        // The memory of the encoder, the most recent bit last.
         let mut memory = u64::from(state.reverse_bits() >> (32 - memory_bits));
         self.encode_blocks(blocks, &mut memory, coded_blocks);
 
-        // The rest and the tail, zeros after them: at most 63 + 14 bits.
+        // The rest and the tail, followed by zeros: at most 63 + 14 bits.
         let mut last = [0; 12];
         last[..rest.len()].copy_from_slice(rest);
         for at in data_bits % 64..8 * rest.len() {
@@ -110,10 +110,10 @@ impl Encoder {
         coded_bits
     }
 
-    /// The state that the encoder ends in, for it to begin in.
+    /// The final state of the encoder, in which a tail-biting frame begins.
     fn closing_state(&self, data: &[u8], data_bits: usize) -> u32 {
         let memory_bits = self.code.constraint_length() as usize - 1;
-        // A frame that is shorter than the memory fills it by going round.
+        // A frame that is shorter than the memory fills it cyclically.
         let back = |before_end: usize| (data_bits - before_end % data_bits) % data_bits;
         let last =
             (1..=memory_bits).rev().filter(|_| data_bits > 0).map(|before_end| bits::get(data, back(before_end)));
@@ -195,7 +195,7 @@ impl Encoder {
             let both = _mm_clmulepi64_si128::<0>(_mm_cvtsi64_si128(word as i64), generator);
             (_mm_cvtsi128_si64(both) as u64, _mm_extract_epi64::<1>(both) as u64)
         };
-        // What the data before contributes to the first K - 1 bits of each output.
+        // The contribution of the preceding data to the first K - 1 bits of each output.
         let mut before = generators.map(|generator| product(*memory, generator).0 << (64 - memory_bits));
         for (block, coded) in data.chunks_exact(8).zip(coded.chunks_exact_mut(8 * N)) {
             let fresh = u64::from_be_bytes(block.try_into().expect("chunks of 8"));
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
     use crate::convolutional::test_codes::any_code;
 
-    /// Bit by bit, as the definition says.
+    /// Encodes bit by bit, according to the definition.
     fn encode_slowly(code: &Code, data: &[bool], ending: Ending) -> Vec<bool> {
         let mut state = match ending {
             Ending::TailBiting => code.state_after(data.iter().copied().cycle().take(data.len() * 15)),
@@ -259,7 +259,7 @@ mod tests {
             ending in prop::sample::select(&[Ending::Terminated, Ending::Truncated, Ending::TailBiting][..]),
         ) {
             let expected = encode_slowly(&code, &data, ending);
-            // Places behind the last bit are filled: they must not matter.
+            // Bits after the last one are set, and must have no effect.
             let mut packed = vec![0xff; bits::bytes_for(data.len())];
             data.iter().enumerate().for_each(|(at, &bit)| bits::set(&mut packed, at, bit));
             for simd in Simd::available() {

@@ -1,13 +1,13 @@
-//! Good codes of the literature, in one place.
+//! Known good codes from the literature.
 
-/// A code that the literature gives, and what it says of it.
+/// A code from the literature with its properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownCode {
     /// Generators for [`Code::from_octal`](super::Code::from_octal).
     pub octal: &'static str,
     /// Its free distance.
     pub free_distance: u32,
-    /// Who published it, or what uses it.
+    /// Its publication, or the system that uses it.
     pub source: &'static str,
 }
 
@@ -21,7 +21,7 @@ const LARSEN: &str = "Larsen 1973";
 /// J. P. Odenwalder, "Optimal decoding of convolutional codes", dissertation, UCLA, 1970.
 const ODENWALDER: &str = "Odenwalder 1970";
 
-/// Codes that are in use or the best of their kind, by rate and constraint length.
+/// Codes that are in use or the best of their rate and constraint length.
 pub const KNOWN: &[KnownCode] = &[
     known("7,5", 5, ODENWALDER),
     known("17,15", 6, LARSEN),

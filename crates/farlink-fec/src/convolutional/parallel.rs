@@ -1,16 +1,16 @@
 //! Viterbi decoding of many frames at once, one in each SIMD lane.
 //!
-//! A decoder that works within one frame waits: for the metrics of the step before, and in the trace-back for the state
-//! before. Here each byte of a vector belongs to another frame (16, 32 or 64 of them), so that every instruction of the
-//! recursion and of the trace-back does useful work for all, and no lane needs another's. [`FrameDecoder`] takes frames
-//! of equal length; [`StreamDecoder`] cuts one long stream into blocks that overlap.
+//! A decoder that works within one frame has to wait: for the metrics of the previous step, and in the trace-back for the
+//! previous state. Here each byte of a vector belongs to another frame (16, 32 or 64 of them), so that every instruction of the
+//! recursion and of the trace-back does useful work for all frames, and no lane depends on another. [`FrameDecoder`] takes frames
+//! of equal length; [`StreamDecoder`] cuts one long stream into overlapping blocks.
 //!
-//! From K = 11 on the metrics of so many frames do not fit in the nearer caches. Vectors then hold neighbouring states of
-//! one frame instead, and only the loads of the recursion move bytes between lanes. Both ways give the same bits.
+//! From K = 11 on, the metrics of that many frames do not fit in the fast caches. Then vectors contain neighbouring states of one
+//! frame instead, and only the loads of the recursion move bytes between lanes. Both methods give the same bits.
 //!
-//! Path metrics are bytes. The cost of a symbol is its size, quantised as finely as lets no two metrics be more than a
-//! byte apart ([`FrameDecoder::largest_cost`]: 15 for K = 7 and rate 1/2, that is 31 levels), so that nothing saturates or
-//! wraps whatever the symbols. Where two paths cost the same, the one whose oldest differing bit is 0 wins.
+//! Path metrics are bytes. The cost of a symbol is its magnitude, quantised as finely as possible such that no two metrics differ
+//! by more than a byte can express ([`FrameDecoder::largest_cost`]: 15 for K = 7 and rate 1/2, that is 31 levels). Therefore
+//! nothing saturates or wraps for any symbols. If two paths have the same cost, the one whose oldest differing bit is 0 wins.
 
 mod acs;
 mod engine;
@@ -36,19 +36,19 @@ use crate::Soft;
 use crate::bits::bytes_for;
 use crate::simd::Simd;
 
-/// Constraint lengths after which paths have merged, unless told otherwise.
+/// Default length of the trace-back in constraint lengths, after which paths have merged.
 const TRACEBACK_CONSTRAINT_LENGTHS: usize = 5;
 
-/// What received symbols look like.
+/// The kind of received symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decision {
-    /// Only the sign counts: +1 and -1 (and anything larger) are full scale, and 0 is nothing known.
+    /// Only the sign counts: +1 and -1 (and larger magnitudes) are full scale, and 0 means unknown.
     Hard,
-    /// The size is the confidence; ±127 is full scale.
+    /// The magnitude is the confidence; ±127 is full scale.
     Soft,
-    /// The size is the confidence, and this size (1 to 127) and all beyond it are full scale.
+    /// The magnitude is the confidence; this magnitude (1 to 127) and larger ones are full scale.
     ///
-    /// Costs are coarser than symbols: choose about the mean size plus two standard deviations.
+    /// Costs have fewer levels than symbols: choose about the mean magnitude plus two standard deviations.
     SoftUpTo(u8),
 }
 
@@ -66,28 +66,28 @@ impl Decision {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParallelError {
-    /// The symbols are no whole number of frames.
+    /// The number of symbols is not a multiple of a frame.
     #[error("{symbols} symbols; frames of {frame} need a multiple of that")]
     Symbols {
-        /// How many there are.
+        /// Number of symbols.
         symbols: usize,
-        /// How many a frame has.
+        /// Number of symbols of a frame.
         frame: usize,
     },
-    /// The space for the data has another size than the decoded bits.
+    /// The output buffer does not have the size of the decoded bits.
     #[error("space for {given} bytes of data; the symbols decode to {needed}")]
     Data {
-        /// Bytes that there are.
+        /// Size of the buffer in bytes.
         given: usize,
-        /// Bytes that there must be.
+        /// Required size in bytes.
         needed: usize,
     },
 }
 
 /// Decodes frames of equal length.
 ///
-/// Frames are independent: a frame's bits do not depend on the others, nor on the level of SIMD. Make one decoder and use
-/// it for many frames; it is fastest with a multiple of 64 of them.
+/// Frames are independent: a frame's bits depend neither on other frames nor on the level of SIMD. Use one decoder for many
+/// frames; it is fastest with a multiple of 64 of them.
 #[derive(Clone, Debug)]
 pub struct FrameDecoder {
     plan: Plan,
@@ -95,18 +95,18 @@ pub struct FrameDecoder {
     simd: Simd,
     ending: Ending,
     data_bits: usize,
-    /// Symbols of a frame.
+    /// Number of symbols of a frame.
     frame: usize,
-    /// Steps that a tail-biting frame is continued on either side.
+    /// Number of steps by which a tail-biting frame is extended on either side.
     wrap: usize,
     wrapped: Vec<Soft>,
 }
 
 impl FrameDecoder {
-    /// A decoder for frames of `data_bits` that end in the given way; trace-back 5 K.
+    /// A decoder for frames of `data_bits` data bits with the given ending, and a trace-back of 5 K.
     ///
-    /// Tail-biting frames are decoded with their own end before them and their own beginning after them, 8 K steps or
-    /// more of each, from no state in particular.
+    /// Tail-biting frames are decoded with their own end before them and their own beginning after them, at least 8 K steps of
+    /// each, starting from any state.
     pub fn new(code: &Code, ending: Ending, data_bits: usize, decision: Decision, simd: Simd) -> FrameDecoder {
         let trellis = Trellis::new(code);
         let constraint_length = trellis.constraint_length;
@@ -127,30 +127,30 @@ impl FrameDecoder {
         FrameDecoder { plan, engine, simd, ending, data_bits, frame, wrap, wrapped: Vec::new() }
     }
 
-    /// The same with another trace-back: so many steps or more are seen before a bit is decided.
+    /// The same decoder with another trace-back: at least `steps` steps are processed before a bit is decided.
     ///
-    /// Decisions are stored for as long; with the steps of a frame or more, decoding is maximum likelihood.
+    /// Decisions are stored for that many steps; if they cover a frame, decoding is maximum likelihood.
     pub fn with_traceback(mut self, steps: usize) -> FrameDecoder {
         self.plan.traceback = steps;
         self.engine = Engine::new(self.plan.clone(), self.simd);
         self
     }
 
-    /// The cost of a symbol of full scale: there are as many levels on either side of 0.
+    /// The cost of a full-scale symbol, which is the number of levels on either side of 0.
     pub fn largest_cost(&self) -> u8 {
         self.plan.trellis.largest_cost
     }
 
-    /// Symbols of a frame.
+    /// Number of symbols of a frame.
     pub fn frame_symbols(&self) -> usize {
         self.frame
     }
 
-    /// Decodes frames, one after the other in `symbols` ([`FrameDecoder::frame_symbols`] each), into packed bits, each
-    /// frame in whole bytes; bits after the last are 0.
+    /// Decodes successive frames in `symbols` ([`FrameDecoder::frame_symbols`] each) into packed bits, each frame in whole bytes;
+    /// bits after the last are 0.
     ///
     /// # Errors
-    /// If the symbols are no whole number of frames, or the space for the data is not that of as many.
+    /// If the number of symbols is not a multiple of a frame, or the buffer does not have the required size.
     pub fn decode(&mut self, symbols: &[Soft], data: &mut [u8]) -> Result<(), ParallelError> {
         let frames = symbols.len().checked_div(self.frame).unwrap_or(0);
         if frames * self.frame != symbols.len() {
@@ -185,7 +185,7 @@ impl FrameDecoder {
         let wrap = self.wrap * self.plan.trellis.outputs;
         self.wrapped.clear();
         for frame in symbols.chunks_exact(self.frame) {
-            // A frame shorter than the wrap goes round several times.
+            // A frame shorter than the extension is repeated several times.
             let first = (self.frame - wrap % self.frame) % self.frame;
             let circle = frame.iter().cycle().skip(first).take(self.frame + 2 * wrap);
             self.wrapped.extend(circle);
@@ -196,7 +196,7 @@ impl FrameDecoder {
     }
 }
 
-/// Puts what there is into the first rows and counts it.
+/// Puts the available rows into the first places and returns their number.
 fn fill<'a>(rows: &mut [&'a [Soft]; 64], from: impl Iterator<Item = &'a [Soft]>) -> usize {
     rows.iter_mut().zip(from).map(|(row, symbols)| *row = symbols).count()
 }
@@ -211,9 +211,9 @@ fn clear_after(bytes: &mut [u8], bits: usize) {
 }
 
 /// Decodes one long stream.
-///
-/// The stream is cut into blocks, each with a run-up before it and a run-out after it; a block's bits do not depend on
-/// the level of SIMD. Bits are decided as by a decoder that begins anywhere 10 K or more steps before them, which costs a
+/// The stream is cut into blocks, each with a run-up before it and a run-out after it; a block's bits do not depend on the level
+/// of SIMD. Each bit is decided as by a decoder that starts in any state at least 10 K steps before it, which increases the bit
+/// error rate by a few per cent at most.
 /// few per cent in bit error rate at most.
 #[derive(Clone, Debug)]
 pub struct StreamDecoder {
@@ -224,11 +224,11 @@ pub struct StreamDecoder {
     edge: Vec<Soft>,
 }
 
-/// Bits of a block. Not a power of two: blocks would push one another out of the cache.
+/// Bits of a block. It is not a power of two, because then blocks would evict each other from the cache.
 const BLOCK: usize = 1984;
 
 impl StreamDecoder {
-    /// A decoder; trace-back 5 K.
+    /// A decoder with a trace-back of 5 K.
     pub fn new(code: &Code, decision: Decision, simd: Simd) -> StreamDecoder {
         let trellis = Trellis::new(code);
         let traceback = TRACEBACK_CONSTRAINT_LENGTHS * trellis.constraint_length;
@@ -247,11 +247,11 @@ impl StreamDecoder {
         StreamDecoder { engine: Engine::new(plan, simd), outputs, run_up, run_out: traceback, edge: Vec::new() }
     }
 
-    /// Decodes a stream whose encoder began in state 0, to packed bits, one for each step; the last ones are protected
-    /// less. Bits after the last are 0.
+    /// Decodes a stream whose encoder began in state 0, into packed bits, one for each step; the last ones have less protection.
+    /// Bits after the last are 0.
     ///
     /// # Errors
-    /// If the symbols are no whole number of steps, or the space for the data is not that of their bits.
+    /// If the number of symbols is not a multiple of a step, or the buffer does not have the required size.
     pub fn decode(&mut self, symbols: &[Soft], data: &mut [u8]) -> Result<(), ParallelError> {
         let n = self.outputs;
         let bits = symbols.len() / n;
@@ -268,7 +268,7 @@ impl StreamDecoder {
         for (group, data) in data.chunks_mut(lanes * BLOCK / 8).enumerate() {
             let first = group * lanes;
             let count = lanes.min(blocks - first);
-            // Blocks that reach beyond the stream: before it the encoder sent its zeros, after it nothing is known.
+            // Blocks that extend beyond the stream: before it the encoder sent zeros, after it nothing is known.
             let begins = |block: usize| (block * BLOCK) as isize - self.run_up as isize;
             let beyond = |block: &usize| begins(*block) < 0 || (begins(*block) as usize) * n + row > symbols.len();
             self.edge.clear();

@@ -1,4 +1,4 @@
-//! Add, compare, select: one and two steps of the trellis for all lanes.
+//! Add, compare, select: one and two steps of the trellis in all lanes.
 //!
 //! The decision of state s (the oldest bit of the window that leads there) is bit (s & 3) + 4 * (most significant bit of
 //! s) of plane s / 4 modulo the planes: both steps of a pair then fill whole bytes while they are in registers.
@@ -6,7 +6,7 @@
 use super::lanes::Lanes;
 use super::trellis::Trellis;
 
-/// The metrics of a step's branches, less `least`, from the costs of 0 and of 1 of each output.
+/// The metrics of a step's branches, less `least`, from the costs of a 0 and of a 1 at each output.
 ///
 /// # Safety
 /// As for [`Lanes`]; `costs` holds two vectors for each output, `to` as many as the trellis has metrics.
@@ -46,7 +46,7 @@ pub(super) unsafe fn branch_metrics<V: Lanes>(trellis: &Trellis, costs: *const V
     }
 }
 
-/// One step, for any code. Gives the least of the new metrics.
+/// One step, for any code. Returns the least of the new metrics.
 ///
 /// # Safety
 /// As for [`Lanes`]; `from` and `to` hold a vector for each state, `metrics` what [`branch_metrics`] wrote, `decisions`
@@ -63,7 +63,7 @@ pub(super) unsafe fn step<V: Lanes>(
     unsafe {
         let (states, planes) = (trellis.states, trellis.planes());
         let mut least = V::splat(255);
-        // With eight states or fewer the one plane has them in order.
+        // With eight states or fewer, the single plane has them in order.
         let (low, halves) = if states <= 8 { (states, 1) } else { (4, 2) };
         for at in 0..planes {
             let mut plane = V::splat(0);
@@ -86,7 +86,7 @@ pub(super) unsafe fn step<V: Lanes>(
     }
 }
 
-/// Two steps, for codes with both end taps and at least 16 states. Gives the least of the new metrics if `NORMALISE`.
+/// Two steps, for codes with both end taps and at least 16 states. Returns the least of the new metrics if `NORMALISE`.
 ///
 /// Groups of four states stay in registers: 4i to 4i + 3 lead to 2i, 2i + 1 and these plus S/2, and these to i, i + S/4,
 /// i + S/2 and i + 3S/4.
@@ -107,7 +107,7 @@ pub(super) unsafe fn two_steps<V: Lanes, const NORMALISE: bool>(
         let mut least = V::splat(255);
         for j in 0..states / 16 {
             let (mut first, mut second) = ([V::splat(0); 2], [V::splat(0); 2]);
-            // Unrolled by hand, so that every decision's bit is a constant.
+            // Unrolled by hand, so that the bit of every decision is a constant.
             let groups = Groups { trellis, from, to, metrics, at: 4 * j };
             groups.next::<0, NORMALISE>(&mut first[0], &mut second, &mut least);
             groups.next::<1, NORMALISE>(&mut first[0], &mut second, &mut least);
@@ -133,7 +133,7 @@ struct Groups<'a, V> {
 }
 
 impl<V: Lanes> Groups<'_, V> {
-    /// [`Groups::four_states`], in place or not as the vectors prefer.
+    /// [`Groups::four_states`], inlined or not as the vectors prefer.
     #[inline(always)]
     unsafe fn next<const G: usize, const NORMALISE: bool>(self, first: &mut V, second: &mut [V; 2], least: &mut V) {
         // SAFETY: the caller's; only plain Rust is kept out, which needs no instructions to be enabled.
@@ -188,14 +188,14 @@ impl<V: Lanes> Groups<'_, V> {
     }
 }
 
-/// The metrics of the branches into a state, which are complements.
+/// The metrics of the two branches into a state, which are complements.
 #[inline(always)]
 unsafe fn both<V: Lanes>(metrics: *const V, branches: *const [u32; 2]) -> (V, V) {
     // SAFETY: the caller's.
     unsafe { (*metrics.add((*branches)[0] as usize), *metrics.add((*branches)[1] as usize)) }
 }
 
-/// Two states into two, with one metric and its complement; the decisions go to the given bits of `plane`.
+/// From two states to two, with one metric and its complement; the decisions go to the given bits of `plane`.
 #[inline(always)]
 unsafe fn butterfly<V: Lanes>(
     (even, odd): (V, V),

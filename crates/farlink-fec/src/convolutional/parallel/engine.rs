@@ -1,4 +1,4 @@
-//! Which decoder decodes: for each level of SIMD one with a frame in every lane, and one with a frame's states in the lanes.
+//! Choice of the decoder: for each level of SIMD one with a frame in every lane, and one with a frame's states in the lanes.
 
 use super::group::{Group, Plan};
 use super::lanes::{Lanes, Portable};
@@ -10,12 +10,12 @@ use super::states::States;
 use crate::Soft;
 use crate::simd::Simd;
 
-/// From this constraint length on the states of a frame fill the lanes, where there are instructions that move bytes
-/// between them. Measured: at 10, frames are a third faster, at 12 states a fifth (at 15, three times), and both alike at
-/// 11, where states keep to the nearer caches and are steadier on a busy machine. Plain Rust is faster with frames always.
+/// From this constraint length on, the lanes contain the states of a frame, if there are instructions that move bytes between
+/// them. Measured: at 10, frames are faster by a third; at 12, states by a fifth (at 15, three times); at 11 both are equal, but
+/// states need only the fast caches and vary less on a busy machine. Plain Rust is always faster with frames.
 const STATES_IN_LANES_FROM: usize = 11;
 
-/// What lanes hold.
+/// The content of the lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LanesHold {
     Frames,
@@ -23,7 +23,7 @@ pub(super) enum LanesHold {
 }
 
 impl LanesHold {
-    /// What is faster.
+    /// The faster choice.
     fn best(constraint_length: usize, simd: Simd) -> LanesHold {
         if simd == Simd::Portable || constraint_length < STATES_IN_LANES_FROM {
             LanesHold::Frames
@@ -33,7 +33,7 @@ impl LanesHold {
     }
 }
 
-/// A decoder with some vector.
+/// A decoder with one kind of vector.
 #[derive(Clone, Debug)]
 pub(super) enum Decoder<V> {
     Frames(Box<Group<V>>),
@@ -83,7 +83,7 @@ impl Engine {
         Engine::with(plan, simd, lanes_hold)
     }
 
-    /// With lanes that hold states the constraint length is at least 9.
+    /// If lanes contain states, the constraint length is at least 9.
     pub(super) fn with(plan: Plan, simd: Simd, lanes_hold: LanesHold) -> Engine {
         match simd.min(Simd::best()) {
             #[cfg(target_arch = "x86_64")]
@@ -94,7 +94,7 @@ impl Engine {
         }
     }
 
-    /// Rows that are decoded at once, at most.
+    /// Largest number of rows that are decoded at once.
     pub(super) fn rows(&self) -> usize {
         match self {
             Engine::Portable(decoder) => decoder.rows(),

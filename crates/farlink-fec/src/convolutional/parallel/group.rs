@@ -9,27 +9,28 @@ use crate::Soft;
 /// Steps whose symbols are prepared together.
 pub(super) const CHUNK: usize = 32;
 
-/// What all groups have in common.
+/// The parameters that all groups share.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) trellis: Trellis,
     pub(super) quantiser: Quantiser,
-    /// Steps that decide before a bit is given out.
+    /// Number of steps that are processed before a bit is decided.
     pub(super) traceback: usize,
     /// Trellis steps of each row.
     pub(super) steps: usize,
-    /// Whether rows begin in state 0, not just anywhere.
+    /// Whether rows begin in state 0, not in any state.
     pub(super) starts_in_zero: bool,
     /// Whether rows end in state 0.
     pub(super) ends_in_zero: bool,
-    /// Leading bytes of decoded bits to leave out.
+    /// Leading bytes of decoded bits to skip.
     pub(super) skip_bytes: usize,
-    /// Decoded bytes of each row to give after these.
+    /// Decoded bytes of each row to output after these.
     pub(super) row_bytes: usize,
 }
 
 impl Plan {
-    /// Bytes of output between two trace-backs: fewer of them the more decisions there are, so that these stay near.
+    /// Bytes of output between two trace-backs: with more decisions per step fewer bytes, so that the decisions stay in the
+    /// cache.
     pub(super) fn burst_bytes(&self) -> usize {
         match self.trellis.constraint_length {
             ..=7 => 64,
@@ -38,7 +39,7 @@ impl Plan {
         }
     }
 
-    /// After `done` steps, up to which byte to give the data that follow the `given` bytes, if any yet.
+    /// After `done` steps, the byte up to which the data after the `given` bytes can be output; `None` if there is none yet.
     pub(super) fn gives(&self, given: usize, done: usize) -> Option<usize> {
         let end = self.skip_bytes + self.row_bytes;
         let wanted = if done == self.steps { end } else { given + self.burst_bytes() };
@@ -46,7 +47,7 @@ impl Plan {
         (given < end && is_due).then_some(wanted.min(end))
     }
 
-    /// Steps whose decisions are stored at most.
+    /// Largest number of steps whose decisions are stored.
     fn stored_steps(&self) -> usize {
         let wanted = self.traceback.saturating_add(8 * (self.skip_bytes + self.burst_bytes()) + 8 + CHUNK);
         wanted.min(self.steps.next_multiple_of(CHUNK))
@@ -58,7 +59,7 @@ impl Plan {
 pub(super) struct Group<V> {
     plan: Plan,
     metrics: [Vec<V>; 2],
-    /// Which of them are the newest.
+    /// Which of the two metric buffers is the newest.
     now: usize,
     branches: [Vec<V>; 2],
     /// The received symbols of a chunk, lane by lane.
@@ -86,8 +87,7 @@ impl<V: Lanes> Group<V> {
         }
     }
 
-    /// Decodes the rows, at most one for each lane, into `data`, `row_bytes` for each; what lies beyond the end of
-    /// `data` is left out.
+    /// Decodes the rows, at most one per lane, into `data`, `row_bytes` for each; data beyond the end of `data` is dropped.
     ///
     /// # Safety
     /// As for [`Lanes`]; there is a row, and every row holds the symbols of all steps.
@@ -152,10 +152,10 @@ impl<V: Lanes> Group<V> {
         trellis.has_both_end_taps && trellis.words.is_none() && trellis.states >= 16
     }
 
-    /// Transposes `count` symbols of every row, from `at`, and makes costs of them.
+    /// Transposes `count` symbols of every row, from `at`, and converts them to costs.
     ///
-    /// They go by way of a place where rows are close together: rows a power of two apart would push one another out of
-    /// the cache.
+    /// They are copied to a place where rows are close together, because rows at distances of a power of two would evict each
+    /// other from the cache.
     #[inline(always)]
     unsafe fn load(&mut self, rows: &[&[Soft]], at: usize, count: usize) {
         let apart = self.plan.trellis.outputs * CHUNK;
@@ -185,7 +185,7 @@ impl<V: Lanes> Group<V> {
         }
     }
 
-    /// One step of any kind; gives the least metric.
+    /// One step of any kind; returns the least metric.
     #[inline(always)]
     unsafe fn single(&mut self, costs: *const V, at: usize, least: V) -> V {
         // SAFETY: the caller's.
@@ -201,7 +201,7 @@ impl<V: Lanes> Group<V> {
         }
     }
 
-    /// Two steps of a code with both end taps; gives the least metric if asked to.
+    /// Two steps of a code with both end taps; returns the least metric if `NORMALISE`.
     #[inline(always)]
     unsafe fn pair<const NORMALISE: bool>(&mut self, costs: *const V, at: usize, least: V) -> V {
         // SAFETY: the caller's.
@@ -221,7 +221,7 @@ impl<V: Lanes> Group<V> {
         }
     }
 
-    /// After fewer than K - 1 steps from state 0 only the newest bits can be set: the other states cost too much.
+    /// After fewer than K - 1 steps from state 0 only the newest bits can be set: the other states get prohibitive costs.
     #[inline(always)]
     unsafe fn forbid(&mut self, done: usize, least: V) {
         let trellis = &self.plan.trellis;
@@ -235,7 +235,7 @@ impl<V: Lanes> Group<V> {
         }
     }
 
-    /// Traces the window back into `self.bytes`, from state 0 or from the best one.
+    /// Traces the window back into `self.bytes`, from state 0 or from the best state.
     #[inline(always)]
     unsafe fn trace_back(&mut self, window: Window, from_zero: bool) {
         let trellis = &self.plan.trellis;

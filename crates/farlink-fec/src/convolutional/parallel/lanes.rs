@@ -1,14 +1,13 @@
-//! A vector of bytes, one for each frame that is decoded at once, and what the decoder does with it.
+//! A vector of bytes, one for each frame that is decoded at once, and the operations of the decoder.
 
-/// A vector of unsigned bytes. The bytes stand for [`Lanes::LANES`] frames; no operation mixes them but the
-/// interleaving ones.
+/// A vector of unsigned bytes for [`Lanes::LANES`] frames. Only the interleaving operations move bytes between lanes.
 ///
 /// # Safety
-/// Every method may use instructions that the machine must have: call them only below a function that enables them.
+/// Every method may use instructions that the machine must have: call them only within a function that enables them.
 pub(super) trait Lanes: Copy + 'static {
     /// Bytes in the vector, a multiple of 16.
     const LANES: usize;
-    /// Whether long stretches of code are kept out of their caller: the compiler finds vectors in short ones only.
+    /// Whether long functions are not inlined into their caller, because the compiler vectorises short ones only.
     const IN_PIECES: bool = false;
 
     /// The same byte in every lane.
@@ -19,7 +18,7 @@ pub(super) trait Lanes: Copy + 'static {
     unsafe fn sub(self, other: Self) -> Self;
     unsafe fn min(self, other: Self) -> Self;
     unsafe fn and(self, other: Self) -> Self;
-    /// Adds `bit` to `self` where `b < a`; `min` is the smaller of the two. The bit is clear in `self`.
+    /// Sets `bit` in `self` where `b < a`; `min` is the smaller of the two. The bit is clear in `self`.
     unsafe fn mark_less(self, b: Self, a: Self, min: Self, bit: Self) -> Self;
     /// `yes` where `b < a`, else `no`; `min` is the smaller of the two.
     unsafe fn select_less(b: Self, a: Self, min: Self, yes: Self, no: Self) -> Self;
@@ -31,19 +30,19 @@ pub(super) trait Lanes: Copy + 'static {
     unsafe fn append(self, byte: Self, mask: Self) -> Self;
     /// The bits of every byte in reverse order.
     unsafe fn reverse_bits(self) -> Self;
-    /// Received symbols (signed bytes) as the costs of deciding for a 0 and for a 1.
+    /// The costs of deciding for a 0 and for a 1, from received symbols (signed bytes).
     unsafe fn costs(self, quantiser: &Quantiser) -> (Self, Self);
     /// Within every 16 bytes, interleaves the first 8 of both (`.0`) and the last 8 (`.1`).
     unsafe fn interleave(self, other: Self) -> (Self, Self);
-    /// 16 bytes from each of LANES / 16 addresses, so many bytes apart.
+    /// 16 bytes from each of LANES / 16 addresses, `apart` bytes apart.
     unsafe fn gather16(from: *const u8, apart: usize) -> Self;
-    /// Four vectors' bytes from an address, dealt out in turn: byte i of vector j is byte 4i + j.
+    /// The bytes of four vectors from an address, distributed in turn: byte i of vector j is byte 4i + j.
     unsafe fn load_by_fours(from: *const Self) -> [Self; 4];
-    /// The bytes of the table that the bytes of `index`, each below 16, choose.
+    /// The bytes of the table at the indices in `index`, each below 16.
     unsafe fn lookup(table: [u8; 16], index: Self) -> Self;
     /// The least byte.
     unsafe fn least(self) -> u8;
-    /// Brings what is at an address nearer; nothing is read.
+    /// Prefetches the data at an address; nothing is read.
     #[inline(always)]
     fn prefetch(_at: *const u8) {}
 
@@ -57,7 +56,7 @@ pub(super) trait Lanes: Copy + 'static {
     }
 }
 
-/// How a received symbol becomes a cost: min(|symbol|, full_scale) * scale / 128, rounded.
+/// Converts a received symbol to a cost: min(|symbol|, full_scale) * scale / 128, rounded.
 #[derive(Clone, Debug)]
 pub(super) struct Quantiser {
     pub(super) full_scale: u8,
@@ -67,7 +66,7 @@ pub(super) struct Quantiser {
 }
 
 impl Quantiser {
-    /// Maps a symbol of `full_scale` (1 to 127) and beyond to a cost of `largest`.
+    /// Maps symbols of magnitude `full_scale` (1 to 127) and above to a cost of `largest`.
     pub(super) fn new(full_scale: u8, largest: u8) -> Quantiser {
         let full = i32::from(full_scale.clamp(1, 127));
         let scale = (i32::from(largest) * 128 + full / 2) / full;
@@ -99,7 +98,7 @@ pub(super) unsafe fn transpose16<V: Lanes>(mut rows: [V; 16]) -> [V; 16] {
 #[repr(C, align(16))]
 pub(super) struct Portable([u8; 16]);
 
-/// A vector from an expression of each place. A loop in place, not a closure: this has to be inlined whole to become
+/// A vector from an expression for each lane. This is a loop and not a closure, because it has to be inlined completely to become
 /// vector instructions.
 macro_rules! each {
     ($i:ident => $byte:expr) => {{

@@ -50,7 +50,7 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     unsafe fn select_bit<const BIT: u32>(self, zero: Self, one: Self) -> Self {
-        // The bit moves to the top of its byte; what else moves does not matter.
+        // The bit moves to the top of its byte; the other bits do not matter.
         let mask = unsafe {
             match BIT {
                 0 => _mm256_slli_epi16::<7>(self.0),

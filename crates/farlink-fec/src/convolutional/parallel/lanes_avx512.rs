@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::lanes::{Lanes, Quantiser};
 
-/// The even places of 128 bytes.
+/// The even positions of 128 bytes.
 const EVEN: [u8; 64] = {
     let mut places = [0; 64];
     let mut i = 0;

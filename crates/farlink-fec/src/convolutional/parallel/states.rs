@@ -1,9 +1,9 @@
-//! A few frames at once, the states of each in the lanes: for codes of so many states that the metrics of a frame for
-//! each lane would not fit in the caches.
+//! Decodes a few frames at once, with the states of each in the lanes, for codes with so many states that the metrics of one
+//! frame per lane would not fit in the caches.
 //!
-//! No decisions are stored but the metrics themselves, before every second step: to compare again along the one path
-//! that is traced back costs less than to keep what every comparison came to. Frames take turns, so that one's
-//! arithmetic hides another's latency.
+//! Instead of decisions it stores the metrics before every second step: repeating the comparisons along the one path that is
+//! traced back costs less than storing the results of all. Frames take turns, so that the arithmetic of one hides the latency of
+//! another.
 
 mod butterflies;
 mod symbol_costs;
@@ -17,7 +17,7 @@ use super::group::{CHUNK, Plan};
 use super::lanes::Lanes;
 use crate::Soft;
 
-/// The buffers of as many frames as are decoded at once.
+/// The buffers of all frames that are decoded at once.
 #[derive(Clone, Debug)]
 pub(super) struct States<V> {
     plan: Plan,
@@ -27,24 +27,24 @@ pub(super) struct States<V> {
     /// Branch metrics of two steps.
     metrics: [Vec<V>; 2],
     frames: Vec<Frame<V>>,
-    /// For how many even times there is room in a frame's rings.
+    /// Number of even times for which a frame's rings have room.
     slots: usize,
 }
 
-/// What is kept of one frame, of the newest few hundred steps: rings.
+/// The stored state of one frame for the newest few hundred steps, in rings.
 #[derive(Clone, Debug)]
 struct Frame<V> {
     /// The metrics at even times.
     metrics: Vec<V>,
-    /// The branch metrics of the two steps from there.
+    /// The branch metrics of the two following steps.
     tables: Vec<[Table; 2]>,
-    /// The least of the metrics before the last pair of steps and after it.
+    /// The least metric before the last pair of steps and after it.
     least: [u8; 2],
-    /// What was last subtracted from all metrics.
+    /// The value last subtracted from all metrics.
     subtracted: u8,
 }
 
-/// How many frames are decoded at once: what is kept of them should fit in the second cache.
+/// Number of frames decoded at once; their state should fit in the second-level cache.
 fn frames_at_once(constraint_length: usize) -> usize {
     match constraint_length {
         ..=12 => 4,
@@ -54,7 +54,7 @@ fn frames_at_once(constraint_length: usize) -> usize {
 }
 
 impl<V: Lanes> States<V> {
-    /// Rows that are decoded at once, at most.
+    /// Largest number of rows that are decoded at once.
     pub(super) fn rows(&self) -> usize {
         self.frames.len()
     }
@@ -84,13 +84,12 @@ impl<V: Lanes> States<V> {
         }
     }
 
-    /// Where what belongs to an even time is.
+    /// The ring position of an even time.
     fn slot(&self, time: usize) -> usize {
         time / 2 % self.slots
     }
 
-    /// Decodes the rows, at most [`States::rows`], into `data`, `row_bytes` for each; what lies beyond the end of
-    /// `data` is left out.
+    /// Decodes the rows, at most [`States::rows`], into `data`, `row_bytes` for each; data beyond the end of `data` is dropped.
     ///
     /// # Safety
     /// As for [`Lanes`]; every row holds the symbols of all steps.
@@ -99,7 +98,7 @@ impl<V: Lanes> States<V> {
         let (steps, constraint_length) = (self.plan.steps, self.plan.trellis.constraint_length);
         let vectors = self.plan.trellis.states / V::LANES;
         let mut given = self.plan.skip_bytes;
-        // Pairs of steps begin at even times; before, in a frame from state 0, there is only one path to any state.
+        // Pairs of steps begin at even times. Before, in a frame from state 0, there is only one path to each state.
         let begin = match self.plan.starts_in_zero {
             true if steps < constraint_length => steps,
             true => (constraint_length - 1) & !1,
@@ -118,8 +117,8 @@ impl<V: Lanes> States<V> {
             for _ in (done..end).step_by(2) {
                 let next = if slot + 1 == self.slots { 0 } else { slot + 1 };
                 for frame in &mut self.frames[..rows.len()] {
-                    // What was the least two steps ago, but for what has been subtracted since. It is known by now, and
-                    // until it is subtracted metrics grow for three steps, as long as they may.
+                    // The least metric of two steps ago, less what has been subtracted since. It is known by now. Until it is
+                    // subtracted, metrics grow for three steps, which their range allows.
                     let less = frame.least[0] - frame.subtracted;
                     frame.subtracted = less;
                     // SAFETY: slots hold as many bytes as there are states.
@@ -143,7 +142,7 @@ impl<V: Lanes> States<V> {
         }
     }
 
-    /// The metrics after the first steps, `time` of them. From state 0, at most K - 1 steps lead to 2^time states.
+    /// The metrics after the first `time` steps. From state 0, at most K - 1 steps lead to 2^time states.
     fn begin(&mut self, frame: usize, row: &[Soft], time: usize) {
         self.load(frame, row, 0..time);
         let trellis = &self.plan.trellis;
@@ -178,7 +177,7 @@ impl<V: Lanes> States<V> {
         }
     }
 
-    /// Makes the tables of steps, from an even time on; one more, in which all costs are 0, if their number is odd.
+    /// Makes the tables of steps, from an even time on; if their number is odd, one more with all costs 0.
     #[inline(always)]
     fn load(&mut self, frame: usize, row: &[Soft], steps: std::ops::Range<usize>) {
         match self.plan.trellis.outputs {

@@ -1,4 +1,4 @@
-//! Add, compare, select: two steps of the trellis, neighbouring states in neighbouring lanes.
+//! Add, compare, select: two steps of the trellis, with neighbouring states in neighbouring lanes.
 //!
 //! States 4i to 4i + 3 lead to 2i, 2i + 1 and these plus S/2, and these to i, i + S/4, i + S/2 and i + 3S/4. Lane l of the
 //! vectors of group g has i = g LANES + l, so only the loads move bytes between lanes. A code is linear: the outputs of a
@@ -9,13 +9,13 @@ use super::super::lanes::Lanes;
 use super::super::trellis::Trellis;
 use super::symbol_costs::Table;
 
-/// Where the branches of a trellis find their metrics.
+/// Positions of the metrics of a trellis's branches.
 #[derive(Clone, Debug)]
 pub(super) struct Butterflies<V> {
-    /// For each group the places (in bytes) of the metrics of its branches: into the four states after the first step,
-    /// from the even and from the odd state, and the same of the second step, in the order of [`windows`].
+    /// For each group the positions (in bytes) of the metrics of its branches: into the four states after the first step,
+    /// from the even and from the odd state, and the same for the second step, in the order of [`windows`].
     groups: Vec<[u32; 16]>,
-    /// For each step and word, where a lane's metric is in both parts of a [`Table`].
+    /// For each step and word, the positions of a lane's metric in both parts of a [`Table`].
     places: [Vec<[V; 2]>; 2],
     /// Whether there are more than four outputs.
     is_wide: bool,
@@ -58,12 +58,12 @@ impl<V: Lanes> Butterflies<V> {
         }
     }
 
-    /// Vectors of metrics that a step needs.
+    /// Number of vectors of metrics that a step needs.
     pub(super) fn words(&self) -> usize {
         self.places[0].len()
     }
 
-    /// Two steps, after which every metric is `less` smaller than it would be; gives the least new metric.
+    /// Two steps, after which every metric is reduced by `less`; returns the least new metric.
     ///
     /// # Safety
     /// As for [`Lanes`]; `from` and `to` hold a byte for each state, in order, and `metrics` room for
@@ -128,7 +128,7 @@ impl<V: Lanes> Butterflies<V> {
     }
 }
 
-/// Two states into two; the branches' places begin at AT. With both end taps there are two metrics, each for two of them.
+/// From two states to two; the branches' positions begin at AT. With both end taps there are two metrics, each for two branches.
 #[inline(always)]
 unsafe fn butterfly<V: Lanes, const BOTH_END_TAPS: bool, const AT: usize>(
     even: V,

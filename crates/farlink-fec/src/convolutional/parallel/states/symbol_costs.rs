@@ -3,7 +3,7 @@
 use super::super::group::Plan;
 use crate::Soft;
 
-/// The metrics of a step's branches: of the first four outputs, at the word that these make, and of the other four.
+/// The metrics of a step's branches: of the first four outputs, indexed by their word, and of the other four.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(32))]
 pub(super) struct Table(pub(super) [[u8; 16]; 2]);
@@ -16,13 +16,13 @@ impl Table {
     }
 }
 
-/// What symbols add to the metrics.
+/// Contributions of symbols to the metrics.
 #[derive(Clone, Debug)]
 pub(super) struct SymbolCosts {
     /// The cost of every symbol, as an unsigned byte, on a branch that contradicts it.
     costs: Vec<u8>,
-    /// Of each output, for a negative symbol and for another, the table with 1 where a branch contradicts it. Bytes of
-    /// words, the first in the least significant: no sum of costs reaches the next.
+    /// For each output, for a negative symbol and for another, the table with a 1 where a branch contradicts it. The bytes are
+    /// packed in words, the first in the least significant byte; no sum of costs overflows into the next byte.
     contradicted: Vec<[[u64; 4]; 2]>,
 }
 
@@ -41,7 +41,7 @@ impl SymbolCosts {
         SymbolCosts { costs: costs.collect(), contradicted: contradicted.collect() }
     }
 
-    /// The table of a step, its first WORDS eight bytes: enough for as many outputs as there are. All 0 without symbols.
+    /// The table of a step, its first WORDS eight bytes, which are enough for the outputs. All 0 without symbols.
     #[inline(always)]
     pub(super) fn table<const WORDS: usize>(&self, symbols: &[Soft]) -> Table {
         let mut sums = [0u64; 4];

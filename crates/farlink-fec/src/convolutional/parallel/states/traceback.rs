@@ -10,9 +10,9 @@ use super::{Frame, States};
 /// The outputs on the branches that lead to a state in two steps.
 #[derive(Clone, Debug)]
 pub(super) struct Predecessors {
-    /// For every state, of the two branches from the first of the four states.
+    /// For every state, the outputs of the two branches from the first of the four states.
     outputs: Vec<[u8; 2]>,
-    /// What the last bits of a window, 1, 2 and 3, change.
+    /// Changes of the outputs by the last bits of a window, 1, 2 and 3.
     changes: [u8; 4],
 }
 
@@ -26,10 +26,10 @@ impl Predecessors {
         }
     }
 
-    /// The state two steps before: of equal ones the first. With up to four outputs if not WIDE.
+    /// The state two steps before; the first one of equal ones. Up to four outputs if not WIDE.
     ///
     /// # Safety
-    /// The state is one, and there is a metric for each.
+    /// The state is valid, and there is a metric for each state.
     #[inline(always)]
     unsafe fn two_steps_back<const WIDE: bool>(&self, state: usize, metrics: *const u8, tables: &[Table; 2]) -> usize {
         let first = (4 * state) & (self.outputs.len() - 1);
@@ -45,7 +45,7 @@ impl Predecessors {
         // SAFETY: the caller's; the first state is a multiple of 4.
         let ([earlier, later], four) =
             unsafe { (*self.outputs.get_unchecked(state), *metrics.add(first).cast::<[u8; 4]>()) };
-        // Of both steps; the least bits tell which it is.
+        // The cost of both steps; the least significant bits identify the path.
         let path = |at: usize| 4 * (u32::from(four[at]) + branch(0, earlier ^ self.changes[at])) + at as u32;
         let even = path(0).min(path(1)) + 4 * branch(1, later);
         let odd = path(2).min(path(3)) + 4 * branch(1, later ^ self.changes[1]);
@@ -62,7 +62,7 @@ impl Predecessors {
 }
 
 impl<V: Lanes> Frame<V> {
-    /// The metrics in a slot, of so many.
+    /// The metrics at a ring position.
     fn metrics(&self, slot: usize, slots: usize) -> &[u8] {
         let vectors = self.metrics.len() / slots;
         let vectors = &self.metrics[slot * vectors..(slot + 1) * vectors];
