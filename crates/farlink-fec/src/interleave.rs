@@ -2,8 +2,8 @@
 
 /// A block interleaver of any items: bits, bytes or symbols.
 ///
-/// Items are written into `rows` x `columns` row by row and read column by column: neighbours on the way are `columns` apart
-/// in the data, and of a burst of up to `rows` items no two fall into one row.
+/// Items are written into `rows` x `columns` row by row and read column by column. Adjacent sent items are `columns` apart in the
+/// data, and no two items of a burst of up to `rows` items are in the same row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Block {
     rows: usize,
@@ -35,13 +35,13 @@ pub enum InterleaveError {
     Length {
         /// Items given.
         items: usize,
-        /// Items that there is a place for.
+        /// Length of the output.
         place: usize,
     },
 }
 
 impl Block {
-    /// A block of so many rows and columns.
+    /// A block of `rows` rows and `columns` columns.
     ///
     /// # Errors
     /// If one of them is zero.
@@ -52,19 +52,19 @@ impl Block {
         Ok(Block { rows, columns })
     }
 
-    /// Items of a block.
+    /// Number of items in a block.
     pub fn items(&self) -> usize {
         self.rows * self.columns
     }
 
-    /// Where item `at` of the data goes.
+    /// The position of item `at` of the data after interleaving.
     #[inline]
     pub fn place(&self, at: usize) -> usize {
         let (block, inside) = (at / self.items(), at % self.items());
         block * self.items() + (inside % self.columns) * self.rows + inside / self.columns
     }
 
-    /// Where what lies at `place` on the way came from.
+    /// The position in the data of the item at `place` after interleaving.
     #[inline]
     pub fn origin(&self, place: usize) -> usize {
         Block { rows: self.columns, columns: self.rows }.place(place)

@@ -1,4 +1,4 @@
-//! Puncturing: coded bits that are left out to raise the rate.
+//! Puncturing: leaving out coded bits to raise the rate.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,14 +6,14 @@ use std::str::FromStr;
 use super::code::GENERATORS_MAX;
 use crate::{Soft, bits};
 
-/// Longest period of a pattern, steps.
+/// Longest period of a pattern in steps.
 pub(crate) const PERIOD_MAX: usize = 64;
 
-/// Which coded bits are sent: one row for each output, over a period of steps.
+/// The coded bits that are sent: one row per output, over a period of steps.
 ///
-/// Written as in the literature, a row after the other, 1 for a bit that is sent: `101/110` sends both bits of the first
-/// step, the second output's of the second and the first output's of the third, rate 3/4. Step by step, the bits that
-/// are sent follow each other in the order of the outputs.
+/// Written as in the literature, row by row, with 1 for a bit that is sent: `101/110` sends both bits of the first step, the
+/// second output's bit of the second step and the first output's bit of the third step, at rate 3/4. The bits of a step are sent
+/// in the order of the outputs.
 ///
 /// ```
 /// let puncturing: farlink_fec::convolutional::Puncturing = "101/110".parse()?;
@@ -27,7 +27,7 @@ pub struct Puncturing {
     sent: Vec<u8>,
 }
 
-/// Why a pattern is none, or does not fit.
+/// Why a pattern is invalid, or does not fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PuncturingError {
@@ -37,20 +37,20 @@ pub enum PuncturingError {
     /// No rows, or more than a code has outputs.
     #[error("a puncturing pattern of {0} rows; there are between 1 and {GENERATORS_MAX}, one for each output")]
     RowCount(usize),
-    /// Rows of different lengths.
+    /// Rows have different lengths.
     #[error("row {row} of the puncturing pattern has {length} places, the first {period}; all have the same")]
     RowLength {
         /// The row, counted from 1.
         row: usize,
-        /// Its places.
+        /// Length of the row.
         length: usize,
-        /// Those of the first.
+        /// Length of the first row.
         period: usize,
     },
-    /// Too long a period.
+    /// The period is too long.
     #[error("a puncturing pattern over {0} steps; at most {PERIOD_MAX}")]
     Period(usize),
-    /// Not enough is sent.
+    /// Too few bits are sent.
     #[error(
         "the puncturing pattern sends {sent} coded bits for {period} data bits; a code sends more bits than it carries"
     )]
@@ -60,7 +60,7 @@ pub enum PuncturingError {
         /// Steps, and so data bits, of a period.
         period: usize,
     },
-    /// Another number of outputs.
+    /// The number of outputs differs from that of the code.
     #[error("a puncturing pattern of {rows} rows for a code with {outputs} outputs; it takes one row for each output")]
     Rows {
         /// Rows of the pattern.
@@ -68,7 +68,7 @@ pub enum PuncturingError {
         /// n.
         outputs: usize,
     },
-    /// Finitely many channel errors can cause infinitely many data errors, or data get lost at once.
+    /// Finitely many channel errors can cause infinitely many data errors, or data is lost even without errors.
     #[error(
         "puncturing {generators} with {pattern} is catastrophic: data can differ without end while no bit that is sent \
          does (the punctured trellis has a cycle of weight 0 off its zero path); send other bits"
@@ -79,32 +79,32 @@ pub enum PuncturingError {
         /// The pattern.
         pattern: String,
     },
-    /// No usual pattern for the rate.
+    /// There is no usual pattern for the rate.
     #[error(
         "no usual puncturing pattern for rate `{0}`; there are 1/2, 2/3, 3/4, 5/6 and 7/8: write the pattern instead"
     )]
     UnknownRate(String),
-    /// No rate-compatible pattern for the rate.
+    /// There is no rate-compatible pattern for the rate.
     #[error(
         "no rate-compatible puncturing pattern for rate `{rate}`; there are {period}/{}, {period}/{}, ... {period}/{most}",
         .period + 1, .period + 2
     )]
     UnknownRcpcRate {
-        /// The rate asked for.
+        /// The requested rate.
         rate: String,
-        /// Steps of the patterns.
+        /// Number of steps of the patterns.
         period: usize,
-        /// Bits sent in a period without puncturing.
+        /// Number of bits of a period without puncturing.
         most: usize,
     },
     /// Not the number of symbols that the steps have.
     #[error("{symbols} symbols for {steps} steps, of which {expected} are sent")]
     Symbols {
-        /// Symbols there are.
+        /// Number of symbols given.
         symbols: usize,
         /// Steps of the frame.
         steps: usize,
-        /// Symbols that are sent in them.
+        /// Number of symbols that are sent in these steps.
         expected: usize,
     },
 }
@@ -113,8 +113,7 @@ impl Puncturing {
     /// A pattern from its rows, true for a bit that is sent.
     ///
     /// # Errors
-    /// If there are no rows, or more than 8; if their lengths differ or exceed 64; if no more bits are sent in a period
-    /// than data bits enter. Whether the pattern suits a code, [`check`](Puncturing::check) says.
+    /// than data bits enter. [`check`](Puncturing::check) tells whether the pattern suits a code.
     pub fn new(rows: &[Vec<bool>]) -> Result<Puncturing, PuncturingError> {
         if !(1..=GENERATORS_MAX).contains(&rows.len()) {
             return Err(PuncturingError::RowCount(rows.len()));
@@ -134,7 +133,7 @@ impl Puncturing {
         Ok(made)
     }
 
-    /// All bits are sent.
+    /// A pattern that sends all bits.
     ///
     /// # Panics
     /// If a code of rate 1 / `outputs` is not supported: there are 2 to 8.
@@ -177,18 +176,18 @@ impl Puncturing {
         self.sent.iter().map(|sent| sent.count_ones() as usize).sum()
     }
 
-    /// Data bits for each bit sent.
+    /// Data bits per sent bit.
     pub fn rate(&self) -> f64 {
         self.period() as f64 / self.sent_per_period() as f64
     }
 
-    /// Which outputs are sent in a step, output j in bit j.
+    /// The outputs that are sent in a step, output j in bit j.
     pub fn sent_at(&self, step: usize) -> u8 {
         self.sent[step % self.sent.len()]
     }
 
-    /// Whether every bit that `other` sends is sent here too, so that a frame sent with `other` can be completed to this
-    /// one (Hagenauer 1988, rate compatibility). The periods must be equal.
+    /// Whether every bit that `other` sends is sent here too, so that a frame sent with `other` can be completed to this pattern
+    /// (Hagenauer 1988, rate compatibility). The periods must be equal.
     pub fn contains(&self, other: &Puncturing) -> bool {
         (self.outputs, self.period()) == (other.outputs, other.period())
             && self.sent.iter().zip(&other.sent).all(|(mine, others)| mine & others == *others)
@@ -201,7 +200,7 @@ impl Puncturing {
             + begun.iter().map(|sent| sent.count_ones() as usize).sum::<usize>()
     }
 
-    /// The bits that are sent, packed, of the coded bits of `steps` steps; the places behind the last are 0.
+    /// The sent bits, packed, of the coded bits of `steps` steps; the bits after the last are 0.
     ///
     /// # Panics
     /// If `coded` is shorter than that.
@@ -210,7 +209,7 @@ impl Puncturing {
         assert!(8 * coded.len() >= coded_bits, "fewer bits than those of the steps");
         let mut kept = Vec::with_capacity(bits::bytes_for(self.sent_bits(steps)));
         let masks = self.word_masks();
-        // Bits kept and not yet written, the last in the lowest place.
+        // Bits that are kept and not yet written, the last in the lowest position.
         let (mut open, mut count) = (0u128, 0);
         for (at, (word, mask)) in
             coded.chunks(8).zip(masks.into_iter().cycle()).take(coded_bits.div_ceil(64)).enumerate()
@@ -231,19 +230,19 @@ impl Puncturing {
         kept
     }
 
-    /// For each word of 64 coded bits, the first bit highest, which are sent; they repeat.
+    /// A mask of sent bits for each word of 64 coded bits, the first bit highest; the masks repeat.
     fn word_masks(&self) -> Vec<u64> {
         let period_bits = self.period() * self.outputs;
-        // As many words as fill whole periods.
+        // The number of words that contain whole periods.
         let words = (1..=period_bits).find(|words| (64 * words).is_multiple_of(period_bits)).unwrap_or(period_bits);
         let is_sent = |place: usize| u64::from(self.sent_at(place / self.outputs) >> (place % self.outputs) & 1);
         (0..words).map(|word| (0..64).map(|bit| is_sent(64 * word + bit) << (63 - bit)).sum()).collect()
     }
 
-    /// The symbols of all coded bits of `steps` steps from those of the bits that were sent: 0 for one that was not.
+    /// The symbols of all coded bits of `steps` steps, from those of the sent bits: 0 for a bit that was not sent.
     ///
     /// # Errors
-    /// If there are not as many symbols as are sent in so many steps.
+    /// If the number of symbols is not that of `steps` steps.
     pub fn depuncture(&self, symbols: &[Soft], steps: usize) -> Result<Vec<Soft>, PuncturingError> {
         let expected = self.sent_bits(steps);
         if symbols.len() != expected {
@@ -258,7 +257,7 @@ impl Puncturing {
         Ok(all)
     }
 
-    /// Where among the coded bits those lie that are sent, ascending.
+    /// Positions of the sent bits among the coded bits, ascending.
     pub fn places(&self, steps: usize) -> impl Iterator<Item = usize> + '_ {
         (0..steps).zip(self.sent.iter().cycle()).flat_map(move |(step, &sent)| {
             (0..self.outputs).filter(move |j| sent >> j & 1 == 1).map(move |j| step * self.outputs + j)
@@ -266,7 +265,7 @@ impl Puncturing {
     }
 }
 
-/// The bits of a word where a mask has ones, moved together at the lower end.
+/// The bits of a word at the ones of a mask, moved together at the lower end.
 fn compress(word: u64, mask: u64) -> u64 {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("bmi2") {
@@ -293,7 +292,7 @@ fn compress_portable(word: u64, mut mask: u64) -> u64 {
     kept
 }
 
-/// The rows, as they are read.
+/// The rows, in the form that is parsed.
 impl fmt::Display for Puncturing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for j in 0..self.outputs {
@@ -307,7 +306,7 @@ impl fmt::Display for Puncturing {
 impl FromStr for Puncturing {
     type Err = PuncturingError;
 
-    /// Reads rows of 0 and 1 with `/`, `;` or `,` between them; spaces and brackets are tolerated.
+    /// Parses rows of 0 and 1 with `/`, `;` or `,` between them; spaces and brackets are ignored.
     fn from_str(pattern: &str) -> Result<Puncturing, PuncturingError> {
         let mut rows = vec![Vec::new()];
         for c in pattern.chars() {

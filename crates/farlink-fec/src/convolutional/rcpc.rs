@@ -2,17 +2,17 @@
 //!
 //! J. Hagenauer, "Rate-compatible punctured convolutional codes (RCPC codes) and their applications", IEEE Trans. Commun.
 //! 36, 1988: patterns of period 8 for one mother code, of which each sends all that those of higher rates send, so that a
-//! frame can be completed later. The patterns here are those of ETSI EN 300 401, 11.1.2 (digital audio broadcasting), an
-//! RCPC family of K = 7 with the generators of Hagenauer's; his own tables, of K = 7 and of K = 5, differ in which bits
-//! are sent first and are not included.
+//! 36, 1988: patterns of period 8 for one mother code, each of which sends all bits of those with higher rates, so that a frame
+//! can be completed later. The patterns here are those of ETSI EN 300 401, 11.1.2 (digital audio broadcasting), an RCPC family of
+//! K = 7 with Hagenauer's generators. His own tables for K = 7 and K = 5 send the bits in another order and are not included.
 
 use super::{Code, Puncturing, PuncturingError};
 
-/// Steps of all patterns.
+/// Number of steps of all patterns.
 const PERIOD: usize = 8;
 /// Generators, octal, in the order in which their outputs are sent.
 const GENERATORS: [u32; 4] = [0o133, 0o171, 0o145, 0o133];
-/// Steps of the period in the order in which an output is sent at them.
+/// Steps of the period in the order in which an output is added at them.
 const STEPS: [usize; PERIOD] = [0, 4, 2, 6, 1, 5, 3, 7];
 
 /// A mother code and its patterns: rates 8/9, 8/10, ... down to the mother's.
@@ -59,7 +59,7 @@ impl Rcpc {
     /// The pattern for a rate, written as a fraction such as 8/12 or 2/3.
     ///
     /// # Errors
-    /// If the rate is no fraction equal to 8/9, 8/10, ... or the mother's rate.
+    /// If the rate is not a fraction equal to 8/9, 8/10, ... or the mother's rate.
     pub fn puncturing(&self, rate: &str) -> Result<Puncturing, PuncturingError> {
         let most = PERIOD * self.code.outputs();
         let unknown = || PuncturingError::UnknownRcpcRate { rate: rate.to_owned(), period: PERIOD, most };
@@ -72,7 +72,7 @@ impl Rcpc {
             .ok_or_else(unknown)
     }
 
-    /// Output by output, and each step by step.
+    /// Adds bits output by output, and step by step for each output.
     fn pattern(&self, sent: usize) -> Puncturing {
         let row = |j: usize| {
             let count = sent.saturating_sub(PERIOD * j).min(PERIOD);
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::convolutional::Spectrum;
 
-    /// ETSI EN 300 401, 11.1.2: some of the 24 vectors by their index, the outputs of a step after each other.
+    /// ETSI EN 300 401, 11.1.2: some of the 24 vectors by index; the outputs of a step are adjacent.
     const VECTORS: [(usize, u32); 9] = [
         (1, 0b1100_1000_1000_1000_1000_1000_1000_1000),
         (3, 0b1100_1000_1100_1000_1100_1000_1000_1000),
@@ -124,8 +124,8 @@ mod tests {
         }
     }
 
-    /// Rates 8/16 and 8/24 are codes of their own, of which the literature gives the distance; in between no bit more
-    /// may make it worse.
+    /// Rates 8/16 and 8/24 are codes of their own, whose distances are published; between them no additional bit may reduce the
+    /// distance.
     #[test]
     fn the_free_distance_grows_with_what_is_sent() {
         let family = Rcpc::quarter();

@@ -1,15 +1,15 @@
-//! The reference decoder: one frame or stream at a time, plain and exact.
+//! The reference decoder: one frame or stream at a time, simple and exact.
 //!
-//! A. J. Viterbi, "Error bounds for convolutional codes and an asymptotically optimum decoding algorithm", IEEE Trans.
-//! Inform. Theory IT-13, 1967. A path's metric is the correlation of its coded bits with the symbols, an exact integer, so
-//! that hard and soft decisions and punctured bits (symbol 0) need nothing of their own.
+//! A. J. Viterbi, "Error bounds for convolutional codes and an asymptotically optimum decoding algorithm", IEEE Trans. Inform.
+//! Theory IT-13, 1967. A path's metric is the correlation of its coded bits with the symbols, an exact integer, so that hard
+//! decisions, soft decisions and punctured bits (symbol 0) need no special treatment.
 
 use super::{Code, Ending};
 use crate::{Soft, bits};
 
-/// Times round a tail-biting frame before the decoder gives up.
+/// Largest number of passes over a tail-biting frame before the decoder gives up.
 const ROUNDS_MAX: usize = 20;
-/// Metric of a state in which a frame cannot begin; no path makes up for it: K n · 2 · 127 stays below 31,000.
+/// Metric of a state in which a frame cannot begin. No path compensates for it, because K n · 2 · 127 is below 31,000.
 const IMPOSSIBLE: i32 = -(1 << 20);
 
 /// The Viterbi algorithm with finite trace-back.
@@ -30,13 +30,13 @@ pub struct Viterbi {
     traceback: usize,
 }
 
-/// What came of a frame.
+/// The result of decoding a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// Bits written.
+    /// Number of bits written.
     pub data_bits: usize,
-    /// Whether the path that won ends where it began. False only for a tail-biting frame: the decoder went round
-    /// without finding such a path and gave up, and the bits are those of the likeliest path that does not close.
+    /// Whether the winning path ends where it began. This is false only for a tail-biting frame for which the decoder found no
+    /// such path and gave up; the bits are then those of the likeliest path that does not close.
     pub is_closed: bool,
 }
 
@@ -44,23 +44,23 @@ pub struct Decoded {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The symbols are no whole number of steps.
+    /// The number of symbols is not a multiple of a step.
     #[error("{symbols} symbols; a code of rate 1/{outputs} takes a multiple of {outputs}")]
     Partial {
-        /// How many there are.
+        /// Number of symbols.
         symbols: usize,
         /// n.
         outputs: usize,
     },
-    /// Not even the tail is there.
+    /// There are fewer symbols than the tail has.
     #[error("{symbols} symbols; the tail of a terminated frame alone has {tail}")]
     Short {
-        /// How many there are.
+        /// Number of symbols.
         symbols: usize,
-        /// Those of the tail.
+        /// Number of symbols of the tail.
         tail: usize,
     },
-    /// The data do not fit.
+    /// The data does not fit.
     #[error("{data_bits} data bits do not fit in {bytes} bytes")]
     Room {
         /// Bits of the frame.
@@ -71,27 +71,27 @@ pub enum DecodeError {
 }
 
 impl Viterbi {
-    /// Trace-back that is usual, 5 K steps. Against that over the whole frame, 171, 133 has a quarter more wrong bits with
-    /// soft decisions at 3 dB and a fifteenth more with hard ones at 5 dB; 10 K steps cost nothing that can be measured.
-    /// Punctured codes need more still.
+    /// The usual trace-back, 5 K steps. Compared with a trace-back over the whole frame, the code 171, 133 has a quarter more
+    /// wrong bits with soft decisions at 3 dB and a fifteenth more with hard decisions at 5 dB; with 10 K steps the loss cannot
+    /// be measured. Punctured codes need even more.
     pub fn usual_traceback(code: &Code) -> usize {
         5 * code.constraint_length() as usize
     }
 
-    /// A decoder that decides on a bit once it is `traceback` steps old, at least 1, on the best path then known. With
-    /// no less than the frame has, it decodes with maximum likelihood.
+    /// A decoder that decides a bit once it is `traceback` steps old, at least 1, on the best path known then. If `traceback`
+    /// covers the frame, it decodes with maximum likelihood.
     pub fn new(code: &Code, traceback: usize) -> Viterbi {
         Viterbi { trellis: Trellis::new(code), traceback: traceback.max(1) }
     }
 
-    /// Decodes a frame from all its symbols into the first bits of `data`; those left of the last byte become 0.
+    /// Decodes a frame from all its symbols into the first bits of `data`; the rest of the last byte becomes 0.
     ///
-    /// A tail-biting frame is decoded over its whole length, whatever the trace-back, by going round until the path that
-    /// wins ends where it began (R. Y. Shao, S. Lin, M. P. C. Fossorier, "Two decoding algorithms for tailbiting codes",
-    /// IEEE Trans. Commun. 51, 2003); see [`Decoded::is_closed`].
+    /// A tail-biting frame is decoded over its whole length, regardless of the trace-back, in several passes until the winning
+    /// path ends where it began (R. Y. Shao, S. Lin, M. P. C. Fossorier, "Two decoding algorithms for tailbiting codes", IEEE
+    /// Trans. Commun. 51, 2003); see [`Decoded::is_closed`].
     ///
     /// # Errors
-    /// If the number of symbols does not fit the code and the ending, or the data do not fit in `data`.
+    /// If the number of symbols does not fit the code and the ending, or the data does not fit in `data`.
     pub fn decode(&mut self, symbols: &[Soft], ending: Ending, data: &mut [u8]) -> Result<Decoded, DecodeError> {
         let (outputs, bytes) = (self.trellis.outputs, data.len());
         if !symbols.len().is_multiple_of(outputs) {
@@ -126,14 +126,14 @@ impl Viterbi {
         Stream::begin(&mut self.trellis, self.traceback)
     }
 
-    /// Decodes a tail-biting frame; whether the winner closes.
+    /// Decodes a tail-biting frame; returns whether the winning path closes.
     fn decode_round(&mut self, symbols: &[Soft], data: &mut [u8]) -> bool {
         let trellis = &mut self.trellis;
         let mut history = History::new(symbols.len() / trellis.outputs, trellis.states);
         trellis.metrics.fill(0);
         let mut origins: Vec<usize> = vec![0; trellis.states];
         let mut next_origins = origins.clone();
-        // What the best path so far that closes gained in its round.
+        // Gain of the best closing path so far in its pass.
         let mut best_gain = None;
         for _ in 0..ROUNDS_MAX {
             trellis.offset = 0;
@@ -169,15 +169,15 @@ impl Viterbi {
     }
 }
 
-/// A stream in decoding, from [`Viterbi::stream`].
+/// A stream that is being decoded, from [`Viterbi::stream`].
 #[derive(Debug)]
 pub struct Stream<'a> {
     trellis: &'a mut Trellis,
     traceback: usize,
     history: History,
-    /// The state after each step on the path that was best last, for the steps in `history`.
+    /// The state after each step on the latest best path, for the steps in `history`.
     path: Vec<usize>,
-    /// Steps taken.
+    /// Number of steps processed.
     steps: usize,
 }
 
@@ -189,10 +189,10 @@ impl Stream<'_> {
         Stream { traceback, path: vec![0; history.rows], history, steps: 0, trellis }
     }
 
-    /// Takes the symbols of some steps, and hands each bit that they decide to `bit`, in order.
+    /// Processes the symbols of some steps, and passes each decided bit to `bit`, in order.
     ///
     /// # Errors
-    /// If the symbols are no whole number of steps; none is then taken.
+    /// If the number of symbols is not a multiple of a step; then none is processed.
     pub fn push(&mut self, symbols: &[Soft], mut bit: impl FnMut(bool)) -> Result<(), DecodeError> {
         let outputs = self.trellis.outputs;
         if !symbols.len().is_multiple_of(outputs) {
@@ -209,7 +209,7 @@ impl Stream<'_> {
         Ok(())
     }
 
-    /// Decides on all bits left: on the path to `state`, or without it on the best one.
+    /// Decides all remaining bits: on the path to `state`, or on the best path if it is `None`.
     ///
     /// # Panics
     /// If there is no such state.
@@ -224,13 +224,13 @@ impl Stream<'_> {
         }
     }
 
-    /// Steps not yet decided on, once the last was taken back for [`end`](Stream::end).
+    /// Steps that are not decided yet, for [`end`](Stream::end).
     fn steps_left(&self) -> std::ops::RangeInclusive<usize> {
         (self.steps + 1).saturating_sub(self.traceback)..=self.steps
     }
 
-    /// Puts the path to `state` after the newest step, `self.steps`, in `path`. It mostly soon joins the one that is
-    /// there, and where it has, the rest is the same.
+    /// Writes the path to `state` after the newest step, `self.steps`, to `path`. It usually soon joins the path that is already
+    /// there; from then on, both are the same.
     fn trace(&mut self, mut state: usize) {
         let rows = self.history.rows;
         let oldest = self.steps.saturating_sub(self.traceback);
@@ -245,7 +245,7 @@ impl Stream<'_> {
     }
 }
 
-/// Which of its two predecessors each state had, for the last steps.
+/// The better of the two predecessors of each state, for the last steps.
 #[derive(Clone, Debug)]
 struct History {
     rows: usize,
@@ -276,10 +276,10 @@ struct Trellis {
     constraint_length: u32,
     outputs: usize,
     states: usize,
-    /// For each output and window, 0, or all ones where the output is 1. In four parts: the windows with data bit 0 of the
-    /// even states, those of the odd ones, and the same with data bit 1.
+    /// For each output and window, 0, or all ones if the output is 1. There are four parts: the windows with data bit 0 of the
+    /// even states, those of the odd states, and the same with data bit 1.
     masks: Vec<i32>,
-    /// What a step adds for each of these windows.
+    /// The contribution of a step for each of these windows.
     branches: Vec<i32>,
     /// For each state, 1 if its odd predecessor was better.
     odd_wins: Vec<i32>,
@@ -287,13 +287,13 @@ struct Trellis {
     split: Vec<i32>,
     metrics: Vec<i32>,
     next_metrics: Vec<i32>,
-    /// What was taken from all metrics so that they do not overflow.
+    /// The sum subtracted from all metrics so that they do not overflow.
     offset: i64,
-    /// Steps until that is next done.
+    /// Number of steps until the next subtraction.
     steps_to_offset: u32,
 }
 
-/// Steps after which the metrics, at most 8 · 127 more or less for each, are brought back to 0.
+/// Number of steps after which the metrics, which change by at most 8 · 127 in each, are reset to about 0.
 const STEPS_TO_OFFSET: u32 = 1 << 12;
 
 impl Trellis {
@@ -318,10 +318,10 @@ impl Trellis {
         }
     }
 
-    /// Adds, compares and selects; sets the bit of each state whose better predecessor is the odd one.
+    /// Add, compare and select; sets the bit of each state whose better predecessor is the odd one.
     ///
-    /// Plain loops over slices, which the compiler turns into SIMD, and so without checks for an overflow: the metrics stay
-    /// far below it.
+    /// These are plain loops over slices, which the compiler vectorises, without overflow checks, because the metrics stay far
+    /// below an overflow.
     fn step(&mut self, symbols: &[Soft], decisions: &mut [u64]) {
         let half = self.states / 2;
         self.branches.fill(0);
@@ -350,7 +350,7 @@ impl Trellis {
             }
         }
         for (decisions, odd_wins) in decisions.iter_mut().zip(self.odd_wins.chunks(64)) {
-            // By fours, for states are a multiple of four.
+            // In groups of four, because the number of states is a multiple of four.
             *decisions = odd_wins.chunks_exact(4).enumerate().fold(0, |word, (at, wins)| {
                 word | ((wins[0] | wins[1] << 1 | wins[2] << 2 | wins[3] << 3) as u64) << (4 * at)
             });

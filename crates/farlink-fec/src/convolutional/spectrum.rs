@@ -1,18 +1,18 @@
-//! Distance spectra: how many error events there are of each weight, and the events themselves.
+//! Distance spectra: the number of error events of each weight, and the events themselves.
 
 use super::trellis::PuncturedTrellis;
 use super::{Code, Puncturing, PuncturingError};
 
-/// The low end of a code's distance spectrum.
+/// The beginning of a code's distance spectrum.
 ///
-/// An error event leaves the right path and later joins it again. Its distance is the number of bits sent in which the two
-/// differ. Counted over the places in a period where an event can begin, as the literature does for punctured codes (D.
-/// Haccoun and G. Bégin, "High-rate punctured convolutional codes for Viterbi and sequential decoding", IEEE Trans.
-/// Commun. 37, 1989); without puncturing the period is 1.
+/// An error event leaves the correct path and later joins it again. Its distance is the number of sent bits in which the two
+/// differ. Events are counted over the positions in a period where one can begin, as in the literature on punctured codes (D.
+/// Haccoun and G. Bégin, "High-rate punctured convolutional codes for Viterbi and sequential decoding", IEEE Trans. Commun. 37,
+/// 1989); without puncturing the period is 1.
 ///
-/// An event ends where the paths join. The literature, which takes a punctured code for one of rate k/n, lets it end only
-/// with a period, so that two events in a row can count as a third: from twice the free distance on its counts are
-/// larger, by 1 in 10,000 at rate 2/3. The bounds need no such events.
+/// An event ends where the paths join. The literature treats a punctured code as one of rate k/n and lets an event end only with
+/// a period, so that two successive events can count as a third: from twice the free distance on, its counts are larger, by 1 in
+/// 10,000 at rate 2/3. The bounds do not need such events.
 ///
 /// ```
 /// use farlink_fec::convolutional::{Code, Puncturing, Spectrum};
@@ -32,15 +32,15 @@ pub struct Spectrum {
 /// The error events of one distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// d: their distance.
+    /// d: the distance of these events.
     pub distance: usize,
-    /// a_d: how many there are, for each period.
+    /// a_d: number of events per period.
     pub events: u64,
-    /// c_d: data bits that are wrong in all of them together.
+    /// c_d: number of wrong data bits in all of them.
     pub data_bits: u64,
 }
 
-/// Paths of one weight from the right path to each node, and the wrong data bits of all of them.
+/// The number of paths of one weight from the correct path to each node, and the wrong data bits of all of them.
 #[derive(Clone)]
 struct Paths {
     count: Vec<u64>,
@@ -48,18 +48,18 @@ struct Paths {
 }
 
 impl Spectrum {
-    /// The terms from the free distance on, `terms` of them (at least one) and some may be 0; fewer where a count passes
-    /// 2^64, for K = 7 at rate 1/2 after about 70.
+    /// The terms from the free distance on, `terms` of them (at least one), of which some may be 0. There are fewer if a count
+    /// exceeds 2^64; for K = 7 at rate 1/2 this happens after about 70 terms.
     ///
-    /// The paths of weight w to each state follow from those of less weight, as the transfer function says (Viterbi
-    /// 1971), so that the effort only grows with the states and the distance: K = 15 takes milliseconds.
+    /// The paths of weight w to each state follow from those of smaller weight, according to the transfer function (Viterbi
+    /// 1971). The effort is proportional to the number of states and the distance: K = 15 takes milliseconds.
     ///
     /// # Errors
     /// If the pattern does not fit the code or makes it catastrophic ([`Puncturing::check`]).
     pub fn new(code: &Code, puncturing: &Puncturing, terms: usize) -> Result<Spectrum, PuncturingError> {
         let trellis = PuncturedTrellis::new(code, puncturing)?;
         let none = Paths { count: vec![0; trellis.nodes()], data_bits: vec![0; trellis.nodes()] };
-        // Of the weights w, w - 1, ... w - n, each at its weight modulo n + 1.
+        // The weights w, w - 1, ... w - n, each at its weight modulo n + 1.
         let mut layers = vec![none; code.outputs() + 1];
         let mut made =
             Spectrum { period: puncturing.period(), sent_per_period: puncturing.sent_per_period(), terms: Vec::new() };
@@ -80,28 +80,28 @@ impl Spectrum {
         self.terms[0].distance
     }
 
-    /// Errors among the bits sent that any decoder with maximum likelihood mends, wherever they are.
+    /// Number of errors among the sent bits that a maximum-likelihood decoder always corrects.
     pub fn errors_mended(&self) -> usize {
         (self.free_distance() - 1) / 2
     }
 
-    /// The terms, by ascending distance without a gap.
+    /// The terms, in ascending order of distance without gaps.
     pub fn terms(&self) -> &[Term] {
         &self.terms
     }
 
-    /// Data bits of a period: a_d and c_d are for so many.
+    /// Data bits of a period, to which a_d and c_d refer.
     pub fn period(&self) -> usize {
         self.period
     }
 
-    /// Data bits for each bit sent.
+    /// Data bits per sent bit.
     pub fn rate(&self) -> f64 {
         self.period as f64 / self.sent_per_period as f64
     }
 }
 
-/// Counts the paths of the next weight; none if they are too many to count.
+/// Counts the paths of the next weight; `None` if there are too many to count.
 fn extend(trellis: &PuncturedTrellis, layers: &mut [Paths], weight: usize) -> Option<Term> {
     let kept = layers.len();
     for node in trellis.order() {
@@ -109,7 +109,7 @@ fn extend(trellis: &PuncturedTrellis, layers: &mut [Paths], weight: usize) -> Op
         let (mut count, mut data_bits) = (0u64, 0u64);
         for (from, step) in trellis.steps_to(node) {
             if trellis.state(from) == 0 {
-                // Here an event begins.
+                // An event begins here.
                 count += u64::from(step == weight);
                 data_bits += u64::from(step == weight);
             } else if step <= weight {
@@ -133,30 +133,30 @@ fn extend(trellis: &PuncturedTrellis, layers: &mut [Paths], weight: usize) -> Op
     Some(term)
 }
 
-/// An error event: what differs between a path that leaves the right one and later joins it, and the right one.
+/// An error event: the difference between a path that leaves the correct path and later joins it, and the correct path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorEvent {
-    /// Step of the puncturing period in which it leaves.
+    /// Step of the puncturing period in which it leaves the correct path.
     pub phase: usize,
-    /// Steps until it has joined.
+    /// Number of steps until it has joined.
     pub steps: usize,
-    /// Wrong data bits, as steps from the first, which is wrong too.
+    /// Wrong data bits, as steps after the first one, which is itself wrong.
     pub data_bits: Vec<u32>,
-    /// Wrong bits among those sent, as places among the coded bits of the steps before puncturing.
+    /// Wrong bits among those sent, as positions among the coded bits of the steps before puncturing.
     pub coded_bits: Vec<u32>,
 }
 
 impl ErrorEvent {
-    /// Its distance: bits sent that differ.
+    /// Its distance: the number of sent bits that differ.
     pub fn weight(&self) -> usize {
         self.coded_bits.len()
     }
 }
 
-/// All error events up to a weight, for every step of the period in which they can begin, by ascending weight; of equal
-/// weight, by phase.
+/// All error events up to a weight, for every step of the period in which they can begin, in ascending order of weight and then
+/// of phase.
 ///
-/// How many there are, [`Spectrum`] says beforehand: their number doubles or triples with each further bit of weight.
+/// [`Spectrum`] gives their number beforehand: it doubles or triples with each further bit of weight.
 ///
 /// # Errors
 /// If the pattern does not fit the code or makes it catastrophic ([`Puncturing::check`]).
@@ -166,7 +166,7 @@ pub fn events_up_to(code: &Code, puncturing: &Puncturing, weight: usize) -> Resu
     let outputs = code.outputs();
     let mut events = Vec::new();
     for phase in 0..trellis.period() {
-        // Paths still open: their data bits so far and how much weight is left. Each branches to 1 and 0.
+        // Paths that are still open: their data bits so far and the remaining weight. Each branches to 1 and 0.
         let mut open = vec![(vec![true], trellis.step(trellis.origin(phase), true), weight)];
         while let Some((path, (node, step), left)) = open.pop() {
             if step + to_join[node] > left {
@@ -201,8 +201,8 @@ fn event(code: &Code, puncturing: &Puncturing, phase: usize, path: &[bool], outp
     ErrorEvent { phase, steps: path.len(), data_bits, coded_bits }
 }
 
-/// The least weight with which each node still joins state 0 (0 for state 0 itself): Dijkstra's algorithm from there
-/// backwards, the nodes in buckets of equal weight.
+/// The least weight with which each node can still join state 0 (0 for state 0 itself): Dijkstra's algorithm backwards from
+/// there, with the nodes in buckets of equal weight.
 fn weights_to_join(trellis: &PuncturedTrellis) -> Vec<usize> {
     let mut weights = vec![usize::MAX; trellis.nodes()];
     let mut buckets = vec![(0..trellis.period()).map(|phase| trellis.origin(phase)).collect::<Vec<_>>()];

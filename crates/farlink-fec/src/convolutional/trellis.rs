@@ -1,17 +1,17 @@
-//! The trellis of a punctured code, as its distances see it.
+//! The trellis of a punctured code, for its distances.
 
 use super::{Code, Puncturing, PuncturingError};
 
-/// States by steps of the period, with the weights of the steps between them.
+/// The states at each step of the period, with the weights of the steps between them.
 ///
 /// A node is `phase * states + state`: the encoder's state before step `phase` of the period.
 #[derive(Clone, Debug)]
 pub(crate) struct PuncturedTrellis {
     states: usize,
     period: usize,
-    /// Weight of what is sent in a step, at `phase * 2 states + window`.
+    /// Weight of the bits sent in a step, at `phase * 2 states + window`.
     weights: Vec<u8>,
-    /// All nodes, those of state 0 as one, so that a step of weight 0 leads to a later one.
+    /// All nodes, with those of state 0 as one, ordered such that a step of weight 0 leads to a later node.
     order: Vec<u32>,
 }
 
@@ -58,19 +58,19 @@ impl PuncturedTrellis {
         phase * self.states
     }
 
-    /// All nodes of states other than 0, so that a step of weight 0 leads to a later one.
+    /// All nodes of states other than 0, ordered such that a step of weight 0 leads to a later node.
     pub(crate) fn order(&self) -> impl Iterator<Item = usize> + '_ {
         self.order.iter().map(|&node| node as usize).filter(|&node| self.state(node) != 0)
     }
 
-    /// Where a data bit leads from a node, and the weight of that step.
+    /// The node to which a data bit leads, and the weight of that step.
     pub(crate) fn step(&self, node: usize, bit: bool) -> (usize, usize) {
         let (phase, state) = (node / self.states, node % self.states);
         let window = state | if bit { self.states } else { 0 };
         ((phase + 1) % self.period * self.states + window / 2, self.weight(phase, window))
     }
 
-    /// The two nodes from which a step leads to a node, and its weight from each; its data bit is the same.
+    /// The two nodes from which a step leads to a node, and its weight from each; the data bit is the same.
     pub(crate) fn steps_to(&self, node: usize) -> [(usize, usize); 2] {
         let (phase, state) = ((node / self.states + self.period - 1) % self.period, node % self.states);
         [2 * state, 2 * state + 1]
@@ -86,10 +86,10 @@ impl PuncturedTrellis {
         usize::from(self.weights[phase * 2 * self.states + window])
     }
 
-    /// Topological order of the nodes under steps of weight 0 other than the zero path's; none if these have a cycle.
+    /// Topological order of the nodes under steps of weight 0 other than those of the zero path; `None` if these have a cycle.
     ///
-    /// Such a cycle lets two encoders run apart forever and send the same (Massey and Sain 1968). One through state 0 is
-    /// an error event of weight 0, that can begin time and again: to find it, state 0 is one node whatever the phase, as
+    /// With such a cycle two encoders can differ forever and send the same bits (Massey and Sain 1968). A cycle through state 0
+    /// is an error event of weight 0, which can occur again and again. To find it, state 0 is one node for all phases, because
     /// the zero path leads from each phase to the next.
     fn order_of_nodes(&self) -> Option<Vec<u32>> {
         let merged = |node: usize| if self.state(node) == 0 { 0 } else { node };
@@ -121,7 +121,7 @@ impl Puncturing {
     /// Whether the pattern suits a code.
     ///
     /// # Errors
-    /// If it has not one row for each output, or makes the code catastrophic, as it can though the code itself is not.
+    /// If it does not have one row per output, or makes the code catastrophic, which is possible even if the code itself is not.
     pub fn check(&self, code: &Code) -> Result<(), PuncturingError> {
         PuncturedTrellis::new(code, self).map(|_| ())
     }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::convolutional::test_codes::any_code_of;
 
-    /// Whether an endless walk of weight 0 exists, but for the zero path: one of more steps than there are nodes does.
+    /// Whether an endless walk of weight 0 exists other than the zero path; it does if there is one with more steps than nodes.
     fn walks_forever(trellis: &PuncturedTrellis) -> bool {
         let mut alive = vec![true; trellis.nodes()];
         for _ in 0..=trellis.nodes() {

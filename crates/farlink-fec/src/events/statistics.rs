@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-/// Bursts of wrong bits, by a definition that its gap length states.
+/// Bursts of wrong bits, as defined by a gap length.
 ///
-/// A burst begins with a wrong bit and ends with one; a run of at least `gap_bits` right bits separates two bursts. Its span
-/// counts from the first to the last wrong bit, both included.
+/// A burst begins and ends with a wrong bit; a run of at least `gap_bits` correct bits separates two bursts. Its span counts from
+/// the first to the last wrong bit, both included.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BurstStatistics {
-    /// Right bits that end a burst.
+    /// Number of correct bits that end a burst.
     pub gap_bits: u64,
-    /// Data bits that the bursts are among.
+    /// Number of data bits examined.
     pub bits: u64,
-    /// Bursts seen.
+    /// Number of bursts.
     pub bursts: u64,
-    /// Wrong bits in all of them.
+    /// Number of wrong bits in all bursts.
     pub wrong_bits: u64,
     /// Mean span in bits; 0 without bursts.
     pub mean_span_bits: f64,
@@ -22,18 +22,18 @@ pub struct BurstStatistics {
     pub mean_span_error_bits: f64,
     /// Longest span in bits.
     pub longest_span_bits: u64,
-    /// Mean wrong bits of a burst; 0 without bursts.
+    /// Mean number of wrong bits per burst; 0 without bursts.
     pub mean_wrong_bits: f64,
-    /// Bits from the first wrong bit of all to the last, both included; 0 without bursts.
+    /// Bits from the first wrong bit to the last one of all, both included; 0 without bursts.
     pub reach_bits: u64,
-    /// How many bursts have each span: span in bits, bursts; ascending.
+    /// Number of bursts of each span: (span in bits, bursts), ascending.
     pub spans: Vec<(u64, u64)>,
-    /// How many bursts have each number of wrong bits: wrong bits, bursts; ascending.
+    /// Number of bursts with each number of wrong bits: (wrong bits, bursts), ascending.
     pub sizes: Vec<(u64, u64)>,
 }
 
 impl BurstStatistics {
-    /// Bursts for each data bit.
+    /// Bursts per data bit.
     pub fn bursts_per_bit(&self) -> f64 {
         self.bursts as f64 / self.bits.max(1) as f64
     }
@@ -44,16 +44,16 @@ impl BurstStatistics {
     }
 }
 
-/// Statistics of the bursts among `bits` data bits with these wrong ones, in ascending order. With `gap_bits` of 0 or 1 every
-/// run of wrong bits without a right one between is a burst (0: every wrong bit is).
+/// Statistics of the bursts among `bits` data bits, of which those at `wrong`, in ascending order, are wrong. With a `gap_bits`
+/// of 1 every run of consecutive wrong bits is a burst, with 0 every wrong bit is one.
 pub fn burst_statistics(wrong: &[u64], bits: u64, gap_bits: u64) -> BurstStatistics {
     let mut counter = BurstCounter::new(gap_bits);
     wrong.iter().for_each(|&at| counter.wrong_bit(at));
     counter.finish(bits)
 }
 
-/// Counts bursts as the wrong bits come, and keeps none of them: what it holds grows with the number of different spans, at
-/// most as the square root of the bits.
+/// Counts bursts as wrong bits arrive, without storing the bits. Its memory grows with the number of different spans, which is at
+/// most proportional to the square root of the number of bits.
 ///
 /// Call [`BurstCounter::wrong_bit`] for every wrong bit, then [`BurstCounter::finish`].
 #[derive(Clone, Debug)]
@@ -63,21 +63,21 @@ pub struct BurstCounter {
     sizes: BTreeMap<u64, u64>,
     wrong_bits: u64,
     first: Option<u64>,
-    /// First and last wrong bit of the burst that goes on, and how many it has.
+    /// First and last wrong bit of the present burst, and its number of wrong bits.
     current: Option<(u64, u64, u64)>,
 }
 
 impl BurstCounter {
-    /// For bursts that so many right bits end.
+    /// A counter for bursts that are ended by `gap_bits` correct bits.
     pub fn new(gap_bits: u64) -> Self {
         let (spans, sizes) = (BTreeMap::new(), BTreeMap::new());
         BurstCounter { gap_bits, spans, sizes, wrong_bits: 0, first: None, current: None }
     }
 
-    /// The next wrong bit; positions ascend.
+    /// Takes the next wrong bit; positions ascend.
     ///
     /// # Panics
-    /// If this one does not come after the one before, in builds with debug assertions.
+    /// If this one does not follow the previous one, in builds with debug assertions.
     pub fn wrong_bit(&mut self, at: u64) {
         self.wrong_bits += 1;
         self.first.get_or_insert(at);
@@ -90,12 +90,12 @@ impl BurstCounter {
         };
     }
 
-    /// How many wrong bits there were so far.
+    /// Number of wrong bits so far.
     pub fn wrong_bits(&self) -> u64 {
         self.wrong_bits
     }
 
-    /// The statistics, of so many data bits.
+    /// The statistics for `bits` data bits.
     pub fn finish(mut self, bits: u64) -> BurstStatistics {
         let reach_bits = match (self.first, self.current) {
             (Some(first), Some((_, last, _))) => last - first + 1,
@@ -129,7 +129,7 @@ impl BurstCounter {
     }
 }
 
-/// The bursts among wrong bits in ascending order: at least `gap_bits` right ones separate two.
+/// The bursts among wrong bits in ascending order: at least `gap_bits` correct bits separate two.
 pub fn bursts(wrong: &[u64], gap_bits: u64) -> impl Iterator<Item = &[u64]> {
     wrong.chunk_by(move |a, b| b - a - 1 < gap_bits)
 }
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!((none.bursts, none.mean_span_bits, none.longest_span_bits, none.reach_bits), (0, 0.0, 0, 0));
     }
 
-    /// Bursts cut out of the whole list, as they are defined.
+    /// Bursts cut out of the whole list, by definition.
     #[test]
     fn counting_as_they_come_gives_what_the_whole_list_gives() {
         let mut noise = crate::awgn::Noise::stream(1, 0);
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    /// Now dense, now sparse.
+    /// Alternates between dense and sparse errors.
     fn noise_range(at: u64) -> u64 {
         if at.is_multiple_of(5) { 100 } else { 4 }
     }

@@ -1,4 +1,4 @@
-//! Where the wrong bits of a run lie.
+//! Positions of the wrong bits in a simulated run.
 
 use crate::monte_carlo::{Ended, Watch, run};
 use crate::scheme::Scheme;
@@ -8,36 +8,37 @@ use crate::scheme::Scheme;
 pub struct Trace {
     /// Positions of the wrong bits, from 0 on, ascending.
     pub wrong: Vec<u64>,
-    /// Data bits that they are among; fewer than asked for if the run was stopped.
+    /// Number of data bits examined; fewer than requested if the run was stopped.
     pub bits: u64,
-    /// Frames that a decoder gave up, in whole batches.
+    /// Number of frames that a decoder gave up, in whole batches.
     pub gave_up: u64,
-    /// Whether it was told to stop.
+    /// Whether the run was stopped.
     pub is_interrupted: bool,
 }
 
 /// Positions of the wrong bits among the first `bits` data bits of a simulated run of a scheme at an Eb/N0 in dB.
 ///
-/// The bits that [`error_rate`](crate::monte_carlo::error_rate) counts for the same seed. `watch` is asked with bits done and
-/// bits to do, and stops the run by `false`. It keeps every position: [`walk`] does not.
+/// These are the bits that [`error_rate`](crate::monte_carlo::error_rate) counts for the same seed. `watch` is called with the
+/// bits done and the bits to do, and stops the run by returning `false`. All positions are stored, unlike with [`walk`].
 pub fn trace(scheme: &Scheme, eb_n0_db: f64, bits: u64, seed: u64, watch: Watch<'_>) -> Trace {
     let mut wrong = Vec::new();
     let walked = walk(scheme, eb_n0_db, bits, seed, watch, |at| wrong.push(at));
     Trace { wrong, bits: walked.bits, gave_up: walked.gave_up, is_interrupted: walked.is_interrupted }
 }
 
-/// What a walk along the bits came to.
+/// The result of a walk along the bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walked {
-    /// Data bits that were decoded; fewer than asked for if the run was stopped.
+    /// Number of decoded data bits; fewer than requested if the run was stopped.
     pub bits: u64,
-    /// Frames that a decoder gave up, in whole batches.
+    /// Number of frames that a decoder gave up, in whole batches.
     pub gave_up: u64,
-    /// Whether it was told to stop.
+    /// Whether the run was stopped.
     pub is_interrupted: bool,
 }
 
-/// Shows each wrong bit of [`trace`] to `visit`, in ascending order, and keeps none: memory does not grow with the bits.
+/// Passes each wrong bit of [`trace`] to `visit`, in ascending order, without storing it: the memory does not depend on the
+/// number of bits.
 pub fn walk(
     scheme: &Scheme,
     eb_n0_db: f64,

@@ -3,7 +3,7 @@
 use super::Field;
 use crate::simd::Simd;
 
-/// A linear map of the 8 bits of a byte: where each bit goes.
+/// A linear map of the 8 bits of a byte, given by the image of each bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Linear {
     columns: [u8; 8],
@@ -31,12 +31,12 @@ impl Linear {
         (0..8).filter(|bit| byte >> bit & 1 == 1).fold(0, |sum, bit| sum ^ self.columns[bit])
     }
 
-    /// This map, and then another.
+    /// The composition of this map and then another.
     pub fn then(&self, next: &Linear) -> Linear {
         Linear { columns: self.columns.map(|column| next.apply(column)) }
     }
 
-    /// The map that undoes this one, if there is one.
+    /// The inverse map, if there is one.
     pub fn inverse(&self) -> Option<Linear> {
         let mut inverse = [0u8; 8];
         for byte in 0..=255u8 {
@@ -49,13 +49,13 @@ impl Linear {
         (inverse.then(self) == Linear::identity()).then_some(inverse)
     }
 
-    /// The matrix as `gf2p8affineqb` wants it: byte 7 - i holds the bits that image bit i sums up.
+    /// The matrix in the form of `gf2p8affineqb`: byte 7 - i has the bits whose sum is image bit i.
     pub fn affine_matrix(&self) -> u64 {
         let row = |bit: usize| (0..8).fold(0u8, |row, column| row | (self.columns[column] >> bit & 1) << column);
         u64::from_be_bytes(std::array::from_fn(row))
     }
 
-    /// Images of the low nibbles, then of the high ones, as `pshufb` wants them.
+    /// Images of the low nibbles, then of the high ones, in the form of `pshufb`.
     pub fn nibble_tables(&self) -> [[u8; 16]; 2] {
         [std::array::from_fn(|low| self.apply(low as u8)), std::array::from_fn(|high| self.apply((high as u8) << 4))]
     }
@@ -115,7 +115,7 @@ fn check(simd: Simd) {
 mod x86 {
     use std::arch::x86_64::*;
 
-    /// Whole blocks of 32 bytes; returns how many bytes they are.
+    /// Whole blocks of 32 bytes; returns their length in bytes.
     ///
     /// # Safety
     /// The machine has AVX2; the two have one length.

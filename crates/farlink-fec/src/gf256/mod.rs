@@ -13,13 +13,13 @@ pub const CCSDS: u16 = 0x187;
 /// x^8 + x^4 + x^3 + x + 1: AES (FIPS 197), in which x86's GFNI multiplies. x is not primitive in it.
 pub const AES: u16 = 0x11b;
 
-/// Why a polynomial makes no field.
+/// Why a polynomial does not define a field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
-    /// Not of degree 8.
+    /// The degree is not 8.
     #[error("field polynomial {0:#x} has not degree 8: it must lie between 0x100 and 0x1ff")]
     Degree(u16),
-    /// A product of smaller ones.
+    /// The polynomial is a product of smaller ones.
     #[error("field polynomial {0:#x} is reducible: choose an irreducible one, such as 0x11d or 0x187")]
     Reducible(u16),
 }
@@ -29,9 +29,9 @@ pub enum FieldError {
 pub struct Field {
     polynomial: u16,
     generator: u8,
-    /// Powers of the generator, twice over, so that a sum of two logarithms needs no reduction; then zeros.
+    /// Powers of the generator, repeated, so that a sum of two logarithms needs no reduction; then zeros.
     exp: [u8; 1024],
-    /// Logarithms; that of 0 is such that any sum with it meets the zeros, which spares products a branch.
+    /// Logarithms. That of 0 is so large that any sum with it is an index of the zeros, so that products need no branch.
     log: [u16; 256],
 }
 
@@ -39,12 +39,12 @@ impl Field {
     /// The field of an irreducible polynomial of degree 8, bit i the coefficient of x^i.
     ///
     /// # Errors
-    /// If its degree is another or it is reducible.
+    /// If it has another degree or is reducible.
     pub fn new(polynomial: u16) -> Result<Field, FieldError> {
         if !(0x100..0x200).contains(&polynomial) {
             return Err(FieldError::Degree(polynomial));
         }
-        // In a field, and in no ring with divisors of zero, some element's powers run through all 255 others.
+        // In a field, unlike in a ring with zero divisors, the powers of some element are all 255 nonzero elements.
         (2..=255u8).find_map(|generator| Field::of(polynomial, generator)).ok_or(FieldError::Reducible(polynomial))
     }
 
@@ -77,11 +77,11 @@ impl Field {
     /// a b.
     #[inline]
     pub fn multiply(&self, a: u8, b: u8) -> u8 {
-        // Both logarithms are at most 510: the mask only tells the compiler.
+        // Both logarithms are at most 510; the mask only tells the compiler so.
         self.exp[(self.log[a as usize] + self.log[b as usize]) as usize & 1023]
     }
 
-    /// 1/a; that of 0 is given as 0, as in AES.
+    /// 1/a; 0 for 0, as in AES.
     #[inline]
     pub fn inverse(&self, a: u8) -> u8 {
         if a == 0 { 0 } else { self.exp[255 - self.log[a as usize] as usize] }
@@ -101,7 +101,7 @@ impl Field {
 
     /// Adds c times a string of elements to another: `dst[i] += c src[i]`.
     ///
-    /// To do this often with one factor, keep [`Linear::multiplication`].
+    /// For many calls with the same factor, keep [`Linear::multiplication`].
     ///
     /// # Panics
     /// If the two differ in length.

@@ -1,23 +1,23 @@
-//! From a received point to bits.
+//! From received points to bits.
 
 use crate::Soft;
 
 use super::{Decision, Modulation};
 
-/// Turns received points into binary symbols.
+/// Converts received points to binary symbols.
 ///
-/// Soft: the bit-wise max-log likelihood ratio, (least squared distance to a point with a 1 - least with a 0) / N0, in steps
-/// that put [`full scale`](Demapper::full_scale) at 127, rounded to the nearest and clipped. Full scale lies two standard
-/// deviations above the greatest ratio without noise. For BPSK that loses less than 0.001 dB of Eb/N0 where Es/N0 is -1 to
-/// 10 dB, and 0.005 dB at -6 dB; the 31 levels that the fast decoder for K = 7, rate 1/2 makes of them lose 0.017 to 0.026 dB at
-/// -1 to 5 dB and 0.04 dB at 8 dB (by the exponent of pairwise errors; by capacity no more). Hard: its sign, +1 or -1.
+/// Soft: the bit-wise max-log likelihood ratio, (least squared distance to a point with a 1 - least with a 0) / N0, scaled such
+/// that [`full scale`](Demapper::full_scale) is 127, rounded to the nearest integer and clipped. Full scale is two standard
+/// deviations above the largest ratio without noise. For BPSK the loss is less than 0.001 dB of Eb/N0 for Es/N0 from -1 to 10 dB,
+/// and 0.005 dB at -6 dB. The 31 levels that the fast decoder for K = 7, rate 1/2 uses lose 0.017 to 0.026 dB at -1 to 5 dB and
+/// 0.04 dB at 8 dB (by the exponent of pairwise errors; by capacity no more). Hard: the sign, +1 or -1.
 #[derive(Clone, Debug)]
 pub struct Demapper {
-    /// Those of a modulation with fewer are followed by zeros.
+    /// The points; a modulation with fewer points is filled up with zeros.
     points: [[f64; 2]; 16],
     bits: u32,
     decision: Decision,
-    /// Steps of soft output for one unit of squared distance.
+    /// Steps of soft output per unit of squared distance.
     steps: f64,
     full_scale: f64,
 }
@@ -36,7 +36,7 @@ impl Demapper {
         for &[i, q] in &points[..1 << bits] {
             for &ratio in &demapper.ratios(i, q)[..bits as usize] {
                 if ratio.abs() > greatest {
-                    // Twice the distance to the nearest point of the other value, which is what noise moves the ratio by.
+                    // Twice the distance to the nearest point of the other value: the change of the ratio per unit of noise.
                     (greatest, slope) = (ratio.abs(), 2.0 * ratio.abs().sqrt());
                 }
             }
@@ -48,7 +48,7 @@ impl Demapper {
         demapper
     }
 
-    /// The log-likelihood ratio that a soft symbol of 127 stands for.
+    /// The log-likelihood ratio of a soft symbol of 127.
     pub fn full_scale(&self) -> f64 {
         self.full_scale
     }
@@ -73,7 +73,7 @@ impl Demapper {
             2 => self.ratios_of::<2>(i, q),
             3 => self.ratios_of::<3>(i, q),
             _ => {
-                // 16QAM: what lies in quadrature adds the same to the distances for both values of a bit in phase.
+                // 16QAM: the quadrature component adds the same to the distances for both values of an in-phase bit.
                 let [first, second] = axis_ratios(i, [0, 4, 8, 12].map(|label| self.points[label][0]));
                 let [third, fourth] = axis_ratios(q, [0, 1, 2, 3].map(|label| self.points[label][1]));
                 [first, second, third, fourth]
@@ -99,8 +99,7 @@ impl Demapper {
         ratios
     }
 
-    /// Where the boundary between soft steps `step` and `step` + 1 of a BPSK or QPSK symbol lies, in units of its noise-free
-    /// amplitude.
+    /// The boundary between soft steps `step` and `step` + 1 of a BPSK or QPSK symbol, in units of its noise-free amplitude.
     pub(crate) fn antipodal_boundary(&self, step: i32) -> f64 {
         let amplitude_squared = self.points[0][0] * self.points[0][0];
         (f64::from(step) + 0.5) / (self.steps * 4.0 * amplitude_squared)
@@ -118,7 +117,7 @@ fn axis_ratios(x: f64, amplitudes: [f64; 4]) -> [f64; 2] {
 /// The nearest whole number to one between -127 and 127, halves to even.
 #[inline]
 fn nearest(x: f64) -> Soft {
-    // So large that the last place of the sum is 1, and its low byte the number.
+    // It is so large that the last bit of the sum has the weight 1, and the low byte is the number.
     const LARGE: f64 = 1.5 * (1u64 << 52) as f64;
     (x + LARGE).to_bits() as Soft
 }

@@ -28,12 +28,12 @@ pub fn q(x: f64) -> f64 {
     0.5 * libm::erfc(x * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// From Es/N0: each sector counted with the mean number of bits in which its label differs.
+/// From Es/N0: each sector is weighted with the mean number of bits in which its label differs.
 fn psk8(es_n0: f64) -> f64 {
     let label = |index: u32| (index % 8) ^ (index % 8) >> 1;
     let differing = |k: u32| (0..8).map(|i| (label(i) ^ label(i + k)).count_ones()).sum::<u32>();
     let edge = |k: u32| phase_beyond((2.0 * f64::from(k) - 1.0) * PI / 8.0, es_n0);
-    // Sector 4 is its own mirror image; the sides of the others are counted by both k and 8 - k, which differ alike.
+    // Sector 4 is symmetric; the others are covered by both k and 8 - k, whose labels differ in the same number of bits.
     let bits: f64 =
         (1..=4).map(|k| f64::from(differing(k)) / 8.0 * (edge(k) - if k < 4 { edge(k + 1) } else { 0.0 })).sum();
     bits / 3.0
@@ -73,7 +73,8 @@ mod tests {
     fn psk8_lies_between_its_bounds() {
         for db in [0.0, 4.0, 8.0, 12.0, 15.0] {
             let es_n0 = 3.0 * 10f64.powf(db / 10.0);
-            // Union bound on the nearest two sectors' edges, and the symbol error rate of which at least a third are bits.
+            // The union bound on the edges of the two nearest sectors, and the symbol error rate, of which at least a third are
+            // bit errors.
             let nearest = q((2.0 * es_n0).sqrt() * (PI / 8.0).sin());
             let symbol = phase_beyond(PI / 8.0, es_n0);
             let bits = at_db(Modulation::Psk8, db);

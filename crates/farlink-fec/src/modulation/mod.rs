@@ -1,4 +1,4 @@
-//! Modulations: where the points lie, and what comes out of a demodulator.
+//! Modulations: their constellation points and the output of a demodulator.
 
 mod demapper;
 mod error_rate;
@@ -23,7 +23,7 @@ pub enum Modulation {
 }
 
 impl Modulation {
-    /// Bits a symbol carries.
+    /// Number of bits per symbol.
     pub fn bits_per_symbol(self) -> u32 {
         match self {
             Modulation::Bpsk => 1,
@@ -35,8 +35,8 @@ impl Modulation {
 
     /// The point of a label, in phase and in quadrature; the mean energy of all points is 1.
     ///
-    /// A label holds the bits of a symbol, the first in its most significant place; higher bits of `label` are ignored.
-    /// Neighbours differ in one bit. The first bit of BPSK and QPSK is in phase, positive for a 0; QPSK's second bit is in
+    /// A label has the bits of a symbol, the first in its most significant position; higher bits of `label` are ignored. Labels
+    /// of neighbours differ in one bit. The first bit of BPSK and QPSK is in phase, positive for a 0; QPSK's second bit is in
     /// quadrature; 16QAM carries two bits in phase, then two in quadrature.
     pub fn point(self, label: u32) -> [f64; 2] {
         let half = std::f64::consts::FRAC_1_SQRT_2;
@@ -53,7 +53,7 @@ impl Modulation {
         }
     }
 
-    /// Whether every bit sees the same channel with real noise of its own: BPSK and QPSK.
+    /// Whether every bit has the same channel with its own real noise: BPSK and QPSK.
     pub(crate) fn is_antipodal(self) -> bool {
         matches!(self, Modulation::Bpsk | Modulation::Qpsk)
     }
@@ -70,7 +70,7 @@ impl fmt::Display for Modulation {
     }
 }
 
-/// Which step of the phase circle carries a Gray label.
+/// The step of the phase circle with a Gray label.
 fn gray_index(label: u32) -> u32 {
     label ^ label >> 1 ^ label >> 2
 }
@@ -86,7 +86,7 @@ fn amplitude(label: u32) -> f64 {
     }
 }
 
-/// What the demodulator hands to the decoder.
+/// The output of the demodulator for the decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decision {
     /// One bit.

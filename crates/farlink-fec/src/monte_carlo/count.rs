@@ -1,10 +1,10 @@
-//! Counting wrong bits, events and packets along a run.
+//! Counts wrong bits, events and packets in a run.
 
 use crate::scheme::Outcome;
 
 use super::{Bursts, ErrorRate, Status};
 
-/// Events longer than so many gaps are counted as several: at high error rates one would never end.
+/// Events longer than this number of gaps are counted as several, because at high error rates an event would never end.
 const LONGEST_EVENT_GAPS: u64 = 20;
 
 pub(super) struct Count {
@@ -16,11 +16,11 @@ pub(super) struct Count {
     packets: Bursts,
     gave_up: u64,
     open: Option<Event>,
-    /// The packet that was last found wrong.
+    /// The packet that was last found to be wrong.
     last_packet: Option<u64>,
 }
 
-/// The event that the last wrong bit belongs to.
+/// The event of the last wrong bit.
 struct Event {
     first: u64,
     last: u64,
@@ -43,7 +43,7 @@ impl Count {
         }
     }
 
-    /// Events that have ended.
+    /// Number of events that have ended.
     pub(super) fn events(&self) -> u64 {
         self.events.sum as u64
     }
@@ -76,7 +76,7 @@ impl Count {
         if let Some(event) = self.open.take() {
             self.wrong.add(event.wrong as f64);
             self.events.add(1.0);
-            // An event within a packet that is wrong already adds none.
+            // An event within a packet that is already wrong adds none.
             if event.packets > 0 {
                 self.packets.add(event.packets as f64);
             }
@@ -86,7 +86,7 @@ impl Count {
     pub(super) fn finish(mut self, confidence: f64, status: Status) -> ErrorRate {
         self.close();
         let per_bit = 1.0 / self.bits.max(1) as f64;
-        // A last packet that was cut short is one.
+        // A last, shortened packet counts as one.
         let packets = self.bits.div_ceil(self.packet_bits);
         ErrorRate {
             bits: self.bits,

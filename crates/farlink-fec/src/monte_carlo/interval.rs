@@ -1,4 +1,4 @@
-//! Confidence intervals for rates of things that come in bursts.
+//! Confidence intervals for rates of events that come in bursts.
 
 /// An estimate and its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,35 +17,35 @@ impl Estimate {
         if self.value > 0.0 { (self.high - self.low) / (2.0 * self.value) } else { f64::INFINITY }
     }
 
-    /// Whether two intervals have a number in common.
+    /// Whether two intervals overlap.
     pub fn overlaps(&self, other: &Estimate) -> bool {
         self.low <= other.high && other.low <= self.high
     }
 
-    /// All three times a factor.
+    /// The estimate and both ends times a factor.
     pub(crate) fn scaled(self, factor: f64) -> Estimate {
         Estimate { value: self.value * factor, low: self.low * factor, high: self.high * factor }
     }
 
-    /// No higher than `most`, for a probability.
+    /// The estimate and both ends limited to `most`, for a probability.
     pub(crate) fn at_most(self, most: f64) -> Estimate {
         Estimate { value: self.value.min(most), low: self.low.min(most), high: self.high.min(most) }
     }
 }
 
-/// Sums over independent bursts, each with a weight: how many bits it makes wrong, or 1 to count bursts.
+/// Sums over independent bursts, each with a weight: its number of wrong bits, or 1 to count bursts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bursts {
     /// Sum of all weights.
     pub sum: f64,
     /// Sum of their squares.
     pub sum_of_squares: f64,
-    /// The greatest weight; before the first burst, the weight that one would have.
+    /// The largest weight; before the first burst, the weight that one would have.
     pub greatest: f64,
 }
 
 impl Bursts {
-    /// None yet, of an expected weight.
+    /// No bursts yet, with an expected weight.
     pub fn expecting(weight: f64) -> Bursts {
         Bursts { sum: 0.0, sum_of_squares: 0.0, greatest: weight }
     }
@@ -58,8 +58,8 @@ impl Bursts {
     }
 
     /// Interval for the expected sum, if bursts are a Poisson process and their weights independent.
-    ///
-    /// That of M. P. Fay, E. J. Feuer, "Confidence intervals for directly standardized rates: a method based on the gamma
+    /// The interval of M. P. Fay, E. J. Feuer, "Confidence intervals for directly standardized rates: a method based on the gamma
+    /// distribution", Statistics in Medicine 16, 1997: exact for equal weights (Garwood 1936), conservative otherwise.
     /// distribution", Statistics in Medicine 16, 1997: exact for equal weights (Garwood 1936), else conservative.
     pub fn interval(&self, confidence: f64) -> Estimate {
         let alpha = 1.0 - confidence;
@@ -77,7 +77,7 @@ impl Bursts {
 
 /// Quantile of the gamma distribution of a shape and scale 1.
 fn gamma_quantile(shape: f64, p: f64) -> f64 {
-    // Wilson and Hilferty 1931; its error falls with the shape and is below 1e-7 of the value there.
+    // Wilson and Hilferty 1931; its error decreases with the shape and is below 1e-7 of the value there.
     let z = normal_quantile(p);
     let guess = shape * (1.0 - 1.0 / (9.0 * shape) + z / (3.0 * shape.sqrt())).powi(3).max(1e-9);
     if shape > 1e5 {
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn equal_weights_give_the_interval_of_a_poisson_count() {
         let mut bursts = Bursts::expecting(1.0);
-        // Garwood 1936: none seen, at most 3.689; ten seen, 4.795 to 18.39.
+        // Garwood 1936: with none seen, at most 3.689; with ten seen, 4.795 to 18.39.
         assert!((bursts.interval(0.95).high - 3.6889).abs() < 1e-4);
         (0..10).for_each(|_| bursts.add(1.0));
         let ten = bursts.interval(0.95);

@@ -1,4 +1,4 @@
-//! Error rates by simulation: all cores, reproducible by seed, with intervals that know of bursts.
+//! Error rates by simulation: on all cores, reproducible by seed, with intervals that take bursts into account.
 
 mod count;
 mod interval;
@@ -9,21 +9,21 @@ pub(crate) use run::{Ended, run};
 
 use crate::scheme::{Coding, Scheme};
 
-/// Asked with bits done and bits to do; `false` stops the run.
+/// Called with the bits done and the bits to do; `false` stops the run.
 pub type Watch<'a> = &'a (dyn Fn(u64, u64) -> bool + Sync);
 
-/// How long to simulate, and what to count.
+/// The length of a simulation, and what it counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effort {
     /// Seed of every random number.
     pub seed: u64,
-    /// Data bits after which the run ends at the latest, rounded up to whole batches.
+    /// Largest number of data bits, rounded up to whole batches.
     pub bits_max: u64,
-    /// Ends the run once so many error events have been seen.
+    /// Number of error events after which the run ends.
     pub events: Option<u64>,
-    /// Ends the run once half the interval of the bit error rate is no more than this share of it.
+    /// The run ends when half the interval of the bit error rate is at most this share of it.
     pub relative_half_width: Option<f64>,
-    /// Data bits of a packet; `None` is a frame of a block code, else 8,000.
+    /// Data bits of a packet. `None` is a frame of a block code, or 8,000 bits for other codes.
     pub packet_bits: Option<u64>,
     /// Confidence of all intervals.
     pub confidence: f64,
@@ -46,22 +46,22 @@ impl Default for Effort {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EffortError {
-    /// Not a signal-to-noise ratio.
+    /// The signal-to-noise ratio is out of range.
     #[error("Eb/N0 of {0} dB; it lies between -30 and 60 dB")]
     EbN0(f64),
-    /// Not a confidence.
+    /// The confidence is out of range.
     #[error("confidence {0}; it lies between 0 and 1, ends excluded")]
     Confidence(f64),
-    /// A half-width that no interval has.
+    /// The half-width is not positive.
     #[error("relative half-width {0}; it is greater than 0")]
     HalfWidth(f64),
-    /// Packets of nothing.
+    /// The packets are empty.
     #[error("packets of 0 bits; at least 1")]
     Packet,
-    /// No bits, or more than positions can count.
+    /// There are no bits, or more than positions can count.
     #[error("{0} bits to simulate; between 1 and 2^62")]
     Bits(u64),
-    /// No events.
+    /// The number of events is 0.
     #[error("0 error events to see; at least 1, or none asked for")]
     Events,
 }
@@ -70,11 +70,11 @@ pub enum EffortError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Status {
-    /// As many events, or as narrow an interval, as was asked for.
+    /// The requested number of events, or the requested interval, was reached.
     Reached,
     /// All bits were simulated before that.
     OutOfBits,
-    /// It was told to stop; what was finished is counted.
+    /// The run was stopped; what was finished is counted.
     Interrupted,
 }
 
@@ -83,21 +83,21 @@ pub enum Status {
 pub struct ErrorRate {
     /// Data bits simulated.
     pub bits: u64,
-    /// Wrong bits among them.
+    /// Number of wrong bits among them.
     pub wrong_bits: u64,
-    /// Error events: groups of wrong bits with fewer than [`Scheme::event_gap_bits`] right ones between them.
+    /// Error events: groups of wrong bits with fewer than [`Scheme::event_gap_bits`] correct bits between them.
     pub events: u64,
-    /// Frames that a decoder gave up.
+    /// Number of frames that a decoder gave up.
     pub gave_up: u64,
-    /// Packets simulated, one after the other.
+    /// Number of packets simulated.
     pub packets: u64,
     /// Packets with a wrong bit.
     pub wrong_packets: u64,
     /// Data bits of a packet.
     pub packet_bits: u64,
-    /// Share of wrong bits. All intervals take error events, not bits, for independent; see [`Bursts::interval`].
+    /// Share of wrong bits. All intervals treat error events, not bits, as independent; see [`Bursts::interval`].
     pub bit_error_rate: Estimate,
-    /// Error events for each data bit.
+    /// Error events per data bit.
     pub event_rate: Estimate,
     /// Share of wrong packets.
     pub packet_error_rate: Estimate,
@@ -105,11 +105,11 @@ pub struct ErrorRate {
     pub status: Status,
 }
 
-/// Simulates a scheme until the error rates are known as well as asked for, or the bits are used up.
+/// Simulates a scheme until the error rates have the requested accuracy, or the bits are used up.
 ///
-/// Same scheme, Eb/N0 and effort, same result, on any number of threads. With no event seen at all, the upper end of the bit
-/// error rate supposes events of K wrong bits (a convolutional code), or of one wrong bit in each of as many symbols or blocks as a block code does not
-/// mend any more.
+/// The result depends only on the scheme, Eb/N0 and the effort, not on the number of threads. If no event is seen, the upper end
+/// of the bit error rate assumes events of K wrong bits (for a convolutional code), or events of one wrong bit in each symbol or
+/// block, as many as a block code does not correct (for a block code).
 ///
 /// # Errors
 /// If a number is out of range.
@@ -152,10 +152,10 @@ impl From<Ended> for Status {
 }
 
 impl Effort {
-    /// Whether what was asked for is there after some bits, and whether the watch lets the run go on.
+    /// Whether the requested accuracy is reached after some bits, and whether the watch lets the run continue.
     pub(crate) fn ask(&self, events: f64, wrong: &Bursts, bits: u64, watch: Watch<'_>) -> (bool, bool) {
         let by_events = self.events.map_or(0.0, |wanted| events / wanted as f64);
-        // The width falls with the root of the bits.
+        // The width is inversely proportional to the root of the number of bits.
         let by_width = self
             .relative_half_width
             .map_or(0.0, |wanted| (wanted / wrong.interval(self.confidence).relative_half_width()).powi(2));

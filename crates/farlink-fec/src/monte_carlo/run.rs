@@ -1,4 +1,4 @@
-//! Batches on all cores, their results in order.
+//! Runs batches on all cores and returns their results in order.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -16,12 +16,12 @@ pub(crate) enum Ended {
     Interrupted,
 }
 
-/// Makes as many batches as hold so many bits, by their numbers, and hands them over in order.
+/// Makes as many numbered batches as contain `bits` bits, and passes them to `take` in order.
 ///
-/// `take` says whether that is enough, and whether to go on otherwise; it is given the watch to ask. Batches are begun a few at
-/// a time; those behind the one that was enough are thrown away, so that the result does not depend on how many threads there
-/// are. While they are made, the watch is asked with what it was told last, so that slow ones can be stopped: then all of them
-/// are thrown away.
+/// `take` returns whether that is enough, and otherwise whether to continue; it gets the watch to ask. Batches are started a few
+/// at a time. Those after the one that was enough are discarded, so that the result does not depend on the number of threads.
+/// While they run, the watch is called with its latest arguments, so that slow batches can be stopped; then all of them are
+/// discarded.
 pub(crate) fn run<T: Send>(
     bits: u64,
     batch_bits: u64,

@@ -67,7 +67,7 @@ fn the_usual_code_has_its_known_error_rates() {
         let scheme = Scheme::new(Coding::Convolutional(coding), Modulation::Bpsk, decision).unwrap();
         let rate = error_rate(&scheme, eb_n0_db, &Effort { events: Some(200), ..Effort::default() }, &patient).unwrap();
         let found = rate.bit_error_rate;
-        // What it printed is rounded to two digits and has an interval of its own.
+        // The printed value is rounded to two digits and has an interval of its own.
         assert!(found.low < known * 1.05 && found.high > known * 0.95, "{decision}: {found:?}");
         assert!(found.relative_half_width() < 0.25);
         assert!(rate.packet_error_rate.value > 100.0 * rate.event_rate.value);
@@ -98,7 +98,7 @@ fn words_of_a_reed_solomon_code_fail_as_the_closed_form_says() {
 
 #[test]
 fn intervals_cover_the_truth_as_often_as_they_say() {
-    // Many short runs of a code with bursts, against all of them together.
+    // Many short runs of a code with bursts, compared with all of them together.
     let code = Code::new(4, &[0o17, 0o15]).unwrap();
     let scheme =
         Scheme::new(Coding::Convolutional(Convolutional::new(code)), Modulation::Bpsk, Decision::Hard).unwrap();

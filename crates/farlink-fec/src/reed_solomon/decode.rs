@@ -1,23 +1,23 @@
-//! Decoding one word, errors and erasures: Berlekamp-Massey, Chien, Forney.
+//! Decodes one word with errors and erasures: Berlekamp-Massey, Chien, Forney.
 
 use super::Code;
 
-/// What a decoder mended.
+/// The corrections of a decoder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Corrected {
-    /// Wrong symbols that it found and set right, outside the erasures.
+    /// Number of wrong symbols that were corrected, outside the erasures.
     pub errors: usize,
-    /// Symbols that the caller had declared erased, now right, whether or not they had been wrong.
+    /// Number of symbols that the caller had declared erased, whether or not they had been wrong.
     pub erasures: usize,
 }
 
-/// Why a word is not decoded; it is left as it was.
+/// Why a word is not decoded; it is left unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The decoder gives up: no word of the code is near enough.
-    #[error("too many errors: the word is no code word with up to {0} wrong symbols")]
+    /// The decoder gives up: no code word is close enough.
+    #[error("too many errors: no code word lies within {0} symbols of the word")]
     TooManyErrors(usize),
-    /// Not a word of this code.
+    /// The length is not that of a word of this code.
     #[error("a word of {len} bytes, where the code has {n}")]
     WrongLength {
         /// Bytes given.
@@ -25,7 +25,7 @@ pub enum DecodeError {
         /// Symbols of the code.
         n: usize,
     },
-    /// No parity symbol is left for them.
+    /// There are more erasures than parity symbols.
     #[error("{erasures} erasures, where {parity} parity symbols fill at most {parity}")]
     TooManyErasures {
         /// Erasures given.
@@ -33,7 +33,7 @@ pub enum DecodeError {
         /// Parity symbols of the code.
         parity: usize,
     },
-    /// Not in the word.
+    /// The erasure is outside the word.
     #[error("erasure at symbol {position}, where the word has symbols 0 to {}", n - 1)]
     ErasureOutside {
         /// Position given.
@@ -41,7 +41,7 @@ pub enum DecodeError {
         /// Symbols of the code.
         n: usize,
     },
-    /// Given twice.
+    /// The position is given twice.
     #[error("symbol {0} is declared erased twice")]
     ErasureTwice(usize),
 }
@@ -49,8 +49,8 @@ pub enum DecodeError {
 impl Code {
     /// Corrects a word of n symbols in place; `erasures` are positions of symbols known to be unreliable.
     ///
-    /// Any e errors and f erasures with 2 e + f <= n - k are corrected. Beyond that the decoder mostly finds out and
-    /// gives up, leaving the word alone; sometimes another code word is nearer, and no decoder can know.
+    /// Any e errors and f erasures with 2 e + f <= n - k are corrected. Beyond that the decoder usually detects the failure and
+    /// gives up, leaving the word unchanged. Sometimes another code word is closer, which no decoder can detect.
     ///
     /// # Errors
     /// If it gives up, the word has another length, or the erasures are too many, outside the word or given twice.
@@ -109,7 +109,7 @@ impl Code {
     /// The received polynomial at the roots of the generator, by Horner's rule.
     fn syndromes(&self, received: &[u8]) -> Vec<u8> {
         let mut syndromes = vec![0; self.parity_symbols()];
-        // All chains side by side: each waits for its table.
+        // All chains side by side, because each has to wait for its table.
         for &symbol in received {
             for (sum, times_root) in syndromes.iter_mut().zip(&self.times_roots) {
                 *sum = times_root[*sum as usize] ^ symbol;
@@ -128,8 +128,8 @@ impl Code {
         (0..self.parity_symbols()).map(sum).collect()
     }
 
-    /// The polynomial whose roots are the inverse locators of the wrong symbols, lowest coefficient first, without
-    /// leading zeros: Berlekamp and Massey, begun with the erasures (Massey 1969; Blahut 2003, chapter 7).
+    /// The polynomial whose roots are the inverse locators of the wrong symbols, lowest coefficient first, without leading zeros:
+    /// Berlekamp and Massey's algorithm, started with the erasures (Massey 1969; Blahut 2003, chapter 7).
     fn locator(&self, syndromes: &[u8], erasures: &[usize]) -> Vec<u8> {
         let field = &self.field;
         let mut locator = vec![0; syndromes.len() + 1];
@@ -164,7 +164,7 @@ impl Code {
         locator
     }
 
-    /// Positions in the word at whose inverse locators the polynomial is zero.
+    /// Positions in the word whose inverse locators are zeros of the polynomial.
     fn roots(&self, locator: &[u8]) -> Vec<usize> {
         let inverse_locators: Vec<u8> = (0..self.n).map(|position| self.inverse_locator(position)).collect();
         let mut values = vec![0; self.n];
@@ -176,7 +176,7 @@ impl Code {
         (0..self.n).filter(|&position| values[position] == 0).collect()
     }
 
-    /// What to add at each wrong position: X^(1-f) evaluator(1/X) / locator'(1/X) (Forney 1965).
+    /// The correction of each wrong position: X^(1-f) evaluator(1/X) / locator'(1/X) (Forney 1965).
     fn magnitudes(&self, syndromes: &[u8], locator: &[u8], wrong: &[usize]) -> Vec<u8> {
         let field = &self.field;
         let coefficient = |k: usize| (0..=k).fold(0, |sum, i| sum ^ field.multiply(locator[i], syndromes[k - i]));
@@ -197,7 +197,7 @@ impl Code {
         self.power(255 - (self.n - 1 - position))
     }
 
-    /// A polynomial, lowest coefficient first, at x.
+    /// The value of a polynomial, lowest coefficient first, at x.
     fn evaluate(&self, polynomial: &[u8], x: u8) -> u8 {
         polynomial.iter().rev().fold(0, |sum, &coefficient| self.field.multiply(sum, x) ^ coefficient)
     }

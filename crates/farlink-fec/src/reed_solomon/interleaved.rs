@@ -1,27 +1,27 @@
-//! Symbol interleaving: a burst is shared by several words.
+//! Symbol interleaving, which distributes a burst over several words.
 
 use super::{BatchDecoder, BatchEncoder, Code, Outcome};
 use crate::simd::Simd;
 
-/// Why a block cannot be interleaved so.
+/// Why a block cannot be interleaved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InterleavingError {
-    /// Not a depth.
+    /// The depth is out of range.
     #[error("interleaving depth {0}: it must lie between 1 (none) and 255; CCSDS allows 1, 2, 3, 4, 5 and 8")]
     Depth(usize),
 }
 
-/// Blocks of `depth` words, sent by turns symbol by symbol (CCSDS 131.0-B, section 4.4.1).
+/// Blocks of `depth` words, whose symbols are sent in turn (CCSDS 131.0-B, section 4.4.1).
 ///
-/// Symbol s of word i is byte `s * depth + i` of a block. A burst of b bytes wounds each word in at most
-/// b/depth places, rounded up.
+/// Symbol s of word i is byte `s * depth + i` of a block. A burst of b bytes affects at most b/depth symbols of each word,
+/// rounded up.
 #[derive(Clone, Debug)]
 pub struct Interleaved {
     depth: usize,
     code: Code,
     encoder: BatchEncoder,
     decoder: BatchDecoder,
-    /// The words of all blocks in work, one after the other.
+    /// The words of all blocks that are being processed, one after the other.
     words: Vec<u8>,
 }
 
@@ -43,17 +43,17 @@ impl Interleaved {
         })
     }
 
-    /// Bytes of user data in a block.
+    /// Bytes of data in a block.
     pub fn data_bytes(&self) -> usize {
         self.code.k() * self.depth
     }
 
-    /// Bytes of a block.
+    /// Length of a block in bytes.
     pub fn block_bytes(&self) -> usize {
         self.code.n() * self.depth
     }
 
-    /// Fills in the parity behind the data of each of some blocks, one after the other.
+    /// Writes the parity after the data of each of some blocks, one after the other.
     ///
     /// # Panics
     /// If the blocks are not whole.
@@ -63,8 +63,8 @@ impl Interleaved {
         self.scatter(blocks);
     }
 
-    /// Corrects blocks in place and says for each of their words, block by block, what became of it. Many blocks in one
-    /// call fill the lanes better than one.
+    /// Corrects blocks in place and stores the result of each of their words, block by block. A call with many blocks fills the
+    /// lanes better than one block.
     ///
     /// # Panics
     /// If the blocks are not whole or there is not one outcome per word.
@@ -74,7 +74,7 @@ impl Interleaved {
         self.scatter(blocks);
     }
 
-    /// Symbols of the blocks to their words.
+    /// Copies the symbols of the blocks to their words.
     fn gather(&mut self, blocks: &[u8]) {
         let (depth, block_bytes) = (self.depth, self.block_bytes());
         assert!(blocks.len().is_multiple_of(block_bytes), "{} bytes are not blocks of {block_bytes}", blocks.len());
@@ -88,7 +88,7 @@ impl Interleaved {
         }
     }
 
-    /// Symbols of the words to their blocks.
+    /// Copies the symbols of the words to their blocks.
     fn scatter(&self, blocks: &mut [u8]) {
         let (depth, block_bytes) = (self.depth, self.block_bytes());
         for (words, block) in self.words.chunks_exact(block_bytes).zip(blocks.chunks_exact_mut(block_bytes)) {

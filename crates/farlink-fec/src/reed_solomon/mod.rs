@@ -4,9 +4,9 @@
 //! multiple of the generator polynomial, whose n - k roots are successive powers (Reed and Solomon 1960; MacWilliams
 //! and Sloane 1977, chapter 10). Any n up to 255 is a code shortened from 255: the missing symbols before it are zeros.
 //!
-//! [`Code`] is the code and its clear decoder, of errors and erasures, one word at a time. [`BatchDecoder`] and
-//! [`BatchEncoder`] take many words at once and do the same, with a word in each lane of the SIMD registers.
-//! [`Interleaved`] spreads a burst over several words; [`theory`] says how often a word fails.
+//! [`Code`] is the code with a simple decoder of errors and erasures for one word at a time. [`BatchDecoder`] and
+//! [`BatchEncoder`] process many words at once with the same results, with a word in each lane of the SIMD registers.
+//! [`Interleaved`] distributes a burst over several words; [`theory`] gives the probability that a word fails.
 
 mod batch;
 mod decode;
@@ -20,7 +20,7 @@ pub use interleaved::{Interleaved, InterleavingError};
 
 use crate::gf256::{self, Field, FieldError, Linear};
 
-/// What fixes a code besides n and k. With a the field's [generator](Field::generator), the roots of the generator
+/// The parameters of a code other than n and k. With a the field's [generator](Field::generator), the roots of the generator
 /// polynomial are a^(p f), a^(p (f + 1)), ..., for the first root f and the primitive element p.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
@@ -30,7 +30,7 @@ pub struct Parameters {
     pub first_root: u8,
     /// Primitive element p, a power of a, coprime with 255.
     pub primitive_element: u8,
-    /// What the bits of a symbol mean.
+    /// Meaning of the bits of a symbol.
     pub basis: Basis,
 }
 
@@ -47,7 +47,7 @@ impl Parameters {
     pub const CCSDS_E8: Parameters = Parameters { first_root: 120, ..Parameters::CCSDS };
 }
 
-/// What the bits of a symbol mean.
+/// Meaning of the bits of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// Bit i is the coefficient of x^i.
@@ -56,16 +56,16 @@ pub enum Basis {
     Dual,
 }
 
-/// Why there is no such code.
+/// Why a code is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodeError {
-    /// Longer than the field allows.
+    /// The code is longer than the field allows.
     #[error("n = {0} symbols are too many: a Reed-Solomon code over GF(256) has at most 255")]
     TooLong(usize),
-    /// No data.
+    /// There is no data.
     #[error("k = 0: a code word needs at least one data symbol")]
     NoData,
-    /// No parity.
+    /// There is no parity.
     #[error("k = {k} is not below n = {n}: no symbol is left for parity")]
     NoParity {
         /// Symbols of a word.
@@ -73,19 +73,19 @@ pub enum CodeError {
         /// Data symbols of a word.
         k: usize,
     },
-    /// No such parity count in the standard.
+    /// The standard does not have this number of parity symbols.
     #[error("n - k = {0}: CCSDS codes have 16 or 32 parity symbols")]
     NotCcsds(usize),
-    /// The powers of a^p miss some elements.
+    /// The powers of a^p do not include all elements.
     #[error("primitive element {0} is not coprime with 255 = 3 x 5 x 17")]
     PrimitiveElement(u8),
     /// a^255 = a^0.
     #[error("first root {0}: powers run from 0 to 254")]
     FirstRoot(u8),
-    /// The dual basis wants a^117 to generate the field over GF(2).
+    /// The dual basis requires that a^117 generates the field over GF(2).
     #[error("field polynomial {0:#x} has no dual basis as CCSDS defines it: use 0x187")]
     NoDualBasis(u16),
-    /// No field.
+    /// The polynomial does not define a field.
     #[error(transparent)]
     Field(#[from] FieldError),
 }
@@ -101,7 +101,7 @@ pub struct Code {
     multiples: Vec<u8>,
     /// Products of all elements with each root.
     times_roots: Vec<[u8; 256]>,
-    /// From symbols as sent to the conventional basis, and back.
+    /// Maps from symbols as sent to the conventional basis, and back.
     basis: Option<(Linear, Linear)>,
 }
 
@@ -109,7 +109,7 @@ impl Code {
     /// The code of n symbols, k of them data.
     ///
     /// # Errors
-    /// If n exceeds 255, k is 0 or not below n, or the parameters make no code.
+    /// If n exceeds 255, k is 0 or not below n, or the parameters do not define a code.
     pub fn new(n: usize, k: usize, parameters: Parameters) -> Result<Code, CodeError> {
         if n > 255 {
             return Err(CodeError::TooLong(n));
@@ -182,7 +182,7 @@ impl Code {
         self.n - self.k
     }
 
-    /// Wrong symbols that are surely corrected, (n - k)/2 rounded down.
+    /// Number of wrong symbols that are always corrected, (n - k)/2 rounded down.
     pub fn t(&self) -> usize {
         self.parity_symbols() / 2
     }
@@ -195,7 +195,7 @@ impl Code {
     /// Computes the parity of a word's data.
     ///
     /// # Panics
-    /// If `data` has not k bytes or `parity` not n - k.
+    /// If `data` does not have k bytes or `parity` not n - k.
     pub fn encode(&self, data: &[u8], parity: &mut [u8]) {
         assert_eq!(data.len(), self.k, "data of a ({}, {}) code word", self.n, self.k);
         assert_eq!(parity.len(), self.parity_symbols(), "parity of a ({}, {}) code word", self.n, self.k);
@@ -212,7 +212,7 @@ impl Code {
         }
     }
 
-    /// The root number `at`, counted from the first.
+    /// Root number `at` of the generator polynomial.
     fn root(&self, at: usize) -> u8 {
         self.power(self.parameters.first_root as usize + at)
     }
@@ -222,7 +222,7 @@ impl Code {
         self.field.exp(self.parameters.primitive_element as usize * power)
     }
 
-    /// A symbol as sent, in the conventional basis.
+    /// A symbol as sent, converted to the conventional basis.
     fn conventional_of(&self, symbol: u8) -> u8 {
         self.basis.map_or(symbol, |(to_conventional, _)| to_conventional.apply(symbol))
     }

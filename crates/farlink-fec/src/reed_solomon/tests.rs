@@ -65,7 +65,7 @@ proptest! {
         prop_assert_eq!(corrected, Ok(Corrected { errors, erasures }));
     }
 
-    /// Errors up to and beyond the bound, and plain noise.
+    /// With errors up to and beyond the bound, and with pure noise.
     #[test]
     fn a_batch_fares_as_its_words_do(code in any_code(), count in 0..150usize, most in 0..3usize, seed: u64) {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
@@ -178,7 +178,7 @@ fn refusals_name_the_rule() {
     }
 }
 
-/// Words of random symbol errors fail as often as the binomial tail says, within four standard deviations.
+/// Words with random symbol errors fail with the probability of the binomial tail, within four standard deviations.
 #[test]
 fn words_fail_as_often_as_the_closed_form_says() {
     let code = Code::conventional(255, 223).unwrap();

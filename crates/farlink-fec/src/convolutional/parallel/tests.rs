@@ -45,7 +45,7 @@ fn random_bits(rng: &mut Pcg64Mcg, count: usize) -> Vec<bool> {
     (0..count).map(|_| rng.next_u64() >> 63 == 1).collect()
 }
 
-/// The same with lanes that hold what they are told to.
+/// Decodes with a given content of the lanes.
 fn decode_with_lanes(
     lanes_hold: LanesHold,
     code: &Code,
@@ -76,7 +76,7 @@ fn decode_with(
     data
 }
 
-/// Codes of every shape: both end taps, none, more outputs than have all their combinations tabulated.
+/// Codes of every shape: with both end taps, with none, with more outputs than can be tabulated in all combinations.
 fn codes() -> Vec<Code> {
     vec![
         code(3, &["7", "5"]),
@@ -106,7 +106,7 @@ fn noise_free_frames_decode_at_every_level_and_scale() {
     for code in codes() {
         for ending in ENDINGS {
             for data_bits in [1, 7, 8, 29, 200] {
-                // Weak ends: what follows the last bits has to tell them apart, and one bit bites no tail.
+                // Weak ends: only later symbols distinguish the last bits, and tail-biting needs more than one bit.
                 if ending == Ending::TailBiting && data_bits < 29 {
                     continue;
                 }
@@ -126,7 +126,7 @@ fn noise_free_frames_decode_at_every_level_and_scale() {
     }
 }
 
-/// Symbols of any kind: noise, extremes only, few levels, erasures among them.
+/// Symbols of any kind: noise, only extremes, few levels, with erasures.
 fn symbols_of_kind(rng: &mut Pcg64Mcg, kind: u8, count: usize) -> Vec<Soft> {
     (0..count)
         .map(|_| {
@@ -137,7 +137,7 @@ fn symbols_of_kind(rng: &mut Pcg64Mcg, kind: u8, count: usize) -> Vec<Soft> {
                 2 => [-1, 0, 1, 0][(random >> 62) as usize],
                 3 => Soft::MIN,
                 4 => 0,
-                // Long stretches of one sign, now and then turned: metrics far apart.
+                // Long runs of one sign with occasional changes, so that metrics are far apart.
                 _ => {
                     if random >> 58 == 0 {
                         Soft::MIN
@@ -150,7 +150,7 @@ fn symbols_of_kind(rng: &mut Pcg64Mcg, kind: u8, count: usize) -> Vec<Soft> {
         .collect()
 }
 
-/// The least cost of any path, with metrics that cannot overflow.
+/// The least cost of any path, computed with metrics that cannot overflow.
 fn least_cost(code: &Code, ending: Ending, costs: &[[u32; 2]]) -> u32 {
     let states = code.states();
     let mut metrics = vec![u32::MAX / 2; states];
@@ -231,7 +231,7 @@ proptest! {
         }
     }
 
-    /// Symbols that are costs already, or signs: both decoders find paths that cost the same.
+    /// The symbols are costs or signs, so that both decoders find paths of the same cost.
     #[test]
     fn with_the_whole_frame_to_trace_back_no_path_of_the_reference_decoder_is_better(
         code in any_code(3..=12), terminated: bool, data_bits in 1usize..200, hard: bool, seed: u64,
@@ -255,7 +255,7 @@ proptest! {
         prop_assert_eq!(correlation(&data), correlation(&reference));
     }
 
-    /// No 8-bit metric ever overflows, whatever the symbols: the path found costs as little as the best one.
+    /// No 8-bit metric overflows for any symbols: the path found costs as little as the best one.
     #[test]
     fn with_the_whole_frame_to_trace_back_decoding_is_maximum_likelihood(
         code in any_code(3..=10), terminated: bool, data_bits in 1usize..700, kind in 0u8..6, full_scale in 1u8..=127, seed: u64,
@@ -299,8 +299,8 @@ proptest! {
     }
 }
 
-/// Wrong bits of the decoder with so many K of trace-back and of the reference decoder with ten, in the same noise, and the
-/// latter's error events (runs with K - 1 right bits between them).
+/// Wrong bits of the decoder with a trace-back of `traceback` K and of the reference decoder with one of ten K, for the same
+/// noise, and the error events of the latter (runs with K - 1 correct bits between them).
 fn wrong_bits(code: &Code, hard: bool, traceback: usize, ebn0_db: f64, frames: usize) -> (usize, usize, usize) {
     const DATA_BITS: usize = 4096;
     const AMPLITUDE: f64 = 40.0;
@@ -334,8 +334,8 @@ fn wrong_bits(code: &Code, hard: bool, traceback: usize, ebn0_db: f64, frames: u
     (of_fast, of_reference, events)
 }
 
-/// The usual trace-back of 5 K is enough for the usual code, since most bits are decided on later; where K = 11 has 2 % of
-/// wrong bits it costs a fourth more of them, whatever the decoder.
+/// The usual trace-back of 5 K is enough for the usual code, because most bits are decided later. At K = 11 and 2 % of wrong bits
+/// it causes a quarter more of them, with either decoder.
 #[test]
 fn costs_of_a_few_bits_lose_next_to_nothing_against_the_reference_decoder() {
     let (usual, large) = (code(7, &["171", "133"]), code(11, &["2335", "3661"]));

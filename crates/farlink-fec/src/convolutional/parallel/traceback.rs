@@ -6,14 +6,14 @@ use super::trellis::Trellis;
 /// The largest constraint length whose state fits a byte.
 pub(super) const LARGEST_IN_A_BYTE: usize = 9;
 
-/// The stretch of time that is traced back, in steps of the frame.
+/// The interval that is traced back, in steps of the frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// The step whose decisions come first.
+    /// The first step whose decisions are stored.
     pub(super) base: usize,
-    /// Where to start: after this many steps.
+    /// The trace-back starts after this many steps.
     pub(super) end: usize,
-    /// The bytes of data (eight steps each) to give.
+    /// The bytes of data (eight steps each) to decode.
     pub(super) bytes: (usize, usize),
 }
 
@@ -46,7 +46,7 @@ pub(super) unsafe fn best_state<V: Lanes>(metrics: *const V, states: usize) -> (
     }
 }
 
-/// Traces back from a state in every lane; writes the bytes, newest bit in the most significant place, to `bytes`.
+/// Traces back from a state in every lane; writes the bytes to `bytes`, with the newest bit in the most significant position.
 ///
 /// # Safety
 /// As for [`Lanes`]; K is the trellis's and at most [`LARGEST_IN_A_BYTE`]; `decisions` holds the planes of every step from
@@ -56,7 +56,7 @@ pub(super) unsafe fn trace<V: Lanes, const K: usize>(state: V, window: Window, d
     // SAFETY: the caller's.
     unsafe {
         let planes = if K > 4 { 1 << (K - 4) } else { 1 };
-        // The state, below the bits that left it at the top: newer ones, none of them wanted at the end.
+        // The state, below the bits that were shifted out of it: newer ones, none of which is needed at the end.
         let mut register = state;
         let (first, mut byte) = window.bytes;
         let mut time = window.end;
@@ -105,8 +105,8 @@ unsafe fn before<V: Lanes, const K: usize>(register: V, planes: *const V) -> V {
     }
 }
 
-/// The plane that bit 2 chooses, of two; below, that bits 2 and up choose of more. No closures: they would be compiled
-/// without the instructions.
+/// The plane that bit 2 selects, of two; the functions below use more bits and planes. They are no closures, because closures
+/// would be compiled without the instructions.
 #[inline(always)]
 unsafe fn of_two<V: Lanes>(register: V, planes: *const V) -> V {
     // SAFETY: the caller's.
@@ -141,8 +141,8 @@ unsafe fn shift_right<V: Lanes>(value: V, by: usize) -> V {
     }
 }
 
-/// The same for any constraint length: lane by lane at every step, which hides how far away the decisions are. `states`
-/// gives the state of each lane at the window's end.
+/// The same for any constraint length: lane by lane at every step, which hides the latency of the decisions. `states` gives the
+/// state of each lane at the window's end.
 ///
 /// # Safety
 /// As for [`trace`].

@@ -1,34 +1,34 @@
-//! What the decoder knows of a code: which outputs each branch has, and how large a cost may be.
+//! The decoder's tables of a code: the outputs of each branch, and the largest cost.
 
 use super::super::Code;
 
 /// Steps between two subtractions of the least metric.
 pub(super) const NORMALISE_EVERY: usize = 4;
 
-/// The largest cost of one symbol; beyond it nothing is gained.
+/// Limit of the cost of one symbol; more levels improve nothing.
 const FINEST: u32 = 63;
 
-/// Up to so many outputs, all their combinations have a metric; of more, only those that occur.
+/// Up to this number of outputs, all combinations have a metric; with more, only those that occur.
 const COMBINE_ALL: usize = 6;
 
-/// A code's trellis. State s follows the states 2s and 2s + 1, modulo the number of states, on the bit in its most
-/// significant place.
+/// A code's trellis. State s follows the states 2s and 2s + 1, modulo the number of states; its most significant bit is the data
+/// bit of the step.
 #[derive(Clone, Debug)]
 pub(super) struct Trellis {
     pub(super) code: Code,
     pub(super) constraint_length: usize,
     pub(super) states: usize,
     pub(super) outputs: usize,
-    /// Outputs that have a metric, where that is not every combination.
+    /// The output words that have a metric, unless all combinations have one.
     pub(super) words: Option<Vec<u32>>,
-    /// Which metric the branches from 2s and 2s + 1 into s have.
+    /// The index of the metrics of the branches from 2s and 2s + 1 into s.
     pub(super) branches: Vec<[u32; 2]>,
     /// Whether every output depends on the newest and on the oldest bit: the four branches of a butterfly then have one
     /// metric and its complement.
     pub(super) has_both_end_taps: bool,
     /// The largest cost of a symbol.
     pub(super) largest_cost: u8,
-    /// What a state that cannot be reached yet costs: more than any that can.
+    /// Cost of a state that cannot be reached yet, which exceeds that of any reachable state.
     pub(super) unreachable: u8,
 }
 
@@ -49,12 +49,12 @@ impl Trellis {
         });
         let spread = largest_spread(code);
         let n = outputs as u32;
-        // Every metric has to fit a byte: the spread, what the least metric gains until it is subtracted, and a branch.
+        // Every metric has to fit into a byte: the spread, the growth of the least metric until it is subtracted, and a branch.
         // On the best path a step costs at most half of full scale for each output that the newest bit inverts.
         let inverted = code.generators().iter().filter(|&g| g & states as u32 != 0).count() as u32;
         let growth = (NORMALISE_EVERY as u32 - 1) * (2 * n - inverted);
         let worst = (spread + n + growth.div_ceil(2)).max(spread + 2 * n);
-        // At least 1, whatever the code: 14 steps of 8 outputs spread no further than 112, and worst is 144 at most.
+        // At least 1 for any code: 14 steps of 8 outputs have a spread of 112 at most, so that `worst` is 144 at most.
         let largest_cost = (254 / worst).min(FINEST);
         Trellis {
             code: code.clone(),
@@ -85,8 +85,8 @@ impl Trellis {
     }
 }
 
-/// The most symbols in which two paths of K - 1 steps out of one state differ: times the largest cost, no two states'
-/// metrics are further apart, because every state can be reached from the best one's past.
+/// The largest number of symbols in which two paths of K - 1 steps from one state differ. No two metrics differ by more than this
+/// times the largest cost, because every state can be reached from the past of the best one.
 fn largest_spread(code: &Code) -> u32 {
     let states = code.states();
     let mut weights: Vec<Option<u32>> = vec![None; states];

@@ -44,11 +44,12 @@ fn patterns_that_are_none_are_refused() {
 fn patterns_that_make_a_good_code_catastrophic_are_refused() {
     let check = |generators: &str, pattern: &str| parse(pattern).unwrap().check(&Code::from_octal(generators).unwrap());
     assert_eq!(check("7,5", "11/01"), Ok(()));
-    // Of the outputs 7, 5, 5 only the twins are sent: 1 + D^2 divides both.
+    // Of the outputs 7, 5, 5 only the two equal ones are sent: 1 + D^2 divides both.
     assert!(matches!(check("7,5,5", "0/1/1"), Err(PuncturingError::Catastrophic { .. })));
-    // Of a lone 1 at the last step of a period, the output that takes it is not sent then, nor the other two steps on.
+    // For a single 1 at the last step of a period, neither the output that uses it then nor the other one two steps later is
+    // sent.
     assert!(matches!(check("1,4", "0011/1110"), Err(PuncturingError::Catastrophic { .. })));
-    // Only every second step is sent, and there 7 and 5 are both 0 for the data 1 0 1 0 1 without end.
+    // Only every second step is sent, where 7 and 5 are both 0 for the endless data 1 0 1 0 1.
     assert!(matches!(check("7,5,7,5", "10/10/10/00"), Err(PuncturingError::Catastrophic { .. })));
     for rate in ["1/2", "2/3", "3/4", "5/6", "7/8"] {
         assert_eq!(check("171,133", &Puncturing::usual(rate).unwrap().to_string()), Ok(()));
@@ -97,7 +98,7 @@ proptest! {
         let _ = Puncturing::usual(&text);
     }
 
-    /// A frame comes through with as many wrong bits as the free distance allows, wherever they are.
+    /// A frame with as many wrong bits as the free distance allows, at any positions, is decoded correctly.
     #[test]
     fn errors_up_to_half_the_free_distance_are_mended(
         code in any_code_of(3..=7),
@@ -113,7 +114,7 @@ proptest! {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let data = random_bits(&mut rng, data_bits);
         let ending = if terminated { Ending::Terminated } else { Ending::Truncated };
-        // A truncated frame is protected less at its end: more data follow, which are not looked at.
+        // A truncated frame has less protection at its end: more data follows, which is not compared.
         let sent_bits = if terminated { data_bits } else { data_bits + 200 };
         let sent = random_bits(&mut rng, sent_bits);
         let mut frame = data.clone();
@@ -125,7 +126,7 @@ proptest! {
         let kept = puncturing.puncture(&coded, steps);
         let mut received = symbols(&kept, puncturing.sent_bits(steps), 1);
         let near = puncturing.sent_bits(ending.steps(data_bits, code.constraint_length()));
-        // At places drawn without replacement, by the beginning of a shuffle.
+        // At positions drawn without replacement, by the beginning of a shuffle.
         let mut places: Vec<usize> = (0..near).collect();
         for drawn in 0..spectrum.errors_mended().min(near) {
             places.swap(drawn, rng.random_range(drawn..near));

@@ -1,4 +1,4 @@
-//! The reference decoder's bit error rates on random data, against those of other implementations and the union bound.
+//! The reference decoder's bit error rates on random data, compared with other implementations and the union bound.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -24,9 +24,9 @@ struct Link {
 
 struct Counted {
     bit_error_rate: f64,
-    /// Its standard deviation, from how the frames differ.
+    /// Its standard deviation, from the variation between frames.
     deviation: f64,
-    /// Runs of wrong bits with K - 1 right ones between them.
+    /// Runs of wrong bits with K - 1 correct bits between them.
     events: usize,
 }
 
@@ -52,7 +52,7 @@ impl Link {
         }
     }
 
-    /// Wrong bits of one frame, and their runs.
+    /// Number of wrong bits of one frame, and number of runs.
     fn frame(&self, seed: u64) -> (f64, usize) {
         let mut rng = Pcg64Mcg::seed_from_u64(seed);
         let data = random_bits(&mut rng, DATA_BITS);
@@ -91,7 +91,7 @@ fn assert_near(counted: &Counted, expected: f64, what: &str) {
     assert!(away.abs() < 3.0, "{what}: {:e}, {away:.1} deviations from {expected:e}", counted.bit_error_rate);
 }
 
-/// A decoder with floating-point metrics has 5.8e-4 with hard decisions at 5 dB, 5 K steps of trace-back and random data.
+/// A decoder with floating-point metrics has 5.8e-4 with hard decisions at 5 dB, a trace-back of 5 K steps and random data.
 #[test]
 fn hard_decisions_err_as_often_as_with_another_decoder() {
     let counted = Link::usual(Decision::Hard, 5.0, 35).count(1100);
@@ -99,8 +99,8 @@ fn hard_decisions_err_as_often_as_with_another_decoder() {
     assert_near(&counted, 5.8e-4, "hard, 5 dB");
 }
 
-/// The same has 5.0e-4 with soft decisions at 3 dB, and here each step of trace-back less costs 4 %: 32 steps, from the
-/// newest state to the bit decided on, give what it has with 5 K = 35 as it counts them; 35 give 4.4e-4.
+/// That decoder has 5.0e-4 with soft decisions at 3 dB. Here each step of trace-back less costs 4 %: 32 steps, from the newest
+/// state to the decided bit, equal its 5 K = 35 as it counts them; 35 steps give 4.4e-4.
 #[test]
 fn soft_decisions_err_as_often_as_with_another_decoder() {
     let counted = Link::usual(Decision::Soft, 3.0, 32).count(1200);
@@ -108,7 +108,7 @@ fn soft_decisions_err_as_often_as_with_another_decoder() {
     assert_near(&counted, 5.0e-4, "soft, 3 dB");
 }
 
-/// Where the bound is tight: the simulated rate lies below, not far.
+/// Where the bound is tight, the simulated rate lies slightly below it.
 #[test]
 fn the_union_bound_holds_and_is_tight() {
     let code = Code::from_octal("7,5").unwrap();
@@ -126,7 +126,7 @@ fn the_union_bound_holds_and_is_tight() {
     assert!(counted.bit_error_rate + 3.0 * counted.deviation > bound / 1.6, "{:e} {bound:e}", counted.bit_error_rate);
 }
 
-/// At 5e-5 the code of 64 states still stays a third below its bound.
+/// At 5e-5 the code of 64 states is still a third below its bound.
 #[test]
 #[ignore = "half a minute"]
 fn the_union_bound_of_the_usual_code_holds_at_one_in_20_000() {

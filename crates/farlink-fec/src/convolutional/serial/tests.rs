@@ -8,7 +8,7 @@ use crate::convolutional::test_codes::{any_code, random_bits, symbols};
 
 const ENDINGS: [Ending; 3] = [Ending::Terminated, Ending::Truncated, Ending::TailBiting];
 
-/// The frame that correlates best with the symbols, of all there are, and its correlation.
+/// The correlation of the frame that correlates best with the symbols, among all frames.
 fn likeliest(code: &Code, symbols_got: &[Soft], data_bits: usize, ending: Ending) -> i32 {
     let encoder = Encoder::new(code);
     let frames = (0u32..1 << data_bits).map(|data| (data << (32 - data_bits)).to_be_bytes());
@@ -44,10 +44,10 @@ fn what_does_not_fit_is_refused() {
 
 #[test]
 fn a_frame_of_noise_that_never_closes_is_given_up() {
-    // Erased symbols fit any path, so the first found closes.
+    // Erased symbols fit any path, so the first path found closes.
     let mut viterbi = Viterbi::new(&Code::from_octal("7,5").unwrap(), 15);
     assert!(viterbi.decode(&[0; 40], Ending::TailBiting, &mut [0; 3]).unwrap().is_closed);
-    // On short frames of noise it happens often: with nearly a quarter of these no survivor ever closes.
+    // This is frequent on short frames of noise: for nearly a quarter of these no survivor ever closes.
     let is_open = |frame: &u32| {
         let symbols: Vec<Soft> = (0..6).map(|at| [-3, -1, 1, 2][(frame >> (2 * at) & 3) as usize]).collect();
         !viterbi.decode(&symbols, Ending::TailBiting, &mut [0]).unwrap().is_closed
@@ -56,7 +56,7 @@ fn a_frame_of_noise_that_never_closes_is_given_up() {
     assert!((1..1 << 10).contains(&open), "{open} of 4096");
 }
 
-/// Going round finds the likeliest frame nearly always (Shao, Lin and Fossorier 2003, figure 3), here among all 4096.
+/// Repeated passes find the likeliest frame nearly always (Shao, Lin and Fossorier 2003, figure 3), here among all 4096.
 #[test]
 fn going_round_finds_the_likeliest_tail_biting_frame() {
     let code = Code::from_octal("7,5").unwrap();
@@ -84,7 +84,7 @@ proptest! {
     ) {
         let data_bits = 8 * data.len() - left_bits;
         let encoder = Encoder::new(&code);
-        // Whole-frame trace-back: some random codes need more than 5 K even without noise.
+        // The trace-back covers the whole frame, because some random codes need more than 5 K even without noise.
         let mut viterbi = Viterbi::new(&code, data_bits + 15);
         let mut expected = data.clone();
         (data_bits..8 * data.len()).for_each(|at| bits::set(&mut expected, at, false));
@@ -94,7 +94,7 @@ proptest! {
             let mut decoded = vec![0xff; data.len()];
             let outcome = viterbi.decode(&received, ending, &mut decoded);
             prop_assert_eq!(outcome, Ok(Decoded { data_bits, is_closed: true }));
-            // Where two data frames have one code word, as short frames may, either is right.
+            // If two data frames have the same code word, as short frames may, either one is correct.
             prop_assert_eq!(encoder.encode(&decoded, data_bits, ending), coded, "{:?}", ending);
             if ending == Ending::Terminated {
                 prop_assert_eq!(&decoded, &expected);

@@ -15,8 +15,8 @@ fn counts(generators: &str, puncturing: &str, terms: usize) -> (usize, Vec<u64>,
     )
 }
 
-/// a_d and c_d of 171, 133 with its usual patterns from the free distance on: Haccoun and Bégin 1989 for M = 6; as far as
-/// here in P. Frenger, P. Orten, T. Ottosson, A. Svensson, "Multi-rate convolutional codes", Chalmers, 1998.
+/// a_d and c_d of 171, 133 with its usual patterns from the free distance on: Haccoun and Bégin 1989 for M = 6; further terms in
+/// P. Frenger, P. Orten, T. Ottosson, A. Svensson, "Multi-rate convolutional codes", Chalmers, 1998.
 const PUBLISHED: [(&str, usize, &[u64], &[u64]); 5] = [
     (
         "1/2",
@@ -36,7 +36,7 @@ fn the_spectra_of_the_usual_codes_are_the_published_ones() {
         let puncturing = Puncturing::usual(rate).unwrap();
         let (distance, own_events, own_data_bits) = counts("171,133", &puncturing.to_string(), events.len());
         assert_eq!(distance, free_distance, "rate {rate}");
-        // Up to twice the free distance what is an event is beyond doubt; see `Spectrum` for above.
+        // Up to twice the free distance both definitions of an event agree; see `Spectrum` for larger distances.
         let alike = events.len().min(if rate == "1/2" { usize::MAX } else { free_distance });
         assert_eq!(
             (&own_events[..alike], &own_data_bits[..alike]),
@@ -46,8 +46,8 @@ fn the_spectra_of_the_usual_codes_are_the_published_ones() {
     }
 }
 
-/// The published counts let an event end only where a period does: they include pairs, and longer chains, of which each
-/// event begins in the period in which the one before ended. With these added, ours are theirs.
+/// In the published counts an event ends only where a period does: they include pairs and longer chains of events, each of which
+/// begins in the period in which the one before ended. With these added, our counts are equal.
 #[test]
 fn with_events_that_share_a_period_as_one_the_spectra_are_the_published_ones() {
     for (rate, free_distance, published_events, published_data_bits) in &PUBLISHED[1..] {
@@ -126,7 +126,7 @@ fn the_lightest_event_of_the_code_of_four_states_is_one_wrong_bit() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Two ways to the same counts: the transfer function, and listing the events.
+    /// Two methods for the same counts: the transfer function, and listing the events.
     #[test]
     fn the_events_are_as_many_as_the_spectrum_says(
         code in any_code(),

@@ -5,8 +5,8 @@
 //!
 //! `C^-1[l][i] = u_l w_i / (x_i + y_l)`, `u_l = X(y_l) / Y'(y_l)`, `w_i = Y(x_i) / X'(x_i)`
 //!
-//! (Knuth, The Art of Computer Programming 1, section 1.2.3, exercise 41): a number of steps that grows with the square of
-//! the size, where elimination grows with the cube.
+//! (Knuth, The Art of Computer Programming 1, section 1.2.3, exercise 41). The number of steps is proportional to the square of
+//! the size, compared with the cube for elimination.
 
 use crate::erasure::kernel::{FIELD, Level};
 use crate::simd::Simd;
@@ -28,7 +28,7 @@ pub(super) fn invert(level: Level, x: &[u8], y: &[u8], inverse: &mut [u8], strid
 
 fn by_logarithms(x: &[u8], y: &[u8], inverse: &mut [u8], stride: usize) {
     let log = |a: u8| u32::from(FIELD.log(a).expect("x and y are different elements"));
-    // Logarithm of the product of differences to all of `others` but itself.
+    // Logarithm of the product of the differences to all of `others` except itself.
     let product = |a: u8, others: &[u8]| others.iter().filter(|&&b| b != a).map(|&b| log(a ^ b)).sum::<u32>() % 255;
     let mut u = [0; 256];
     for (u, &y_l) in u.iter_mut().zip(y) {

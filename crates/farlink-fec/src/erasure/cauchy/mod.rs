@@ -9,15 +9,15 @@ use super::kernel::{ALL, Blocks, FIELD, Level, PADDING, Product};
 use crate::simd::Simd;
 use inverse::invert;
 
-/// Bytes of a block that are decoded in one go, so that the partial results stay in the cache.
+/// Bytes of a block that are decoded at once, so that the partial results stay in the cache.
 const STRETCH: usize = 2048;
 
-/// A packet erasure code: k data blocks and m parity blocks, any k of which give the data.
+/// A packet erasure code: k data blocks and m parity blocks, any k of which are enough to recover the data.
 ///
 /// Byte by byte, parity block i is the sum of all data blocks j, each divided by `x_i + y_j`, with `x_i = 255 - i` and
 /// `y_j = j`, over GF(256) with the polynomial x^8 + x^4 + x^3 + x + 1. Every square part of such a matrix (of Cauchy) can
-/// be inverted, which makes the code maximum distance separable: no code mends more with m parity blocks. A parity block
-/// depends neither on m nor, if the missing data blocks are taken as zero, on k: more parity can be sent later.
+/// be inverted, which makes the code maximum distance separable: no code corrects more losses with m parity blocks. A parity
+/// block depends neither on m nor, if missing data blocks are taken as zero, on k, so that more parity can be sent later.
 ///
 /// Sources: Blömer, Kalfane, Karp, Karpinski, Luby, Zuckerman, An XOR-based erasure-resilient coding scheme, ICSI
 /// TR-95-048 (1995), for the matrix; Rizzo, Effective erasure codes for reliable computer communication protocols, ACM CCR
@@ -48,20 +48,20 @@ pub struct Cauchy {
     coefficients: Vec<u8>,
 }
 
-/// Memory that a decoder works in; it grows to what the largest group needs and can be used for every code.
+/// Work memory of a decoder. It grows to the size that the largest group needs and can be used for every code.
 #[derive(Clone, Debug, Default)]
 pub struct Workspace {
-    /// Where the code has x of the parity blocks that are used.
+    /// The x values of the parity blocks that are used.
     x: Vec<u8>,
-    /// Coefficients of those parity blocks, if they are not one after the other.
+    /// Coefficients of those parity blocks, if they are not adjacent.
     coefficients: Vec<u8>,
     inverse: Vec<u8>,
-    /// What the lost blocks add to each of those parity blocks.
+    /// The contribution of the lost blocks to each of those parity blocks.
     partial: Vec<u8>,
 }
 
 impl Cauchy {
-    /// Most blocks of a group, data and parity.
+    /// Largest number of blocks in a group, data and parity.
     pub const BLOCKS_MAX: usize = 256;
 
     /// The code of k data and m parity blocks, with the fastest instructions of this machine.
@@ -72,7 +72,7 @@ impl Cauchy {
         Cauchy::with_simd(k, m, Simd::best())
     }
 
-    /// The same code with slower instructions: for comparison.
+    /// The same code with slower instructions, for comparisons.
     ///
     /// # Errors
     /// As for [`new`](Cauchy::new).
@@ -95,12 +95,12 @@ impl Cauchy {
         Ok(Cauchy { k, m, level, coefficients })
     }
 
-    /// Data blocks in a group.
+    /// Number of data blocks in a group.
     pub fn k(&self) -> usize {
         self.k
     }
 
-    /// Parity blocks in a group.
+    /// Number of parity blocks in a group.
     pub fn m(&self) -> usize {
         self.m
     }
@@ -127,10 +127,10 @@ impl Cauchy {
         Ok(())
     }
 
-    /// Recovers the data blocks that are lost, where they belong.
+    /// Recovers the lost data blocks in place.
     ///
-    /// `blocks` holds the k data blocks and after them the m parity blocks; `lost` says which of them did not arrive, and
-    /// what these hold does not matter. Parity blocks are left as they are.
+    /// `blocks` has the k data blocks, followed by the m parity blocks. `lost` says which of them did not arrive; the content of
+    /// these does not matter. Parity blocks are not changed.
     ///
     /// # Errors
     /// If more than m blocks are lost or a length does not fit; the blocks are then unchanged.
@@ -155,7 +155,7 @@ impl Cauchy {
         let parity = choose(arrived.get(), count);
         let Workspace { x: xs, coefficients, inverse, partial } = workspace;
 
-        // Rows of the code that are not adjacent are put next to each other.
+        // Rows of coefficients that are not adjacent are copied next to each other.
         let first = parity[0] as usize;
         let (coefficients, coefficient_stride) = if parity[count - 1] as usize - first + 1 == count {
             (&self.coefficients[first..], m)
@@ -207,12 +207,12 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Numbers of the blocks that arrived, and of those that are lost: without a branch, since nothing predicts it.
+    /// Numbers of the blocks that arrived, and of the lost ones. There is no branch, because it could not be predicted.
     fn sort(lost: &[bool]) -> (Numbers, Numbers) {
         let none = || Numbers { numbers: [0; 256], count: 0 };
         let (mut arrived, mut missing) = (none(), none());
         for (number, &is_lost) in lost.iter().enumerate().take(256) {
-            // Whichever is not meant is overwritten by the next one.
+            // The number written to the wrong list is overwritten by the next one.
             arrived.numbers[arrived.count & 255] = number as u8;
             missing.numbers[missing.count & 255] = number as u8;
             arrived.count += usize::from(!is_lost);
@@ -226,13 +226,13 @@ impl Numbers {
     }
 }
 
-/// So many of the parity blocks: the first adjacent ones, if there are that many anywhere.
+/// `count` of the parity blocks: the first adjacent ones, if there are that many.
 fn choose(arrived: &[u8], count: usize) -> &[u8] {
     let adjacent = arrived.windows(count).find(|run| (run[count - 1] - run[0]) as usize + 1 == count);
     adjacent.unwrap_or(&arrived[..count])
 }
 
-/// The point of parity block i; that of a data block is its number.
+/// The x value of parity block i; the y value of a data block is its number.
 fn x(i: usize) -> u8 {
     255 - i as u8
 }

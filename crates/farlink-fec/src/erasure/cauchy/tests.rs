@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Bytes that look random, from a seed.
+/// Pseudo-random bytes from a seed.
 fn noise(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     let next = || {
@@ -11,7 +11,7 @@ fn noise(len: usize, seed: u64) -> Vec<u8> {
     std::iter::repeat_with(next).take(len).collect()
 }
 
-/// The definition, with the field's own multiplication.
+/// The parity by definition, with the field's own multiplication.
 fn reference_parity(data: &[u8], block_bytes: usize, k: usize, m: usize) -> Vec<u8> {
     let mut parity = vec![0; m * block_bytes];
     for i in 0..m {
@@ -25,7 +25,7 @@ fn reference_parity(data: &[u8], block_bytes: usize, k: usize, m: usize) -> Vec<
     parity
 }
 
-/// A group's size, small ones as often as large ones, and a block length, often one near a vector's.
+/// The size of a group, small ones as often as large ones, and a block length, often near that of a vector.
 fn group() -> impl Strategy<Value = (usize, usize, usize)> {
     let blocks = prop_oneof![2..=40usize, 2..=256usize];
     let bytes = prop_oneof![1..=70usize, 120..=140usize, Just(1400), Just(2048), 4090..=4100usize];

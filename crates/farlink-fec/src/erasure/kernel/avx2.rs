@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 /// Shorter blocks do not fill half a vector.
 pub(super) const LEN_MIN: usize = 16;
 
-/// Products of each factor and all low nibbles, and all high ones.
+/// Products of each factor with all low nibbles, and with all high nibbles.
 static NIBBLES: LazyLock<Box<[[[u8; 16]; 2]]>> =
     LazyLock::new(|| (0..=255).map(|c| Linear::multiplication(&FIELD, c).nibble_tables()).collect());
 
@@ -36,7 +36,7 @@ pub(super) unsafe fn write(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>
     }
 }
 
-/// `R` rows from `first` on, along the blocks. The last vectors overlap those before: what they write twice is the same.
+/// `R` rows from `first` on, along the blocks. The last vectors overlap the previous ones and write the same bytes twice.
 ///
 /// # Safety
 /// As for [`write()`], and the rows exist.
@@ -62,7 +62,7 @@ unsafe fn strip<const R: usize>(product: &Product<'_>, dst: &mut [u8], to: Block
     }
 }
 
-/// `R` rows at `V` places; each gives the offsets of a vector's two halves.
+/// `R` rows at `V` positions, each given by the offsets of a vector's two halves.
 ///
 /// # Safety
 /// As for [`write()`], and the rows and 16 bytes at each offset exist.

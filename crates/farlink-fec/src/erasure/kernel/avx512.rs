@@ -14,7 +14,7 @@ use std::arch::x86_64::*;
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 pub(super) unsafe fn write(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>) {
     let rows = to.which.len();
-    // Vectors to multiply for each source, and one to spread the coefficients.
+    // Vectors to multiply for each source, plus one to distribute the coefficients.
     let quads = product.len.div_ceil(8);
     let by_lanes = rows.div_ceil(8) * (quads + 1);
     if (8..64).contains(&product.len) && by_lanes < rows {
@@ -51,7 +51,7 @@ pub(super) unsafe fn write(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>
     }
 }
 
-/// `R` rows from `first` on, along the blocks. The last vector overlaps those before: what it writes twice is the same.
+/// `R` rows from `first` on, along the blocks. The last vector overlaps the previous ones and writes the same bytes twice.
 ///
 /// # Safety
 /// As for [`write()`], and the rows exist.
@@ -140,7 +140,7 @@ unsafe fn wide<const R: usize, const V: usize, const MASKED: bool>(
     }
 }
 
-/// Up to `8 G` rows from `first` on; returns how many.
+/// Up to `8 G` rows from `first` on; returns their number.
 ///
 /// # Safety
 /// As for [`lanes`].
@@ -163,7 +163,7 @@ unsafe fn lanes_of<const G: usize>(product: &Product<'_>, dst: &mut [u8], to: Bl
 }
 
 /// Up to `8 G` rows from `first` on, of blocks of `8 Q - 7` to `8 Q` bytes: a vector holds 8 bytes of each of eight rows.
-/// The last 8 bytes overlap those before: what they write twice is the same.
+/// The last 8 bytes overlap the previous ones and are written twice with the same values.
 ///
 /// # Safety
 /// As for [`write()`]; blocks have 8 bytes at least and more than `8 G - 8` rows exist from `first` on.
@@ -201,7 +201,7 @@ unsafe fn lanes<const G: usize, const Q: usize>(product: &Product<'_>, dst: &mut
                 }
             }
         }
-        // Each of a row's coefficients, eight times.
+        // Each of a row's coefficients, repeated eight times.
         let factors = |source: u8| -> [__m512i; G] {
             let at = product.coefficients.as_ptr().add(source as usize * product.coefficient_stride + first);
             std::array::from_fn(|group| {

@@ -1,7 +1,7 @@
-//! Matrix times blocks over GF(256): each row sums up all source blocks, times the coefficients of its row.
+//! Product of a matrix and blocks over GF(256): each row is the sum of all source blocks times the coefficients of the row.
 //!
-//! All rows of a place in the blocks are summed up in registers, so that every source byte is read once for some rows and
-//! every result is written once: this, not the multiplication, is what a loop over `dst += c src` pays for.
+//! All rows at a position in the blocks are summed in registers, so that every source byte is read once for several rows and
+//! every result is written once. In a loop over `dst += c src`, these memory accesses cost more than the multiplication.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -13,7 +13,7 @@ use crate::gf256::{AES, Field};
 use crate::simd::Simd;
 use std::sync::LazyLock;
 
-/// The field: that of AES, in which x86 multiplies (GFNI).
+/// The field of AES, in which x86 multiplies (GFNI).
 pub(super) static FIELD: LazyLock<Field> =
     LazyLock::new(|| Field::new(AES).expect("the polynomial of AES is irreducible"));
 
@@ -28,10 +28,10 @@ pub(super) const ALL: [u8; 256] = {
     all
 };
 
-/// Rows are read eight coefficients at a time: what must follow the last coefficient.
+/// Eight coefficients are read at a time, so this number of bytes must follow the last coefficient.
 pub(super) const PADDING: usize = 8;
 
-/// A level of SIMD that this machine has: checked once, not in every call.
+/// A level of SIMD that this machine has. It is checked once and not in every call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Level(Simd);
 
@@ -48,7 +48,7 @@ impl Level {
     }
 }
 
-/// Which blocks of a buffer: block b begins at `first + b * stride`.
+/// Some blocks of a buffer: block b begins at `first + b * stride`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks<'a> {
     pub(super) first: usize,
@@ -62,18 +62,18 @@ impl Blocks<'_> {
         self.first + self.which[index] as usize * self.stride
     }
 
-    /// Where the last byte of the blocks' first `len` ends.
+    /// End of the first `len` bytes of the last block.
     fn end(&self, len: usize) -> usize {
         if self.which.is_empty() { 0 } else { self.first + self.last() * self.stride + len }
     }
 
-    /// The highest of the numbers.
+    /// The highest block number.
     fn last(&self) -> usize {
         self.which.iter().fold(0, |last, &number| last.max(number)) as usize
     }
 }
 
-/// A product of a matrix and blocks: what is read.
+/// The inputs of a product of a matrix and blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Product<'a> {
     /// Coefficient of row r and source block b at `b * coefficient_stride + r`; [`PADDING`] more bytes follow.
@@ -81,9 +81,9 @@ pub(super) struct Product<'a> {
     pub(super) coefficient_stride: usize,
     pub(super) src: &'a [u8],
     pub(super) from: Blocks<'a>,
-    /// Blocks of `src` that the rows begin with, if they do not begin with zero.
+    /// Blocks of `src` with which the rows begin, if they do not begin with zero.
     pub(super) start: Option<Blocks<'a>>,
-    /// Bytes of a block that are to be computed.
+    /// Number of bytes of a block to compute.
     pub(super) len: usize,
 }
 

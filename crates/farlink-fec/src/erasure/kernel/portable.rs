@@ -1,8 +1,8 @@
-//! Plain Rust that compilers turn into whatever vectors the machine has.
+//! Plain Rust that compilers vectorise for the machine.
 
 use super::{Blocks, Product};
 
-/// Rows at a time.
+/// Number of rows at a time.
 const ROWS: usize = 4;
 
 pub(super) fn write(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>) {
@@ -15,7 +15,7 @@ pub(super) fn write(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>) {
     }
 }
 
-/// All rows, `STEP` bytes or what there is.
+/// All rows, `STEP` bytes or the rest.
 fn step<const STEP: usize>(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>, offset: usize) {
     let rows = to.which.len();
     let len = (product.len - offset).min(STEP);
@@ -45,7 +45,7 @@ fn step<const STEP: usize>(product: &Product<'_>, dst: &mut [u8], to: Blocks<'_>
     }
 }
 
-/// Adds `c[r] x` to row r: each bit of the factor adds x, doubled as often as the bit says.
+/// Adds `c[r] x` to row r: for each set bit of the factor, x is added after as many doublings.
 #[inline]
 fn add<const STEP: usize>(sums: &mut [[u8; STEP]; ROWS], x: &mut [u8; STEP], mut c: [u8; ROWS]) {
     for _ in 0..8 {

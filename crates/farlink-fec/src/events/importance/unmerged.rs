@@ -1,26 +1,27 @@
-//! Paths that are still apart when the decoder decides: what finite trace-back adds to the error events of a code.
+//! Paths that have not merged when the decoder decides: the errors of finite trace-back, in addition to a code's error events.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::convolutional::{Code, Puncturing};
 
-/// What to search for.
+/// Parameters of the search.
 pub(super) struct Search<'a> {
     pub(super) code: &'a Code,
     pub(super) puncturing: &'a Puncturing,
     /// The phase of the first step.
     pub(super) phase: usize,
-    /// Steps after which a path leaves the right one at the latest: in this one its data bit is wrong.
+    /// The step that is decided, in which the path's data bit is wrong; the path leaves the correct one here or before.
     pub(super) decided: usize,
-    /// Steps of all, after which it has still not joined.
+    /// Number of steps after which the path has still not merged.
     pub(super) steps: usize,
 }
 
-/// Places among the bits sent, from the first step on, in which a path differs that leaves the right one no later than at the
-/// step decided, has a wrong bit there, and has not joined at the end. Up to `count` such paths, the least distant first.
+/// Positions among the sent bits, from the first step on, in which a path differs that leaves the correct path no later than at
+/// the decided step, has a wrong bit there, and has not merged at the end. Returns up to `count` such paths, those of least
+/// distance first.
 ///
-/// A path may leave long before the step decided: while other paths were better, the bits in between were decided right.
+/// A path may leave long before the decided step: while other paths were better, the bits in between were decided correctly.
 pub(super) fn unmerged_paths(search: &Search<'_>, count: usize) -> Vec<Vec<u32>> {
     let steps = search.steps;
     let to_go = search.least_to_go();
@@ -35,7 +36,7 @@ pub(super) fn unmerged_paths(search: &Search<'_>, count: usize) -> Vec<Vec<u32>>
             nodes.push(node);
         }
     }
-    // A* search: the least distance still to come is known exactly, so that only paths of the result are followed to the end.
+    // A* search. The least remaining distance is known exactly, so that only paths of the result are followed to the end.
     let mut paths = Vec::new();
     while let Some(Reverse((_, _, at))) = open.pop() {
         let Node { window, depth, weight, .. } = nodes[at];
@@ -54,7 +55,7 @@ pub(super) fn unmerged_paths(search: &Search<'_>, count: usize) -> Vec<Vec<u32>>
             }
             let node =
                 Node { parent: Some(at), window, depth: depth + 1, weight: weight + search.weight(depth, window) };
-            // Of equal distance the deepest first: it ends soonest.
+            // Among equal distances the deepest first, because it ends soonest.
             open.push(Reverse((node.weight + to_go, Reverse(depth + 1), nodes.len())));
             nodes.push(node);
         }
@@ -62,14 +63,14 @@ pub(super) fn unmerged_paths(search: &Search<'_>, count: usize) -> Vec<Vec<u32>>
     paths
 }
 
-/// Distance of what cannot be.
+/// Distance of an impossible path.
 const NEVER: u32 = u32::MAX;
 
-/// A path, by its last step.
+/// A path, represented by its last step.
 #[derive(Clone, Copy)]
 struct Node {
     parent: Option<usize>,
-    /// The encoder's window in that step, and how many steps of all there were with it.
+    /// The encoder's window in that step, and the number of steps up to it.
     window: u32,
     depth: usize,
     weight: u32,
@@ -81,7 +82,7 @@ impl Search<'_> {
         1 << (self.code.constraint_length() - 1)
     }
 
-    /// Bits sent that differ, output j in bit j.
+    /// Sent bits that differ, output j in bit j.
     fn differing(&self, step: usize, window: u32) -> u32 {
         self.code.output(window) & u32::from(self.puncturing.sent_at(self.phase + step))
     }
@@ -90,7 +91,7 @@ impl Search<'_> {
         self.differing(step, window).count_ones()
     }
 
-    /// Least distance that a path in each state after each number of steps still gains by the end.
+    /// Least distance that a path in each state after each number of steps will still gain by the end.
     fn least_to_go(&self) -> Vec<Vec<u32>> {
         let mut to_go = vec![vec![NEVER; self.code.states()]; self.steps + 1];
         to_go[self.steps][1..].fill(0);

@@ -22,7 +22,7 @@ fn importance_sampling_agrees_with_plain_simulation() {
         (None, Decision::Hard, DecoderKind::Parallel, 5.5, 6_000_000),
         (Some("3/4"), Decision::Soft, DecoderKind::Parallel, 4.6, 12_000_000),
         (Some("3/4"), Decision::Hard, DecoderKind::Parallel, 6.2, 4_000_000),
-        // Trace-back of 5 K is short for this rate: most errors are those of paths that have not joined.
+        // A trace-back of 5 K is short for this rate: most errors come from paths that have not merged.
         (Some("3/4"), Decision::Hard, DecoderKind::Serial, 6.5, 2_000_000),
     ] {
         let scheme = k7(rate, decision, decoder);
@@ -39,7 +39,7 @@ fn importance_sampling_agrees_with_plain_simulation() {
         );
         assert!(plain.bit_error_rate.overlaps(&sampled.bit_error_rate), "{scheme}");
         assert!(sampled.bit_error_rate.relative_half_width() < 0.4, "{scheme}: {:?}", sampled.bit_error_rate);
-        // What is played back has the rate that was measured.
+        // The playback has the measured rate.
         let played = sampled.events.bit_error_rate() / sampled.bit_error_rate.value;
         assert!((played - 1.0).abs() < 0.05, "{scheme}: {played}");
     }
@@ -47,7 +47,7 @@ fn importance_sampling_agrees_with_plain_simulation() {
 
 #[test]
 fn rare_events_lie_just_below_the_union_bound() {
-    // With all 8 bits of a soft symbol; the rounding of the fast decoder costs about 15 % here, 0.03 dB.
+    // With all 8 bits of a soft symbol; the rounding of the fast decoder costs about 15 % here, or 0.03 dB.
     let scheme = k7(None, Decision::Soft, DecoderKind::Serial);
     let effort = Effort { bits_max: 2_000_000, events: Some(3000), ..Effort::default() };
     let found = library(&scheme, 7.0, &effort, &patient).unwrap();
@@ -73,8 +73,8 @@ fn gaps_between_events_are_geometric() {
     beyond.sort_unstable();
     let n = beyond.len() as f64;
     assert!(n > 2000.0);
-    // Kolmogorov and Smirnov's distance to the geometric distribution of the same mean; 1.6 / sqrt(n) is exceeded in 1 % of
-    // all cases (fewer, since the mean was fitted).
+    // Kolmogorov-Smirnov distance to the geometric distribution of the same mean; 1.6 / sqrt(n) is exceeded in 1 % of all cases
+    // (fewer, because the mean was fitted).
     let mean = beyond.iter().sum::<u64>() as f64 / n;
     let distance = beyond.iter().enumerate().map(|(rank, &value)| {
         let share = 1.0 - (mean / (mean + 1.0)).powf(value as f64 + 0.5);
@@ -158,7 +158,7 @@ fn errors_too_rare_for_every_method_are_refused_by_name() {
     assert!(refused.to_string().contains("erasure 8+8 blocks of 46 bytes over uncoded, BPSK hard"), "{refused}");
 }
 
-/// One of each kind.
+/// One coding of each kind.
 fn codings() -> Vec<(Coding, Decision)> {
     let convolutional = Convolutional::new(Code::new(7, &[0o171, 0o133]).unwrap());
     let punctured = convolutional.clone().punctured(Puncturing::usual("3/4").unwrap());
@@ -188,7 +188,7 @@ fn error_rates_fall_with_eb_n0_to_nothing() {
                 let rate = match library(&scheme, eb_n0_db, &effort, &patient) {
                     Ok(found) => {
                         let (played, measured) = (found.events.bit_error_rate(), found.bit_error_rate.value);
-                        // Events that meet, and those not kept, are what they differ by.
+                        // They differ by events that overlap and by events that are not kept.
                         assert!((played / measured - 1.0).abs() < 0.3, "{scheme}, {eb_n0_db} dB: {played} {measured}");
                         played
                     }
@@ -199,7 +199,7 @@ fn error_rates_fall_with_eb_n0_to_nothing() {
                     Err(LibraryError::Never { .. }) => 0.0,
                     Err(other) => panic!("{scheme}, {eb_n0_db} dB: {other}"),
                 };
-                // Half the bits are wrong below, whatever the noise; few events scatter.
+                // At low Eb/N0 half of the bits are wrong regardless of the noise; few events have a large variance.
                 assert!(rate <= last * 1.25 && rate < 0.55, "{scheme}, {eb_n0_db} dB: {rate} after {last}");
                 last = rate;
             }
@@ -269,14 +269,14 @@ fn what_is_stopped_before_the_first_event_is_not_free_of_errors() {
 
 #[test]
 fn a_slow_decoder_can_be_stopped_within_a_batch() {
-    // Plain batches have 524,288 steps, 64 windows of them; samples of rare events have some 500 for each of 512.
+    // Ordinary batches have 524,288 steps in 64 windows; samples of rare events have about 500 steps for each of 512.
     let code = Code::new(11, &[0o3345, 0o3613]).unwrap();
     let coding = Coding::Convolutional(Convolutional { decoder: DecoderKind::Serial, ..Convolutional::new(code) });
     let scheme = Scheme::new(coding, Modulation::Bpsk, Decision::Soft).unwrap();
     for eb_n0_db in [1.0, 9.0] {
         let asked = AtomicU64::new(0);
         let watch = |done: u64, _: u64| {
-            assert_eq!(done, 0, "no batch was waited for");
+            assert_eq!(done, 0, "it did not wait for a batch");
             asked.fetch_add(1, Ordering::Relaxed) < 3
         };
         assert_eq!(library(&scheme, eb_n0_db, &Effort::default(), &watch), Err(LibraryError::Interrupted));

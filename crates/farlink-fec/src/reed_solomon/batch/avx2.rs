@@ -1,4 +1,4 @@
-//! 32 lanes: constants are multiplied by two look-ups of 16 entries, variables bit by bit.
+//! 32 lanes: constants are multiplied by two look-ups in tables of 16 entries, variables bit by bit.
 
 use std::arch::x86_64::*;
 

@@ -1,4 +1,4 @@
-//! 64 lanes, with the multiplication of GFNI, which knows only the field of AES: symbols are mapped there and back.
+//! 64 lanes, with the multiplication of GFNI, which supports only the field of AES: symbols are mapped there and back.
 
 use std::arch::x86_64::*;
 
@@ -46,7 +46,7 @@ impl Lanes for Avx512 {
         unsafe {
             let piece = |at: usize| _mm_loadu_si128(from[at * step].add(offset).cast());
             let first = _mm512_castsi128_si512(piece(0));
-            // A masked broadcast is a load alone, where an insertion would also take the shuffle port.
+            // A masked broadcast needs only a load, while an insertion would also use the shuffle port.
             let second = _mm512_mask_broadcast_i64x2(first, 0b0000_1100, piece(1));
             let third = _mm512_mask_broadcast_i64x2(second, 0b0011_0000, piece(2));
             Avx512(_mm512_mask_broadcast_i64x2(third, 0b1100_0000, piece(3)))

@@ -1,9 +1,9 @@
 //! From syndromes to corrected words, a word per lane in lock-step: Berlekamp-Massey, root search, Forney.
 //!
-//! Lanes whose locator has not as many roots within the word as its degree give up. For the others the correction
-//! makes all syndromes zero: a locator of degree L <= (n - k)/2 that generates all n - k syndromes has an evaluator
-//! of degree below L, and expanding their quotient into partial fractions gives the syndromes as the sums over its L
-//! roots that Forney's formula assumes. The one-word decoder computes them anew all the same, and tests compare.
+//! A lane gives up if its locator does not have as many roots within the word as its degree. For the others the correction makes
+//! all syndromes zero: a locator of degree L <= (n - k)/2 that generates all n - k syndromes has an evaluator of degree below L,
+//! and expanding their quotient into partial fractions gives the syndromes as the sums over its L roots that Forney's formula
+//! assumes. The one-word decoder nevertheless recomputes the syndromes, and tests compare both.
 
 use super::Outcome;
 use super::lanes::Lanes;
@@ -11,7 +11,7 @@ use super::syndromes::{EXPONENTS, Fifteen};
 use crate::gf256::{Field, Linear};
 use crate::reed_solomon::Code;
 
-/// A linear map from the symbols' field to one whose elements the machine multiplies, and back.
+/// A linear map from the symbols' field to one in which the machine multiplies, and back.
 pub(super) fn isomorphism(from: &Field, to: &Field) -> (Linear, Linear) {
     // x may go to any root of its own polynomial.
     let power = |image: u8, exponent: usize| (0..exponent).fold(1, |product, _| to.multiply(product, image));
@@ -23,7 +23,7 @@ pub(super) fn isomorphism(from: &Field, to: &Field) -> (Linear, Linear) {
     (there, there.inverse().expect("an isomorphism has an inverse"))
 }
 
-/// What the correction knows beforehand; all in the field in which the machine multiplies.
+/// Constants of the correction, all in the field in which the machine multiplies.
 #[derive(Clone)]
 pub(super) struct Correction<L: Lanes> {
     n: usize,
@@ -36,13 +36,13 @@ pub(super) struct Correction<L: Lanes> {
     /// By exponent: inverse locator 1/X and X^(1-f).
     inverse_locators: [u8; 256],
     scales: [u8; 256],
-    /// Back to the symbols as sent.
+    /// The map back to the symbols as sent.
     output: L::Map,
     /// Coefficients of the locator, of the polynomial before the last change of length, and of the evaluator.
     locator: Vec<L>,
     earlier: Vec<L>,
     evaluator: Vec<L>,
-    /// Of each lane, the exponents of its roots: byte `round * L::COUNT + lane`.
+    /// For each lane, the exponents of its roots: byte `round * L::COUNT + lane`.
     roots: Vec<u8>,
 }
 
@@ -82,7 +82,7 @@ impl<L: Lanes> Correction<L> {
         }
     }
 
-    /// Corrects the words `indices` of `words`, whose syndromes are given lane by lane; lanes with none at all are idle.
+    /// Corrects the words `indices` of `words`, whose syndromes are given lane by lane; lanes with all syndromes zero are idle.
     ///
     /// # Safety
     /// The machine has the level of `L`.
@@ -122,8 +122,8 @@ impl<L: Lanes> Correction<L> {
         }
     }
 
-    /// Berlekamp and Massey's algorithm: the shortest recurrence that generates the syndromes (Massey 1969). Returns
-    /// its length in each lane, of use up to (n - k)/2, and the greatest of these.
+    /// Berlekamp and Massey's algorithm: the shortest recurrence that generates the syndromes (Massey 1969). Returns its length
+    /// in each lane, which is valid up to (n - k)/2, and the largest of these.
     #[inline(always)]
     unsafe fn find_locator(&mut self, syndromes: &[L]) -> (L, usize) {
         let t = self.parity / 2;
@@ -134,10 +134,10 @@ impl<L: Lanes> Correction<L> {
             locator.fill(zero);
             earlier.fill(zero);
             locator[0] = one;
-            // Multiplying the earlier polynomial by x is moving its beginning down.
+            // Multiplying the earlier polynomial by x means moving its start down.
             let mut base = self.parity;
             earlier[base] = one;
-            let mut inverse = one; // of the discrepancy when the length changed last
+            let mut inverse = one; // of the discrepancy at the last change of length
             let mut lengths = zero;
             let mut longest = 0;
             for r in 0..self.parity {
@@ -152,7 +152,7 @@ impl<L: Lanes> Correction<L> {
                 let is_short = lengths.is_at_most(L::splat((r / 2) as u8));
                 let changes = L::both(discrepancy.is_nonzero(), is_short);
                 lengths = L::select(changes, L::splat((r + 1) as u8).minus(lengths), lengths);
-                // Beyond t the lane is lost, whatever becomes of its locator.
+                // Beyond t the lane cannot be corrected, regardless of its locator.
                 longest = (lengths.greatest() as usize).min(t);
                 let factor = discrepancy.multiply(inverse, &self.algebra);
                 for i in 0..=longest {
@@ -166,9 +166,9 @@ impl<L: Lanes> Correction<L> {
         }
     }
 
-    /// The exponents of the locator's roots, and how many each lane has within the word.
+    /// The exponents of the locator's roots, and their number within the word for each lane.
     ///
-    /// The locator at A^(-e) for all e is a transform like that of the syndromes, the other way round.
+    /// The values of the locator at A^(-e) for all e are a transform like that of the syndromes, in the other direction.
     #[inline(always)]
     unsafe fn find_roots(&mut self, longest: usize, found: &mut [u8; 64]) {
         // SAFETY: the caller's.
@@ -199,7 +199,7 @@ impl<L: Lanes> Correction<L> {
         }
     }
 
-    /// Forney's formula at the roots of the good lanes, one root of each lane at a time.
+    /// Forney's formula at the roots of the lanes that can be corrected, one root of each lane at a time.
     #[inline(always)]
     unsafe fn apply_magnitudes(
         &mut self,

@@ -1,4 +1,4 @@
-//! The course of a batch: syndromes of all words, correction of those that need it.
+//! Decoding of a batch: syndromes of all words, then correction of those with errors.
 
 use super::Outcome;
 use super::correct::{Correction, isomorphism, lanes_of};
@@ -6,14 +6,14 @@ use super::lanes::Lanes;
 use super::syndromes::Syndromes;
 use crate::reed_solomon::Code;
 
-/// Decoder at one level of SIMD.
+/// The decoder at one level of SIMD.
 #[derive(Clone)]
 pub(super) struct Decoder<L: Lanes> {
     n: usize,
     syndromes: Syndromes<L>,
     correction: Correction<L>,
     columns: Box<[L; 256]>,
-    /// Syndromes of a word in each lane.
+    /// Syndromes of one word in each lane.
     computed: Vec<L>,
     /// Syndromes of words that wait for correction: byte `j * L::COUNT + lane`.
     waiting: Vec<u8>,

@@ -1,20 +1,20 @@
-//! Encoding as the filling of erasures: the parity that makes the syndromes of the data vanish.
+//! Encodes by filling erasures: the parity makes all syndromes of the word zero.
 //!
-//! The syndromes of the data cost little ([`syndromes`](super::syndromes)); the parity is a fixed matrix times them,
-//! the inverse of that which takes the parity symbols to their syndromes.
+//! The syndromes of the data are cheap to compute ([`syndromes`](super::syndromes)). The parity is their product with a fixed
+//! matrix, the inverse of the one that maps the parity symbols to their syndromes.
 
 use super::lanes::{Lanes, transpose};
 use super::syndromes::Syndromes;
 use crate::gf256::Linear;
 use crate::reed_solomon::Code;
 
-/// Encoder at one level of SIMD.
+/// The encoder at one level of SIMD.
 #[derive(Clone)]
 pub(super) struct Encoder<L: Lanes> {
     n: usize,
     k: usize,
     syndromes: Syndromes<L>,
-    /// The matrix, a row per parity symbol, its entries as maps to the basis of the symbols as sent.
+    /// The matrix, with a row per parity symbol; its entries are maps to the basis of the symbols as sent.
     matrix: Vec<L::Map>,
     columns: Box<[L; 256]>,
     computed: Vec<L>,
@@ -111,12 +111,12 @@ impl<L: Lanes> Encoder<L> {
     }
 }
 
-/// The matrix that takes the syndromes of the data to the parity, by Gauss and Jordan.
+/// The matrix that maps the syndromes of the data to the parity, by Gauss-Jordan elimination.
 fn parity_of_syndromes(code: &Code) -> Vec<Vec<u8>> {
     let field = &code.field;
     let r = code.parity_symbols();
     let first = code.parameters.first_root as usize;
-    // Syndrome j of parity symbol m alone, and the unit matrix beside it.
+    // Syndrome j of parity symbol m alone, next to the unit matrix.
     let mut rows: Vec<Vec<u8>> = (0..r)
         .map(|j| {
             let vandermonde = (0..r).map(|m| code.power((r - 1 - m) * (first + j)));

@@ -1,23 +1,23 @@
-//! What the batch algorithms ask of a SIMD register: a byte of a different word in each lane.
+//! The operations of the batch algorithms on a SIMD register with a byte of a different word in each lane.
 
 use crate::gf256::{Field, Linear};
 
 /// A register of bytes.
 ///
 /// # Safety
-/// Every unsafe function here asks for a machine with the implementor's level of SIMD, and that only. Those that take
-/// pointers say what else.
+/// Every unsafe function here requires a machine with the implementor's level of SIMD. Those that take pointers state further
+/// requirements.
 pub(super) trait Lanes: Copy {
     /// Bytes of the register, a multiple of 16, at most 64.
     const COUNT: usize;
     /// A linear map, ready to be applied.
     type Map: Copy;
-    /// A truth per lane.
+    /// A truth value per lane.
     type Mask: Copy;
-    /// What multiplication needs to know.
+    /// Constants of the multiplication.
     type Algebra: Clone;
 
-    /// The field in which [`multiply`](Lanes::multiply) works, of the symbols' field or one of the same structure.
+    /// The field in which [`multiply`](Lanes::multiply) works: the symbols' field or an isomorphic one.
     fn algebra(field: &Field) -> (Self::Algebra, Field);
 
     unsafe fn map(linear: &Linear) -> Self::Map;
@@ -33,18 +33,18 @@ pub(super) trait Lanes: Copy {
     unsafe fn multiply(self, other: Self, algebra: &Self::Algebra) -> Self;
     /// Inverse in each lane; that of 0 is 0.
     unsafe fn inverse(self, algebra: &Self::Algebra) -> Self;
-    /// The entry of a table that each lane names.
+    /// The entry of a table at the index in each lane.
     unsafe fn look_up(self, table: &[u8; 256]) -> Self;
     unsafe fn is_nonzero(self) -> Self::Mask;
     /// Difference of numbers, not of field elements, modulo 256.
     unsafe fn minus(self, other: Self) -> Self;
-    /// Greatest number in a lane.
+    /// The largest number in any lane.
     unsafe fn greatest(self) -> u8;
     /// Unsigned comparison.
     unsafe fn is_at_most(self, other: Self) -> Self::Mask;
     unsafe fn both(a: Self::Mask, b: Self::Mask) -> Self::Mask;
     unsafe fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
-    /// Bit i is the truth of lane i.
+    /// Bit i is the truth value of lane i.
     unsafe fn bits(mask: Self::Mask) -> u64;
     /// Alternating bytes of the low halves of each 16 bytes.
     unsafe fn unpack_low(self, other: Self) -> Self;

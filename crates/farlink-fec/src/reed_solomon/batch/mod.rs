@@ -1,4 +1,4 @@
-//! Many words at once, one in each lane of the SIMD registers.
+//! Decodes and encodes many words at once, one in each lane of the SIMD registers.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -21,22 +21,22 @@ use crate::simd::Simd;
 #[cfg(target_arch = "x86_64")]
 use self::{avx2::Avx2, avx512::Avx512, decode::Decoder, encode::Encoder};
 
-/// What became of a word.
+/// The result for a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is a code word now.
+    /// The word is now a code word.
     Decoded {
-        /// Symbols that were wrong.
+        /// Number of corrected symbols.
         corrected: usize,
     },
-    /// The decoder gave up and left it as it was.
+    /// The decoder gave up and left the word unchanged.
     TooManyErrors,
 }
 
-/// A decoder of many words at once, of errors alone: words with erasures go to [`Code::decode`].
+/// A decoder of many words at once, for errors only; words with erasures need [`Code::decode`].
 ///
-/// Each word fares exactly as there. Words without errors are done when their syndromes are known; the others wait
-/// until they fill a register.
+/// Each word has the same result as with that function. Words without errors are finished once their syndromes are known; the
+/// others wait until they fill a register.
 #[derive(Clone)]
 pub struct BatchDecoder {
     code: Code,
@@ -72,7 +72,7 @@ impl BatchDecoder {
         BatchDecoder { code: code.clone(), engine }
     }
 
-    /// Corrects words in place, n bytes each, one after the other, and says what became of each.
+    /// Corrects words in place, n bytes each, one after the other, and stores the result of each.
     ///
     /// # Panics
     /// If there is not one outcome per word.
@@ -133,7 +133,7 @@ impl BatchEncoder {
         BatchEncoder { code: code.clone(), engine }
     }
 
-    /// Fills in the parity of words of n bytes, one after the other, each beginning with its k bytes of data.
+    /// Writes the parity of words of n bytes, one after the other, each of which begins with its k bytes of data.
     ///
     /// # Panics
     /// If the words are not whole.

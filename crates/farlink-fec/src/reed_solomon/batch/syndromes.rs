@@ -1,23 +1,23 @@
-//! Syndromes of a word per lane, as a Fourier transform of length 255 = 17 x 3 x 5.
+//! Computes the syndromes of a word per lane as a Fourier transform of length 255 = 17 x 3 x 5.
 //!
-//! With A = a^p, syndrome j is the sum over the exponents e of r_e A^(e (f + j)). Since A^m = W^(m mod 15) B^(m mod 17)
-//! with W = A^136 of order 15 and B = A^120 of order 17, the exponents fall into 17 rows of 15: a transform of each
-//! row by W serves all syndromes, and each of these is then a sum of 17 terms (Good 1958). It takes a tenth of the
-//! multiplications of Horner's rule, which is left to codes so short or with so little parity that it is faster.
+//! With A = a^p, syndrome j is the sum over the exponents e of r_e A^(e (f + j)). Since A^m = W^(m mod 15) B^(m mod 17) with W =
+//! A^136 of order 15 and B = A^120 of order 17, the exponents form 17 rows of 15: a transform of each row by W serves all
+//! syndromes, and each of these is then a sum of 17 terms (Good 1958). This takes a tenth of the multiplications of Horner's
+//! rule, which is used only for codes so short or with so little parity that it is faster.
 
 use super::lanes::{Lanes, transpose};
 use crate::gf256::{Field, Linear};
 use crate::reed_solomon::Code;
 
-/// The column that stands for symbols that are not there.
+/// The column for symbols that are not present.
 const ABSENT: usize = 255;
 
-/// What the computation of syndromes knows beforehand.
+/// Constants of the computation of syndromes.
 #[derive(Clone)]
 pub(super) struct Syndromes<L: Lanes> {
     first_root: usize,
     parity: usize,
-    /// Symbols of a word that are there; the others, at its end, count as zero.
+    /// Number of symbols of a word that are present; the others, at its end, count as zero.
     present: usize,
     /// Columns of the symbols in the order of the transform: 17 rows of 15.
     order: [[u8; 15]; 17],
@@ -26,14 +26,14 @@ pub(super) struct Syndromes<L: Lanes> {
     /// The roots, if Horner's rule is faster.
     horner: Option<Vec<L::Map>>,
     fifteen: Fifteen<L>,
-    /// Powers of B, and then the map of the caller.
+    /// Powers of B, each followed by the caller's map.
     powers: [L::Map; 17],
-    /// The map of the caller.
+    /// The caller's map.
     output: L::Map,
 }
 
 impl<L: Lanes> Syndromes<L> {
-    /// For words of which the first `present` symbols are there; each syndrome is passed through `output`.
+    /// For words of which only the first `present` symbols are present; `output` is applied to each syndrome.
     ///
     /// # Safety
     /// The machine has the level of `L`.

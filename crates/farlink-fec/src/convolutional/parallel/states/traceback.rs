@@ -72,7 +72,7 @@ impl<V: Lanes> Frame<V> {
 }
 
 impl<V: Lanes> States<V> {
-    /// Traces `rows` frames back from the time `end`, from state 0 or from the best one, to get some bytes of data.
+    /// Traces `rows` frames back from the time `end`, from state 0 or from the best state, to decode the given bytes of data.
     #[inline(always)]
     pub(super) fn trace_back(&self, rows: usize, end: usize, begin: usize, bytes: Range<usize>, data: &mut [u8]) {
         match (rows, self.plan.trellis.outputs > 4) {
@@ -89,7 +89,7 @@ impl<V: Lanes> States<V> {
         }
     }
 
-    /// As many frames side by side: each one's next state has to be waited for.
+    /// Traces several frames side by side, because each trace-back has to wait for its next state.
     #[inline(always)]
     fn trace<const FRAMES: usize, const WIDE: bool>(
         &self,
@@ -118,7 +118,7 @@ impl<V: Lanes> States<V> {
         let (row_bytes, skip) = (self.plan.row_bytes, self.plan.skip_bytes);
         let mut byte = bytes.end;
         loop {
-            // A state is the K - 1 bits before it; at the beginning it is all that there are.
+            // A state contains the K - 1 bits before it; at the beginning it contains all bits.
             while byte > bytes.start && (8 * byte >= time || time == begin) {
                 byte -= 1;
                 for (at, state) in states.iter().enumerate() {
