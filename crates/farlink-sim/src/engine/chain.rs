@@ -21,7 +21,7 @@ pub(super) struct Port {
 
 /// One connection of a chain.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct HopConnection {
     pub(super) hop: usize,
     pub(super) port: Port,
     /// Written and not read at the other end.
@@ -86,7 +86,7 @@ pub(super) struct Chain {
     produced: u64,
     pub(super) nodes: Vec<Node>,
     pub(super) hops: Vec<Hop>,
-    pub(super) connections: Vec<Connection>,
+    pub(super) connections: Vec<HopConnection>,
     pub(super) account: Account,
     /// Seeds of its connections.
     pub(super) seeds: Rng,
@@ -125,9 +125,9 @@ impl Node {
     }
 }
 
-impl Connection {
+impl HopConnection {
     pub(super) fn new(hop: usize, port: Port) -> Self {
-        Connection {
+        HopConnection {
             hop,
             port,
             on_the_way: Spans::default(),
@@ -214,7 +214,7 @@ impl Chain {
 
     /// A node has written what waited first into its connection.
     pub(super) fn on_written(&mut self, connection: usize, mut bytes: u64) {
-        let Connection { hop, on_the_way, unsent, written, .. } = &mut self.connections[connection];
+        let HopConnection { hop, on_the_way, unsent, written, .. } = &mut self.connections[connection];
         let node = &mut self.nodes[*hop];
         *written += bytes;
         while let Some(span) = node.waiting.pop(bytes) {
@@ -227,7 +227,7 @@ impl Chain {
 
     /// A connection has sent bytes for the first time.
     pub(super) fn on_sent(&mut self, connection: usize, mut bytes: u64, at: Time) {
-        let Connection { hop, unsent, .. } = &mut self.connections[connection];
+        let HopConnection { hop, unsent, .. } = &mut self.connections[connection];
         let first = *hop;
         let hop = &mut self.hops[first];
         while let Some(span) = unsent.pop(bytes) {
@@ -242,7 +242,7 @@ impl Chain {
 
     /// Nothing of so much of all that was written goes out again; `true` if that is more than before. `[N3]`
     pub(super) fn on_settled(&mut self, connection: usize, settled: u64) -> bool {
-        let Connection { hop, written, released, .. } = &mut self.connections[connection];
+        let HopConnection { hop, written, released, .. } = &mut self.connections[connection];
         let more = settled.min(*written).saturating_sub(*released);
         *released += more;
         self.nodes[*hop].lent.drop_front(more);

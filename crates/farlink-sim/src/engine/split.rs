@@ -7,7 +7,7 @@ use farlink_core::event::Abort;
 use farlink_core::protocol::TransportConfig;
 use farlink_core::{Event, Time};
 
-use super::chain::{Chain, Connection, Port};
+use super::chain::{Chain, HopConnection, Port};
 use super::flow::Birth;
 use super::relay::{Moved, Relay};
 use super::route::Route;
@@ -161,7 +161,7 @@ impl<T: Tracer> Engine<'_, T> {
             }
         }
         self.moved = moved;
-        let Connection { hop, is_finished, .. } = chain.connections[connection];
+        let HopConnection { hop, is_finished, .. } = chain.connections[connection];
         let is_end = is_finished && is_drained && !chain.nodes[hop + 1].is_ending && !chain.nodes[hop + 1].is_down;
         if is_end {
             chain.on_end(hop + 1, now);
@@ -259,7 +259,7 @@ impl<T: Tracer> Engine<'_, T> {
             self.joint(port).take_down(1);
         }
         self.introduce(port, now);
-        chain.connections.push(Connection::new(hop, port));
+        chain.connections.push(HopConnection::new(hop, port));
         chain.hops[hop].writing = Some(number);
         self.pump(port, 0, now);
         number
