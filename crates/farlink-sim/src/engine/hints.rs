@@ -128,7 +128,7 @@ mod tests {
     use farlink_fec::events::ErrorEvents;
     use serde_json::{Value, json};
 
-    use super::super::ear::{Heard, Manner, with};
+    use super::super::listener::{Manner, ReceivedHint, with};
     use super::super::{NoTrace, RunResult, Setup, simulate};
     use super::*;
     use crate::resolve;
@@ -142,7 +142,7 @@ mod tests {
         resolve(&expand(scenario).unwrap().points[0].scenario, &traces).unwrap()
     }
 
-    fn run(setup: &Setup, manner: Manner, seed: u64) -> (RunResult, Vec<Heard>) {
+    fn run(setup: &Setup, manner: Manner, seed: u64) -> (RunResult, Vec<ReceivedHint>) {
         with(manner, || simulate(setup, seed, 0, &mut NoTrace, &|| false).expect("nobody stops it"))
     }
 
@@ -160,7 +160,7 @@ mod tests {
     }
 
     /// When, to which side, and `D`, `U` or the rate in Mb/s.
-    fn said(heard: &[Heard]) -> Vec<(f64, usize, String)> {
+    fn said(heard: &[ReceivedHint]) -> Vec<(f64, usize, String)> {
         let word = |hint| match hint {
             LinkHint::Down => "down".to_owned(),
             LinkHint::Up => "up".to_owned(),
@@ -189,7 +189,7 @@ mod tests {
             // Hints come whether the flow has started or not.
             "flow": { "data": { "transport": "tcp", "start_s": 2.75, "traffic": { "kind": "bulk" } } },
         });
-        let (_, heard) = run(&setup(&scenario), Manner::Writes, 1);
+        let (_, heard) = run(&setup(&scenario), Manner::Records, 1);
         let expected = [
             (0.0, 0, "1 Mb/s"),
             (0.0, 1, "down"),
@@ -216,7 +216,7 @@ mod tests {
         let events = ErrorEvents::new([&[0u32][..]], 0.0, 99_999.0);
         let scenario = expand(&datagrams(10.0, 50, link)).unwrap();
         let setup = resolve(&scenario.points[0].scenario, &MemoryTraces::default().with_events(events)).unwrap();
-        let (_, heard) = run(&setup, Manner::Writes, 1);
+        let (_, heard) = run(&setup, Manner::Records, 1);
         let expected =
             [(0.0, 0, "0.8 Mb/s"), (0.0, 0, "ber 0.00001"), (0.0, 1, "0.8 Mb/s"), (1.0, 0, "down"), (2.0, 0, "up")];
         let mut said = said(&heard);
@@ -232,7 +232,7 @@ mod tests {
             "handover_s": 2,
         });
         let link = json!({ "rate_bps": 8e5, "delay_s": pass });
-        let (_, heard) = run(&setup(&datagrams(10.0, 190, link)), Manner::Writes, 1);
+        let (_, heard) = run(&setup(&datagrams(10.0, 190, link)), Manner::Records, 1);
         let mut said = said(&heard);
         said.retain(|(_, _, word)| word == "down" || word == "up");
         let words: Vec<(usize, &str)> = said.iter().map(|(_, side, word)| (*side, word.as_str())).collect();
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn who_does_not_listen_hears_nothing() {
         let link = json!({ "rate_bps": { "kind": "rate-trace", "file": "rate" }, "delay_s": 0.1 });
-        let (_, heard) = run(&setup(&datagrams(10.0, 100, link)), Manner::Deaf, 1);
+        let (_, heard) = run(&setup(&datagrams(10.0, 100, link)), Manner::WithoutHints, 1);
         assert_eq!(said(&heard), []);
     }
 
@@ -255,7 +255,7 @@ mod tests {
         let outage = json!({ "kind": "outage", "schedule": [[1.1, 1.6]] });
         let link = json!({ "rate_bps": 8e5, "delay_s": 0.1, "channel": outage });
         let setup = setup(&datagrams(4.0, 7, link));
-        let (ignorant, _) = run(&setup, Manner::Writes, 1);
+        let (ignorant, _) = run(&setup, Manner::Records, 1);
         assert_eq!((ignorant.flows[0].delivered_packets, ignorant.flows[0].lost_packets), (5, 2));
         let (waiting, _) = run(&setup, Manner::Waits, 1);
         assert_eq!((waiting.flows[0].delivered_packets, waiting.flows[0].lost_packets), (7, 0));
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(dropped, [(1.5, 0, "dropped 4".into()), (2.5, 0, "dropped 6".into()), (3.5, 0, "dropped 8".into())]);
         assert_eq!(run_.flows[0].lost_packets, 3);
         // Without a token there is nothing to name it by.
-        assert!(said(&run(setup, Manner::Writes, 1).1).iter().all(|(_, _, word)| !word.starts_with("dropped")));
+        assert!(said(&run(setup, Manner::Records, 1).1).iter().all(|(_, _, word)| !word.starts_with("dropped")));
     }
 
     /// Datagrams of 10 ms, one each 250 ms, over two hops: bits are wrong in the second and fifth on the last hop, in the
@@ -307,7 +307,7 @@ mod tests {
             "far": { "rate_bps": 8e5, "delay_s": 0.2, "channel": replay("far") },
         });
         let setup = resolve(&expand(&scenario).unwrap().points[0].scenario, &traces).unwrap();
-        let (result, heard) = run(&setup, Manner::Writes, 1);
+        let (result, heard) = run(&setup, Manner::Records, 1);
         let mut corrupted = said(&heard);
         corrupted.retain(|(_, _, word)| word == "corrupted");
         assert_eq!(result.flows[0].lost_packets, 4);
@@ -321,7 +321,7 @@ mod tests {
         let link = json!({ "rate_bps": 8e5, "delay_s": 0.1, "channel": { "kind": "ber", "ber": 1e-5 } });
         let mut scenario = datagrams(10.0, 100, link);
         scenario["flow"]["data"]["count"] = 3.into();
-        let (result, heard) = run(&setup(&scenario), Manner::Writes, 1);
+        let (result, heard) = run(&setup(&scenario), Manner::Records, 1);
         let lost: u64 = result.flows.iter().map(|flow| flow.lost_packets).sum();
         let corrupted = said(&heard).into_iter().filter(|(_, side, word)| *side == 1 && word == "corrupted").count();
         assert!(lost > 10, "{lost}");
@@ -368,8 +368,8 @@ mod tests {
                     scenario["flow"]["bulk"] =
                         json!({ "transport": "tcp", "count": 2, "start_spread_s": 3, "traffic": traffic });
                     let setup = setup(&scenario);
-                    let (deaf, _) = run(&setup, Manner::Deaf, seed);
-                    for manner in [Manner::Writes, Manner::Tokens] {
+                    let (deaf, _) = run(&setup, Manner::WithoutHints, seed);
+                    for manner in [Manner::Records, Manner::Tokens] {
                         let (listening, heard) = run(&setup, manner, seed);
                         assert_eq!(listening.end, deaf.end, "{scenario:#}");
                         assert_eq!(listening.return_bytes, deaf.return_bytes);

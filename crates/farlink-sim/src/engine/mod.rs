@@ -11,11 +11,11 @@ mod chain;
 mod counts;
 mod delays;
 mod drive;
-#[cfg(test)]
-mod ear;
 mod fifo;
 mod flow;
 mod hints;
+#[cfg(test)]
+mod listener;
 mod path;
 mod population;
 mod relay;
@@ -28,9 +28,9 @@ mod split;
 mod timers;
 mod tracing;
 
-/// An endpoint as it is; in the engine's own tests, with an ear.
+/// An endpoint as it is; in the engine's own tests, with a listener.
 #[cfg(not(test))]
-mod ear {
+mod listener {
     pub(super) type End<E> = E;
 
     pub(super) fn attach<E>(ends: (E, E)) -> (End<E>, End<E>) {
@@ -57,9 +57,9 @@ use farlink_core::{Event, LinkHint, Rng, Time, Virtual};
 use chain::Port;
 use delays::Shared;
 use drive::World;
-use ear::End;
 use flow::Birth;
 use hints::{Hints, Listener};
+use listener::End;
 use path::{OnLink, Path};
 use population::{Flows, FromTransport, Place, Population};
 use relay::{Joint, Moved};
@@ -147,7 +147,7 @@ macro_rules! engine_protocols {
             impl FromTransport for $endpoint {
                 fn pair(transport: &TransportConfig, seed: u64) -> (Self, Self) {
                     match transport {
-                        $(TransportConfig::$transport(config) => ear::attach(Pairs::<Virtual>::pair(config, seed)),)+
+                        $(TransportConfig::$transport(config) => listener::attach(Pairs::<Virtual>::pair(config, seed)),)+
                         _ => unreachable!("a transport of another protocol"),
                     }
                 }

@@ -1,4 +1,4 @@
-//! For the engine's own tests: an endpoint that listens to its link, around any other.
+//! For the engine's own tests: wraps any endpoint, and records the hints of its link.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,31 +9,31 @@ use farlink_core::{Endpoint, Event, Express, LinkHint, Payload, Rx, Stream, Time
 /// What an endpoint does with hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// It does not want any, like those without an ear.
+    /// It does not want any, like those without a listener.
     #[default]
-    Deaf,
+    WithoutHints,
     /// It writes them down.
-    Writes,
-    /// It writes them down, and gives each of its packets a token.
+    Records,
+    /// It records them.
     Tokens,
-    /// It writes them down, and sends nothing while its link is down.
+    /// It records them, and gives each of its packets a token.
     Waits,
 }
 
-/// A hint, when it came, and to which side.
-pub(super) type Heard = (Time, usize, LinkHint);
+/// When a hint arrived, at which side, and the hint.
+pub(super) type ReceivedHint = (Time, usize, LinkHint);
 
 thread_local! {
-    static MANNER: Cell<Manner> = const { Cell::new(Manner::Deaf) };
-    static HEARD: RefCell<Vec<Heard>> = const { RefCell::new(Vec::new()) };
+    static MANNER: Cell<Manner> = const { Cell::new(Manner::WithoutHints) };
+    static RECEIVED: RefCell<Vec<ReceivedHint>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs with endpoints of this manner on this thread; returns what they heard, too.
-pub(super) fn with<R>(manner: Manner, run: impl FnOnce() -> R) -> (R, Vec<Heard>) {
+/// Runs with endpoints of this manner on this thread; also returns the hints that they received.
+pub(super) fn with<R>(manner: Manner, run: impl FnOnce() -> R) -> (R, Vec<ReceivedHint>) {
     MANNER.set(manner);
     let result = run();
-    MANNER.set(Manner::Deaf);
-    (result, HEARD.take())
+    MANNER.set(Manner::WithoutHints);
+    (result, RECEIVED.take())
 }
 
 pub(super) fn attach<E>((client, server): (E, E)) -> (End<E>, End<E>) {
@@ -42,7 +42,7 @@ pub(super) fn attach<E>((client, server): (E, E)) -> (End<E>, End<E>) {
     (end(0, client), end(1, server))
 }
 
-/// An endpoint with an ear.
+/// An endpoint with a listener.
 pub(super) struct End<E> {
     inner: E,
     side: usize,
@@ -65,11 +65,11 @@ impl<E: Endpoint> Endpoint for End<E> {
     }
 
     fn wants_hints(&self) -> bool {
-        self.manner != Manner::Deaf
+        self.manner != Manner::WithoutHints
     }
 
     fn handle_link(&mut self, now: Time, hint: LinkHint) {
-        HEARD.with_borrow_mut(|heard| heard.push((now, self.side, hint)));
+        RECEIVED.with_borrow_mut(|received| received.push((now, self.side, hint)));
         match hint {
             LinkHint::Down => self.is_down = true,
             LinkHint::Up => self.is_down = false,
