@@ -1,8 +1,8 @@
 //! The path that all flows share: hops in each direction and what is under way on them.
 
-mod heard;
 mod repeated;
 mod ring;
+mod seen_acks;
 mod under_way;
 mod waiting;
 

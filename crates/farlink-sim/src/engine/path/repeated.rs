@@ -4,10 +4,10 @@
 use farlink_core::{Rx, Time};
 
 use super::Path;
-use super::heard::Heard;
 use super::ring::{InFlight, OnLink};
+use super::seen_acks::SeenAcks;
 
-/// So many mean a loss to TCP (RFC 5681, section 3.2).
+/// Number of duplicates that mean a loss to TCP (RFC 5681, section 3.2).
 const DUPLICATES: usize = 3;
 
 impl Path {
@@ -16,28 +16,28 @@ impl Path {
         2 * self.hops - 1 - link
     }
 
-    /// A packet came out of a bundle.
+    /// Notes a packet that came out of a bundle.
     #[cold]
-    pub(super) fn hear<P: OnLink>(&mut self, link: usize, now: Time, flow: u32, packet: P) {
+    pub(super) fn pass_ack<P: OnLink>(&mut self, link: usize, now: Time, flow: u32, packet: P) {
         if packet.asks_for().is_some() {
-            self.heard::<P>(link, flow).last = Some(packet);
+            self.seen_acks::<P>(link, flow).last = Some(packet);
             self.repeat::<P>(link, now, flow);
         }
     }
 
-    /// A packet was lost on the way over `link` as a call dropped.
+    /// A packet was lost in flight over `link` because a call dropped.
     #[cold]
     pub(super) fn note_cut<P: OnLink>(&mut self, link: usize, now: Time, flow: u32, packet: &P) {
         let back = self.opposite(link);
         if let Some(position) = packet.stream_position() {
-            self.heard::<P>(back, flow).lost.push_back(position);
+            self.seen_acks::<P>(back, flow).lost.push_back(position);
             self.repeat::<P>(back, now, flow);
         }
     }
 
-    /// The sender hears an acknowledgement again, as often as makes it send again.
+    /// Sends an acknowledgement again, as often as makes the sender retransmit.
     fn repeat<P: OnLink>(&mut self, link: usize, now: Time, flow: u32) {
-        let Some(duplicate) = self.heard::<P>(link, flow).due() else { return };
+        let Some(duplicate) = self.seen_acks::<P>(link, flow).due() else { return };
         for _ in 0..DUPLICATES {
             let mut in_flight = InFlight { sent: now, ..InFlight::default() };
             duplicate.write(&mut in_flight.common);
@@ -45,13 +45,13 @@ impl Path {
         }
     }
 
-    fn heard<P: OnLink>(&mut self, link: usize, flow: u32) -> &mut Heard<P> {
+    fn seen_acks<P: OnLink>(&mut self, link: usize, flow: u32) -> &mut SeenAcks<P> {
         let waiting = self.legs[link].waiting.as_deref_mut().expect("both ways of a hop are bundles");
-        let heard = &mut P::ring(&mut waiting.packets).heard;
+        let seen_acks = &mut P::ring(&mut waiting.packets).seen_acks;
         let index = flow as usize;
-        if heard.len() <= index {
-            heard.resize_with(index + 1, Heard::default);
+        if seen_acks.len() <= index {
+            seen_acks.resize_with(index + 1, SeenAcks::default);
         }
-        &mut heard[index]
+        &mut seen_acks[index]
     }
 }

@@ -7,7 +7,7 @@ use farlink_core::{Rx, Time};
 use super::super::Rings;
 use super::super::carried::{Beside, Carried};
 use super::super::fifo::Fifo;
-use super::heard::Heard;
+use super::seen_acks::SeenAcks;
 
 /// A packet that a link carries, with what only the engine knows; or the first of a train of them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,13 +27,13 @@ pub(in super::super) struct Ring<P: Carried> {
     pub(super) beside: VecDeque<Beside<P::Rare>>,
     /// What waits in the hop, by ticket.
     pub(super) kept: Vec<Option<Kept<P::Common, P::Rare>>>,
-    /// What a bundle's end has heard of each flow, where it repeats acknowledgements.
-    pub(super) heard: Vec<Heard<P>>,
+    /// The acknowledgements of each flow that a bundle's end has seen, if it repeats them.
+    pub(super) seen_acks: Vec<SeenAcks<P>>,
 }
 
 impl<P: Carried> Default for Ring<P> {
     fn default() -> Self {
-        Ring { packets: Fifo::default(), beside: VecDeque::new(), kept: Vec::new(), heard: Vec::new() }
+        Ring { packets: Fifo::default(), beside: VecDeque::new(), kept: Vec::new(), seen_acks: Vec::new() }
     }
 }
 

@@ -223,7 +223,7 @@ impl Path {
                 let packet = repeats.then(|| whole::<P>(&in_flight.common, rare.clone()));
                 self.put_out::<P>(link, now, flow, in_flight, rare, rx);
                 if let Some(packet) = packet {
-                    self.hear(link, now, flow, packet);
+                    self.pass_ack(link, now, flow, packet);
                 }
             }
         }

@@ -1,26 +1,26 @@
-//! The acknowledgements that pass a bundle's end, and what dropped calls have lost: when is one repeated?
+//! The acknowledgements that pass a bundle's end, and the data that dropped calls have lost, which decide when one is repeated.
 
 use std::collections::VecDeque;
 
 use super::super::carried::Carried;
 
-/// What a bundle's end knows of a flow whose acknowledgements pass it.
+/// What a bundle's end knows about a flow whose acknowledgements pass it.
 #[derive(Clone, Debug)]
-pub(super) struct Heard<P> {
+pub(super) struct SeenAcks<P> {
     /// The last acknowledgement.
     pub(super) last: Option<P>,
-    /// Where what drops have lost begins in the stream, in the order of the losses.
+    /// Stream positions of the packets lost by drops, in the order of the losses.
     pub(super) lost: VecDeque<u32>,
 }
 
-impl<P> Default for Heard<P> {
+impl<P> Default for SeenAcks<P> {
     fn default() -> Self {
-        Heard { last: None, lost: VecDeque::new() }
+        SeenAcks { last: None, lost: VecDeque::new() }
     }
 }
 
-impl<P: Carried> Heard<P> {
-    /// The acknowledgement to repeat, if it has come to something that was lost. Earlier it would only ask for what is on its way.
+impl<P: Carried> SeenAcks<P> {
+    /// The acknowledgement to repeat, once it asks for lost data. Before, it would only ask for data that is still in flight.
     pub(super) fn due(&mut self) -> Option<P> {
         let last = self.last.as_ref()?;
         let next = last.asks_for()?;
@@ -46,12 +46,12 @@ mod tests {
     #[test]
     fn an_acknowledgement_is_repeated_when_it_has_come_to_a_loss() {
         let start = u32::MAX - 500; // numbers come round
-        let mut heard = Heard::default();
-        heard.lost.extend([2000, 1000, 3000].map(|behind| start.wrapping_add(behind)));
-        assert!(heard.due().is_none(), "nothing was acknowledged yet");
+        let mut seen_acks = SeenAcks::default();
+        seen_acks.lost.extend([2000, 1000, 3000].map(|behind| start.wrapping_add(behind)));
+        assert!(seen_acks.due().is_none(), "nothing was acknowledged yet");
         let mut asked = |behind: u32| {
-            heard.last = Some(acknowledgement(start.wrapping_add(behind)));
-            heard.due().map(|packet| packet.ack.wrapping_sub(start))
+            seen_acks.last = Some(acknowledgement(start.wrapping_add(behind)));
+            seen_acks.due().map(|packet| packet.ack.wrapping_sub(start))
         };
         assert_eq!(
             [500, 1000, 1000, 2500, 2000, 3000].map(&mut asked),
