@@ -128,7 +128,7 @@ mod tests {
     use farlink_fec::events::ErrorEvents;
     use serde_json::{Value, json};
 
-    use super::super::listener::{Manner, ReceivedHint, with};
+    use super::super::hint_recorder::{Manner, ReceivedHint, with};
     use super::super::{NoTrace, RunResult, Setup, simulate};
     use super::*;
     use crate::resolve;

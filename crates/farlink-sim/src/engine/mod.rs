@@ -13,9 +13,9 @@ mod delays;
 mod drive;
 mod fifo;
 mod flow;
-mod hints;
 #[cfg(test)]
-mod listener;
+mod hint_recorder;
+mod hints;
 mod path;
 mod population;
 mod relay;
@@ -28,9 +28,9 @@ mod split;
 mod timers;
 mod tracing;
 
-/// An endpoint as it is; in the engine's own tests, with a listener.
+/// An endpoint as it is; in the engine's own tests, with a recorder of hints.
 #[cfg(not(test))]
-mod listener {
+mod hint_recorder {
     pub(super) type End<E> = E;
 
     pub(super) fn attach<E>(ends: (E, E)) -> (End<E>, End<E>) {
@@ -58,8 +58,8 @@ use chain::Port;
 use delays::Shared;
 use drive::World;
 use flow::Birth;
+use hint_recorder::End;
 use hints::{Hints, Listener};
-use listener::End;
 use path::{OnLink, Path};
 use population::{Flows, FromTransport, Place, Population};
 use relay::{Joint, Moved};
@@ -147,7 +147,7 @@ macro_rules! engine_protocols {
             impl FromTransport for $endpoint {
                 fn pair(transport: &TransportConfig, seed: u64) -> (Self, Self) {
                     match transport {
-                        $(TransportConfig::$transport(config) => listener::attach(Pairs::<Virtual>::pair(config, seed)),)+
+                        $(TransportConfig::$transport(config) => hint_recorder::attach(Pairs::<Virtual>::pair(config, seed)),)+
                         _ => unreachable!("a transport of another protocol"),
                     }
                 }

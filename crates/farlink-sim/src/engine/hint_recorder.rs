@@ -6,17 +6,17 @@ use farlink_core::endpoint::{Counters, Probe};
 use farlink_core::express::Plain;
 use farlink_core::{Endpoint, Event, Express, LinkHint, Payload, Rx, Stream, Time, Train, Transmit};
 
-/// What an endpoint does with hints.
+/// How an endpoint uses hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// It does not want any, like those without a listener.
+    /// It does not want any, as an endpoint without a recorder.
     #[default]
     WithoutHints,
-    /// It writes them down.
-    Records,
     /// It records them.
-    Tokens,
+    Records,
     /// It records them, and gives each of its packets a token.
+    Tokens,
+    /// It records them, and sends nothing while its link is down.
     Waits,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn attach<E>((client, server): (E, E)) -> (End<E>, End<E>) {
     (end(0, client), end(1, server))
 }
 
-/// An endpoint with a listener.
+/// An endpoint with a recorder of hints.
 pub(super) struct End<E> {
     inner: E,
     side: usize,
