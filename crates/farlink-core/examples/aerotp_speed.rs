@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use farlink_core::protocol::Pairs;
-use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Segment};
+use farlink_core::protocol::aerotp::{AerotpConfig, Segment, Side};
 use farlink_core::units::{BitRate, Count, PositiveSeconds};
 use farlink_core::wire::WirePayload;
 use farlink_core::wire::aerotp::{Outside, decode_segment, encode_segment_into};
@@ -49,7 +49,7 @@ impl<D: WirePayload> Way<D> {
         self.under_way.pop_front().map(|(_, segment)| segment)
     }
 
-    fn take(&mut self, now: Time, from: &mut Connection<D>, has_codec: bool, buffer: &mut BytesMut) -> u64 {
+    fn take(&mut self, now: Time, from: &mut Side<D>, has_codec: bool, buffer: &mut BytesMut) -> u64 {
         let mut count = 0;
         while let Some(transmit) = from.poll_transmit(now) {
             count += 1;
@@ -78,7 +78,7 @@ fn measure<D: WirePayload>(window: f64, loss: f64, has_codec: bool, make: impl F
         mack_timeout_s: PositiveSeconds::new(0.005).expect("above 0"),
         ..AerotpConfig::default()
     };
-    let (mut sender, mut receiver): (Connection<D>, Connection<D>) = config.pair(1);
+    let (mut sender, mut receiver): (Side<D>, Side<D>) = config.pair(1);
     let way = |state| Way { under_way: VecDeque::new(), loss, state };
     let (mut forth, mut back): (Way<D>, Way<D>) = (way(1), way(2));
     let (mut now, mut written, mut read, mut segments) = (Time::from_secs(1), 0, 0, 0);

@@ -4,12 +4,12 @@ use crate::pair;
 use crate::pair::{ONE_WAY, Pair};
 use farlink_core::event::Abort;
 use farlink_core::payload::{Payload, Virtual};
-use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Mack, Repair, Segment, State};
+use farlink_core::protocol::aerotp::{AerotpConfig, Flags, Mack, Repair, Segment, Side, State};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
 use farlink_core::{Endpoint, Event, LinkHint, Packet, Rx, Stream, Time};
 use serde_json::{Value, json};
 
-pub(crate) type Net = Pair<Virtual, Connection<Virtual>>;
+pub(crate) type Net = Pair<Virtual, Side<Virtual>>;
 
 /// Packets of 100 bytes of payload.
 fn config(keys: Value) -> AerotpConfig {
@@ -27,7 +27,7 @@ pub(crate) fn net(keys: Value) -> Net {
     Pair::of(Pairs::<Virtual>::pair(&config(keys), 7), &[])
 }
 
-pub(crate) fn restarted(keys: Value, seed: u64) -> [Connection<Virtual>; 2] {
+pub(crate) fn restarted(keys: Value, seed: u64) -> [Side<Virtual>; 2] {
     Pairs::<Virtual>::pair(&config(keys), seed).into()
 }
 

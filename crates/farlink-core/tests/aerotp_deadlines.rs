@@ -5,13 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::pair::{Content, Fault, ONE_WAY, Pair};
-use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Segment};
+use farlink_core::protocol::aerotp::{self, AerotpConfig, Flags, Segment};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
 use farlink_core::{Endpoint, Event, LinkHint, Packet, Rng, Rx, Stream, Time};
 use farlink_fec::awgn::split_mix64;
 use serde_json::{Value, json};
 
-type Side = Connection<Vec<u8>>;
+type Side = aerotp::Side<Vec<u8>>;
 type Ends = Pair<Vec<u8>, Side>;
 
 fn ms(n: u64) -> Time {

@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Mode, Repair, Segment};
+use farlink_core::protocol::aerotp::{self, AerotpConfig, Flags, Mode, Repair, Segment};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
 use farlink_core::{Endpoint, Event, Rng, Rx, Stream, Time};
 use peak_alloc::PeakAlloc;
@@ -19,7 +19,7 @@ fn alone() -> MutexGuard<'static, ()> {
     COUNTING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-type Side = Connection<Vec<u8>>;
+type Side = aerotp::Side<Vec<u8>>;
 
 fn config(keys: &Value) -> AerotpConfig {
     let config: AerotpConfig = serde_json::from_value(keys.clone()).unwrap();
@@ -61,7 +61,7 @@ impl Forger {
         let config = config(keys);
         let before = ALLOCATED.current_usage();
         let side = Box::new(Pairs::<Vec<u8>>::pair(&config, 1).1);
-        let mode = side.mode();
+        let mode = side.connection().mode();
         Forger { side, before, now: Time::from_secs(1), is_opening: true, mode }
     }
 

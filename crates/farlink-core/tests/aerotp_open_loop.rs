@@ -2,17 +2,17 @@
 
 use farlink_core::payload::Virtual;
 use farlink_core::protocol::Pairs;
-use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Flags, Mode, Service, SwitchError};
+use farlink_core::protocol::aerotp::{AerotpConfig, Flags, Mode, Service, Side, SwitchError};
 use farlink_core::{Endpoint, Event, Integrity, Packet, Rx, Stream, Time};
 use serde_json::{Value, json};
 
-fn pair(keys: &Value) -> (Connection<Virtual>, Connection<Virtual>) {
+fn pair(keys: &Value) -> (Side<Virtual>, Side<Virtual>) {
     let config: AerotpConfig = serde_json::from_value(keys.clone()).expect("these are its keys");
     config.pair(1)
 }
 
 /// Length on the wire, class and parity of what goes out next.
-fn sent(side: &mut Connection<Virtual>, now: Time) -> Option<(u32, u8, u16)> {
+fn sent(side: &mut Side<Virtual>, now: Time) -> Option<(u32, u8, u16)> {
     let sent = side.poll_transmit(now)?;
     assert_eq!(sent.class.0, sent.packet.class);
     Some((sent.packet.wire_bytes(), sent.packet.class, sent.packet.fec_words))
@@ -23,15 +23,15 @@ fn codes_are_switched_from_one_segment_to_the_next() {
     let (mut sender, mut receiver) = pair(&json!({ "mode": "quasi-reliable", "fec_words": 8 }));
     sender.write(Time::ZERO, &mut Virtual(10_000));
     assert_eq!(sent(&mut sender, Time::ZERO), Some((1500, 0, 8)));
-    sender.set_fec_words(100).unwrap();
+    sender.connection_mut().set_fec_words(100).unwrap();
     assert_eq!(sent(&mut sender, Time::ZERO), Some((1500, 0, 100)));
-    sender.set_mode(Mode::Unreliable).unwrap();
+    sender.connection_mut().set_mode(Mode::Unreliable).unwrap();
     let plain = sender.poll_transmit(Time::ZERO).unwrap().packet;
     assert_eq!((plain.wire_bytes(), plain.fec_words, plain.flags.has(Flags::FEC)), (1500, 0, false));
-    assert_eq!(sender.set_fec_words(8), Err(SwitchError::NoParity(Mode::Unreliable)));
-    sender.set_mode(Mode::QuasiReliable).unwrap();
-    assert_eq!(sender.fec_words(), 8, "as configured");
-    assert_eq!(sender.set_fec_words(257), Err(SwitchError::TooMuchParity { words: 257, most: 256 }));
+    assert_eq!(sender.connection_mut().set_fec_words(8), Err(SwitchError::NoParity(Mode::Unreliable)));
+    sender.connection_mut().set_mode(Mode::QuasiReliable).unwrap();
+    assert_eq!(sender.connection().fec_words(), 8, "as configured");
+    assert_eq!(sender.connection_mut().set_fec_words(257), Err(SwitchError::TooMuchParity { words: 257, most: 256 }));
     // Whatever the mode of a segment, it is of the same stream.
     receiver.handle_packet(Time::ZERO, &plain, Rx::default());
     assert_eq!(receiver.poll_event(), Some(Event::Connected));
@@ -42,6 +42,7 @@ fn codes_are_switched_from_one_segment_to_the_next() {
 fn no_other_modes_are_exchanged() {
     for (from, to) in [("reliable", Mode::Unreliable), ("datagram", Mode::Unreliable), ("unreliable", Mode::Reliable)] {
         let (mut side, _) = pair(&json!({ "mode": from }));
+        let side = side.connection_mut();
         let before = side.mode();
         assert_eq!(side.set_mode(to), Err(SwitchError::Mode { from: before, to }));
         assert_eq!((side.mode(), side.set_mode(before)), (before, Ok(())));
@@ -51,18 +52,21 @@ fn no_other_modes_are_exchanged() {
 #[test]
 fn messages_go_by_class_and_say_which() {
     let (mut sender, _) = pair(&json!({ "mode": "datagram" }));
-    sender.set_service(1, Service { weight: None, deadline: Some(Time::from_secs(1)) }).unwrap();
+    sender.connection_mut().set_service(1, Service { weight: None, deadline: Some(Time::from_secs(1)) }).unwrap();
     for (class, bytes) in [(3, 100), (1, 200), (0, 300)] {
-        assert_eq!(sender.write_class(Time::ZERO, class, &mut Virtual(bytes)), Ok(bytes as usize));
+        assert_eq!(sender.connection_mut().write_class(Time::ZERO, class, &mut Virtual(bytes)), Ok(bytes as usize));
     }
     assert_eq!(sent(&mut sender, Time::ZERO), Some((344, 0, 0)));
     assert_eq!(sender.poll_timeout(), Some(Time::ZERO), "more is ready");
     // The class takes an optional field; the message of class 1 is too old by now.
     assert_eq!(sent(&mut sender, Time::from_secs(1)), Some((148, 3, 0)));
     assert_eq!(sender.poll_event(), Some(Event::Expired(200)));
-    assert_eq!(sender.write_class(Time::ZERO, 8, &mut Virtual(1)), Err(SwitchError::NoSuchClass(8)));
+    assert_eq!(sender.connection_mut().write_class(Time::ZERO, 8, &mut Virtual(1)), Err(SwitchError::NoSuchClass(8)));
     let (mut stream, _) = pair(&json!({ "mode": "unreliable" }));
-    assert_eq!(stream.write_class(Time::ZERO, 1, &mut Virtual(1)), Err(SwitchError::NoClasses(Mode::Unreliable)));
+    assert_eq!(
+        stream.connection_mut().write_class(Time::ZERO, 1, &mut Virtual(1)),
+        Err(SwitchError::NoClasses(Mode::Unreliable))
+    );
 }
 
 #[test]

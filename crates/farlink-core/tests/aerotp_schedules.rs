@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use farlink_core::event::Abort;
-use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Segment, State};
+use farlink_core::protocol::aerotp::{AerotpConfig, Segment, Side, State};
 use farlink_core::protocol::{Pairs, ProtocolConfig};
 use farlink_core::{Endpoint, Event, LinkHint, Rng, Rx, Stream, Time};
 use farlink_fec::awgn::split_mix64;
@@ -62,7 +62,7 @@ struct World {
     config: AerotpConfig,
     rng: Rng,
     now: Time,
-    ends: [Connection<Vec<u8>>; 2],
+    ends: [Side<Vec<u8>>; 2],
     apps: [App; 2],
     bytes: [usize; 2],
     trouble: Trouble,
@@ -247,7 +247,7 @@ impl World {
             self.sent.push((to, packet.clone()));
         }
         self.count += 1;
-        let states = || self.ends.each_ref().map(Connection::state);
+        let states = || self.ends.each_ref().map(Side::state);
         assert!(self.count < 100_000, "this does not end: {:?} at {:?}, {packet:?} to {to}", states(), self.now);
         let is_calm = self.now >= self.trouble.calm;
         if self.is_out || (!is_calm && self.rng.chance(self.trouble.loss)) {

@@ -106,6 +106,54 @@ fn a_file_arrives_whole_although_datagrams_are_dropped() {
     assert!(sent >= BYTES as u64 / 1444 + dropped, "what was lost was sent again");
 }
 
+/// One host serves several senders at once, each with its own file.
+#[test]
+fn several_files_arrive_at_one_host() {
+    let folder = folder("udp-several");
+    let contents: Vec<Vec<u8>> = (0..3).map(|n| content(BYTES / 4 + n * 1000)).collect();
+    for (n, content) in contents.iter().enumerate() {
+        std::fs::write(folder.join(format!("file{n}")), content).unwrap();
+    }
+    let address = address();
+    let receiver = start(&["receive", &address, "copy", "--files", "3", "--drop", "0.02"], &folder);
+    // Slow enough that all three are under way together.
+    let rate = ["--rate", "2e7", "--drop", "0.02"];
+    let senders: Vec<Child> =
+        (0..3).map(|n| start(&[&["send", &format!("file{n}"), &address], &rate[..]].concat(), &folder)).collect();
+    for sender in senders {
+        let output = finish(sender);
+        assert!(output.status.success(), "{output:?}");
+    }
+    let output = finish(receiver);
+    assert!(output.status.success(), "{output:?}");
+    let mut copies: Vec<Vec<u8>> = (1..=3).map(|n| std::fs::read(folder.join(format!("copy.{n}"))).unwrap()).collect();
+    copies.sort_by_key(Vec::len);
+    assert!(copies == contents, "the same bytes");
+    assert_eq!(names(&folder).len(), 6, "nothing else is left");
+}
+
+/// A sender that goes away leaves its place to another one.
+#[test]
+fn a_host_waits_for_another_sender() {
+    let folder = folder("udp-another");
+    let file = content(BYTES / 4);
+    std::fs::write(folder.join("file"), &file).unwrap();
+    let address = address();
+    let receiver = start(&["receive", &address, "copy", "--wait", "1"], &folder);
+    let mut first = start(&["send", "file", &address, "--rate", "1e6"], &folder);
+    std::thread::sleep(Duration::from_millis(700));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    // The host asks a silent sender whether it is still there, and gives it up after `--wait`.
+    std::thread::sleep(Duration::from_millis(2000));
+    let second = finish(start(&["send", "file", &address], &folder));
+    assert!(second.status.success(), "{second:?}");
+    let output = finish(receiver);
+    assert!(output.status.success(), "{output:?}");
+    assert!(text(&output.stderr).contains("a sender is gone (NoAnswer)"), "{output:?}");
+    assert!(std::fs::read(folder.join("copy")).unwrap() == file, "the same bytes");
+}
+
 #[test]
 fn an_empty_file_arrives() {
     transfer("udp-empty", 0, &["--drop", "0.3"]);

@@ -2,6 +2,7 @@
 //! `aerotp_memory` counts what the process allocates and therefore runs alone.
 
 mod aerotp;
+mod aerotp_acceptor;
 mod aerotp_deadlines;
 mod aerotp_open_loop;
 mod aerotp_restarts;

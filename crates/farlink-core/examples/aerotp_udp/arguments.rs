@@ -19,6 +19,7 @@ Options:
   --drop P      lose this share of the datagrams that go out, on purpose (0 to 0.9)
   --rate BPS    send no faster than this, bits per second (1e9)
   --buffer B    bytes that the receiver keeps, and that may be under way (1.2e5)
+  --files N     receive from so many senders, at once or not, into FILE.1, FILE.2, ... (1)
   --wait S      give up when the peer is silent for so long (10)
   -h, --help    this text
 
@@ -42,9 +43,15 @@ pub(crate) struct Arguments {
     rate: f64,
     buffer: f64,
     wait: f64,
+    files: f64,
 }
 
 impl Arguments {
+    /// Files to receive.
+    pub(crate) fn files(&self) -> u64 {
+        self.files as u64
+    }
+
     pub(crate) fn config(&self) -> AerotpConfig {
         let count = |n| Count::new(n).expect("checked");
         let seconds = |s| PositiveSeconds::new(s).expect("checked");
@@ -57,6 +64,8 @@ impl Arguments {
             receive_buffer_bytes: Some(count(self.buffer)),
             initial_rto_s: seconds(0.2),
             give_up_after_s: seconds(self.wait),
+            // A receiver, which has nothing to send, notices in this way that its sender is gone.
+            keep_alive_s: Some(seconds(self.wait / 4.0)),
             ..AerotpConfig::default()
         }
     }
@@ -70,6 +79,7 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Option<Argume
         ("--rate", 1e9, 1e4, 1e11),
         ("--buffer", 1.2e5, 1e4, 1e9),
         ("--wait", 10.0, 0.1, 1e5),
+        ("--files", 1.0, 1.0, 100.0),
     ];
     let mut words = words.peekable();
     if words.peek().is_none() {
@@ -103,8 +113,8 @@ pub(crate) fn parse(words: impl Iterator<Item = String>) -> Result<Option<Argume
             return Err(Failure::new(what, "give `send FILE ADDRESS` or `receive ADDRESS FILE`"));
         }
     };
-    let [drop, rate, buffer, wait] = values.map(|(_, value, ..)| value);
-    Ok(Some(Arguments { command, drop, rate, buffer, wait }))
+    let [drop, rate, buffer, wait, files] = values.map(|(_, value, ..)| value);
+    Ok(Some(Arguments { command, drop, rate, buffer, wait, files }))
 }
 
 fn address(text: &str) -> Result<SocketAddr, Failure> {

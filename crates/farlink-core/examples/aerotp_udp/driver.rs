@@ -1,30 +1,35 @@
-//! Drives an endpoint in real time: datagrams in and out, and its deadlines.
+//! Drives endpoints over a socket in real time: datagrams in and out, and deadlines.
 
 use std::fmt;
 use std::io::ErrorKind;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use farlink_core::protocol::aerotp::Connection;
+use farlink_core::protocol::aerotp::Segment;
 use farlink_core::wire::aerotp::{Outside, Refusal, decode_segment, encode_segment_into};
 use farlink_core::wire::ipv4::MAX_BYTES;
-use farlink_core::{Endpoint, Event, Rx, Time};
+use farlink_core::{Rx, Time, Transmit};
 
 use crate::Failure;
 
-/// Who reads or writes the stream.
-pub(crate) trait Application {
+/// One or more connections and the files behind them.
+pub(crate) trait Party {
+    fn handle_packet(&mut self, now: Time, from: SocketAddr, segment: &Segment<Bytes>, rx: Rx);
+    fn handle_timeout(&mut self, now: Time);
+    fn poll_transmit(&mut self, now: Time) -> Option<(SocketAddr, Transmit<Segment<Bytes>>)>;
+    fn poll_timeout(&self) -> Option<Time>;
+    /// Takes events, reads and writes what can be.
+    fn step(&mut self, now: Time) -> Result<(), Failure>;
     /// Bytes that are through.
     fn moved_bytes(&self) -> u64;
     /// Bytes that there are to be, if that is known.
     fn size(&self) -> Option<u64>;
-    /// Reads or writes what can be.
-    fn step(&mut self, now: Time, end: &mut Connection<Bytes>) -> Result<(), Failure>;
-    fn on_event(&mut self, now: Time, event: Event, end: &mut Connection<Bytes>);
-    /// All data is through, whatever becomes of the connection.
+    /// Whether all data is through, whatever becomes of the connections.
     fn is_safe(&self) -> bool;
+    /// Whether nothing more is expected of the peers.
+    fn is_closed(&self) -> bool;
 }
 
 /// How it ended.
@@ -57,10 +62,10 @@ impl fmt::Display for Account {
     }
 }
 
-pub(crate) struct Driver {
+pub(crate) struct Driver<P> {
     socket: UdpSocket,
     is_connected: bool,
-    end: Connection<Bytes>,
+    pub(crate) party: P,
     clock: Clock,
     drop: Dropper,
     out: Box<[u8]>,
@@ -81,14 +86,14 @@ const LONGEST_CLOSING: Duration = Duration::from_secs(3);
 /// Deadlines that were missed by less are made up for, one by one: a sleep that lasts a little too long costs no rate.
 const CATCH_UP: Time = Time::from_millis(5);
 
-impl Driver {
-    pub(crate) fn new(socket: UdpSocket, end: Connection<Bytes>, drop: f64) -> Result<Self, Failure> {
+impl<P: Party> Driver<P> {
+    pub(crate) fn new(socket: UdpSocket, party: P, drop: f64) -> Result<Self, Failure> {
         let is_connected = socket.peer_addr().is_ok();
         socket.set_nonblocking(true).map_err(|error| broken(&error))?;
         Ok(Driver {
             socket,
             is_connected,
-            end,
+            party,
             clock: Clock::new(),
             drop: Dropper { state: unix_micros() | 1, below: (drop * 2_f64.powi(32)) as u64 },
             out: vec![0; MAX_BYTES].into(),
@@ -105,10 +110,9 @@ impl Driver {
         self.first_heard.map_or(0.0, |first| until.duration_since(first).as_secs_f64())
     }
 
-    /// Runs until the connection is over.
+    /// Runs until everything is through.
     pub(crate) fn run(
         &mut self,
-        application: &mut impl Application,
         is_interrupted: &AtomicBool,
         mut progress: impl FnMut(u64, Option<u64>),
     ) -> Result<Ended, Failure> {
@@ -118,24 +122,17 @@ impl Driver {
         loop {
             let now = self.clock.now();
             self.catch_up(now);
-            application.step(now, &mut self.end)?;
-            while let Some(event) = self.end.poll_event() {
-                match event {
-                    Event::Aborted(why) if !application.is_safe() => {
-                        let what = format!("the transfer failed: {why:?}");
-                        return Err(Failure::new(what, "start `receive` first, then `send`; give --wait more seconds"));
-                    }
-                    Event::Closed | Event::Aborted(_) => closed = closed.or(Some(Instant::now())),
-                    event => application.on_event(now, event, &mut self.end),
-                }
+            self.party.step(now)?;
+            if self.party.is_closed() {
+                closed = closed.or(Some(Instant::now()));
             }
             self.transmit(now);
-            if application.is_safe() && self.finished.is_none() {
+            if self.party.is_safe() && self.finished.is_none() {
                 self.finished = Some(Instant::now());
             }
             let is_closed_long = closed.is_some_and(|closed| closed.elapsed() > LINGER || self.is_peer_gone);
             let is_enough = self.finished.is_some_and(|finished| finished.elapsed() > LONGEST_CLOSING);
-            if application.is_safe() && (is_closed_long || is_enough || self.is_peer_gone) {
+            if self.party.is_safe() && (is_closed_long || is_enough || self.is_peer_gone) {
                 return Ok(Ended::Done);
             }
             if is_interrupted.load(Ordering::Relaxed) {
@@ -143,7 +140,7 @@ impl Driver {
             }
             if told.elapsed() > Duration::from_millis(500) {
                 told = Instant::now();
-                progress(application.moved_bytes(), application.size());
+                progress(self.party.moved_bytes(), self.party.size());
             }
             self.wait(&mut buffer)?;
             while self.receive(&mut buffer)? {}
@@ -153,11 +150,11 @@ impl Driver {
     /// Lives through the deadlines that have passed, at the time of each.
     fn catch_up(&mut self, now: Time) {
         let mut last = now.since(CATCH_UP);
-        while let Some(due) = self.end.poll_timeout().filter(|due| *due <= now) {
+        while let Some(due) = self.party.poll_timeout().filter(|due| *due <= now) {
             let at = due.max(last);
-            self.end.handle_timeout(at);
+            self.party.handle_timeout(at);
             let is_sent = self.transmit(at);
-            let is_later = self.end.poll_timeout().is_none_or(|next| next > due);
+            let is_later = self.party.poll_timeout().is_none_or(|next| next > due);
             if !is_sent && !is_later {
                 break;
             }
@@ -168,7 +165,7 @@ impl Driver {
     /// Sends what there is to send; whether there was something.
     fn transmit(&mut self, now: Time) -> bool {
         let mut is_sent = false;
-        while let Some(transmit) = self.end.poll_transmit(now) {
+        while let Some((to, transmit)) = self.party.poll_transmit(now) {
             is_sent = true;
             self.account.sent += 1;
             if self.drop.is_lost() {
@@ -177,9 +174,11 @@ impl Driver {
             }
             let outside = Outside { ecn: transmit.ecn, ..Outside::default() };
             let encoded = encode_segment_into(&transmit.packet, &outside, &mut self.out);
-            if let Some(bytes) = encoded.ok().filter(|_| self.is_connected) {
+            if let Ok(bytes) = encoded {
+                let bytes = &self.out[..bytes];
+                let sent = if self.is_connected { self.socket.send(bytes) } else { self.socket.send_to(bytes, to) };
                 // What the socket does not take is lost like anything else that is lost.
-                if let Err(error) = self.socket.send(&self.out[..bytes]) {
+                if let Err(error) = sent {
                     self.is_peer_gone |= error.kind() == ErrorKind::ConnectionRefused;
                 }
             }
@@ -189,7 +188,7 @@ impl Driver {
 
     /// Waits for a datagram, until the next deadline.
     fn wait(&mut self, buffer: &mut [u8]) -> Result<(), Failure> {
-        let until = self.end.poll_timeout().map_or(LONGEST_WAIT, |due| self.clock.until(due).min(LONGEST_WAIT));
+        let until = self.party.poll_timeout().map_or(LONGEST_WAIT, |due| self.clock.until(due).min(LONGEST_WAIT));
         if until.is_zero() {
             return Ok(());
         }
@@ -217,15 +216,10 @@ impl Driver {
         let now = self.clock.now();
         match decode_segment::<Bytes>(&Bytes::copy_from_slice(&buffer[..bytes])) {
             Ok(arrived) => {
-                if !self.is_connected {
-                    // Who speaks AeroTP first is the peer; the socket keeps all others out from now on.
-                    self.socket.connect(from).map_err(|error| broken(&error))?;
-                    self.is_connected = true;
-                }
                 self.is_peer_gone = false;
                 self.first_heard.get_or_insert_with(Instant::now);
                 let rx = Rx { ecn: arrived.outside.ecn, integrity: arrived.integrity };
-                self.end.handle_packet(now, &arrived.segment, rx);
+                self.party.handle_packet(now, from, &arrived.segment, rx);
             }
             Err(why) => {
                 let place = Refusal::ALL.iter().position(|known| *known == why);

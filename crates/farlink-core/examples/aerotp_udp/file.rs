@@ -1,14 +1,13 @@
 //! The files at both ends.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use farlink_core::protocol::aerotp::Connection;
-use farlink_core::{Event, Stream, Time};
+use farlink_core::{Stream, Time};
 
-use crate::driver::Application;
 use crate::{Failure, acknowledged, name, write};
 
 /// Read from the file at once.
@@ -39,18 +38,17 @@ impl Outgoing {
         let (path, bytes) = (path.to_owned(), data.len());
         Ok(Outgoing { path, file, bytes, written: 0, has_ended: false, acknowledged: 0, is_answered: false })
     }
-}
 
-impl Application for Outgoing {
-    fn moved_bytes(&self) -> u64 {
+    pub(crate) fn moved_bytes(&self) -> u64 {
         self.acknowledged
     }
 
-    fn size(&self) -> Option<u64> {
-        Some(self.bytes)
+    pub(crate) fn size(&self) -> u64 {
+        self.bytes
     }
 
-    fn step(&mut self, now: Time, end: &mut Connection<Bytes>) -> Result<(), Failure> {
+    /// Writes what there is room for.
+    pub(crate) fn step(&mut self, now: Time, end: &mut Connection<Bytes>) -> Result<(), Failure> {
         self.acknowledged = acknowledged(end).min(self.bytes);
         while !self.has_ended && self.written - self.acknowledged < AHEAD_BYTES {
             let mut piece = vec![0; PIECE_BYTES];
@@ -73,11 +71,12 @@ impl Application for Outgoing {
         Ok(())
     }
 
-    fn on_event(&mut self, _now: Time, event: Event, _end: &mut Connection<Bytes>) {
-        self.is_answered |= event == Event::Connected;
+    pub(crate) fn on_connected(&mut self) {
+        self.is_answered = true;
     }
 
-    fn is_safe(&self) -> bool {
+    /// Whether all of it has arrived, whatever becomes of the connection.
+    pub(crate) fn is_safe(&self) -> bool {
         self.is_answered && self.has_ended && self.acknowledged == self.bytes
     }
 }
@@ -86,9 +85,8 @@ impl Application for Outgoing {
 pub(crate) struct Incoming {
     path: PathBuf,
     partial: PathBuf,
-    file: Option<File>,
+    file: File,
     bytes: u64,
-    is_whole: bool,
 }
 
 impl Incoming {
@@ -100,13 +98,12 @@ impl Incoming {
         let file = File::create_new(&partial).map_err(|error| {
             Failure::new(format!("cannot write {}: {error}", name(&partial)), "choose another place")
         })?;
-        Ok(Incoming { path: path.to_owned(), partial, file: Some(file), bytes: 0, is_whole: false })
+        Ok(Incoming { path: path.to_owned(), partial, file, bytes: 0 })
     }
 
     /// Gives the file its name.
-    pub(crate) fn keep(mut self) -> Result<(), Failure> {
-        let file = self.file.take().expect("it is open until now");
-        file.sync_all().and_then(|()| std::fs::rename(&self.partial, &self.path)).map_err(|error| {
+    pub(crate) fn keep(self) -> Result<(), Failure> {
+        self.file.sync_all().and_then(|()| std::fs::rename(&self.partial, &self.path)).map_err(|error| {
             Failure::new(format!("cannot write {}: {error}", name(&self.path)), "choose another place")
         })
     }
@@ -119,37 +116,29 @@ impl Drop for Incoming {
     }
 }
 
-impl Application for Incoming {
-    fn moved_bytes(&self) -> u64 {
+impl Incoming {
+    pub(crate) fn moved_bytes(&self) -> u64 {
         self.bytes
     }
 
-    fn size(&self) -> Option<u64> {
-        None
-    }
-
-    fn step(&mut self, _now: Time, end: &mut Connection<Bytes>) -> Result<(), Failure> {
-        let file = self.file.as_mut().expect("it is open");
+    /// Reads what there is.
+    pub(crate) fn step(&mut self, end: &mut Connection<Bytes>) -> Result<(), Failure> {
         while let Some(data) = end.read() {
             self.bytes += data.len() as u64;
-            file.write_all(&data).map_err(|error| {
-                Failure::new(
-                    format!("cannot write {}: {error}", name(&self.partial)),
-                    "free some space, or choose another place",
-                )
-            })?;
+            let written = self.file.write_all(&data);
+            written.map_err(|error| unwritable(&self.partial, &error))?;
         }
         Ok(())
     }
 
-    fn on_event(&mut self, now: Time, event: Event, end: &mut Connection<Bytes>) {
-        if event == Event::Finished {
-            self.is_whole = true;
-            end.close(now);
-        }
+    /// Begins anew, for another sender.
+    pub(crate) fn clear(&mut self) -> Result<(), Failure> {
+        self.bytes = 0;
+        let cleared = self.file.set_len(0).and_then(|()| self.file.rewind());
+        cleared.map_err(|error| unwritable(&self.partial, &error))
     }
+}
 
-    fn is_safe(&self) -> bool {
-        self.is_whole
-    }
+fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("cannot write {}: {error}", name(path)), "free some space, or choose another place")
 }

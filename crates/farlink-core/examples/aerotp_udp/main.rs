@@ -1,8 +1,11 @@
-//! Moves a file between two processes with AeroTP over UDP, with the very state machine that the simulator runs.
+//! Moves files between processes with AeroTP over UDP, with the very state machine that the simulator runs. A receiver is a host
+//! that serves several senders at once.
 //!
 //! ```text
 //! aerotp_udp receive 127.0.0.1:4000 copy.bin
 //! aerotp_udp send file.bin 127.0.0.1:4000 --drop 0.05
+//!
+//! aerotp_udp receive 127.0.0.1:4000 copy --files 3
 //! ```
 //!
 //! There is no security yet, so it talks to this machine only.
@@ -12,10 +15,13 @@
 mod arguments;
 mod driver;
 mod file;
+mod random;
+mod receiving;
+mod sending;
 
 use std::io::IsTerminal;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -24,12 +30,14 @@ use std::time::Instant;
 use bytes::Bytes;
 use farlink_core::Stream;
 use farlink_core::endpoint::Probe;
-use farlink_core::protocol::Pairs;
-use farlink_core::protocol::aerotp::{AerotpConfig, Connection};
+use farlink_core::protocol::aerotp::Connection;
 
 use arguments::{Arguments, Command};
-use driver::{Application, Driver, Ended};
+use driver::{Driver, Ended, Party};
 use file::{Incoming, Outgoing};
+use random::SystemRandom;
+use receiving::Receiving;
+use sending::Sending;
 
 /// What went wrong, and what to do.
 #[derive(Debug)]
@@ -72,32 +80,40 @@ fn run(arguments: &Arguments) -> Result<Ended, Failure> {
         signal_hook::flag::register(signal, Arc::clone(&is_interrupted))
             .map_err(|error| Failure::new(format!("cannot watch for Ctrl-C: {error}"), "run it on Linux or macOS"))?;
     }
+    let config = arguments.config();
+    let mut random = SystemRandom::open()?;
     match &arguments.command {
         Command::Send { file, to } => {
-            let mut application = Outgoing::open(file)?;
+            let file = Outgoing::open(file)?;
             let socket = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
             socket.connect(to).map_err(|error| unusable(*to, &error))?;
-            let (end, _) = pair(arguments);
-            transfer(arguments, socket, end, &mut application, &is_interrupted)
+            let party = Sending::new(&config, &mut random, *to, file);
+            transfer(arguments, socket, party, &is_interrupted).map(|(ended, _)| ended)
         }
         Command::Receive { at, file } => {
-            let mut application = Incoming::create(file)?;
-            let (_, end) = pair(arguments);
-            let ended = transfer(arguments, bind(*at)?, end, &mut application, &is_interrupted)?;
+            let names = places(file, arguments.files());
+            let files = names.iter().map(|name| Incoming::create(name)).collect::<Result<_, _>>()?;
+            let party = Receiving::new(&config, random, files)?;
+            let (ended, party) = transfer(arguments, bind(*at)?, party, &is_interrupted)?;
             if matches!(ended, Ended::Done) {
-                application.keep()?;
+                party.keep()?;
             }
             Ok(ended)
         }
     }
 }
 
-/// Both ends that a configuration makes; each process uses one of them.
-fn pair(arguments: &Arguments) -> (Connection<Bytes>, Connection<Bytes>) {
-    let config: AerotpConfig = arguments.config();
-    // Tags and first numbers are to differ from those of the processes before.
-    let seed = u64::from(std::process::id()) << 32 | u64::from(driver::unix_micros() as u32);
-    Pairs::<Bytes>::pair(&config, seed)
+/// Where the files of so many senders go: several have a number behind their name, in the order in which they begin.
+fn places(file: &Path, count: u64) -> Vec<PathBuf> {
+    if count == 1 {
+        return vec![file.to_owned()];
+    }
+    let numbered = |n| {
+        let mut name = file.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{n}"));
+        file.with_file_name(name)
+    };
+    (1..=count).map(numbered).collect()
 }
 
 fn bind(address: SocketAddr) -> Result<UdpSocket, Failure> {
@@ -108,17 +124,16 @@ fn unusable(address: SocketAddr, error: &std::io::Error) -> Failure {
     Failure::new(format!("cannot use {address}: {error}"), "choose another port, as in 127.0.0.1:4000")
 }
 
-fn transfer(
+fn transfer<P: Party>(
     arguments: &Arguments,
     socket: UdpSocket,
-    end: Connection<Bytes>,
-    application: &mut impl Application,
+    party: P,
     is_interrupted: &AtomicBool,
-) -> Result<Ended, Failure> {
+) -> Result<(Ended, P), Failure> {
     let started = Instant::now();
-    let mut driver = Driver::new(socket, end, arguments.drop)?;
+    let mut driver = Driver::new(socket, party, arguments.drop)?;
     let is_terminal = std::io::stderr().is_terminal();
-    let ended = driver.run(application, is_interrupted, |bytes, of| {
+    let ended = driver.run(is_interrupted, |bytes, of| {
         if is_terminal {
             let share = of.map_or(String::new(), |of| format!(" of {:.1}", of as f64 / 1e6));
             eprint!("\r{:.1}{share} MB in {:.1} s ", bytes as f64 / 1e6, started.elapsed().as_secs_f64());
@@ -128,11 +143,11 @@ fn transfer(
         eprintln!();
     }
     if matches!(ended, Ended::Done) {
-        let (bytes, seconds) = (application.moved_bytes(), driver.busy_s());
+        let (bytes, seconds) = (driver.party.moved_bytes(), driver.busy_s());
         println!("{bytes} bytes in {seconds:.2} s, {:.0} Mb/s", bytes as f64 * 8.0 / 1e6 / seconds.max(1e-9));
         println!("{}", driver.account);
     }
-    Ok(ended)
+    Ok((ended, driver.party))
 }
 
 /// The name of a file for messages.

@@ -1,6 +1,6 @@
 //! AeroTP against somebody who knows tags, numbers and times: shared by a property test and a fuzz target.
 
-use farlink_core::protocol::aerotp::{AerotpConfig, Connection, Edges, Flags, Mack, Mode, Repair, Segment, Service};
+use farlink_core::protocol::aerotp::{AerotpConfig, Edges, Flags, Mack, Mode, Repair, Segment, Service, Side};
 use farlink_core::protocol::{Pairs, TransportConfig};
 use farlink_core::units::BitRate;
 use farlink_core::wire::aerotp::{Outside, decode_segment, encode_segment};
@@ -90,7 +90,7 @@ impl Program<'_> {
 }
 
 struct World {
-    ends: [Connection<Bytes>; 2],
+    ends: [Side<Bytes>; 2],
     now: Time,
     under_way: Vec<(usize, Segment<Bytes>)>,
     /// What each side sent last.
@@ -181,7 +181,7 @@ impl World {
     /// What is refused changes nothing.
     fn change(&mut self, side: usize, program: &mut Program<'_>) {
         let value = program.byte();
-        let end = &mut self.ends[side];
+        let end = self.ends[side].connection_mut();
         let _ = match value & 3 {
             0 => end.set_mode(Mode::ALL[usize::from(value >> 2) % Mode::ALL.len()]),
             1 => end.set_fec_words(u16::from(value >> 2) * 5),

@@ -3,6 +3,7 @@
 pub(crate) mod content;
 pub(crate) mod examples;
 pub(crate) mod forgery;
+pub(crate) mod hall;
 pub(crate) mod operations;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -192,7 +192,7 @@ engine_protocols! {
     1 udp: End<Socket<Virtual>>, Datagram<Virtual>, [Udp],
     2 arq: End<Station<Virtual>>, Frame<Virtual>, [Arq],
     3 stp: End<stp::StpConnection<Virtual>>, stp::Pdu<Virtual>, [Stp],
-    4 aerotp: End<aerotp::Connection<Virtual>>, aerotp::Segment<Virtual>, [Aerotp],
+    4 aerotp: End<aerotp::Side<Virtual>>, aerotp::Segment<Virtual>, [Aerotp],
 }
 
 /// Runs a scenario once; `None` if `is_stopped` said so before the end (it is asked from time to time).

@@ -1,5 +1,5 @@
-//! One side of an AeroTP connection: combines the states, the sending and the receiving half as an
-//! [`Endpoint`](crate::endpoint::Endpoint).
+//! One AeroTP connection, active or passive, from its opening to its end: combines the states, the sending and the receiving half
+//! as an [`Endpoint`](crate::endpoint::Endpoint).
 
 mod composing;
 mod endpoint;
@@ -10,14 +10,16 @@ mod model;
 mod patience;
 mod switching;
 
+use std::ops::AddAssign;
+
 use crate::event::Abort;
 use crate::payload::Payload;
-use crate::protocol::Pairs;
-use crate::rng::{RandomSource, SplitMix64};
+use crate::rng::RandomSource;
 use crate::time::Time;
 
+use super::admission::{Reset, Screened};
 use super::clock::Clock;
-use super::config::{AerotpConfig, Opens};
+use super::config::AerotpConfig;
 use super::lifecycle::{Lifecycle, State};
 use super::mode::Mode;
 use super::open_loop::Estimate;
@@ -26,11 +28,14 @@ use super::rate::Rate;
 use super::receiving::Receiving;
 use super::sending::Sending;
 use super::window_requests::WindowRequests;
-use identity::{Identity, Reset};
+use identity::Identity;
+
+pub(super) use endpoint::Arrival;
 
 pub use switching::SwitchError;
 
-/// One side of an AeroTP connection.
+/// One side of one connection. An active one opens it; a passive one is opened by the first segment of a peer. It ends once and
+/// never serves another peer: [`Acceptor`](super::Acceptor) and [`Side`](super::Side) make the next one.
 #[derive(Clone, Debug)]
 pub struct Connection<D> {
     config: AerotpConfig,
@@ -40,8 +45,8 @@ pub struct Connection<D> {
     /// Estimate of the bit errors, if the parity adapts to them.
     errors: Option<Estimate>,
     lifecycle: Lifecycle,
-    /// Where a listener, which waits for another peer after a connection has ended, draws the identity of its next connection.
-    listener: Option<SplitMix64>,
+    /// Whether the peer opens it.
+    is_passive: bool,
     sending: Sending<D>,
     receiving: Receiving<D>,
     rate: Rate,
@@ -55,8 +60,6 @@ pub struct Connection<D> {
     /// Initial sequence number of the own stream.
     initial: u32,
     peer: Option<Peer>,
-    /// The previous peer. Segments with its tag, or no newer than the last one it sent, belong to the past connection.
-    past: Option<Peer>,
     reset: Option<Reset>,
     clock: Clock,
     /// When the first segment was sent, in ticks; no valid answer refers to an earlier time.
@@ -87,8 +90,6 @@ struct PendingEvents {
     has_told_closed: bool,
     aborted: Option<Abort>,
     has_told_aborted: bool,
-    /// How an earlier connection of a listener ended.
-    earlier: Option<Abort>,
 }
 
 /// Counts of dropped segments, by reason.
@@ -106,9 +107,32 @@ pub struct Dropped {
     pub malformed: u64,
 }
 
+impl Dropped {
+    /// Counts a segment that did not pass the checks that need no connection.
+    pub(super) fn count(&mut self, screened: Screened) {
+        match screened {
+            Screened::Passed => {}
+            Screened::Damaged => self.damaged += 1,
+            Screened::Stray => self.stray += 1,
+            Screened::Malformed => self.malformed += 1,
+        }
+    }
+}
+
+impl AddAssign for Dropped {
+    fn add_assign(&mut self, more: Dropped) {
+        self.damaged += more.damaged;
+        self.stray += more.stray;
+        self.forged += more.forged;
+        self.outside += more.outside;
+        self.malformed += more.malformed;
+    }
+}
+
 impl<D: Payload> Connection<D> {
-    /// A side that opens the connection with its first data.
-    pub(super) fn connecting(config: &AerotpConfig, random: &mut dyn RandomSource) -> Self {
+    /// An active connection, which opens with its first data. Its tag and first sequence number are the next of `random`; on a real
+    /// network no peer must be able to guess them.
+    pub fn connect(config: &AerotpConfig, random: &mut dyn RandomSource) -> Self {
         let mut side = Self::new(config, random);
         if side.has_states() {
             side.lifecycle.connect();
@@ -117,16 +141,16 @@ impl<D: Payload> Connection<D> {
     }
 
     /// Opens the connection at once, with an empty segment if there is no data. `[C1]`
-    pub(super) fn calling(mut self) -> Self {
+    pub fn calling(mut self) -> Self {
         self.is_question_due = self.has_states();
         self
     }
 
-    /// A side that waits for a peer.
-    pub(super) fn listening(config: &AerotpConfig, mut random: SplitMix64) -> Self {
-        let mut side = Self::new(config, &mut random);
-        if side.has_states() {
-            side.listener = Some(random);
+    /// A passive connection, which waits for a peer.
+    pub(super) fn listen(config: &AerotpConfig, random: &mut dyn RandomSource) -> Self {
+        let mut side = Self::new(config, random);
+        side.is_passive = side.has_states();
+        if side.is_passive {
             side.lifecycle.listen();
         }
         side
@@ -140,7 +164,7 @@ impl<D: Payload> Connection<D> {
             fec_words: if config.mode == Mode::QuasiReliable { config.fec_words.whole() as u16 } else { 0 },
             errors: config.adaptive_fec.filter(|_| config.mode == Mode::QuasiReliable).map(|fec| Estimate::new(&fec)),
             lifecycle: Lifecycle::default(),
-            listener: None,
+            is_passive: false,
             sending: Sending::new(config),
             receiving: Receiving::new(config),
             rate: Rate::new(config),
@@ -150,7 +174,6 @@ impl<D: Payload> Connection<D> {
             tag,
             initial,
             peer: None,
-            past: None,
             reset: None,
             clock: config.clock(),
             first_sent: None,
@@ -210,25 +233,60 @@ impl<D: Payload> Connection<D> {
         if self.has_states() { self.lifecycle.is_over() && self.receiving.is_read() } else { self.sending.is_done() }
     }
 
+    /// A passive connection for the next peer, over the same link.
+    pub(super) fn next(&self, random: &mut dyn RandomSource) -> Self {
+        let mut next = Self::listen(&self.config, random);
+        if self.is_link_down {
+            next.set_link_down();
+        }
+        #[cfg(test)]
+        (next.without = self.without);
+        next
+    }
+
+    /// Waits until the link is up.
+    pub(super) fn set_link_down(&mut self) {
+        self.is_link_down = true;
+        self.sending.on_link(Time::ZERO, false);
+    }
+
+    /// What is known of the peer, once it has sent something.
+    pub(super) fn peer(&self) -> Option<&Peer> {
+        self.peer.as_ref()
+    }
+
+    /// When the last segment of the peer was accepted.
+    pub(super) fn last_heard(&self) -> Time {
+        self.last_heard
+    }
+
+    /// Whether the peer opened it and has not yet shown that it receives this side's segments. `[B7]`
+    pub(super) fn is_half_open(&self) -> bool {
+        self.is_passive && self.lifecycle.is_opening()
+    }
+
+    /// Whether the application was told of the connection and not of its end.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.pending_events.has_told_connected && !self.pending_events.has_told_closed
+    }
+
+    /// Whether it has ended, and at most answers what its peer repeats. `[C18]`
+    pub(super) fn has_ended(&self) -> bool {
+        self.is_closed() || self.answers_until() != Time::NEVER
+    }
+
+    /// Whether the application was told if it has failed.
+    pub(super) fn has_told_end(&self) -> bool {
+        self.is_alive() || self.pending_events.has_told_aborted
+    }
+
     /// Whether there is no connection and this side does not listen either, so that segments are answered with a reset.
-    fn is_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         !self.is_alive() || self.lifecycle.state() == State::Closed
     }
 
     /// The sequence number of a position in the own stream. `[L9]`, `[R7]`
     fn number(&self, position: u64) -> u32 {
         self.initial.wrapping_add(position as u32)
-    }
-}
-
-impl<D: Payload> Pairs<D> for AerotpConfig {
-    type End = Connection<D>;
-
-    fn pair(&self, seed: u64) -> (Connection<D>, Connection<D>) {
-        let server = match self.opens {
-            Opens::Sender => Connection::listening(self, SplitMix64::new(seed.wrapping_add(1))),
-            Opens::Both => Connection::connecting(self, &mut SplitMix64::new(seed.wrapping_add(1))).calling(),
-        };
-        (Connection::connecting(self, &mut SplitMix64::new(seed)), server)
     }
 }

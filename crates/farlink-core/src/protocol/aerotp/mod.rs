@@ -4,10 +4,13 @@
 //! [`Sending`](sending::Sending) and [`Receiving`](receiving::Receiving) have one variant for each family of modes.
 //!
 //! One idea per file: the typed [`Segment`], the [`Fec`] in a packet, the modes ([`Mode`]), the states of a connection
-//! ([`Lifecycle`](lifecycle::Lifecycle)), the [`Connection`] that combines them, and a folder for each family of modes.
+//! ([`Lifecycle`](lifecycle::Lifecycle)), the [`Connection`] that combines them, the [`Acceptor`] that makes one for each peer of a
+//! host and [`Side`], its form for one peer at a time, and a folder for each family of modes.
 //!
 //! Normative sentences have numbers in the specification; code cites them as `[C3]`.
 
+mod acceptor;
+mod admission;
 mod clock;
 mod coded;
 mod config;
@@ -30,10 +33,12 @@ mod room;
 mod round_trip;
 mod segment;
 mod sending;
+mod side;
 mod skipped_data;
 mod window_requests;
 mod write_times;
 
+pub use acceptor::{Acceptor, AcceptorLimits, Handle, Refused};
 pub use coded::Coded;
 pub use config::{AerotpConfig, Opens, PacketLength};
 pub use connection::{Connection, Dropped, SwitchError};
@@ -43,3 +48,4 @@ pub use mode::Mode;
 pub use open_loop::{AdaptiveFec, Erasure, Service};
 pub use rate_control::RateControl;
 pub use segment::{Edges, Flags, Mack, PlainSegment, Repair, Segment};
+pub use side::Side;

@@ -4,7 +4,6 @@ use crate::payload::Payload;
 use crate::time::Time;
 
 use super::Connection;
-use super::identity::Reset;
 use crate::protocol::aerotp::config::{LARGEST_BUFFER, parity_bytes};
 use crate::protocol::aerotp::fec::CRC_BYTES;
 use crate::protocol::aerotp::outgoing::Outgoing;
@@ -15,8 +14,8 @@ use crate::protocol::aerotp::segment::{
 impl<D: Payload> Connection<D> {
     /// The next segment, without its headers.
     pub(super) fn next_segment(&mut self, now: Time) -> Option<Segment<D>> {
-        if let Some(Reset { tag, sequence, timestamp }) = self.reset.take() {
-            return Some(Segment { tag, sequence, timestamp, flags: Flags::RESET, ..Segment::default() });
+        if let Some(reset) = self.reset.take() {
+            return Some(reset.segment(&self.config));
         }
         if !self.is_alive() {
             return None;

@@ -2,54 +2,59 @@
 
 use crate::endpoint::{Class, Counters, Ecn, Endpoint, Integrity, LinkHint, Probe, Rx, Stream, Transmit};
 use crate::event::{Abort, Event};
-use crate::express::Express;
-use crate::payload::{Payload, Virtual};
+use crate::payload::Payload;
 use crate::time::Time;
 
 use super::Connection;
+use super::identity::Admission;
+use crate::protocol::aerotp::admission::{Screened, Verdict, is_readable, judge, screen};
 use crate::protocol::aerotp::clock::ticks;
-use crate::protocol::aerotp::mode::Mode;
-use crate::protocol::aerotp::segment::{Flags, PlainSegment, Segment};
+use crate::protocol::aerotp::segment::{Flags, Segment};
 
-impl<D: Payload> Endpoint for Connection<D> {
-    type Packet = Segment<D>;
+/// What became of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Arrival {
+    /// It was handled, or dropped.
+    Done,
+    /// A passive connection leaves it to whoever makes connections: another peer than its own sent it.
+    Foreign,
+}
 
-    fn handle_packet(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
-        self.marked = self.marked.wrapping_add(u16::from(rx.ecn == Ecn::Congestion));
-        if !matches!(rx.integrity, Integrity::Intact | Integrity::Mended { .. }) {
-            let is_data = segment.mack.is_none() && segment.repair.is_none();
-            self.damaged = self.damaged.wrapping_add(1);
-            // `[B8]`
-            if !(self.config.deliver_damaged && is_data && !self.mode.is_acknowledged()) {
-                self.dropped.damaged += 1;
-                return;
+impl<D: Payload> Connection<D> {
+    /// Handles a segment, unless it may open another connection.
+    #[inline]
+    pub(in super::super) fn handle(&mut self, now: Time, segment: &Segment<D>, rx: Rx) -> Arrival {
+        self.count_mark(rx);
+        self.damaged = self.damaged.wrapping_add(u16::from(!is_readable(rx)));
+        let screened = screen(&self.config, segment, rx);
+        if screened != Screened::Passed {
+            self.dropped.count(screened);
+        } else if !self.has_states() {
+            self.on_datagram(now, segment);
+        } else if segment.flags.has(Flags::RESET) {
+            self.on_reset(now, segment);
+        } else if self.is_closed() {
+            if self.is_passive && !self.peer.is_some_and(|peer| peer.has_sent(segment)) {
+                return Arrival::Foreign;
+            }
+            self.refuse(segment);
+        } else {
+            match self.admit(now, segment) {
+                Admission::Here => self.take(now, segment, rx),
+                Admission::Dropped => self.drop_stray(),
+                Admission::Foreign => return Arrival::Foreign,
             }
         }
-        if (segment.mode == Mode::Datagram) == self.has_states() {
-            self.dropped.stray += 1;
-            return;
-        }
-        if !self.has_states() {
-            self.on_datagram(now, segment);
-            return;
-        }
-        if segment.flags.has(Flags::RESET) {
-            self.on_reset(now, segment);
-            return;
-        }
-        if segment.is_malformed() {
-            self.dropped.malformed += 1;
-            return;
-        }
-        if self.is_closed() {
-            self.answer_with_reset(segment);
-            self.dropped.stray += 1;
-            return;
-        }
-        if !self.admit(now, segment) {
-            self.dropped.stray += 1;
-            return;
-        }
+        Arrival::Done
+    }
+
+    /// Counts a congestion mark. A connection that a segment opens counts the mark of that segment.
+    pub(in super::super) fn count_mark(&mut self, rx: Rx) {
+        self.marked = self.marked.wrapping_add(u16::from(rx.ecn == Ecn::Congestion));
+    }
+
+    /// Takes a segment that belongs to the connection.
+    pub(super) fn take(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
         (self.last_sign, self.last_heard, self.asked) = (now, now, None);
         if let Integrity::Mended { bits } = rx.integrity {
             self.receiving.on_mended(bits);
@@ -58,6 +63,25 @@ impl<D: Payload> Endpoint for Connection<D> {
             Some(mack) => self.on_mack(now, segment, mack),
             None => self.on_data(now, segment),
         }
+    }
+}
+
+impl<D: Payload> Endpoint for Connection<D> {
+    type Packet = Segment<D>;
+
+    fn handle_packet(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
+        if self.handle(now, segment, rx) == Arrival::Done {
+            return;
+        }
+        let is_waiting = self.lifecycle.is_listening();
+        if is_waiting && judge(None, now, segment) == Verdict::Opens {
+            self.open(now, segment, rx);
+            return;
+        }
+        if self.may_send() {
+            self.abort(Abort::PeerRestarted); // nobody makes the next connection
+        }
+        self.refuse(segment);
     }
 
     fn wants_hints(&self) -> bool {
@@ -87,7 +111,7 @@ impl<D: Payload> Endpoint for Connection<D> {
         }
         self.receiving.on_timeout(now);
         if now >= self.answers_until() {
-            self.leave();
+            self.lifecycle.end();
         }
         if !self.may_send() {
             return;
@@ -126,9 +150,6 @@ impl<D: Payload> Endpoint for Connection<D> {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        if let Some(earlier) = self.pending_events.earlier.take() {
-            return Some(Event::Aborted(earlier));
-        }
         if !self.pending_events.has_told_connected && self.lifecycle.has_peer() {
             self.pending_events.has_told_connected = true;
             return Some(Event::Connected);
@@ -215,15 +236,5 @@ impl<D: Payload> Stream<D> for Connection<D> {
 
     fn settled_bytes(&self) -> u64 {
         self.sending.settled_bytes()
-    }
-}
-
-impl Express for Connection<Virtual> {
-    type Plain = PlainSegment;
-
-    #[inline]
-    fn handle_plain(&mut self, now: Time, plain: &PlainSegment) -> bool {
-        self.handle_packet(now, &Segment::from(plain), Rx::default());
-        true
     }
 }

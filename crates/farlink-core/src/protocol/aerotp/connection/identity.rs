@@ -1,14 +1,16 @@
 //! What identifies a connection, the assignment of segments by the peer's tag and timestamps, and resets for segments of no
 //! connection.
 
+use crate::endpoint::Rx;
 use crate::event::Abort;
 use crate::payload::Payload;
-use crate::rng::{RandomSource, SplitMix64};
+use crate::rng::RandomSource;
 use crate::time::Time;
 
 use super::Connection;
 #[cfg(test)]
 use super::model;
+use crate::protocol::aerotp::admission::Reset;
 use crate::protocol::aerotp::config::Opens;
 use crate::protocol::aerotp::lifecycle::State;
 use crate::protocol::aerotp::peer::Peer;
@@ -30,53 +32,24 @@ impl Identity {
     }
 }
 
-/// A reset, the answer to a segment of no connection.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reset {
-    pub(super) tag: u16,
-    pub(super) sequence: u32,
-    pub(super) timestamp: u32,
-}
-
-impl Reset {
-    fn of<D>(segment: &Segment<D>) -> Self {
-        Reset { tag: segment.tag, sequence: segment.sequence, timestamp: segment.timestamp }
-    }
+/// What a segment is to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// It belongs to the connection.
+    Here,
+    Dropped,
+    /// Not this connection's peer sent it, and it may open another connection.
+    Foreign,
 }
 
 impl<D: Payload> Connection<D> {
-    /// Becomes a listener without a peer again. Everything that the last peer has sent so far belongs to the past connection.
-    /// `[C12]`
-    pub(super) fn listen_again(&mut self, random: SplitMix64) {
-        let past = self.peer.or(self.past);
-        let (dropped, pending_events, is_link_down) = (self.dropped, self.pending_events, self.is_link_down);
-        #[cfg(test)]
-        let without = self.without;
-        *self = Self::listening(&self.config, random);
-        #[cfg(test)]
-        (self.without = without);
-        self.past = past;
-        self.dropped = dropped;
-        if is_link_down {
-            self.is_link_down = true;
-            self.sending.on_link(Time::ZERO, false);
-        }
-        let is_unfinished = !pending_events.has_told_closed && pending_events.has_told_connected;
-        self.pending_events.earlier = is_unfinished.then_some(Abort::PeerRestarted);
-    }
-
-    /// Whether a segment with an unknown tag is newer than all earlier segments of its sender.
-    pub(super) fn is_newer(&self, now: Time, timestamp: u32) -> bool {
-        self.peer.or(self.past).is_none_or(|peer| peer.latest.is_before(now, timestamp))
-    }
-
-    /// Whether a segment belongs to this connection. A segment that may open the connection opens it first.
-    pub(super) fn admit(&mut self, now: Time, segment: &Segment<D>) -> bool {
+    /// Whether a segment belongs to this connection. A segment that answers an active opening, or meets it, belongs to it.
+    pub(super) fn admit(&mut self, now: Time, segment: &Segment<D>) -> Admission {
         let is_asyn = segment.flags.has(Flags::ASYN);
         #[cfg(test)]
         if self.peer.is_some() && self.without == Some(model::Without::Tags) {
             self.lifecycle.on_known();
-            return true;
+            return Admission::Here;
         }
         if let Some(peer) = self.peer.as_mut().filter(|peer| peer.has_sent(segment)) {
             peer.latest.update(now, segment.timestamp);
@@ -85,58 +58,77 @@ impl<D: Payload> Connection<D> {
             } else {
                 self.lifecycle.on_known();
             }
-            return true;
+            return Admission::Here;
+        }
+        if self.lifecycle.is_listening() {
+            return Admission::Foreign;
         }
         if !self.is_newer(now, segment.timestamp) {
-            return false; // of a past connection `[C11]`
+            return Admission::Dropped; // of a past connection `[C11]`
         }
         if self.peer.is_some() {
             // An ASYN with another tag comes only from a restarted sender. If it carries an acknowledgement of data that this
             // side sent, the peer has received it.
-            let random = match self.listener.clone() {
-                Some(random) if is_asyn && segment.mack.is_none() => random,
-                listener => {
-                    let begins_anew = match &segment.mack {
-                        Some(mack) => listener.is_none() && self.checked_mack_fields(now, segment, mack).is_some(),
-                        None => is_asyn,
-                    };
-                    if begins_anew && self.may_send() {
-                        self.abort(Abort::PeerRestarted);
-                    }
-                    self.answer_with_reset(segment);
-                    return false;
-                }
+            if self.is_passive && is_asyn && segment.mack.is_none() {
+                return Admission::Foreign;
+            }
+            let begins_anew = match &segment.mack {
+                Some(mack) => !self.is_passive && self.checked_mack_fields(now, segment, mack).is_some(),
+                None => is_asyn,
             };
-            self.listen_again(random);
-        }
-        let is_of_past = self.past.is_some_and(|past| past.has_tag(segment.tag));
-        if is_of_past || !self.is_opened_by(now, segment) {
+            if begins_anew && self.may_send() {
+                self.abort(Abort::PeerRestarted);
+            }
             self.answer_with_reset(segment);
-            return false;
+            return Admission::Dropped;
+        }
+        if !self.is_answered_by(now, segment) {
+            self.answer_with_reset(segment);
+            return Admission::Dropped;
         }
         if is_asyn {
             self.lifecycle.on_asyn();
-            if self.listener.is_some() {
-                // Both streams of a connection begin at the sequence number that the opening side chose. `[C3]`
-                self.initial = segment.opening;
-            } else if self.config.opens == Opens::Sender {
+            if self.config.opens == Opens::Sender {
                 self.lifecycle.on_known(); // the peer uses this side's sequence number
             }
         }
         let initial = if is_asyn { segment.opening } else { self.initial };
         self.peer = Some(Peer::new(now, segment.tag, initial, segment.timestamp));
-        true
+        Admission::Here
     }
 
-    /// Whether a segment from an unknown peer opens the connection or answers its opening.
-    fn is_opened_by(&self, now: Time, segment: &Segment<D>) -> bool {
+    /// A passive connection is opened by the first segment of its peer. Both streams of a connection begin at the sequence number
+    /// that the opening side chose. `[C3]`, `[C4]`
+    pub(in super::super) fn open(&mut self, now: Time, segment: &Segment<D>, rx: Rx) {
+        self.lifecycle.on_asyn();
+        self.initial = segment.opening;
+        self.peer = Some(Peer::new(now, segment.tag, segment.opening, segment.timestamp));
+        self.take(now, segment, rx);
+    }
+
+    /// Drops a segment that belongs to no connection and opens none.
+    pub(in super::super) fn refuse(&mut self, segment: &Segment<D>) {
+        self.answer_with_reset(segment);
+        self.drop_stray();
+    }
+
+    pub(in super::super) fn drop_stray(&mut self) {
+        self.dropped.stray += 1;
+    }
+
+    /// Whether a segment with an unknown tag is newer than all segments of the peer.
+    fn is_newer(&self, now: Time, timestamp: u32) -> bool {
+        self.peer.is_none_or(|peer| peer.latest.is_before(now, timestamp))
+    }
+
+    /// Whether a segment from an unknown peer answers the opening of this side, or opens the other stream.
+    fn is_answered_by(&self, now: Time, segment: &Segment<D>) -> bool {
         match &segment.mack {
             // Any MACK establishes the connection, if it acknowledges sent data. `[C5]`
             Some(mack) => {
                 self.lifecycle.state() == State::AsynSent && self.checked_mack_fields(now, segment, mack).is_some()
             }
             None if !segment.flags.has(Flags::ASYN) => false,
-            None if self.listener.is_some() => true,
             // A stream that does not begin at this side's number was not opened by this side. Unless both sides open, it belongs
             // to a past connection. `[C6]`
             None => self.config.opens == Opens::Both || segment.opening == self.initial,
@@ -145,20 +137,18 @@ impl<D: Payload> Connection<D> {
 
     /// Answers a segment of no connection with a reset, unless it only acknowledges. `[C13]`
     pub(super) fn answer_with_reset(&mut self, segment: &Segment<D>) {
-        if segment.mack.is_none() {
-            self.reset = Some(Reset::of(segment));
-        }
+        self.reset = Reset::to(segment).or(self.reset);
     }
 
     /// How much data is accepted from a peer that has not yet shown that it receives this side's segments, because its address
     /// may be forged. `[B7]`
     pub(super) fn most_unknown(&self) -> u64 {
-        let is_half_open = self.listener.is_some() && self.lifecycle.is_opening();
         // Without acknowledgements the peer can never show that; the limit is then on the stored data.
-        if is_half_open && self.mode.is_acknowledged() { self.config.half_open() } else { u64::MAX }
+        if self.is_half_open() && self.mode.is_acknowledged() { self.config.half_open() } else { u64::MAX }
     }
 
-    pub(super) fn abort(&mut self, why: Abort) {
+    /// Ends the connection; the application is told why.
+    pub(in super::super) fn abort(&mut self, why: Abort) {
         if self.is_alive() {
             self.pending_events.aborted = Some(why);
             self.lifecycle.end();
@@ -181,13 +171,6 @@ impl<D: Payload> Connection<D> {
             self.last_heard = now;
         } else {
             self.abort(Abort::Reset);
-        }
-    }
-
-    pub(super) fn leave(&mut self) {
-        match self.listener.clone() {
-            Some(random) => self.listen_again(random),
-            None => self.lifecycle.end(),
         }
     }
 }

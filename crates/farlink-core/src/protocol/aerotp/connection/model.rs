@@ -14,7 +14,7 @@ use super::Connection;
 use crate::endpoint::{Endpoint, Rx, Stream};
 use crate::event::{Abort, Event};
 use crate::protocol::ProtocolConfig;
-use crate::protocol::aerotp::{AerotpConfig, Opens, Segment, State};
+use crate::protocol::aerotp::{AerotpConfig, Opens, Segment, Side, State};
 use crate::rng::SplitMix64;
 use crate::time::Time;
 
@@ -79,7 +79,7 @@ const LONG: Time = Time::from_secs(600);
 #[derive(Clone, Debug)]
 struct World {
     now: Time,
-    ends: [Connection<Vec<u8>>; 2],
+    ends: [Side<Vec<u8>>; 2],
     incarnations: [u8; 2],
     /// Packets in flight in the order of sending: receiver and segment.
     under_way: Vec<(usize, Segment<Vec<u8>>)>,
@@ -114,11 +114,14 @@ impl Setting {
         let config = self.config();
         let listens = side == 1 && self.opens == Opens::Sender;
         let mut random = SplitMix64::new(0);
-        let mut end =
-            if listens { Connection::listening(&config, random) } else { Connection::connecting(&config, &mut random) };
-        end.tag = 1 + u16::from(world.incarnations[side]) * 2 + side as u16;
-        end.initial = 7 + u32::from(world.incarnations[side]) * u32::from(self.bytes[side] + 1);
-        end.without = self.without;
+        let mut end = if listens {
+            Side::listening(&config, random)
+        } else {
+            Side::active(Connection::connect(&config, &mut random))
+        };
+        end.connection.tag = 1 + u16::from(world.incarnations[side]) * 2 + side as u16;
+        end.connection.initial = 7 + u32::from(world.incarnations[side]) * u32::from(self.bytes[side] + 1);
+        end.connection.without = self.without;
         world.ends[side] = end;
         world.seen[side] = Seen::default();
         self.write(world, side);
@@ -135,7 +138,7 @@ impl Setting {
 
     fn start(&self) -> World {
         let config = self.config();
-        let end = Connection::connecting(&config, &mut SplitMix64::new(0));
+        let end = Side::active(Connection::connect(&config, &mut SplitMix64::new(0)));
         let mut world = World {
             now: Time::from_secs(1000),
             ends: [end.clone(), end],
@@ -184,7 +187,7 @@ impl Setting {
     fn tell(&self, world: &mut World, side: usize, event: Event) {
         let seen = &mut world.seen[side];
         match event {
-            Event::Aborted(why) if why == Abort::PeerRestarted && world.ends[side].is_alive() => {
+            Event::Aborted(why) if why == Abort::PeerRestarted && world.ends[side].connection.is_alive() => {
                 // A listener continues with the next connection.
                 *seen = Seen { aborted: Some(0), ..Seen::default() };
                 world.incarnations[side] += 1;
@@ -334,19 +337,28 @@ impl Hash for World {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         (self.incarnations, self.seen, self.read, self.left, self.wrong).hash(hasher);
         for end in &self.ends {
-            let Connection { lifecycle, sending, receiving, tag, initial, peer, past, reset, pending_events, .. } = end;
-            (lifecycle, end.is_question_due, end.asked.is_some(), tag, initial).hash(hasher);
+            let Connection { lifecycle, sending, receiving, tag, initial, peer, reset, pending_events, .. } =
+                &end.connection;
+            let Connection { is_question_due, asked, .. } = end.connection;
+            (lifecycle, is_question_due, asked.is_some(), tag, initial).hash(hasher);
+            let known = end.listener.as_ref().map(|listener| (listener.past, listener.aborted));
             hash_without_instants(
-                &format!("{sending:?}{receiving:?}{peer:?}{past:?}{reset:?}{pending_events:?}"),
+                &format!("{sending:?}{receiving:?}{peer:?}{known:?}{reset:?}{pending_events:?}"),
                 hasher,
             );
         }
         for (to, packet) in &self.under_way {
             to.hash(hasher);
-            self.ends[*to].is_newer(self.now, packet.timestamp).hash(hasher);
+            is_newer(&self.ends[*to], self.now, packet.timestamp).hash(hasher);
             hash_without_instants(&format!("{packet:?}"), hasher);
         }
     }
+}
+
+/// Whether a segment is newer than all segments of the last peer.
+fn is_newer(end: &Side<Vec<u8>>, now: Time, timestamp: u32) -> bool {
+    let past = end.listener.as_ref().and_then(|listener| listener.past.as_ref());
+    end.connection.peer().or(past).is_none_or(|peer| peer.latest.is_before(now, timestamp))
 }
 
 /// Times have seven digits or more, sequence numbers fewer; estimates are fractions.

@@ -1,0 +1,219 @@
+//! The host side of AeroTP: makes a connection for each peer and assigns segments to them.
+
+mod routing;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::ConfigError;
+use crate::endpoint::{Endpoint, LinkHint, Rx, Transmit};
+use crate::event::{Abort, Event};
+use crate::payload::Payload;
+use crate::rng::RandomSource;
+use crate::time::Time;
+
+use super::admission::Reset;
+use super::config::{AerotpConfig, Opens};
+use super::connection::{Connection, Dropped};
+use super::peer::Peer;
+use super::segment::Segment;
+
+/// How many connections an [`Acceptor`] keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AcceptorLimits {
+    /// Backlog: half-open connections, whose peers have not yet shown that they receive this side's segments. `[H3]`
+    pub half_open: usize,
+    /// Connections, those included that have ended and are not forgotten. `[H4]`
+    pub connections: usize,
+}
+
+impl Default for AcceptorLimits {
+    fn default() -> Self {
+        AcceptorLimits { half_open: 128, connections: 1024 }
+    }
+}
+
+/// A connection of an [`Acceptor`]. No two connections have the same handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle(u64);
+
+/// Segments of no connection that were dropped, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// Segments that no connection saw.
+    pub dropped: Dropped,
+    /// Openings for which there was no room. `[H3]`, `[H4]`
+    pub full: u64,
+}
+
+/// Accepts connections of any number of peers over one socket.
+///
+/// `A` is the address of a peer with its ports, whatever tells two peers apart on the host's network. A host passes each segment to
+/// [`handle_packet`](Self::handle_packet) with the address of its sender and its own source of random numbers. It then sends what
+/// [`poll_transmit`](Self::poll_transmit) gives, takes events from [`poll_event`](Self::poll_event) and waits until
+/// [`poll_timeout`](Self::poll_timeout). An application learns of a connection by [`Event::Connected`] and uses it as a
+/// [`Stream`](crate::endpoint::Stream) through [`get_mut`](Self::get_mut).
+///
+/// Each call looks at every connection; a host with thousands of busy ones wants one acceptor for each of several sockets.
+#[derive(Clone, Debug)]
+pub struct Acceptor<A, D> {
+    config: AerotpConfig,
+    limits: AcceptorLimits,
+    connections: BTreeMap<Handle, Accepted<A, D>>,
+    /// The last connection of each address.
+    addresses: BTreeMap<A, Last>,
+    /// Answers to segments of no connection, at most one for each address.
+    resets: VecDeque<(A, Reset)>,
+    /// The handle of the next connection.
+    next: u64,
+    /// The connection that sent last.
+    turn: Handle,
+    is_link_down: bool,
+    refused: Refused,
+}
+
+#[derive(Clone, Debug)]
+struct Accepted<A, D> {
+    address: A,
+    connection: Connection<D>,
+}
+
+/// The last connection of an address. `[C11]`
+#[derive(Clone, Copy, Debug)]
+enum Last {
+    /// It is still kept, whether it has ended or not.
+    Kept(Handle),
+    /// The application has removed it; its peer is remembered until its segments can no longer be under way.
+    Removed { peer: Peer, until: Time },
+}
+
+impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
+    /// An acceptor without connections; all of them will have this configuration.
+    ///
+    /// # Errors
+    /// If the mode has no connections, or both sides are to open them: then nobody waits for a peer.
+    pub fn new(config: &AerotpConfig, limits: AcceptorLimits) -> Result<Self, ConfigError> {
+        if config.carries_messages() {
+            let what = "datagrams have no connections that could be accepted";
+            return Err(ConfigError::new("mode", what, "choose another mode, or use a connection for each peer"));
+        }
+        if config.opens == Opens::Both {
+            let what = "\"both\" leaves nobody who waits for a peer";
+            return Err(ConfigError::new("opens", what, "choose opens = \"sender\""));
+        }
+        Ok(Acceptor {
+            config: config.clone(),
+            limits,
+            connections: BTreeMap::new(),
+            addresses: BTreeMap::new(),
+            resets: VecDeque::new(),
+            next: 0,
+            turn: Handle(0),
+            is_link_down: false,
+            refused: Refused::default(),
+        })
+    }
+
+    /// A segment arrived from an address. Returns the connection that it belongs to or has opened, which may have something to
+    /// send, to read or to tell now. `random` gives the tags of new connections.
+    pub fn handle_packet(
+        &mut self,
+        now: Time,
+        from: A,
+        segment: &Segment<D>,
+        rx: Rx,
+        random: &mut dyn RandomSource,
+    ) -> Option<Handle> {
+        self.route(now, from, segment, rx, random)
+    }
+
+    /// Advice from the link that all connections use.
+    pub fn handle_link(&mut self, now: Time, hint: LinkHint) {
+        match hint {
+            LinkHint::Up => self.is_link_down = false,
+            LinkHint::Down => self.is_link_down = true,
+            _ => {}
+        }
+        for accepted in self.connections.values_mut() {
+            accepted.connection.handle_link(now, hint);
+        }
+    }
+
+    /// Time has passed. Early or repeated calls do nothing.
+    pub fn handle_timeout(&mut self, now: Time) {
+        for Accepted { connection, .. } in self.connections.values_mut() {
+            connection.handle_timeout(now);
+            if connection.is_half_open() && now >= connection.last_heard() + self.config.give_up_after_s.time() {
+                connection.abort(Abort::NoAnswer); // `[H5]`
+            }
+        }
+        self.forget(now);
+    }
+
+    /// The next segment to send, and where to. Connections take turns.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<(A, Transmit<Segment<D>>)> {
+        if !self.is_link_down
+            && let Some((to, reset)) = self.resets.pop_front()
+        {
+            return Some((to, Transmit::plain(reset.segment(&self.config))));
+        }
+        let after = Handle(self.turn.0 + 1);
+        let first = self.connections.range_mut(after..).find_map(|(&handle, it)| it.send(now).map(|out| (handle, out)));
+        let (handle, out) = first.or_else(|| {
+            self.connections.range_mut(..after).find_map(|(&handle, it)| it.send(now).map(|out| (handle, out)))
+        })?;
+        self.turn = handle;
+        Some(out)
+    }
+
+    /// The next thing to tell an application.
+    pub fn poll_event(&mut self) -> Option<(Handle, Event)> {
+        let mut connections = self.connections.iter_mut();
+        connections.find_map(|(&handle, it)| it.connection.poll_event().map(|event| (handle, event)))
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout).
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let connections = self.connections.values().map(|it| self.timeout_of(&it.connection));
+        let removed = self.addresses.values().map(|last| match last {
+            Last::Kept(_) => Time::NEVER,
+            Last::Removed { until, .. } => *until,
+        });
+        connections.chain(removed).min().filter(|&next| next != Time::NEVER)
+    }
+
+    /// A connection; `None` once it is forgotten.
+    pub fn get(&self, handle: Handle) -> Option<&Connection<D>> {
+        self.connections.get(&handle).map(|it| &it.connection)
+    }
+
+    /// A connection, to be written and read; `None` once it is forgotten.
+    pub fn get_mut(&mut self, handle: Handle) -> Option<&mut Connection<D>> {
+        self.connections.get_mut(&handle).map(|it| &mut it.connection)
+    }
+
+    /// Where the peer of a connection is; `None` once it is forgotten.
+    pub fn address(&self, handle: Handle) -> Option<A> {
+        self.connections.get(&handle).map(|it| it.address)
+    }
+
+    /// Connections that are kept, in the order in which they were opened.
+    pub fn handles(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.connections.keys().copied()
+    }
+
+    /// Number of half-open connections.
+    pub fn half_open(&self) -> usize {
+        self.connections.values().filter(|it| it.connection.is_half_open()).count()
+    }
+
+    /// Counts of segments that were dropped and that no connection counts.
+    pub fn refused(&self) -> Refused {
+        self.refused
+    }
+}
+
+impl<A: Copy, D: Payload> Accepted<A, D> {
+    fn send(&mut self, now: Time) -> Option<(A, Transmit<Segment<D>>)> {
+        self.connection.poll_transmit(now).map(|transmit| (self.address, transmit))
+    }
+}

@@ -1,0 +1,201 @@
+//! Which connection a segment belongs to, which segments open one, and which connections are forgotten.
+
+use std::collections::btree_map::Entry;
+
+use crate::endpoint::{Endpoint, Rx};
+use crate::event::Abort;
+use crate::payload::Payload;
+use crate::rng::RandomSource;
+use crate::time::Time;
+
+use super::super::admission::{Reset, Screened, Verdict, judge, screen};
+use super::super::connection::{Arrival, Connection};
+use super::super::peer::Peer;
+use super::super::segment::{Flags, Segment};
+use super::{Accepted, Acceptor, Handle, Last};
+
+/// An opener repeats its first segment after eight times `initial_rto_s` at the latest. A half-open connection whose peer has been
+/// silent for twice that gives way to another one. `[H3]`, `[R9]`
+const SILENT_OPENINGS: u64 = 16;
+
+impl<A: Copy + Ord, D: Payload> Acceptor<A, D> {
+    /// Passes a segment to the connection of its sender, or opens one. `[H1]`
+    pub(super) fn route(
+        &mut self,
+        now: Time,
+        from: A,
+        segment: &Segment<D>,
+        rx: Rx,
+        random: &mut dyn RandomSource,
+    ) -> Option<Handle> {
+        let present = match self.addresses.get(&from) {
+            Some(&Last::Kept(handle)) => Some(handle),
+            _ => None,
+        };
+        if let Some((handle, it)) = present.and_then(|handle| Some((handle, self.connections.get_mut(&handle)?))) {
+            if it.connection.handle(now, segment, rx) == Arrival::Done {
+                return Some(handle);
+            }
+        } else {
+            let screened = screen(&self.config, segment, rx);
+            if screened != Screened::Passed {
+                self.refused.dropped.count(screened);
+                return None;
+            }
+            if segment.flags.has(Flags::RESET) {
+                self.refused.dropped.stray += 1; // it resets nothing
+                return None;
+            }
+        }
+        match judge(self.past(from).as_ref(), now, segment) {
+            Verdict::Opens => self.open(now, from, segment, rx, random),
+            Verdict::Late => {
+                self.refused.dropped.stray += 1;
+                None
+            }
+            Verdict::Refused => {
+                self.refused.dropped.stray += 1;
+                self.answer(from, segment);
+                None
+            }
+        }
+    }
+
+    /// The last peer at an address.
+    fn past(&self, address: A) -> Option<Peer> {
+        match self.addresses.get(&address)? {
+            Last::Kept(handle) => self.connections.get(handle)?.connection.peer().copied(),
+            Last::Removed { peer, .. } => Some(*peer),
+        }
+    }
+
+    /// Answers a segment of no connection with a reset. At most one waits for each address, and at most as many as connections may
+    /// be half open. `[H6]`
+    fn answer(&mut self, to: A, segment: &Segment<D>) {
+        let is_waiting = self.resets.iter().any(|(waiting, _)| *waiting == to);
+        if let Some(reset) = Reset::to(segment)
+            && !is_waiting
+            && self.resets.len() < self.limits.half_open
+        {
+            self.resets.push_back((to, reset));
+        }
+    }
+
+    /// Opens a connection, if there is room for it. The present one of the same peer, if it has not ended, ends first. `[C12]`
+    fn open(
+        &mut self,
+        now: Time,
+        from: A,
+        segment: &Segment<D>,
+        rx: Rx,
+        random: &mut dyn RandomSource,
+    ) -> Option<Handle> {
+        // First, because a half-open one leaves its place in the backlog.
+        if let Some(&Last::Kept(handle)) = self.addresses.get(&from) {
+            match self.get_mut(handle) {
+                Some(present) if present.is_unfinished() => present.abort(Abort::PeerRestarted),
+                _ => self.remove(handle),
+            }
+        }
+        if !self.make_room(now) {
+            self.refused.full += 1;
+            return None;
+        }
+        let mut connection = Connection::listen(&self.config, random);
+        if self.is_link_down {
+            connection.set_link_down();
+        }
+        connection.count_mark(rx);
+        connection.open(now, segment, rx);
+        let handle = Handle(self.next);
+        self.next += 1;
+        self.connections.insert(handle, Accepted { address: from, connection });
+        self.addresses.insert(from, Last::Kept(handle));
+        Some(handle)
+    }
+
+    /// Makes room for a connection, half open at first; whether there is some.
+    fn make_room(&mut self, now: Time) -> bool {
+        let half_open = self.connections.values_mut().filter(|it| it.connection.is_half_open());
+        let (mut count, mut quietest) = (0, None);
+        for it in half_open {
+            count += 1;
+            let heard = it.connection.last_heard();
+            if quietest.as_ref().is_none_or(|(least, _)| heard < *least) {
+                quietest = Some((heard, &mut it.connection));
+            }
+        }
+        if count >= self.limits.half_open {
+            // `[H3]`
+            let patience = self.config.initial_rto_s.time().times(SILENT_OPENINGS);
+            match quietest.filter(|(heard, _)| now >= *heard + patience) {
+                Some((_, connection)) => connection.abort(Abort::NoAnswer),
+                None => return false,
+            }
+        }
+        if self.connections.len() >= self.limits.connections {
+            // `[H4]`
+            let ended = self.connections.iter().filter(|(_, it)| it.connection.has_ended());
+            let Some((&oldest, _)) = ended.min_by_key(|(_, it)| it.connection.last_heard()) else { return false };
+            self.remove(oldest);
+        }
+        true
+    }
+
+    /// Forgets a connection at once, whatever its state. Its peer is answered with resets from now on, and what is under way from it
+    /// opens nothing. `[H5]`
+    pub fn remove(&mut self, handle: Handle) {
+        let Some(Accepted { address, connection }) = self.connections.remove(&handle) else { return };
+        let until = connection.last_heard() + self.config.listen_timeout();
+        if let Entry::Occupied(mut last) = self.addresses.entry(address)
+            && matches!(last.get(), Last::Kept(kept) if *kept == handle)
+        {
+            match connection.peer() {
+                Some(&peer) => *last.get_mut() = Last::Removed { peer, until },
+                None => drop(last.remove()),
+            }
+        }
+        self.bound_past();
+    }
+
+    /// As many past peers are remembered as there may be connections; of more, the one goes that would be forgotten first.
+    fn bound_past(&mut self) {
+        let removed = || {
+            self.addresses.iter().filter_map(|(&address, last)| match last {
+                Last::Removed { until, .. } => Some((*until, address)),
+                Last::Kept(_) => None,
+            })
+        };
+        if removed().count() > self.limits.connections
+            && let Some((_, first)) = removed().min()
+        {
+            self.addresses.remove(&first);
+        }
+    }
+
+    /// Forgets what has been quiet for long enough. `[H5]`
+    pub(super) fn forget(&mut self, now: Time) {
+        let quiet = self.config.listen_timeout();
+        self.connections.retain(|_, Accepted { connection, .. }| {
+            !connection.is_closed() || !connection.has_told_end() || now < connection.last_heard() + quiet
+        });
+        let connections = &self.connections;
+        self.addresses.retain(|_, last| match last {
+            Last::Kept(handle) => connections.contains_key(handle),
+            Last::Removed { until, .. } => now < *until,
+        });
+    }
+
+    /// When a connection has something to do.
+    pub(super) fn timeout_of(&self, connection: &Connection<D>) -> Time {
+        if connection.is_closed() {
+            return connection.last_heard() + self.config.listen_timeout();
+        }
+        let own = connection.poll_timeout().unwrap_or(Time::NEVER);
+        if connection.is_half_open() {
+            own.min(connection.last_heard() + self.config.give_up_after_s.time())
+        } else {
+            own
+        }
+    }
+}

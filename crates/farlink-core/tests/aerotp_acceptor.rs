@@ -1,0 +1,284 @@
+//! A host that accepts AeroTP connections of many peers: `docs/aerotp.md`, section on hosts.
+
+use crate::pair::hall::{FORGED, Hall, config, stamp, strangers};
+use farlink_core::event::Abort;
+use farlink_core::protocol::Pairs;
+use farlink_core::protocol::aerotp::{
+    Acceptor, AcceptorLimits, AerotpConfig, Connection, Edges, Flags, Mack, Segment, Side, State,
+};
+use farlink_core::rng::SplitMix64;
+use farlink_core::{Endpoint, Event, Rng, Rx, Stream, Time};
+use proptest::prelude::*;
+use serde_json::json;
+
+fn content(of: u16, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at * 7 + usize::from(of) * 31) as u8).collect()
+}
+
+fn opening(now: Time, tag: u16) -> Segment<Vec<u8>> {
+    Segment { tag, flags: Flags::ASYN, timestamp: stamp(now), payload: vec![1; 10], ..Segment::default() }
+}
+
+/// `[H1]`: each stream arrives whole at a connection of its own, whatever is lost or comes twice.
+#[test]
+fn many_peers_are_served_at_once() {
+    for seed in 0..10 {
+        let mut hall = Hall::new(&json!({}), AcceptorLimits::default(), seed);
+        (hall.lost, hall.twice) = (0.1, 0.1);
+        for address in 0..20 {
+            hall.open(address, &content(address, 1000 + 300 * usize::from(address)));
+        }
+        hall.run_for(100.0);
+        assert_eq!(hall.seen.len(), 20, "one connection for each");
+        let mut streams = hall.streams();
+        streams.sort_unstable();
+        let mut expected: Vec<Vec<u8>> = (0..20).map(|of| content(of, 1000 + 300 * usize::from(of))).collect();
+        expected.sort_unstable();
+        assert!(streams == expected, "each once, and whole");
+        assert!(hall.seen.values().all(|seen| seen.events.last() == Some(&Event::Closed)));
+        assert!(hall.told.values().all(|events| events.last() == Some(&Event::Closed)));
+    }
+}
+
+/// `[H2]`: the connection of a peer that begins anew ends, and the next one is another.
+#[test]
+fn a_peer_that_begins_anew_has_another_connection() {
+    let mut hall = Hall::new(&json!({}), AcceptorLimits::default(), 1);
+    hall.open(1, &content(1, 60_000));
+    hall.run_for(0.1);
+    hall.open(2, &content(2, 3_000));
+    hall.run_for(0.1);
+    hall.open(1, &content(3, 500));
+    hall.run_for(20.0);
+    let ends: Vec<_> = hall.seen.values().map(|seen| seen.events.last().copied()).collect();
+    assert_eq!(ends, [Some(Event::Aborted(Abort::PeerRestarted)), Some(Event::Closed), Some(Event::Closed)]);
+    assert!(hall.streams()[1..] == [&content(2, 3_000)[..], &content(3, 500)[..]]);
+    let first = hall.streams()[0];
+    assert!(content(1, 60_000).starts_with(first));
+}
+
+/// `[H3]`: while the backlog is full, an opening is dropped without an answer; its opener gets in when there is a place.
+#[test]
+fn a_full_backlog_lets_nobody_in_until_there_is_a_place() {
+    let limits = AcceptorLimits { half_open: 2, ..AcceptorLimits::default() };
+    let mut hall = Hall::new(&json!({ "initial_rto_s": 0.2 }), limits, 1);
+    hall.deaf = vec![1, 2];
+    hall.open(1, &content(1, 500));
+    hall.open(2, &content(2, 500));
+    hall.run_for(0.1);
+    hall.open(3, &content(3, 500));
+    // Both repeat what is not answered, and so keep their places.
+    hall.run_for(30.0);
+    assert_eq!((hall.acceptor.half_open(), hall.seen.len()), (2, 2));
+    assert!(hall.acceptor.refused().full > 5, "it tries again and again");
+    assert!(hall.answers.iter().all(|(to, _)| *to != 3), "and hears nothing");
+    hall.deaf = vec![1];
+    hall.run_for(10.0);
+    assert!(hall.streams().last() == Some(&&content(3, 500)[..]));
+    assert_eq!(hall.told[&3].last(), Some(&Event::Closed));
+}
+
+/// `[H3]`: forged openings fill the backlog, and their silence gives their places away. The application is told.
+#[test]
+fn silent_openings_give_way() {
+    let limits = AcceptorLimits { half_open: 4, ..AcceptorLimits::default() };
+    let mut hall = Hall::new(&json!({ "initial_rto_s": 0.2 }), limits, 1);
+    for n in 0..10 {
+        let forged = opening(hall.now, n);
+        assert_eq!(hall.arrive(FORGED + n, &forged).is_some(), n < 4);
+    }
+    assert_eq!(hall.acceptor.refused().full, 6);
+    hall.run_for(3.1);
+    hall.open(1, &content(1, 500));
+    hall.run_for(5.0);
+    assert_eq!(hall.told[&1].last(), Some(&Event::Closed));
+    let first = hall.seen.values().next().map(|seen| seen.events.clone());
+    assert_eq!(first, Some(vec![Event::Connected, Event::Aborted(Abort::NoAnswer)]));
+    // What nobody needs the place of is given up like any silent peer. `[H5]`
+    let mut hall = Hall::new(&json!({ "give_up_after_s": 10 }), limits, 1);
+    let forged = opening(hall.now, 1);
+    hall.arrive(FORGED, &forged);
+    hall.run_for(9.9);
+    assert_eq!(hall.acceptor.half_open(), 1);
+    hall.run_for(0.2);
+    assert_eq!(hall.acceptor.half_open(), 0);
+}
+
+/// `[H4]`: connections that have ended make room; while none has, no further one is opened.
+#[test]
+fn there_are_no_more_connections_than_allowed() {
+    let limits = AcceptorLimits { connections: 3, ..AcceptorLimits::default() };
+    let mut hall = Hall::new(&json!({}), limits, 1);
+    for address in 0..3 {
+        hall.open(address, &content(address, 500_000));
+    }
+    hall.run_for(0.2);
+    hall.open(3, &content(3, 500));
+    hall.run_for(0.5);
+    assert_eq!(hall.seen.len(), 3);
+    assert!(hall.acceptor.refused().full > 0);
+    let restarted = content(9, 400);
+    hall.open(0, &restarted);
+    hall.run_for(60.0);
+    assert!(hall.told.values().all(|events| events.last() == Some(&Event::Closed)), "{:?}", hall.told);
+    assert_eq!(hall.seen.len(), 5, "the fourth and the one that began anew got in");
+}
+
+/// `[H5]`: a connection that is over answers what its peer repeats, then it is forgotten, and nothing is left of it.
+#[test]
+fn what_has_ended_is_forgotten_after_its_quiet_time() {
+    let mut hall = Hall::new(&json!({ "listen_timeout_s": 30 }), AcceptorLimits::default(), 1);
+    hall.open(1, &content(1, 500));
+    hall.run_for(5.0);
+    let handle = *hall.seen.keys().next().unwrap();
+    assert_eq!(hall.acceptor.get(handle).map(Connection::state), Some(State::AfinRcvd));
+    hall.run_for(31.0);
+    assert!(hall.acceptor.get(handle).is_none());
+    assert_eq!((hall.acceptor.handles().count(), hall.acceptor.poll_timeout()), (0, None));
+}
+
+/// `[H5]`: what is under way from a peer whose connection the application has removed opens nothing.
+#[test]
+fn a_removed_connection_is_not_opened_again_by_what_was_under_way() {
+    let mut hall = Hall::new(&json!({ "listen_timeout_s": 30 }), AcceptorLimits::default(), 1);
+    let old = opening(hall.now, 7);
+    let handle = hall.arrive(FORGED, &old).unwrap();
+    hall.acceptor.remove(handle);
+    hall.answers.clear();
+    assert_eq!(hall.arrive(FORGED, &old), None, "no newer than what is known");
+    assert!(hall.answers.is_empty());
+    hall.now += Time::from_millis(1);
+    let next = opening(hall.now, 7);
+    assert_eq!(hall.arrive(FORGED, &next), None, "the tag is of the past");
+    assert!(hall.answers.iter().all(|(to, answer)| *to == FORGED && answer.flags.has(Flags::RESET)));
+    assert_eq!(hall.answers.len(), 1);
+    assert!(hall.arrive(FORGED + 1, &next).is_some(), "at another address it is another peer");
+    hall.run_for(31.0);
+    let later = opening(hall.now, 7);
+    assert!(hall.arrive(FORGED, &later).is_some(), "nothing of it can be under way any more");
+}
+
+/// `[H6]`, `[C13]`: what belongs to no connection is answered with a reset at its sender's address; answers are not answered.
+#[test]
+fn strays_are_reset() {
+    let mut hall = Hall::new(&json!({}), AcceptorLimits { half_open: 3, ..AcceptorLimits::default() }, 1);
+    let stray = Segment { tag: 9, timestamp: stamp(hall.now), payload: vec![1], ..Segment::default() };
+    hall.arrive(FORGED, &stray);
+    let [(to, reset)] = &hall.answers[..] else { panic!("{:?}", hall.answers) };
+    assert_eq!((*to, reset.tag, reset.timestamp, reset.flags), (FORGED, 9, stray.timestamp, Flags::RESET));
+    let mack = Mack { edges: Edges::default(), ..Mack::default() };
+    hall.arrive(FORGED, &Segment { flags: Flags::MACK, mack: Some(mack), payload: vec![], ..stray.clone() });
+    hall.arrive(FORGED, &Segment { flags: Flags::RESET, payload: vec![], ..stray.clone() });
+    assert_eq!((hall.answers.len(), hall.acceptor.refused().dropped.stray), (1, 3));
+    // One waits for each address, and no more than the backlog holds.
+    let (mut random, mut acceptor) = (SplitMix64::new(1), hall.acceptor.clone());
+    for n in 0..10 {
+        for _ in 0..2 {
+            acceptor.handle_packet(hall.now, FORGED + n, &stray, Rx::default(), &mut random);
+        }
+    }
+    let resets = std::iter::from_fn(|| acceptor.poll_transmit(hall.now)).map(|(to, _)| to - FORGED);
+    assert_eq!(resets.collect::<Vec<_>>(), [0, 1, 2]);
+}
+
+#[test]
+fn what_has_nothing_to_accept_is_refused() {
+    for (keys, key) in [(json!({ "mode": "datagram" }), "mode"), (json!({ "opens": "both" }), "opens")] {
+        let refused = Acceptor::<u16, Vec<u8>>::new(&config(&keys), AcceptorLimits::default());
+        assert!(refused.unwrap_err().to_string().contains(key));
+    }
+}
+
+/// A host and the form of it for one peer, which hear and send the same.
+struct Twins {
+    one: Side<Vec<u8>>,
+    host: Acceptor<(), Vec<u8>>,
+    random: SplitMix64,
+    read: [Vec<u8>; 2],
+}
+
+impl Twins {
+    fn new(config: &AerotpConfig, seed: u64) -> Self {
+        let (_, one) = Pairs::<Vec<u8>>::pair(config, seed);
+        let host = Acceptor::new(config, AcceptorLimits::default()).unwrap();
+        // The stream of the passive side of a pair.
+        Twins { one, host, random: SplitMix64::new(seed + 1), read: Default::default() }
+    }
+
+    fn drain(&mut self, now: Time) -> Vec<Segment<Vec<u8>>> {
+        while self.one.poll_event().is_some() {}
+        while let Some(data) = self.one.read() {
+            self.read[0].extend(data);
+        }
+        while self.one.poll_event().is_some() {}
+        while self.host.poll_event().is_some() {}
+        for handle in self.host.handles().collect::<Vec<_>>() {
+            while let Some(data) = self.host.get_mut(handle).and_then(Stream::read) {
+                self.read[1].extend(data);
+            }
+        }
+        while self.host.poll_event().is_some() {}
+        let sent: Vec<_> = std::iter::from_fn(|| self.one.poll_transmit(now)).map(|out| out.packet).collect();
+        let host: Vec<_> = std::iter::from_fn(|| self.host.poll_transmit(now)).map(|(_, out)| out.packet).collect();
+        assert_eq!(format!("{sent:?}"), format!("{host:?}"));
+        assert_eq!(self.read[0], self.read[1]);
+        sent
+    }
+}
+
+/// `[C12]`, `[H2]`: the simulator's listener obeys the same rules as a host: to the same segments both give the same answers, with
+/// the same tags.
+#[test]
+fn a_host_with_one_peer_is_the_listener_of_a_pair() {
+    let mut restarts = 0;
+    for seed in 0..300 {
+        let mut rng = Rng::for_component(seed, 0, "twins");
+        let config = config(&json!({ "listen_timeout_s": 20, "give_up_after_s": 1000 }));
+        let mut twins = Twins::new(&config, seed);
+        let mut stream = SplitMix64::new(seed ^ 0x5555);
+        let mut opener = Connection::<Vec<u8>>::connect(&config, &mut stream);
+        let mut now = Time::from_secs(1);
+        let mut old: Vec<Segment<Vec<u8>>> = Vec::new();
+        for _ in 0..60 {
+            match rng.below(12) {
+                0 => {
+                    opener = Connection::connect(&config, &mut stream);
+                    restarts += 1;
+                }
+                1 => opener.close(now),
+                2..=5 => drop(opener.write(now, &mut vec![seed as u8; 1 + rng.below(400) as usize])),
+                6 => now += Time::from_secs(rng.below(30)),
+                _ => now += Time::from_millis(rng.below(300)),
+            }
+            opener.handle_timeout(now);
+            twins.one.handle_timeout(now);
+            twins.host.handle_timeout(now);
+            let mut arriving: Vec<_> = std::iter::from_fn(|| opener.poll_transmit(now)).map(|out| out.packet).collect();
+            old.extend(arriving.iter().cloned());
+            if !old.is_empty() && rng.chance(0.2) {
+                arriving.push(old[rng.below(old.len() as u64) as usize].clone());
+            }
+            for segment in arriving {
+                if rng.chance(0.3) {
+                    continue;
+                }
+                twins.one.handle_packet(now, &segment, Rx::default());
+                twins.host.handle_packet(now, (), &segment, Rx::default(), &mut twins.random);
+                for answer in twins.drain(now) {
+                    if rng.chance(0.8) {
+                        opener.handle_packet(now, &answer, Rx::default());
+                    }
+                }
+            }
+            while opener.poll_event().is_some() {}
+        }
+    }
+    assert!(restarts > 500, "{restarts}");
+}
+
+proptest! {
+    #[test]
+    fn strangers_harm_nobody(program in proptest::collection::vec(any::<u8>(), 0..400)) {
+        strangers(&program);
+    }
+}
