@@ -154,7 +154,7 @@ class Study:
         Raises
         ------
         ArgumentError
-            If rows are missing, are there twice or are of another study.
+            If rows are missing, occur twice or are of another study.
         """
         point = self._known_point(point)
         pieces = self._pieces(results)
@@ -183,7 +183,7 @@ class Study:
         Raises
         ------
         ArgumentError
-            If there is no piece, one is of another study, or a run is there twice.
+            If there is no piece, one is of another study, or a run occurs twice.
         """
         from farlink import _core
 
@@ -247,7 +247,7 @@ def _check_once(summary: Mapping[str, Any]) -> None:
     points = [int(point) for point, flow in zip(summary["point"], summary["flow"], strict=True) if flow == "all"]
     for earlier, point in pairwise(points):
         if earlier == point:
-            raise ArgumentError(f"rows: run 0 of point {point} is there twice", "give each run once")
+            raise ArgumentError(f"rows: run 0 of point {point} occurs twice", "give each run once")
 
 
 def _whole(name: str, value: int) -> int:

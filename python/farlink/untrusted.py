@@ -71,7 +71,7 @@ def toml_tables(text: str) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If it is not TOML, in words that name the line, and the key if that stands there twice.
+        If it is not TOML, in words that name the line, and the key if that occurs twice.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def toml_tables(text: str) -> dict[str, Any]:
         lines = text.splitlines()
         last = len(lines) if place is None else min(int(place[1]), len(lines))
         number, key = _statement(lines, last, str(error))
-        raise ValueError(f"the key {printable(key, 60)} stands there twice (at line {number})") from error
+        raise ValueError(f"the key {printable(key, 60)} occurs twice (at line {number})") from error
 
 
 def _statement(lines: list[str], last: int, said: str) -> tuple[int, str]:

@@ -144,7 +144,7 @@ def test_points_and_runs_that_there_are_not():
 def test_pieces_that_do_not_fit_are_refused():
     study, other = farlink.Study(SCENARIO), farlink.Study(SCENARIO, seed=2)
     first, second = study.run(0), study.run(0, first_run=1)
-    with pytest.raises(ArgumentError, match="run 0 of point 0 is there twice"):
+    with pytest.raises(ArgumentError, match="run 0 of point 0 occurs twice"):
         study.together([first, second, first])
     with pytest.raises(ArgumentError, match="entry 1 is of another scenario"):
         study.together([first, other.run(0)])
@@ -156,7 +156,7 @@ def test_pieces_that_do_not_fit_are_refused():
         study.next_runs(0, [second])
     assert refused.value.remedy == "whether runs are enough is asked of all runs from 0 on"
     fluid = farlink.Study(FLUID)
-    with pytest.raises(ArgumentError, match="run 0 of point 1 is there twice"):
+    with pytest.raises(ArgumentError, match="run 0 of point 1 occurs twice"):
         fluid.together([fluid.run(1), fluid.run(0), fluid.run(1)])
 
 

@@ -27,7 +27,7 @@ TWICE = {
 def test_the_key_and_its_line_are_named(case):
     text, key, line = TWICE[case]
 
-    with pytest.raises(ValueError, match="stands there twice") as caught:
+    with pytest.raises(ValueError, match="occurs twice") as caught:
         toml_tables(text)
 
     assert f"the key {key} stands" in str(caught.value)

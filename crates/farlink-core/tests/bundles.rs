@@ -223,8 +223,8 @@ fn what_goes_again_leaves_the_queue() {
 /// A line takes packets for 4 s after its call is gone, a packet a second: those are lost as well, or come over other lines later.
 #[test]
 fn until_a_drop_is_noticed_more_is_lost() {
-    let spell = |value_s: f64| json!({ "distribution": "constant", "value_s": value_s });
-    let calls = json!({ "up": spell(2.2), "redial": spell(500.0), "detection": spell(4.0) });
+    let duration = |value_s: f64| json!({ "distribution": "constant", "value_s": value_s });
+    let calls = json!({ "up": duration(2.2), "redial": duration(500.0), "detection": duration(4.0) });
     let packets: Vec<(u64, u32)> = (0..12).map(|n| (500 * n, 1000)).collect();
     let config = |on_drop: &str| json!({ "lines": 1, "calls": calls, "on_drop": on_drop });
     let mut loses = bundle(&config("lose"), &[LINE], QueueLimit::Unlimited, 1);
@@ -257,10 +257,10 @@ fn a_receiver_gives_up_what_too_many_wait_for() {
 /// Kinds of lines have modems and calls of their own: those of the first hold one packet and drop every 2 s, the second is always up.
 #[test]
 fn members_differ() {
-    let spell = |value_s: f64| json!({ "distribution": "constant", "value_s": value_s });
+    let duration = |value_s: f64| json!({ "distribution": "constant", "value_s": value_s });
     let config: BundleConfig = serde_json::from_value(json!({
-        "members": [{ "count": 2, "modem_bytes": 1100, "up": spell(2.0) }, { "rate_bps": 16e3 }],
-        "calls": { "up": spell(1e6), "redial": spell(3.0) },
+        "members": [{ "count": 2, "modem_bytes": 1100, "up": duration(2.0) }, { "rate_bps": 16e3 }],
+        "calls": { "up": duration(1e6), "redial": duration(3.0) },
         "on_drop": "lose",
     }))
     .unwrap();

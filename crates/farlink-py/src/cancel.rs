@@ -1,11 +1,11 @@
-//! A wish to stop that any thread may have.
+//! A token that any thread can use to stop work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 
-/// A token that stops long work: any thread may set it, at any time, and all work that was given it stops.
+/// A token that stops long work. Any thread may set it at any time; all work that was given the token then stops.
 #[pyclass(frozen, from_py_object, module = "farlink._core")]
 #[derive(Clone, Default)]
 pub(crate) struct Cancel(Arc<AtomicBool>);
@@ -17,12 +17,12 @@ impl Cancel {
         Cancel::default()
     }
 
-    /// Asks the work to stop.
+    /// Requests that the work stops.
     fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was asked to stop.
+    /// Whether a stop was requested.
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Codes on their own, on their way to and from Python.
+//! Conversion of codes without a link, to and from Python.
 
 use farlink_core::ConfigError;
 use farlink_core::coding::{Coding, OperatingPoint};

@@ -1,4 +1,4 @@
-//! Tables on their way to Python: numbers as NumPy arrays that take the memory over, names as lists.
+//! Conversion of tables to Python: numbers as NumPy arrays that take over the memory, names as lists.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) fn table_to_dict(py: Python<'_>, table: Table) -> PyResult<Bound<'_, 
     Ok(dict)
 }
 
-/// What a run gave.
+/// The result of a run.
 pub(crate) fn output_to_dict(py: Python<'_>, output: Output) -> PyResult<Bound<'_, PyDict>> {
     let result = PyDict::new(py);
     result.set_item("interrupted", output.interrupted)?;
@@ -30,10 +30,10 @@ pub(crate) fn output_to_dict(py: Python<'_>, output: Output) -> PyResult<Bound<'
     Ok(result)
 }
 
-/// A table from columns as [`table_to_dict`] gives them: lists of texts, arrays of `uint64` and of `float64`.
+/// A table from columns in the form of [`table_to_dict`]: lists of texts, arrays of `uint64` and of `float64`.
 ///
 /// # Errors
-/// If a column is none of these.
+/// If a column has another type.
 pub(crate) fn table_from_dict(dict: &Bound<'_, PyDict>) -> PyResult<Table> {
     let mut columns = Vec::new();
     for (name, values) in dict {
@@ -58,7 +58,7 @@ pub(crate) fn series_to_dict(py: Python<'_>, series: Series) -> PyResult<Bound<'
     Ok(dict)
 }
 
-/// A trace: scalars as whole numbers of Python.
+/// A trace, with scalars as whole numbers of Python.
 pub(crate) fn content_to_dict(py: Python<'_>, content: Content) -> PyResult<Bound<'_, PyDict>> {
     let arrays = PyDict::new(py);
     for (name, values) in content.arrays {
@@ -76,10 +76,10 @@ pub(crate) fn content_to_dict(py: Python<'_>, content: Content) -> PyResult<Boun
     Ok(dict)
 }
 
-/// So many different texts of a column are remembered.
+/// Largest number of different texts of a column that are remembered.
 const MOST_NAMES: usize = 1000;
 
-/// A list of texts in which equal ones are one object, as names repeat.
+/// A list of texts in which equal ones are one object, because names are repeated.
 fn names<'py, 'a>(py: Python<'py>, texts: impl Iterator<Item = &'a str>) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     let mut known: BTreeMap<&str, Bound<'py, PyString>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What is known of convolutional codes, on its way to Python.
+//! Conversion of the properties of convolutional codes to Python.
 
 use farlink_core::ConfigError;
 use farlink_core::coding::OperatingPoint;
@@ -43,7 +43,7 @@ pub(crate) fn spectrum_to_dict<'py>(
     Ok(dict)
 }
 
-/// The union bound on the bit error rate; none for a modulation that it does not hold for.
+/// The union bound on the bit error rate; `None` for a modulation for which it is not valid.
 pub(crate) fn union_bound(point: &OperatingPoint, terms: usize) -> Result<Option<f64>, BoundaryError> {
     let (code, puncturing) = convolutional(point)?;
     let scheme = scheme(point)?;

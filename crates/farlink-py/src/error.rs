@@ -1,4 +1,4 @@
-//! Errors on their way to Python: one enum, one conversion.
+//! Conversion of errors to Python: one enum, one conversion.
 
 use farlink_core::ConfigError;
 use farlink_sim::RunError;
@@ -10,17 +10,17 @@ create_exception!(
     farlink._core,
     ScenarioError,
     PyValueError,
-    "A scenario is refused: `message` says what is wrong, `remedy` how to mend it, `path` where."
+    "A scenario is refused: `message` says what is wrong, `remedy` how to correct it, `path` where."
 );
 
 create_exception!(
     farlink._core,
     EngineError,
     PyRuntimeError,
-    "An engine could not run for a reason that no scenario mends."
+    "An engine could not run for a reason that is not in the scenario."
 );
 
-/// Everything that can go wrong at the boundary.
+/// All errors that can occur at the boundary.
 pub(crate) enum BoundaryError {
     /// The scenario is refused.
     Scenario(ConfigError),

@@ -7,7 +7,7 @@ use farlink_sim::{Options, Progress, RunError, thread_pool};
 use rayon::prelude::*;
 use serde::Deserialize;
 
-/// What all points have in common.
+/// The parameters that all points share.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Common {
@@ -17,7 +17,7 @@ pub(crate) struct Common {
     duplicate_acks: f64,
     multiple_losses: bool,
     own_buffers: bool,
-    /// Least timeout, s, and round trips; none without timeouts.
+    /// Shortest timeout, in s and in round trips; `None` without timeouts.
     timeout: Option<(f64, f64)>,
     seed: u64,
     bound: f64,
@@ -51,7 +51,7 @@ pub(crate) struct Row {
     pub(crate) max_window: f64,
 }
 
-/// Goodput of all flows as a fraction of the link's rate, its half-width, and whether that is as small as was asked for.
+/// Goodput of all flows as a fraction of the link's rate, its half-width, and whether that is as small as requested.
 pub(crate) struct Found {
     pub(crate) goodput: Vec<f64>,
     pub(crate) half_width: Vec<f64>,
@@ -84,7 +84,7 @@ impl Common {
             timeouts: self.timeout.map(|(least_s, round_trips)| Timeouts { least_s, round_trips, most_s: 60.0 }),
             ..Point::new(row.rate, row.round_trip_s, row.buffer, row.loss, row.flows)
         };
-        // Shares of their own are alike: one of them stands for all.
+        // Separate shares are equal, so that one of them represents all.
         if self.own_buffers { point.share(0) } else { point }
     }
 

@@ -1,4 +1,4 @@
-//! Studies by the piece.
+//! Studies in pieces.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -55,7 +55,7 @@ impl Study {
 
 #[pymethods]
 impl Study {
-    /// How many grid points it has.
+    /// Number of grid points.
     #[getter]
     fn points(&self) -> usize {
         match &self.0 {
@@ -64,7 +64,7 @@ impl Study {
         }
     }
 
-    /// Runs some runs of a point; stopped, it gives what is finished.
+    /// Runs some runs of a point. If it is stopped, it returns the finished ones.
     #[pyo3(signature = (point, first_run, runs, progress=None, cancel=None))]
     fn run<'py>(
         &self,
@@ -80,8 +80,8 @@ impl Study {
         Ok(output_to_dict(py, output)?)
     }
 
-    /// The runs that are wanted next at a point of which there are these rows: the first and the one behind the last; None if
-    /// they are enough.
+    /// The runs that are needed next at a point with these rows, as the first number and the one after the last; None if the rows
+    /// are enough.
     fn next_runs(
         &self,
         py: Python<'_>,
@@ -98,7 +98,7 @@ impl Study {
         }
     }
 
-    /// What the user should know of the study as a whole.
+    /// Remarks about the study as a whole.
     fn notes(&self) -> Vec<String> {
         match &self.0 {
             Engine::Packet(study) => study.notes(),

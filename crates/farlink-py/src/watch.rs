@@ -1,4 +1,4 @@
-//! Long work beside a live interpreter: progress, signals, Ctrl-C.
+//! Long work with a live interpreter: progress, signals, Ctrl-C.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,10 +11,10 @@ use pyo3::prelude::*;
 
 use crate::cancel::Cancel;
 
-/// How often Python is asked for signals and told about progress.
+/// Interval at which Python is asked for signals and told the progress.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// What work and watcher tell each other.
+/// State that the work and the watcher share.
 #[derive(Default)]
 struct Shared {
     done: AtomicU64,
@@ -23,10 +23,10 @@ struct Shared {
     is_finished: AtomicBool,
 }
 
-/// Runs `work` on a thread of its own, with the interpreter released, while this one calls `callback(done, total)` and looks
-/// for signals about ten times a second.
+/// Runs `work` on its own thread, with the interpreter released, while this thread calls `callback(done, total)` and checks for
+/// signals about ten times a second.
 ///
-/// Ctrl-C asks the work to stop, through what its progress function returns, and then gives what it returns.
+/// On Ctrl-C its progress function tells the work to stop; then the result of the work is returned.
 ///
 /// # Errors
 /// What the callback or a signal handler raised, once the work has stopped.
@@ -41,7 +41,7 @@ pub(crate) fn watched<T: Send>(
     watched_with(py, callback, None, work)
 }
 
-/// The same for work that a token stops, too, without the interpreter.
+/// As [`watched`], for work that a token can stop too, without the interpreter.
 ///
 /// # Errors
 /// As [`watched`].
@@ -58,10 +58,10 @@ pub(crate) fn watched_with<T: Send>(
     let watcher = thread::current();
     thread::scope(|scope| {
         let worker = scope.spawn(|| {
-            // Also when the work panics.
+            // This also happens if the work panics.
             let _finish = Finish { shared: &shared, watcher };
             work(&|done, total| {
-                // Threads report in any order; the count only grows.
+                // Threads report in any order; the count only increases.
                 shared.done.fetch_max(done, Ordering::Relaxed);
                 shared.total.store(total, Ordering::Relaxed);
                 if shared.is_cancelled.load(Ordering::Relaxed) || cancel.as_ref().is_some_and(Cancel::is_set) {
@@ -91,7 +91,7 @@ pub(crate) fn watched_with<T: Send>(
     })
 }
 
-/// Tells Python how far the work is, once it knows how much there is; not after it was asked to stop.
+/// Reports the progress to Python, once the total is known, and not after a stop was requested.
 fn report(callback: Option<&Bound<'_, PyAny>>, shared: &Shared) -> PyResult<()> {
     let (done, total) = (shared.done.load(Ordering::Relaxed), shared.total.load(Ordering::Relaxed));
     match callback {

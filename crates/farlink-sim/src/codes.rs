@@ -1,4 +1,4 @@
-//! Codes on their own, without a link: error rates and where the wrong bits lie.
+//! Codes without a link: error rates and positions of wrong bits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,11 +11,11 @@ use crate::error_events::Sources;
 use crate::options::{Options, RunError, thread_pool};
 use crate::watch::Progress;
 
-/// Error rates at a decoder's output, simulated until they are known as well as asked for; what is finished if it is stopped.
-/// The point's own effort does not matter here.
+/// Error rates at a decoder's output, simulated until they have the requested accuracy; if it is stopped, those of the finished
+/// part. The effort of the point itself is not used.
 ///
 /// # Errors
-/// If there is no such code, or a number is out of range.
+/// If the code is invalid, or a number is out of range.
 pub fn error_rate(
     point: &OperatingPoint,
     effort: &Effort,
@@ -29,10 +29,10 @@ pub fn error_rate(
     rate.map_err(|error| ConfigError::new("effort", error, "give a number in its range").into())
 }
 
-/// Positions of the wrong bits among the first `bits` at a decoder's output; those before it was stopped.
+/// Positions of the wrong bits among the first `bits` at a decoder's output; if it is stopped, those found before.
 ///
 /// # Errors
-/// If there is no such code.
+/// If the code is invalid.
 pub fn error_trace(
     point: &OperatingPoint,
     bits: u64,
@@ -45,23 +45,24 @@ pub fn error_trace(
     Ok(thread_pool(options.threads)?.install(|| events::trace(&scheme, point.ebn0_db.get(), bits, seed, &watch)))
 }
 
-/// What [`error_bursts`] found.
+/// The result of [`error_bursts`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bursts {
     /// Statistics of the bursts of all bits that were decoded.
     pub statistics: BurstStatistics,
-    /// How many wrong bits were written, and among how many bits they are: all, unless there were more than may be written.
+    /// Number of wrong bits that were written, and the number of bits that contain them: all, unless there were more wrong bits
+    /// than may be written.
     pub written: (u64, u64),
     /// Whether it was stopped.
     pub is_interrupted: bool,
 }
 
-/// Statistics of the bursts of wrong bits among the first `bits` at a decoder's output: those of [`error_trace`], counted as
-/// they come, so that memory does not grow with the bits. Positions of up to `most` wrong bits are written to `positions` as
-/// little-endian numbers of 8 bytes.
+/// Statistics of the bursts of wrong bits among the first `bits` at a decoder's output. They are those of [`error_trace`],
+/// counted without storing the bits, so that memory does not grow with their number. Positions of up to `most` wrong bits are
+/// written to `positions` as little-endian numbers of 8 bytes.
 ///
 /// # Errors
-/// If there is no such code, or `positions` cannot be written.
+/// If the code is invalid, or `positions` cannot be written.
 #[expect(clippy::too_many_arguments, reason = "a run, what is counted in it, and where what is kept goes")]
 pub fn error_bursts(
     point: &OperatingPoint,
@@ -101,10 +102,10 @@ pub fn error_bursts(
     Ok(Ok(Bursts { statistics, written, is_interrupted: walked.is_interrupted }))
 }
 
-/// The error events that the channel `coded` plays, kept on disk for the next time, and what the user should know.
+/// The error events that the channel `coded` plays, which are stored on disk for the next use, and remarks for the user.
 ///
 /// # Errors
-/// If there is no such code, there are no events to be seen, or it was stopped.
+/// If the code is invalid, there are no events, or it was stopped.
 pub fn error_events(
     point: &OperatingPoint,
     options: &Options,

@@ -4,7 +4,7 @@ use farlink_core::scenario::quantity::{self, QUANTITIES};
 
 use crate::table::{Column, Table};
 
-/// Runs that did not get to their end.
+/// Runs that did not reach their end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Missed {
     pub(crate) runs: u64,
@@ -21,7 +21,7 @@ impl Missed {
     }
 }
 
-/// The table of runs, as it grows.
+/// The table of runs while it is filled.
 pub(crate) struct RunColumns {
     pub(crate) point: Vec<u64>,
     pub(crate) flow: Vec<String>,
@@ -50,7 +50,7 @@ impl Default for RunColumns {
 }
 
 impl RunColumns {
-    /// Adds the rows of another.
+    /// Appends the rows of another table.
     pub(crate) fn append(&mut self, mut other: Self) {
         if self.point.is_empty() {
             *self = other;
@@ -89,7 +89,7 @@ impl RunColumns {
     }
 }
 
-/// The table of points, as it grows.
+/// The table of points while it is filled.
 pub(crate) struct PointColumns {
     pub(crate) point: Vec<u64>,
     pub(crate) flow: Vec<String>,
@@ -97,7 +97,7 @@ pub(crate) struct PointColumns {
     pub(crate) runs: Vec<u64>,
     /// Runs that ended before the flow did.
     pub(crate) unfinished: Vec<Missed>,
-    /// Runs in which it stalled.
+    /// Runs in which the flow stalled.
     pub(crate) stalled: Vec<Missed>,
     /// Means and half-widths at 95 % for each of [`QUANTITIES`].
     pub(crate) values: Vec<(Vec<f64>, Vec<f64>)>,
@@ -118,7 +118,7 @@ impl Default for PointColumns {
 }
 
 impl PointColumns {
-    /// Adds the entries of another.
+    /// Appends the entries of another table.
     pub(crate) fn append(&mut self, mut other: Self) {
         self.point.append(&mut other.point);
         self.flow.append(&mut other.flow);

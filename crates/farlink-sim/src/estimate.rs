@@ -1,7 +1,7 @@
-//! What a study will cost, estimated before it begins: hopeless ones are refused, long ones are announced.
+//! Estimates the cost of a study before it begins: studies that are too long are refused, long ones are announced.
 //!
-//! A run's work grows with its packets, messages and connections. How many there are is bounded by what the traffic offers, by
-//! windows and rates, and by what the path carries. Losses that hold a window back are not looked at: beside them the estimate is
+//! A run's work grows with its packets, messages and connections. Their numbers are limited by the offered traffic, by windows
+//! and rates, and by the capacity of the path. Losses that limit a window are not considered, so that with losses the estimate is
 //! too high. The costs of a packet and of a connection are means of the release build (see `examples/estimates.rs`).
 
 use farlink_core::ConfigError;
@@ -16,50 +16,50 @@ use farlink_core::scenario::quantity::QUANTITIES;
 use crate::engine::{FlowSetup, Setup, TrafficSetup};
 use crate::layout::MOST_FLOW_ROWS;
 
-/// CPU time, ns: of a packet over a link, with its part of the endpoint's work; of a message; of a connection; of a run.
+/// CPU time in ns: of a packet over a link, including its part of the endpoint's work; of a message; of a connection; of a run.
 const LINK_NS: f64 = 40.0;
 const MESSAGE_NS: f64 = 60.0;
 const CONNECTION_NS: f64 = 5e3;
 const RUN_NS: f64 = 5e4;
-/// So many times RTT0, 1,024 packets go out for one.
+/// At this multiple of RTT0, 1,024 packets are sent for one acknowledgement.
 const BURST_ROUND_TRIPS: f64 = 10.0;
-/// Of each fragment in a bundle.
+/// CPU time of each fragment in a bundle, ns.
 const FRAGMENT_NS: f64 = 400.0;
-/// Memory, bytes: of a connection, and of a packet that waits or is under way.
+/// Memory in bytes of a connection, and of a packet that is queued or in flight.
 const CONNECTION_BYTES: f64 = 3e3;
 const PACKET_BYTES: f64 = 72.0;
 /// Memory of a flow in the engine `fluid`.
 const FLUID_FLOW_BYTES: f64 = 500.0;
-/// Memory of a row of the result, its text included.
+/// Memory of a row of the result, including its text.
 const ROW_BYTES: f64 = 250.0 + 16.0 * QUANTITIES.len() as f64;
-/// What is shorter is not announced.
+/// Shorter studies are not announced.
 const LONG_CPU_S: f64 = 600.0;
 const MUCH_MEMORY_BYTES: f64 = 2e9;
 
-/// What something costs.
+/// The estimated cost of a study.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
     /// CPU time on one core, s.
     pub cpu_s: f64,
-    /// Most memory at any time, bytes.
+    /// Largest memory at any time, bytes.
     pub memory_bytes: f64,
-    /// The flow that costs most: its point, and its place there.
+    /// The flow with the largest cost: its point, and its index there.
     heaviest: (usize, usize),
     heaviest_ns: f64,
     heaviest_is_memory: bool,
 }
 
-/// What one run of a point costs.
+/// The cost of one run of a point.
 struct Run {
     ns: f64,
     bytes: f64,
-    /// The flow that costs most, and how much.
+    /// The flow with the largest cost, and that cost.
     heaviest: (usize, f64),
     fattest: (usize, f64),
 }
 
-/// All runs of all points, each with how many runs it has at least, on so many threads; the rows of all runs are kept, or only
-/// the entries of the summary.
+/// The cost of all runs of all points, each with its smallest number of runs, on `threads` threads. Either the rows of all runs
+/// are stored, or only the entries of the summary.
 pub(crate) fn of_study<'a>(
     points: impl Iterator<Item = (&'a Setup, u64)>,
     threads: usize,
@@ -88,7 +88,7 @@ pub(crate) fn of_study<'a>(
     sum
 }
 
-/// All points of the engine `fluid`, by their numbers of flows: how long it takes until a goodput is known is not estimated.
+/// The cost of all points of the engine `fluid`, from their numbers of flows. The time until a goodput is known is not estimated.
 pub(crate) fn of_fluid(flows: impl Iterator<Item = usize>, threads: usize) -> Estimate {
     let (mut most, mut rows) = (0, 0);
     for count in flows {
@@ -99,7 +99,7 @@ pub(crate) fn of_fluid(flows: impl Iterator<Item = usize>, threads: usize) -> Es
     Estimate { memory_bytes, ..Estimate::default() }
 }
 
-/// One run of a scenario.
+/// The cost of one run of a scenario.
 fn of_run(setup: &Setup) -> Run {
     let duration_s = if setup.duration == Time::NEVER { f64::INFINITY } else { setup.duration.as_secs_f64() };
     let slowest_bps = setup.forward.iter().map(|hop| hop.rate.mean_bps()).fold(f64::INFINITY, f64::min);
@@ -107,7 +107,7 @@ fn of_run(setup: &Setup) -> Run {
         setup.forward.iter().chain(&setup.back).map(|hop| hop.delay.longest().as_secs_f64()).sum::<f64>();
     let flows: Vec<Offer> =
         setup.flows.iter().map(|flow| Offer::new(flow, duration_s, slowest_bps, round_trip_s)).collect();
-    // Those that adapt to the path share it.
+    // Transports that adapt to the path share it.
     let carried_bits = slowest_bps * duration_s;
     let adapting: f64 = flows.iter().filter(|offer| offer.pace.adapts).map(Offer::bits).sum();
     let share = if adapting > carried_bits { carried_bits / adapting } else { 1.0 };
@@ -127,7 +127,7 @@ fn of_run(setup: &Setup) -> Run {
     run
 }
 
-/// What the flows of one name would send over a path of their own.
+/// The traffic of the flows of one name over a path of their own.
 struct Offer {
     pace: Pace,
     connections: f64,
@@ -163,7 +163,7 @@ impl Offer {
         let bound_bps = if pace.adapts { slowest_bps.min(window_bps) } else { pace.rate_bps };
         let most = bound_bps * active_s / (8.0 * pace.wire_bytes) + 10.0;
         let count = flow.count as f64 * connections;
-        // Without a duration all of it is sent, however long that takes.
+        // Without a duration all traffic is sent, however long that takes.
         let packets = if most.is_nan() { packets } else { packets.min(most) };
         Offer {
             pace,
@@ -177,7 +177,7 @@ impl Offer {
         self.packets * self.pace.wire_bytes * 8.0
     }
 
-    /// Time in ns and memory in bytes, if so many packets are sent.
+    /// Time in ns and memory in bytes, if `sent` packets are sent.
     fn cost(&self, flow: &FlowSetup, setup: &Setup, sent: f64, duration_s: f64) -> (f64, f64) {
         let Pace { wire_bytes, answers, asks_every_s, .. } = self.pace;
         let endpoint = match flow.transport {
@@ -198,14 +198,14 @@ impl Offer {
         for hop in &setup.forward {
             let carried = (hop.rate.mean_bps() * duration_s / (8.0 * wire_bytes)).min(left);
             let waits = match hop.limit {
-                // Nothing is ever dropped: a window grows there by what is answered, until it is at its largest.
+                // Nothing is ever dropped: the window grows with each acknowledgement, up to its maximum.
                 QueueLimit::Unlimited if self.pace.adapts && hop.rate.mean_bps() <= slowest_bps => windows.min(carried),
                 QueueLimit::Unlimited => left - carried,
                 QueueLimit::Packets(most) => (left - carried).min(most as f64),
                 QueueLimit::Bytes(most) => (left - carried).min(most as f64 / wire_bytes),
             };
             let under_way = (hop.rate.mean_bps() * hop.delay.longest().as_secs_f64() / (8.0 * wire_bytes)).min(carried);
-            ns += (carried + waits.max(0.0)) * link_ns(hop, wire_bytes); // what is dropped costs nearly nothing
+            ns += (carried + waits.max(0.0)) * link_ns(hop, wire_bytes); // dropped packets cost almost nothing
             bytes += (waits.max(0.0) + under_way) * PACKET_BYTES;
             left = carried;
         }
@@ -216,8 +216,8 @@ impl Offer {
     }
 }
 
-/// Whether all of a window goes out at once: Hybla's, which grows by 2^(round trip / RTT0) packets for each that is acknowledged in a
-/// slow start that nothing bounds. Most of it is dropped, or waits.
+/// Whether a whole window is sent at once. This applies to Hybla, which grows by 2^(round trip / RTT0) packets per
+/// acknowledgement in a slow start without a limit. Most of these packets are dropped or queued.
 fn bursts(transport: &TransportConfig, setup: &Setup) -> bool {
     let (control, threshold, hybla) = match transport {
         TransportConfig::Tcp(tcp) => (tcp.congestion_control, tcp.initial_ssthresh_segments, tcp.hybla),
@@ -230,7 +230,7 @@ fn bursts(transport: &TransportConfig, setup: &Setup) -> bool {
     control == CongestionControl::Hybla && threshold.is_none() && round_trip_s > BURST_ROUND_TRIPS * rtt0_s
 }
 
-/// What a packet costs on a hop, ns.
+/// The cost of a packet on a hop, ns.
 fn link_ns(hop: &HopSetup, wire_bytes: f64) -> f64 {
     match &hop.bundle {
         None => LINK_NS,
@@ -244,10 +244,10 @@ fn link_ns(hop: &HopSetup, wire_bytes: f64) -> f64 {
 }
 
 impl Estimate {
-    /// Refuses what is hopeless.
+    /// Refuses a study that costs too much.
     ///
     /// # Errors
-    /// If it costs more than the limits allow: the key that makes it so, and how to run it all the same.
+    /// If it costs more than the limits allow; the error names the key that causes it, and how to run the study nevertheless.
     pub(crate) fn check(&self, limits: Limits, setups: &[Setup]) -> Result<(), ConfigError> {
         let most_bytes = limits.memory_bytes.map(|bytes| bytes.get()).or_else(machine_bytes);
         let too_long = self.cpu_s > limits.cpu_s.get();
@@ -264,7 +264,7 @@ impl Estimate {
         Err(ConfigError::new(self.key(setups), what, remedy))
     }
 
-    /// What to say of a study that will take long.
+    /// The announcement of a study that will take long.
     pub(crate) fn announcement(&self, setups: &[Setup], threads: usize) -> Option<String> {
         let is_long = self.cpu_s > LONG_CPU_S || self.memory_bytes > MUCH_MEMORY_BYTES;
         is_long.then(|| {
@@ -284,7 +284,7 @@ impl Estimate {
         format!("about {} of CPU time and {memory} of memory", span(self.cpu_s))
     }
 
-    /// The key that makes most of the work.
+    /// The key that causes most of the work.
     fn key(&self, setups: &[Setup]) -> String {
         let (point, flow) = self.heaviest;
         let Some(flow) = setups.get(point).and_then(|setup| setup.flows.get(flow)) else { return "runs".into() };
@@ -311,7 +311,7 @@ fn span(seconds: f64) -> String {
     }
 }
 
-/// Four fifths of the machine's memory, if it tells.
+/// Four fifths of the machine's memory, if it is known.
 fn machine_bytes() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let kilobytes = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?.split_whitespace().next()?;

@@ -1,38 +1,38 @@
-//! Which rows the tables have for a grid point: decided before its first run, and the same for all of its runs.
+//! The rows of the tables for a grid point, which are determined before its first run and are the same for all runs.
 
-/// Up to this many flows each have a row of their own; beyond, one per name.
+/// Up to this number of flows, each has its own row; with more, there is one row per name.
 pub(crate) const MOST_FLOW_ROWS: u64 = 256;
 
 /// The name of the row over all flows.
 pub(crate) const ALL: &str = "all";
 
-/// The flows of one name, as far as rows depend on them.
+/// The flows of one name, with the properties that determine the rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name<'a> {
     pub(crate) name: &'a str,
     pub(crate) transport: &'a str,
-    /// How many flows.
+    /// Number of flows.
     pub(crate) count: u64,
-    /// How many connections they make; `None` if that is left to chance.
+    /// Number of their connections; `None` if it is random.
     pub(crate) connections: Option<u64>,
-    /// They share one row, however few they are.
+    /// Whether they share one row, regardless of their number.
     pub(crate) is_together: bool,
 }
 
-/// What one row tells of.
+/// The content of one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RowOf {
     pub(crate) flow: String,
     pub(crate) transport: String,
-    /// It is about one connection in every run, and is measured over that connection's own time.
+    /// Whether it describes one connection in every run, and is measured over that connection's own time.
     pub(crate) is_single: bool,
 }
 
-/// The rows of a grid point, in their order: of each name, or of each of its flows, and at last over all.
+/// The rows of a grid point, in order: of each name, or of each of its flows, and at the end over all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) rows: Vec<RowOf>,
-    /// The first row of each name, and whether each of its flows has its own.
+    /// The first row of each name, and whether each of its flows has its own row.
     names: Vec<(usize, bool)>,
 }
 
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(flows(&layout), ["pages", "bulk.1", "bulk.2", "all"]);
         assert_eq!([layout.row_of(0, 250), layout.row_of(1, 1)], [0, 2]);
         assert!(!layout.rows[0].is_single && layout.rows[1].is_single);
-        // How many there are is chance, even if it is one.
+        // Their number is random, even if it is one.
         let alone = Layout::new([name("pages", 1, None, true)].into_iter());
         assert!(alone.rows.iter().all(|row| !row.is_single));
     }

@@ -1,9 +1,8 @@
 //! The engines of farlink that simulate: the packet engine, a discrete-event simulation of the real protocol state machines,
 //! and the [`fluid`] engine for the long run of TCP.
 //!
-//! [`run`] takes a checked scenario and gives a row per grid point, flow and run, and a summary with confidence intervals; a
-//! [`Study`] gives any part of them;
-//! [`trace_run`] looks into one of those runs. Below them, [`engine`] runs one grid point once.
+//! [`run`] takes a checked scenario and returns a row per grid point, flow and run, and a summary with confidence intervals; a
+//! [`Study`] returns any part of them; [`trace_run`] observes one of those runs. Below them, [`engine`] runs one grid point once.
 #![forbid(unsafe_code)]
 
 pub mod codes;
@@ -42,6 +41,6 @@ pub use table::{Column, Series, Table, UnlikeTables};
 pub use trace_file::{Content, LARGEST_TRACE, TraceFiles, Values};
 pub use watch::Progress;
 
-/// Fingerprint of the code that computes: SHA-256 over the Rust sources of every crate and `Cargo.lock`. Equal ones give equal
-/// results.
+/// Fingerprint of the code that computes: SHA-256 over the Rust sources of every crate and `Cargo.lock`. Equal fingerprints give
+/// equal results.
 pub const BUILD: &str = env!("FARLINK_BUILD");

@@ -1,4 +1,4 @@
-//! Looking into one run: time series of the sender's state, and a capture of its packets.
+//! Observation of one run: time series of the sender's state, and a capture of its packets.
 
 use farlink_core::ConfigError;
 use farlink_core::endpoint::Probe;
@@ -19,14 +19,14 @@ use crate::table::Series;
 pub struct Traced {
     /// Every packet at the sender's interface, as a pcapng file.
     pub pcapng: Option<Vec<u8>>,
-    /// State over time.
+    /// The state over time.
     pub series: Series,
 }
 
-/// Most flows of which series are kept: the first ones.
+/// Largest number of flows whose series are stored; these are the first ones.
 const MOST_FLOWS: usize = 16;
 
-/// Runs one run again and observes it, until `is_stopped` says to stop.
+/// Repeats one run and observes it, until `is_stopped` returns `true`.
 ///
 /// # Errors
 /// As [`crate::run`], and if there is no such point or the run was stopped.
@@ -63,7 +63,7 @@ pub fn trace_run(
     Ok(Traced { pcapng: observer.pcap.map(PcapWriter::finish), series })
 }
 
-/// Names of the flows observed, in the engine's order. Their number is known only after the run: transfers come at
+/// Names of the observed flows, in the engine's order. Their number is known only after the run, because transfers start at
 /// random.
 fn flow_names(setup: &Setup, result: &RunResult) -> Vec<String> {
     let name = |flow: &FlowResult| {
@@ -76,12 +76,12 @@ fn flow_names(setup: &Setup, result: &RunResult) -> Vec<String> {
 
 struct Observer {
     wanted: Vec<&'static str>,
-    /// All but the flows' names.
+    /// The series, without the flows' names.
     series: Series,
     /// The flow of each observation, as the engine counts them.
     flows: Vec<u32>,
     pcap: Option<PcapWriter>,
-    /// Last recorded state per flow, so that only changes are kept, and the highest position sent with its offset.
+    /// Last recorded state per flow, so that only changes are stored, and the highest position sent with its offset.
     last: Vec<(Probe, Option<(u32, i64)>)>,
 }
 
@@ -112,8 +112,8 @@ impl Tracer for Observer {
         if direction == 1
             && let Some(position) = packet.stream_position()
         {
-            // Offsets count from the stream's first byte, as what is acknowledged does; positions start anywhere and wrap.
-            // The highest so far tells a retransmission from a first transmission.
+            // Offsets count from the stream's first byte, as acknowledged positions do; sequence positions start anywhere and
+            // wrap. The highest position so far distinguishes a retransmission from a first transmission.
             let highest = &mut self.last(flow).1;
             let (offset, is_new) = match *highest {
                 None => (0, true),

@@ -1,4 +1,4 @@
-//! How a study is run, and what it gives.
+//! Options and results of a study.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use crate::table::Table;
 /// How to run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Threads; as many as there are cores unless given.
+    /// Number of threads; unless given, the number of cores.
     pub threads: Option<usize>,
-    /// Where error events are kept; see [`Sources::new`](crate::Sources::new).
+    /// Folder of error events; see [`Sources::new`](crate::Sources::new).
     pub codes: Option<PathBuf>,
-    /// Told before it begins that a study will take long.
+    /// Called before a study begins that will take long.
     pub announce: Option<Announce>,
-    /// Keep no rows of single runs, so that memory does not grow with their number; the summary is the same.
+    /// Do not store the rows of single runs, so that memory does not grow with their number; the summary is the same.
     pub without_rows: bool,
 }
 
-/// Something to tell before a study begins.
+/// A function that is called before a study begins.
 #[derive(Clone)]
 pub struct Announce(pub Arc<dyn Fn(&str) + Send + Sync>);
 
@@ -30,16 +30,16 @@ impl std::fmt::Debug for Announce {
     }
 }
 
-/// What a scenario gave.
+/// The results of a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Output {
-    /// A row per point, engine, flow and run; nothing if none were wanted.
+    /// A row per point, engine, flow and run; empty if none were requested.
     pub rows: Table,
     /// A row per point, engine and flow.
     pub summary: Table,
-    /// Whether it was stopped before its end; the finished runs are there.
+    /// Whether it was stopped before its end; the finished runs are included.
     pub interrupted: bool,
-    /// What the user should know: kept files that could not be used.
+    /// Remarks for the user, such as stored files that could not be used.
     pub notes: Vec<String>,
 }
 
@@ -53,12 +53,12 @@ pub enum RunError {
     /// There are no threads to run on.
     #[error("cannot start threads: {0}")]
     Threads(String),
-    /// It was asked to stop before there was anything to give.
+    /// It was stopped before there was any result.
     #[error("stopped before its end")]
     Stopped,
 }
 
-/// So many threads, or as many as there are cores.
+/// A pool of `threads` threads, or of one per core.
 ///
 /// # Errors
 /// If they cannot be started.

@@ -1,9 +1,9 @@
-//! Captures of a run, for Wireshark and its kin (pcapng).
+//! Captures of a run, for Wireshark and similar programs (pcapng).
 //!
-//! A capture is what a tap at the simulated sender would see: packets as they leave it and as they reach it, from 10.0.0.1
-//! to 10.0.0.2 and back, a pair of ports per flow. The clock starts at 0, shown as 1970-01-01. Simulated payload is zeros and
-//! not stored: each packet keeps its headers, with the lengths and checksums of the whole. Lengths are those on the wire and
-//! not the scenario's account (`header_bytes`), see [`farlink_core::wire`].
+//! A capture has the packets at the interface of the simulated sender: those that it sends and those that it receives, from
+//! 10.0.0.1 to 10.0.0.2 and back, with a pair of ports per flow. The clock starts at 0, shown as 1970-01-01. Simulated payload is
+//! zeros and not stored: each packet keeps its headers, with the lengths and checksums of the whole packet. Lengths are those on
+//! the wire and not those that the scenario counts (`header_bytes`), see [`farlink_core::wire`].
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -16,14 +16,14 @@ use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness};
 
-/// Longest title that is kept; an option of a block holds 65,535 bytes.
+/// Longest title that is stored; an option of a block holds 65,535 bytes.
 const MAX_TITLE_CHARS: usize = 1_000;
 /// Interface number of the capture point, the only one.
 const SENDER: u32 = 0;
 /// `if_tsresol`: units of 10^-9 seconds, the finest that Wireshark shows.
 const NANOSECONDS: u8 = 9;
 
-/// Which way a packet passes the capture point.
+/// The direction in which a packet passes the capture point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the sender to the link: data.
@@ -49,7 +49,7 @@ pub struct PcapWriter {
 }
 
 impl PcapWriter {
-    /// An empty capture that says which scenario and which version of farlink it comes from.
+    /// An empty capture with the names of the scenario and of the version of farlink that it comes from.
     pub fn new(title: &str, version: &str) -> Self {
         let title: String = title.chars().take(MAX_TITLE_CHARS).collect();
         let section = SectionHeaderBlock {
@@ -85,7 +85,7 @@ impl PcapWriter {
         let mut headers = std::mem::take(&mut self.headers);
         headers.clear();
         packet.encode_headers(&envelope, &mut headers);
-        // IPv4's length knows of what stands behind the payload as well; it is 0 where it cannot tell.
+        // IPv4's length also covers content after the payload; it is 0 if it cannot express the length.
         let whole = match headers[..] {
             [_, _, high, low, ..] => u32::from(u16::from_be_bytes([high, low])),
             _ => 0,
@@ -98,7 +98,7 @@ impl PcapWriter {
     pub fn bytes(&mut self, now: Time, direction: Direction, original_len: u32, bytes: &[u8]) {
         let block = EnhancedPacketBlock {
             interface_id: SENDER,
-            // The library writes a count of nanoseconds, whatever the interface says.
+            // The library writes a count of nanoseconds, regardless of the interface.
             timestamp: Duration::from_nanos(now.as_ps() / 1_000),
             original_len,
             data: Cow::Borrowed(bytes),

@@ -1,4 +1,4 @@
-//! Runs of one grid point on all threads of a pool, and how many of them are enough.
+//! Runs of one grid point on all threads of a pool, and the rule when there are enough.
 
 use std::ops::Range;
 
@@ -15,13 +15,13 @@ use crate::watch::Watch;
 /// The name of this engine in tables.
 pub(crate) const ENGINE: &str = "packet";
 
-/// About so many rows are collected before they are added up: enough for all threads, however short the runs.
+/// About this many rows are collected before they are added up, which is enough for all threads even with short runs.
 const ROWS_AT_A_TIME: usize = 1 << 15;
 
-/// So many runs at a time at least.
+/// Smallest number of runs at a time.
 const LEAST_RUNS_AT_A_TIME: usize = 64;
 
-/// A grid point, ready to run, and the rows that its runs have.
+/// A grid point that is ready to run, and the rows of its runs.
 pub(crate) struct PointRuns<'a> {
     pub(crate) place: Place,
     scenario: &'a Scenario,
@@ -35,7 +35,7 @@ impl<'a> PointRuns<'a> {
         PointRuns { place, scenario, setup, layout: Layout::of(setup) }
     }
 
-    /// Runs until there are enough of them. Interrupted, the tally has those that were finished.
+    /// Runs until there are enough runs. If it is interrupted, the tally has the finished ones.
     pub(crate) fn run_all(&self, keeps_rows: bool, watch: &Watch<'_>) -> Tally {
         let mut tally = Tally::new(self.layout.rows.len(), keeps_rows);
         let mut expected = least_runs(self.scenario);
@@ -52,10 +52,10 @@ impl<'a> PointRuns<'a> {
         tally
     }
 
-    /// The runs that the study wants after the first `done`, which the tally has; `None` if they are enough.
+    /// The runs that the study needs after the first `done`, which are in the tally; `None` if there are enough.
     ///
-    /// The rule `precision` is asked after 25 % more runs each time, in the order of the runs: never at a moment that a thread
-    /// picks, and seldom enough that a lucky streak does not end it.
+    /// The rule `precision` is evaluated after 25 % more runs each time, in the order of the runs. Therefore it does not depend
+    /// on the timing of threads, and is rarely enough that a random deviation does not end the study.
     pub(crate) fn next_runs(&self, done: u64, tally: &Tally) -> Option<Range<u64>> {
         let least = least_runs(self.scenario);
         let Some(precision) = &self.scenario.precision else { return (done < least).then_some(done..least) };
@@ -74,11 +74,11 @@ impl<'a> PointRuns<'a> {
         (!is_precise(precision, tally)).then(|| done..after(done))
     }
 
-    /// Some runs, at the same time, added up in their order.
+    /// Performs some runs at the same time and adds them up in order.
     pub(crate) fn run(&self, tally: &mut Tally, runs: Range<u64>, watch: &Watch<'_>) {
         let at_a_time = (ROWS_AT_A_TIME / self.layout.rows.len()).max(LEAST_RUNS_AT_A_TIME) as u64;
         let simulate_run = |run: u64| {
-            // Short runs end before they ask.
+            // Short runs end before they check for a stop.
             if watch.is_stopped() {
                 return None;
             }
@@ -99,7 +99,7 @@ impl<'a> PointRuns<'a> {
     }
 }
 
-/// So many runs a point has at least.
+/// Smallest number of runs of a point.
 pub(crate) fn least_runs(scenario: &Scenario) -> u64 {
     match (&scenario.precision, scenario.runs) {
         (Some(precision), _) => precision.min_runs.whole(),

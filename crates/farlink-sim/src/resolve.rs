@@ -1,4 +1,4 @@
-//! From a checked scenario to what the engine runs: traces read, units converted, the way back laid out.
+//! Converts a checked scenario to the engine's setup: reads traces, converts units, lays out the way back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ pub fn resolve(scenario: &Scenario, traces: &dyn TraceSource) -> Result<Setup, C
     resolve_with(scenario, traces, &mut Channels::default())
 }
 
-/// Channels that are prepared, by all that decides them: both directions of a hop, and the points of a grid, often have the
-/// same, and a long recording takes a tenth of a second.
+/// Prepared channels, by everything that determines them. Both directions of a hop and the points of a grid often have the same
+/// channel, and preparing a long recording takes a tenth of a second.
 pub(crate) type Channels = BTreeMap<String, Arc<dyn Prepared>>;
 
-/// As [`resolve`], with the channels that others have prepared from the same traces.
+/// As [`resolve`], with the channels that were already prepared from the same traces.
 pub(crate) fn resolve_with(
     scenario: &Scenario,
     traces: &dyn TraceSource,
@@ -49,7 +49,7 @@ pub(crate) fn resolve_with(
     let flows: Vec<FlowSetup> =
         scenario.flow.iter().map(|(name, flow)| resolve_flow(name, flow, scenario)).collect::<Result<_, _>>()?;
     if flows.windows(2).all(|two| two[0].class == two[1].class) {
-        // What is of one class goes in order, and departures can be computed ahead.
+        // Packets of one class stay in order, so that departures can be computed ahead.
         forward.iter_mut().chain(&mut back).for_each(|hop| hop.weights = None);
     }
     let setup = Setup {
@@ -122,7 +122,7 @@ fn resolve_gateway(
     })
 }
 
-/// A disk as a link: whatever comes is on it after the same time.
+/// A disk as a link: all data is on it after the same time.
 fn spool(hop: &str, write: Seconds, traces: &dyn TraceSource) -> Result<HopSetup, ConfigError> {
     let refused = |error: TraceError| error.at(&format!("hop.{hop}.gateway"));
     let rate = RateSetting::Constant(BitRate::new(SPOOL_BPS).expect("a constant within its range"));
@@ -142,7 +142,7 @@ fn spool(hop: &str, write: Seconds, traces: &dyn TraceSource) -> Result<HopSetup
     })
 }
 
-/// The fastest rate that a link may have: a write takes a time, whatever its length.
+/// The fastest rate of a link, because a write takes a time that does not depend on its length.
 const SPOOL_BPS: f64 = 1e13;
 
 fn resolve_restart(restart: Restart) -> RestartSetup {

@@ -1,4 +1,4 @@
-//! From what flows achieved to rows of quantities.
+//! Converts the results of flows to rows of quantities.
 
 use farlink_core::Time;
 use farlink_core::scenario::quantity::QUANTITIES;
@@ -7,16 +7,16 @@ use crate::engine::{BundleResult, DelaySum, FlowResult, FlowSetup, Histogram, Ru
 use crate::layout::Layout;
 use crate::verdict::{Verdict, verdict};
 
-/// What one flow, or several together, achieved in one run. Which, the layout says.
+/// The results of one flow, or of several together, in one run; the layout says which flows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
-    /// Whether it got to its end.
+    /// Whether it reached its end.
     pub(crate) verdict: Verdict,
     /// In the order of [`QUANTITIES`]; NaN where unknown.
     pub(crate) values: Vec<f64>,
 }
 
-/// The rows of one run, those that the layout of its grid point has, in its order.
+/// The rows of one run, according to the layout of its grid point.
 pub(crate) fn rows(layout: &Layout, setup: &Setup, run: &RunResult) -> Vec<Row> {
     let path = PathFigures::new(setup, run);
     let mut flows: Vec<Vec<&FlowResult>> = vec![Vec::new(); layout.rows.len()];
@@ -36,10 +36,10 @@ pub(crate) fn rows(layout: &Layout, setup: &Setup, run: &RunResult) -> Vec<Row> 
     rows
 }
 
-/// What the path could carry and did.
+/// The capacity of the path, and its use.
 struct PathFigures<'a> {
     run: &'a RunResult,
-    /// NaN if a queue keeps no account.
+    /// NaN if a queue does not track its length.
     peak_queue_bytes: f64,
     measured_s: f64,
     warmup: Time,
@@ -62,7 +62,7 @@ impl<'a> PathFigures<'a> {
 }
 
 impl PathFigures<'_> {
-    /// The mean rate of the hop forward that could carry least from one instant to another, bit/s.
+    /// The mean rate of the slowest hop forward from one time to another, bit/s.
     fn slowest_bps(&self, from: Time, to: Time) -> f64 {
         self.run.forward.iter().map(|hop| hop.mean_bps(from, to)).fold(f64::INFINITY, f64::min)
     }
@@ -93,12 +93,13 @@ fn row(
     let most = |size: fn(&FlowResult) -> u64| flows.iter().map(|flow| size(flow)).max().unwrap_or(0) as f64;
     let ratio = |over: f64, under: f64| if under > 0.0 { over / under } else { f64::NAN };
 
-    // One flow is measured over its own time, several over the run's: the same in all runs, whatever comes by chance.
+    // One flow is measured over its own time, several over the run's time. This is the same in all runs, regardless of random
+    // numbers.
     let only = flows.first().filter(|_| is_single);
     let from = only.map_or(path.warmup, |only| only.start.max(path.warmup));
     let measured = only.map_or(run.end.since(path.warmup), |only| only.measured);
     let duration_s = measured.as_secs_f64();
-    // Acknowledgements still come, and are counted, when the last byte has been delivered.
+    // Acknowledgements still arrive, and are counted, after the last byte was delivered.
     let answered_s = run.back_end.since(from).as_secs_f64();
     let delivered = sum(|flow| flow.delivered_bytes);
     let sent = sum(|flow| flow.sent_bytes);
@@ -118,7 +119,7 @@ fn row(
 
     let value = |name: &str| match name {
         "goodput_bps" => goodput_bps,
-        // After a warm-up, data may come out that passed this hop before: behind a gap that is closed, or out of a later queue.
+        // After a warm-up, data may be delivered that passed this hop before: after a gap is closed, or from a later queue.
         "goodput_fraction" => at_most_one(goodput_bps / path.slowest_bps(from, from + measured)),
         "delivered_bytes" => delivered,
         "delivered_packets" => sum(|flow| flow.delivered_packets),
@@ -156,7 +157,7 @@ fn row(
     }
 }
 
-/// A share, without what rounding adds; NaN stays as it is.
+/// A share without rounding errors above 1; NaN stays the same.
 fn at_most_one(share: f64) -> f64 {
     if share > 1.0 { 1.0 } else { share }
 }

@@ -1,4 +1,4 @@
-//! Rows of runs read back from a table, to be added up: those of a whole study, or of pieces of it in any order.
+//! Reads rows of runs from a table, to be summarised: those of a whole study, or of its pieces in any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,26 +12,26 @@ use crate::table::{Column, Table};
 use crate::tally::Place;
 use crate::verdict::Verdict;
 
-/// Why rows cannot be added up.
+/// Why rows cannot be summarised.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunsTableError {
     /// A column is missing or of another kind.
     #[error("rows: there is no column {name} of {kind}; give the rows as a run gave them")]
     Column {
-        /// Of the column.
+        /// Name of the column.
         name: String,
-        /// What it should hold.
+        /// The required type.
         kind: &'static str,
     },
     /// Columns have different lengths.
     #[error("rows: column {name} has {length} entries and column point has {expected}; give whole rows")]
     Uneven {
-        /// Of the column.
+        /// Name of the column.
         name: String,
-        /// Its entries.
+        /// Number of its entries.
         length: usize,
-        /// Those of the first column.
+        /// Number of entries of the first column.
         expected: usize,
     },
     /// The summary of that engine is not made from rows.
@@ -39,20 +39,20 @@ pub enum RunsTableError {
         "rows: row {row} is of the engine {engine}, whose intervals come from within a run; keep the summary that its run gave"
     )]
     Engine {
-        /// From 0.
+        /// Number of the row, from 0.
         row: usize,
-        /// Its engine.
+        /// Engine of the row.
         engine: String,
     },
-    /// Something else than the statuses there are.
+    /// The status is unknown.
     #[error("rows: row {row} has the unknown status {status}; it is ok, unfinished or stalled")]
     Status {
-        /// From 0.
+        /// Number of the row, from 0.
         row: usize,
-        /// As it was given.
+        /// The status as given.
         status: String,
     },
-    /// Rows of a run were left out.
+    /// Rows of a run are missing.
     #[error("rows: run {run} of point {point} has not all of its rows; the last one is that of the flow all")]
     Cut {
         /// Number of the grid point.
@@ -60,15 +60,15 @@ pub enum RunsTableError {
         /// Number of the run.
         run: u64,
     },
-    /// A run is there twice.
-    #[error("rows: run {run} of point {point} is there twice; give each run once")]
+    /// A run occurs twice.
+    #[error("rows: run {run} of point {point} occurs twice; give each run once")]
     Twice {
         /// Number of the grid point.
         point: u64,
         /// Number of the run.
         run: u64,
     },
-    /// Runs from the first on are needed.
+    /// Runs are missing before the last one.
     #[error("rows: run {run} of point {point} is missing; whether runs are enough is asked of all runs from 0 on")]
     Missing {
         /// Number of the grid point.
@@ -76,7 +76,7 @@ pub enum RunsTableError {
         /// Number of the run.
         run: u64,
     },
-    /// Rows of another study.
+    /// The rows belong to another study.
     #[error("rows: run {run} of point {point} has other flows or another seed than expected; give rows of one study")]
     Foreign {
         /// Number of the grid point.
@@ -99,7 +99,7 @@ pub(crate) struct RunsTable<'a> {
     values: Vec<&'a [f64]>,
 }
 
-/// Where the rows of one run are.
+/// Position of the rows of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunRows {
     point: u64,
@@ -152,7 +152,7 @@ impl<'a> RunsTable<'a> {
     /// The runs of each point, in the order of points and runs.
     ///
     /// # Errors
-    /// If a run is cut or there twice.
+    /// If a run is incomplete or occurs twice.
     pub(crate) fn points(&self) -> Result<Vec<Vec<RunRows>>, RunsTableError> {
         let mut points: BTreeMap<u64, Vec<RunRows>> = BTreeMap::new();
         let mut known = BTreeSet::new();
@@ -181,10 +181,10 @@ impl<'a> RunsTable<'a> {
         Ok(points.into_values().map(sorted).collect())
     }
 
-    /// The runs of one point, which are its first ones.
+    /// The runs of one point, which must be its first ones.
     ///
     /// # Errors
-    /// As [`points`](Self::points); if a run is missing between them.
+    /// As [`points`](Self::points), and if a run is missing between them.
     pub(crate) fn first_runs(&self, point: u64) -> Result<Vec<RunRows>, RunsTableError> {
         let runs = self.points()?.into_iter().find(|runs| runs[0].point == point).unwrap_or_default();
         match (0..).zip(&runs).find(|(expected, found)| found.run != *expected) {
@@ -211,7 +211,7 @@ impl<'a> RunsTable<'a> {
         if is_same { Ok(()) } else { Err(RunsTableError::Foreign { point: run.point, run: run.run }) }
     }
 
-    /// What a run gave.
+    /// The results of a run.
     pub(crate) fn rows_of(&self, run: &RunRows) -> Vec<Row> {
         let row_of = |row: usize| Row {
             verdict: match self.status[row].as_str() {

@@ -11,20 +11,20 @@ pub struct Interval {
     pub half_width: f64,
 }
 
-/// Mean of the values that are known, and its interval at `level` (0.95, say) by Student's t. `None` if none is known.
+/// Mean of the known values, and its interval at `level` (such as 0.95) by Student's t. `None` if no value is known.
 pub fn interval(values: impl Iterator<Item = f64>, level: f64) -> Option<Interval> {
     let mut moments = Moments::default();
     values.for_each(|value| moments.add(value));
     moments.interval(&mut Quantiles::new(level))
 }
 
-/// Mean and spread of values as they come, none of which is kept: Welford, "Note on a method for calculating corrected sums of
-/// squares and products", Technometrics 4(3), 1962. They depend on the order of the values in their last bits.
+/// Mean and spread of values, which are not stored: Welford, "Note on a method for calculating corrected sums of squares and
+/// products", Technometrics 4(3), 1962. The last bits depend on the order of the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Moments {
     count: u64,
     sum: f64,
-    /// The mean that goes with `squares`.
+    /// The mean that belongs to `squares`.
     mean: f64,
     /// Sum of the squared distances from the mean.
     squares: f64,
@@ -58,7 +58,7 @@ impl Moments {
     }
 }
 
-/// Student's quantiles of one level; the one that was asked for last is remembered, as most quantities have as many values.
+/// Student's quantiles of one level. The latest one is cached, because most quantities have the same number of values.
 #[derive(Clone, Debug)]
 pub(crate) struct Quantiles {
     level: f64,
@@ -82,7 +82,7 @@ impl Quantiles {
     }
 }
 
-/// The factor on the standard error that makes a two-sided interval of that level.
+/// The factor of the standard error for a two-sided interval of a level.
 pub(crate) fn t_quantile(degrees: usize, level: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees as f64).map_or(f64::NAN, |t| t.inverse_cdf(0.5 + level / 2.0))
 }
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// In one pass and in two, over values whose spread is small beside their mean.
+    /// In one pass and in two, over values with a small spread compared with their mean.
     #[test]
     fn one_pass_finds_what_two_find() {
         for offset in [0.0, 1.0, 1e6, 1e9] {

@@ -1,5 +1,5 @@
-//! Studies: all runs of all grid points on all cores, the same table on any number of them; or any part of them, with the rows that
-//! the whole study has.
+//! Studies: all runs of all grid points on all cores, with a table that does not depend on their number; or any part of a study,
+//! with the rows that the whole study has.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -23,11 +23,11 @@ use crate::table::Table;
 use crate::tally::Tally;
 use crate::watch::{Progress, Watch};
 
-/// A scenario, ready to run: as a whole, or piece by piece in any order and on several threads at once. A run has the same rows
-/// wherever it is run, as its random numbers come from seed and run number alone.
+/// A scenario that is ready to run: as a whole, or piece by piece in any order and on several threads at once. A run always has
+/// the same rows, because its random numbers depend only on seed and run number.
 ///
-/// A study by the piece: for each point, [`next_runs`](Self::next_runs) of the rows so far says which runs are wanted;
-/// [`run`](Self::run) gives their rows; [`summarise`] of all rows gives the summary that [`run`](run()) gives.
+/// A study in pieces: for each point, [`next_runs`](Self::next_runs) of the rows so far says which runs are needed;
+/// [`run`](Self::run) returns their rows; [`summarise`] of all rows returns the summary of [`run`](run()).
 pub struct Study<'a> {
     points: Cow<'a, Expanded>,
     setups: Vec<Setup>,
@@ -43,11 +43,11 @@ impl std::fmt::Debug for Study<'_> {
 }
 
 impl<'a> Study<'a> {
-    /// Reads the files that the scenario names and collects the error events that its channels need. What it may cost, `[limits]`,
-    /// holds for each piece: a whole study by the piece may take longer.
+    /// Reads the files that the scenario names and collects the error events that its channels need. The limits of the cost,
+    /// `[limits]`, apply to each piece: a whole study in pieces may take longer.
     ///
     /// # Errors
-    /// If the scenario, or a file that it names, is not usable; if it was asked to stop.
+    /// If the scenario, or a file that it names, is not usable, or if it was stopped.
     pub fn new(points: Cow<'a, Expanded>, options: &Options, progress: Progress<'_>) -> Result<Self, RunError> {
         Self::prepare(points, options, &Watch::new(progress), |_, _, _| Ok(()))
     }
@@ -65,13 +65,13 @@ impl<'a> Study<'a> {
         Ok(Study { points, setups, sources, pool, keeps_rows: !options.without_rows })
     }
 
-    /// How many grid points it has.
+    /// Number of grid points.
     pub fn points(&self) -> usize {
         self.setups.len()
     }
 
-    /// Runs some runs of a grid point: rows as the whole study has them, and a summary of these runs alone. Interrupted, it gives
-    /// those that were finished.
+    /// Performs some runs of a grid point: their rows are those of the whole study, the summary is of these runs only. If it is
+    /// interrupted, it returns the finished ones.
     ///
     /// # Errors
     /// If there is no such point, or these runs are estimated to cost more than `[limits]` allows.
@@ -94,11 +94,11 @@ impl<'a> Study<'a> {
         })
     }
 
-    /// The runs that the whole study would do next at a grid point of which it has these rows; `None` if they are enough. Rows of
-    /// other points do not count.
+    /// The runs that the whole study would do next at a grid point with these rows; `None` if they are enough. Rows of other
+    /// points are ignored.
     ///
-    /// Without `precision`, what is left of `runs`. With it, the rule is asked at certain numbers of runs only, so that it ends
-    /// where the whole study ends, however the runs are cut.
+    /// Without `precision`, these are the rest of `runs`. With it, the rule is evaluated at certain numbers of runs only, so that
+    /// it ends where the whole study ends, in whatever pieces the runs are done.
     ///
     /// # Errors
     /// If there is no such point, or the rows are not those of its first runs.
@@ -114,7 +114,7 @@ impl<'a> Study<'a> {
         Ok(of_point.next_runs(runs.len() as u64, &tally))
     }
 
-    /// What the user should know of the study as a whole.
+    /// Remarks for the user on the study as a whole.
     pub fn notes(&self) -> Vec<String> {
         let scenarios = self.points.points.iter().map(|point| &point.scenario);
         let remarked: Vec<notes::Point<'_>> =
@@ -151,7 +151,7 @@ impl<'a> Study<'a> {
     }
 }
 
-/// Why a part of a study cannot be had.
+/// Why a part of a study cannot be run.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StudyError {
@@ -173,12 +173,12 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
     Ok(Study::prepare(Cow::Borrowed(points), options, &watch, check_whole)?.run_all(&watch))
 }
 
-/// The summary of rows: of each point and flow, over its runs in their order. Rows of several pieces may follow each other in any
-/// order; the summary is the same to the bit as that of the whole study.
+/// The summary of rows: of each point and flow, over its runs in their order. Rows of several pieces may be given in any order;
+/// the summary is the same to the bit as that of the whole study.
 ///
 /// # Errors
-/// If a column is missing, a run is there twice or has other flows than another, or the rows are of an engine whose summary does
-/// not come from rows.
+/// If a column is missing, a run occurs twice or has other flows than another, or the rows belong to an engine whose summary is
+/// not made from rows.
 pub fn summarise(rows: &Table) -> Result<Table, RunsTableError> {
     let table = RunsTable::read(rows)?;
     let mut summary = PointColumns::default();
@@ -194,7 +194,7 @@ pub fn summarise(rows: &Table) -> Result<Table, RunsTableError> {
     Ok(summary.into_table(ENGINE))
 }
 
-/// Resolves all points. The error events that they need are collected together, once all else is known to be in order.
+/// Resolves all points. The error events that they need are collected together, after everything else was checked.
 fn setups(
     scenarios: &[&Scenario],
     (sources, options): (&Sources, &Options),
@@ -221,10 +221,10 @@ fn setups(
     Ok(resolve_all(sources)?)
 }
 
-/// Looks at what resolved points will cost, before anything long begins.
+/// Checks the estimated cost of resolved points before anything long begins.
 type Check = fn(&[&Scenario], &[Setup], &Options) -> Result<(), ConfigError>;
 
-/// Refuses a study that costs more than it may as a whole; announces one that will take long.
+/// Refuses a study that costs more than the limits allow; announces one that will take long.
 fn check_whole(scenarios: &[&Scenario], setups: &[Setup], options: &Options) -> Result<(), ConfigError> {
     let threads = rayon::current_num_threads();
     let expected = estimate_of(scenarios, setups, threads, !options.without_rows);
@@ -241,7 +241,7 @@ fn estimate_of(scenarios: &[&Scenario], setups: &[Setup], threads: usize, keeps_
     of_study(setups.iter().zip(scenarios.iter().map(|scenario| least_runs(scenario))), threads, keeps_rows)
 }
 
-/// What a study will cost, before it is refused for that or begins.
+/// The estimated cost of a study.
 ///
 /// # Errors
 /// If the scenario, or a file that it names, is not usable.

@@ -1,4 +1,4 @@
-//! Tables: what a simulation gives back.
+//! Tables, the results of a simulation.
 
 /// A table: columns of equal length, each with its name.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -8,10 +8,10 @@ pub struct Table {
 }
 
 impl Table {
-    /// Adds the rows of another table behind its own.
+    /// Appends the rows of another table.
     ///
     /// # Errors
-    /// If the other has other columns; nothing is added then.
+    /// If the other has other columns; then nothing is appended.
     pub fn append(&mut self, other: Table) -> Result<(), UnlikeTables> {
         if self.columns.is_empty() {
             *self = other;

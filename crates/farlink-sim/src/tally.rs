@@ -1,4 +1,4 @@
-//! What is kept of the runs of a grid point as they end: their means and spreads, and their rows if somebody wants them.
+//! Collects the runs of a grid point: their means and spreads, and their rows if requested.
 
 use farlink_core::scenario::quantity::QUANTITIES;
 
@@ -11,32 +11,32 @@ use crate::verdict::Verdict;
 /// The level of the intervals in the summary.
 const SUMMARY_LEVEL: f64 = 0.95;
 
-/// Which point it is.
+/// Identifies a point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) point: u64,
     pub(crate) seed: u64,
 }
 
-/// The runs of one grid point so far. They are added in their order, so that sums do not depend on threads.
+/// The runs of one grid point so far. They are added in order, so that sums do not depend on threads.
 pub(crate) struct Tally {
     runs: u64,
-    /// Of each row of the layout.
+    /// For each row of the layout.
     rows: Vec<RowTally>,
-    /// Every row of every run.
+    /// All rows of all runs.
     kept: Option<RunColumns>,
 }
 
 #[derive(Clone, Default)]
 struct RowTally {
-    /// Of each quantity.
+    /// For each quantity.
     moments: Vec<Moments>,
     unfinished: Missed,
     stalled: Missed,
 }
 
 impl Tally {
-    /// For points with so many rows a run.
+    /// For points with `rows` rows per run.
     pub(crate) fn new(rows: usize, keeps_rows: bool) -> Self {
         let row = RowTally { moments: vec![Moments::default(); QUANTITIES.len()], ..RowTally::default() };
         Tally { runs: 0, rows: vec![row; rows], kept: keeps_rows.then(RunColumns::default) }
@@ -71,7 +71,7 @@ impl Tally {
         self.rows.last()?.moments[quantity].interval(quantiles)
     }
 
-    /// No more runs: an entry of the summary for each row, and the rows.
+    /// Ends the tally: returns an entry of the summary for each row, and the rows.
     pub(crate) fn finish(self, layout: &[RowOf], place: Place) -> (PointColumns, Option<RunColumns>) {
         let mut columns = PointColumns::default();
         let mut quantiles = Quantiles::new(SUMMARY_LEVEL);

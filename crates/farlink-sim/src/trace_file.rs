@@ -1,4 +1,4 @@
-//! Trace files: NumPy archives (`.npz`) of a few named arrays, one of which, `meta`, holds a line of JSON.
+//! Trace files: NumPy archives (`.npz`) of a few named arrays, one of which, `meta`, contains a line of JSON.
 //!
 //! | kind | arrays |
 //! |---|---|
@@ -11,11 +11,11 @@
 //! | `packet-loss` | `lost` (0 or 1 per frame), `segment_start` (optional, not played) |
 //! | `bit-errors` | `position` (ascending), `bits` (scalar) |
 //!
-//! `meta` has `farlink_trace` = 1 and `kind`, and says for people `title`, `source`, `licence` and `units`.
+//! `meta` has `farlink_trace` = 1 and `kind`, and for readers `title`, `source`, `licence` and `units`.
 //!
-//! The archive is read by the `zip` crate, the arrays (NPY format 1.0 and 2.0, little-endian, at most one dimension) here:
-//! such a header is a line to take apart, and a general parser of Python literals would recurse as deep as a file asks. Python
-//! reads trace files through this, too: see [`Content`].
+//! The archive is read by the `zip` crate. The arrays (NPY format 1.0 and 2.0, little-endian, at most one dimension) are read
+//! here: their header is a line with a simple structure, while a general parser of Python literals could be made to recurse by a
+//! malicious file. Python reads trace files through this module, too: see [`Content`].
 
 mod archive;
 mod npy;
@@ -36,7 +36,7 @@ pub struct TraceFiles {
 }
 
 impl TraceFiles {
-    /// None read yet.
+    /// No file has been read yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -44,7 +44,7 @@ impl TraceFiles {
 
 impl TraceSource for TraceFiles {
     fn load(&self, file: &str) -> Result<Arc<Trace>, TraceError> {
-        // A reader that panicked left whole entries behind.
+        // A reader that panicked has left only complete entries.
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(trace) = read.get(file) {
             return Ok(Arc::clone(trace));
@@ -62,7 +62,7 @@ impl TraceSource for TraceFiles {
     }
 }
 
-/// What the system said, without its error number.
+/// The message of the system without its error number.
 fn words(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {
@@ -74,7 +74,7 @@ fn words(error: &std::io::Error) -> String {
 /// Reads a trace from the bytes of a trace file.
 ///
 /// # Errors
-/// What is wrong with it, in words. Any bytes give a trace or an error.
+/// A description of the error. Any input gives a trace or an error.
 pub(crate) fn read_trace(input: impl Read + Seek) -> Result<Trace, String> {
     let mut content = Content::read(input)?;
     let duration_s = content.duration_s;

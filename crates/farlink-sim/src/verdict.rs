@@ -1,13 +1,13 @@
-//! Whether flows got to their end in a run, and if not, why.
+//! Whether flows reached their end in a run, and if not, why.
 //!
-//! A flow is *stalled* if it had begun, had not ended, and nothing arrived of it for longer than a round trip and a timeout when
-//! the run ended; or if nothing more can arrive. Traffic that has an end and did not reach it is otherwise *unfinished*.
+//! A flow is *stalled* if it had started, had not ended, and nothing of it arrived for longer than a round trip and a timeout
+//! when the run ended; or if nothing more can arrive. Otherwise, traffic that has an end and did not reach it is *unfinished*.
 //!
-//! The round trip is the longest of what the path's delays and rates make (for packets of the flow's mean length), of the
-//! sender's latest measurement, and of the mean delay until arrival and the delay of the way back. The timeout is the first of the
-//! flow's retransmission timer, and no less than RFC 6298 makes of one measurement: three round trips (rule 2.2), at least 1 s
-//! (rule 2.4); it counts twice, as a timer that has backed off once (rule 5.5): a lost repeat is no stall. Traffic at a constant
-//! rate may pause for an interval more.
+//! The round trip is the largest of three values: that of the path's delays and rates (for packets of the flow's mean length),
+//! the sender's latest measurement, and the mean delay until arrival plus the delay of the way back. The timeout is the first of
+//! the flow's retransmission timer, but at least the one of RFC 6298 after one measurement: three round trips (rule 2.2), at
+//! least 1 s (rule 2.4). It counts twice, as after one back-off (rule 5.5), so that a lost retransmission is no stall. Traffic at
+//! a constant rate may pause for another interval.
 
 use farlink_core::Time;
 use farlink_core::event::Abort;
@@ -15,22 +15,22 @@ use farlink_core::hop::HopSetup;
 
 use crate::engine::{FlowResult, FlowSetup, RunResult, Setup, TrafficSetup};
 
-/// What a timer waits after its first back-off, over what it waited before: RFC 6298, rule 5.5.
+/// Factor of a timer's first back-off: RFC 6298, rule 5.5.
 const BACKED_OFF: f64 = 2.0;
 
-/// What became of the flows of a row.
+/// The result of the flows of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Verdict {
     #[default]
     Ok,
-    /// The run ended before they did; why.
+    /// The run ended before they did; the reason.
     Unfinished(String),
-    /// Nothing came of them any more; since when, and why.
+    /// Nothing of them arrived any more; since when, and why.
     Stalled(String),
 }
 
 impl Verdict {
-    /// As in the column `status`.
+    /// The text of the column `status`.
     pub(crate) fn status(&self) -> &'static str {
         match self {
             Verdict::Ok => "ok",
@@ -39,7 +39,7 @@ impl Verdict {
         }
     }
 
-    /// As in the column `reason`.
+    /// The text of the column `reason`.
     pub(crate) fn reason(&self) -> &str {
         match self {
             Verdict::Ok => "",
@@ -47,7 +47,7 @@ impl Verdict {
         }
     }
 
-    /// Of all flows together: the worst of any row, with the row's name before its reason.
+    /// The verdict of all flows together: the worst of any row, with the row's name before its reason.
     pub(crate) fn worst<'a>(rows: impl Iterator<Item = (&'a str, &'a Verdict)> + Clone) -> Self {
         let stalled = rows.clone().find_map(|(flow, verdict)| match verdict {
             Verdict::Stalled(reason) => Some(Verdict::Stalled(format!("{flow}: {reason}"))),
@@ -61,7 +61,7 @@ impl Verdict {
     }
 }
 
-/// Of flows of one name.
+/// The verdict of the flows of one name.
 pub(crate) fn verdict(setup: &Setup, spec: &FlowSetup, flows: &[&FlowResult], run: &RunResult) -> Verdict {
     let end = seconds(run.end);
     let ended = if run.was_given_up { "was given up" } else { "ended" };
@@ -80,7 +80,7 @@ pub(crate) fn verdict(setup: &Setup, spec: &FlowSetup, flows: &[&FlowResult], ru
     let stalled: Vec<&FlowResult> = open.iter().copied().filter(|flow| is_stalled(flow)).collect();
     let since = stalled.iter().map(|flow| flow.last_progress).min().map(seconds);
     match since {
-        // Endless traffic is cut off by the end of the run.
+        // Endless traffic is ended by the end of the run.
         None if !spec.is_finite() => Verdict::Ok,
         None => {
             let latest = open.iter().filter(|flow| flow.last_arrival > flow.start).map(|flow| flow.last_arrival).max();
@@ -104,12 +104,12 @@ pub(crate) fn verdict(setup: &Setup, spec: &FlowSetup, flows: &[&FlowResult], ru
     }
 }
 
-/// Nothing more can come of a flow, however long the run.
+/// Whether nothing more can arrive of a flow, however long the run.
 fn is_over(flow: &FlowResult, run: &RunResult) -> bool {
     flow.aborted.is_some() || flow.is_finite && (flow.lost_in_custody_bytes > 0 || run.was_given_up || run.ran_dry)
 }
 
-/// Nothing came of a flow for longer than a round trip and a timeout.
+/// Whether nothing of a flow arrived for longer than a round trip and a timeout.
 fn is_silent(setup: &Setup, spec: &FlowSetup, first_timeout: Time, flow: &FlowResult, run: &RunResult) -> bool {
     let latest = flow.start.max(flow.last_arrival);
     if run.end <= latest || !flow.is_finite && flow.sent_packets == 0 {
@@ -136,7 +136,7 @@ fn is_silent(setup: &Setup, spec: &FlowSetup, first_timeout: Time, flow: &FlowRe
     run.end.since(latest).as_secs_f64() > round_trip_s + BACKED_OFF * timeout_s + pause_s
 }
 
-/// What transfers lack.
+/// Describes the missing data of transfers.
 fn missing(transfers: &[&FlowResult]) -> String {
     let left: u64 = transfers.iter().map(|flow| flow.undelivered_bytes).sum();
     let lost: u64 = transfers.iter().map(|flow| flow.lost_in_custody_bytes).sum();
@@ -155,12 +155,12 @@ fn words(why: Abort) -> &'static str {
         Abort::TooManyRetries => "too many retransmissions went unanswered",
         Abort::NoAnswer => "the peer did not answer for too long",
         Abort::NotClosed => "the connection was not closed in the time set for that",
-        Abort::PeerRestarted => "the peer began anew",
+        Abort::PeerRestarted => "the peer restarted",
         _ => "the connection was aborted",
     }
 }
 
-/// Seconds to the millisecond.
+/// Seconds, rounded to milliseconds.
 fn seconds(time: Time) -> f64 {
     (time.as_secs_f64() * 1e3).round() / 1e3
 }

@@ -1,13 +1,13 @@
-//! How far long work is, and the wish to stop it.
+//! The progress of long work, and requests to stop it.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Told how many runs are done, of how many; asks to stop with `Break`. Collecting the error events of one coding counts as
-/// 100 runs.
+/// Called with the number of finished runs and of all runs; returns `Break` to request a stop. Collecting the error events of one
+/// coding counts as 100 runs.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<()> + Sync);
 
-/// Counts runs, and passes on the wish to stop.
+/// Counts runs, and passes on a request to stop.
 pub(crate) struct Watch<'a> {
     progress: Progress<'a>,
     done: AtomicU64,

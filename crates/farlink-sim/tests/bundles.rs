@@ -41,9 +41,9 @@ fn both_ways_drop_together() {
 /// The window fits into lines and queue, so that nothing overflows.
 #[test]
 fn requeued_packets_save_timeouts() {
-    let spell = |mean_s: f64| json!({ "distribution": "exponential", "mean_s": mean_s });
+    let duration = |mean_s: f64| json!({ "distribution": "exponential", "mean_s": mean_s });
     let of = |on_drop: &str, peer: &str| {
-        let calls = json!({ "up": spell(20.0), "redial": spell(2.0) });
+        let calls = json!({ "up": duration(20.0), "redial": duration(2.0) });
         let mut bundle = json!({ "lines": 4, "calls": calls, "on_drop": on_drop, "peer": peer });
         if on_drop == "lose" {
             bundle["reorder_timeout_s"] = 2.into();
@@ -66,9 +66,9 @@ fn requeued_packets_save_timeouts() {
 /// selective.
 #[test]
 fn duplicate_acknowledgements_speed_recovery_up() {
-    let spell = |mean_s: f64| json!({ "distribution": "exponential", "mean_s": mean_s });
+    let duration = |mean_s: f64| json!({ "distribution": "exponential", "mean_s": mean_s });
     let goodputs_bps = |variant: &str, on_drop: &str, runs: u64| -> Vec<f64> {
-        let calls = json!({ "up": spell(60.0), "redial": spell(2.0) });
+        let calls = json!({ "up": duration(60.0), "redial": duration(2.0) });
         let bundle = json!({ "lines": 4, "calls": calls, "on_drop": on_drop, "reorder_timeout_s": 2 });
         let mut scenario = over(&bundle);
         scenario["transport"]["tcp"]["variant"] = variant.into();

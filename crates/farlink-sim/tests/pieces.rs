@@ -245,7 +245,7 @@ fn rows_that_are_not_usable_are_refused_by_name() {
     });
     assert_eq!(status, "rows: row 4 has the unknown status fine; it is ok, unfinished or stalled");
     let twice = changed(&|table| table.append(whole.clone()).unwrap());
-    assert_eq!(twice, "rows: run 0 of point 0 is there twice; give each run once");
+    assert_eq!(twice, "rows: run 0 of point 0 occurs twice; give each run once");
     let seed = changed(&|table| match column(table, "seed") {
         Column::Integer(values) => values[2..4].fill(9),
         _ => unreachable!(),

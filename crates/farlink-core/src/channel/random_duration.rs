@@ -63,7 +63,7 @@ mod tests {
     /// Mean of what is drawn, and the shares above the median and above a threshold.
     fn drawn(json: &str, threshold_s: f64) -> [f64; 3] {
         let duration: RandomDuration = serde_json::from_str(json).unwrap();
-        let mut rng = Rng::for_component(1, 0, "spell");
+        let mut rng = Rng::for_component(1, 0, "random duration");
         let drawn: Vec<f64> = (0..100_000).map(|_| duration.draw(&mut rng).as_secs_f64()).collect();
         let above = |least: f64| drawn.iter().filter(|&&length| length > least).count() as f64 / 1e5;
         [drawn.iter().sum::<f64>() / 1e5, above(duration.median_s()), above(threshold_s)]

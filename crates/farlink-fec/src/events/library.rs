@@ -187,9 +187,9 @@ const BER_PLAYED: f64 = 1e-2;
 /// Number of simulated bits that cost as much as replaying one wrong bit.
 const BITS_PER_WRONG_BIT: f64 = 100.0;
 /// Largest number of replayed bits per simulated bit, because even a batch of 2^31 bits without errors has a cost.
-const WORTH_MAX: f64 = 1e6;
+const PLAYED_PER_SIMULATED_MAX: f64 = 1e6;
 
-/// Whether importance sampling costs less than plain simulation, or that would not see the events that are asked for. By the
+/// Whether importance sampling costs less than plain simulation, or plain simulation would not find the requested events. By the
 /// union bound, which is below the true rate only by what quantisation and finite trace-back add.
 fn is_rare(scheme: &Scheme, coding: &Convolutional, eb_n0_db: f64, effort: &Effort) -> Result<bool, LibraryError> {
     if !scheme.modulation().is_antipodal() {
@@ -259,8 +259,9 @@ pub fn played(scheme: &Scheme, eb_n0_db: f64, effort: &Effort, watch: Watch<'_>)
         Ok(found) if found.status == Status::Interrupted => return Err(LibraryError::Interrupted),
         found => found?,
     };
-    let worth = (1.0 / (inner.bit_error_rate.value * BITS_PER_WRONG_BIT)).clamp(1.0, WORTH_MAX);
-    let bits_max = (effort.bits_max as f64 * worth).min(2f64.powi(60)) as u64;
+    let played_per_simulated =
+        (1.0 / (inner.bit_error_rate.value * BITS_PER_WRONG_BIT)).clamp(1.0, PLAYED_PER_SIMULATED_MAX);
+    let bits_max = (effort.bits_max as f64 * played_per_simulated).min(2f64.powi(60)) as u64;
     let (effort, rest) = (Effort { bits_max, ..effort.clone() }, part(watch, &told, 1.0 / 3.0..1.0));
     let link = scheme.link_played(inner.events).expect("a coding with an inner one is a block code");
     let found = gather(&*link, scheme.event_gap_bits(), &effort, Method::Played, &rest);

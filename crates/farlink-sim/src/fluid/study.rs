@@ -1,4 +1,4 @@
-//! All points of a scenario, on all cores; the same table on any number of them.
+//! All points of a scenario, on all cores; the table does not depend on their number.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,11 +20,11 @@ use crate::options::{Options, Output, RunError, thread_pool};
 use crate::table::Table;
 use crate::watch::{Progress, Watch};
 
-/// The name of this engine in tables, and of its random stream.
+/// The name of this engine in tables, and of its stream of random numbers.
 const ENGINE: &str = "fluid";
 
-/// A scenario, ready to be run by this engine: as a whole, or point by point in any order and on several threads at once. Each point
-/// has one run.
+/// A scenario that is ready to run with this engine: as a whole, or point by point in any order and on several threads at once.
+/// Each point has one run.
 pub struct Study<'a> {
     points: Cow<'a, Expanded>,
     setups: Vec<Setup>,
@@ -54,12 +54,12 @@ impl<'a> Study<'a> {
         Ok(Study { points, setups, pool })
     }
 
-    /// How many grid points it has.
+    /// Number of grid points.
     pub fn points(&self) -> usize {
         self.setups.len()
     }
 
-    /// Runs one grid point: its rows and its summary, as the whole study has them. Interrupted, it gives none.
+    /// Runs one grid point: its rows and its summary are those of the whole study. If it is interrupted, it returns none.
     ///
     /// # Errors
     /// If there is no such point.
@@ -93,8 +93,8 @@ impl<'a> Study<'a> {
     }
 }
 
-/// Runs every point of a scenario, each once and until its goodput is known as well as `precision` asks: within 1 % at 99 %
-/// unless given.
+/// Runs every point of a scenario, each once, until its goodput is known as accurately as `precision` requests: within 1 % at 99
+/// % unless given.
 ///
 /// # Errors
 /// If the scenario, or a file that it names, is not usable by this engine.
@@ -103,7 +103,7 @@ pub fn run(points: &Expanded, options: &Options, progress: Progress<'_>) -> Resu
     Ok(study.run_points(0..study.points(), !options.without_rows, &Watch::new(progress)))
 }
 
-/// One point; nothing if it was stopped before its end.
+/// The outcome of one point; `None` if it was stopped before its end.
 fn outcome(scenario: &Scenario, setup: &Setup, watch: &Watch<'_>) -> Option<Outcome> {
     if watch.is_stopped() {
         return None;
@@ -117,7 +117,7 @@ fn outcome(scenario: &Scenario, setup: &Setup, watch: &Watch<'_>) -> Option<Outc
 }
 
 impl Setup {
-    /// Simulates it: all flows together, or one after the other if each has its share of the bottleneck for itself.
+    /// Simulates it: all flows together, or one by one if each has its own share of the bottleneck.
     fn simulate(&self, mut rng: Rng, is_stopped: &dyn Fn() -> bool) -> Outcome {
         if !self.has_own_buffers {
             return simulate(&self.point, &self.rule, rng, is_stopped);
@@ -129,7 +129,7 @@ impl Setup {
     }
 }
 
-/// Points of which the goodput is not known as well as was asked for.
+/// Remarks on points whose goodput is not as accurate as requested.
 fn notes(study: &[(&Scenario, &Setup)], results: &[Option<Outcome>]) -> Vec<String> {
     let imprecise = study.iter().zip(results).filter_map(|((_, setup), result)| {
         result.as_ref().filter(|result| !result.is_precise).map(|result| (setup, result))
@@ -170,7 +170,7 @@ impl Tables {
             let layout = &layout;
             (0..kind.count as u64).map(move |number| layout.row_of(name, number))
         });
-        // The flows of a row stand side by side.
+        // The flows of a row are adjacent.
         let rows: Vec<usize> = rows.collect();
         let mut first = 0;
         for flows in rows.chunk_by(|one, other| one == other) {
@@ -224,7 +224,7 @@ fn values(setup: &Setup, outcome: &Outcome, flows: &[FlowOutcome], is_all: bool)
         * match flows {
             _ if is_all => outcome.ci95,
             [only] => only.ci95,
-            // They depend on each other: of their sum, nothing is known.
+            // They depend on each other, so that nothing is known about their sum.
             _ => f64::NAN,
         };
     let (carried, lost, dropped) = (sum(|flow| flow.carried), sum(|flow| flow.lost), sum(|flow| flow.dropped));

@@ -1,4 +1,4 @@
-//! The archive of a trace file: its arrays by name and type, read within limits.
+//! The archive of a trace file: its arrays by name and type, read with limits.
 
 use std::io::{Read, Seek};
 
@@ -7,15 +7,15 @@ use zip::result::ZipError;
 
 use super::npy::{Array, BYTES_EACH};
 
-/// Most bytes that all numbers of a trace file may take in memory, each 8: a file is not trusted to say how much it needs. 64 million
-/// numbers: two hours of received power at 10 kHz.
+/// Limit of the memory for all numbers of a trace file, with 8 bytes each, because a file is not trusted to state how much it
+/// needs. 64 million numbers are two hours of received power at 10 kHz.
 pub const LARGEST_TRACE: u64 = 1 << 29;
-/// Most bytes of the text in `meta`.
+/// Largest length of the text in `meta`, bytes.
 const LARGEST_META: u64 = 1 << 24;
-/// Most arrays of a trace file; those that there are have five at most.
+/// Largest number of arrays of a trace file; the known kinds have at most five.
 const MOST_ARRAYS: usize = 16;
 
-/// What an array of a trace holds.
+/// The type of an array.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Type {
     Floats,
@@ -25,10 +25,10 @@ enum Type {
     Scalar,
 }
 
-/// Name of a kind, how many of its arrays it must have, and all of them.
+/// Name of a kind, number of its required arrays, and all of its arrays.
 type Kind = (&'static str, usize, &'static [(&'static str, Type)]);
 
-/// The arrays of each kind of trace, the ones it must have first; how many of these there are.
+/// The arrays of each kind of trace, with the required ones first, and the number of these.
 const KINDS: [Kind; 8] = [
     ("delivery", 2, &[("opportunity_s", Type::Floats), ("bytes_per_opportunity", Type::Scalar)]),
     ("rate", 2, &[("time_s", Type::Floats), ("rate_bps", Type::Floats)]),
@@ -53,16 +53,16 @@ pub enum Values {
     Scalar(u64),
 }
 
-/// A trace as it lies in its file: what the arrays are called and hold is checked, and nothing else of them.
+/// A trace as stored in its file. The names and types of its arrays are checked, but not their values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Content {
-    /// The text of `meta`: an object in JSON, nested no deeper than 128.
+    /// The text of `meta`: a JSON object, nested at most 128 levels deep.
     pub meta: String,
     /// Its kind.
     pub kind: &'static str,
-    /// Duration of a trace with a time axis, in s, as `meta` has it.
+    /// Duration in s of a trace with a time axis, from `meta`.
     pub duration_s: Option<f64>,
-    /// Whether the unit of a power is not known.
+    /// Whether the unit of a power is unknown.
     pub is_relative: bool,
     /// The arrays by name.
     pub arrays: Vec<(&'static str, Values)>,
@@ -72,8 +72,8 @@ impl Content {
     /// Reads the bytes of a trace file.
     ///
     /// # Errors
-    /// What is wrong with it, in words. Any bytes give a trace or an error, and take no more memory than [`LARGEST_TRACE`] and
-    /// what the archive's own list of files has.
+    /// A description of the error. Any input gives a trace or an error, and takes no more memory than [`LARGEST_TRACE`] and the
+    /// archive's own list of files.
     pub fn read(input: impl Read + Seek) -> Result<Self, String> {
         let mut archive = Archive::open(input)?;
         let text = archive.array("meta")?.text(LARGEST_META).map_err(|why| format!("meta {why}"))?;
@@ -95,7 +95,7 @@ impl Content {
         Ok(Content { meta: text, kind, duration_s, is_relative, arrays })
     }
 
-    /// Takes an array out, as floating-point numbers.
+    /// Removes an array and returns it as floating-point numbers.
     pub(super) fn floats(&mut self, name: &str) -> Result<Vec<f64>, String> {
         match self.take(name) {
             Some(Values::Floats(values)) => Ok(values),
@@ -103,7 +103,7 @@ impl Content {
         }
     }
 
-    /// Takes an array out, as whole numbers.
+    /// Removes an array and returns it as whole numbers.
     pub(super) fn whole(&mut self, name: &str) -> Result<Vec<u64>, String> {
         match self.take(name) {
             Some(Values::Whole(values)) => Ok(values),
@@ -111,7 +111,7 @@ impl Content {
         }
     }
 
-    /// Takes a whole number out.
+    /// Removes a whole number and returns it.
     pub(super) fn scalar(&mut self, name: &str) -> Result<u64, String> {
         match self.take(name) {
             Some(Values::Scalar(value)) => Ok(value),
@@ -119,7 +119,7 @@ impl Content {
         }
     }
 
-    /// Takes truth values out; none if there is no such array.
+    /// Removes an array of truth values and returns it; empty if there is no such array.
     pub(super) fn flags(&mut self, name: &str) -> Vec<bool> {
         match self.take(name) {
             Some(Values::Flags(values)) => values.into_iter().map(|flag| flag == 1).collect(),
@@ -145,7 +145,8 @@ impl Values {
     }
 }
 
-/// Kind, duration and whether the power is relative. All of the text is read, so that it is JSON and not nested too deeply.
+/// Kind, duration and whether the power is relative. The whole text is parsed, so that it is valid JSON and not nested too
+/// deeply.
 fn meta(text: &str) -> Result<(String, Option<f64>, bool), String> {
     let wrong = |why: &dyn std::fmt::Display| format!("meta is not as it should be: {why}");
     let meta: serde_json::Value = serde_json::from_str(text).map_err(|error| wrong(&error))?;
@@ -185,7 +186,7 @@ impl<R: Read + Seek> Archive<R> {
         Ok(Archive(archive))
     }
 
-    /// Refuses arrays that no trace of this kind has.
+    /// Refuses arrays that this kind of trace does not have.
     fn check_names(&self, kind: &str, known: &[(&str, Type)]) -> Result<(), String> {
         let is_known = |file: &str| {
             file.strip_suffix(".npy").is_some_and(|name| name == "meta" || known.iter().any(|(own, _)| *own == name))
@@ -229,7 +230,7 @@ impl<R: Read + Seek> Archive<R> {
     }
 }
 
-/// The beginning of a text that a stranger chose.
+/// The beginning of a text from an untrusted file.
 fn shortened(text: &str) -> String {
     text.chars().take(40).collect()
 }

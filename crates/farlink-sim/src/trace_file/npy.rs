@@ -1,18 +1,18 @@
-//! NumPy's array format, as far as trace files use it: numbers and text, little-endian, at most one dimension.
+//! NumPy's array format, as far as trace files need it: numbers and text, little-endian, at most one dimension.
 //!
 //! <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>
 //!
-//! An array is read as a stream: what its header promises is compared with how many bytes there are, and with how many may be
-//! kept, before memory is taken for it.
+//! An array is read as a stream. The size in its header is compared with the number of bytes present, and with the limit, before
+//! memory is allocated.
 
 use std::io::Read;
 
-/// What each number counts: whoever works on flags makes numbers of them.
+/// Counted size of each number, because flags are converted to numbers later.
 pub(super) const BYTES_EACH: u64 = 8;
 
-/// The longest header that is read, in bytes; NumPy's own have about a hundred.
+/// The longest accepted header in bytes; NumPy's own headers have about a hundred.
 const LONGEST_HEADER: usize = 1 << 14;
-/// Bytes that are converted at a time; a whole number of elements of every size.
+/// Bytes that are converted at a time; a multiple of every element size.
 const CHUNK: usize = 1 << 16;
 
 /// An array whose header was read, and what follows it.
@@ -26,7 +26,7 @@ pub(super) struct Array<R> {
 enum Element {
     Float(usize),
     Signed(usize),
-    /// Also truth values.
+    /// Unsigned numbers, or truth values.
     Unsigned(usize),
     /// Characters of one byte.
     Bytes(usize),
@@ -98,7 +98,7 @@ impl<R: Read> Array<R> {
         Ok(Array { element, count, elements: input })
     }
 
-    /// As floating-point numbers, at most so many bytes of them.
+    /// As floating-point numbers, of at most `most_bytes` bytes.
     pub(super) fn floats(self, most_bytes: u64) -> Result<Vec<f64>, String> {
         match self.element {
             Element::Float(4) => {
@@ -111,13 +111,13 @@ impl<R: Read> Array<R> {
         }
     }
 
-    /// As whole numbers from 0 on, at most so many bytes of them.
+    /// As whole numbers from 0 on, of at most `most_bytes` bytes.
     pub(super) fn integers(self, most_bytes: u64) -> Result<Vec<u64>, String> {
         let whole = self.whole()?;
         self.convert(most_bytes, whole)
     }
 
-    /// As 0 and 1, at most so many bytes of them.
+    /// As 0 and 1, of at most `most_bytes` bytes.
     pub(super) fn flags(self, most_bytes: u64) -> Result<Vec<u8>, String> {
         let whole = self.whole()?;
         self.convert(most_bytes, |bytes| match whole(bytes)? {
@@ -126,7 +126,7 @@ impl<R: Read> Array<R> {
         })
     }
 
-    /// As one text, of at most so many bytes.
+    /// As one text, of at most `most_bytes` bytes.
     pub(super) fn text(mut self, most_bytes: u64) -> Result<String, String> {
         if self.count != 1 {
             return Err("is not one text".into());
@@ -146,7 +146,7 @@ impl<R: Read> Array<R> {
                 .collect::<Option<String>>(),
             _ => None,
         };
-        // NumPy fills up with zeros.
+        // NumPy pads with zeros.
         text.map(|text| text.trim_end_matches('\0').to_owned()).ok_or_else(|| "does not hold text".into())
     }
 
@@ -161,13 +161,13 @@ impl<R: Read> Array<R> {
         }
     }
 
-    /// Every element, read and converted a few at a time.
+    /// All elements, read and converted a few at a time.
     fn convert<T>(mut self, most_bytes: u64, convert: impl Fn(&[u8]) -> Result<T, String>) -> Result<Vec<T>, String> {
         let (count, size) = (self.count, self.element.size());
         if count as u64 > most_bytes / BYTES_EACH {
             return Err(format!("has {count} elements; a trace may have {} more", most_bytes / BYTES_EACH));
         }
-        // As many as there are: the length of the file has been compared, and how much may be kept.
+        // The capacity is exact: the length of the file and the limit have been checked.
         let mut values = Vec::with_capacity(count);
         let mut chunk = vec![0; CHUNK.min(count * size)];
         let mut left = count;
@@ -184,21 +184,21 @@ impl<R: Read> Array<R> {
         Ok(values)
     }
 
-    /// Refuses an array that has fewer elements than it promised, or more. Reading to the end also compares its checksum.
+    /// Refuses an array that has fewer or more elements than its header says. Reading to the end also verifies its checksum.
     fn is_whole(&mut self, has_all: bool) -> Result<(), String> {
         let more = self.elements.read(&mut [0]).map_err(|error| unreadable(&error))?;
         if has_all && more == 0 { Ok(()) } else { Err("has another length than the archive says".into()) }
     }
 }
 
-/// Makes a whole number of an element, or says why there is none.
+/// Converts an element to a whole number, or says why that is impossible.
 type Convert = fn(&[u8]) -> Result<u64, String>;
 
 fn unreadable(error: &std::io::Error) -> String {
     format!("cannot be read ({error})")
 }
 
-/// A little-endian number of up to 8 bytes, filled up.
+/// A little-endian number of up to 8 bytes, padded with `fill`.
 fn widen(bytes: &[u8], fill: u8) -> u64 {
     let mut whole = [fill; 8];
     whole[..bytes.len()].copy_from_slice(bytes);
@@ -210,7 +210,7 @@ fn signed(bytes: &[u8]) -> i64 {
     widen(bytes, if is_negative { 0xff } else { 0 }) as i64
 }
 
-/// What follows a key of the header, a Python dictionary on one line.
+/// The text after a key of the header, which is a Python dictionary on one line.
 fn field<'a>(header: &'a str, key: &str) -> Option<&'a str> {
     let (_, rest) = header.split_once(&format!("'{key}':"))?;
     Some(rest.trim_start())
@@ -220,7 +220,7 @@ fn unquote(text: &str) -> Option<&str> {
     Some(text.strip_prefix('\'')?.split_once('\'')?.0)
 }
 
-/// Elements of a shape of at most one dimension: `` or `3,`.
+/// Number of elements for a shape of at most one dimension: `` or `3,`.
 fn count(shape: &str) -> Option<usize> {
     match shape.trim() {
         "" => Some(1),

@@ -8,7 +8,7 @@ use zip::write::{SimpleFileOptions, ZipWriter};
 
 use super::*;
 
-/// An array file as NumPy writes it.
+/// An array file in the form that NumPy writes.
 fn npy(descriptor: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     let mut header = format!("{{'descr': '{descriptor}', 'fortran_order': False, 'shape': {shape}, }}");
     while (10 + header.len() + 1) % 64 != 0 {
@@ -63,7 +63,7 @@ fn read(bytes: &[u8]) -> Result<Trace, String> {
     read_trace(Cursor::new(bytes))
 }
 
-/// As everything that an array may hold.
+/// Reads an array as each of the types that it may have.
 fn read_all(bytes: &[u8]) {
     let array = || npy::Array::open(bytes, bytes.len() as u64);
     let _ = array().map(|array| array.floats(1 << 20));
@@ -167,9 +167,9 @@ fn files_are_read_once_and_missing_ones_named() {
     assert_eq!(directory.to_string(), "cannot read the trace /: it is not a file");
 }
 
-/// What a header or the archive promises is compared before memory is taken for it.
+/// The size in a header or in the archive is checked before memory is allocated.
 #[test]
-fn sizes_are_believed_by_nobody() {
+fn sizes_are_checked_before_memory_is_allocated() {
     let refused = |name: &str, array: Vec<u8>| {
         let arrays = [("meta", meta("power", 4.0)), (name, array)];
         read(&stored(&arrays)).unwrap_err()
@@ -181,7 +181,7 @@ fn sizes_are_believed_by_nobody() {
     let other = [("meta", meta("power", 4.0)), ("power_w", floats(&[1.0])), ("junk", floats(&[1.0]))];
     assert_eq!(refusal(&other), "\"junk\" is no array of a power trace; its arrays are: power_w, blocked");
 
-    // A byte of an array becomes 8 as a number: the limit is on what is kept.
+    // A byte of an array becomes 8 bytes as a number; the limit applies to the numbers.
     let zeros = vec![0; (LARGEST_TRACE / 8 + 1) as usize];
     let wide = npz(
         CompressionMethod::Deflated,
@@ -217,7 +217,7 @@ proptest! {
                 bytes[at] ^= mask;
             }
         }
-        // The archive's checksums leave no third possibility.
+        // The archive's checksums exclude any other result.
         if let Ok(trace) = read(&bytes) {
             prop_assert_eq!(trace, read(&whole).unwrap());
         }

@@ -60,22 +60,22 @@ fn bundles() -> impl Strategy<Value = Value> {
         |(exponent, delay_s, (lines, scheduler, [is_cut, is_short, has_kinds], on_drop, room), calls, queue, arq)| {
             let is_cut = is_cut && scheduler != "redundant";
             let (up, redial, failure, primary, late) = calls;
-            let spell = |mean_s: f64| json!({ "distribution": "exponential", "mean_s": mean_s });
+            let random_duration = |mean_s: f64| json!({ "distribution": "exponential", "mean_s": mean_s });
             let mut bundle = json!({
                 "mrru_bytes": 65_535,
                 "scheduler": scheduler, "packets": if is_cut { "fragmented" } else { "whole" },
                 "header": if is_short { "short" } else { "long" }, "line_packets": room,
                 "on_drop": on_drop,
-                "calls": { "up": spell(up), "redial": spell(redial), "failure": failure, "retry_s": 1, "primary": primary },
+                "calls": { "up": random_duration(up), "redial": random_duration(redial), "failure": failure, "retry_s": 1, "primary": primary },
             });
             if has_kinds {
-                let fast = json!({ "rate_bps": 1e6, "delay_s": delay_s + 0.05, "modem_bytes": 3000, "up": spell(1.0) });
+                let fast = json!({ "rate_bps": 1e6, "delay_s": delay_s + 0.05, "modem_bytes": 3000, "up": random_duration(1.0) });
                 bundle["members"] = json!([{ "count": lines }, fast]);
             } else {
                 bundle["lines"] = lines.into();
             }
             if let Some(mean_s) = late {
-                bundle["calls"]["detection"] = spell(mean_s);
+                bundle["calls"]["detection"] = random_duration(mean_s);
             }
             if let Some((frame_bytes, loss)) = arq {
                 bundle["arq"] = json!({ "frame_bytes": frame_bytes, "window_frames": 3, "loss": loss });
@@ -85,11 +85,11 @@ fn bundles() -> impl Strategy<Value = Value> {
                 keys.retain(|key, _| !["packets", "line_packets"].contains(&key.as_str()));
                 if has_kinds {
                     bundle["members"][1] =
-                        json!({ "rate_bps": 1e6, "delay_s": delay_s + 0.05, "serial_bps": 2e6, "up": spell(1.0) });
+                        json!({ "rate_bps": 1e6, "delay_s": delay_s + 0.05, "serial_bps": 2e6, "up": random_duration(1.0) });
                 }
                 bundle["tty_bytes"] = (512 * room).into();
                 bundle["on_drop"] = if on_drop == "requeue" { "lose" } else { on_drop }.into();
-                bundle["calls"]["detection_far"] = spell(up);
+                bundle["calls"]["detection_far"] = random_duration(up);
             }
             let mut hop = json!({ "rate_bps": 10_f64.powf(exponent), "delay_s": delay_s, "bundle": bundle });
             if let Some(packets) = queue {

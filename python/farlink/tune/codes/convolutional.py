@@ -53,7 +53,7 @@ class ConvolutionalFamily(Description):
         names = [inner.name for inner in by_rate + by_pattern]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise TuneError(f"{twice} is there twice", "keep one code of each rate")
+            raise TuneError(f"{twice} occurs twice", "keep one code of each rate")
         return by_rate + by_pattern
 
     def codes(self, packet_bytes: int, decision: str, others: Mapping[str, Any]) -> list[Code]:  # noqa: ARG002
