@@ -1,9 +1,9 @@
 //! Bundles in virtual time: whatever happens to lines, every packet comes out once or is known to be lost, in order if it has a
 //! number, and no faster than the lines can carry it.
 
-use farlink_core::bundle::{BundleConfig, LineConfig, Multilink, OnDrop, Outcome};
+use farlink_core::bundle::{BundleConfig, EmulatedBundle, LineConfig, OnDrop, Outcome};
 use farlink_core::link::QueueLimit;
-use farlink_core::{Rng, Time};
+use farlink_core::{Rng, Time, Virtual};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -20,19 +20,19 @@ fn lines(config: &BundleConfig, of: &[(f64, f64)]) -> Vec<LineConfig> {
     config.resolve(&serde_json::from_value(rate).unwrap(), &serde_json::from_value(delay).unwrap()).unwrap()
 }
 
-fn bundle(config: &Value, of: &[(f64, f64)], limit: QueueLimit, seed: u64) -> Multilink {
+fn bundle(config: &Value, of: &[(f64, f64)], limit: QueueLimit, seed: u64) -> EmulatedBundle<Virtual> {
     let config: BundleConfig = serde_json::from_value(config.clone()).unwrap();
     let lines = lines(&config, of);
     config.check(&lines).unwrap();
     let hop = Rng::for_component(seed, 0, "hop");
-    Multilink::new(&config, &lines, limit, Rng::for_component(seed, 0, "hop.forward"), &hop)
+    EmulatedBundle::new(&config, &lines, limit, Rng::for_component(seed, 0, "hop.forward"), &hop)
 }
 
 /// Packets of so many bytes at their times (in ms), until nothing more happens; those that found no room are missing.
-fn carry(bundle: &mut Multilink, packets: &[(u64, u32)], until: Time) -> Log {
+fn carry(bundle: &mut EmulatedBundle<Virtual>, packets: &[(u64, u32)], until: Time) -> Log {
     let mut log = Vec::new();
     let mut places: Vec<usize> = Vec::new();
-    let mut poll = |bundle: &mut Multilink, places: &[usize], now: Time| {
+    let mut poll = |bundle: &mut EmulatedBundle<Virtual>, places: &[usize], now: Time| {
         while let Some((place, outcome)) = bundle.poll() {
             log.push((now, places[place as usize], outcome));
         }
@@ -46,7 +46,7 @@ fn carry(bundle: &mut Multilink, packets: &[(u64, u32)], until: Time) -> Log {
         }
         bundle.handle_timeout(now);
         poll(bundle, &places, now);
-        if let Some(place) = bundle.send(now, bytes) {
+        if let Some(place) = bundle.send(now, Virtual(bytes)) {
             let place = place as usize;
             places.resize(places.len().max(place + 1), usize::MAX);
             places[place] = number;
@@ -268,7 +268,8 @@ fn members_differ() {
     let lines = config.resolve(&rate, &serde_json::from_value(json!(0.5)).unwrap()).unwrap();
     config.check(&lines).unwrap();
     let hop = Rng::for_component(1, 0, "hop");
-    let mut bundle = Multilink::new(&config, &lines, QueueLimit::Unlimited, Rng::for_component(1, 0, "forward"), &hop);
+    let mut bundle =
+        EmulatedBundle::new(&config, &lines, QueueLimit::Unlimited, Rng::for_component(1, 0, "forward"), &hop);
     let log = carry(&mut bundle, &[(0, 1000); 8], Time::from_secs(4));
     // Each of two lines holds one packet, the fast one three; the rest waits in front. At 2 s four have gone over the fast one, and one
     // of each of the others is on its way.
@@ -365,7 +366,7 @@ fn packets_that_are_all_too_long_are_lost_one_by_one() {
         let now = Time::from_millis(1_000 * n);
         bundle.handle_timeout(now);
         while bundle.poll().is_some() {}
-        highest = highest.max(bundle.send(now, 1400).expect("there is room"));
+        highest = highest.max(bundle.send(now, Virtual(1400)).expect("there is room"));
     }
     assert!(highest < 12, "{highest}");
 }

@@ -1,9 +1,9 @@
 //! The bundle of Linux beside a real one: pppd 2.4.9 on Linux 6.1.192 under QEMU, eight pseudo-terminals paced to 2400 bit/s with
 //! 500 ms each way. What was measured there stands beside each test.
 
-use farlink_core::bundle::{BundleConfig, Multilink, Outcome};
+use farlink_core::bundle::{BundleConfig, EmulatedBundle, Outcome};
 use farlink_core::link::QueueLimit;
-use farlink_core::{Rng, Time};
+use farlink_core::{Rng, Time, Virtual};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -20,25 +20,25 @@ fn constant(value_s: f64) -> Value {
 }
 
 /// Eight lines with these calls.
-fn eight(calls: &Value, members: &[Value]) -> Multilink {
+fn eight(calls: &Value, members: &[Value]) -> EmulatedBundle<Virtual> {
     let config = json!({ "members": members, "scheduler": "linux", "tty_bytes": 12288, "calls": calls });
     let config: BundleConfig = serde_json::from_value(config).unwrap();
     let rate = serde_json::from_value(json!(2400)).unwrap();
     let lines = config.resolve(&rate, &serde_json::from_value(json!(0.5)).unwrap()).unwrap();
     config.check(&lines).unwrap();
     let hop = Rng::for_component(1, 0, "hop");
-    Multilink::new(&config, &lines, QueueLimit::Unlimited, Rng::for_component(1, 0, "hop.forward"), &hop)
+    EmulatedBundle::new(&config, &lines, QueueLimit::Unlimited, Rng::for_component(1, 0, "hop.forward"), &hop)
 }
 
 /// One of them is down at these times, which both ends see at once.
-fn with_down_times(dropped: usize, downs: &Value) -> Multilink {
+fn with_down_times(dropped: usize, downs: &Value) -> EmulatedBundle<Virtual> {
     let none = json!([]);
     let schedule: Vec<Value> = (0..8).map(|line| if line == dropped { downs } else { &none }.clone()).collect();
     eight(&json!({ "schedule": schedule }), &[json!({ "count": 8 })])
 }
 
 /// One of them drops for good at 24 s, and only one end sees it; the other one after 40 s.
-fn half_seen(dropped: usize, blind: &str) -> Multilink {
+fn half_seen(dropped: usize, blind: &str) -> EmulatedBundle<Virtual> {
     let members: Vec<Value> =
         (0..8).map(|line| json!({ "up": constant(if line == dropped { 24.0 } else { 1e6 }) })).collect();
     let mut calls = json!({ "redial": constant(1e5) });
@@ -47,10 +47,15 @@ fn half_seen(dropped: usize, blind: &str) -> Multilink {
 }
 
 /// Packets of so many bytes, one every so often from `begin_s` on, and what became of them by `until_s`.
-fn stream(bundle: &mut Multilink, bytes: u32, times_s: impl Iterator<Item = f64>, until_s: f64) -> Vec<End> {
+fn stream(
+    bundle: &mut EmulatedBundle<Virtual>,
+    bytes: u32,
+    times_s: impl Iterator<Item = f64>,
+    until_s: f64,
+) -> Vec<End> {
     let mut ends = Vec::new();
     let mut sent_s: Vec<f64> = Vec::new();
-    let mut advance = |bundle: &mut Multilink, sent_s: &[f64], to: Time| {
+    let mut advance = |bundle: &mut EmulatedBundle<Virtual>, sent_s: &[f64], to: Time| {
         while bundle.poll_timeout() <= to {
             let at = bundle.poll_timeout();
             bundle.handle_timeout(at);
@@ -62,7 +67,7 @@ fn stream(bundle: &mut Multilink, bytes: u32, times_s: impl Iterator<Item = f64>
     for time_s in times_s {
         let now = Time::from_secs_f64(time_s);
         advance(bundle, &sent_s, now);
-        let place = bundle.send(now, bytes).expect("there is room") as usize;
+        let place = bundle.send(now, Virtual(bytes)).expect("there is room") as usize;
         sent_s.resize(sent_s.len().max(place + 1), f64::NAN);
         sent_s[place] = time_s;
     }
@@ -96,7 +101,7 @@ fn at_once(ends: &[End]) -> usize {
 }
 
 /// Datagrams of 300 bytes, four a second: half of what eight lines carry.
-fn at_half_load(mut bundle: Multilink) -> Vec<End> {
+fn at_half_load(mut bundle: EmulatedBundle<Virtual>) -> Vec<End> {
     stream(&mut bundle, 300, every(0.25, 0.1, 100.0), 110.0)
 }
 
@@ -180,8 +185,8 @@ fn packets_lie_in_the_lines_up_to_their_room() {
         config.check(&lines).unwrap();
         let hop = Rng::for_component(1, 0, "hop");
         let rng = Rng::for_component(1, 0, "hop.forward");
-        let mut bundle = Multilink::new(&config, &lines, QueueLimit::Packets(1), rng, &hop);
-        (0..).take_while(|_| bundle.send(Time::ZERO, 1500).is_some()).count()
+        let mut bundle = EmulatedBundle::new(&config, &lines, QueueLimit::Packets(1), rng, &hop);
+        (0..).take_while(|_| bundle.send(Time::ZERO, Virtual(1500)).is_some()).count()
     };
     // A fragment of 188 bytes is 198 on the line: 20 and a part of one fit, two wait, and one more packet waits in the queue.
     assert_eq!(held(4096), 20 + 3 + 1);
@@ -198,7 +203,7 @@ fn no_line_is_too_fast() {
         let lines = config.resolve(&rate, &serde_json::from_value(json!(delay_s)).unwrap()).unwrap();
         let hop = Rng::for_component(1, 0, "hop");
         let rng = Rng::for_component(1, 0, "hop.forward");
-        let mut bundle = Multilink::new(&config, &lines, QueueLimit::Unlimited, rng, &hop);
+        let mut bundle = EmulatedBundle::new(&config, &lines, QueueLimit::Unlimited, rng, &hop);
         let ends = stream(&mut bundle, 1500, std::iter::repeat_n(1.0, 300), 10.0);
         assert_eq!(delivered(&ends).len(), 300, "{rate_bps} bit/s, {delay_s} s");
     }
@@ -233,7 +238,7 @@ proptest! {
         config.check(&lines).unwrap();
         let hop = Rng::for_component(seed, 0, "hop");
         let rng = Rng::for_component(seed, 0, "hop.forward");
-        let mut bundle = Multilink::new(&config, &lines, QueueLimit::Unlimited, rng, &hop);
+        let mut bundle = EmulatedBundle::new(&config, &lines, QueueLimit::Unlimited, rng, &hop);
         if is_reverse {
             bundle = bundle.reversed();
         }
@@ -247,7 +252,7 @@ proptest! {
             while let Some((place, outcome)) = bundle.poll() {
                 ends.push((sent[place as usize], outcome));
             }
-            let place = bundle.send(now, bytes).expect("there is room") as usize;
+            let place = bundle.send(now, Virtual(bytes)).expect("there is room") as usize;
             sent.resize(sent.len().max(place + 1), u64::MAX);
             sent[place] = number as u64;
         }

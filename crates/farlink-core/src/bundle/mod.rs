@@ -1,34 +1,38 @@
 //! A bundle of links that carries packets as one: PPP Multilink (RFC 1990) without a socket or a clock.
 //!
-//! A [`Splitter`] cuts packets into [`Fragment`]s, [`shares`] says how many bytes of a packet each member of the bundle carries,
-//! and a [`Reassembler`] puts the packets together again. The module [`linux`] has the rules of Linux for sender and receiver.
-//! Each member delivers in order; the bundle as a whole does not. [`Framing`] computes the bytes that a fragment takes on a line,
-//! and [`wire::mp`](crate::wire::mp) encodes its header. [`Multilink`] is one direction of a whole bundle in virtual time, with
-//! the [`Calls`] of its lines.
+//! A [`Sender`] has the queue and gives packets, whole or cut into [`Fragment`]s, to [`Lines`]: emulated ones, or the modems of a
+//! real bundle. A [`Reassembler`] at the far end puts the packets together again; the module [`linux`] has the rules of Linux for
+//! both. Each line delivers in order; the bundle as a whole does not. Packets are anything with a length ([`Payload`](crate::Payload)): real bytes, or counts of them.
+//!
+//! [`EmulatedBundle`] is one direction of a whole bundle in virtual time: a sender, emulated lines with the [`Calls`] over them, and
+//! the receiver. [`Framing`] computes the bytes that a fragment takes on a line, [`wire::mp`](crate::wire::mp) encodes its header,
+//! and [`shares`] says how many bytes of a packet each line carries.
 
 mod arq;
-mod availability;
 mod calls;
 mod config;
+mod emulated;
 mod fragment;
 mod framing;
-mod line;
 mod line_config;
+mod lines;
 pub mod linux;
-mod multilink;
 mod piece;
 mod reassembly;
 mod receiver;
 mod schedule;
+mod sender;
 pub mod shares;
 
 pub use arq::LinkArq;
-pub use availability::Availability;
 pub use calls::{CallState, Calls, CallsConfig, Change, Primary};
 pub use config::{BundleConfig, Cut, Header, Member, OnDrop, Peer, ReceiverRule};
+pub use emulated::{Availability, EmulatedBundle};
 pub use fragment::{Fragment, Numbering, Splitter};
 pub use framing::Framing;
 pub use line_config::LineConfig;
-pub use multilink::{Counts, Multilink, Outcome};
+pub use lines::Lines;
+pub use piece::Piece;
 pub use reassembly::{Counts as ReceiverCounts, Reassembler};
 pub use schedule::Scheduler;
+pub use sender::{Counts, Outcome, Sender};

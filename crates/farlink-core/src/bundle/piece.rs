@@ -1,29 +1,36 @@
-//! The content of a simulated fragment: a count of bytes of a packet.
+//! A part of a packet that remembers which packet it is a part of.
 
 use crate::payload::Payload;
 
-/// A number of bytes of a packet in a bundle.
+/// A part of a packet on its way through a bundle.
+///
+/// The sender tells by it which packets suffer when a line goes down. Nothing of it but the payload is sent: a receiver on a wire
+/// reassembles payloads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Piece {
-    /// The packet's slot.
+pub struct Piece<D> {
+    /// The packet's slot in the sender.
     pub(super) packet: u32,
     /// Generation of the slot, which tells the packets apart that were in it.
     pub(super) generation: u32,
-    pub(super) bytes: u32,
+    /// The part itself.
+    pub payload: D,
 }
 
-impl Payload for Piece {
-    const HAS_CONTENT: bool = false;
+impl<D: Payload> Piece<D> {
+    pub(super) fn bytes(&self) -> u32 {
+        u32::try_from(self.payload.len()).expect("no packet is as long")
+    }
+}
+
+impl<D: Payload> Payload for Piece<D> {
+    const HAS_CONTENT: bool = D::HAS_CONTENT;
 
     fn len(&self) -> usize {
-        self.bytes as usize
+        self.payload.len()
     }
 
     fn split_to(&mut self, n: usize) -> Self {
-        let n = u32::try_from(n).expect("no packet is as long");
-        assert!(n <= self.bytes, "{n} of {} bytes", self.bytes);
-        self.bytes -= n;
-        Piece { bytes: n, ..*self }
+        Piece { payload: self.payload.split_to(n), ..*self }
     }
 
     fn try_join(&mut self, next: Self) -> Result<(), Self> {
@@ -31,10 +38,10 @@ impl Payload for Piece {
     }
 
     fn as_bytes(&self) -> &[u8] {
-        &[]
+        self.payload.as_bytes()
     }
 
-    fn with_content(len: usize, _content: impl FnOnce() -> Vec<u8>) -> Self {
-        Piece { bytes: u32::try_from(len).expect("no packet is as long"), ..Piece::default() }
+    fn with_content(len: usize, content: impl FnOnce() -> Vec<u8>) -> Self {
+        Piece { payload: D::with_content(len, content), ..Piece::default() }
     }
 }

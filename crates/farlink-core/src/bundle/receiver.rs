@@ -1,20 +1,20 @@
-//! The receiver of a simulated bundle: that of RFC 1990, with or without a timer, or that of Linux.
+//! The receiver of a bundle: that of RFC 1990, with or without a timer, or that of Linux.
 
 use super::fragment::Fragment;
 use super::linux;
-use super::piece::Piece;
 use super::reassembly::{Counts, Reassembler};
+use crate::payload::Payload;
 use crate::time::Time;
 
 /// Reassembles packets by one of two rules.
 #[derive(Debug)]
-pub(super) enum Receiver {
-    Rfc1990(Reassembler<Piece>),
-    Linux(linux::Receiver<Piece>),
+pub(super) enum Receiver<D> {
+    Rfc1990(Reassembler<D>),
+    Linux(linux::Receiver<D>),
 }
 
-impl Receiver {
-    pub(super) fn on_fragment(&mut self, now: Time, line: usize, fragment: Fragment<Piece>) {
+impl<D: Payload> Receiver<D> {
+    pub(super) fn on_fragment(&mut self, now: Time, line: usize, fragment: Fragment<D>) {
         match self {
             Receiver::Rfc1990(receiver) => receiver.on_fragment(now, line, fragment),
             Receiver::Linux(receiver) => receiver.on_fragment(line, fragment),
@@ -43,7 +43,7 @@ impl Receiver {
         }
     }
 
-    pub(super) fn next_packet(&mut self, now: Time, pieces: &mut Vec<Piece>) -> bool {
+    pub(super) fn next_packet(&mut self, now: Time, pieces: &mut Vec<D>) -> bool {
         match self {
             Receiver::Rfc1990(receiver) => receiver.next_packet(now, pieces),
             Receiver::Linux(receiver) => receiver.next_packet(pieces),

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::{BundleSetup, Entry, Outcome, QueueLimit, Ticket};
-use crate::bundle::{self, Availability, Calls, Counts, Multilink};
+use crate::bundle::{self, Availability, Calls, Counts, EmulatedBundle};
 use crate::link::{LinkState, Verdict};
+use crate::payload::Virtual;
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::units::BitRate;
@@ -12,7 +13,7 @@ use crate::units::BitRate;
 /// One direction of a bundle.
 #[derive(Debug)]
 pub(super) struct Bundled {
-    bundle: Multilink,
+    bundle: EmulatedBundle<Virtual>,
     seen: Seen,
 }
 
@@ -28,7 +29,7 @@ struct Seen {
 impl Bundled {
     pub(super) fn new(setup: &Arc<BundleSetup>, limit: QueueLimit, is_reverse: bool, rng: Rng, hop: &Rng) -> Self {
         let calls = setup.config.calls.as_ref().map(|calls| calls.start(&setup.lines, hop));
-        let bundle = Multilink::new(&setup.config, &setup.lines, limit, rng, hop);
+        let bundle = EmulatedBundle::new(&setup.config, &setup.lines, limit, rng, hop);
         Bundled {
             bundle: if is_reverse { bundle.reversed() } else { bundle },
             seen: Seen { calls, setup: Arc::clone(setup), rate: setup.rate() },
@@ -37,7 +38,7 @@ impl Bundled {
 
     /// A packet comes: the bundle takes it in, or drops it.
     pub(super) fn send(&mut self, now: Time, bytes: u32) -> Entry {
-        self.bundle.send(now, bytes).map_or(Entry::Sent(Verdict::Dropped), |slot| Entry::Waits(Ticket(slot)))
+        self.bundle.send(now, Virtual(bytes)).map_or(Entry::Sent(Verdict::Dropped), |slot| Entry::Waits(Ticket(slot)))
     }
 
     pub(super) fn poll_timeout(&self) -> Time {

@@ -1,8 +1,8 @@
 //! The ends of a line: when each notices that a call has dropped or was connected, and how it reacts.
 
 use super::super::calls::{CallState, Change};
-use super::super::line::Sent;
-use super::{Multilink, Outcome};
+use super::EmulatedBundle;
+use crate::payload::Payload;
 use crate::time::Time;
 
 /// The two ends of a line in this direction.
@@ -19,11 +19,11 @@ impl Ends {
     pub(super) const DOWN: Ends = Ends { seems_up: false, ..Ends::UP };
 }
 
-impl Multilink {
+impl<D: Payload> EmulatedBundle<D> {
     /// Applies all changes of calls up to `now`.
     pub(super) fn follow_calls(&mut self) {
-        let Some(mut calls) = self.calls.take() else { return };
-        let lines = self.lines.len();
+        let Some(mut calls) = self.lines.calls.take() else { return };
+        let lines = self.ends.len();
         while calls.next_change() <= self.now {
             self.availability.note(calls.next_change(), lines, calls.lines_up());
             self.changes.clear();
@@ -36,13 +36,14 @@ impl Multilink {
                     CallState::Connected => self.bring_up(line, at),
                     CallState::Silent => {
                         self.availability.drops += 1;
-                        self.lines[line].fall_silent();
+                        self.lines.lines[line].fall_silent();
                         let [near, far] = calls.noticed(line);
                         self.ends[line].noticed = if self.is_reverse { [far, near] } else { [near, far] };
                     }
                     CallState::Dropped | CallState::Waiting => {
-                        let was_up = self.lines[line].is_up || self.ends[line].seems_up;
-                        let is_silent = self.ends[line].noticed != Ends::UP.noticed || self.lines[line].is_silent();
+                        let was_up = self.lines.lines[line].is_up || self.ends[line].seems_up;
+                        let is_silent =
+                            self.ends[line].noticed != Ends::UP.noticed || self.lines.lines[line].is_silent();
                         self.availability.drops += u64::from(was_up && !is_silent);
                         self.hang_up(line);
                         self.stop_waiting(line, at);
@@ -52,20 +53,17 @@ impl Multilink {
             }
             self.changes = changes;
         }
-        self.calls = Some(calls);
+        self.lines.calls = Some(calls);
     }
 
     fn bring_up(&mut self, line: usize, at: Time) {
-        if self.lines[line].is_up {
+        if self.lines.lines[line].is_up {
             return;
         }
         self.ends[line] = Ends::UP;
-        self.lines[line].bring_up(at);
+        self.lines.lines[line].bring_up(at);
         self.receiver.set_up(at, line, true);
-        self.linux.iter_mut().for_each(|linux| linux.sender.attach(line));
-        if self.requeues && self.has_numbers && !self.keeps_numbers() {
-            self.send_empty(line..line + 1);
-        }
+        self.sender.line_up(self.now, line, &mut self.lines);
     }
 
     /// Handles the ends that notice by now that a call has dropped.
@@ -84,16 +82,11 @@ impl Multilink {
     /// The sender learns that a line is down, and loses or requeues its fragments.
     fn hang_up(&mut self, line: usize) {
         self.ends[line].noticed[0] = Time::NEVER;
-        if !self.lines[line].is_up {
+        if !self.lines.lines[line].is_up {
             return;
         }
-        let known = self.to_resend.len();
-        let lost: Vec<Sent> = self.lines[line].take_down().collect();
-        for sent in &lost {
-            self.lose_fragment(sent, Outcome::Cut);
-        }
-        self.put_back(known);
-        self.linux.iter_mut().for_each(|linux| linux.sender.detach(line));
+        let lost: Vec<_> = self.lines.lines[line].take_down().map(|sent| sent.fragment).collect();
+        self.sender.line_down(self.now, line, lost, &mut self.lines);
     }
 
     /// The receiver learns that a line is down, and no longer waits for it.

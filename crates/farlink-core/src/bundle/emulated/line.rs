@@ -1,22 +1,20 @@
-//! One line of a bundle in one direction: the fragments in its modem and those in flight.
+//! One emulated line of a bundle in one direction: the fragments in its modem and those in flight.
 
 use std::collections::VecDeque;
 
-use super::arq::{Arq, airtime};
-use super::fragment::Fragment;
-use super::line_config::LineConfig;
-use super::linux::Tty;
-use super::piece::Piece;
-use super::schedule::Candidate;
-use super::shares;
+use super::super::arq::{Arq, airtime};
+use super::super::fragment::Fragment;
+use super::super::line_config::LineConfig;
+use super::super::linux::Tty;
+use super::super::piece::Piece;
 use crate::rng::Rng;
 use crate::time::Time;
 use crate::units::{BitRate, Count};
 
 /// A fragment that a line has taken.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
-    pub(super) fragment: Fragment<Piece>,
+#[derive(Clone, Debug)]
+pub(super) struct Sent<D> {
+    pub(super) fragment: Fragment<Piece<D>>,
     bytes: u32,
     /// When its first bit leaves the modem.
     begin: Time,
@@ -30,7 +28,7 @@ pub(super) struct Sent {
 
 /// A line: a serial port, a modem, and the path to the other modem.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct Line<D> {
     ps_per_byte: f64,
     delay: Time,
     serial_ps_per_byte: f64,
@@ -49,11 +47,11 @@ pub(super) struct Line {
     /// When the serial port has sent everything that it holds.
     serial_free_at: Time,
     /// Fragments that have not arrived yet, in order.
-    sent: VecDeque<Sent>,
+    sent: VecDeque<Sent<D>>,
     rng: Rng,
 }
 
-impl Line {
+impl<D> Line<D> {
     pub(super) fn new(line: &LineConfig, line_packets: usize, rng: Rng) -> Self {
         let room = |bytes: Option<Count>| bytes.map(Count::whole);
         Line {
@@ -137,7 +135,8 @@ impl Line {
         self.sent.partition_point(|sent| sent.end <= now)
     }
 
-    fn waiting_bytes(&self, now: Time) -> u64 {
+    /// Bytes that have not left the modem yet.
+    pub(super) fn waiting_bytes(&self, now: Time) -> u64 {
         self.sent.range(self.departed(now)..).map(|sent| u64::from(sent.bytes)).sum()
     }
 
@@ -163,19 +162,22 @@ impl Line {
         self.is_up && self.departed(now) == self.sent.len()
     }
 
-    /// The line as a scheduler sees it, for a fragment that needs `bytes` bytes on it.
-    pub(super) fn candidate(&self, line: usize, now: Time, bytes: u32, drop_rate: f64) -> Candidate {
-        let end = now.max(self.free_at) + airtime(bytes.into(), self.ps_per_byte);
-        Candidate { line, waiting_bytes: self.waiting_bytes(now), arrival: end + self.delay, drop_rate }
+    /// When a fragment that the line is given at `now` would begin to arrive.
+    pub(super) fn ready(&self, now: Time) -> Time {
+        now.max(self.free_at) + self.delay
     }
 
-    /// The line as the computation of shares sees it.
-    pub(super) fn as_share(&self, now: Time) -> shares::Line {
-        shares::Line { ready: now.max(self.free_at) + self.delay, bytes_per_s: 1e12 / self.ps_per_byte }
+    /// When a fragment that needs `bytes` bytes on the line would arrive if it were given at `now`.
+    pub(super) fn arrival(&self, now: Time, bytes: u32) -> Time {
+        now.max(self.free_at) + airtime(bytes.into(), self.ps_per_byte) + self.delay
+    }
+
+    pub(super) fn bytes_per_s(&self) -> f64 {
+        1e12 / self.ps_per_byte
     }
 
     /// Takes a fragment that needs `bytes` bytes on the line.
-    pub(super) fn take(&mut self, now: Time, fragment: Fragment<Piece>, bytes: u32) {
+    pub(super) fn take(&mut self, now: Time, fragment: Fragment<Piece<D>>, bytes: u32) {
         if self.tty.is_some() {
             let gone = self.gone_bytes(now);
             self.tty.iter_mut().for_each(|tty| tty.take(bytes, gone));
@@ -196,7 +198,7 @@ impl Line {
     }
 
     /// The next fragment that has arrived by `now`.
-    pub(super) fn pop_arrived(&mut self, now: Time) -> Option<Sent> {
+    pub(super) fn pop_arrived(&mut self, now: Time) -> Option<Sent<D>> {
         if self.next_arrival() > now {
             return None;
         }
@@ -215,7 +217,7 @@ impl Line {
     }
 
     /// The sender notices that the call has dropped. Returns the fragments that had not arrived; they are lost.
-    pub(super) fn take_down(&mut self) -> impl Iterator<Item = Sent> + '_ {
+    pub(super) fn take_down(&mut self) -> impl Iterator<Item = Sent<D>> + '_ {
         self.is_up = false;
         self.is_silent = false;
         self.arrived_bytes = 0;

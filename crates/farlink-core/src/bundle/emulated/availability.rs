@@ -1,6 +1,6 @@
 //! How long the lines of a bundle were up.
 
-use super::calls::Calls;
+use super::super::calls::Calls;
 use crate::time::Time;
 
 /// Up times since the measurement began, after the warm-up.
