@@ -341,7 +341,7 @@ impl BundleConfig {
     }
 
     /// Bytes that framing adds to fragments on a line, for the kind of header of this bundle.
-    pub(super) fn framing(&self) -> Framing {
+    pub fn framing(&self) -> Framing {
         let numbering = if self.header == Header::Short { Numbering::Short } else { Numbering::Long };
         Framing { numbering, ..Framing::default() }
     }

@@ -1,0 +1,266 @@
+//! Real packets through the sender of a bundle: every fragment is encoded, carried by a line of this test, decoded and reassembled.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use farlink_core::bundle::{BundleConfig, Fragment, LineConfig, Lines, Numbering, Outcome, Piece, Reassembler, Sender};
+use farlink_core::link::QueueLimit;
+use farlink_core::wire::mp;
+use farlink_core::{Payload, Rng, Time};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Bytes per second of each line.
+const RATE: f64 = 1000.0;
+const DELAY: Time = Time::from_millis(300);
+
+/// What a line carries: a frame of bytes, and what the sender wants to know of it when it is lost.
+struct Frame {
+    bytes: Bytes,
+    fragment: Fragment<Piece<Bytes>>,
+    /// When its last bit has left, and when it has arrived.
+    end: Time,
+    arrival: Time,
+}
+
+struct Line {
+    is_up: bool,
+    free_at: Time,
+    frames: VecDeque<Frame>,
+}
+
+/// Lines that take one frame beside the one that they send.
+struct Wires {
+    numbering: Numbering,
+    lines: Vec<Line>,
+}
+
+impl Wires {
+    fn waiting(&self, line: usize, now: Time) -> impl Iterator<Item = &Frame> {
+        self.lines[line].frames.iter().filter(move |frame| frame.end > now)
+    }
+}
+
+impl Lines<Bytes> for Wires {
+    fn count(&self) -> usize {
+        self.lines.len()
+    }
+
+    fn is_up(&self, line: usize) -> bool {
+        self.lines[line].is_up
+    }
+
+    fn is_idle(&self, line: usize, now: Time) -> bool {
+        self.is_up(line) && self.waiting(line, now).next().is_none()
+    }
+
+    fn has_room(&self, line: usize, now: Time, _bytes: u32) -> bool {
+        self.is_up(line) && self.waiting(line, now).count() < 2
+    }
+
+    fn room_at(&self, line: usize, now: Time, bytes: u32) -> Time {
+        let ends = std::iter::once(now).chain(self.waiting(line, now).map(|frame| frame.end));
+        ends.into_iter().find(|&at| self.has_room(line, at, bytes)).unwrap_or(Time::NEVER)
+    }
+
+    fn is_free(&self, line: usize) -> bool {
+        self.is_up(line) && self.lines[line].frames.is_empty()
+    }
+
+    fn waiting_bytes(&self, line: usize, now: Time) -> u64 {
+        self.waiting(line, now).map(|frame| frame.bytes.len() as u64).sum()
+    }
+
+    fn ready(&self, line: usize, now: Time) -> Time {
+        now.max(self.lines[line].free_at) + DELAY
+    }
+
+    fn arrival(&self, line: usize, now: Time, bytes: u32) -> Time {
+        self.ready(line, now) + Time::from_secs_f64(f64::from(bytes) / RATE)
+    }
+
+    fn bytes_per_s(&self, _line: usize) -> f64 {
+        RATE
+    }
+
+    fn drop_rate(&self, _line: usize, _now: Time) -> f64 {
+        1e-3
+    }
+
+    fn take(&mut self, line: usize, now: Time, fragment: Fragment<Piece<Bytes>>, on_line: u32) {
+        let Fragment { number, is_beginning, is_end, ref payload } = fragment;
+        let bare = Fragment { number, is_beginning, is_end, payload: payload.payload.clone() };
+        let mut bytes = Vec::new();
+        mp::encode(&bare, self.numbering, &mut bytes);
+        let line = &mut self.lines[line];
+        line.free_at = now.max(line.free_at) + Time::from_secs_f64(f64::from(on_line) / RATE);
+        let (end, arrival) = (line.free_at, line.free_at + DELAY);
+        line.frames.push_back(Frame { bytes: bytes.into(), fragment, end, arrival });
+    }
+}
+
+/// What a run gave.
+#[derive(Debug, Default)]
+struct Run {
+    delivered: Vec<Bytes>,
+    /// What the sender says became of packets that a line lost as it went down.
+    cut: usize,
+    losses: usize,
+    still_waiting: bool,
+}
+
+/// Sends packets, 50 ms apart. Each frame is lost with probability `loss`, unknown to the sender. Each line drops at random and is
+/// up again 5 s later; both ends know it at once.
+fn run(config: &Value, packets: &[Bytes], lines: usize, (loss, drop_after_s): (f64, f64), seed: u64) -> Run {
+    let config: BundleConfig = serde_json::from_value(config.clone()).unwrap();
+    let rate = serde_json::from_value(json!(RATE * 8.0)).unwrap();
+    let delay = serde_json::from_value(json!(DELAY.as_secs_f64())).unwrap();
+    let of_lines: Vec<LineConfig> = config.resolve(&rate, &delay).unwrap();
+    let numbering = config.framing().numbering;
+    let mut sender = Sender::new(&config, &of_lines, QueueLimit::Unlimited);
+    let line = || Line { is_up: true, free_at: Time::ZERO, frames: VecDeque::new() };
+    let mut wires = Wires { numbering, lines: (0..lines).map(|_| line()).collect() };
+    let mut receiver = Reassembler::<Bytes>::new(numbering, lines, 1500, 4096).with_patience(Time::from_secs(60));
+    let mut rng = Rng::for_component(seed, 0, "wires");
+    let (mut given, mut result) = (0, Run::default());
+    let mut up_again = vec![Time::NEVER; lines];
+    let step = Time::from_millis(50);
+    let until = Time::from_secs(400);
+    let mut now = Time::ZERO;
+    while now < until {
+        if let Some(packet) = packets.get(given) {
+            sender.send(now, packet.clone(), &mut wires).expect("the queue has no limit");
+            given += 1;
+        }
+        for line in 0..lines {
+            while wires.lines[line].frames.front().is_some_and(|frame| frame.arrival <= now) {
+                let Some(frame) = wires.lines[line].frames.pop_front() else { break };
+                sender.note_arrival(&frame.fragment.payload);
+                if rng.chance(loss) {
+                    result.losses += 1;
+                } else {
+                    let fragment = mp::decode(&frame.bytes, numbering).expect("it was encoded so");
+                    receiver.on_fragment(now, line, fragment);
+                }
+            }
+            if wires.is_up(line) && given < packets.len() && rng.chance(0.05 / drop_after_s) {
+                wires.lines[line].is_up = false;
+                let unconfirmed: Vec<_> = wires.lines[line].frames.drain(..).map(|frame| frame.fragment).collect();
+                sender.line_down(now, line, unconfirmed, &mut wires);
+                receiver.set_up(now, line, false);
+                up_again[line] = now + Time::from_secs(5);
+            } else if up_again[line] <= now {
+                up_again[line] = Time::NEVER;
+                wires.lines[line] = Line { is_up: true, free_at: now, frames: VecDeque::new() };
+                receiver.set_up(now, line, true);
+                sender.line_up(now, line, &mut wires);
+            }
+        }
+        sender.dispatch(now, &mut wires);
+        receiver.on_timeout(now);
+        let mut pieces = Vec::new();
+        while receiver.next_packet(now, &mut pieces) {
+            let packet: Vec<u8> = pieces.drain(..).flat_map(|piece: Bytes| piece.to_vec()).collect();
+            if !packet.is_empty() {
+                result.delivered.push(packet.into());
+            }
+        }
+        while let Some((_, outcome)) = sender.poll() {
+            result.cut += usize::from(outcome == Outcome::Cut);
+        }
+        now += step;
+    }
+    result.still_waiting = sender.is_waiting();
+    result
+}
+
+/// Packets that tell which they are.
+fn packets(sizes: &[usize]) -> Vec<Bytes> {
+    let content =
+        |(n, &size): (usize, &usize)| (0..size.max(2)).map(|at| (n >> (8 * (at % 2))) as u8 ^ at as u8).collect();
+    sizes.iter().enumerate().map(content).collect()
+}
+
+fn config(scheduler: &str, is_cut: bool, is_short: bool, lines: usize, on_drop: &str, peer: &str) -> Value {
+    let mut config = json!({
+        "lines": lines, "scheduler": scheduler, "header": if is_short { "short" } else { "long" }, "on_drop": on_drop,
+        "calls": { "up": { "distribution": "exponential", "mean_s": 1000 }, "redial": { "distribution": "exponential", "mean_s": 5 } },
+    });
+    if scheduler != "linux" {
+        config["packets"] = if is_cut && scheduler != "redundant" { "fragmented" } else { "whole" }.into();
+    }
+    if on_drop == "requeue" {
+        config["peer"] = peer.into();
+    }
+    config
+}
+
+const SCHEDULERS: [&str; 6] =
+    ["round-robin", "shortest-queue", "earliest-delivery", "drop-aware", "redundant", "linux"];
+
+proptest! {
+    /// What comes out went in: nothing is mixed up, changed or delivered twice, whatever is lost.
+    #[test]
+    fn no_packet_comes_out_changed_or_twice(
+        sizes in prop::collection::vec(2_usize..1400, 1..60),
+        (scheduler, is_cut, is_short, lines) in (prop::sample::select(&SCHEDULERS[..]), any::<bool>(), any::<bool>(), 1_usize..6),
+        on_drop in prop::sample::select(&["lose", "requeue"][..]),
+        peer in prop::sample::select(&["farlink", "rfc1990"][..]),
+        (loss, drop_after_s) in (0.0..0.3_f64, 2.0..100.0_f64),
+        seed in any::<u64>(),
+    ) {
+        let on_drop = if scheduler == "linux" { "lose" } else { on_drop };
+        let sent = packets(&sizes);
+        let config = config(scheduler, is_cut, is_short, lines, on_drop, peer);
+        let result = run(&config, &sent, lines, (loss, drop_after_s), seed);
+        let mut last = None;
+        for packet in &result.delivered {
+            let at = sent.iter().position(|other| other == packet);
+            prop_assert!(at.is_some(), "{} bytes came out that nobody sent: {}", packet.len(), config);
+            // A packet under a new number may come behind later ones; under its old one it may not.
+            prop_assert!(at > last || on_drop == "requeue" && peer == "rfc1990", "out of order: {}", config);
+            last = at.max(last);
+        }
+        let mut unique = result.delivered.clone();
+        unique.sort();
+        unique.dedup();
+        prop_assert_eq!(unique.len(), result.delivered.len(), "twice: {}", config);
+    }
+
+    /// Lines that lose nothing deliver everything, and so do lines that drop where packets go again.
+    #[test]
+    fn without_loss_everything_comes_out(
+        sizes in prop::collection::vec(2_usize..1400, 1..60),
+        (scheduler, is_cut, is_short, lines) in (prop::sample::select(&SCHEDULERS[..]), any::<bool>(), any::<bool>(), 1_usize..6),
+        peer in prop::sample::select(&["farlink", "rfc1990"][..]),
+        drops in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let drops = drops && scheduler != "linux";
+        let on_drop = if drops { "requeue" } else { "lose" };
+        let sent = packets(&sizes);
+        let config = config(scheduler, is_cut, is_short, lines, on_drop, peer);
+        let result = run(&config, &sent, lines, (0.0, if drops { 10.0 } else { 1e12 }), seed);
+        prop_assert!(!result.still_waiting);
+        prop_assert_eq!(result.cut, 0);
+        let mut delivered = result.delivered;
+        if drops && peer == "rfc1990" {
+            delivered.sort();
+            let mut sent = sent;
+            sent.sort();
+            prop_assert_eq!(delivered, sent, "{}", config);
+        } else {
+            prop_assert_eq!(delivered, sent, "{}", config);
+        }
+    }
+}
+
+/// The runs above do lose frames and drop lines, so that what they say is not empty.
+#[test]
+fn lines_of_this_test_lose_and_drop() {
+    let sent = packets(&[700; 60]);
+    let result = run(&config("round-robin", true, false, 4, "lose", "farlink"), &sent, 4, (0.1, 10.0), 1);
+    assert!(result.losses > 5 && result.cut > 0, "{} {}", result.losses, result.cut);
+    assert!(result.delivered.len() < 55 && result.delivered.len() > 10, "{}", result.delivered.len());
+    assert!(Bytes::HAS_CONTENT);
+}
