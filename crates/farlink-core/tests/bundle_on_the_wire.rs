@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use farlink_core::bundle::{BundleConfig, Fragment, LineConfig, Lines, Numbering, Outcome, Piece, Reassembler, Sender};
+use farlink_core::bundle::{
+    BundleConfig, Fragment, LineConfig, Lines, Numbering, OnDrop, Outcome, Peer, Piece, Reassembler, Sender,
+};
 use farlink_core::link::QueueLimit;
 use farlink_core::wire::mp;
 use farlink_core::{Payload, Rng, Time};
@@ -121,6 +123,9 @@ fn run(config: &Value, packets: &[Bytes], lines: usize, (loss, drop_after_s): (f
     let line = || Line { is_up: true, free_at: Time::ZERO, frames: VecDeque::new() };
     let mut wires = Wires { numbering, lines: (0..lines).map(|_| line()).collect() };
     let mut receiver = Reassembler::<Bytes>::new(numbering, lines, 1500, 4096).with_patience(Time::from_secs(60));
+    if config.on_drop == Some(OnDrop::Requeue) && config.peer == Peer::Farlink {
+        receiver = receiver.with_resending();
+    }
     let mut rng = Rng::for_component(seed, 0, "wires");
     let (mut given, mut result) = (0, Run::default());
     let mut up_again = vec![Time::NEVER; lines];

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Framing;
 use super::arq::LinkArq;
-use super::calls::CallsConfig;
+use super::calls_config::CallsConfig;
 use super::fragment::Numbering;
 use super::line_config::LineConfig;
 use super::schedule::Scheduler;

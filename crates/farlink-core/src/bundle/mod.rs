@@ -4,13 +4,16 @@
 //! real bundle. A [`Reassembler`] at the far end puts the packets together again; the module [`linux`] has the rules of Linux for
 //! both. Each line delivers in order; the bundle as a whole does not. Packets are anything with a length ([`Payload`](crate::Payload)): real bytes, or counts of them.
 //!
-//! [`EmulatedBundle`] is one direction of a whole bundle in virtual time: a sender, emulated lines with the [`Calls`] over them, and
-//! the receiver. [`Framing`] computes the bytes that a fragment takes on a line, [`wire::mp`](crate::wire::mp) encodes its header,
+//! A [`Dialler`] decides which line is dialled when. Who drives it tells it what happens to calls: an operator of modems, or
+//! [`Calls`], which draws that. [`EmulatedBundle`] is one direction of a whole bundle in virtual time: a sender, emulated lines with
+//! their calls, and the receiver. [`Framing`] computes the bytes that a fragment takes on a line, [`wire::mp`](crate::wire::mp) encodes its header,
 //! and [`shares`] says how many bytes of a packet each line carries.
 
 mod arq;
 mod calls;
+mod calls_config;
 mod config;
+mod dialler;
 mod emulated;
 mod fragment;
 mod framing;
@@ -25,8 +28,10 @@ mod sender;
 pub mod shares;
 
 pub use arq::LinkArq;
-pub use calls::{CallState, Calls, CallsConfig, Change, Primary};
+pub use calls::Calls;
+pub use calls_config::{CallsConfig, Primary};
 pub use config::{BundleConfig, Cut, Header, Member, OnDrop, Peer, ReceiverRule};
+pub use dialler::{CallState, Change, Dialler, Order, Reaction};
 pub use emulated::{Availability, EmulatedBundle};
 pub use fragment::{Fragment, Numbering, Splitter};
 pub use framing::Framing;

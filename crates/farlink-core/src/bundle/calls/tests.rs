@@ -1,3 +1,4 @@
+use super::super::calls_config::Primary;
 use super::*;
 use crate::units::BitRate;
 
@@ -34,7 +35,7 @@ fn shares(json: &str, lines: usize, seconds: u64) -> (f64, f64, f64, u64) {
     }
     assert!(changes.windows(2).all(|two| two[0].at <= two[1].at));
     let total = end.as_secs_f64();
-    (all / total, any / total, mean / total, calls.lines.iter().map(|line| line.drops).sum())
+    (all / total, any / total, mean / total, calls.dialler.lines.iter().map(|line| line.drops).sum())
 }
 
 /// Each line is up for 3000 of 3053 s, so that all eight independent lines are up for the eighth power of that share.
@@ -121,7 +122,7 @@ fn a_bundle_never_stops_dialling() {
             for _ in 0..20_000 {
                 assert!(calls.next_change() < Time::NEVER, "{primary}, {lines} lines");
                 calls.advance(Time::NEVER, &mut changes);
-                if let Some(primary) = calls.primary.filter(|_| primary == "ends-bundle") {
+                if let Some(primary) = calls.dialler.primary.filter(|_| primary == "ends-bundle") {
                     assert!(calls.seems_up(primary));
                 }
             }
@@ -135,13 +136,13 @@ fn a_bundle_never_stops_dialling() {
 #[test]
 fn the_primary_is_the_line_with_the_longest_expected_call() {
     let calls = config(&format!(r#"{FIELD}, "primary": "ends-bundle"}}"#));
-    let mut calls = calls.start(&alike(&calls, 4), &Rng::for_component(1, 0, "calls"));
+    let mut dialler = Dialler::new(&calls, 4);
     let mut chosen = |history: [(u64, u64); 4]| {
-        for (line, (connected_s, drops)) in calls.lines.iter_mut().zip(history) {
+        for (line, (connected_s, drops)) in dialler.lines.iter_mut().zip(history) {
             (line.connected, line.drops, line.state) = (Time::from_secs(connected_s), drops, CallState::Waiting);
         }
-        calls.dial_primary(Time::ZERO, &mut Vec::new());
-        calls.lines.iter().position(|line| line.state == CallState::Connecting).expect("one is dialled")
+        dialler.dial_primary(Time::ZERO, &mut Reaction::default());
+        dialler.lines.iter().position(|line| line.state == CallState::Connecting).expect("one is dialled")
     };
     // Thirty calls of two hours on average win over a line that was never called, one that was up for a minute, and a bad one.
     assert_eq!(chosen([(0, 0), (60, 0), (1_000, 20), (216_000, 30)]), 3);
@@ -167,11 +168,11 @@ fn the_best_line_is_the_primary_most_of_the_time() {
         let mut calls = calls.start(&lines, &Rng::for_component(seed, 0, "calls"));
         let (end, mut changes) = (Time::from_secs(500_000), Vec::new());
         while calls.next_change() < end {
-            let (primary, from) = (calls.primary, calls.next_change());
+            let (primary, from) = (calls.dialler.primary, calls.next_change());
             calls.advance(from, &mut changes);
             if primary.is_some() {
                 let span_s = calls.next_change().min(end).since(from).as_secs_f64();
-                of_best += if calls.primary == Some(2) { span_s } else { 0.0 };
+                of_best += if calls.dialler.primary == Some(2) { span_s } else { 0.0 };
                 all += span_s;
             }
         }
@@ -194,4 +195,39 @@ fn a_recording_is_replayed() {
     let expected = [(0.0, 2, false), (1.0, 0, false), (1.0, 2, true), (2.0, 0, true), (2.0, 0, false), (3.5, 0, true)];
     assert_eq!(seen, expected);
     assert_eq!(calls.next_change(), Time::NEVER);
+}
+
+/// What an operator of three modems is told, without any network behind it.
+#[test]
+fn a_dialler_is_driven_by_events() {
+    let config = config(&format!(
+        r#"{FIELD}, "primary": "ends-bundle", "failure": 0.1, "retry_s": 30, "attempts": 2, "blocked_s": 600, "idle_s": 3}}"#
+    ));
+    let mut dialler = Dialler::new(&config, 3);
+    let at = Time::from_secs;
+    let mut orders = |event: &dyn Fn(&mut Dialler, &mut Reaction)| {
+        let mut reaction = Reaction::default();
+        event(&mut dialler, &mut reaction);
+        let due: Vec<Time> = (0..3).map(|line| dialler.next_timeout(line)).collect();
+        (reaction.orders, due.into_iter().min().unwrap())
+    };
+    let none: Vec<Order> = Vec::new();
+    // A drop of a line that is not the primary one is silent first, and the line is dialled after the pause.
+    assert_eq!(orders(&|dialler, out| dialler.on_silence(1, at(100), out)), (none.clone(), Time::NEVER));
+    assert_eq!(orders(&|dialler, out| dialler.on_drop(1, at(110), out)), (none.clone(), at(113)));
+    assert_eq!(orders(&|dialler, out| dialler.handle_timeout(1, at(113), out)), (vec![Order::Dial(1)], Time::NEVER));
+    // Two failures block it.
+    assert_eq!(orders(&|dialler, out| dialler.on_failure(1, at(160), out)), (none.clone(), at(190)));
+    assert_eq!(orders(&|dialler, out| dialler.handle_timeout(1, at(190), out)), (vec![Order::Dial(1)], Time::NEVER));
+    assert_eq!(orders(&|dialler, out| dialler.on_failure(1, at(240), out)), (none.clone(), at(840)));
+    // The primary line drops: the other call is ended, and one line is dialled after the pause. It becomes the primary one, and the
+    // others follow.
+    let (ended, due) = orders(&|dialler, out| dialler.on_drop(0, at(300), out));
+    assert_eq!((ended, due), (vec![Order::HangUp(2)], at(303)));
+    assert_eq!(orders(&|dialler, out| dialler.handle_timeout(2, at(303), out)), (vec![Order::Dial(2)], at(840)));
+    assert_eq!(orders(&|dialler, out| dialler.on_connected(2, at(350), out)), (vec![Order::Dial(0)], at(840)));
+    // A bundle that ends ends attempts to dial as well.
+    let (ended, _) = orders(&|dialler, out| dialler.on_drop(2, at(360), out));
+    assert_eq!(ended, [Order::HangUp(0)]);
+    assert_eq!(config.primary, Primary::EndsBundle);
 }

@@ -1,6 +1,6 @@
 //! The ends of a line: when each notices that a call has dropped or was connected, and how it reacts.
 
-use super::super::calls::{CallState, Change};
+use super::super::dialler::{CallState, Change};
 use super::EmulatedBundle;
 use crate::payload::Payload;
 use crate::time::Time;

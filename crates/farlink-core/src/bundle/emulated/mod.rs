@@ -5,8 +5,9 @@ mod ends;
 mod line;
 mod lines;
 
-use super::calls::{Calls, Change};
+use super::calls::Calls;
 use super::config::{BundleConfig, OnDrop, Peer, ReceiverRule};
+use super::dialler::Change;
 use super::line_config::LineConfig;
 use super::linux;
 use super::piece::Piece;
