@@ -8,7 +8,7 @@ use farlink_core::bundle::{
 };
 use farlink_core::link::QueueLimit;
 use farlink_core::wire::mp;
-use farlink_core::{Payload, Rng, Time};
+use farlink_core::{Rng, Time};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -137,7 +137,7 @@ fn run(config: &Value, packets: &[Bytes], lines: usize, (loss, drop_after_s): (f
             sender.send(now, packet.clone(), &mut wires).expect("the queue has no limit");
             given += 1;
         }
-        for line in 0..lines {
+        for (line, up_again) in up_again.iter_mut().enumerate() {
             while wires.lines[line].frames.front().is_some_and(|frame| frame.arrival <= now) {
                 let Some(frame) = wires.lines[line].frames.pop_front() else { break };
                 sender.note_arrival(&frame.fragment.payload);
@@ -153,9 +153,9 @@ fn run(config: &Value, packets: &[Bytes], lines: usize, (loss, drop_after_s): (f
                 let unconfirmed: Vec<_> = wires.lines[line].frames.drain(..).map(|frame| frame.fragment).collect();
                 sender.line_down(now, line, unconfirmed, &mut wires);
                 receiver.set_up(now, line, false);
-                up_again[line] = now + Time::from_secs(5);
-            } else if up_again[line] <= now {
-                up_again[line] = Time::NEVER;
+                *up_again = now + Time::from_secs(5);
+            } else if *up_again <= now {
+                *up_again = Time::NEVER;
                 wires.lines[line] = Line { is_up: true, free_at: now, frames: VecDeque::new() };
                 receiver.set_up(now, line, true);
                 sender.line_up(now, line, &mut wires);
@@ -267,5 +267,4 @@ fn lines_of_this_test_lose_and_drop() {
     let result = run(&config("round-robin", true, false, 4, "lose", "farlink"), &sent, 4, (0.1, 10.0), 1);
     assert!(result.losses > 5 && result.cut > 0, "{} {}", result.losses, result.cut);
     assert!(result.delivered.len() < 55 && result.delivered.len() > 10, "{}", result.delivered.len());
-    assert!(Bytes::HAS_CONTENT);
 }
