@@ -137,7 +137,7 @@ struct Offer {
 
 impl Offer {
     fn new(flow: &FlowSetup, duration_s: f64, slowest_bps: f64, round_trip_s: f64) -> Self {
-        let pace = flow.transport.pace();
+        let pace = flow.transport.as_dyn().pace();
         let start_s = flow.start.as_secs_f64() + flow.start_spread.as_secs_f64() / 2.0;
         let active_s = (duration_s - start_s).max(0.0);
         let whole = |bytes: u64| (bytes as f64 / pace.payload_bytes).ceil();
@@ -183,8 +183,8 @@ impl Offer {
         let endpoint = match flow.transport {
             TransportConfig::Udp(_) => 10.0,
             TransportConfig::Tcp(_) | TransportConfig::ScpsTp(_) => 80.0,
-            TransportConfig::Stp(_) | TransportConfig::Arq(_) => 150.0,
             TransportConfig::Aerotp(_) => 300.0,
+            _ => 150.0,
         };
         let mut ns = self.connections * CONNECTION_NS + self.messages * MESSAGE_NS + sent * endpoint;
         let mut bytes = self.connections * CONNECTION_BYTES;

@@ -68,6 +68,9 @@ pub trait ProtocolConfig {
     /// Its longest packet with data, without rare options.
     fn longest_packet(&self) -> LongestPacket;
 
+    /// The largest load of one connection.
+    fn pace(&self) -> Pace;
+
     /// Whether a window or a rate limits the sender, so that it may have more to send than a path carries.
     fn is_bounded(&self) -> bool {
         true

@@ -10,6 +10,7 @@ use crate::endpoint::{Damage, Endpoint, Integrity, Packet, Rx, Stream, Transmit}
 use crate::event::Event;
 use crate::express::{Express, PlainPacket};
 use crate::payload::{Payload, Virtual};
+use crate::protocol::Pace;
 use crate::time::Time;
 use crate::units::Count;
 
@@ -36,6 +37,10 @@ impl Default for UdpConfig {
 }
 
 impl crate::protocol::ProtocolConfig for UdpConfig {
+    fn pace(&self) -> Pace {
+        Pace { adapts: false, answers: 0.0, ..Pace::unbounded(self.segment_bytes.get(), self.header_bytes.get()) }
+    }
+
     fn longest_packet(&self) -> crate::protocol::LongestPacket {
         crate::protocol::LongestPacket::of_segments(self.header_bytes.whole(), self.segment_bytes, self.correction)
     }

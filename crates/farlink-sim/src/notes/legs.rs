@@ -78,7 +78,7 @@ impl Leg<'_> {
     pub(super) fn wanted_bps(&self) -> f64 {
         match &self.flow.traffic {
             TrafficKind::Cbr(cbr) => {
-                let pace = self.config.pace();
+                let pace = self.config.as_dyn().pace();
                 let bps = self.flow.count.get() * cbr.rate_bps.get() * pace.wire_bytes / pace.payload_bytes;
                 bps.min(self.rate_bps())
             }

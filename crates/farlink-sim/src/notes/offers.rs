@@ -53,7 +53,7 @@ struct Offer<'a> {
 /// Least number of bytes on the wire per byte of data, because a stream may fill its packets.
 fn wire_share(scenario: &Scenario, flow: &Flow) -> f64 {
     let transport = scenario.transport_of(flow);
-    let pace = transport.pace();
+    let pace = transport.as_dyn().pace();
     let packed = pace.copies * pace.wire_bytes / pace.payload_bytes;
     match (transport, &flow.traffic) {
         (TransportConfig::Udp(udp), TrafficKind::Cbr(cbr)) => {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ConfigError;
 use crate::packet_size::LARGEST_PACKET;
 use crate::protocol::Idle;
+use crate::protocol::Pace;
 use crate::protocol::parts::length::{AdaptiveLength, Estimate, Length, LengthRule};
 use crate::time::Time;
 use crate::units::{BitRate, Count, CountToMillion, Factor, PositiveSeconds, Seconds, Whole};
@@ -189,6 +190,19 @@ impl Default for AerotpConfig {
 }
 
 impl crate::protocol::ProtocolConfig for AerotpConfig {
+    fn pace(&self) -> Pace {
+        let wire_bytes = self.packet_bytes.get();
+        let answers = if self.mode.is_acknowledged() { 0.5 } else { 0.0 };
+        Pace {
+            wire_bytes,
+            rate_bps: self.rate_bps.map_or(f64::INFINITY, |rate| rate.get()),
+            adapts: self.mode.is_acknowledged() && self.rate_bps.is_none(),
+            copies: self.copies.get(),
+            answers,
+            ..Pace::unbounded((wire_bytes - self.header_bytes.get() - 20.0).max(1.0), 0.0)
+        }
+    }
+
     fn longest_packet(&self) -> crate::protocol::LongestPacket {
         crate::protocol::LongestPacket { key: "packet_bytes", data_bytes: self.packet_bytes.whole(), overhead_bytes: 0 }
     }

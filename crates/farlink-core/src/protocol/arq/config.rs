@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ConfigError;
 use crate::correction::Correction;
 use crate::packet_size::LARGEST_PACKET;
+use crate::protocol::Pace;
 use crate::protocol::parts::length::{AdaptiveLength, Length};
 use crate::protocol::parts::rto::{RtoAlgorithm, RtoConfig};
 use crate::protocol::{Acknowledgements, Flight, Idle, LongestTimeout};
@@ -182,6 +183,17 @@ impl Default for ArqConfig {
 }
 
 impl crate::protocol::ProtocolConfig for ArqConfig {
+    fn pace(&self) -> Pace {
+        let segment_bytes = self.segment_bytes.get();
+        let frames = if self.mode == Mode::StopAndWait { Some(1.0) } else { self.window_frames.map(|most| most.get()) };
+        Pace {
+            rate_bps: self.rate_bps.map_or(f64::INFINITY, |rate| rate.get()),
+            window_bytes: frames.map_or(f64::INFINITY, |frames| frames * segment_bytes),
+            adapts: self.rate_bps.is_none(),
+            ..Pace::unbounded(segment_bytes, self.header_bytes.get())
+        }
+    }
+
     fn longest_packet(&self) -> crate::protocol::LongestPacket {
         let header_bytes =
             self.header_bytes.whole() + self.timestamps_bytes() + self.data_bytes() - self.segment_bytes.whole();

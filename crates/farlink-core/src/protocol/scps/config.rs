@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ConfigError;
 use crate::packet_size::LARGEST_PACKET;
 use crate::payload::Payload;
+use crate::protocol::Pace;
 use crate::protocol::parts::rto::RtoConfig;
 use crate::protocol::parts::windows::MOST_SEGMENTS;
 use crate::protocol::tcp::congestion::CongestionControl;
@@ -157,6 +158,20 @@ fn count(n: u32) -> Count {
 }
 
 impl ProtocolConfig for ScpsConfig {
+    fn pace(&self) -> Pace {
+        let own = self.rate_bps.filter(|_| self.congestion_control == CongestionControl::None);
+        let segment_bytes = self.segment_bytes.get();
+        let every = self.ack_every_segments.map_or(2.0, |segments| segments.get());
+        Pace {
+            rate_bps: own.map_or(f64::INFINITY, |rate| rate.get()),
+            window_bytes: self.max_window_segments.map_or(f64::INFINITY, |most| most.get() * segment_bytes),
+            adapts: own.is_none(),
+            copies: self.copies.get(),
+            answers: 1.0 / every,
+            ..Pace::unbounded(segment_bytes, self.header_bytes.get())
+        }
+    }
+
     fn longest_packet(&self) -> crate::protocol::LongestPacket {
         self.tcp().longest_packet()
     }

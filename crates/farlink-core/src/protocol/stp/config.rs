@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ConfigError;
 use crate::correction::Correction;
 use crate::packet_size::LARGEST_PACKET;
+use crate::protocol::Pace;
 use crate::protocol::parts::rto::RtoConfig;
 use crate::protocol::parts::windows::{MOST_SEGMENTS, check_windows};
 use crate::protocol::{Flight, Idle, LongestTimeout, ProtocolConfig};
@@ -118,6 +119,18 @@ impl Default for StpConfig {
 }
 
 impl ProtocolConfig for StpConfig {
+    fn pace(&self) -> Pace {
+        let segment_bytes = self.segment_bytes.get();
+        Pace {
+            rate_bps: self.rate_bps.map_or(f64::INFINITY, |rate| rate.get()),
+            window_bytes: self.max_window_segments.map_or(f64::INFINITY, |most| most.get() * segment_bytes),
+            adapts: self.rate_bps.is_none(),
+            answers: self.poll_every_segments.map_or(0.1, |segments| 1.0 / segments.get()),
+            asks_every_s: self.poll_interval_s.get(),
+            ..Pace::unbounded(segment_bytes, self.header_bytes.get())
+        }
+    }
+
     fn longest_packet(&self) -> crate::protocol::LongestPacket {
         crate::protocol::LongestPacket::of_segments(self.header_bytes.whole(), self.segment_bytes, self.correction)
     }

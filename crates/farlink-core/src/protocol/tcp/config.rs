@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::ConfigError;
 use crate::correction::Correction;
 use crate::packet_size::LARGEST_PACKET;
+use crate::protocol::Pace;
 use crate::protocol::parts::rto::RtoConfig;
 use crate::protocol::parts::windows::{MOST_SEGMENTS, check_windows};
 use crate::protocol::{Acknowledgements, Flight, Idle, LongestTimeout};
@@ -173,6 +174,13 @@ impl Default for TcpConfig {
 }
 
 impl crate::protocol::ProtocolConfig for TcpConfig {
+    fn pace(&self) -> Pace {
+        let segment_bytes = self.segment_bytes.get();
+        let window_bytes = self.most_in_flight_segments() as f64 * segment_bytes;
+        let answers = if self.delayed_ack { 0.5 } else { 1.0 };
+        Pace { window_bytes, answers, ..Pace::unbounded(segment_bytes, self.header_bytes.get()) }
+    }
+
     fn longest_packet(&self) -> crate::protocol::LongestPacket {
         let header_bytes = self.header_bytes.whole() + self.option_bytes();
         crate::protocol::LongestPacket::of_segments(header_bytes, self.segment_bytes, self.correction)
