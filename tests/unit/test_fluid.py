@@ -103,8 +103,8 @@ def test_a_time_too_short_is_noted():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"link.channel": {"kind": "round-loss", "loss": 1e-3, "round_s": 0.5}}, "cannot honour"),
-        ({"link.return.channel": {"kind": "loss", "loss": 1e-3}}, "cannot honour"),
+        ({"link.channel": {"kind": "round-loss", "loss": 1e-3, "round_s": 0.5}}, "does not support"),
+        ({"link.return.channel": {"kind": "loss", "loss": 1e-3}}, "does not support"),
         ({"transport.sack.variant": "tahoe"}, "tahoe"),
         ({"transport.sack.congestion_control": "vegas"}, "vegas"),
         ({"flow.bulk.traffic": {"kind": "file", "bytes": 1e6}}, "traffic"),

@@ -117,7 +117,7 @@ const MISTAKES: &[(&str, &[(&str, &str)])] = &[
     ("patience beside a duration", &[("duration_s = 100", "duration_s = 100\ngive_up_after_s = 50")]),
     ("engine not built", &[("duration_s = 100", "duration_s = 100\nengines = [\"packet\", \"model\"]")]),
     (
-        "a key that the fluid engine cannot honour",
+        "a key that the fluid engine does not support",
         &[("duration_s = 100", "engines = [\"fluid\"]"), ("segment_bytes = 1000", "pacing = true")],
     ),
     (

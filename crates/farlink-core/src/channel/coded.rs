@@ -29,7 +29,7 @@ impl ChannelConfig for Coding {
             }
             (Some(ebn0), None, rate_db) => (ebn0, rate_db.map(|rate_db| ebn0.get() + rate_db)),
             (None, Some(cn0), None) => {
-                let message = format!("{} dBHz gives no one Eb/N0, as rate_bps varies", cn0.get());
+                let message = format!("{} dBHz has no single Eb/N0, because rate_bps varies", cn0.get());
                 return Err(ConfigError::new("cn0_dbhz", message, "give ebn0_db, or a constant rate_bps").into());
             }
             (None, Some(cn0), Some(rate_db)) => {

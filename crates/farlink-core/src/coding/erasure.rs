@@ -55,7 +55,7 @@ impl Erasure {
         let (k, m, block_bytes) = (self.k.whole(), self.m.whole(), self.block_bytes.whole());
         if k + m > MOST_BLOCKS {
             let message = format!("{k} + {m} blocks; a code over GF(256) has at most {MOST_BLOCKS} in a group");
-            return Err(ConfigError::new("k", message, "make groups smaller; k : m is what counts"));
+            return Err(ConfigError::new("k", message, "make groups smaller; the protection depends on k : m"));
         }
         if block_bytes > LARGEST_BLOCK {
             let message = format!("{block_bytes} bytes are more than {LARGEST_BLOCK}");

@@ -64,7 +64,7 @@ impl ReedSolomon {
         let (n, k, interleaving) = (self.n.whole(), self.k.whole(), self.interleaving.whole());
         if n > LONGEST_CODEWORD {
             let message = format!("{n} bytes; a codeword over GF(256) has at most {LONGEST_CODEWORD}");
-            return Err(ConfigError::new("n", message, "give 255 or less: n = 255, k = 223 mends 16 wrong bytes"));
+            return Err(ConfigError::new("n", message, "give 255 or less: n = 255, k = 223 corrects 16 wrong bytes"));
         }
         if k >= n {
             let message = format!("{k} bytes of data leave no parity in a codeword of n = {n}");

@@ -249,7 +249,7 @@ fn time(scenario: &Scenario) -> Result<(), ConfigError> {
         };
     };
     if scenario.give_up_after_s.is_some() {
-        let what = format!("duration_s = {} ends the run, whatever is delivered", duration.get());
+        let what = format!("duration_s = {} already ends the run", duration.get());
         return Err(ConfigError::new("give_up_after_s", what, "keep one of them"));
     }
     for (name, transport) in &scenario.transport {
@@ -258,7 +258,7 @@ fn time(scenario: &Scenario) -> Result<(), ConfigError> {
     let duration = duration.get();
     let warmup = scenario.measure.warmup_s.get();
     if warmup >= duration {
-        let what = format!("{warmup} s of warm-up leave nothing of duration_s = {duration}");
+        let what = format!("{warmup} s of warm-up leave no time to measure in duration_s = {duration}");
         return Err(ConfigError::new("measure.warmup_s", what, format!("give less than {duration}")));
     }
     for (name, flow) in &scenario.flow {

@@ -134,7 +134,7 @@ impl JsonSchema for EngineName {
     }
 }
 
-/// What to do about a key that an engine cannot honour.
+/// What to do about a key that an engine does not support.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Unsupported {
@@ -172,7 +172,7 @@ pub(super) fn check_keys(
     match (unsupported, paths.first()) {
         (Unsupported::Refuse, Some(path)) => Err(ConfigError::new(
             path.clone(),
-            format_args!("the engine {:?} cannot honour this key", engine.name),
+            format_args!("the engine {:?} does not support this key", engine.name),
             "remove the key or the engine, or set unsupported = \"approximate\" to run without it",
         )),
         _ => Ok(paths.into_iter().map(|path| Approximation { engine: engine.name, path }).collect()),
@@ -222,7 +222,7 @@ mod tests {
     fn a_key_that_cannot_be_honoured_is_refused_or_named() {
         let given = json!({"duration_s": 1, "link": {"rate_bps": 1, "channel": {"kind": "none"}}});
         let error = check_keys(&NARROW, &given, Unsupported::Refuse).unwrap_err();
-        assert_eq!(error.message(), "link.channel.kind: the engine \"narrow\" cannot honour this key");
+        assert_eq!(error.message(), "link.channel.kind: the engine \"narrow\" does not support this key");
         let named = check_keys(&NARROW, &given, Unsupported::Approximate).unwrap();
         assert_eq!(named, [Approximation { engine: "narrow", path: "link.channel.kind".into() }]);
     }

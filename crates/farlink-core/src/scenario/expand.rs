@@ -290,7 +290,7 @@ fn blame(refusal: &Refusal, settings: &[Setting<'_>], created: &[String]) -> Con
                 }
                 None if refusal.is_missing_key() => (
                     format!("the scenario has no [{made}]"),
-                    format!("write [{made}] with all that it needs, then vary {full}"),
+                    format!("write [{made}] with its required keys, then vary {full}"),
                 ),
                 None if refusal.is_unknown_key() => (format!("the scenario has no [{made}]"), refusal.remedy()),
                 None => (format!("{made} is not a table"), format!("vary {made} itself: {}", refusal.remedy())),

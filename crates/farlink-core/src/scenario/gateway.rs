@@ -110,8 +110,10 @@ fn check_edge(scenario: &Scenario, name: &str) -> Result<(), ConfigError> {
             Err(ConfigError::new(KEY, what, remedy))
         }
         Some(transport) if transport.as_dyn().carries_datagrams() => {
-            let what =
-                format!("{name:?} is {}: a gateway joins two streams, but datagrams are no stream", transport.kind());
+            let what = format!(
+                "{name:?} is {}: a gateway joins two streams, and datagrams are not a stream",
+                transport.kind()
+            );
             Err(ConfigError::new(KEY, what, "name a tcp transport, or leave it out"))
         }
         Some(_) => Ok(()),

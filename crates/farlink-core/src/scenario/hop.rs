@@ -228,7 +228,7 @@ impl Hop {
             (Some(_), Some(_)) => Err(ConfigError::new(
                 path,
                 "ecn_threshold_bytes and ecn_threshold_packets are both given",
-                "keep one of them; a queue marks from so many bytes or from so many packets on",
+                "keep one of them; a threshold is in bytes or in packets",
             )),
             _ => Ok(()),
         };
@@ -261,7 +261,7 @@ impl Hop {
             ("return.ecn_threshold_packets", self.back.ecn_threshold_packets.is_some()),
         ];
         if let Some((key, _)) = of_link.into_iter().find(|(_, is_given)| *is_given) {
-            let what = "a bundle of lines has no such key of a single link";
+            let what = "this key belongs to a single link, not to a bundle of lines";
             return Err(ConfigError::new(key, what, format!("remove {key}, or bundle")));
         }
         let refused = |error: ConfigError| error.within("bundle");
@@ -280,7 +280,9 @@ fn check_threshold(direction: &Direction<'_>) -> Result<(), ConfigError> {
     if threshold < queue {
         return Ok(());
     }
-    let what = format!("a queue of queue_{key} = {queue} is full before {threshold} {key} wait, and drops instead");
+    let what = format!(
+        "a queue with queue_{key} = {queue} is full before {threshold} {key} wait, so it drops packets instead of marking them"
+    );
     Err(ConfigError::new(format!("ecn_threshold_{key}"), what, format!("give less than {queue}")))
 }
 

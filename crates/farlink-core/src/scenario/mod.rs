@@ -84,7 +84,7 @@ pub struct Scenario {
     pub precision: Option<Precision>,
     /// Engines that run it.
     pub engines: Vec<EngineName>,
-    /// What to do about a key that an engine cannot honour.
+    /// What to do about a key that an engine does not support.
     pub unsupported: Unsupported,
     /// What is measured.
     pub measure: Measure,

@@ -42,20 +42,20 @@ pub const QUANTITIES: &[Quantity] = &[
     quantity(
         "sent_bytes",
         "bytes",
-        "what the sender put on the first hop, headers, control packets and retransmissions included",
+        "bytes that the sender put on the first hop, including headers, control packets and retransmissions",
         "",
     ),
     quantity(
         "overhead_bytes",
         "bytes",
-        "those of `sent_bytes` that are not application data sent for the first time",
+        "bytes of `sent_bytes` that are not application data sent for the first time",
         "",
     ),
     quantity("retransmitted_bytes", "bytes", "application data sent again", ""),
     quantity(
         "skipped_bytes",
         "bytes",
-        "application data that the transport gave up, so that what came behind it was delivered without it",
+        "application data that the transport gave up, so that later data was delivered without it",
         "",
     ),
     quantity(

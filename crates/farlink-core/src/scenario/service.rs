@@ -93,7 +93,7 @@ impl Service {
         if (1..=CLASSES).contains(&weights.len()) {
             return Ok(());
         }
-        let what = format!("{} weights are not those of 1 to {CLASSES} classes", weights.len());
+        let what = format!("there are {} weights; allowed are 1 to {CLASSES}, one for each class", weights.len());
         let remedy = format!("give a weight for each class from 0 on, at most {CLASSES}: weights = [3, 1]");
         Err(ConfigError::new("service.weights", what, remedy))
     }

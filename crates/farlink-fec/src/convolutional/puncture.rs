@@ -52,7 +52,7 @@ pub enum PuncturingError {
     Period(usize),
     /// Too few bits are sent.
     #[error(
-        "the puncturing pattern sends {sent} coded bits for {period} data bits; a code sends more bits than it carries"
+        "the puncturing pattern sends {sent} coded bits for {period} data bits; a code sends more coded bits than data bits"
     )]
     TooFew {
         /// Coded bits sent in a period.

@@ -17,7 +17,7 @@ pub(in crate::protocol) fn check_windows(
         if let Some(window) = window.filter(|window| window.whole() > most) {
             let (segments, segment) = (window.whole(), segment_bytes.get());
             let what = format!(
-                "{segments} segments of segment_bytes = {segment} hold 2 GiB or more, past what {positions} allow"
+                "{segments} segments of segment_bytes = {segment} hold 2 GiB or more, which is beyond the range of {positions}"
             );
             return Err(ConfigError::new(key, what, format!("give at most {most}")));
         }

@@ -278,7 +278,7 @@ impl ScpsConfig {
         if !self.has_congestion_control() && self.rate_bps.is_none() && windows.iter().all(Option::is_none) {
             return Err(ConfigError::new(
                 "congestion_control",
-                "with none, nothing bounds what is sent: neither a rate nor a window is given",
+                "without congestion control a rate or a window must limit the sender, and neither is given",
                 "give a rate_bps, or a max_window_segments",
             ));
         }

@@ -193,8 +193,8 @@ impl crate::protocol::ProtocolConfig for TcpConfig {
         if self.congestion_control == CongestionControl::None && !has_bound {
             return Err(ConfigError::new(
                 "congestion_control",
-                "with none, nothing but the window bounds what is sent, and no window is given",
-                "give max_window_segments: about what the path holds, its rate times its round trip",
+                "without congestion control only the window limits the sender, and no window is given",
+                "give max_window_segments: about the path's rate times its round trip",
             ));
         }
         Ok(())
@@ -281,7 +281,7 @@ impl TcpConfig {
         owned_keys::check(self)?;
         self.check_congestion_control()?;
         if self.bbr.is_some_and(|bbr| bbr.pacing_margin.get() >= 1.0) {
-            let what = "1 is not allowed: at a rate of nothing, nothing would be sent";
+            let what = "1 is not allowed: the pacing rate would be 0";
             return Err(ConfigError::new("bbr.pacing_margin", what, "give a share below 1; BBR's own is 0.01"));
         }
         self.check_recovery()?;
