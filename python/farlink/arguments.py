@@ -99,7 +99,7 @@ def _has_nan(result: object) -> bool:
 
 
 def _cause(arguments: dict[str, Any], arrays: Sequence[str]) -> ArgumentError | None:
-    """What a function can fail at by no fault of its own: a number that is too large, an empty array, shapes.
+    """Causes of a failure that lie in the arguments: a number that is too large, an empty array, shapes.
 
     `arrays` names the arguments that may be arrays.
     """
@@ -188,7 +188,7 @@ def _array(name: str, value: Any) -> Any:
 def _number(name: str, value: Any) -> Any:
     if type(value) is float and value == value:
         return value
-    # Whole numbers stay what they are: they are printed so.
+    # Whole numbers stay whole numbers, as which they are printed.
     if type(value) is int and -_MOST_WHOLE <= value <= _MOST_WHOLE:
         return value
     try:

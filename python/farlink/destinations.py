@@ -1,4 +1,4 @@
-"""Where a command may write: names that fit their format, looked at before the work that fills the files."""
+"""Output files of a command: their names and formats are checked before the work begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors that a user can mend: each says what is wrong and what to do."""
+"""Errors that a user can correct: each says what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class FarlinkError(Exception):
     message
         What is wrong, with the offending value, in one line.
     remedy
-        How to mend it, in one line.
+        How to correct it, in one line.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class ArgumentError(FarlinkError, ValueError):
 
 
 class ScenarioError(FarlinkError):
-    """The scenario, or an override of it, cannot be run as it stands."""
+    """The scenario, or an override of it, cannot be run."""
 
 
 class TraceError(FarlinkError):
@@ -55,11 +55,11 @@ class CaptureError(FarlinkError):
 
 
 class TuneError(FarlinkError):
-    """A modem, a study of its settings or a look-up table cannot be used as it stands."""
+    """A modem, a study of its settings or a look-up table cannot be used."""
 
 
 class OutputError(FarlinkError):
-    """A result cannot be written where it was asked for."""
+    """A result cannot be written to the requested place."""
 
 
 class MissingExtraError(FarlinkError):

@@ -37,7 +37,7 @@ def cache_folder(kind: str) -> Path:
 
 
 def set_aside(path: Path, why: str) -> None:
-    """Put a kept file that is damaged out of the way, and say so, before what it should hold is made anew.
+    """Rename a damaged file of the cache, with a warning, before its content is computed again.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ def set_aside(path: Path, why: str) -> None:
 
 @cache
 def fingerprint(*packages: str) -> str:
-    """SHA-256 over the Python sources of packages and over the Rust code, whatever their places and ends of lines.
+    """SHA-256 over the Python sources of packages and over the Rust code, independent of their paths and line ends.
 
-    Part of the name of what is kept: other code does not take it for its own.
+    It is part of the names of cached files, so that another version of the code does not use them.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def nearest(name: str, known: Iterable[str], *, likeness: float = 0.5) -> str | 
 
 
 def instead(name: str, known: Iterable[str], *, likeness: float = 0.5) -> str:
-    """What to write instead of a name that is none: the nearest, or all.
+    """What to write instead of an unknown name: the nearest name, or all names.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from farlink.errors import OutputError
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """Write to a temporary file beside `path`, which replaces it when the block succeeds.
+    """Write to a temporary file in the folder of `path`, which replaces `path` when the block succeeds.
 
     A device or pipe is written to, never replaced.
 
@@ -89,7 +89,7 @@ def check_writable(path: Path) -> None:
     directory = path.parent
     if not directory.exists():
         raise OutputError(f"directory {directory} does not exist", f"create it: mkdir -p {directory}")
-    # Only the attempt tells: permissions are not all that can stand in the way.
+    # Only an attempt shows it, because permissions are not the only obstacle.
     try:
         handle, name = tempfile.mkstemp(prefix=".farlink.", dir=directory)
     except OSError as error:
@@ -108,7 +108,7 @@ def check_directory(path: Path) -> None:
     Raises
     ------
     OutputError
-        If something that is no directory stands in its place, or it cannot be written.
+        If something other than a directory has its name, or it cannot be written.
     """
     existing = next(place for place in (path, *path.absolute().parents) if place.exists())
     if not existing.is_dir():

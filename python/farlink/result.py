@@ -28,7 +28,7 @@ Column: TypeAlias = "Sequence[Any] | NDArray[Any]"
 
 _KEYS = ("engine", "flow", "transport", "runs")
 
-# Columns of the rows beside the grid and the quantities.
+# Columns of the rows other than the grid and the quantities.
 _ROW_KEYS = ("point", "engine", "flow", "transport", "run", "seed", "status", "reason")
 
 # Rows that a notebook shows.
@@ -70,7 +70,7 @@ class Result:
     approximations
         Keys of the scenario that an engine ran without: engine and dotted path of each.
     notes
-        What else is worth knowing, a sentence each: kept files that could not be used, error rates known badly.
+        Remarks, one sentence each, such as cached files that could not be used or inaccurate error rates.
     """
 
     scenario: Scenario
@@ -84,7 +84,7 @@ class Result:
     notes: Sequence[str] = ()
 
     def __repr__(self) -> str:
-        """Its title, how large it is, and the first lines of its table."""
+        """Its title, its size, and the first lines of its table."""
         from farlink.shown import counted, short_table
 
         flows = len({*_plain(self.summary_columns["flow"])} - {"all"})
@@ -100,7 +100,7 @@ class Result:
 
     @property
     def rows(self) -> dict[str, list[Any]]:
-        """The tidy table: column name -> values; None where a value is unknown.
+        """The tidy table: column name -> values; None for unknown values.
 
         Raises
         ------
@@ -121,7 +121,7 @@ class Result:
 
     @cached_property
     def grid_paths(self) -> list[str]:
-        """Columns of the grid: the dotted paths that vary; ``grid.duration_s`` where a column has that name already."""
+        """Columns of the grid: the dotted paths that vary; ``grid.duration_s`` if a column already has that name."""
         return list(dict.fromkeys(path for point in self.grid for path in point))
 
     @cached_property
@@ -340,7 +340,7 @@ class Result:
 
 
 def together(results: Sequence[Result]) -> Result:
-    """One result of what several engines found for the same scenario, in their order."""
+    """One result from those of several engines for the same scenario, in their order."""
     return replace(
         results[0],
         columns=stacked([result.columns for result in results]),
@@ -351,7 +351,7 @@ def together(results: Sequence[Result]) -> Result:
 
 
 def stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Any]:
-    """The rows of tables with the same columns behind each other: numbers as arrays, texts as lists."""
+    """The rows of tables with the same columns, one after the other: numbers as arrays, texts as lists."""
     import numpy as np
 
     columns: dict[str, Any] = {}
@@ -363,7 +363,7 @@ def stacked(tables: Sequence[Mapping[str, Column]]) -> dict[str, Any]:
 
 
 def shown_entries(summary: list[dict[str, Any]], flow: str | None = None) -> list[dict[str, Any]]:
-    """The entries worth showing: `flow`, or the aggregate, and single flows where there are at most eight of them."""
+    """The entries to show: `flow`, or the aggregate, and single flows if there are at most eight."""
     if flow is not None:
         chosen = [entry for entry in summary if isinstance(flow, str) and entry["flow"] == flow]
         if summary and not chosen:

@@ -135,7 +135,7 @@ class Scenario:
         return text
 
     def in_its_words(self, text: str) -> str:
-        """A text of the engine with the trace files called as the scenario does, not as they lie in the cache."""
+        """A text of the engine with the names of trace files as in the scenario, not those in the cache."""
         for path, name in self._called.items():
             text = text.replace(path, name)
         return text
@@ -321,7 +321,7 @@ def _assign(data: Table, keys: list[str], value: Any) -> None:
 
 
 def _fix(data: Table, path: str) -> None:
-    """Take `path`, and what lies below it, out of the grid: it now has one value."""
+    """Remove `path`, and all paths below it, from the grid, because it now has one value."""
     tables = [data.get("grid"), *(data.get("grid_zip") or [])]
     for table in tables:
         if isinstance(table, dict):

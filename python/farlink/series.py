@@ -42,7 +42,7 @@ class Series:
     time_s, value
         For each observation, its time and value.
     pcapng
-        The run's packets as a capture file, if asked for.
+        The run's packets as a capture file, if requested.
     """
 
     point: int

@@ -1,4 +1,4 @@
-"""Short tables: what an object shows of itself in a console, however large it is."""
+"""Short tables, by which objects of any size are shown in a console."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def short_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], 
     rows
         Cells of each row.
     remedy
-        Where the rest is.
+        Where to find the rest.
 
     Examples
     --------

@@ -19,7 +19,7 @@ _AROUND = 3
 
 
 class _Fitting(Table):
-    """A table that is made anew for the width of the console."""
+    """A table that is laid out for the present width of the console."""
 
     def __init__(self, headings: Headings, body: Sequence[Sequence[str]], keep: int, **look: Any) -> None:
         super().__init__(**look)

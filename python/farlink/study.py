@@ -1,4 +1,4 @@
-"""Studies by the piece: any runs of any grid point, on any machine and in any order, with the rows of the whole study."""
+"""Studies in pieces: any runs of any grid point, on any machine and in any order, with the rows of the whole study."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Study:
-    """A scenario that is ready to run by the piece.
+    """A scenario that is ready to run in pieces.
 
     The files that it names are read once, and error events of its codings are collected once. After that, `run` gives the rows
     of some runs of one grid point: the same, to the bit, that `farlink.run` has for them. `next_runs` says which runs are
@@ -122,7 +122,7 @@ class Study:
         Returns
         -------
         Result
-            Rows of these runs, and a summary of them alone. If interrupted, with the runs that were finished.
+            Rows of these runs, and a summary of these runs only. If interrupted, it has the finished runs.
 
         Raises
         ------
@@ -136,7 +136,7 @@ class Study:
     def next_runs(self, point: int, results: Iterable[Result] = ()) -> range:
         """The runs that the whole study would do next at a grid point.
 
-        A rule ``[precision]`` is asked at certain numbers of runs only, in the order of the runs, so that the study ends where
+        A rule ``[precision]`` is evaluated only at certain numbers of runs, in their order, so that the study ends where
         `farlink.run` ends it, however its runs are cut into pieces.
 
         Parameters

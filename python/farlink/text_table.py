@@ -11,9 +11,9 @@ _LEAST_TEXT = 20
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, texts: Collection[str] = ()) -> str:
-    """Columns side by side, the first to the left and the others to the right where all of them are short.
+    """Columns side by side, the first left-aligned and the others right-aligned if all are short.
 
-    What does not fit `farlink.shown.WIDTH` goes on below, beside the first column again.
+    Columns that do not fit `farlink.shown.WIDTH` continue below, next to the first column again.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, texts: Collecti
     rows
         Cells of each row.
     texts
-        Names of columns of words, such as a source: to the left, and folded where they are too wide.
+        Names of columns of words, such as a source: left-aligned, and wrapped if they are too wide.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, texts: Collecti
 
 
 def _parts(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:
-    """Which columns stand beside the first one, part by part, so that each part is as narrow as `width`."""
+    """The columns next to the first one in each part, so that each part fits `width`."""
     widths = [max(len(row[index]) for row in (head, *rows)) + 2 for index in range(len(head))]
     if sum(widths) - 2 <= width:
         return [list(range(len(head)))]

@@ -130,7 +130,7 @@ def label(key: str) -> str:
 
 
 def labels(keys: list[str]) -> dict[str, str]:
-    """A label for each key, told apart by as much of its path as that takes."""
+    """A label for each key, with as much of its path as is needed to distinguish it."""
     short = {key: label(key) for key in keys}
     texts = list(short.values())
     return {key: text if texts.count(text) == 1 else f"{key.rpartition('.')[0]} {text}".strip() for key, text in short.items()}

@@ -1,4 +1,4 @@
-"""Files from strangers: how much of them is read, asked before memory is taken for it."""
+"""Untrusted files: their size is checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from farlink.extras import require
 MOST_FILE_BYTES = 1 << 30
 # Of scenarios, descriptions and look-up tables.
 MOST_TEXT_BYTES = 1 << 26
-# Of what a compressed file holds, and of an archive's members together.
+# Limit of the content of a compressed file, and of all members of an archive together.
 MOST_UNPACKED_BYTES = 1 << 29
 # Every line of a text becomes an object of Python's: 50 to 100 bytes each.
 MOST_LINES = 20_000_000
@@ -96,7 +96,7 @@ def toml_tables(text: str) -> dict[str, Any]:
 
 
 def _statement(lines: list[str], last: int, said: str) -> tuple[int, str]:
-    """Line and key of the statement that ends in line `last`, counted from 1: Python says where a value ends, not its key."""
+    """Line and key of the statement that ends in line `last`, counted from 1: Python gives the end of a value, not its key."""
     named = re.search(r"[Ii]nline table key '([^']*)'", said)
     if named is not None:
         return last, named[1]
@@ -193,7 +193,7 @@ def parquet_table(data: bytes, where: str, refusal: type[FarlinkError]) -> Any:
             values = max(_values(pa, column) for column in table.columns) if table.num_columns else 0
             if values <= MOST_VALUES:
                 return _without_dictionaries(pa, table)
-    # pyarrow raises whatever it runs into in a damaged file.
+    # pyarrow may raise any error on a damaged file.
     except Exception as error:
         raise refusal(f"{where}: not a complete Parquet file", "fetch it again; it may be truncated") from error
     raise refusal(f"{where}: more than the {MOST_VALUES:,} values that are read", "cut it into parts")
@@ -268,7 +268,7 @@ def printable(text: object, most: int = 300) -> str:
     shown = "".join(letter for letter in " ".join(whole.split()) if letter.isprintable())
     if len(shown) <= most:
         return shown
-    # What is wrong often stands behind the value.
+    # The cause of an error is often given after the value.
     head = 2 * most // 3
     return f"{shown[:head]}...{shown[head - most :]}"
 

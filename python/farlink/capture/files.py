@@ -97,7 +97,7 @@ def is_capture(path: str | Path) -> bool:
 
 
 class _CutOffError(Exception):
-    """The file ends where a packet goes on."""
+    """The file ends within a packet."""
 
 
 def read(path: str | Path) -> Capture:
@@ -196,7 +196,7 @@ def _pcap(data: bytes, name: str, order: str, units: int) -> Iterator[Packet]:
         at += 16
         if at + kept > len(data):
             raise _CutOffError(f"at byte {len(data)}")
-        # The upper bits of the link type say how long a check sequence behind each packet is.
+        # The upper bits of the link type give the length of the check sequence after each packet.
         yield Packet(number, seconds + fraction / units, link_type & 0xFFFF, data[at : at + kept], max(length, kept))
         at += kept
 

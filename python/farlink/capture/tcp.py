@@ -18,7 +18,7 @@ _TCP = 6
 _FIN, _SYN, _RST, _ACK = 1, 2, 4, 16
 _IPV4, _IPV6 = 0x0800, 0x86DD
 _VLANS = (0x8100, 0x88A8, 0x9100)
-# Headers of IPv6 that may stand before TCP's.
+# Headers of IPv6 that may precede TCP's.
 _EXTENSIONS = (0, 43, 60)
 _FRAGMENT = 44
 _WRAP = 1 << 32
@@ -80,9 +80,9 @@ class Connection:
     stream
         Its number, from 0 in the order of first packets: Wireshark's ``tcp.stream``.
     ends
-        Addresses and ports of its sides; the one that was heard first comes first.
+        Addresses and ports of its sides, first the one whose packet was captured first.
     segments
-        What each of them sent.
+        The segments that each of them sent.
     """
 
     stream: int
@@ -113,7 +113,7 @@ class Connection:
 
     @property
     def name(self) -> str:
-        """Who sends to whom."""
+        """Sender and receiver in words."""
         return f"{_address(self.ends[self.sender])} → {_address(self.ends[1 - self.sender])}"
 
 
@@ -194,7 +194,7 @@ def _direction(own: list[Segment], other: list[Segment]) -> Direction:
     if own and own[0].flags & _SYN:
         base = own[0].sequence + 1
     else:
-        # Captured from the middle on: from the lowest of what was sent, and of what is acknowledged of it.
+        # Captured from the middle on: starts at the lowest position that was sent or acknowledged.
         first = own[0].sequence if own else 0
         base = first + min((_ahead(one.sequence, first) for one in own), default=0)
     times, firsts, lasts, again = [], [], [], []
@@ -214,7 +214,7 @@ def _direction(own: list[Segment], other: list[Segment]) -> Direction:
         if one.flags & _ACK and not one.flags & _RST:
             latest = max(latest, latest + _ahead(one.acknowledged, base + latest))
             ack_times.append(one.time_s)
-            # The end of the stream takes a number of its own.
+            # The end of the stream occupies one sequence number.
             acks.append(min(latest, highest))
     return Direction(
         np.array(times, dtype=np.float64),
@@ -232,7 +232,7 @@ def _ahead(number: int, reference: int) -> int:
 
 
 def _segment(packet: Packet) -> tuple[Address, Address, Segment] | None:
-    """Source, destination and segment of a packet; None if it is not TCP or too little of it was kept."""
+    """Source, destination and segment of a packet; None if it is not TCP or too little of it was captured."""
     at = _network(packet)
     if at is None or at >= len(packet.data):
         return None
@@ -257,7 +257,7 @@ def _segment(packet: Packet) -> tuple[Address, Address, Segment] | None:
 
 
 def _network(packet: Packet) -> int | None:
-    """Where the network layer begins; None if it is not IP."""
+    """Offset of the network layer; None if it is not IP."""
     data, kind = packet.data, packet.link_type
     if kind in _RAW:
         return 0

@@ -22,7 +22,7 @@ class BitBursts:
     Attributes
     ----------
     gap_bits
-        A run of at least so many right bits ends a burst.
+        Length of the run of correct bits that ends a burst.
     bursts
         How many there are.
     length_mean_bits
@@ -61,7 +61,7 @@ def burst_statistics(trace: Trace, gap_bits: int) -> BitBursts:
     trace
         A trace of kind ``"bit-errors"``.
     gap_bits
-        A run of at least so many right bits ends a burst; at least 1.
+        Length of the run of correct bits that ends a burst; at least 1.
 
     Raises
     ------

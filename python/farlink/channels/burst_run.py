@@ -34,7 +34,7 @@ class BurstRun:
     bits, wrong_bits
         How many.
     bursts
-        Their statistics, of all of them.
+        Statistics of all bursts.
     trace_bits
         How many bits the trace is of that was written: fewer than `bits` if it would have had more wrong ones than a trace may.
     is_interrupted
@@ -60,7 +60,7 @@ def run(
     output: Path | None = None,
     progress: Progress | None = None,
 ) -> BurstRun:
-    """Decode random data, count how the wrong bits cluster, and write where they are.
+    """Decode random data, count the bursts of wrong bits, and write the positions of the wrong bits.
 
     Memory does not grow with the bits. The bits are those of `error_trace`, and the statistics those of `burst_statistics`.
 
@@ -69,7 +69,7 @@ def run(
     coding, ebn0_db, bits, seed, threads, progress
         As for `error_trace`.
     gap_bits
-        A run of at least so many right bits ends a burst; at least 1.
+        Length of the run of correct bits that ends a burst; at least 1.
     output
         Trace to write, ``.npz`` or ``.parquet``: of the first 67 million wrong bits, which is what a trace may have.
 
@@ -89,7 +89,7 @@ def run(
         with core_errors():
             return _told(coding, ebn0_db, _core.error_bursts(json.dumps(coding), ebn0_db, bits, gap_bits, **options))
     try:
-        # Beside the output: it is as large, and a folder for temporary files may lie in memory.
+        # In the folder of the output, because it is as large, and a folder for temporary files may be in memory.
         with tempfile.NamedTemporaryFile(prefix=".farlink.", dir=output.parent) as positions:
             options |= {"positions": positions.name, "most": MOST_VALUES}
             with core_errors():

@@ -51,7 +51,7 @@ def segments(trace: Trace) -> list[NDArray[np.uint8]]:
 
 
 def trace_runs(trace: Trace, *, intermediate_only: bool = False) -> Runs:
-    """Runs of a ``packet-loss`` trace, none of them across the border of two recordings.
+    """Runs of a ``packet-loss`` trace, none of which crosses the border of two recordings.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Measured files imported once: the trace files made of them, kept by content."""
+"""Trace files of imported measurements, stored by content, so that each file is imported once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def import_file(
     kinds
         Kinds of trace that the caller can use.
     hints
-        What is known of a measurement of received power beside the file.
+        Properties of a measurement of received power that the file does not contain.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def _key(recordings: list[Recording], format: str | None, kinds: Collection[str]
     made_by = fingerprint("farlink.channels", "farlink.channels.importers")
     digest = hashlib.sha256(f"{made_by}\0{format}\0{sorted(kinds) if kinds else None}".encode())
     for item in recordings:
-        # The name is part of the key: it decides the format, and stands in the title.
+        # The name is part of the key, because the format and the title depend on it.
         digest.update(f"\0{item.name}\0{len(item.data)}\0".encode())
         digest.update(item.data)
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""A link's modulation and coding: its error rate against Eb/N0, the other way round, and where its wrong bits lie.
+"""A link's modulation and coding: error rate as a function of Eb/N0 and its inverse, and positions of wrong bits.
 
 A coding is the table ``[link.coding]`` of a scenario, less ``ebn0_db`` and ``errors``.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 
-# Where Eb/N0 is looked for, in dB, and where the search begins if no bound says better.
+# Range of the search for Eb/N0, in dB, and its start if there is no bound.
 _LOWEST_DB, _HIGHEST_DB, _USUAL_DB = -5.0, 40.0, 4.0
 _HALVINGS = 16
 _BOUND_TERMS = 12
@@ -69,7 +69,7 @@ class ErrorRate:
     is_interrupted
         Whether Ctrl-C ended it.
     is_reached
-        Whether there were as many events as were asked for.
+        Whether the requested number of events was reached.
     """
 
     ebn0_db: float
@@ -158,7 +158,7 @@ def error_trace(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Trace, bool]:
-    """Decode random data and note where the wrong bits are: all of them, in memory; `burst_run.run` keeps none.
+    """Decode random data and store the positions of all wrong bits in memory; `burst_run.run` stores none.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def error_trace(
     Returns
     -------
     Trace
-        Of kind ``"bit-errors"``, of what was decoded.
+        A trace of kind ``"bit-errors"`` of the decoded bits.
     bool
         Whether Ctrl-C ended it.
 
@@ -336,7 +336,7 @@ def _describe_code(code: Mapping[str, Any]) -> str:
 
 
 def _bound_ebn0_db(coding_json: str, ber: float) -> float:
-    """Where the union bound has a bit error rate, in dB; a usual value for codes without one."""
+    """Eb/N0 in dB at which the union bound has a bit error rate; a usual value for codes without a bound."""
     from farlink import _core
 
     low, high = _LOWEST_DB, _HIGHEST_DB

@@ -17,14 +17,14 @@ _PERCENTILES = (1, 5, 50, 95, 99)
 
 
 def describe(trace: Trace, receiver: Receiver | None = None) -> list[tuple[str, str]]:
-    """Label and value of each line that tells what a trace amounts to.
+    """Label and value of each line of the description of a trace.
 
     Parameters
     ----------
     trace
         Any trace.
     receiver
-        Whose bit error rate is told of a received power.
+        The receiver for the bit error rate of a received power.
 
     Examples
     --------

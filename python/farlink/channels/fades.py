@@ -209,9 +209,9 @@ def histogram(
     bin_db
         Width of a bin, in dB.
     lowest_db
-        Where the bins begin; what lies below counts towards the whole, but in none of them.
+        Lower ends of the bins; smaller values count in the total, but in no bin.
     blocked
-        1 where the line of sight was blocked: left out.
+        1 where the line of sight was blocked; such samples are left out.
 
     Returns
     -------
@@ -227,7 +227,7 @@ def histogram(
 
 
 def cumulative(power: ArrayLike, *, blocked: ArrayLike | None = None, points: int = 2000) -> tuple[Series, Series]:
-    """Cumulative distribution of the power in dB relative to its mean, at no more than so many places.
+    """Cumulative distribution of the power in dB relative to its mean, at a limited number of points.
 
     Returns
     -------

@@ -19,9 +19,9 @@ class Parameter:
     Parameters
     ----------
     default
-        Value where a preset says nothing; its type is that of every value. NaN: there is none.
+        Value unless a preset gives one; its type is that of every value. NaN if there is none.
     meaning
-        What it is, in a line.
+        Description in one line.
     low, high
         Smallest and largest value.
     choices
@@ -59,7 +59,7 @@ def read_value(name: str, value: object, table: Mapping[str, Parameter], what: s
     table
         The parameters there are.
     what
-        What they are of, for messages.
+        Name of their owner, for messages.
 
     Raises
     ------

@@ -18,7 +18,7 @@ _KEY = b"farlink_trace"
 def to_bytes(trace: Trace) -> bytes:
     """A trace as the bytes of a Parquet file.
 
-    Scalars, and arrays of another length than the series, stand in the metadata.
+    Scalars, and arrays of another length than the series, are stored in the metadata.
 
     Raises
     ------

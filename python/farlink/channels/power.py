@@ -1,4 +1,4 @@
-"""Received power as it is wanted: cut, resampled, turned round in time, scaled to a bit error rate."""
+"""Processing of received power: cut, resample, reverse in time, scale to a bit error rate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LARGEST_RATIO_TERM = 1000
 
 
 class CalibrationError(TraceError):
-    """No transmit power gives the asked bit error rate."""
+    """No transmit power gives the requested bit error rate."""
 
 
 def is_relative(trace: Trace) -> bool:
@@ -109,7 +109,7 @@ def resample(trace: Trace, rate_hz: float) -> Trace:
     Returns
     -------
     Trace
-        It is blocked where half of what it was made of was. Samples at the end that fill no whole one are left out.
+        It is blocked if half of its samples were. Samples at the end that do not fill a new one are left out.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def resample(trace: Trace, rate_hz: float) -> Trace:
 
 
 def calibrate(trace: Trace, receiver: Receiver, ber: float) -> Trace:
-    """Scale a received power until a receiver's long-term bit error rate is what is asked.
+    """Scale a received power to a requested long-term bit error rate of a receiver.
 
     Blocked samples are cut before and put back, scaled like the others.
 

@@ -32,7 +32,7 @@ class Receiver:
     Parameters
     ----------
     name
-        What it is called.
+        Its name.
     characteristic_power_w
         :math:`P_0`, in W, above 0.
     form_factor
@@ -42,7 +42,7 @@ class Receiver:
     wavelength_m
         Wavelength that it was made for, in m; None if it is not known.
     source
-        Where the parameters come from.
+        Source of the parameters.
 
     Raises
     ------
@@ -93,7 +93,7 @@ class Receiver:
         Raises
         ------
         ReceiverError
-            If there is none of that name.
+            If there is no receiver of that name.
 
         Examples
         --------

@@ -27,7 +27,7 @@ OUTAGE_S = 0.1
 
 _LONGEST_CORRELATION_S = 30.0
 
-# Windows of which a rate is told and drawn: 0.1 s over five days.
+# Largest number of windows whose rate is printed and drawn: 0.1 s over five days.
 MOST_WINDOWS = 4_500_000
 
 

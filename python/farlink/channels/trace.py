@@ -87,7 +87,7 @@ class Trace:
         return printable(self.meta.get("title") or f"{self.kind} trace")
 
     def to_bytes(self) -> bytes:
-        """The trace as the bytes of its file."""
+        """The trace file as bytes."""
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w") as archive:
             for name in sorted(self.arrays):

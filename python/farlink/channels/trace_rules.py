@@ -15,7 +15,7 @@ from farlink.untrusted import printable
 # C/N0 above this is a ratio, not dBHz.
 _LEAST_DBHZ, _MOST_DBHZ = -1000.0, 200.0
 
-# Durations in s: from where times are told apart, to where a double holds them to a microsecond.
+# Durations in s: from the smallest distinct times to those that a double holds to a microsecond.
 _SHORTEST_S, _LONGEST_S = 1e-6, 1e10
 # Beyond these no link goes; the engine refuses them too.
 _MOST = {"rate_bps": 1e13, "delay_s": 1e7, "drop_rate": 1.0}
@@ -33,7 +33,7 @@ class Kind:
     units
         Unit of each array, optional ones too.
     use
-        Where a scenario may name it.
+        The place in a scenario where it may be named.
     """
 
     arrays: Mapping[str, str]

@@ -17,7 +17,7 @@ __all__ = ["app", "main"]
 
 def main() -> None:
     """Run the command of the arguments, as `farlink` and ``python -m farlink.cli`` do."""
-    # Until a command is at work there is nothing to keep: Ctrl-C ends the process at once. Where it is ignored, it stays so.
+    # Before a command works there is nothing to keep, so Ctrl-C ends the process at once. If it is ignored, it stays ignored.
     hears = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if hears:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

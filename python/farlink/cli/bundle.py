@@ -128,7 +128,7 @@ def fit(
                 seed=seed,
                 progress=progress,
             )
-        # Of a log that has handovers and no drop there is no process, unless it is asked for; one that is played needs none.
+        # A log with handovers and no drop has no process, which is an error only if it is requested; a replay needs none.
         fewest = 1 if replay is None else DISTRIBUTIONS["exponential"].fewest
         is_dropping = output is not None or found.whole.drops >= fewest
         process = scenario_text(found.whole, measured_on=_names(found)) if is_dropping else ""
@@ -187,7 +187,7 @@ def _names(found: Study) -> str:
 
 
 def _warn(found: Study) -> None:
-    """Say which links have too few drops for what was asked."""
+    """Warn about links with too few drops for the request."""
     for part in found.parts:
         times = part.times.get("airtime")
         if times is not None and times.sample.times_s.size and not times.judged[0].fit.is_fitted:

@@ -47,5 +47,5 @@ def main(
     ] = False,
 ) -> None:
     """Plan and run data transport over links that are long, lossy and drop out."""
-    # A batch system that ends a job asks like this; finished runs are kept as after Ctrl-C.
+    # The signal by which a batch system ends a job; finished runs are kept as after Ctrl-C.
     signal.signal(signal.SIGTERM, handler)

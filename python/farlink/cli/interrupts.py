@@ -38,7 +38,7 @@ def listen() -> None:
 
 
 def _files(frame: FrameType | None) -> list[str]:
-    """Where the code of each running function stands."""
+    """The source file of each running function."""
     found = []
     while frame is not None:
         found.append(frame.f_code.co_filename)

@@ -35,20 +35,20 @@ def user_errors() -> Iterator[None]:
 
 
 def refused(error: FarlinkError) -> None:
-    """Print an error: a line of what is wrong, a line of what to do."""
+    """Print an error: a line that says what is wrong, and a line that says what to do."""
     typer.echo(f"error: {printable(error.message, _MOST_CHARACTERS)}", err=True)
     typer.echo(f"hint: {printable(error.remedy, _MOST_CHARACTERS)}", err=True)
 
 
 def data(text: str) -> None:
-    """Print the data that was asked for. A reader who has gone, as `head` does, is no reason to stop.
+    """Print the requested data. A closed pipe, as of `head`, is not an error.
 
     Raises
     ------
     OutputError
         If standard output cannot be written, as on a full disk.
     """
-    if sys.stdout is None:  # closed by who started the command
+    if sys.stdout is None:  # closed by the parent process
         return
     try:
         sys.stdout.write(text)

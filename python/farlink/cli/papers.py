@@ -147,7 +147,7 @@ def _print(title: str, *parts: RenderableType) -> None:
 
 
 def _write_pieces(outcome: Outcome, figures: Path | None, scenarios: Path | None) -> None:
-    """Write what an item leaves behind, as soon as it is there."""
+    """Write the outputs of an item as soon as they exist."""
     from farlink.output import whole_file
 
     if figures is not None:

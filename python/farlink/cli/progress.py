@@ -1,4 +1,4 @@
-"""Progress of work that takes longer than a second: a bar, or what is being done where nobody knows how long it takes."""
+"""Progress of work that takes longer than a second: a bar, or the name of the step if its duration is unknown."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def _print_table(result: Result) -> None:
     data(text if is_terminal else "".join(f"{line.rstrip()}\n" for line in text.splitlines()))
 
 
-# So many sentences of a kind are written; of the others, how many there are.
+# Number of remarks of a kind that are printed in full; the others are only counted.
 _MOST_SENTENCES = 10
 
 

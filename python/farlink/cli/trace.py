@@ -66,7 +66,7 @@ farlink trace import record.mat --column P_rx --unit uW --sample-rate-hz 10000 -
 farlink trace import modem.csv --gaps outage -o cn0.npz
 """
 
-# How a measurement of received power is to be read, where the file does not say so itself.
+# How to read a measurement of received power, if the file does not say so itself.
 Unit = Annotated[
     str | None,
     typer.Option(

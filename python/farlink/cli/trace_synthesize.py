@@ -1,4 +1,4 @@
-"""`farlink trace synthesize`: received power of an optical link, or C/N0 under rain, that nobody measured."""
+"""`farlink trace synthesize`: synthetic received power of an optical link, or C/N0 under rain."""
 
 from __future__ import annotations
 

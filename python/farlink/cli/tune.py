@@ -143,9 +143,9 @@ def _pictures(asked: list[str]) -> list[tuple[str, Path]]:
 
 def _write_points(path: Path, study: Study, modem: Modem, goodput: str | None) -> None:
     from farlink.output import whole_file
-    from farlink.tune.worth import to_csv, worth
+    from farlink.tune.candidate_points import candidate_points, to_csv
 
-    rows = worth(study, modem, goodput=goodput, watch=lambda title: progress_bar(title, "points"))
+    rows = candidate_points(study, modem, goodput=goodput, watch=lambda title: progress_bar(title, "points"))
     with whole_file(path) as temporary:
         temporary.write_text(to_csv(rows), encoding="utf-8")
     note(f"points: {path}")

@@ -18,7 +18,7 @@ from farlink.near_names import instead, nearest
 _USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[1]
 _CLICK_ERROR: type[Any] = typer.BadParameter.__mro__[2]
 
-# Of the words in which a type says that it is not met -> what it is.
+# Message of a type for an invalid value -> the type in words.
 _WANTED = (("integer", "a whole number"), ("number", "a number"), ("float", "a number"))
 _RANGE = re.compile(r"(less|greater) than(?: or equal to)? ([\d.]+)")
 
@@ -106,7 +106,7 @@ def _missing(parameter: Any, command: str, remedy: str) -> FarlinkError:
 
 
 def _bad_value(parameter: Any, message: str, given: Sequence[str], remedy: str) -> FarlinkError:
-    """A value that is not of the type of its option."""
+    """A value that does not have the type of its option."""
     is_option = parameter.param_type_name == "option"
     name = parameter.opts[0] if is_option else parameter.human_readable_name.upper()
     value = _value(parameter.opts, given) if is_option else None

@@ -39,7 +39,7 @@ class Engine(Protocol):
         rows: bool,
         cancel: Cancel | None,
     ) -> Result:
-        """Run it. A caller may be told of progress and of long work beforehand, may do without rows, and may stop it."""
+        """Run it. A caller may follow the progress, be told of long work beforehand, omit the rows, and stop it."""
         ...
 
 

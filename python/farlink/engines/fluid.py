@@ -101,7 +101,7 @@ def goodput(
     flows
         Number of flows :math:`N`, at least 1.
     segments_per_ack
-        Segments :math:`b` that one acknowledgement stands for: 2 if acknowledgements are delayed.
+        Segments :math:`b` per acknowledgement: 2 if acknowledgements are delayed.
     max_window_segments
         Largest window, segments, at least 1.
     growth
@@ -114,9 +114,9 @@ def goodput(
     timeouts
         Whether the retransmission timer expires.
     least_timeout_s, timeout_round_trips
-        It stands at the larger of `least_timeout_s`, in s, and `timeout_round_trips` round trips, and doubles while it expires.
+        It is the larger of `least_timeout_s`, in s, and `timeout_round_trips` round trips, and doubles while it expires.
     duplicate_acks
-        Duplicate acknowledgements that tell of a loss; 0 if a loss is known exactly a round trip after it.
+        Duplicate acknowledgements that mean a loss; 0 if a loss is known exactly a round trip after it.
     own_buffers
         Whether each flow has an equal share of the rate and of the buffer for itself.
     precision, level
@@ -124,7 +124,7 @@ def goodput(
     max_time_s
         Or when so much time has been simulated, in s.
     seed
-        Seed of every random stream; each point has one of its own.
+        Seed of all random streams; each point has its own stream.
     threads
         Threads to run on; all cores by default. The result does not depend on it.
     progress

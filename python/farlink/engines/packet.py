@@ -78,7 +78,7 @@ def _runs(scenario: Mapping[str, Any]) -> int:
 
 
 def _observing(scenario: Scenario, quantities: Sequence[str] | None) -> Scenario:
-    """The scenario with other series to observe than it asks for."""
+    """The scenario with other series to observe."""
     measure = scenario.data.get("measure", {})
     if quantities is None or not isinstance(measure, dict):
         return scenario

@@ -123,7 +123,7 @@ def lines(summary: list[Entry], grid_paths: list[str], x_path: str, quantity: st
 
 
 def shown_flows(summary: list[Entry]) -> list[Entry]:
-    """Single flows where a figure can hold them, else the aggregate."""
+    """Single flows if a figure has room for them, otherwise the aggregate."""
     flows = {entry["flow"] for entry in summary if entry["flow"] != "all"}
     if 1 < len(flows) <= 6:
         return [entry for entry in summary if entry["flow"] != "all"]
@@ -205,7 +205,7 @@ def _draw_lines(ax: Axes, drawn: dict[str, Line], names: list[str], x_path: str,
 
 
 def _floor(means: list[float]) -> float:
-    """Where a logarithmic axis begins: below the least mean above 0, but no more than five decades below the greatest."""
+    """Start of a logarithmic axis: below the least mean above 0, but at most five decades below the greatest."""
     positive = [mean for mean in means if mean > 0]
     return max(0.7 * min(positive), 1e-5 * max(positive))
 

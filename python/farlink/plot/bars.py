@@ -1,4 +1,4 @@
-"""Named numbers as horizontal bars with 95 % intervals, and a bound marked beside each."""
+"""Named numbers as horizontal bars with 95 % intervals, each with its bound."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _LOOKS = {
 }
 _MOST_LINES = 8
 _PANEL_IN = 2.6
-# The curve of what is still up ends where so few are left under observation.
+# The survival curve ends when this few calls are left under observation.
 _FEW = 10
 _UNITS = (("s", 1.0, 300.0), ("min", 60.0, 300.0), ("h", 3600.0, 96.0), ("days", 86_400.0, math.inf))
 
@@ -51,7 +51,7 @@ def figure(study: Study) -> Figure:
     Returns
     -------
     Figure
-        A Matplotlib figure of five panels; of seven where the logs have handovers.
+        A Matplotlib figure of five panels, or of seven if the logs have handovers.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def check_suffix(path: Path) -> None:
     Raises
     ------
     OutputError
-        If the suffix is none of `SUFFIXES`.
+        If the suffix is not one of `SUFFIXES`.
     """
     if path.suffix not in SUFFIXES:
         raise OutputError(f"{path}: no picture has the suffix {path.suffix or 'nothing'!r}", f"use {', '.join(SUFFIXES)}")
@@ -111,7 +111,7 @@ def save(study: Study, path: str | Path) -> Path:
     Raises
     ------
     OutputError
-        If the suffix is none of `SUFFIXES` or the file cannot be written.
+        If the suffix is not one of `SUFFIXES` or the file cannot be written.
     """
     path = Path(path)
     check_suffix(path)
@@ -202,7 +202,7 @@ def _survival(panel: Axes, times: Times, title: str, events: str = "drops") -> N
 
 
 def _cumulative(panel: Axes, links: list[Link]) -> None:
-    """Drops counted over connected time: straight for a constant rate, stairs where they cluster."""
+    """Number of drops over connected time: a straight line for a constant rate, stairs if they cluster."""
     has_times = any(not math.isnan(call.up_s) for link in links for call in link.calls)
     clocks = drop_clocks([link for link in links if link.calls])
     longest = max(length_s for _, length_s in clocks)

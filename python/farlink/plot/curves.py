@@ -1,4 +1,4 @@
-"""Curves against a logarithmic axis, with 95 % intervals and what a paper prints marked beside them."""
+"""Curves against a logarithmic axis, with 95 % intervals and the printed values of a paper."""
 
 from __future__ import annotations
 

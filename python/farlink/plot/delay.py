@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def delay(summary: list[Entry], grid_paths: list[str], *, title: str | None = None) -> Figure:
     """Draw the mean delay of a result's summary; parameters as for `against_grid`.
 
-    The axis is logarithmic where the delays span more than a factor of ten.
+    The axis is logarithmic if the delays span more than a factor of ten.
     """
     figure = against_grid(summary, grid_paths, "delay_mean_s", title=title)
     means = [entry["delay_mean_s"]["mean"] for entry in summary if entry["delay_mean_s"]["mean"]]

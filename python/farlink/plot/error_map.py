@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Bounds of the classes: how many times too long or too short a prediction is.
 FACTORS = (1.1, 1.25, 2.0)
-# From far too short, blue, to far too long, orange: colours that colour-blind readers tell apart, and no red and green.
+# From far too short, blue, to far too long, orange: colour-blind readers can distinguish these colours.
 _COLOURS = ("#1a5a96", "#6ba3d0", "#c6dcee", "#f6f6f4", "#fbdcb8", "#f0a050", "#b8530a")
 _LIGHT_TEXT = {0, 6}
 _ROW_IN, _PANEL_FRAME_IN = 0.185, 0.36
@@ -52,7 +52,7 @@ def error_maps(
     figure, _ = new_figure(height_in=panel_in * len(names) * len(columns) + 1.5)
     figure.clear()
     with matplotlib.rc_context(LOOK):
-        # Below each other: beside each other their numbers would be too small to read.
+        # One below the other, because side by side their numbers would be too small to read.
         grid = figure.subplots(len(names) * len(columns), 1, sharex=True, sharey=True).reshape(len(names), len(columns))
         for row, name in enumerate(names):
             for column, setting in enumerate(columns):

@@ -39,7 +39,7 @@ def lines(
     is_ordered
         Whether the curves have an order, which their colours show.
     y_bottom
-        Where a linear vertical axis begins; None to fit it to the curves.
+        Start of a linear vertical axis; None to fit it to the curves.
     marked
         Heights to mark with a dotted line, and their words.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SIZE_IN = (9.5, 10.5)
 
 _BLUE, _RED, _GREEN = style.COLOURS[:3]
-# Shorter than this no fade says anything of its statistics; lower than this no error rate is drawn.
+# Shortest trace with statistics of fades; lowest error rate that is drawn.
 _FEWEST_FADES = 5
 _LOWEST_BER = 1e-15
 _SHADE = "#d9dee3"

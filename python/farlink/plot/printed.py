@@ -1,4 +1,4 @@
-"""Numbers beside what a paper prints for them: a line for each."""
+"""Numbers with the printed values of a paper, a line for each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Measured:
 
 
 def beside_printed(measured: Sequence[Measured], *, x_label: str) -> Figure:
-    """Draw printed numbers and ours on a common axis, with the span of other definitions behind them."""
+    """Draw printed numbers and ours on a common axis, with the span of other definitions in the background."""
     figure, (ax,) = new_figure(height_in=1.0 + 0.36 * len(measured))
     for place, one in enumerate(measured):
         known = [value for value in one.others if math.isfinite(value)]

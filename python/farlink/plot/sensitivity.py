@@ -20,7 +20,7 @@ def sensitivity(receivers: Sequence[Receiver], *, lowest_ber: float = 1e-12) -> 
     receivers
         One curve each.
     lowest_ber
-        Where the curves end.
+        End of the curves.
     """
     figure, (ax,) = new_figure(height_in=4.6)
     for look, receiver in enumerate(receivers):

@@ -1,4 +1,4 @@
-"""The look of every figure: colours that colour-blind readers tell apart, dark text on white, units on the axes.
+"""The style of all figures: colours that colour-blind readers can distinguish, dark text on white, units on the axes.
 
 A figure is as wide as its text can be read on a telephone: `WIDTH_IN`, with no text smaller than `TEXT_PT`.
 """
@@ -43,7 +43,7 @@ LEAST_TEXT_PX = 9.0
 MOST_SERIES = 6
 """More lines than this in one axes are not told apart: they get panels of their own."""
 
-# What a desktop shows of a figure, in pixels for each point of it.
+# Pixels per point of a figure on a desktop.
 _PX_PER_PT = 1.75
 _WORDS_IN_LEGEND = 52
 
@@ -108,7 +108,7 @@ def to_svg(figure: Figure, name: str) -> str:
 
 
 def picture_svg(figure: Figure, name: str) -> str:
-    """The figure as an SVG file for a page of the documentation: white, whatever the page is."""
+    """The figure as an SVG file for a page of the documentation, with a white background on any page."""
     return to_svg(figure, name).replace("<svg ", '<svg style="background: white" ', 1)
 
 
@@ -130,7 +130,7 @@ def least_width_px(figure: Figure) -> int:
 
 
 def error_bars(half_widths: Iterable[float]) -> list[float] | None:
-    """Half-widths to draw, 0 where there is none; None, which draws no bars and none in the legend, where no point has one."""
+    """Half-widths to draw, with 0 for missing ones. None, for no bars and none in the legend, if all are missing."""
     known = [half if math.isfinite(half) else 0.0 for half in half_widths]
     return known if any(known) else None
 

@@ -177,7 +177,7 @@ def _is_shown(drop: Drop, origin_s: float, low: float, high: float) -> bool:
 
 
 def _draw_drops(ax: Axes, drops: Sequence[Drop], names: Sequence[str], origin_s: float, high: float) -> None:
-    """A line where a link drops, and a band until it is back."""
+    """A line at each drop of a link, and a band until it is back."""
     is_named = len(names) <= _MOST_NAMED
     labelled: set[str] = set()
     for drop in drops:

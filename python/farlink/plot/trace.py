@@ -123,7 +123,7 @@ def save(trace: Trace, path: str | Path, receiver: Receiver | None = None) -> Pa
 
 
 def _page(trace: Trace, svg: str, least_px: int, receiver: Receiver | None) -> str:
-    """The picture and what is known of the trace; narrower than so many pixels the picture scrolls."""
+    """The picture and the properties of the trace; below a width in pixels the picture scrolls."""
     from html import escape
 
     from farlink.channels.describe import describe
@@ -248,7 +248,7 @@ def _draw_loss(trace: Trace, raster: Axes, histogram: Axes, spread: Axes) -> Non
 
 
 def _pooled(lost: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], int]:
-    """No more dots than a picture shows, each of so many frames; a dot is lost if one of them is."""
+    """As many dots as a picture can show, each for several frames; a dot is lost if one of its frames is."""
     each = -(-lost.size // _MOST_DOTS)
     padded = np.append(lost, np.zeros(-lost.size % each, dtype=np.uint8))
     return padded.reshape(-1, each).max(axis=1), each

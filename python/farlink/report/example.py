@@ -33,7 +33,7 @@ def compared_points(points: list[dict[str, object]], point: int) -> list[int]:
 
 
 def window_span_s(runs: list[Series], flow: str | None = None, losses: int = 10) -> tuple[float, float] | None:
-    """The first part of a run that holds about `losses` recoveries; None if all of it does."""
+    """The first part of a run with about `losses` recoveries; None for the whole run."""
     ends = []
     for run in runs:
         time, _ = run.select("cwnd", flow)

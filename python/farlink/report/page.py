@@ -69,7 +69,7 @@ def render_report(result: Result, *, command: str | None = None) -> str:
 
 
 def filled(template: str, **parts: object) -> str:
-    """A page of this package with its parts put in, and the style that all of them share."""
+    """A page of this package with its parts filled in, and the common style."""
     folder = resources.files("farlink.report")
     text, style = (folder.joinpath(name).read_text(encoding="utf-8") for name in (template, "style.css"))
     return Template(text).substitute(parts, style=style)
@@ -169,7 +169,7 @@ def _run_figures(result: Result) -> Iterator[str]:
 
 
 def _flow_figures(runs: list[Series], shown: Series, flow: str, suffix: str) -> Iterator[str]:
-    """Window, sequence and round trip of a flow; the suffix tells the identifiers of its figures from those of others."""
+    """Window, sequence and round trip of a flow; the suffix makes the identifiers of its figures unique."""
     is_compared = len(runs) > 1
     yield f"<h3>Flow {_text(flow)}</h3>"
     yield figure_element(
@@ -198,7 +198,7 @@ def _differences(runs: list[Series]) -> list[str]:
 
 
 def _overview_table(result: Result) -> str | None:
-    """Goodput with two keys of the grid as rows and columns; None where the grid has another shape."""
+    """Goodput with two keys of the grid as rows and columns; None if the grid has another shape."""
     paths = result.grid_paths
     entries = [entry for entry in result.summary() if entry["flow"] == "all"]
     if len(paths) != 2 or len({entry["engine"] for entry in entries}) != 1:
@@ -280,7 +280,7 @@ def _details(summary: str, content: str) -> str:
 
 
 def figure_element(figure: Figure, name: str, heading: str, caption: str) -> str:
-    """A figure with heading and caption, as HTML; `name` tells its identifiers from those of others on the page."""
+    """A figure with heading and caption, as HTML; `name` distinguishes its identifiers from those of others on the page."""
     # Narrower, its text would be too small: it scrolls.
     look = f'aria-label="{_text(heading)}" style="min-width: {least_width_px(figure)}px"'
     svg = to_svg(figure, name).replace("<svg ", f"<svg {look} ", 1)

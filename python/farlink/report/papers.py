@@ -1,4 +1,4 @@
-"""The report of a paper: what is printed beside what farlink computes, with figures and the scenarios that were run."""
+"""The report of a paper: printed and computed values side by side, with figures and the scenarios that were run."""
 
 from __future__ import annotations
 

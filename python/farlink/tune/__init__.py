@@ -1,4 +1,4 @@
-"""Modulation, code and packet size for the best goodput: operating points of a modem, and look-up tables made of them.
+"""Modulation, code and packet size for the best goodput: operating points of a modem, and look-up tables of them.
 
 - `modem`, `codes`: what a modem can be set to, from TOML
 - `study`: which conditions to tune for, and what goodput is by, from TOML
@@ -6,7 +6,7 @@
 - `points`: every setting at a C/N0: error rates, information rate, segment loss
 - `staircase`: minimum bit error rate against information rate
 - `goodput`: models and engines of goodput, a line each
-- `worth`: the points of each condition that are worth a look, with their goodput
+- `candidate_points`: the candidate points of each condition, with their goodput
 - `envelope`: the best goodput of each family of codes
 - `table`, `guard`: the look-up table, its thresholds, and whether it is monotone
 - `files`: tables as CSV, JSON and TOML

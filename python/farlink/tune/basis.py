@@ -1,4 +1,4 @@
-"""What a look-up table was made by: its rows, and the model and path of its study."""
+"""The basis of a look-up table: its rows, and the model and path of its study."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Basis:
     goodput
         Model or engine.
     path
-        What connections meet beside the link.
+        The path of connections other than the link.
     usable_loss
         Largest loss that the study allows.
     """
@@ -52,7 +52,7 @@ def basis(path: str | Path) -> Basis:
     Raises
     ------
     TuneError
-        If it cannot be read, is no look-up table, or does not say what it was made for.
+        If it cannot be read, is not a look-up table, or does not say what it was made for.
     """
     path = Path(path)
     if path.suffix == ".csv":

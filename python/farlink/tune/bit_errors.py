@@ -1,4 +1,4 @@
-r"""Wrong bits of a stream, and what of its windows, blocks and codewords they hit.
+r"""Wrong bits of a stream, and the windows, blocks and codewords that they affect.
 
 Two kinds: bits wrong independently of each other, and the bursts of a Viterbi decoder. Of bursts farlink's channels assume that
 they are drawn at random from those that were collected, with a least number of right bits between them and a geometric number
@@ -20,7 +20,7 @@ from farlink.models.bounds import packets_arrive
 
 Floats = NDArray[np.float64]
 
-# Wrong bytes that are counted beyond those that a codeword mends; what is more counts as so many.
+# Largest counted number of wrong bytes beyond those that a codeword corrects; more count as this many.
 _BEYOND = 16
 # Bursts of more bytes than this, if they are more than such a share, leave no codeword whole; and how many are looked at.
 _LONGEST_BYTES, _TOO_LONG = 96, 1e-3
@@ -29,14 +29,14 @@ _MOST_EVENTS = 2000
 
 @dataclass(frozen=True)
 class WordErrors:
-    """What becomes of codewords that mend so many wrong bytes.
+    """Error rates of codewords that correct a number of wrong bytes.
 
     Attributes
     ----------
     loss
-        Probability that a codeword is not mended.
+        Probability that a codeword is not corrected.
     left
-        Share of the wrong bytes that lie in such codewords, which stay as they are.
+        Share of the wrong bytes in such codewords, which are not corrected.
     """
 
     loss: float
@@ -60,7 +60,7 @@ class BitErrors(Protocol):
         ...
 
     def word(self, length_bytes: int, mends: int, depth: int) -> WordErrors:
-        """Codewords of so many bytes that mend `mends` wrong ones; `depth` of them are sent in turns, byte by byte."""
+        """Codewords of `length_bytes` bytes that correct `mends` wrong ones; `depth` of them are interleaved byte by byte."""
         ...
 
 
@@ -102,7 +102,7 @@ class Independent:
 
 @dataclass(frozen=True)
 class Bursts:
-    """Bursts of a decoder: each one of those collected, right bits between them.
+    """Bursts of a decoder: each is one of those collected, with correct bits between them.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class Bursts:
         beyond = bits - self.gap_min_bits
         if beyond <= 0:
             return (self.cycle_bits - 1 - self._free_bits + beyond) / self.cycle_bits
-        # Probability of the first bit, and of those behind it, by logarithms: rare errors are no differences of large numbers.
+        # Probability of the first bit and of those after it, by logarithms, to avoid differences of large numbers.
         busy = (self.cycle_bits - 1 - self._free_bits) / self.cycle_bits
         return -math.expm1(math.log1p(-busy) - beyond * math.log1p(1 / self._free_bits))
 
@@ -225,7 +225,7 @@ def _wrong_bytes(counts: Floats, lengths: Floats, gap: int, begins: float, bytes
     counts = counts[:, : longest + 1, : largest + 1]
     state = np.zeros((bytes_ + longest + gap + 1, most + 1))
     cycle = float(lengths @ np.arange(lengths.size)) + gap + (1 - begins) / begins
-    # Where the window begins: between bursts, or so many bytes before the least gap behind one ends.
+    # Start of the window: between bursts, or a number of bytes before the least gap after one ends.
     state[0, 0] = 1 / begins / cycle
     beyond = 1 - np.cumsum(lengths[: longest + 1])
     busy = np.concatenate([np.ones(gap), np.maximum(beyond, 0)])[1:]
@@ -235,7 +235,7 @@ def _wrong_bytes(counts: Floats, lengths: Floats, gap: int, begins: float, bytes
     for at in range(bytes_):
         here = state[at]
         state[at + 1] += (1 - begins) * here
-        # Row c: what c more wrong bytes make of it; the last number stands for all above it, too.
+        # Row c: the effect of c more wrong bytes; the last number also represents all larger ones.
         after = np.where(is_more, here[earlier], 0.0)
         after[:, most] = np.cumsum(here[::-1][: largest + 1])
         state[at + gap : at + gap + longest + 1] += begins * (counts[at % depth] @ after)

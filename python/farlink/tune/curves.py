@@ -1,4 +1,4 @@
-"""What settings of a modem lose and deliver over C/N0, as curves to be read at any of its values."""
+"""Losses and goodput of settings of a modem as curves over C/N0."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Curves:
     information_bps
         Bits of segments, headers included, that the share of the carrier takes of each. Shape ``(settings,)``.
     cn0_dbhz
-        Where the curves have their points. Shape ``(n,)``.
+        Points of the curves. Shape ``(n,)``.
     log_ber
         Natural logarithm of the equivalent bit error rate. Shape ``(settings, n)``.
     goodput_bps
@@ -89,9 +89,9 @@ def curves(
     flows
         Connections that share the link.
     goodput
-        What goodput is by; see `farlink.tune.goodput`.
+        Model of goodput; see `farlink.tune.goodput`.
     path
-        What connections meet beside the link.
+        The path of connections other than the link.
     progress
         Called with the settings done and planned.
     """
@@ -138,7 +138,7 @@ def ber_of(loss: Floats, bits: int) -> Floats:
 
 
 def lost_of(ber: Floats, bits: int) -> Floats:
-    """Probability that a segment of so many bits is lost at a bit error rate: the inverse of `ber_of`."""
+    """Probability that a segment is lost at a bit error rate: the inverse of `ber_of`."""
     found: Floats = -np.expm1(bits * np.log1p(-ber)) + 0.0
     return found
 

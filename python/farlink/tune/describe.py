@@ -13,7 +13,7 @@ _HEAD = ("C/N0", "modulation", "code", "segment", "information", "bit errors", "
 
 
 def report(table: Table) -> str:
-    """The steps of a table: where each is the best, what it is set to, what it reaches at its lowest C/N0, its thresholds."""
+    """The steps of a table: the range where each is the best, its setting, its goodput at its lowest C/N0, its thresholds."""
     scale = scale_for("goodput_bps", [row.information_bps or 0.0 for row in table.rows])
     blocks = [table.title]
     for (share, flows), rows in groupby(table.rows, key=lambda row: (row.share, row.flows)):

@@ -98,7 +98,7 @@ def validated(kind: type[Described], data: Any, *, where: str) -> Described:
 
 
 def _words(problem: Any, kind: type[BaseModel], data: Any) -> tuple[str, str]:
-    """What is wrong and how to mend it, of one of Pydantic's problems."""
+    """Message and remedy for one of Pydantic's errors."""
     path = _path(problem["loc"], data, is_missing=problem["type"] == "missing")
     sort, given, context = problem["type"], problem["input"], problem.get("ctx", {})
     if sort == "extra_forbidden":
@@ -144,7 +144,7 @@ def _keys(kind: type[BaseModel], place: Sequence[str | int]) -> list[str]:
         if isinstance(found, type) and issubclass(found, BaseModel) and part in found.model_fields:
             found = found.model_fields[str(part)].annotation
             continue
-        # Into a table of tables, and to the kind of one of them, which Pydantic names by its tag.
+        # The path into a table of tables, and to the kind of one of them, which Pydantic names by its tag.
         arguments = getattr(found, "__args__", ())
         tagged = [one for one in _models(found) if one.model_fields.get("kind") and part in _tags(one)]
         if tagged:

@@ -35,7 +35,7 @@ def envelopes(
     Returns
     -------
     mapping
-        For each family the best of each row; None where it has no setting.
+        For each family the best of each row; None if it has no setting.
     """
     chosen = {
         family: [

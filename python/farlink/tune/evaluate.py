@@ -39,11 +39,11 @@ def rated(points: Sequence[Point], *, name: str, flows: int, path: Path, progres
     points
         Settings at conditions.
     name
-        What goodput is by; see `farlink.tune.goodput`.
+        Model of goodput; see `farlink.tune.goodput`.
     flows
         Connections that share the link.
     path
-        What they meet beside it.
+        Their path other than the link.
     progress
         Called with the points done and planned, by engines.
     """

@@ -43,7 +43,7 @@ class Tuned:
 
     @property
     def name(self) -> str:
-        """What goodput is by."""
+        """Model of goodput."""
         return str(self.table.study["goodput"])
 
 

@@ -59,7 +59,7 @@ def goodput(name: str, offered: Offered, progress: Progress | None = None) -> Fo
     Raises
     ------
     TuneError
-        If there is none of that name; it names the nearest.
+        If there is no model of that name; the error names the nearest.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def goodput(name: str, offered: Offered, progress: Progress | None = None) -> Fo
 
 
 def check(name: str) -> None:
-    """Refuse a name that is none.
+    """Refuse an unknown name.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def _fluid(offered: Offered, progress: Progress | None, **options: Any) -> Found
         progress=progress,
         **options,
     )
-    # A full link is full but for rounding.
+    # A full link is full except for rounding.
     return np.clip(np.asarray(found.goodput, dtype=np.float64), 0.0, 1.0), np.asarray(found.half_width, dtype=np.float64)
 
 

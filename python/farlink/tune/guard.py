@@ -1,4 +1,4 @@
-"""Whether a look-up table is monotone: more signal never means less goodput. Where it does, why."""
+"""Checks whether a look-up table is monotone, so that more signal never means less goodput, and if not, why."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from farlink.tune.row import NO_TRANSMISSION, Row
 
 @dataclass(frozen=True)
 class Finding:
-    """A place where a table is not monotone.
+    """A point at which a table is not monotone.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Finding:
 
 
 def guard(rows: Sequence[Row]) -> list[Finding]:
-    """Every place where a table is not monotone.
+    """Every point at which a table is not monotone.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What of the channel's noise is left behind the demodulator, or behind a Viterbi decoder.
+"""Bit errors after the demodulator, or after a Viterbi decoder.
 
 Without a code the bit error rate is a closed form. Behind a Viterbi decoder it is that of the error events which farlink's
 channels play (`farlink.channels.coding`), collected once on a grid of Eb/N0 and kept on disk; between two points of the grid,
@@ -23,11 +23,11 @@ from farlink.tune.bit_errors import BitErrors, Bursts, Independent
 
 BITS = {"bpsk": 1, "qpsk": 2, "8psk": 3, "16qam": 4}
 
-# Grid of Eb/N0 in dB, and where it ends: below, every other bit is as good as wrong.
+# Grid of Eb/N0 in dB, and its ends: below, practically every second bit is wrong.
 _STEP_DB, _LOWEST_DB, _HIGHEST_DB = 0.25, -4.0, 40.0
 # Lower, the core knows none.
 _NOTHING_DB = -10.0
-# Bit error rates below which the union bound stands for the decoder: one wrong bit in a week at 10 Mb/s.
+# Bit error rate below which the union bound is used for the decoder: one wrong bit in a week at 10 Mb/s.
 _NEGLIGIBLE = 1e-13
 # Without importance sampling, rare events are not waited for.
 _MOST_BITS = 3e7

@@ -91,7 +91,7 @@ class Modem(Description):
     header_bytes
         Headers on top of it.
     errors
-        How wrong bits lie behind a Viterbi decoder: ``"bursts"``, or ``"independent"`` as many analyses have it.
+        Distribution of wrong bits after a Viterbi decoder: ``"bursts"``, or ``"independent"`` as many analyses have it.
     decision
         What the Viterbi decoder sees.
     code

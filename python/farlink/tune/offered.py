@@ -1,4 +1,4 @@
-"""Links on which long TCP connections run, as a model of goodput is asked about them."""
+"""Links with long TCP connections, as input of a model of goodput."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Path:
-    """What a connection meets beside the link's rate and its losses.
+    """The path of a connection other than the link's rate and its losses.
 
     Attributes
     ----------

@@ -170,7 +170,7 @@ def play(
     step_s
         From instant to instant; unless given the longest that meets all times of the series and the detection.
     goodput, path
-        What goodput is by, and what connections meet beside the link: those of the study that made the table.
+        Model of goodput and path of the connections: those of the study of the table.
     usable_loss
         Losses above this count as an outage.
     progress
@@ -244,7 +244,7 @@ def _check(trace: Trace, policy: str, setting: str | None, **values: float) -> N
 
 
 def _settings(lookup: LookUp, modem: Modem, share: float, flows: int, setting: str | None) -> list[Setting]:
-    """The table's settings for a share and connections, and the one asked for."""
+    """The table's settings for a share and a number of connections, and the requested one."""
     every = tuple(modem.settings())
     used = sorted({number_of(row, every) for row in lookup.rows(share=share, flows=flows) if row.status == OK})
     if not used:

@@ -27,7 +27,7 @@ class Point:
     esn0_db
         Energy of a symbol over noise density, the modem's loss taken off.
     ber
-        Bit error rate of what the modem delivers.
+        Bit error rate of the delivered bits.
     loss
         Probability that a segment is lost.
     """

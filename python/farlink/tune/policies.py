@@ -54,7 +54,7 @@ class Condition:
     setting: str | None = None
 
 
-# The choice, and what is to be said of it.
+# The choice, and a remark on it.
 Chosen = tuple[Whole, list[str]]
 
 
@@ -89,7 +89,7 @@ def ideal(condition: Condition) -> Chosen:
 
 
 def fixed(condition: Condition) -> Chosen:
-    """One setting, whatever C/N0 is: that asked for, or the one of the highest goodput over the series."""
+    """One setting for any C/N0: the requested one, or the one with the highest goodput over the series."""
     settings = condition.curves.settings
     if condition.setting is not None:
         at = named(condition.setting, settings)

@@ -53,7 +53,7 @@ class Pick:
         Raises
         ------
         TuneError
-            If the header has no length, or the limits are none.
+            If the header has no length, or the limits are invalid.
         """
         from farlink.models.arq import best_payload_bytes
 
@@ -134,7 +134,7 @@ class LookUp:
         Warns
         -----
         TuningWarning
-            If something lies outside the table.
+            If a condition lies outside the table.
         """
         if math.isnan(cn0_dbhz) or not (0 < share < math.inf) or not (1 <= flows < math.inf):
             message = f"C/N0 of {cn0_dbhz:g} dBHz, share {share:g}, {flows:g} flows"
@@ -192,5 +192,5 @@ def _is_of(row: Row, entry: list[Row]) -> bool:
 
 
 def _distance(row: Row, at: float) -> float:
-    """How far a row is, those above C/N0 last: their goodput is not there yet."""
+    """Distance of a row, with those above C/N0 last, because their goodput is not reached yet."""
     return at - row.cn0_dbhz if row.cn0_dbhz <= at else 1e6 + row.cn0_dbhz - at

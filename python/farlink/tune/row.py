@@ -37,7 +37,7 @@ class Row:
     information_bps
         Bits of segments, headers included, that the share of the carrier takes.
     ber
-        Bit error rate behind the code.
+        Bit error rate after decoding.
     loss
         Probability that a segment is lost.
     goodput_bps

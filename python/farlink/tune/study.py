@@ -44,7 +44,7 @@ class Usable(Description):
 
 
 class Thresholds(Description):
-    """Where a modem changes from one setting to the next.
+    """The C/N0 at which a modem changes from one setting to the next.
 
     Attributes
     ----------
@@ -83,13 +83,13 @@ class Study(Description):
     segments_per_ack
         Segments that an acknowledgement answers.
     goodput
-        What goodput is by: a key of `farlink.tune.goodput.GOODPUT`.
+        Model of goodput: a key of `farlink.tune.goodput.GOODPUT`.
     tolerance
         Share of its goodput that the best setting must be better by, or the one of the C/N0 below is kept.
     usable
         What a setting must reach.
     thresholds
-        Where a modem changes its setting.
+        The thresholds between settings.
     """
 
     title: Text = "Tuning"
@@ -127,7 +127,7 @@ class Study(Description):
 
     @property
     def path(self) -> NetworkPath:
-        """What connections meet beside the link."""
+        """The path of connections other than the link."""
         return NetworkPath(self.round_trip_s, self.buffer_bdp, self.segments_per_ack)
 
 

@@ -16,7 +16,7 @@ from farlink.tune.staircase import candidates
 from farlink.tune.study import Study, Thresholds
 
 Told = Callable[[int, int], None]
-# Given a title, a context whose value is told of the work done and planned.
+# Called with a title; returns a context whose value is called with the work done and planned.
 Watch = Callable[[str], AbstractContextManager[Told]]
 
 
@@ -29,13 +29,13 @@ class Table:
     title
         For people.
     study
-        What it was made for, as its file has it.
+        Its conditions, as in its file.
     modem
         Likewise.
     rows
         By share, number of connections and C/N0, in this order and ascending.
     findings
-        Where it is not monotone, and why.
+        The points at which it is not monotone, and why.
     """
 
     title: str
@@ -77,9 +77,9 @@ def tune(
     modem
         What is to be set.
     goodput
-        What goodput is by, instead of the study's.
+        Model of goodput, instead of the study's.
     watch
-        Is told of progress.
+        Called with the progress.
 
     Raises
     ------
@@ -138,7 +138,7 @@ def _why(study: Study, every: Sequence[Point], chosen: Rated | None) -> str:
 
 
 def _with_thresholds(rows: list[Row], thresholds: Thresholds) -> list[Row]:
-    """The rows with the number of their step and where it begins and ends."""
+    """The rows with the number of their step and the start and end of the step."""
     numbered: list[Row] = []
     step, down, up = 0, None, None
     for at, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""How much of the time links are up: each, all of them, at least one."""
+"""Share of the time that links are up: each, all of them, at least one."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Cause:
     by_chance
         How many that would be if drops came at any time; NaN where that is not known.
     p
-        Probability of at least so many by chance; NaN where that is not known.
+        Probability of at least this number by chance; NaN if it is not known.
     """
 
     name: str
@@ -86,9 +86,9 @@ def causes(links: Sequence[Link], *, match_s: float = MATCH_S) -> list[Cause]:
     Parameters
     ----------
     links
-        Links, with readings of their signal where there are any.
+        Links, with readings of their signal if there are any.
     match_s
-        How far a drop may be from a handover, in s, to be one of its own.
+        Largest distance between a drop and the handover that it belongs to, in s.
 
     Returns
     -------

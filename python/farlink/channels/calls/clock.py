@@ -108,7 +108,7 @@ def _zone(name: str) -> tzinfo:
         return UTC
     try:
         return ZoneInfo(name)
-    # Python raises whatever reading a file of that name gives.
+    # Python may raise any error of reading a file of that name.
     except (KeyError, ValueError, OSError) as error:
         remedy = "give UTC, an offset such as +02:00, or a name of the tz database such as Europe/Berlin"
         raise JournalError(f"zone {_shown(name)!r} is not known", remedy) from error

@@ -16,7 +16,7 @@ from farlink.channels.calls.links import Link
 from farlink.channels.calls.samples import bundle_span_s
 from farlink.extras import require
 
-# A window of the index of dispersion holds so many drops on average.
+# Mean number of drops in a window of the index of dispersion.
 _DROPS_PER_WINDOW = 4.0
 _FEWEST_WINDOWS = 5
 _FEWEST_TIMES = 10
@@ -35,7 +35,7 @@ class Clustering:
     value
         The measure; NaN if there are too few drops.
     expected
-        What it is without clusters.
+        Its value without clusters.
     p
         Probability of a value that far off, on either side, without clusters; NaN if there are too few drops.
     is_clustered
@@ -61,7 +61,7 @@ class Clustering:
 
 
 def drop_clocks(links: Sequence[Link]) -> list[tuple[Series, float]]:
-    """For each link the times of its drops, in s that it has been connected, and how long that was in all.
+    """For each link the times of its drops in seconds of connected time, and the total connected time.
 
     Pauses between calls are not counted: a link that is not connected cannot drop, and calls that come in groups would make
     clusters of drops that are none. Where no end has a time, it is the clock on the wall.
@@ -194,7 +194,7 @@ def links_together(links: Sequence[Link], *, within_s: float = 10.0, shifts: int
 
 
 def links_alike(links: Sequence[Link]) -> Clustering:
-    """Do links drop at one rate? Likelihood ratio of a rate of its own for each against one for all, over connected time.
+    """Test whether links drop at one rate: likelihood ratio of separate rates against a common one, over connected time.
 
     Bundles are reckoned as so many times one link, and samples of several links pooled, as if they did. `details` has the
     shortest and the longest mean time between drops, in s.
@@ -212,14 +212,14 @@ def links_alike(links: Sequence[Link]) -> Clustering:
 
 
 def clusterings(links: Sequence[Link]) -> list[Clustering]:
-    """What can be asked of one link or several, whether or not their logs run at the same time."""
+    """Tests for one link or several, whether or not their logs cover the same time."""
     found = [dispersion(links), serial_correlation(links), runs_of_times(links), runs_of_calls(links)]
     return [*found, links_alike(links)] if len(links) > 1 else found
 
 
 @checked_arguments
 def wilson(hits: int, count: int) -> tuple[float, float]:
-    """95 % interval of a probability, of so many hits in so many trials (Wilson, JASA 22, 1927).
+    """95 % interval of a probability from hits and trials (Wilson, JASA 22, 1927).
 
     Examples
     --------
@@ -233,7 +233,7 @@ def wilson(hits: int, count: int) -> tuple[float, float]:
     share = hits / count
     centre = (share + z * z / (2 * count)) / (1 + z * z / count)
     half = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
-    # At the ends the formula gives them but for rounding.
+    # At the ends the formula gives these values except for rounding.
     return 0.0 if hits == 0 else max(0.0, centre - half), 1.0 if hits == count else min(1.0, centre + half)
 
 
@@ -250,7 +250,7 @@ def _both_sides(upper: float) -> float:
 
 
 def _runs(question: str, sequences: Sequence[np.ndarray], details: dict[str, float]) -> Clustering:
-    """Runs added up over sequences, beside their mean and variance if each is shuffled."""
+    """Runs summed over sequences, with their mean and variance if each is shuffled."""
     found = mean = variance = 0.0
     for one in sequences:
         count, hits = one.size, int(np.count_nonzero(one))
@@ -275,7 +275,7 @@ def _longest_run(sequence: np.ndarray) -> int:
 
 
 def _pairs(times: Sequence[Series], within_s: float) -> int:
-    """Pairs of drops of different links that lie so close."""
+    """Pairs of drops of different links that are this close."""
     everything = np.sort(np.concatenate(times))
     return _close(everything, within_s) - sum(_close(np.sort(one), within_s) for one in times)
 

@@ -78,7 +78,7 @@ def _links(parts: Sequence[Part]) -> str:
 
 
 def _dials(links: Sequence[Link]) -> str:
-    """How dials went, and how many handovers there were, where the logs have them."""
+    """Outcomes of dials and number of handovers, if the logs have them."""
     dials, failed, blocked = (sum(getattr(link, key) for link in links) for key in ("dials", "failed", "blocked"))
     dialled = f"\n{dials} dials, {failed} of them failed; blocked {blocked} times" if dials + failed + blocked else ""
     handovers = sum(len(link.handovers_s) for link in links)
@@ -122,7 +122,7 @@ def _fit_row(one: Judged, times: Times) -> tuple[str, ...]:
 
 
 def _parameters(found: Fit, event: str) -> str:
-    """What a fit has beside its mean."""
+    """Parameters of a fit other than its mean."""
     if not found.is_fitted or found.distribution == "exponential":
         return ""
     if found.distribution == "weibull":

@@ -34,7 +34,7 @@ class Distribution(Protocol):
     fewest: int
 
     def fit(self, times: Series, observed: Mask, start: Series | None = None) -> Series:
-        """The parameters that make the times likeliest; `start` says where to begin."""
+        """The parameters with the largest likelihood of the times; the search begins at `start`."""
         ...
 
     def cumulative_hazard(self, parameters: Series, times: Series) -> Series:
@@ -183,11 +183,11 @@ class TwoStateMarkov:
     _STEPS = 2000
     # From parameters that are nearly right, as in a bootstrap, fewer steps and a likelihood less exact will do.
     _WARM_STEPS = 100
-    # Where the search begins: probability of the short one, and both means as multiples of the exponential's.
+    # Start of the search: probability of the short component, and both means as multiples of the exponential's.
     _STARTS = ((0.5, 0.3, 1.5), (0.1, 0.05, 1.1), (0.8, 0.5, 3.0))
 
     def fit(self, times: Series, observed: Mask, start: Series | None = None) -> Series:
-        """Expectation maximisation from several beginnings, the likeliest end kept; from `start` alone if there is one."""
+        """Expectation maximisation from several starts, keeping the likeliest result; from `start` alone if it is given."""
         if start is not None:
             return self._climb(times, observed, np.broadcast_to(start, (*times.shape[:-1], 3)), self._WARM_STEPS, 1e-3)
         mean = Exponential().fit(times, observed)
@@ -246,7 +246,7 @@ class TwoStateMarkov:
         return np.stack((np.log(p / (1 - p)), np.log(parameters[..., 1]), np.log(parameters[..., 2])), axis=-1)
 
     def from_line(self, values: Series) -> Series:
-        """Inverse of them."""
+        """The inverse."""
         return np.stack((1 / (1 + np.exp(-values[..., 0])), np.exp(values[..., 1]), np.exp(values[..., 2])), axis=-1)
 
 

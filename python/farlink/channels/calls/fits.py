@@ -187,7 +187,7 @@ def _exponential_interval(sample: Sample) -> Interval:
 
 
 def _covariance(family: Distribution, line: Series, sample: Sample) -> Series | None:
-    """Inverse of the observed information, or None where the likelihood is flat."""
+    """Inverse of the observed information, or None if the likelihood is flat."""
 
     def at(values: Series) -> float:
         return float(log_likelihood(family, family.from_line(values), sample.times_s, sample.is_observed))

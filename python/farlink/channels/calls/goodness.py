@@ -1,4 +1,4 @@
-"""Does a fitted distribution agree with the times? The chi-square test of the thesis, and a better one beside it."""
+"""Tests whether a fitted distribution agrees with the times: the chi-square test of the thesis, and a better one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXPECTED = 5.0
 # Anderson and Darling's statistic has some power from here on.
 FEWEST = 8
 REPLICATES = 499
-# Of all replicates together; a sample of more than 40,000 has fewer of them, though never below 99.
+# Limit of values in all replicates; a sample of more than 40,000 has fewer replicates, but at least 99.
 _MOST_TIMES = 20_000_000
 
 
@@ -133,7 +133,7 @@ def chi_square(
         ``"equal"``: bins of equal width from 0 to the longest time, as in the thesis. ``"probable"``: bins in which equally
         many drops are expected, at most so many that it is 5 in each.
     drawn
-        Replicates for the probability where times are censored; drawn here if there are none.
+        Replicates for the probability if times are censored; drawn here unless given.
 
     Returns
     -------
@@ -226,7 +226,7 @@ def anderson_darling(
     significance
         Level below which a fit is rejected.
     drawn
-        Replicates for the probability; drawn here if there are none.
+        Replicates for the probability; drawn here unless given.
 
     Returns
     -------
@@ -258,7 +258,7 @@ def anderson_darling(
 
 
 def statistic(fit: Fit, parameters: Series, times: Series, observed: Mask) -> Series:
-    """Anderson and Darling's statistic of samples, a row each, beside the distribution of `fit` with other parameters."""
+    """Anderson-Darling statistic of samples, a row each, against the distribution of `fit` with other parameters."""
     order = np.argsort(times, axis=-1)
     times = np.take_along_axis(times, order, axis=-1)
     observed = np.take_along_axis(observed, order, axis=-1)

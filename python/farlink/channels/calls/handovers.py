@@ -15,14 +15,14 @@ CAUSE = "handover"
 
 @checked_arguments
 def interrupted(link: Link, handover_s: float) -> Link:
-    """A link that is down for a while from each of its handovers on.
+    """A link that is interrupted by each of its handovers.
 
     Parameters
     ----------
     link
         The link. Its handovers are where the log has them: for readings once a second, up to a second late.
     handover_s
-        How long each of them interrupts it, in s, from 0.001 to 60. No log says so: it is an assumption.
+        Duration of each interruption, in s, from 0.001 to 60. It is an assumption, because no log has it.
 
     Returns
     -------
@@ -57,5 +57,5 @@ def _cut(call: Call, handovers_s: list[float], handover_s: float) -> list[Call]:
         if time_s > call.start_s:
             parts.append(replace(call, end_s=time_s, outcome="dropped", cause=CAUSE))
         call = replace(call, start_s=time_s + handover_s, is_begun_before=False)
-    # The end is NaN where its time is unknown, and the call is kept.
+    # The end is NaN if its time is unknown; then the call is kept.
     return parts if call.start_s >= call.end_s else [*parts, call]

@@ -4,7 +4,7 @@ A line is a JSON object with at least ``time``, ``link`` and ``event``::
 
     {"time": "2026-07-04T12:00:03Z", "link": "modem-1", "event": "connected", "snr_db": 6.5, "bars": 5}
 
-Further keys are left for whoever writes the journal, and not read. `KINDS` says which events there are.
+Further keys are ignored, so that writers of a journal may add their own. `KINDS` lists the events.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Event:
         False of an end whose time is unknown: it came at `time_s` or later, and before the next event; and of a link that was
         up before, where the log begins.
     source
-        Where it stands: file and line.
+        Its place: file and line.
     """
 
     time_s: float
@@ -89,7 +89,7 @@ def parse_line(text: str, where: str, clock: Clock | None = None) -> Event | Non
     Raises
     ------
     JournalError
-        If it is no JSON object, or one of its values is missing or cannot be.
+        If it is not a JSON object, or one of its values is missing or invalid.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def parse_line(text: str, where: str, clock: Clock | None = None) -> Event | Non
 
 
 def event_of(row: dict[str, Any], where: str, clock: Clock | None = None) -> Event:
-    """An event from named values, all of them checked.
+    """An event from named values, which are checked.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def line_of(event: Event) -> str:
 
 
 def time_text(seconds: float) -> str:
-    """A time in s since 1970 as ISO 8601 in UTC, to the millisecond where it has a fraction.
+    """A time in s since 1970 as ISO 8601 in UTC, to the millisecond if it has a fraction.
 
     Examples
     --------

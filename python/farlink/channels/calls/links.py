@@ -22,7 +22,7 @@ from farlink.errors import JournalError
 # By how much two clocks may part, and the longest silence of a log: more is a clock that jumps.
 _JUMP_S = 5.0
 _SILENCE_S = 366 * 86_400.0
-# A link that is up where a log ends and again where the next one begins, no later than this, was up in between.
+# A link that is up at the end of a log and at the start of the next, at most this much later, was up in between.
 _SEAM_S = 5.0
 
 Outcome = Literal["dropped", "ended", "open"]
@@ -37,15 +37,15 @@ class Call:
     start_s, end_s
         When it was connected and when that ended, in s since 1970; the end is NaN if its time is unknown.
     outcome
-        ``"dropped"``, ``"ended"`` on purpose, or ``"open"``: still up where the log stops.
+        ``"dropped"``, ``"ended"`` on purpose, or ``"open"``: still up at the end of the log.
     cause
         Why it dropped, in the words of the log.
     bars
         Signal strength at its beginning, 0 to 5; None if unknown.
     source
-        Where it begins: file and line.
+        Its first line: file and line.
     is_begun_before
-        Whether it was up already where the log begins.
+        Whether it was already up at the start of the log.
     """
 
     start_s: float
@@ -84,7 +84,7 @@ class Link:
     dials, failed, blocked
         How many such events there are.
     first_s, last_s
-        First and last time that the log has of it, in s since 1970.
+        Its first and last time in the log, in s since 1970.
     """
 
     name: str
@@ -155,7 +155,7 @@ def links_of(events: Iterable[Event]) -> list[Link]:
 
 
 def merged(parts: Iterable[list[Link]]) -> list[Link]:
-    """Links of several logs. The same link in two of them is one link, if the logs follow each other.
+    """Links of several logs. A link that is in two logs is one link if the logs follow each other.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def _joined(parts: list[Link]) -> Link:
 
 
 def _is_one(last: Call, first: Call) -> bool:
-    """Whether a call goes on in the next log."""
+    """Whether a call continues in the next log."""
     return last.outcome == "open" and first.is_begun_before and first.start_s - last.end_s <= _SEAM_S
 
 
@@ -245,7 +245,7 @@ class _Reader:
             self._close(event.time_s if event.is_exact else math.nan, "dropped" if kind == "dropped" else "ended", event)
 
     def stop(self, time_s: float) -> None:
-        """Close what the log leaves open, where the log stops."""
+        """Close open calls at the end of the log."""
         if self.up is not None:
             self.link.last_s = time_s
             self._close(time_s, "open", self.up)
@@ -267,7 +267,7 @@ def _check_clock(before: Event, event: Event) -> None:
         message = f"{event.source}: the clock jumps ahead by {step_s / 86_400:.0f} days, to {time_text(event.time_s)}"
         raise JournalError(message, "correct the times before or after the jump, or split the log there")
     steady_s = event.monotonic_s - before.monotonic_s
-    # A steady clock that goes back has begun anew: the machine was started again.
+    # A steady clock that goes back was restarted with the machine.
     if steady_s >= 0 and abs(step_s - steady_s) > _JUMP_S:
         message = f"{event.source}: the clock jumps by {step_s - steady_s:+g} s against monotonic_s"
         raise JournalError(message, "correct the times after the jump by so much")

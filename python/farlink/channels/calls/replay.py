@@ -50,7 +50,7 @@ class DownTimes:
 
 @checked_arguments
 def down_times(links: Sequence[Link], *, handover_s: float | None = None) -> list[DownTimes]:
-    """When each link was down: whenever it was not connected, whatever the reason.
+    """When each link was down, which is whenever it was not connected, for any reason.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def scenario_text(links: Sequence[Link], *, table: str = "link", measured_on: st
     links
         Links of a log.
     table
-        The hop that they stand for.
+        The hop that they represent.
     measured_on
         What the times are from, for a comment.
     handover_s

@@ -17,7 +17,7 @@ Mask = NDArray[np.bool_]
 
 # Logs have whole seconds: a time of 0 is one that was rounded down.
 SHORTEST_S = 0.5
-# A link that nobody dials for longer than this was given up, not redialled.
+# A link that is not dialled for longer than this was given up, not redialled.
 PAUSE_S = 3600.0
 
 
@@ -59,7 +59,7 @@ class Sample:
 
 
 def sample(name: str, times_s: ArrayLike, is_observed: ArrayLike | None = None, note: str = "") -> Sample:
-    """A sample of times; those of 0 become half a second, which is what a clock of whole seconds makes of them.
+    """A sample of times; 0 is replaced by half a second, because the clock has a resolution of one second.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def bundle_inter_drop_times(links: Sequence[Link]) -> Sample:
 
 
 def redial_times(links: Iterable[Link], pause_s: float = PAUSE_S) -> Sample:
-    """Time from a drop until the link is up again, failed and blocked dials included; censored where the log stops first.
+    """Time from a drop until the link is up again, including failed and blocked dials; censored if the log ends first.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ BUNDLE = "bundle"
 
 @dataclass(frozen=True)
 class Judged:
-    """A fit and what the tests say of it.
+    """A fit and the results of its tests.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class Study:
     causes
         What is known of the causes.
     availability
-        How much of the time the links of a bundle are up; None where the logs do not run at the same time.
+        Share of the time that the links of a bundle are up; None if the logs do not cover the same time.
     """
 
     logs: list[Log]
@@ -170,7 +170,7 @@ def load(
     paths
         The logs.
     format
-        Of all of them; None to recognise it.
+        Format of all logs; None to recognise it.
     only
         Names of the links to keep; none keeps all.
     zone
@@ -201,14 +201,14 @@ def study(
     seed: int = 1,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Study:
-    """Read logs of calls and fit what there is to fit.
+    """Read logs of calls and fit distributions to their times.
 
     Parameters
     ----------
     paths
         The logs.
     format
-        Of all of them; None to recognise it.
+        Format of all logs; None to recognise it.
     only
         Names of the links to keep; none keeps all.
     zone

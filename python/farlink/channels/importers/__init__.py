@@ -42,7 +42,7 @@ class Importer(Protocol):
         ...
 
 
-# In the order in which they are asked whether they recognise a file.
+# In the order in which they try to recognise a file.
 IMPORTERS: dict[str, Importer] = {
     module.NAME: module
     for module in (

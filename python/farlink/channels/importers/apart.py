@@ -1,6 +1,6 @@
 """Formats whose readers are libraries in C: another process reads, within bounds of memory and time, and only that is lost.
 
-SciPy's and HDF5's readers crash on some damaged files or never end, and believe what a file says of its size.
+SciPy's and HDF5's readers crash on some damaged files or never end, and trust the size that a file states.
 """
 
 from __future__ import annotations

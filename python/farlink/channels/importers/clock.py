@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from farlink.errors import TraceError
 
-# Of the absolute value of a time: 30,000 years, and a double still tells milliseconds apart.
+# Largest absolute value of a time: 30,000 years, where a double still resolves milliseconds.
 MOST_SECONDS = 1e12
 
 

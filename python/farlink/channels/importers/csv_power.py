@@ -1,4 +1,4 @@
-"""Received power as text, whatever its separators, header and times: see `csv_text`."""
+"""Received power as text with any separators, header and times: see `csv_text`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ DESCRIPTION = "received power as text: a header such as time_s,power_dbm; or --u
 
 
 def recognises(recording: Recording) -> bool:
-    """Whether its header speaks of power, or the user says what it holds."""
+    """Whether its header names a power, or the user says what it contains."""
     head = recording.data[:2000]
     if b"\0" in head or not head.strip():
         return False
     if recording.hints.given():
         return True
     if csv_series.recognises(recording):
-        return False  # a power beside a delay is not what such a file is about
+        return False  # a file with a power and a delay is not a measurement of power
     return any(is_power(name) for name in csv_text.names_in(head, is_power))
 
 

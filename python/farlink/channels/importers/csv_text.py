@@ -30,11 +30,11 @@ class Text:
     Attributes
     ----------
     names
-        Names of the columns; numbers from 1 where there is no header.
+        Names of the columns; numbers from 1 if there is no header.
     lines, first_line
         The rows, and the number of the first of them in the file.
     separator
-        What stands between cells; None is any white space.
+        Separator of cells; None is any white space.
     """
 
     names: list[str]
@@ -51,7 +51,7 @@ def names_in(data: bytes, is_value: Callable[[str], bool]) -> list[str]:
     data
         The beginning of a file.
     is_value
-        Whether a name speaks of what is measured: tells a header in a comment from another comment.
+        Whether a name is that of a measured quantity, which distinguishes a header in a comment from other comments.
     """
     if b"\0" in data or not data.strip():
         return []
@@ -140,7 +140,7 @@ def series(recording: Recording, is_value: Callable[[str], bool]) -> tuple[str, 
     recording
         The measured file, and what the user says of it: ``column``, ``time_column`` or ``sample_rate_hz``.
     is_value
-        Whether a name speaks of what is wanted.
+        Whether a name is that of the wanted quantity.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def column(recording: Recording, text: Text, name: str) -> NDArray[np.float64]:
 
 
 def _column_by_line(recording: Recording, text: Text, index: int, name: str) -> NDArray[np.float64]:
-    """The same for cells that are missing, dates, or numbers with a decimal comma; names the line that is none of these."""
+    """The same for cells that are missing, dates, or numbers with a decimal comma; names the first other line."""
     values = np.empty(len(text.lines))
     reads_dates = is_time(name) or name == recording.hints.time_column
     first_ns: int | None = None

@@ -1,4 +1,4 @@
-"""Gaps of a measured series: where they are, and what becomes of them."""
+"""Gaps of a measured series, and how they are filled."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Filled:
     gaps_s
         Beginning and end of every gap, in s. Shape ``(gaps, 2)``.
     note
-        What was missing and what became of it; None if nothing was.
+        What was missing and how it was filled; None if nothing was.
     """
 
     time_s: Series
@@ -44,7 +44,7 @@ class Filled:
 
 
 def filled(time_s: Series, values: Series, policy: str, *, lost: float, where: str) -> Filled:
-    """Fill the gaps of a series as asked.
+    """Fill the gaps of a series as requested.
 
     Missing are values that are NaN and, in a series of nearly equal steps (nine of ten within half to one and a half of the
     median), what lies beyond the usual step of a value before a longer step.

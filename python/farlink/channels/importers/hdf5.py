@@ -66,7 +66,7 @@ def trace_here(recording: Recording) -> Trace:
             return series_trace(recording, _table(h5py, file))
     except (FarlinkError, MemoryError):
         raise
-    except Exception as error:  # h5py raises whatever it runs into in a damaged file
+    except Exception as error:  # h5py may raise any error on a damaged file
         raise TraceError(f"{recording.where}: not a complete HDF5 file", "fetch it again; it may be truncated") from error
 
 
@@ -107,7 +107,7 @@ def _table(h5py: Any, file: Any) -> Table:
     def visit(path: str, item: Any) -> None:
         if not isinstance(item, h5py.Dataset) or item.shape is None or path.startswith("#"):
             return
-        # What lies in other files is not read for a stranger.
+        # Links to other files are not followed, because the file is not trusted.
         if item.external or item.is_virtual:
             return
         attributes = _attributes(item)
@@ -124,7 +124,7 @@ def _table(h5py: Any, file: Any) -> Table:
             if item.size == 1:
                 scalars[name] = float(np.ravel(item[()] if field is None else item[field])[0])
                 continue
-            # A view without data tells how many columns there are.
+            # A view without data gives the number of columns.
             if item.size > MOST_VALUES:
                 continue
             for column in columns_of(name, np.broadcast_to(np.zeros(1, dtype), item.shape)):

@@ -1,7 +1,7 @@
 """Packet-delivery traces of the Mahimahi network emulator.
 
 Each line is the millisecond at which one packet of 1500 bytes may cross the link; a repeated line is one more packet. The
-trace starts over at the time of its last line.
+trace repeats from the time of its last line.
 
 References
 ----------

@@ -65,7 +65,7 @@ def trace_here(recording: Recording) -> Trace:
         stored = sio.loadmat(io.BytesIO(recording.data), squeeze_me=True, struct_as_record=True)
     except (FarlinkError, MemoryError):
         raise
-    except Exception as error:  # SciPy's reader raises whatever it runs into in a damaged file
+    except Exception as error:  # SciPy's reader may raise any error on a damaged file
         raise TraceError(f"{recording.where}: not a complete MATLAB file", "fetch it again; it may be truncated") from error
     columns: dict[str, NDArray[Any]] = {}
     scalars: dict[str, float] = {}

@@ -55,7 +55,7 @@ def trace_here(recording: Recording) -> Trace:
         file = sio.netcdf_file(io.BytesIO(recording.data), "r", mmap=False)
     except MemoryError:
         raise
-    except Exception as error:  # SciPy's reader raises whatever it runs into in a damaged file
+    except Exception as error:  # SciPy's reader may raise any error on a damaged file
         raise TraceError(f"{recording.where}: not a complete NetCDF file", "fetch it again; it may be truncated") from error
     attributes = {name: vars(item).get("_attributes", {}) for name, item in file.variables.items()}
     scalars: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Received power as measured, whatever the file: units, times and gaps become a uniformly sampled series in W."""
+"""Measured received power from any file: converts units, times and gaps to a uniformly sampled series in W."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def time_column(hints: Hints, names: list[str], where: str) -> str | None:
     Raises
     ------
     TraceError
-        If the user names a column that is not there.
+        If the user names a column that does not exist.
     """
     if hints.time_column is not None:
         return named_column(hints.time_column, "--time-column", names, where)
@@ -241,7 +241,7 @@ def _unit(hints: Hints, table: Table, name: str, where: str) -> str:
 
 
 def _watts(values: Series, unit: str, name: str, where: str) -> Series:
-    """Power in W, NaN where it is missing."""
+    """Power in W; NaN if it is missing."""
     key = unit.lower()
     is_decibel = key in _DECIBEL
     infinite = np.isposinf(values) if is_decibel else np.isinf(values)

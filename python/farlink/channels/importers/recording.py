@@ -36,7 +36,7 @@ class Hints:
         What becomes of missing samples: ``refuse``, ``hold``, and ``blocked`` (of power) or ``outage`` (of C/N0); None is
         ``refuse``.
     separator
-        What stands between the cells of a text file.
+        Separator of the cells of a text file.
     """
 
     unit: str | None = None
@@ -64,7 +64,7 @@ class Recording:
     data
         Its contents, decompressed.
     hints
-        What else is known of it.
+        Further properties.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Recording:
         what
             What a line should hold, for messages.
         remedy
-            How to mend a line that does not.
+            How to correct a line that does not.
 
         Raises
         ------
@@ -155,7 +155,7 @@ def load(path: Path, member: str | None = None) -> list[Recording]:
 
 
 def load_one(path: Path, member: str | None, hints: Hints) -> Recording:
-    """Read one measured file, with what a user says of it.
+    """Read one measured file, with the user's information about it.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def _from_archive(data: bytes, path: Path, member: str | None) -> list[Recording
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
             found = {info.name.removeprefix("./"): info for info in archive if info.isfile()}
             names = _selected(sorted(found), path, member)
-            # A sparse file is larger than what the archive has of it.
+            # A sparse file is larger than its data in the archive.
             _check_total(sum(found[name].size for name in names), path)
             contents = [stream.read() if (stream := archive.extractfile(found[name])) else b"" for name in names]
     except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError) as error:

@@ -16,7 +16,7 @@ SPEED_OF_LIGHT_M_PER_S = 299_792_458.0
 # Boltzmann's constant, 1.380649e-23 J/K: -228.6 dBW/(K Hz).
 BOLTZMANN_DBW_PER_K_HZ = 10 * math.log10(1.380649e-23)
 
-# Noise temperature of the sky behind the atmosphere, and of rain where the temperature at the ground is not known.
+# Noise temperature of the sky beyond the atmosphere, and of rain if the temperature at the ground is not known.
 COSMIC_TEMPERATURE_K = 2.7
 MEDIUM_TEMPERATURE_K = 275.0
 
@@ -40,7 +40,7 @@ class LinkBudget:
     gas_loss_db
         Attenuation by gases of the atmosphere, in dB, at least 0.
     other_loss_db
-        Pointing, polarisation, implementation and what else is constant, in dB, at least 0.
+        Pointing, polarisation, implementation and other constant losses, in dB, at least 0.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def noise_rise_db(
     gas_loss_db: float = 0.0,
     medium_temperature_k: float = MEDIUM_TEMPERATURE_K,
 ) -> NDArray[np.float64]:
-    r"""By how much rain degrades the G/T of a station on the ground, as rain is warmer than the sky behind it.
+    r"""Degradation of the G/T of a station on the ground by rain, which is warmer than the sky beyond it.
 
     .. math::
 
@@ -152,7 +152,7 @@ def noise_rise_db(
     Returns
     -------
     ndarray
-        What is lost beside the attenuation, in dB, of the shape of `attenuation_db`.
+        Loss in addition to the attenuation, in dB, of the shape of `attenuation_db`.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from farlink.extras import require
 
 Series = NDArray[np.float64]
 
-# Share of the time, in percent, at which P.1853 takes the attenuation that it fits. P.618 predicts no more than 5 %.
+# Shares of the time, in percent, at which P.1853 fits the attenuation. P.618 predicts at most 5 %.
 FITTED_PERCENT = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0)
 
 

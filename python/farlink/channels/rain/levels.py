@@ -22,7 +22,7 @@ ATTENUATION = ("attenuation_db", "attenuation", "a_db")
 RECEIVED = ("rsl", "rx", "rsl_dbm", "rx_dbm")
 SENT = ("tsl", "tx", "tsl_dbm", "tx_dbm")
 
-# What loggers write where they have nothing (pycomlink's examples).
+# What loggers write for a missing value (pycomlink's examples).
 _NO_RECEIVED_DBM, _NO_SENT_DBM = -99.9, 255.0
 
 
@@ -35,9 +35,9 @@ class Measured:
     time_s, attenuation_db
         Times in s, and attenuation by rain in dB, NaN where missing. Shape ``(n,)``.
     source
-        What it is from.
+        Its source.
     frequency_hz, length_m, tilt_deg
-        Of the link; None where the file does not say.
+        Of the link; None if the file does not have it.
     """
 
     time_s: Series
@@ -110,7 +110,7 @@ def _from_hdf5(recording: Recording) -> Measured:
             return _channel(recording, file)
     except FarlinkError:
         raise
-    except Exception as error:  # h5py raises whatever it runs into in a damaged file
+    except Exception as error:  # h5py may raise any error on a damaged file
         raise TraceError(f"{recording.where}: not a complete HDF5 file", "fetch it again; it may be truncated") from error
 
 

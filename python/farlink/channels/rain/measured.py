@@ -9,7 +9,7 @@ from farlink.arguments import checked_arguments
 
 Series = NDArray[np.float64]
 
-# The level of dry minutes is taken anew so often.
+# Interval at which the level of dry minutes is updated.
 _EVERY_S = 6 * 3600.0
 
 
@@ -80,7 +80,7 @@ def attenuation_of_levels(
 
 
 def _deviation(values: Series, known: NDArray[np.bool_], samples: int) -> Series:
-    """Standard deviation of what is known in a window around each sample; NaN where nothing is."""
+    """Standard deviation of the known values in a window around each sample; NaN if there are none."""
     window = np.ones(samples)
     # Deviations from a middle keep the sums of squares small.
     centred = np.where(known, values - np.median(values[known]), 0.0)

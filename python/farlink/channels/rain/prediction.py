@@ -184,7 +184,7 @@ def specific_attenuation(frequency_hz: float, *, elevation_deg: float = 0.0, til
 
 
 def length_in_rain_m(path: SlantPath) -> float:
-    """Length of a path below the height to which rain reaches, in m; 0 where the station stands above it.
+    """Length of a path below the height to which rain reaches, in m; 0 if the station is above it.
 
     Raises
     ------

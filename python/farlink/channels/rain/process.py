@@ -66,7 +66,7 @@ def normal_process(samples: int, step_s: float, parts: tuple[Part, ...], rng: np
     parts
         The filters.
     rng
-        Where the noise comes from.
+        Source of the noise.
 
     Returns
     -------

@@ -44,7 +44,7 @@ class GroundPath:
 
 
 def rain_rate_mm_per_h(attenuation_db: ArrayLike, path: GroundPath) -> NDArray[np.float64]:
-    r"""Mean rain rate along a link that an attenuation stands for.
+    r"""Mean rain rate along a link for an attenuation.
 
     .. math:: R = \left( \frac{A}{k L} \right)^{1/\alpha}
 

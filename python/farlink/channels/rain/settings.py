@@ -1,4 +1,4 @@
-"""Links under rain as named parameters: what commands and names of synthetic traces say of them."""
+"""Links under rain as named parameters, for commands and names of synthetic traces."""
 
 from __future__ import annotations
 

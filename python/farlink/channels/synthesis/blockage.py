@@ -1,4 +1,4 @@
-"""Line of sight that is blocked, and tracking that is lost: how much of the power passes, and a mask of these times."""
+"""Blocked line of sight and lost tracking: the share of the power that passes, and a mask of these times."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def tracking_losses(duration_s: float, every_s: float, length_s: float, rng: np.
     duration_s
         How long, in s.
     every_s
-        The time, in s. Each loss comes within a thirtieth of it, early or late.
+        The interval, in s. Each loss is at most a thirtieth of it early or late.
     length_s
         Mean length, in s; lengths are uniform from half to one and a half of it.
     rng

@@ -1,4 +1,4 @@
-"""Synthetic received power: the parts put together, labelled as what they are."""
+"""Synthetic received power, combined from its parts and labelled as synthetic."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Synthesis:
 
     @property
     def made_by(self) -> str:
-        """What else decides the values that are drawn, beside farlink and NumPy."""
+        """Versions that influence the drawn values, other than those of farlink and NumPy."""
         elements = str(self.values["elements"])
         return hashlib.sha256(read_bytes(Path(elements))).hexdigest() if elements else ""
 
@@ -253,7 +253,7 @@ def settle(
             f"duration_s: {wanted_s:g} s are {samples:,} samples, not 2 to {MOST_SAMPLES:,}",
             "give another duration_s or sample_rate_hz",
         )
-    # Whole samples, so that the sample interval is what it is called.
+    # A whole number of samples, so that the sample interval has its stated value.
     return Synthesis(name, dict(values), samples / float(values["sample_rate_hz"]), seed, geometry)
 
 

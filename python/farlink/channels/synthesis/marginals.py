@@ -48,7 +48,7 @@ def gamma(g: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
         Variance v of the power around its mean 1.
     """
     special = require("scipy.special", "synthetic fading")
-    if variance < 1e-6:  # as good as normal, where the incomplete gamma function loses its digits
+    if variance < 1e-6:  # practically normal; here the incomplete gamma function loses its precision
         return lognormal(g, variance)
     shape = 1 / variance
     # Each tail from its own end: Phi(g) is 1 to the last digit beyond g = 8.3.
@@ -123,7 +123,7 @@ class Marginal:
     factors
         Quantiles of its independent factors, the fast one first.
     meaning
-        What it is for, in a line.
+        Its purpose in one line.
     """
 
     factors: tuple[LogQuantile, ...]

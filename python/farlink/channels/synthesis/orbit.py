@@ -17,7 +17,7 @@ EARTH_RADIUS_M = 6_371_000.0
 # Gravitational parameter of the earth (WGS 84), in m^3/s^2.
 EARTH_MU = 3.986004418e14
 LIGHT_SPEED_M_PER_S = 299_792_458.0
-# What lies lower is taken for lost.
+# The satellite counts as lost below this elevation.
 LOWEST_DEG = 5.0
 
 
@@ -78,7 +78,7 @@ class CircularPass:
 
     @property
     def culmination_s(self) -> float:
-        """Time of the highest elevation, in s; negative where the pass starts after it."""
+        """Time of the highest elevation, in s; negative if the pass starts after it."""
         return self._times()[0]
 
     @property

@@ -1,4 +1,4 @@
-"""Presets: what stands for which measurement. One line of the registry each.
+"""Presets that represent measurements, with one line of the registry each.
 
 The values stand in for measurements that were never published; they are chosen from theory, from published summaries
 and from a measured record of another link, and are to be swept.
@@ -22,7 +22,7 @@ class Preset:
     Parameters
     ----------
     title
-        What it stands for, in a line.
+        What it represents, in one line.
     values
         Parameters that differ from the general defaults.
     notes

@@ -34,7 +34,7 @@ class Spectrum(Protocol):
 
     @property
     def correlation_s(self) -> float:
-        """Time after which what follows is all but independent, in s, up to a factor."""
+        """Time after which values are nearly independent, in s, up to a factor."""
         ...
 
     def density(self, frequency_hz: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -179,7 +179,7 @@ def gaussian_process(spectrum: Spectrum, samples: int, sample_rate_hz: float, rn
     Parameters
     ----------
     spectrum
-        Shape of its spectrum.
+        The shape of its spectrum.
     samples
         How many samples.
     sample_rate_hz
@@ -197,14 +197,14 @@ def gaussian_process(spectrum: Spectrum, samples: int, sample_rate_hz: float, rn
     fft = require("scipy.fft", "synthetic fading")
     drawn = fft.next_fast_len(samples + math.ceil(_APART * spectrum.correlation_s * sample_rate_hz), real=True)
     density = spectrum.density(np.arange(drawn // 2 + 1) * (sample_rate_hz / drawn))
-    # Bins other than the first, and the last of an even number, stand for two frequencies.
+    # All bins represent two frequencies, except the first, and the last of an even number.
     twofold = np.full(density.size, 2.0)
     twofold[0] = 1.0
     if drawn % 2 == 0:
         twofold[-1] = 1.0
     scale = np.sqrt(density / np.dot(density, twofold)) * drawn
     amplitude = rng.standard_normal(2 * density.size).view(np.complex128)
-    # A bin that stands for one frequency is real, with all of its variance.
+    # A bin that represents one frequency is real and has all of its variance.
     real = twofold == 1.0
     amplitude[real] = amplitude[real].real * math.sqrt(2)
     amplitude *= scale * math.sqrt(0.5)

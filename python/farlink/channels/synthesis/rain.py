@@ -1,4 +1,4 @@
-"""Synthetic C/N0 under rain: ``rain`` among the synthetic traces, labelled as what it is."""
+"""Synthetic C/N0 under rain: the synthetic trace ``rain``, labelled as synthetic."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class RainSynthesis:
 
     @property
     def made_by(self) -> str:
-        """What else decides the values that are drawn, beside farlink and NumPy."""
+        """Versions that influence the drawn values, other than those of farlink and NumPy."""
         return versions()
 
     def prediction(self) -> Distribution:

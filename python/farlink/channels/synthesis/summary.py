@@ -17,12 +17,12 @@ _THRESHOLDS_DB = (-3, -6, -10)
 
 
 def summary_lines(wanted: Synthesis | RainSynthesis, trace: Trace) -> list[tuple[str, str]]:
-    """Label and value of each line that tells what was drawn.
+    """Label and value of each line of the description of a synthetic trace.
 
     Parameters
     ----------
     wanted
-        What was asked for.
+        The requested trace.
     trace
         The trace that was drawn.
     """

@@ -22,12 +22,12 @@ PREFIX = "synthetic:"
 
 
 def is_synthetic(text: str | Path) -> bool:
-    """Whether a name of a trace asks for a synthetic one.
+    """Whether a name of a trace is that of a synthetic one.
 
     Parameters
     ----------
     text
-        What stands where a file may.
+        Text in the place of a file name.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def is_synthetic(text: str | Path) -> bool:
 
 
 def parse(text: str | Path) -> Synthesis | RainSynthesis:
-    """Settle what a text asks for.
+    """Parse the name of a synthetic trace.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def settled(name: str, given: dict[str, str]) -> Synthesis | RainSynthesis:
 
 
 def synthetic_trace(text: str | Path) -> Trace:
-    """The trace that a text asks for.
+    """The synthetic trace of a name.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def synthetic_trace(text: str | Path) -> Trace:
 
 
 def synthetic_file(text: str | Path, *, kinds: Collection[str] | None = None) -> Path:
-    """The trace that a text asks for, as a file in the cache.
+    """The synthetic trace of a name, as a file in the cache.
 
     Parameters
     ----------

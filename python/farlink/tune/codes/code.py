@@ -78,7 +78,7 @@ class Code:
         packet_bytes
             A segment with its headers, in bytes.
         errors
-            How wrong bits lie behind the inner code: ``"bursts"`` or ``"independent"``.
+            Distribution of wrong bits after the inner code: ``"bursts"`` or ``"independent"``.
         """
         left = self.inner.rates(modulation, esn0_db, errors, _Left(self.outer, packet_bytes))
         return Residue(*left)

@@ -1,4 +1,4 @@
-"""A code around another one, each of a family of its own."""
+"""A code around another one, each from its own family."""
 
 from __future__ import annotations
 

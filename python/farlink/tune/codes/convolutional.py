@@ -62,6 +62,6 @@ class ConvolutionalFamily(Description):
 
 
 def _rate(pattern: str) -> str:
-    """Rate of a puncturing pattern, as a fraction; of what is none, the pattern."""
+    """Rate of a puncturing pattern, as a fraction; the text itself if it is not a pattern."""
     sent, period = pattern.count("1"), len(pattern.partition("/")[0])
     return str(Fraction(period, sent)) if sent else pattern

@@ -20,7 +20,7 @@ _MOST_BLOCKS = 256
 
 
 class ErasureFamily(Description):
-    """Blocks of a segment, parity blocks beside them: any as many as the segment has give it back.
+    """Blocks of a segment with parity blocks: any blocks, as many as the segment has, recover it.
 
     Attributes
     ----------
@@ -55,12 +55,12 @@ class ErasureFamily(Description):
 
 @dataclass(frozen=True)
 class Erasure:
-    """So many parity blocks for a segment.
+    """A number of parity blocks for a segment.
 
     Attributes
     ----------
     label
-        What it is called.
+        Its name.
     block_bytes
         Bytes of a block without its check.
     parity_blocks

@@ -55,14 +55,14 @@ class ReedSolomonFamily(Description):
 
 @dataclass(frozen=True)
 class ReedSolomon:
-    """So many codewords for a segment.
+    """A number of codewords for a segment.
 
     Attributes
     ----------
     label
-        What it is called.
+        Its name.
     parity_bytes
-        Parity of each codeword: half as many wrong bytes are mended.
+        Parity of each codeword: half as many wrong bytes are corrected.
     codewords
         For each segment.
     is_interleaved

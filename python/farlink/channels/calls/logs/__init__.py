@@ -68,7 +68,7 @@ class TableFormat(Protocol):
         ...
 
 
-# In the order in which they are asked whether they recognise a file.
+# In the order in which they try to recognise a file.
 FORMATS: dict[str, Format] = {module.NAME: module for module in (json_lines, seaglider, slocum, csv_events)}
 TABLE_FORMATS: dict[str, TableFormat] = {module.NAME: module for module in (fjordlink_5g, fjordlink_starlink)}
 
@@ -90,7 +90,7 @@ def read(path: str | Path, format: str | None = None, zone: str | None = None) -
     Raises
     ------
     JournalError
-        If it cannot be read, is of no known format, or a line of it cannot be; names the line.
+        If it cannot be read, has no known format, or a line is invalid; names the line.
     """
     path = Path(path)
     known = {**FORMATS, **TABLE_FORMATS}

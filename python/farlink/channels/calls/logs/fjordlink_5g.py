@@ -24,7 +24,7 @@ DESCRIPTION = "FjordLink's readings of 5G modems, Parquet"
 
 _LINK, _TIME, _CELL, _SNR = "identity", "@timestamp", "lte.lCurrentCellid", "lte.lSinr"
 _CAUSE = "no serving cell"
-# Readings come every second; after so many without one, nothing is known of the link.
+# Readings come every second; after this number of seconds without one, the state of the link is unknown.
 _SILENT_S = 10.0
 
 
@@ -71,7 +71,7 @@ def events(table: Table, name: str) -> Iterator[Event]:
 
 
 def _begin(time_s: float, link: str, cell: str, where: str) -> list[Event]:
-    """A modem that is first heard of while it has a cell was up before."""
+    """A modem whose first reading has a cell was already up."""
     return [Event(time_s, link, "connected", is_exact=False, source=where)] if cell else []
 
 

@@ -20,7 +20,7 @@ from farlink.errors import JournalError
 NAME = "seaglider"
 DESCRIPTION = "comm.log of a Seaglider's base station"
 
-# The base station writes the abbreviation of its own zone. Hours east of Greenwich.
+# The base station writes the abbreviation of its time zone. Hours east of Greenwich.
 _ZONE_H = {
     "UTC": 0, "GMT": 0, "PST": -8, "PDT": -7, "MST": -7, "MDT": -6, "CST": -6, "CDT": -5, "EST": -5, "EDT": -4,
     "AKST": -9, "AKDT": -8, "HST": -10, "CET": 1, "CEST": 2, "BST": 1, "WET": 0, "WEST": 1, "EET": 2, "EEST": 3,
@@ -94,7 +94,7 @@ def _read(block: _Block, line: str, where: str) -> None:
         if transfer is not None and transfer[1] in ("Receiving", "Sending"):
             block.pending_bytes = transfer[2]
         elif transfer is not None and transfer[2] == block.pending_bytes:
-            block.pending_bytes = ""  # all of it: fewer bytes are what was left when it broke off
+            block.pending_bytes = ""  # all of it: a smaller number is the rest when the call broke off
     elif line.startswith("logged in"):
         block.is_logged_in = True
     elif line.rstrip().endswith(" logout") and _COUNTERS.match(line):
@@ -117,7 +117,7 @@ def _call(block: _Block, link: str, name: str, end_s: float | None, number: int,
 
 
 def _where(block: _Block) -> str:
-    """What was going on when the call was lost: all that the log knows of its cause."""
+    """The activity when the call was lost, which is all that the log has about the cause."""
     if not block.is_logged_in:
         return "before login"
     return "during a transfer" if block.pending_bytes else "outside a transfer"

@@ -1,4 +1,4 @@
-"""The points worth a look at each condition, with their goodput: those on the staircase, and those that can be the best."""
+"""The candidate points of each condition with their goodput: those on the staircase, and those that can be the best."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def worth(
+def candidate_points(
     study: Study,
     modem: Modem,
     *,
     goodput: str | None = None,
     watch: Watch = lambda _title: nullcontext(lambda _done, _total: None),
 ) -> list[dict[str, Any]]:
-    """A row for each point that is worth a look, at each share, number of connections and C/N0.
+    """A row for each candidate point, at each share, number of connections and C/N0.
 
     Parameters
     ----------
     study, modem
-        Conditions, and what is to be set.
+        Conditions, and the modem whose settings are chosen.
     goodput
-        What goodput is by, instead of the study's.
+        Model of goodput, instead of the study's.
     watch
-        Given a title, a context whose value is told of the work done and planned.
+        Called with a title; returns a context whose value is called with the work done and planned.
 
     Returns
     -------
