@@ -30,5 +30,5 @@ def test_the_key_and_its_line_are_named(case):
     with pytest.raises(ValueError, match="occurs twice") as caught:
         toml_tables(text)
 
-    assert f"the key {key} stands" in str(caught.value)
+    assert f"the key {key} occurs" in str(caught.value)
     assert f"(at line {line})" in str(caught.value)
