@@ -5,6 +5,7 @@ mod aerotp;
 mod aerotp_acceptor;
 mod aerotp_deadlines;
 mod aerotp_open_loop;
+mod aerotp_packet_size;
 mod aerotp_restarts;
 mod aerotp_schedules;
 mod aerotp_settings;

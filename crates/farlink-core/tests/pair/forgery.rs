@@ -2,7 +2,7 @@
 
 use farlink_core::protocol::aerotp::{AerotpConfig, Edges, Flags, Mack, Mode, Repair, Segment, Service, Side};
 use farlink_core::protocol::{Pairs, TransportConfig};
-use farlink_core::units::BitRate;
+use farlink_core::units::{BitRate, Count};
 use farlink_core::wire::aerotp::{Outside, decode_segment, encode_segment};
 use farlink_core::{Endpoint, Integrity, LinkHint, Rx, Stream, Time};
 
@@ -182,6 +182,11 @@ impl World {
     fn change(&mut self, side: usize, program: &mut Program<'_>) {
         let value = program.byte();
         let end = self.ends[side].connection_mut();
+        if value >= 192 {
+            let bytes = Count::new(60.0 + 40.0 * f64::from(value - 192)).expect("a whole number above 0");
+            let _ = end.set_packet_bytes(self.now, bytes);
+            return;
+        }
         let _ = match value & 3 {
             0 => end.set_mode(Mode::ALL[usize::from(value >> 2) % Mode::ALL.len()]),
             1 => end.set_fec_words(u16::from(value >> 2) * 5),

@@ -142,6 +142,11 @@ impl<D: Content, E: Stream<D>> Pair<D, E> {
         if is_marked { Ecn::Congestion } else { ecn }
     }
 
+    /// The path has become narrower: what is under way and longer does not arrive.
+    pub(crate) fn lose_longer_than(&mut self, bytes: u32) {
+        self.under_way.retain(|_, (_, packet, _)| packet.wire_bytes() <= bytes);
+    }
+
     /// Lets a side read, send and tell.
     pub(crate) fn pump(&mut self, side: usize) {
         self.read(side);

@@ -17,8 +17,9 @@ use super::fec::CRC_BYTES;
 use super::fec::MOST_WORDS;
 use super::mode::Mode;
 use super::open_loop::{AdaptiveFec, Erasure};
+use super::packet_size::PacketSize;
 use super::rate_control::RateControl;
-use super::segment::{FEC_BYTES, OPENING_BYTES, REPAIR_BYTES};
+use super::segment::{OPENING_BYTES, REPAIR_BYTES};
 
 /// Largest number of copies of a segment.
 pub(super) const MOST_COPIES: u64 = 16;
@@ -291,11 +292,6 @@ impl crate::protocol::ProtocolConfig for AerotpConfig {
     }
 }
 
-/// Bytes of a packet that `words` words of parity take.
-pub(super) fn parity_bytes(words: u16) -> u32 {
-    if words == 0 { 0 } else { u32::from(FEC_BYTES) + 4 * u32::from(words) }
-}
-
 impl AerotpConfig {
     /// Timestamps can measure only round trips shorter than this. `[L8]`
     pub const LONGEST_ROUND_TRIP: Time = Clock::LONGEST;
@@ -311,15 +307,9 @@ impl AerotpConfig {
         self.mode == Mode::Datagram
     }
 
-    /// Payload of a full segment that opens a connection, which is the smallest full one.
-    pub(super) fn payload_bytes(&self) -> u64 {
-        let overhead = self.header_bytes.whole() + u64::from(OPENING_BYTES) + u64::from(CRC_BYTES);
-        self.packet_bytes.whole().saturating_sub(overhead)
-    }
-
-    /// Length of a full symbol of a coded block: the room in the smallest full segment after its description.
-    pub(super) fn symbol_bytes(&self) -> u64 {
-        self.payload_bytes().saturating_sub(u64::from(REPAIR_BYTES))
+    /// The packet size with which a connection begins.
+    pub(super) fn packet_size(&self) -> PacketSize {
+        PacketSize::new(self.packet_bytes.whole(), self.header_bytes.whole(), self.erasure.is_some())
     }
 
     /// The rule for the length of packets, if it varies.
@@ -338,10 +328,10 @@ impl AerotpConfig {
             ));
         }
         if let Some(length) = self.adaptive_length
-            && length.min_bytes.whole() > self.payload_bytes()
+            && length.min_bytes.whole() > self.packet_size().payload_bytes()
         {
             let what = format!("{} bytes of data fit into no packet", length.min_bytes.get());
-            let remedy = format!("give at most {}, or longer packets", self.payload_bytes());
+            let remedy = format!("give at most {}, or longer packets", self.packet_size().payload_bytes());
             return Err(ConfigError::new("adaptive_length.min_bytes", what, remedy));
         }
         if self.spare_copies && self.copies.whole() > 1 {
@@ -358,7 +348,7 @@ impl AerotpConfig {
             let what = format!("{} copies: any repair symbol makes good what any other would", self.copies.get());
             return Err(ConfigError::new("copies", what, "leave out copies or coded"));
         }
-        if self.symbol_bytes() == 0 {
+        if self.packet_size().symbol_bytes() == 0 {
             let what = format!("{} leave no room for a symbol and what describes it", self.packet_bytes.get());
             return Err(ConfigError::new("packet_bytes", what, "give longer packets"));
         }
@@ -443,20 +433,13 @@ impl AerotpConfig {
         }
     }
 
-    /// Largest number of parity words that leaves room for data.
-    pub(super) fn most_fec_words(&self) -> u16 {
-        let description = self.erasure.map_or(0, |_| u64::from(REPAIR_BYTES));
-        let room = self.payload_bytes().saturating_sub(u64::from(FEC_BYTES) + description + 1) / 4;
-        room.min(u64::from(MOST_WORDS)) as u16
-    }
-
     fn check_parity(&self) -> Result<(), ConfigError> {
-        let (words, most) = (self.fec_words.whole(), u64::from(self.most_fec_words()));
+        let (words, most) = (self.fec_words.whole(), u64::from(self.packet_size().most_fec_words()));
         if words > u64::from(MOST_WORDS) {
             let what = format!("{words} words of parity are more than the code has");
             return Err(ConfigError::new("fec_words", what, format!("give at most {MOST_WORDS}")));
         }
-        if self.erasure.is_some() && self.payload_bytes() <= u64::from(REPAIR_BYTES) {
+        if self.erasure.is_some() && self.packet_size().payload_bytes() <= u64::from(REPAIR_BYTES) {
             let what = format!("{} bytes have no room for what describes a repair packet", self.packet_bytes.get());
             return Err(ConfigError::new("packet_bytes", what, "give longer packets"));
         }
@@ -472,7 +455,7 @@ impl AerotpConfig {
             let what = format!("packets have at most {LARGEST_PACKET} bytes, not {}", self.packet_bytes.get());
             return Err(ConfigError::new("packet_bytes", what, format!("give at most {LARGEST_PACKET}")));
         }
-        if self.payload_bytes() == 0 {
+        if self.packet_size().payload_bytes() == 0 {
             let what = format!(
                 "{} leave no room for data behind {} bytes of headers and {} of checks",
                 self.packet_bytes.get(),

@@ -23,6 +23,7 @@ use super::config::AerotpConfig;
 use super::lifecycle::{Lifecycle, State};
 use super::mode::Mode;
 use super::open_loop::Estimate;
+use super::packet_size::PacketSize;
 use super::peer::{HighWaterMarks, Peer};
 use super::rate::Rate;
 use super::receiving::Receiving;
@@ -39,6 +40,8 @@ pub use switching::SwitchError;
 #[derive(Clone, Debug)]
 pub struct Connection<D> {
     config: AerotpConfig,
+    /// The present packet size, which follows the path MTU. `[S1]`
+    size: PacketSize,
     mode: Mode,
     /// Parity in each segment with data, 32-bit words.
     fec_words: u16,
@@ -160,6 +163,7 @@ impl<D: Payload> Connection<D> {
         let Identity { tag, initial } = Identity::draw(random);
         Connection {
             config: config.clone(),
+            size: config.packet_size(),
             mode: config.mode,
             fec_words: if config.mode == Mode::QuasiReliable { config.fec_words.whole() as u16 } else { 0 },
             errors: config.adaptive_fec.filter(|_| config.mode == Mode::QuasiReliable).map(|fec| Estimate::new(&fec)),

@@ -24,6 +24,7 @@ mod mack_fields;
 mod mode;
 mod open_loop;
 mod outgoing;
+mod packet_size;
 mod peer;
 mod rate;
 mod rate_control;

@@ -9,6 +9,7 @@ use super::mack_fields::MackFields;
 use super::mode::Mode;
 use super::open_loop;
 use super::outgoing::{Account, Outgoing};
+use super::packet_size::PacketSize;
 use super::reliable;
 use super::window_requests::RemainingWindow;
 
@@ -144,6 +145,15 @@ impl<D: Payload> Sending<D> {
     pub(super) fn set_coded(&mut self, is_coded: bool) {
         if let Sending::OpenLoop(sender) = self {
             sender.set_coded(is_coded);
+        }
+    }
+
+    /// Packets have another size from now on. Segments of data and datagrams are cut when they are sent. `[S2]`, `[S3]`
+    pub(super) fn set_packet_size(&mut self, now: Time, size: PacketSize) {
+        match self {
+            Sending::Reliable(sender) => sender.set_packet_size(now, size),
+            Sending::Coded(sender) => sender.set_packet_size(now, size),
+            Sending::OpenLoop(_) | Sending::Datagrams(_) => {}
         }
     }
 

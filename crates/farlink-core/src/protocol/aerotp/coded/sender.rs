@@ -17,6 +17,7 @@ use super::super::fec::CRC_BYTES;
 use super::super::forward::Forward;
 use super::super::loss::Loss;
 use super::super::outgoing::{Account, Outgoing, ROOM_BYTES};
+use super::super::packet_size::PacketSize;
 use super::super::round_trip::RoundTrip;
 use super::super::segment::{OPENING_BYTES, REPAIR_BYTES};
 use super::super::window_requests::RemainingWindow;
@@ -114,7 +115,7 @@ impl<D: Payload> Sender<D> {
     pub(in super::super) fn new(config: &AerotpConfig) -> Self {
         let coded = config.coded.unwrap_or_default();
         let wait = config.initial_rto_s.time();
-        let most_symbol_bytes = config.symbol_bytes() as u32;
+        let most_symbol_bytes = config.packet_size().symbol_bytes() as u32;
         let header_bytes = config.header_bytes.whole() + u64::from(CRC_BYTES + u32::from(REPAIR_BYTES));
         let length = config.length(header_bytes, u64::from(most_symbol_bytes));
         let mut sender = Sender {
@@ -265,6 +266,17 @@ impl<D: Payload> Sender<D> {
     fn block(&mut self, start: u64) -> Option<&mut Outbound> {
         let index = self.blocks.binary_search_by_key(&start, |block| block.start).ok()?;
         self.blocks.get_mut(index)
+    }
+
+    /// Packets have another size from the next block on: the symbols of a block have one length. `[S3]`
+    pub(in super::super) fn set_packet_size(&mut self, now: Time, size: PacketSize) {
+        self.shape.most_symbol_bytes = size.symbol_bytes() as u32;
+        self.shape.symbol_bytes = self.shape.most_symbol_bytes;
+        if let Some(length) = &mut self.length {
+            length.set_most_bytes(size.symbol_bytes());
+        }
+        self.follow_length(now);
+        self.close_last(now);
     }
 
     /// Takes a report of the link's bit error rate.

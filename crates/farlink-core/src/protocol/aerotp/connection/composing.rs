@@ -4,8 +4,7 @@ use crate::payload::Payload;
 use crate::time::Time;
 
 use super::Connection;
-use crate::protocol::aerotp::config::{LARGEST_BUFFER, parity_bytes};
-use crate::protocol::aerotp::fec::CRC_BYTES;
+use crate::protocol::aerotp::config::LARGEST_BUFFER;
 use crate::protocol::aerotp::outgoing::Outgoing;
 use crate::protocol::aerotp::segment::{
     CLASS_BYTES, FEC_BYTES, FORWARD_BYTES, Flags, Mack, OPENING_BYTES, REPAIR_BYTES, Repair, SKIPPED_BYTES, Segment,
@@ -45,7 +44,7 @@ impl<D: Payload> Connection<D> {
         if !self.may_send() || self.rate.pacer.is_holding(now) {
             return None;
         }
-        let most = self.most_bytes();
+        let most = self.size.room(self.lifecycle.is_opening(), self.fec_words);
         if let Some(Outgoing { position, payload, is_end, repair }) = self.sending.next(self.clock.sending(now), most) {
             let mut flags = Flags::default();
             if is_end {
@@ -89,13 +88,6 @@ impl<D: Payload> Connection<D> {
     /// A segment of this connection without content.
     fn blank(&self, now: Time) -> Segment<D> {
         Segment { tag: self.tag, mode: self.mode, timestamp: self.clock.stamp(now), ..Segment::default() }
-    }
-
-    /// Largest payload of the next segment.
-    fn most_bytes(&self) -> u32 {
-        let opening = if self.lifecycle.is_opening() { u32::from(OPENING_BYTES) } else { 0 };
-        let overhead = self.config.header_bytes.whole() as u32 + opening + parity_bytes(self.fec_words) + CRC_BYTES;
-        (self.config.packet_bytes.whole() as u32).saturating_sub(overhead)
     }
 
     /// Fills in the fields that depend on the rest of the segment.

@@ -24,7 +24,7 @@ impl<D: Payload> Connection<D> {
                 self.sending.on_mack(now, &fields);
                 let MackFields { echo, round_trip, .. } = fields;
                 let held = held_span(mack.held);
-                let arrived_bytes = fields.arrived_bytes(self.config.payload_bytes());
+                let arrived_bytes = fields.arrived_bytes(self.size.payload_bytes());
                 let has_gaps = fields.has_gaps();
                 let answer = Answer { echo, round_trip, held, marked: mack.marked, arrived_bytes, has_gaps };
                 self.rate.on_answer(now, &answer);
@@ -38,7 +38,7 @@ impl<D: Payload> Connection<D> {
 
     /// Adapts the parity to a report of errors.
     fn adapt_to(&mut self, fields: &MackFields) {
-        let fec = Fec::new(self.config.payload_bytes() as u32, self.fec_words);
+        let fec = Fec::new(self.size.payload_bytes() as u32, self.fec_words);
         if let Some(errors) = &mut self.errors
             && errors.on_report(fields.ack, fields.window, fields.damaged, fec.mends_of_each() + 1)
         {
@@ -49,8 +49,8 @@ impl<D: Payload> Connection<D> {
     /// Chooses the parity that suffices for the estimated errors. `[U8]`
     pub(super) fn adapt(&mut self) {
         // The room for parity and payload together, in a segment without the opening field.
-        let room = (self.config.payload_bytes() as u32).saturating_sub(u32::from(FEC_BYTES));
-        let words = self.errors.and_then(|errors| errors.words(room, self.config.most_fec_words()));
+        let room = (self.size.payload_bytes() as u32).saturating_sub(u32::from(FEC_BYTES));
+        let words = self.errors.and_then(|errors| errors.words(room, self.size.most_fec_words()));
         if let Some(words) = words.filter(|_| self.mode == Mode::QuasiReliable) {
             self.fec_words = words;
         }

@@ -1,10 +1,14 @@
 //! Settings that may be changed during a connection.
 
+use crate::ConfigError;
 use crate::payload::Payload;
 use crate::time::Time;
 use crate::turns::CLASSES;
+use crate::units::{Count, Whole};
 
 use super::Connection;
+use crate::protocol::ProtocolConfig;
+use crate::protocol::aerotp::config::AerotpConfig;
 use crate::protocol::aerotp::mode::Mode;
 use crate::protocol::aerotp::open_loop::{Outbox, Service};
 use crate::protocol::aerotp::sending::Sending;
@@ -54,7 +58,8 @@ impl<D: Payload> Connection<D> {
             return Err(SwitchError::Mode { from: self.mode, to: mode });
         }
         self.mode = mode;
-        self.fec_words = if mode == Mode::QuasiReliable { self.config.fec_words.whole() as u16 } else { 0 };
+        let configured = (self.config.fec_words.whole() as u16).min(self.size.most_fec_words());
+        self.fec_words = if mode == Mode::QuasiReliable { configured } else { 0 };
         self.sending.set_coded(mode == Mode::QuasiReliable);
         Ok(())
     }
@@ -64,7 +69,7 @@ impl<D: Payload> Connection<D> {
     /// # Errors
     /// If the mode has no parity, or that much parity leaves no room for data; nothing changes then.
     pub fn set_fec_words(&mut self, words: u16) -> Result<(), SwitchError> {
-        let most = self.config.most_fec_words();
+        let most = self.size.most_fec_words();
         if self.mode != Mode::QuasiReliable {
             Err(SwitchError::NoParity(self.mode))
         } else if words > most {
@@ -73,6 +78,36 @@ impl<D: Payload> Connection<D> {
             self.fec_words = words;
             Ok(())
         }
+    }
+
+    /// Sets the largest packet on the wire, headers included, from the next segment on: the path MTU has changed. What was sent
+    /// keeps its positions; what is sent again is cut to the new size. The parity keeps its words as far as they fit. `[S1]`
+    ///
+    /// # Errors
+    /// If a configuration with this `packet_bytes` would be refused, or packets with `erasure` become longer than configured;
+    /// nothing changes then.
+    pub fn set_packet_bytes(&mut self, now: Time, packet_bytes: Count) -> Result<(), ConfigError> {
+        let mut config = AerotpConfig { packet_bytes, ..self.config.clone() };
+        let size = config.packet_size();
+        let words = self.fec_words.min(size.most_fec_words());
+        config.fec_words = Whole::new(f64::from(words)).expect("it is a whole number");
+        config.check()?;
+        if self.config.erasure.is_some() && packet_bytes > self.config.packet_bytes {
+            let what = format!("{} bytes are more than the peer keeps for blocks of packets", packet_bytes.get());
+            let most = self.config.packet_bytes.get();
+            return Err(ConfigError::new("packet_bytes", what, format!("give at most {most}, as configured")));
+        }
+        self.size = size;
+        self.fec_words = words;
+        self.adapt();
+        self.rate.set_packet_size(size);
+        self.sending.set_packet_size(now, size);
+        Ok(())
+    }
+
+    /// The largest packet on the wire.
+    pub fn packet_bytes(&self) -> u64 {
+        self.size.packet_bytes
     }
 
     /// Sets how messages of a class are served from now on. By default classes have strict priority by number and the deadline of

@@ -5,6 +5,7 @@ use crate::units::BitRate;
 
 use super::super::clock::ticks;
 use super::super::config::AerotpConfig;
+use super::super::packet_size::PacketSize;
 use super::arrivals::{Arrivals, Speeds};
 use super::burst::{Dispersion, FIRST_BURST, FirstBurst, LEAST_PACKETS, SLOWER, before};
 use super::friendly::tcp_rate;
@@ -91,7 +92,8 @@ const EVENT_WEIGHT: f64 = 0.1;
 
 impl Learnt {
     pub(super) fn new(config: &AerotpConfig) -> Self {
-        let packet_bytes = config.packet_bytes.whole() as f64;
+        let size = config.packet_size();
+        let packet_bytes = size.packet_bytes as f64;
         let most = config.rate_bps.map_or(f64::INFINITY, |rate| rate.get() / 8.0);
         let start = f64::from(FIRST_BURST) * packet_bytes / config.initial_rto_s.get();
         let is_friendly = config.rate_control == Some(RateControl::Friendly);
@@ -100,7 +102,7 @@ impl Learnt {
             most,
             most_hinted: f64::INFINITY,
             packet_bytes,
-            wire_share: packet_bytes / (config.payload_bytes() as f64).max(1.0),
+            wire_share: wire_share(size),
             is_friendly,
             is_starting: true,
             burst: (!is_friendly).then(Box::default),
@@ -114,6 +116,12 @@ impl Learnt {
             period: Period::begin(Time::ZERO, Time::ZERO),
             events: 0.0,
         }
+    }
+
+    /// Packets have another size from now on; the rate stays. `[S6]`
+    pub(super) fn set_packet_size(&mut self, size: PacketSize) {
+        self.packet_bytes = size.packet_bytes as f64;
+        self.wire_share = wire_share(size);
     }
 
     /// The rate on the wire.
@@ -267,6 +275,11 @@ impl Learnt {
         self.rate = self.bounded(self.rate, round_trip);
         self.recent = Recent::default();
     }
+}
+
+/// Bytes on the wire per byte of data, in a full packet.
+fn wire_share(size: PacketSize) -> f64 {
+    size.packet_bytes as f64 / (size.payload_bytes() as f64).max(1.0)
 }
 
 /// Largest queueing delay that does not count as congestion. `[P5]`

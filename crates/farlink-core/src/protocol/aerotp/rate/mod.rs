@@ -15,6 +15,7 @@ use crate::units::BitRate;
 
 use super::clock::Clock;
 use super::config::AerotpConfig;
+use super::packet_size::PacketSize;
 use super::rate_control::RateControl;
 use burst::SPACING;
 use learnt::Learnt;
@@ -84,6 +85,13 @@ impl Rate {
         learnt.on_answer(now, answer);
         self.pacer.set_bytes_per_s(learnt.bytes_per_s());
         self.pacer.set_quantum(0);
+    }
+
+    /// Packets have another size from now on; the rate stays. `[S6]`
+    pub(super) fn set_packet_size(&mut self, size: PacketSize) {
+        if let Some(learnt) = &mut self.learnt {
+            learnt.set_packet_size(size);
+        }
     }
 
     /// Takes the rate that the link reports.

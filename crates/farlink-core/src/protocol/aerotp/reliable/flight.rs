@@ -1,6 +1,6 @@
 //! The sent data that is not acknowledged.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::payload::Payload;
 
@@ -186,6 +186,38 @@ impl<D: Payload> Flight<D> {
         piece.is_end = false;
         self.lost.insert(1, rest.start);
         self.pieces.insert(index + 1, rest);
+    }
+
+    /// Cuts pieces under way that are longer than `most_bytes`. Each part counts as sent when the whole was. Returns where new
+    /// parts begin, by the start of the whole.
+    pub(super) fn cut_waiting(&mut self, most_bytes: usize) -> BTreeMap<u64, Vec<u64>> {
+        let is_long = |piece: &Piece<D>| piece.state == State::Waiting && piece.payload.len() > most_bytes;
+        if !self.pieces.iter().any(is_long) {
+            return BTreeMap::new();
+        }
+        let mut parts = BTreeMap::<Transmission, Vec<u64>>::new();
+        let mut pieces = VecDeque::with_capacity(self.pieces.len());
+        for mut piece in std::mem::take(&mut self.pieces) {
+            let (sent, start) = (piece.sent, piece.start);
+            while is_long(&piece) {
+                let first = piece.payload.split_to(most_bytes);
+                pieces.push_back(Piece { payload: first, is_end: false, ..piece.clone() });
+                piece.start += most_bytes as u64;
+                parts.entry(Transmission { sent, start }).or_default().push(piece.start);
+            }
+            pieces.push_back(piece);
+        }
+        self.pieces = pieces;
+        let by_start = parts.iter().map(|(whole, parts)| (whole.start, parts.clone())).collect();
+        let judged = self.judged;
+        for (index, whole) in std::mem::take(&mut self.by_time).into_iter().enumerate() {
+            self.by_time.push_back(whole);
+            for start in parts.remove(&whole).unwrap_or_default() {
+                self.by_time.push_back(Transmission { start, ..whole });
+                self.judged += usize::from(index < judged);
+            }
+        }
+        by_start
     }
 
     fn send_again(&mut self, start: u64, now: u64) -> Option<(u64, D, bool)> {
@@ -443,6 +475,29 @@ mod tests {
         flight.cut_lost(30);
         assert_eq!(flight.resend(9), Some((200, Virtual(30), false)));
         assert_eq!(flight.resend(9), Some((230, Virtual(70), true)), "the end stays at the end");
+    }
+
+    #[test]
+    fn pieces_under_way_can_be_cut() {
+        let mut flight = three();
+        assert_eq!(flight.judge(2, |start| start == 100).pieces, 1);
+        flight.resend(7);
+        let parts = BTreeMap::from([(0, vec![40, 80]), (100, vec![140, 180]), (200, vec![240, 280])]);
+        assert_eq!(flight.cut_waiting(40), parts);
+        assert!(flight.cut_waiting(40).is_empty(), "once is enough");
+        assert_eq!(flight.bytes, 300);
+        assert_eq!(flight.judge(2, |_| true).pieces, 0, "what was judged stays so, in parts as well");
+        assert_eq!(flight.expire(1, 9), (3, Amount { pieces: 3, bytes: 100, once: 3 }));
+        flight.acknowledge(140, 301);
+        assert_eq!(flight.copy(100, 8), Some((100, Virtual(40), false)));
+        flight.tidy();
+        assert_eq!(flight.expire(100, 0).0, 1);
+        for (start, bytes) in [(0, 40), (40, 40), (80, 20), (100, 40)] {
+            assert_eq!(flight.resend(9), Some((start, Virtual(bytes), false)));
+        }
+        flight.acknowledge_up_to(140);
+        flight.drop_acknowledged();
+        assert!(flight.is_empty());
     }
 
     #[test]

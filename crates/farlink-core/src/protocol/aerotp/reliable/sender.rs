@@ -1,6 +1,6 @@
 //! Sends a stream until all of it is acknowledged.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::payload::Payload;
 use crate::protocol::parts::chunks::Chunks;
@@ -13,6 +13,7 @@ use super::super::fec::CRC_BYTES;
 use super::super::forward::Forward;
 use super::super::mack_fields::MackFields;
 use super::super::outgoing::{Account, Outgoing, ROOM_BYTES};
+use super::super::packet_size::PacketSize;
 use super::super::round_trip::RoundTrip;
 use super::super::segment::FORWARD_BYTES;
 use super::super::window_requests::RemainingWindow;
@@ -85,6 +86,15 @@ struct Copy {
 }
 
 impl Copies {
+    /// Pieces were cut: parts begin at these positions, by the start of the whole.
+    fn cut(&mut self, parts: &BTreeMap<u64, Vec<u64>>) {
+        for copy in std::mem::take(&mut self.waiting) {
+            self.waiting.push_back(copy);
+            let of_copy = parts.get(&copy.start).into_iter().flatten();
+            self.waiting.extend(of_copy.map(|&start| Copy { start, ..copy }));
+        }
+    }
+
     /// Drops copies of data before a position; the piece that began at `cut` begins there now.
     pub(super) fn follow(&mut self, to: u64, cut: Option<u64>) {
         for copy in &mut self.waiting {
@@ -122,7 +132,8 @@ impl<D: Payload> Sender<D> {
             forward: Forward::new(config),
             copies: Copies { extra: config.copies.whole() - 1, waiting: VecDeque::new() },
             spare_copies: config.has_spare_copies().then(|| Box::new(SpareCopies::new())),
-            length: config.length(config.header_bytes.whole() + u64::from(CRC_BYTES), config.payload_bytes()),
+            length: config
+                .length(config.header_bytes.whole() + u64::from(CRC_BYTES), config.packet_size().payload_bytes()),
             reordering: 0,
             latest_echo: 0,
             is_link_down: false,
@@ -384,6 +395,22 @@ impl<D: Payload> Sender<D> {
             self.probe = now;
             self.is_silent = false;
             self.forward.on_link_up();
+        }
+    }
+
+    /// Packets have another size from now on. What is under way in longer segments is cut, so that copies of it fit. What is lost
+    /// is cut when it is sent again. `[S2]`
+    pub(in super::super) fn set_packet_size(&mut self, now: Time, size: PacketSize) {
+        if let Some(length) = &mut self.length {
+            length.set_most_bytes(size.payload_bytes());
+        }
+        let parts = self.flight.cut_waiting(size.payload_bytes() as usize);
+        if !parts.is_empty() {
+            self.copies.cut(&parts);
+            if let Some(spare_copies) = &mut self.spare_copies {
+                spare_copies.follow_cut(&self.flight);
+            }
+            self.look_for_copy(now);
         }
     }
 

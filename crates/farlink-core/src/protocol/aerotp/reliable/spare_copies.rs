@@ -74,6 +74,16 @@ impl SpareCopies {
         self.resting.extend(flight.waiting());
     }
 
+    /// Pieces under way were cut into parts, of which each may be copied by itself.
+    pub(super) fn follow_cut<D: Payload>(&mut self, flight: &Flight<D>) {
+        if self.is_open {
+            self.under_way.clear();
+            self.resting.clear();
+            self.by_copies.iter_mut().for_each(BinaryHeap::clear);
+            self.open(flight);
+        }
+    }
+
     /// A piece was sent again.
     pub(super) fn on_sent(&mut self, now: Time, start: u64) {
         if self.is_open {

@@ -31,6 +31,8 @@ pub(in crate::protocol) struct Length {
     max_bytes: u32,
     /// The length until the error rate changes.
     current_bytes: u32,
+    /// What the rule gives without bounds.
+    best_bytes: u32,
 }
 
 /// The source of the error rate.
@@ -70,7 +72,7 @@ impl Length {
         };
         let max_bytes = whole(max_bytes);
         let min_bytes = whole(config.min_bytes.whole()).min(max_bytes);
-        Length { source, rule, header_bits, min_bytes, max_bytes, current_bytes: max_bytes }
+        Length { source, rule, header_bits, min_bytes, max_bytes, current_bytes: max_bytes, best_bytes: u32::MAX }
     }
 
     /// Whether the link tells the bit error rate.
@@ -127,6 +129,12 @@ impl Length {
         f64::from(bytes) * 8.0 * hazard_of(best_bits, self.header_bits) > 1.0
     }
 
+    /// Frames have another largest length from now on, no less than the least.
+    pub(in crate::protocol) fn set_most_bytes(&mut self, max_bytes: u64) {
+        self.max_bytes = u32::try_from(max_bytes).unwrap_or(u32::MAX).max(self.min_bytes);
+        self.current_bytes = self.best_bytes.clamp(self.min_bytes, self.max_bytes);
+    }
+
     fn follow(&mut self, hazard: f64) {
         let best = best_bits(hazard, self.header_bits);
         let bits = match self.rule {
@@ -134,7 +142,8 @@ impl Length {
             Rule::Power { scale, exponent } => scale * self.header_bits * libm::pow(best / self.header_bits, exponent),
         };
         // The optimum is infinite without errors; the cast saturates.
-        self.current_bytes = (libm::round(bits / 8.0) as u32).clamp(self.min_bytes, self.max_bytes);
+        self.best_bytes = libm::round(bits / 8.0) as u32;
+        self.current_bytes = self.best_bytes.clamp(self.min_bytes, self.max_bytes);
     }
 }
 
