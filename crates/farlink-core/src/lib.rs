@@ -16,6 +16,7 @@ pub mod correction;
 pub mod endpoint;
 pub mod event;
 pub mod express;
+pub mod gateway;
 pub mod hop;
 pub mod link;
 pub mod optics;

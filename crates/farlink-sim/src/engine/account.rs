@@ -2,10 +2,10 @@
 
 use farlink_core::Time;
 use farlink_core::event::Abort;
+use farlink_core::gateway::Span;
 
 use super::delays::{DelaySum, Delays, Histogram, Shared};
 use super::fifo::Fifo;
-use super::spans::{Span, covered};
 
 /// A first transmission by the source that has not reached the sink.
 #[derive(Clone, Copy, Debug, Default)]
@@ -174,5 +174,31 @@ impl Account {
             delay,
             histogram,
         }
+    }
+}
+
+/// How many different bytes from `from` up to `to` are in any of the spans.
+pub(super) fn covered(from: u64, to: u64, spans: impl Iterator<Item = Span>) -> u64 {
+    let mut all: Vec<(u64, u64)> = spans.map(|span| (span.from.max(from), span.to.min(to))).collect();
+    all.retain(|(from, to)| from < to);
+    all.sort_unstable();
+    let mut end = from;
+    let mut bytes = 0;
+    for (from, to) in all {
+        bytes += to.saturating_sub(from.max(end));
+        end = end.max(to);
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_several_hold_count_once() {
+        let pieces = [(0, 10), (5, 20), (30, 40), (90, 200), (35, 36)];
+        let spans = pieces.into_iter().map(|(from, to)| Span { from, to });
+        assert_eq!(covered(8, 100, spans), 12 + 10 + 10);
     }
 }

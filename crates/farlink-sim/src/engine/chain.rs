@@ -3,14 +3,17 @@
 //! Node 0 is the source, the last one the sink; the connection of hop n leads from node n to node n + 1. Every byte keeps its
 //! place in the stream from source to sink, so that it is known what was lost on the way and what came twice.
 
-use farlink_core::event::Abort;
-use farlink_core::{Rng, Time};
+use std::convert::Infallible;
 
-use super::account::Account;
+use farlink_core::event::Abort;
+use farlink_core::gateway::{Gateway, Journal, Span, Spans, Store, Writer};
+use farlink_core::{Payload, Rng, Time};
+
+use super::account::{Account, covered};
 use super::flow::FlowResult;
+use super::relay::Joint;
 use super::route::Route;
 use super::source::{BULK_WRITE_BYTES, Source};
-use super::spans::{Span, Spans, covered};
 
 /// A flow in the population of its protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,32 +31,84 @@ pub(super) struct HopConnection {
     pub(super) on_the_way: Spans,
     /// Written and never sent.
     unsent: Spans,
-    pub(super) written: u64,
-    released: u64,
     /// It takes more.
     pub(super) is_writable: bool,
-    pub(super) is_closing: bool,
-    /// The sender knows that everything has arrived, the end included.
-    pub(super) has_closed: bool,
     /// The receiver has got the end.
     pub(super) is_finished: bool,
     /// The sender was told that it is over.
     pub(super) aborted: Option<Abort>,
 }
 
-/// Where connections end and begin.
-#[derive(Debug, Default)]
+/// Data of which only the length counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Length(u64);
+
+impl Payload for Length {
+    fn len(&self) -> usize {
+        self.0 as usize
+    }
+
+    fn split_to(&mut self, n: usize) -> Self {
+        self.0 -= n as u64;
+        Length(n as u64)
+    }
+
+    fn try_join(&mut self, next: Self) -> Result<(), Self> {
+        self.0 += next.0;
+        Ok(())
+    }
+
+    const HAS_CONTENT: bool = false;
+
+    fn as_bytes(&self) -> &[u8] {
+        &[]
+    }
+
+    fn with_content(len: usize, _content: impl FnOnce() -> Vec<u8>) -> Self {
+        Length(len as u64)
+    }
+}
+
+/// The store of a node whose data have no content.
+#[derive(Debug)]
+pub(super) struct NoBytes;
+
+impl Store for NoBytes {
+    type Data = Length;
+    type Error = Infallible;
+
+    fn put(&mut self, _position: u64, _data: Length) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn get(&mut self, span: Span) -> Result<Length, Infallible> {
+        Ok(Length(span.len()))
+    }
+
+    fn let_go(&mut self, _position: u64) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+/// The writing end of a connection.
+pub(super) struct WritingEnd<'a>(pub(super) &'a mut dyn Joint);
+
+impl Writer<Length> for WritingEnd<'_> {
+    fn write(&mut self, now: Time, data: &mut Length) -> usize {
+        let written = self.0.write(now, data.0.min(u64::from(BULK_WRITE_BYTES)) as u32);
+        data.0 -= written;
+        written as usize
+    }
+
+    fn close(&mut self, now: Time) {
+        self.0.close(now);
+    }
+}
+
+/// Where connections end and begin: the source, a gateway or the sink.
+#[derive(Debug)]
 pub(super) struct Node {
-    /// What is below has been taken, and is not taken again.
-    taken: u64,
-    /// Taken and not written to the next connection.
-    pub(super) waiting: Spans,
-    /// Written, and perhaps to be sent again.
-    lent: Spans,
-    /// There is reason to open the next connection.
-    pub(super) is_called: bool,
-    /// Nothing more will come.
-    pub(super) is_ending: bool,
+    pub(super) gateway: Gateway<NoBytes>,
     pub(super) is_down: bool,
 }
 
@@ -96,31 +151,14 @@ pub(super) struct Chain {
 }
 
 impl Node {
-    /// Takes bytes that are not known yet; returns them. `[N4]`
-    fn take(&mut self, span: Span) -> Option<Span> {
-        let new = Span { from: span.from.max(self.taken), ..span };
-        self.taken = self.taken.max(span.to);
-        (new.from < new.to).then_some(new)
+    fn new(buffer_bytes: u64) -> Self {
+        Node { gateway: Gateway::new(NoBytes, buffer_bytes), is_down: false }
     }
 
-    /// What it holds.
-    pub(super) fn stored(&self) -> u64 {
-        self.waiting.bytes() + self.lent.bytes()
-    }
-
-    /// What was written into a connection that is no more goes out again. `[N4]`
-    fn take_back(&mut self) {
-        self.waiting.prepend(std::mem::take(&mut self.lent));
-    }
-
-    /// All its memory is lost; what is on disk stays. `[N5]`
-    pub(super) fn crash(&mut self, has_disk: bool) {
-        if has_disk {
-            self.take_back();
-        } else {
-            *self = Node::default();
-        }
-        self.is_called = false;
+    /// The node goes down; it comes back with what is on its disk, if it has one. `[N5]`
+    pub(super) fn crash(&mut self, buffer_bytes: u64, has_disk: bool) {
+        let journal = if has_disk { self.gateway.journal() } else { Journal::default() };
+        self.gateway = Gateway::recovered(NoBytes, buffer_bytes, journal);
         self.is_down = true;
     }
 }
@@ -132,11 +170,7 @@ impl HopConnection {
             port,
             on_the_way: Spans::default(),
             unsent: Spans::default(),
-            written: 0,
-            released: 0,
             is_writable: true,
-            is_closing: false,
-            has_closed: false,
             is_finished: false,
             aborted: None,
         }
@@ -150,9 +184,13 @@ impl Chain {
         start: Time,
         source: Source,
         hops: Vec<(Route, bool)>,
+        buffer_bytes: u64,
         seed: u64,
     ) -> Self {
-        let nodes = (0..=hops.len()).map(|_| Node::default()).collect();
+        // Source and sink are bounded by their applications.
+        let is_end = |node| node == 0 || node == hops.len();
+        let nodes =
+            (0..=hops.len()).map(|node| Node::new(if is_end(node) { u64::MAX } else { buffer_bytes })).collect();
         let hop = |(route, is_own)| Hop { route, is_own, writing: None, reading: None, sent_end: 0, resent_bytes: 0 };
         Chain {
             number_in_run,
@@ -175,13 +213,13 @@ impl Chain {
 
     /// The source's alarm: it starts, or writes again; returns when it does so next.
     pub(super) fn on_source(&mut self, now: Time) -> Option<Time> {
-        self.nodes[0].is_called = true;
+        self.nodes[0].gateway.on_called();
         self.account.last_write = now;
         match self.source {
             Source::Bulk | Source::Relay => None,
             Source::File { left } => {
                 self.produce(left);
-                self.nodes[0].is_ending = true;
+                self.end(0);
                 None
             }
             Source::Cbr { interval, payload_bytes, ref mut left } => {
@@ -191,7 +229,9 @@ impl Chain {
                 }
                 let is_done = *left == 0;
                 self.produce(bytes);
-                self.nodes[0].is_ending = is_done;
+                if is_done {
+                    self.end(0);
+                }
                 (!is_done).then_some(now + interval)
             }
         }
@@ -200,29 +240,37 @@ impl Chain {
     fn produce(&mut self, bytes: u64) {
         let from = self.produced;
         self.produced += bytes;
-        self.nodes[0].waiting.push(Span { from, to: self.produced });
+        self.store(0, Span { from, to: self.produced });
+    }
+
+    /// A node receives bytes; returns what is new to it.
+    fn store(&mut self, node: usize, span: Span) -> Option<Span> {
+        let Ok(new) = self.nodes[node].gateway.receive(span.from, Length(span.len()));
+        new
+    }
+
+    /// A node has received the end of the stream.
+    fn end(&mut self, node: usize) {
+        let Ok(()) = self.nodes[node].gateway.on_end();
     }
 
     /// Endless data for a connection that takes more.
     pub(super) fn replenish(&mut self, connection: usize) {
-        let has_room = self.connections[connection].is_writable && self.nodes[0].waiting.is_empty();
+        let has_room = self.connections[connection].is_writable && self.nodes[0].gateway.is_drained();
         if matches!(self.source, Source::Bulk) && has_room {
             self.produce(u64::from(BULK_WRITE_BYTES));
             self.connections[connection].is_writable = false;
         }
     }
 
-    /// A node has written what waited first into its connection.
-    pub(super) fn on_written(&mut self, connection: usize, mut bytes: u64) {
-        let HopConnection { hop, on_the_way, unsent, written, .. } = &mut self.connections[connection];
-        let node = &mut self.nodes[*hop];
-        *written += bytes;
-        while let Some(span) = node.waiting.pop(bytes) {
-            bytes -= span.len();
-            node.lent.push(span);
+    /// A hop's first node writes what waits into its connection; `true` if there was anything to do.
+    pub(super) fn write_to(&mut self, connection: usize, now: Time, end: &mut dyn Joint) -> bool {
+        let HopConnection { hop, on_the_way, unsent, .. } = &mut self.connections[connection];
+        let Ok(has_acted) = self.nodes[*hop].gateway.write_to(now, &mut WritingEnd(end), |span| {
             on_the_way.push(span);
             unsent.push(span);
-        }
+        });
+        has_acted
     }
 
     /// A connection has sent bytes for the first time.
@@ -240,13 +288,10 @@ impl Chain {
         }
     }
 
-    /// Nothing of so much of all that was written goes out again; `true` if that is more than before. `[N3]`
-    pub(super) fn on_settled(&mut self, connection: usize, settled: u64) -> bool {
-        let HopConnection { hop, written, released, .. } = &mut self.connections[connection];
-        let more = settled.min(*written).saturating_sub(*released);
-        *released += more;
-        self.nodes[*hop].lent.drop_front(more);
-        more > 0
+    /// See [`Gateway::on_settled`]. `[N3]`
+    pub(super) fn on_settled(&mut self, hop: usize, bytes: u64) -> bool {
+        let Ok(is_more) = self.nodes[hop].gateway.on_settled(bytes);
+        is_more
     }
 
     /// Bytes came out of a connection.
@@ -255,12 +300,10 @@ impl Chain {
         let node = self.connections[connection].hop + 1;
         while let Some(span) = self.connections[connection].on_the_way.pop(bytes) {
             bytes -= span.len();
-            let Some(new) = self.nodes[node].take(span) else { continue };
-            if is_last {
-                self.account.deliver(new, now);
-            } else {
-                self.nodes[node].waiting.push(new);
-            }
+            self.store(node, span);
+        }
+        while is_last && let Ok(Some((from, Length(bytes)))) = self.nodes[node].gateway.take_out() {
+            self.account.deliver(Span { from, to: from + bytes }, now);
         }
     }
 
@@ -269,7 +312,7 @@ impl Chain {
         let node = self.connections[connection].hop + 1;
         while let Some(span) = self.connections[connection].on_the_way.pop(bytes) {
             bytes -= span.len();
-            if let Some(new) = self.nodes[node].take(span) {
+            if let Some(new) = self.nodes[node].gateway.skip(span) {
                 self.account.on_skipped(new);
             }
         }
@@ -277,27 +320,16 @@ impl Chain {
 
     /// A node has got the end of the stream. `[N6]`
     pub(super) fn on_end(&mut self, node: usize, now: Time) {
-        self.nodes[node].is_ending = true;
+        self.end(node);
         if node + 1 == self.nodes.len() {
             self.account.on_end(self.produced, now);
         }
     }
 
-    /// The connection into which a hop's first node writes is no more: what was not acknowledged waits again.
-    pub(super) fn lose_connection(&mut self, hop: usize) {
-        self.hops[hop].writing = None;
-        self.nodes[hop].take_back();
-    }
-
-    /// Room that a node has; the sink's has no end. `[N3]`
-    pub(super) fn room(&self, node: usize, buffer_bytes: u64) -> u64 {
-        if node + 1 == self.nodes.len() { u64::MAX } else { buffer_bytes.saturating_sub(self.nodes[node].stored()) }
-    }
-
     /// The chain as it stands now counts for its largest store.
     pub(super) fn note_peak(&mut self) {
         let gateways = self.nodes.len() - 1;
-        let most = self.nodes[1..gateways].iter().map(Node::stored).max();
+        let most = self.nodes[1..gateways].iter().map(|node| node.gateway.held_bytes()).max();
         self.peak_bytes = self.peak_bytes.max(most.unwrap_or(0));
     }
 
@@ -305,14 +337,13 @@ impl Chain {
     pub(super) fn give_up(&mut self, now: Time, why: Abort) {
         self.account.aborted = Some((now, why));
         let gateways = self.nodes.len() - 1;
-        self.nodes[1..gateways].iter_mut().for_each(|node| *node = Node::default());
+        self.nodes[1..gateways].iter_mut().for_each(|node| node.gateway.give_up());
         self.connections.iter_mut().for_each(|connection| connection.on_the_way.clear());
     }
 
     /// Whether the sender of each hop knows that all has arrived.
     pub(super) fn is_complete(&self) -> bool {
-        let has_closed = |hop: &Hop| hop.writing.is_some_and(|connection| self.connections[connection].has_closed);
-        self.hops.iter().all(has_closed)
+        self.nodes[..self.hops.len()].iter().all(|node| node.gateway.is_complete())
     }
 
     /// The warm-up is over: counts start anew.
@@ -323,11 +354,10 @@ impl Chain {
 
     /// Bytes that the source was told have arrived, that were not delivered, and that nobody holds any more.
     fn lost_without_trace(&self) -> u64 {
-        let source = &self.nodes[0];
-        let acknowledged = source.lent.start().or(source.waiting.start()).unwrap_or(self.produced);
+        let acknowledged = self.nodes[0].gateway.held().next().map_or(self.produced, |held| held.from);
         let position = self.account.position();
         let gateways = self.nodes.len() - 1;
-        let stores = self.nodes[1..gateways].iter().flat_map(|node| node.waiting.iter().chain(node.lent.iter()));
+        let stores = self.nodes[1..gateways].iter().flat_map(|node| node.gateway.held());
         let open = self.hops.iter().filter_map(|hop| hop.writing);
         let on_the_way = open.flat_map(|connection| self.connections[connection].on_the_way.iter());
         let held = stores.chain(on_the_way).chain(self.account.skipped());

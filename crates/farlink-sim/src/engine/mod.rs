@@ -23,7 +23,6 @@ mod restart;
 mod route;
 mod setup;
 mod source;
-mod spans;
 mod split;
 mod timers;
 mod tracing;

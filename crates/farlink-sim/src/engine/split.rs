@@ -4,6 +4,7 @@
 //! until nothing moves any more. All of that happens at the instant of the event.
 
 use farlink_core::event::Abort;
+use farlink_core::gateway::AfterAbort;
 use farlink_core::protocol::TransportConfig;
 use farlink_core::{Event, Time};
 
@@ -12,7 +13,7 @@ use super::flow::Birth;
 use super::relay::{Moved, Relay};
 use super::route::Route;
 use super::setup::{FlowSetup, GatewaySetup, Setup};
-use super::source::{BULK_WRITE_BYTES, Source};
+use super::source::Source;
 use super::timers::{Alarm, CHAINS, Kind};
 use super::{Engine, Tracer};
 
@@ -41,7 +42,7 @@ impl<T: Tracer> Engine<'_, T> {
         ];
         let flow = self.chains.len() as u32;
         self.world.timers.push(start, Alarm { event: Kind::Source, kind: CHAINS, side: 0, flow });
-        let chain = Chain::new(flow, (id, spec, number), start, source, routes, seed);
+        let chain = Chain::new(flow, (id, spec, number), start, source, routes, gateway.buffer_bytes, seed);
         self.chains.push(Some(Box::new(chain)));
         self.world.open_flows += 1;
     }
@@ -104,7 +105,7 @@ impl<T: Tracer> Engine<'_, T> {
                 let joint = self.joint(chain.connections[connection].port);
                 let settled = joint.settled_bytes();
                 joint.new_transmissions(&mut |bytes, at| chain.on_sent(connection, bytes, at));
-                has_moved |= chain.on_settled(connection, settled);
+                has_moved |= chain.on_settled(hop, settled);
             }
         }
         has_moved
@@ -118,11 +119,13 @@ impl<T: Tracer> Engine<'_, T> {
             std::mem::swap(&mut relay.mail, &mut mail);
         }
         let has_mail = !mail.is_empty();
+        let hop = chain.connections[connection].hop;
+        let writing = chain.hops[hop].writing;
         for (side, event) in mail.drain(..) {
             let it = &mut chain.connections[connection];
             match (side, event) {
                 (0, Event::Writable) => it.is_writable = true,
-                (0, Event::Closed) => it.has_closed = true,
+                (0, Event::Closed) if writing == Some(connection) => chain.nodes[hop].gateway.on_closed(),
                 (0, Event::Aborted(why)) => it.aborted = Some(why),
                 (1, Event::Connected) => self.accept(chain, connection, now),
                 (1, Event::Finished) => it.is_finished = true,
@@ -136,7 +139,7 @@ impl<T: Tracer> Engine<'_, T> {
     /// The next node hears of a new connection: the one before it is over, once all that it brought is read.
     fn accept(&mut self, chain: &mut Chain, connection: usize, now: Time) {
         let hop = chain.connections[connection].hop;
-        chain.nodes[hop + 1].is_called = true;
+        chain.nodes[hop + 1].gateway.on_called();
         let before = chain.hops[hop].reading.replace(connection);
         if let Some(before) = before.filter(|&before| before != connection) {
             self.drain(chain, before, now);
@@ -162,7 +165,8 @@ impl<T: Tracer> Engine<'_, T> {
         }
         self.moved = moved;
         let HopConnection { hop, is_finished, .. } = chain.connections[connection];
-        let is_end = is_finished && is_drained && !chain.nodes[hop + 1].is_ending && !chain.nodes[hop + 1].is_down;
+        let node = &chain.nodes[hop + 1];
+        let is_end = is_finished && is_drained && !node.gateway.has_end() && !node.is_down;
         if is_end {
             chain.on_end(hop + 1, now);
         }
@@ -174,48 +178,29 @@ impl<T: Tracer> Engine<'_, T> {
         if chain.nodes[hop].is_down || chain.has_ended {
             return false;
         }
-        if let Some(connection) = chain.hops[hop].writing {
-            match chain.connections[connection].aborted {
-                None => {}
-                Some(Abort::Reset) => {
+        if let Some(connection) = chain.hops[hop].writing
+            && let Some(why) = chain.connections[connection].aborted
+        {
+            match chain.nodes[hop].gateway.on_aborted(why) {
+                AfterAbort::Reopen => {
                     self.drain(chain, connection, now);
                     self.retire(chain, connection);
-                    chain.lose_connection(hop);
-                    return true;
+                    chain.hops[hop].writing = None;
                 }
-                Some(why) => {
-                    self.give_up(chain, now, why);
-                    return true;
-                }
+                AfterAbort::GiveUp => self.give_up(chain, now, why),
             }
+            return true;
         }
-        let node = &chain.nodes[hop];
-        let is_wanted = node.is_called || node.is_ending || !node.waiting.is_empty();
         let connection = match chain.hops[hop].writing {
             Some(connection) => connection,
-            None if is_wanted => self.connect(chain, hop, now),
+            None if chain.nodes[hop].gateway.wants_connection() => self.connect(chain, hop, now),
             None => return false,
         };
         if hop == 0 {
             chain.replenish(connection);
         }
         let port = chain.connections[connection].port;
-        let mut has_acted = false;
-        while !chain.nodes[hop].waiting.is_empty() && !chain.connections[connection].is_closing {
-            let bytes = chain.nodes[hop].waiting.bytes().min(u64::from(BULK_WRITE_BYTES));
-            let written = self.joint(port).write(now, bytes as u32);
-            if written == 0 {
-                break;
-            }
-            chain.on_written(connection, written);
-            has_acted = true;
-        }
-        let it = &mut chain.connections[connection];
-        if chain.nodes[hop].is_ending && chain.nodes[hop].waiting.is_empty() && !it.is_closing {
-            it.is_closing = true;
-            self.joint(port).close(now);
-            has_acted = true;
-        }
+        let has_acted = chain.write_to(connection, now, self.joint(port));
         if has_acted {
             self.pump(port, 0, now);
         }
@@ -225,7 +210,7 @@ impl<T: Tracer> Engine<'_, T> {
     /// A hop's last node reads what it has room for now.
     fn read_on(&mut self, chain: &mut Chain, hop: usize, now: Time) -> bool {
         let (Some(connection), false) = (chain.hops[hop].reading, chain.nodes[hop + 1].is_down) else { return false };
-        let room = chain.room(hop + 1, self.buffer_bytes());
+        let room = chain.nodes[hop + 1].gateway.room();
         let port = chain.connections[connection].port;
         let Some(relay) = self.joint(port).relay() else { return false };
         relay.room = room;
@@ -261,6 +246,7 @@ impl<T: Tracer> Engine<'_, T> {
         self.introduce(port, now);
         chain.connections.push(HopConnection::new(hop, port));
         chain.hops[hop].writing = Some(number);
+        chain.nodes[hop].gateway.on_opened();
         self.pump(port, 0, now);
         number
     }
@@ -314,7 +300,8 @@ impl<T: Tracer> Engine<'_, T> {
 
     /// The gateway on one side goes down.
     pub(super) fn on_gateway_down(&mut self, side: usize, now: Time) {
-        let has_disk = self.setup.gateway.as_ref().is_some_and(|gateway| gateway.spool.is_some());
+        let Some(gateway) = &self.setup.gateway else { return };
+        let (buffer_bytes, has_disk) = (gateway.buffer_bytes, gateway.spool.is_some());
         for number in 0..self.chains.len() as u32 {
             self.with_chain(number, |engine, chain| {
                 if chain.has_ended {
@@ -331,8 +318,8 @@ impl<T: Tracer> Engine<'_, T> {
                 for connection in leaving.into_iter().flatten() {
                     engine.joint(chain.connections[connection].port).take_down(0);
                 }
-                chain.lose_connection(node);
-                chain.nodes[node].crash(has_disk);
+                chain.hops[node].writing = None;
+                chain.nodes[node].crash(buffer_bytes, has_disk);
             });
         }
     }
@@ -365,10 +352,6 @@ impl<T: Tracer> Engine<'_, T> {
                 engine.hand_on(chain, now);
             });
         }
-    }
-
-    fn buffer_bytes(&self) -> u64 {
-        self.setup.gateway.as_ref().map_or(u64::MAX, |gateway| gateway.buffer_bytes)
     }
 }
 

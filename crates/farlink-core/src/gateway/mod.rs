@@ -1,0 +1,305 @@
+//! Gateways: a node that reads a stream at the end of one connection and writes it into the next one. `docs/aerotp.md`, [N1]-[N6].
+//!
+//! A [`Gateway`] is one node of one stream. It owns no connection, clock or file. A driver opens the connections, hands it what it
+//! reads, lets it write ([`Gateway::write_to`]) and tells it what becomes of the connections. The gateway says how much it has room
+//! for, when a connection is wanted, and what goes out again over a new one. The simulator drives it with lengths, a network layer
+//! with bytes. Source and sink of a stream are nodes as well: a source is given its bytes by the application, a sink's bytes are
+//! [taken out](Gateway::take_out) by one.
+//!
+//! Each byte has a position in the stream. A new connection goes on at the first byte that was not settled, so that some bytes may
+//! come twice; a node stores those only that are new to it. Over a plain [`Stream`] a reader counts positions from
+//! where the connection begins, as [`Reader`] does: whoever opens the connection says so in front of the data.
+//!
+//! # A driver's duties
+//!
+//! - **Room.** It reads no more than [`Gateway::room`] from a connection, so that the connection's window closes ([N3]).
+//! - **Custody on disk.** A segment counts as arrived when it is on disk ([N2]). What a connection acknowledges has to be in the store, or
+//!   in a journal of segments, before the acknowledgement is sent.
+//! - **Giving up.** When [`Gateway::on_aborted`] answers [`AfterAbort::GiveUp`], it resets the stream's other connection and calls
+//!   [`Gateway::give_up`] ([N6]).
+//! - **Holes.** Bytes that a connection gave up ([`Event::Skipped`](crate::Event::Skipped)) leave a hole in the positions. A plain
+//!   stream has no sign for a hole, so that a driver has to tell the next node of it, or to open a new connection behind it.
+
+mod reader;
+mod spans;
+mod store;
+
+pub use reader::Reader;
+pub use spans::{Span, Spans};
+pub use store::{MemoryStore, Store};
+
+use crate::endpoint::Stream;
+use crate::event::Abort;
+use crate::payload::Payload;
+use crate::time::Time;
+
+/// The end of a connection into which a gateway writes. Every [`Stream`] is one.
+pub trait Writer<D> {
+    /// See [`Stream::write`].
+    fn write(&mut self, now: Time, data: &mut D) -> usize;
+
+    /// See [`Stream::close`].
+    fn close(&mut self, now: Time);
+}
+
+impl<D: Payload, S: Stream<D>> Writer<D> for S {
+    fn write(&mut self, now: Time, data: &mut D) -> usize {
+        Stream::write(self, now, data)
+    }
+
+    fn close(&mut self, now: Time) {
+        Stream::close(self, now);
+    }
+}
+
+/// The connection into which a gateway writes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Outgoing {
+    written_bytes: u64,
+    settled_bytes: u64,
+    is_closing: bool,
+    has_closed: bool,
+}
+
+/// What a store on disk has to remember, so that the gateway goes on after a crash. [N5]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Journal {
+    /// What the gateway holds.
+    pub held: Spans,
+    /// Everything below this position was received or skipped.
+    pub received: u64,
+    /// The end of the stream was received.
+    pub has_end: bool,
+}
+
+/// The consequence of an aborted connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterAbort {
+    /// The peer has lost the connection. The gateway wants a new one, and writes into it what was not settled. [N4]
+    Reopen,
+    /// The stream is given up: the driver resets its other connection and calls [`Gateway::give_up`]. [N6]
+    GiveUp,
+}
+
+/// One node of one stream.
+#[derive(Debug)]
+pub struct Gateway<S: Store> {
+    store: S,
+    buffer_bytes: u64,
+    /// Everything below was received or skipped.
+    received: u64,
+    /// Received and not written.
+    waiting: Spans,
+    /// Written into the outgoing connection and not settled.
+    unsettled: Spans,
+    is_called: bool,
+    has_end: bool,
+    outgoing: Option<Outgoing>,
+}
+
+impl<S: Store> Gateway<S> {
+    /// A node that reads no more while it holds `buffer_bytes` ([N3]); `store` is empty.
+    pub fn new(store: S, buffer_bytes: u64) -> Self {
+        Gateway::recovered(store, buffer_bytes, Journal::default())
+    }
+
+    /// A node as it stands after a crash, with what its store still has. Everything that was not settled is written again. [N5]
+    pub fn recovered(store: S, buffer_bytes: u64, journal: Journal) -> Self {
+        Gateway {
+            store,
+            buffer_bytes,
+            received: journal.received,
+            waiting: journal.held,
+            unsettled: Spans::default(),
+            is_called: false,
+            has_end: journal.has_end,
+            outgoing: None,
+        }
+    }
+
+    /// What a store on disk has to remember at this instant.
+    pub fn journal(&self) -> Journal {
+        let mut held = self.waiting.clone();
+        held.prepend(self.unsettled.clone());
+        Journal { held, received: self.received, has_end: self.has_end }
+    }
+
+    /// The store, as a crash leaves it.
+    pub fn into_store(self) -> S {
+        self.store
+    }
+
+    /// A connection from the node before this one is established: the next connection is wanted, even without data. [N1]
+    pub fn on_called(&mut self) {
+        self.is_called = true;
+    }
+
+    /// Bytes that the gateway has room for. [N3]
+    pub fn room(&self) -> u64 {
+        self.buffer_bytes.saturating_sub(self.held_bytes())
+    }
+
+    /// Bytes that it holds: received, and neither settled nor taken out.
+    pub fn held_bytes(&self) -> u64 {
+        self.waiting.bytes() + self.unsettled.bytes()
+    }
+
+    /// What it holds, by position.
+    pub fn held(&self) -> impl Iterator<Item = Span> + '_ {
+        self.unsettled.iter().chain(self.waiting.iter())
+    }
+
+    /// Stores the part of `data` that is new; its first byte stands at `position`. Returns which part that was. [N4]
+    ///
+    /// # Errors
+    /// If the store fails. The gateway is as before; what the connection has acknowledged is lost, and the stream should be given up.
+    pub fn receive(&mut self, position: u64, mut data: S::Data) -> Result<Option<Span>, S::Error> {
+        let Some(new) = self.new_part(Span { from: position, to: position + data.len() as u64 }) else {
+            return Ok(None);
+        };
+        if new.from > position {
+            data.split_to((new.from - position) as usize);
+        }
+        self.store.put(new.from, data)?;
+        self.received = new.to;
+        self.waiting.push(new);
+        Ok(Some(new))
+    }
+
+    /// The connection has given up these bytes. Returns which of them were not received before.
+    pub fn skip(&mut self, span: Span) -> Option<Span> {
+        let new = self.new_part(span)?;
+        self.received = new.to;
+        Some(new)
+    }
+
+    fn new_part(&self, span: Span) -> Option<Span> {
+        let new = Span { from: span.from.max(self.received), to: span.to };
+        (!new.is_empty()).then_some(new)
+    }
+
+    /// Everything up to the end of the stream was received. [N6]
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub fn on_end(&mut self) -> Result<(), S::Error> {
+        self.store.put_end(self.received)?;
+        self.has_end = true;
+        Ok(())
+    }
+
+    /// Whether the end of the stream was received.
+    pub fn has_end(&self) -> bool {
+        self.has_end
+    }
+
+    /// Whether an outgoing connection is to be opened.
+    pub fn wants_connection(&self) -> bool {
+        self.outgoing.is_none() && (self.is_called || self.has_end || !self.waiting.is_empty())
+    }
+
+    /// The driver has opened the outgoing connection. Its first byte has the position that is returned.
+    pub fn on_opened(&mut self) -> u64 {
+        self.outgoing = Some(Outgoing::default());
+        self.waiting.start().unwrap_or(self.received)
+    }
+
+    /// Whether nothing waits to be written.
+    pub fn is_drained(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Writes what waits into the outgoing connection, as far as it takes it, and closes it behind the end of the stream ([N1], [N6]).
+    /// `written` is told what went out. Returns whether anything was done.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub fn write_to(
+        &mut self,
+        now: Time,
+        connection: &mut impl Writer<S::Data>,
+        mut written: impl FnMut(Span),
+    ) -> Result<bool, S::Error> {
+        let Some(outgoing) = &mut self.outgoing else { return Ok(false) };
+        let mut has_acted = false;
+        while let Some(next) = self.waiting.first(u64::MAX).filter(|_| !outgoing.is_closing) {
+            let mut data = self.store.get(next)?;
+            let bytes = connection.write(now, &mut data) as u64;
+            let Some(span) = self.waiting.pop(bytes) else { break };
+            outgoing.written_bytes += bytes;
+            self.unsettled.push(span);
+            written(span);
+            has_acted = true;
+        }
+        if self.has_end && self.waiting.is_empty() && !outgoing.is_closing {
+            outgoing.is_closing = true;
+            connection.close(now);
+            has_acted = true;
+        }
+        Ok(has_acted)
+    }
+
+    /// Of all that was written into the outgoing connection, the first `bytes` will not be sent again
+    /// ([`Stream::settled_bytes`]): the gateway lets go of them. Returns whether these are more than before. [N3]
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub fn on_settled(&mut self, bytes: u64) -> Result<bool, S::Error> {
+        let Some(outgoing) = &mut self.outgoing else { return Ok(false) };
+        let more = bytes.min(outgoing.written_bytes).saturating_sub(outgoing.settled_bytes);
+        outgoing.settled_bytes += more;
+        self.unsettled.drop_front(more);
+        if more > 0 {
+            self.store.let_go(self.held_from())?;
+        }
+        Ok(more > 0)
+    }
+
+    /// The first position that it may still need.
+    fn held_from(&self) -> u64 {
+        self.unsettled.start().or(self.waiting.start()).unwrap_or(self.received)
+    }
+
+    /// The outgoing connection is over, and its peer has everything, the end included.
+    pub fn on_closed(&mut self) {
+        if let Some(outgoing) = &mut self.outgoing {
+            outgoing.has_closed = true;
+        }
+    }
+
+    /// Whether the next node has the whole stream.
+    pub fn is_complete(&self) -> bool {
+        self.outgoing.is_some_and(|outgoing| outgoing.has_closed)
+    }
+
+    /// The outgoing connection was aborted.
+    pub fn on_aborted(&mut self, why: Abort) -> AfterAbort {
+        match why {
+            Abort::Reset | Abort::PeerRestarted => {
+                self.outgoing = None;
+                self.waiting.prepend(std::mem::take(&mut self.unsettled));
+                AfterAbort::Reopen
+            }
+            Abort::TooManyRetries | Abort::NoAnswer | Abort::NotClosed => AfterAbort::GiveUp,
+        }
+    }
+
+    /// The stream is given up: the gateway holds nothing any more. [N6]
+    pub fn give_up(&mut self) {
+        self.waiting.clear();
+        self.unsettled.clear();
+        self.outgoing = None;
+    }
+
+    /// At the end of a stream: the application takes the next consecutive bytes, with the position of the first of them.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub fn take_out(&mut self) -> Result<Option<(u64, S::Data)>, S::Error> {
+        let Some(next) = self.waiting.first(u64::MAX) else { return Ok(None) };
+        let data = self.store.get(next)?;
+        self.waiting.drop_front(data.len() as u64);
+        self.store.let_go(self.held_from())?;
+        Ok(Some((next.from, data)))
+    }
+}

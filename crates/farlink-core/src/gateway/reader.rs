@@ -1,0 +1,86 @@
+//! Reading the stream of an incoming connection into a gateway.
+
+use super::{Gateway, Span, Store};
+use crate::endpoint::Stream;
+use crate::event::Event;
+use crate::payload::Payload;
+
+/// An incoming connection of a gateway, as far as it was read: counts positions from where the connection begins.
+///
+/// When the node before opens a new connection, the driver reads the old one to its end as far as data is there
+/// ([`Reader::drain`]) and makes a new reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reader {
+    position: u64,
+}
+
+impl Reader {
+    /// The reader of a connection whose first byte has this position, as the node before says ([`Gateway::on_opened`]).
+    pub fn new(position: u64) -> Self {
+        Reader { position }
+    }
+
+    /// Position of the next byte.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Reads as long as the gateway has room. Returns whether there was anything. [N3]
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub fn read<S: Store>(
+        &mut self,
+        connection: &mut impl Stream<S::Data>,
+        gateway: &mut Gateway<S>,
+    ) -> Result<bool, S::Error> {
+        let mut has_read = false;
+        while gateway.room() > 0 && self.read_once(connection, gateway)? {
+            has_read = true;
+        }
+        Ok(has_read)
+    }
+
+    /// Reads all that is there, room or not: what the connection has acknowledged is in the gateway's hands. [N2]
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub fn drain<S: Store>(
+        &mut self,
+        connection: &mut impl Stream<S::Data>,
+        gateway: &mut Gateway<S>,
+    ) -> Result<(), S::Error> {
+        while self.read_once(connection, gateway)? {}
+        Ok(())
+    }
+
+    fn read_once<S: Store>(
+        &mut self,
+        connection: &mut impl Stream<S::Data>,
+        gateway: &mut Gateway<S>,
+    ) -> Result<bool, S::Error> {
+        let Some(data) = connection.read() else { return Ok(false) };
+        let begin = self.position;
+        self.position += data.len() as u64;
+        gateway.receive(begin, data)?;
+        Ok(true)
+    }
+
+    /// Takes an event of the connection: it is established, has skipped bytes, or has come to its end.
+    ///
+    /// # Errors
+    /// If the store fails.
+    pub fn on_event<S: Store>(&mut self, event: Event, gateway: &mut Gateway<S>) -> Result<(), S::Error> {
+        match event {
+            Event::Connected => gateway.on_called(),
+            Event::Skipped(bytes) => {
+                let from = self.position;
+                self.position += bytes;
+                gateway.skip(Span { from, to: self.position });
+            }
+            Event::Finished => gateway.on_end()?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
