@@ -10,7 +10,8 @@ pub enum Event {
     Readable,
     /// [`crate::Stream::write`] takes data again after it was full.
     Writable,
-    /// The peer will send no more, and everything it sent was read.
+    /// The peer will send no more. Where a protocol tells this when the end arrives, data before it may still wait in
+    /// [`crate::Stream::read`].
     Finished,
     /// This many bytes of the stream were given up and will not arrive. The next bytes that are read follow after the gap; they
     /// can be read only once the application has taken this event.

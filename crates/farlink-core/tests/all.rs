@@ -16,6 +16,7 @@ mod bundles;
 mod connections;
 mod ecn;
 mod forged_segments;
+mod gateway;
 mod gateways;
 mod idle_keys;
 mod limits;

@@ -129,9 +129,11 @@ impl<S: Store> Gateway<S> {
         self.store
     }
 
-    /// A connection from the node before this one is established: the next connection is wanted, even without data. [N1]
-    pub fn on_called(&mut self) {
+    /// A connection from the node before this one is established, and its first byte has this position. The next connection is wanted,
+    /// even without data ([N1]). What stands below and was not received is lost: a crash took it ([N5]).
+    pub fn on_called(&mut self, position: u64) {
         self.is_called = true;
+        self.received = self.received.max(position);
     }
 
     /// Bytes that the gateway has room for. [N3]

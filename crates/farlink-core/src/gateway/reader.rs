@@ -12,12 +12,14 @@ use crate::payload::Payload;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reader {
     position: u64,
+    /// The end of the stream has arrived, perhaps before data that waits to be read.
+    is_finished: bool,
 }
 
 impl Reader {
     /// The reader of a connection whose first byte has this position, as the node before says ([`Gateway::on_opened`]).
     pub fn new(position: u64) -> Self {
-        Reader { position }
+        Reader { position, is_finished: false }
     }
 
     /// Position of the next byte.
@@ -35,7 +37,10 @@ impl Reader {
         gateway: &mut Gateway<S>,
     ) -> Result<bool, S::Error> {
         let mut has_read = false;
-        while gateway.room() > 0 && self.read_once(connection, gateway)? {
+        while gateway.room() > 0 {
+            if !self.read_once(connection, gateway)? {
+                break;
+            }
             has_read = true;
         }
         Ok(has_read)
@@ -59,28 +64,29 @@ impl Reader {
         connection: &mut impl Stream<S::Data>,
         gateway: &mut Gateway<S>,
     ) -> Result<bool, S::Error> {
-        let Some(data) = connection.read() else { return Ok(false) };
+        let Some(data) = connection.read() else {
+            if self.is_finished && !gateway.has_end() {
+                gateway.on_end()?;
+            }
+            return Ok(false);
+        };
         let begin = self.position;
         self.position += data.len() as u64;
         gateway.receive(begin, data)?;
         Ok(true)
     }
 
-    /// Takes an event of the connection: it is established, has skipped bytes, or has come to its end.
-    ///
-    /// # Errors
-    /// If the store fails.
-    pub fn on_event<S: Store>(&mut self, event: Event, gateway: &mut Gateway<S>) -> Result<(), S::Error> {
+    /// Takes an event of the connection: it is established, has skipped bytes, or has come to its end. The driver reads afterwards.
+    pub fn on_event<S: Store>(&mut self, event: Event, gateway: &mut Gateway<S>) {
         match event {
-            Event::Connected => gateway.on_called(),
+            Event::Connected => gateway.on_called(self.position),
             Event::Skipped(bytes) => {
                 let from = self.position;
                 self.position += bytes;
                 gateway.skip(Span { from, to: self.position });
             }
-            Event::Finished => gateway.on_end()?,
+            Event::Finished => self.is_finished = true,
             _ => {}
         }
-        Ok(())
     }
 }

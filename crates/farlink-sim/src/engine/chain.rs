@@ -27,6 +27,8 @@ pub(super) struct Port {
 pub(super) struct HopConnection {
     pub(super) hop: usize,
     pub(super) port: Port,
+    /// Position of its first byte.
+    pub(super) begin: u64,
     /// Written and not read at the other end.
     pub(super) on_the_way: Spans,
     /// Written and never sent.
@@ -164,10 +166,11 @@ impl Node {
 }
 
 impl HopConnection {
-    pub(super) fn new(hop: usize, port: Port) -> Self {
+    pub(super) fn new(hop: usize, port: Port, begin: u64) -> Self {
         HopConnection {
             hop,
             port,
+            begin,
             on_the_way: Spans::default(),
             unsent: Spans::default(),
             is_writable: true,
@@ -213,7 +216,7 @@ impl Chain {
 
     /// The source's alarm: it starts, or writes again; returns when it does so next.
     pub(super) fn on_source(&mut self, now: Time) -> Option<Time> {
-        self.nodes[0].gateway.on_called();
+        self.nodes[0].gateway.on_called(0);
         self.account.last_write = now;
         match self.source {
             Source::Bulk | Source::Relay => None,

@@ -139,12 +139,12 @@ impl<T: Tracer> Engine<'_, T> {
     /// The next node hears of a new connection: the one before it is over, once all that it brought is read.
     fn accept(&mut self, chain: &mut Chain, connection: usize, now: Time) {
         let hop = chain.connections[connection].hop;
-        chain.nodes[hop + 1].gateway.on_called();
         let before = chain.hops[hop].reading.replace(connection);
         if let Some(before) = before.filter(|&before| before != connection) {
             self.drain(chain, before, now);
             self.retire(chain, before);
         }
+        chain.nodes[hop + 1].gateway.on_called(chain.connections[connection].begin);
     }
 
     /// The node behind a connection takes what came out of it.
@@ -244,9 +244,9 @@ impl<T: Tracer> Engine<'_, T> {
             self.joint(port).take_down(1);
         }
         self.introduce(port, now);
-        chain.connections.push(HopConnection::new(hop, port));
+        let begin = chain.nodes[hop].gateway.on_opened();
+        chain.connections.push(HopConnection::new(hop, port, begin));
         chain.hops[hop].writing = Some(number);
-        chain.nodes[hop].gateway.on_opened();
         self.pump(port, 0, now);
         number
     }
