@@ -24,6 +24,9 @@ struct Hop {
     reading: usize,
 }
 
+/// A segment under way: its hop, its connection, the side to which it goes.
+type Arrival = (usize, usize, usize, Segment<Bytes>);
+
 /// A stream over two hops. The gateway between them has the store under test.
 pub(crate) struct Chain<S: Store<Data = Bytes>> {
     config: TcpConfig,
@@ -37,7 +40,7 @@ pub(crate) struct Chain<S: Store<Data = Bytes>> {
     /// What the application at the sink has got, and the position of each piece.
     pub(crate) delivered: Vec<(u64, Bytes)>,
     pub(crate) largest_store: u64,
-    under_way: BTreeMap<(Time, u64), (usize, usize, usize, Segment<Bytes>)>,
+    under_way: BTreeMap<(Time, u64), Arrival>,
     count: u64,
     rng: Rng,
 }

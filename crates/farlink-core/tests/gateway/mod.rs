@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use chain::Chain;
 use disk_store::DiskStore;
+use farlink_core::Time;
 use farlink_core::event::Abort;
 use farlink_core::gateway::{AfterAbort, Gateway, Journal, MemoryStore, Span, Spans, Store};
 use farlink_core::protocol::tcp::TcpConfig;
 use farlink_core::units::Count;
-use farlink_core::Time;
 use proptest::prelude::*;
 
 /// Segments of 100 bytes, so that a few kilobytes make many.

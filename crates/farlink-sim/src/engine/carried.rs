@@ -150,24 +150,31 @@ impl Load<Segment<Virtual>> for PlainSegment {
     }
 }
 
-impl Carried for Datagram<Virtual> {
-    type Common = Self;
-    type Rare = ();
+/// A packet type that is kept as it is: for protocols whose packets are small, or that few runs use.
+macro_rules! kept_whole {
+    ($packet:ty) => {
+        impl Carried for $packet {
+            type Common = Self;
+            type Rare = ();
 
-    #[inline(always)]
-    fn plain(common: &Self) -> Self {
-        *common
-    }
+            #[inline(always)]
+            fn plain(common: &Self) -> Self {
+                common.clone()
+            }
 
-    fn add(&mut self, _rare: ()) {}
+            fn add(&mut self, _rare: ()) {}
+        }
+
+        impl Load<$packet> for $packet {
+            #[inline(always)]
+            fn write(&self, place: &mut Self) {
+                *place = self.clone();
+            }
+        }
+    };
 }
 
-impl Load<Datagram<Virtual>> for Datagram<Virtual> {
-    #[inline(always)]
-    fn write(&self, place: &mut Self) {
-        *place = *self;
-    }
-}
+kept_whole!(Datagram<Virtual>);
 
 impl Carried for Frame<Virtual> {
     type Common = PlainFrame;
