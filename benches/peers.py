@@ -36,7 +36,7 @@ NS2_SCRIPT = ROOT / "tests" / "peers" / "ns2" / "dumbbell.tcl"
 NS3_SOURCE = ROOT / "benches" / "ns3" / "dumbbell.cc"
 NS3_LIBRARIES = ("applications", "internet", "traffic-control", "point-to-point", "network", "core")
 
-NS2_VARIANTS = {"tahoe": "Tahoe", "reno": "Reno", "newreno": "Newreno", "sack": "Sack1"}
+NS2_VARIANTS = {"tahoe": "Tahoe", "reno": "Reno", "newreno": "Newreno", "sack": "Sack1", "rack": "Sack1"}
 SIMULATORS = ("farlink", "ns-2", "ns-3")
 HEADER_BYTES = 40
 
@@ -45,7 +45,11 @@ Scenario = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario and how long each simulator runs it, in simulated seconds (farlink: as the file says)."""
+    """A scenario and how long each simulator runs it, in simulated seconds (farlink: as the file says).
+
+    `transport` changes keys of the file's transport (None removes one), or replaces the transport if it names a kind. `ns2`
+    changes settings of ns-2's script.
+    """
 
     name: str
     file: str
@@ -53,7 +57,9 @@ class Case:
     ns3_s: float | None = None
     flows: int | None = None
     duration_s: float | None = None
+    ber: float | None = None
     transport: Mapping[str, Any] = field(default_factory=dict)
+    ns2: Mapping[str, Any] = field(default_factory=dict)
 
     def scenario(self, scale: float) -> Scenario:
         """The scenario farlink runs, with its duration multiplied by `scale`."""
@@ -61,7 +67,12 @@ class Case:
         if self.flows:
             (flow,) = scenario["flow"].values()
             flow["count"] = self.flows
-        next(iter(scenario["transport"].values())).update(self.transport)
+        if self.ber:
+            scenario["link"]["channel"]["ber"] = self.ber
+        (name,) = scenario["transport"]
+        before = {} if "kind" in self.transport else scenario["transport"][name]
+        keys = {**before, **self.transport}
+        scenario["transport"][name] = {key: value for key, value in keys.items() if value is not None}
         scenario["duration_s"] = (self.duration_s or scenario["duration_s"]) * scale
         return scenario
 
@@ -86,6 +97,51 @@ CASES = (
             ("(ii) BER 1e-7", "optical-622m-1e-7.toml", 1_500),
             ("(iii) 100 flows", "shared-155m.toml", 200),
         )
+    ),
+)
+
+# What users run: a scenario's defaults, delayed ACKs first of all, and the protocols of the guides. ns-2 runs its Sack1 with
+# delayed ACKs, with timestamps where farlink has them; beside CUBIC its TCP/Linux with CUBIC. It has no BBR and none of the
+# other protocols.
+USED = {"variant": "sack", "delayed_ack": True}
+RACK = {**USED, "variant": "rack", "timestamps": True}
+WITH_TIMESTAMPS = {"tcp": "timestamps_ true"}
+# Transport, ns-2's settings (None: ns-2 has no such protocol), and by how much farlink's runs are shorter than those of TCP.
+USED_TCP: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any] | None, float]] = {
+    "delayed ACKs": (USED, {}, 1),
+    "timestamps": ({**USED, "timestamps": True}, WITH_TIMESTAMPS, 0.4),
+    "RACK": (RACK, WITH_TIMESTAMPS, 0.4),
+    "RACK, CUBIC": ({**RACK, "congestion_control": "cubic"}, {"variant": "Linux", "control": "cubic"}, 0.4),
+    "RACK, BBR": ({**RACK, "congestion_control": "bbr", "initial_ssthresh_segments": None}, None, 0.1),
+}
+USED_OTHERS: Mapping[str, Mapping[str, Any]] = {
+    "SCPS-TP": {"kind": "scps-tp", "segment_bytes": 960},
+    "STP": {"kind": "stp", "segment_bytes": 960, "header_bytes": 40},
+    "ARQ": {"kind": "arq", "mode": "selective-repeat", "segment_bytes": 960, "header_bytes": 40, "window_frames": 70},
+    "AeroTP reliable": {"kind": "aerotp", "mode": "reliable", "packet_bytes": 960},
+    "AeroTP quasi-reliable": {"kind": "aerotp", "mode": "quasi-reliable", "packet_bytes": 960, "rate_bps": 9.5e5},
+}
+USERS = (
+    *(
+        Case(
+            f"{name}: {link}",
+            file,
+            ns2_s=None if ns2 is None else ns2_s,
+            duration_s=seconds * share,
+            transport=transport,
+            ns2=ns2 or {},
+        )
+        for name, (transport, ns2, share) in USED_TCP.items()
+        for link, file, ns2_s, seconds in (
+            ("(i)", "geo-1m.toml", 100_000, 1_000_000),
+            ("(ii) BER 1e-9", "optical-622m-1e-9.toml", 100, 1_000),
+            ("(ii) BER 1e-7", "optical-622m-1e-7.toml", 500, 5_000),
+        )
+    ),
+    *(
+        Case(f"{name}: (i) BER {ber:.0e}", "geo-1m.toml", ber=ber, duration_s=seconds, transport=transport)
+        for name, transport in USED_OTHERS.items()
+        for ber, seconds in ((1e-8, 50_000), (1e-6, 50_000), (1e-5, 50_000))
     ),
 )
 
@@ -204,7 +260,7 @@ def run_farlink(scenario: Scenario, name: str) -> tuple[float, float, float]:
     return packets, cpu_s, report["peak_rss_kib"] * 1024 / 1e6
 
 
-def ns2_command(scenario: Scenario, duration_s: float) -> list[str]:
+def ns2_command(scenario: Scenario, duration_s: float, changes: Mapping[str, Any]) -> list[str]:
     """ns-2 with its default headers; every option not named here is its default."""
     (transport,) = scenario["transport"].values()
     (flow,) = scenario["flow"].values()
@@ -221,6 +277,7 @@ def ns2_command(scenario: Scenario, duration_s: float) -> list[str]:
         "delayed_ack": int(transport["delayed_ack"]),
         "start_spread_s": flow.get("start_spread_s", 0),
         "duration_s": duration_s,
+        **changes,
     }
     return ["ns", str(NS2_SCRIPT), *(str(word) for pair in settings.items() for word in pair)]
 
@@ -293,7 +350,7 @@ def run_case(case: Case, simulator: str, scale: float) -> Run | None:
         measured = run_farlink(scenario, case.name)
     elif simulator == "ns-2":
         simulated_s *= scale
-        measured = measure(ns2_command(scenario, simulated_s), result_count)
+        measured = measure(ns2_command(scenario, simulated_s, case.ns2), result_count)
     else:
         simulated_s *= scale
         measured = measure(ns3_command(scenario, simulated_s), result_count)
@@ -406,12 +463,13 @@ def main() -> None:
 
     repeats, scale = (1, 0.05) if options.quick else (options.repeats, 1.0)
     simulators = available()
-    cases = [case for case in CASES if not options.only or any(text in case.name for text in options.only)]
+    wanted = [case for case in (*CASES, *USERS) if not options.only or any(text in case.name for text in options.only)]
+    cases, used = [case for case in wanted if case in CASES], [case for case in wanted if case in USERS]
     about = machine()
     begun = time.monotonic()
     runs: list[Run] = []
     for repeat in range(repeats):
-        for case in cases:
+        for case in wanted:
             for simulator in simulators:
                 run = run_case(case, simulator, scale)
                 if run:
@@ -430,7 +488,11 @@ def main() -> None:
 
     print(f"{about['processor']}, one core of {about['cores']}, load {about['load_average']:.1f} at the start;")
     print(f"medians of {repeats} alternating runs, {time.monotonic() - begun:.0f} s in all.\n")
-    print(speed_table(runs, cases))
+    if cases:
+        print(speed_table(runs, cases))
+    if used:
+        print("\nWhat users run, beside ns-2 where it has that:\n")
+        print(speed_table(runs, used))
     if any(run.case == str(SCALING_FLOWS[0]) for run in runs):
         print("\nfarlink against the number of flows, 1.55 Mb/s and 270 ms each:\n")
         print(scaling_table(runs))

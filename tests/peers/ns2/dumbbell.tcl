@@ -11,6 +11,7 @@
 
 array set config {
     variant        Newreno
+    control        reno
     rate_bps       1e6
     delay_s        0.25
     queue_packets  100000
@@ -71,10 +72,11 @@ switch -- $config(variant) {
     Newreno { set agent_class Agent/TCP/Newreno }
     Sack1   { set agent_class Agent/TCP/Sack1 }
     Fack    { set agent_class Agent/TCP/Fack }
-    default { usage "variant $config(variant) is none of Tahoe Reno Newreno Sack1 Fack" }
+    Linux   { set agent_class Agent/TCP/Linux }
+    default { usage "variant $config(variant) is none of Tahoe Reno Newreno Sack1 Fack Linux" }
 }
 set sink_class Agent/TCPSink
-if {$config(variant) eq "Sack1" || $config(variant) eq "Fack"} { append sink_class /Sack1 }
+if {[lsearch {Sack1 Fack Linux} $config(variant)] >= 0} { append sink_class /Sack1 }
 if {$config(delayed_ack)} { append sink_class /DelAck }
 
 set ns [new Simulator]
@@ -126,6 +128,8 @@ for {set i 0} {$i < $config(flows)} {incr i} {
     $tcp($i) set tcpip_base_hdr_size_ $config(header_bytes)
     $tcp($i) set useHeaders_ [expr $config(headers) ? {true} : {false}]
     if {$config(delayed_ack)} { $sink($i) set interval_ $config(ack_interval_s) }
+    # Only Agent/TCP/Linux has the congestion controls of Linux; "control" names one.
+    if {$config(variant) eq "Linux"} { $ns at 0.0 "$tcp($i) select_ca $config(control)" }
     $ns attach-agent $sender $tcp($i)
     $ns attach-agent $receiver $sink($i)
     $ns connect $tcp($i) $sink($i)
