@@ -14,6 +14,7 @@ SOURCES = [
     *CORE.glob("src/wire/aerotp/**/*.rs"),
     *CORE.glob("tests/aerotp*.rs"),
     CORE / "src" / "scenario" / "gateway.rs",  # near-reliable: what gateways do
+    *CORE.glob("src/gateway/*.rs"),
     ENGINE / "chain.rs",
 ]
 

@@ -12,11 +12,11 @@
 //!
 //! # A driver's duties
 //!
-//! - **Room.** It reads no more than [`Gateway::room`] from a connection, so that the connection's window closes ([N3]).
-//! - **Custody on disk.** A segment counts as arrived when it is on disk ([N2]). What a connection acknowledges has to be in the store, or
+//! - **Room.** It reads no more than [`Gateway::room`] from a connection, so that the connection's window closes (`[N3]`).
+//! - **Custody on disk.** A segment counts as arrived when it is on disk (`[N2]`). What a connection acknowledges has to be in the store, or
 //!   in a journal of segments, before the acknowledgement is sent.
 //! - **Giving up.** When [`Gateway::on_aborted`] answers [`AfterAbort::GiveUp`], it resets the stream's other connection and calls
-//!   [`Gateway::give_up`] ([N6]).
+//!   [`Gateway::give_up`] (`[N6]`).
 //! - **Holes.** Bytes that a connection gave up ([`Event::Skipped`](crate::Event::Skipped)) leave a hole in the positions. A plain
 //!   stream has no sign for a hole, so that a driver has to tell the next node of it, or to open a new connection behind it.
 
@@ -61,7 +61,7 @@ struct Outgoing {
     has_closed: bool,
 }
 
-/// What a store on disk has to remember, so that the gateway goes on after a crash. [N5]
+/// What a store on disk has to remember, so that the gateway goes on after a crash. `[N5]`
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Journal {
     /// What the gateway holds.
@@ -75,9 +75,9 @@ pub struct Journal {
 /// The consequence of an aborted connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterAbort {
-    /// The peer has lost the connection. The gateway wants a new one, and writes into it what was not settled. [N4]
+    /// The peer has lost the connection. The gateway wants a new one, and writes into it what was not settled. `[N4]`
     Reopen,
-    /// The stream is given up: the driver resets its other connection and calls [`Gateway::give_up`]. [N6]
+    /// The stream is given up: the driver resets its other connection and calls [`Gateway::give_up`]. `[N6]`
     GiveUp,
 }
 
@@ -98,12 +98,12 @@ pub struct Gateway<S: Store> {
 }
 
 impl<S: Store> Gateway<S> {
-    /// A node that reads no more while it holds `buffer_bytes` ([N3]); `store` is empty.
+    /// A node that reads no more while it holds `buffer_bytes` (`[N3]`); `store` is empty.
     pub fn new(store: S, buffer_bytes: u64) -> Self {
         Gateway::recovered(store, buffer_bytes, Journal::default())
     }
 
-    /// A node as it stands after a crash, with what its store still has. Everything that was not settled is written again. [N5]
+    /// A node as it stands after a crash, with what its store still has. Everything that was not settled is written again. `[N5]`
     pub fn recovered(store: S, buffer_bytes: u64, journal: Journal) -> Self {
         Gateway {
             store,
@@ -130,13 +130,13 @@ impl<S: Store> Gateway<S> {
     }
 
     /// A connection from the node before this one is established, and its first byte has this position. The next connection is wanted,
-    /// even without data ([N1]). What stands below and was not received is lost: a crash took it ([N5]).
+    /// even without data (`[N1]`). What stands below and was not received is lost: a crash took it (`[N5]`).
     pub fn on_called(&mut self, position: u64) {
         self.is_called = true;
         self.received = self.received.max(position);
     }
 
-    /// Bytes that the gateway has room for. [N3]
+    /// Bytes that the gateway has room for. `[N3]`
     pub fn room(&self) -> u64 {
         self.buffer_bytes.saturating_sub(self.held_bytes())
     }
@@ -151,7 +151,7 @@ impl<S: Store> Gateway<S> {
         self.unsettled.iter().chain(self.waiting.iter())
     }
 
-    /// Stores the part of `data` that is new; its first byte stands at `position`. Returns which part that was. [N4]
+    /// Stores the part of `data` that is new; its first byte stands at `position`. Returns which part that was. `[N4]`
     ///
     /// # Errors
     /// If the store fails. The gateway is as before; what the connection has acknowledged is lost, and the stream should be given up.
@@ -180,7 +180,7 @@ impl<S: Store> Gateway<S> {
         (!new.is_empty()).then_some(new)
     }
 
-    /// Everything up to the end of the stream was received. [N6]
+    /// Everything up to the end of the stream was received. `[N6]`
     ///
     /// # Errors
     /// If the store fails.
@@ -211,7 +211,8 @@ impl<S: Store> Gateway<S> {
         self.waiting.is_empty()
     }
 
-    /// Writes what waits into the outgoing connection, as far as it takes it, and closes it behind the end of the stream ([N1], [N6]).
+    /// Writes what waits into the outgoing connection, as far as it takes it, and closes it behind the end of the stream (`[N1]`,
+    /// `[N6]`).
     /// `written` is told what went out. Returns whether anything was done.
     ///
     /// # Errors
@@ -242,7 +243,7 @@ impl<S: Store> Gateway<S> {
     }
 
     /// Of all that was written into the outgoing connection, the first `bytes` will not be sent again
-    /// ([`Stream::settled_bytes`]): the gateway lets go of them. Returns whether these are more than before. [N3]
+    /// ([`Stream::settled_bytes`]): the gateway lets go of them. Returns whether these are more than before. `[N3]`
     ///
     /// # Errors
     /// If the store fails.
@@ -286,7 +287,7 @@ impl<S: Store> Gateway<S> {
         }
     }
 
-    /// The stream is given up: the gateway holds nothing any more. [N6]
+    /// The stream is given up: the gateway holds nothing any more. `[N6]`
     pub fn give_up(&mut self) {
         self.waiting.clear();
         self.unsettled.clear();

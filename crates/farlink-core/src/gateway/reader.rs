@@ -27,7 +27,7 @@ impl Reader {
         self.position
     }
 
-    /// Reads as long as the gateway has room. Returns whether there was anything. [N3]
+    /// Reads as long as the gateway has room. Returns whether there was anything. `[N3]`
     ///
     /// # Errors
     /// If the store fails.
@@ -46,7 +46,7 @@ impl Reader {
         Ok(has_read)
     }
 
-    /// Reads all that is there, room or not: what the connection has acknowledged is in the gateway's hands. [N2]
+    /// Reads all that is there, room or not: what the connection has acknowledged is in the gateway's hands. `[N2]`
     ///
     /// # Errors
     /// If the store fails.
