@@ -151,14 +151,14 @@ impl<S: Store> Gateway<S> {
         self.unsettled.iter().chain(self.waiting.iter())
     }
 
-    /// Stores the part of `data` that is new; its first byte stands at `position`. Returns which part that was. `[N4]`
+    /// Stores the part of `data` that is new; its first byte stands at `position`. Returns which part that was (`[N4]`). Data beyond the
+    /// last position that 64 bits hold are dropped: a peer has named a wrong position.
     ///
     /// # Errors
     /// If the store fails. The gateway is as before; what the connection has acknowledged is lost, and the stream should be given up.
     pub fn receive(&mut self, position: u64, mut data: S::Data) -> Result<Option<Span>, S::Error> {
-        let Some(new) = self.new_part(Span { from: position, to: position + data.len() as u64 }) else {
-            return Ok(None);
-        };
+        let end = position.checked_add(data.len() as u64);
+        let Some(new) = end.and_then(|to| self.new_part(Span { from: position, to })) else { return Ok(None) };
         if new.from > position {
             data.split_to((new.from - position) as usize);
         }
@@ -211,9 +211,8 @@ impl<S: Store> Gateway<S> {
         self.waiting.is_empty()
     }
 
-    /// Writes what waits into the outgoing connection, as far as it takes it, and closes it behind the end of the stream (`[N1]`,
-    /// `[N6]`).
-    /// `written` is told what went out. Returns whether anything was done.
+    /// Writes what waits into the outgoing connection, as far as it takes it, and closes it behind the end of the stream
+    /// (`[N1]`, `[N6]`). `written` is told what went out. Returns whether anything was done.
     ///
     /// # Errors
     /// If the store fails.
@@ -287,11 +286,15 @@ impl<S: Store> Gateway<S> {
         }
     }
 
-    /// The stream is given up: the gateway holds nothing any more. `[N6]`
-    pub fn give_up(&mut self) {
+    /// The stream is given up: the gateway and its store hold nothing any more. `[N6]`
+    ///
+    /// # Errors
+    /// If the store fails; the gateway holds nothing all the same.
+    pub fn give_up(&mut self) -> Result<(), S::Error> {
         self.waiting.clear();
         self.unsettled.clear();
         self.outgoing = None;
+        self.store.let_go(self.held_from())
     }
 
     /// At the end of a stream: the application takes the next consecutive bytes, with the position of the first of them.

@@ -71,7 +71,7 @@ impl Reader {
             return Ok(false);
         };
         let begin = self.position;
-        self.position += data.len() as u64;
+        self.position = self.position.saturating_add(data.len() as u64);
         gateway.receive(begin, data)?;
         Ok(true)
     }
@@ -82,7 +82,7 @@ impl Reader {
             Event::Connected => gateway.on_called(self.position),
             Event::Skipped(bytes) => {
                 let from = self.position;
-                self.position += bytes;
+                self.position = self.position.saturating_add(bytes);
                 gateway.skip(Span { from, to: self.position });
             }
             Event::Finished => self.is_finished = true,

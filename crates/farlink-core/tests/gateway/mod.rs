@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use chain::Chain;
 use disk_store::DiskStore;
-use farlink_core::Time;
 use farlink_core::event::Abort;
-use farlink_core::gateway::{AfterAbort, Gateway, Journal, MemoryStore, Span, Spans, Store};
+use farlink_core::gateway::{AfterAbort, Gateway, Journal, MemoryStore, Reader, Span, Spans, Store};
 use farlink_core::protocol::tcp::TcpConfig;
 use farlink_core::units::Count;
+use farlink_core::{Event, Time};
 use proptest::prelude::*;
 
 /// Segments of 100 bytes, so that a few kilobytes make many.
@@ -215,11 +215,34 @@ fn a_stream_is_given_up_when_nobody_answers() {
         assert!(!gateway.wants_connection());
         assert_eq!(gateway.on_aborted(why), then, "{why:?}");
         if then == AfterAbort::GiveUp {
-            gateway.give_up();
+            let Ok(()) = gateway.give_up();
         }
         assert_eq!(gateway.held_bytes(), if then == AfterAbort::Reopen { 3 } else { 0 });
         assert_eq!(gateway.wants_connection(), then == AfterAbort::Reopen, "{why:?}");
     }
+}
+
+/// What is given up leaves the store, too.
+#[test]
+fn a_stream_that_is_given_up_leaves_no_bytes() {
+    let spool = Spool::new("given-up", 0);
+    let mut gateway = spool.open(1000);
+    gateway.receive(0, Bytes::from_static(b"abc")).unwrap();
+    gateway.give_up().unwrap();
+    let (_, journal) = DiskStore::open(&spool.0).unwrap();
+    assert_eq!((journal.held, journal.received), (Spans::default(), 3));
+}
+
+/// A peer names the position where its connection begins: no number may stop the gateway.
+#[test]
+fn a_position_beyond_all_streams_is_harmless() {
+    let mut gateway = Gateway::new(MemoryStore::default(), 1000);
+    gateway.on_called(u64::MAX - 1);
+    let Ok(none) = gateway.receive(u64::MAX - 1, Bytes::from_static(b"abc"));
+    assert_eq!((none, gateway.held_bytes()), (None, 0));
+    let mut reader = Reader::new(u64::MAX - 1);
+    reader.on_event(Event::Skipped(5), &mut gateway);
+    assert_eq!(reader.position(), u64::MAX);
 }
 
 /// A disk without space.

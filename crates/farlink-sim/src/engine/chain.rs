@@ -3,14 +3,13 @@
 //! Node 0 is the source, the last one the sink; the connection of hop n leads from node n to node n + 1. Every byte keeps its
 //! place in the stream from source to sink, so that it is known what was lost on the way and what came twice.
 
-use std::convert::Infallible;
-
 use farlink_core::event::Abort;
-use farlink_core::gateway::{Gateway, Journal, Span, Spans, Store, Writer};
-use farlink_core::{Payload, Rng, Time};
+use farlink_core::gateway::{Gateway, Journal, Span, Spans};
+use farlink_core::{Rng, Time};
 
 use super::account::{Account, covered};
 use super::flow::FlowResult;
+use super::lengths::{Length, NoBytes, WritingEnd};
 use super::relay::Joint;
 use super::route::Route;
 use super::source::{BULK_WRITE_BYTES, Source};
@@ -39,72 +38,6 @@ pub(super) struct HopConnection {
     pub(super) is_finished: bool,
     /// The sender was told that it is over.
     pub(super) aborted: Option<Abort>,
-}
-
-/// Data of which only the length counts.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Length(u64);
-
-impl Payload for Length {
-    fn len(&self) -> usize {
-        self.0 as usize
-    }
-
-    fn split_to(&mut self, n: usize) -> Self {
-        self.0 -= n as u64;
-        Length(n as u64)
-    }
-
-    fn try_join(&mut self, next: Self) -> Result<(), Self> {
-        self.0 += next.0;
-        Ok(())
-    }
-
-    const HAS_CONTENT: bool = false;
-
-    fn as_bytes(&self) -> &[u8] {
-        &[]
-    }
-
-    fn with_content(len: usize, _content: impl FnOnce() -> Vec<u8>) -> Self {
-        Length(len as u64)
-    }
-}
-
-/// The store of a node whose data have no content.
-#[derive(Debug)]
-pub(super) struct NoBytes;
-
-impl Store for NoBytes {
-    type Data = Length;
-    type Error = Infallible;
-
-    fn put(&mut self, _position: u64, _data: Length) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn get(&mut self, span: Span) -> Result<Length, Infallible> {
-        Ok(Length(span.len()))
-    }
-
-    fn let_go(&mut self, _position: u64) -> Result<(), Infallible> {
-        Ok(())
-    }
-}
-
-/// The writing end of a connection.
-pub(super) struct WritingEnd<'a>(pub(super) &'a mut dyn Joint);
-
-impl Writer<Length> for WritingEnd<'_> {
-    fn write(&mut self, now: Time, data: &mut Length) -> usize {
-        let written = self.0.write(now, data.0.min(u64::from(BULK_WRITE_BYTES)) as u32);
-        data.0 -= written;
-        written as usize
-    }
-
-    fn close(&mut self, now: Time) {
-        self.0.close(now);
-    }
 }
 
 /// Where connections end and begin: the source, a gateway or the sink.
@@ -243,13 +176,12 @@ impl Chain {
     fn produce(&mut self, bytes: u64) {
         let from = self.produced;
         self.produced += bytes;
-        self.store(0, Span { from, to: self.produced });
+        self.receive(0, Span { from, to: self.produced });
     }
 
-    /// A node receives bytes; returns what is new to it.
-    fn store(&mut self, node: usize, span: Span) -> Option<Span> {
-        let Ok(new) = self.nodes[node].gateway.receive(span.from, Length(span.len()));
-        new
+    /// A node receives bytes, and stores those that are new to it.
+    fn receive(&mut self, node: usize, span: Span) {
+        let Ok(_) = self.nodes[node].gateway.receive(span.from, Length(span.len()));
     }
 
     /// A node has received the end of the stream.
@@ -303,7 +235,7 @@ impl Chain {
         let node = self.connections[connection].hop + 1;
         while let Some(span) = self.connections[connection].on_the_way.pop(bytes) {
             bytes -= span.len();
-            self.store(node, span);
+            self.receive(node, span);
         }
         while is_last && let Ok(Some((from, Length(bytes)))) = self.nodes[node].gateway.take_out() {
             self.account.deliver(Span { from, to: from + bytes }, now);
@@ -340,7 +272,9 @@ impl Chain {
     pub(super) fn give_up(&mut self, now: Time, why: Abort) {
         self.account.aborted = Some((now, why));
         let gateways = self.nodes.len() - 1;
-        self.nodes[1..gateways].iter_mut().for_each(|node| node.gateway.give_up());
+        for node in &mut self.nodes[1..gateways] {
+            let Ok(()) = node.gateway.give_up();
+        }
         self.connections.iter_mut().for_each(|connection| connection.on_the_way.clear());
     }
 

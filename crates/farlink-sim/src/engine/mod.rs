@@ -16,6 +16,7 @@ mod flow;
 #[cfg(test)]
 mod hint_recorder;
 mod hints;
+mod lengths;
 mod path;
 mod population;
 mod relay;

@@ -1,0 +1,75 @@
+//! Gateways without bytes: lengths in place of data, in the store and at the connection that a gateway writes into.
+
+use std::convert::Infallible;
+
+use farlink_core::gateway::{Span, Store, Writer};
+use farlink_core::{Payload, Time};
+
+use super::relay::Joint;
+use super::source::BULK_WRITE_BYTES;
+
+/// Data of which only the length counts, also beyond the 4 GB of [`farlink_core::Virtual`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Length(pub(super) u64);
+
+impl Payload for Length {
+    fn len(&self) -> usize {
+        self.0 as usize
+    }
+
+    fn split_to(&mut self, n: usize) -> Self {
+        self.0 -= n as u64;
+        Length(n as u64)
+    }
+
+    fn try_join(&mut self, next: Self) -> Result<(), Self> {
+        self.0 += next.0;
+        Ok(())
+    }
+
+    const HAS_CONTENT: bool = false;
+
+    fn as_bytes(&self) -> &[u8] {
+        &[]
+    }
+
+    fn with_content(len: usize, _content: impl FnOnce() -> Vec<u8>) -> Self {
+        Length(len as u64)
+    }
+}
+
+/// The store of a node whose data have no content.
+#[derive(Debug)]
+pub(super) struct NoBytes;
+
+impl Store for NoBytes {
+    type Data = Length;
+    type Error = Infallible;
+
+    fn put(&mut self, _position: u64, _data: Length) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn get(&mut self, span: Span) -> Result<Length, Infallible> {
+        Ok(Length(span.len()))
+    }
+
+    fn let_go(&mut self, _position: u64) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+/// The writing end of a connection.
+pub(super) struct WritingEnd<'a>(pub(super) &'a mut dyn Joint);
+
+impl Writer<Length> for WritingEnd<'_> {
+    fn write(&mut self, now: Time, data: &mut Length) -> usize {
+        let written = self.0.write(now, data.0.min(u64::from(BULK_WRITE_BYTES)) as u32);
+        data.0 -= written;
+        written as usize
+    }
+
+    fn close(&mut self, now: Time) {
+        self.0.close(now);
+    }
+}
