@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import textwrap
-from pathlib import Path
-
 import cellular
 import numpy as np
+import page
+from page import DATA, paragraph
 
 from farlink.channels.calls.clusters import Clustering, wilson
 from farlink.channels.calls.describe import verdict
@@ -17,154 +14,55 @@ from farlink.channels.calls.study import ALL, Part, Study, Times, study
 from farlink.channels.calls.words import duration, durations
 from farlink.cli.progress import progress_bar
 from farlink.plot import call_drops
-from farlink.plot.style import picture_svg
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "validation" / "call-drops.md"
-PICTURES = ROOT / "docs" / "pictures"
-DATA = Path(os.environ.get("FARLINK_DATA") or ROOT.parent / "shared" / "data")
 SEAGLIDERS = DATA / "iridium-seaglider-commlog"
 SLOCUM = DATA / "iridium-slocum-disconnects" / "1012-3.csv"
 
 # Zaghloul, table 5.3.
 THESIS = {"Kansas-Greenland": 50 * 60.0, "Kansas-Kansas": 52 * 60.0}
 
-PAGE_TEXT = """\
-<!-- Written by docs/call_drops.py (`make papers`). -->
-# Call drops of Iridium, measured
 
-What [`farlink bundle fit`](../guides/call-drops.md) finds in logs of real calls, beside Zaghloul's thesis (section 5.3 and
-table 5.3): modems that are redialled at once and stay up until they drop, whose times between drops are exponential, with a
-mean of 50 min from Greenland to Kansas and 52 min from Kansas to Kansas.
-
-The calls are those of eight underwater gliders that surface and call home: seven Seagliders, seen by their base station, and
-one Slocum, of whose calls only the beginning is known. **No log of a bundle of modems, and none of a link that is kept up, was
-to be had.** A glider closes most calls itself, after {longest_call} at most. Such a call says that the link was up for at
-least so long. Taken as a drop it would make a mean of {naive} out of {mean}; left out, {dropped_only}.
-
-## How often they drop
-
-*Connected per drop*: time connected over drops, and its 95 % interval if drops come at a constant rate. *Exponential?*:
-Anderson and Darling's test of the time connected from drop to drop, at 5 %. *Clusters?*: how many say so at 5 %, of the
-dispersion of drops, the rank correlation of successive times, the runs of long and short times and the runs of calls.
-
-{links}
-
-{beside}
-
-## Which distribution
-
-`*`: least AIC. Chi-square with the 15 bins of equal width of the thesis, and with bins that are equally probable; neighbours
-are joined until 5 drops are expected in each.
-
-{distributions}
-
-{shapes}
-
-## Do drops cluster
-
-{clusters}
-
-{chain}
-
-## Causes
-
-No log of Iridium has the signal-to-noise ratio, so that section 5.1 of the thesis cannot be repeated on it;
-[below](#modems-of-5g) it is tried on modems of 5G.
-
-{bars}
-
-{transfers}
-
-The thesis matched drops with handovers, which come every ten minutes, in a table of minutes, and found 10 % of the drops to be
-due to them. If a match is a drop in the minute of a handover, that is what chance alone gives: one minute in ten. The thesis
-does not say how near is near; `farlink bundle fit` prints beside the matches how many come by chance.
-
-## Redials
-
-A glider waits a minute or two before it dials again, as its mission says, so that hardly any redial is shorter and no
-distribution that begins at 0 fits:
-
-{redials}
-
-Eight independent modems of which all are up 87 % of the time, as in the thesis, need a mean redial of 53 s at 1/50 min.
-
-![Seagliders](../pictures/call-drops-seaglider.svg)
-
-![Slocum](../pictures/call-drops-slocum.svg)
-
-## What these logs cannot say
-
-- A call that never came about leaves no trace in them: how many dials fail is not known.
-- The base station hears of a drop late. Of 72 calls that it ended so, the last line with a time came 17 s before in the median,
-  47 s in nine of ten, 68 s at most: by so much up times of dropped calls may be too long, and they are minutes themselves. The
-  time connected per drop hardly feels it.
-- {unknown} of the drops of `sg677` were only noticed when the next call came, with no line of the call that has a time. They
-  count as drops, but in no up time.
-- A pitching mast in the waves is no antenna on the ice. That the mean over seven gliders is that of the thesis is a coincidence
-  of gliders between {shortest} and {longest}.
-
-{cellular}
-"""
-
-
-def main() -> int:
+def main() -> None:
     """Fit everything and write the page."""
+    page.start(__doc__, SEAGLIDERS, SLOCUM, cellular.MODEMS)
     paths = sorted(SEAGLIDERS.glob("*.gz"))
-    if not paths or not SLOCUM.is_file() or not cellular.MODEMS.is_dir():
-        print(
-            f"error: the logs are not in {DATA}\nhint: set FARLINK_DATA to the directory of the measured data", file=sys.stderr
-        )
-        return 2
     with progress_bar("fits", "parts") as progress:
         seagliders, slocum = study(paths, progress=progress), study([SLOCUM])
         modems = study(sorted(cellular.MODEMS.glob("*.gzip")), progress=progress)
     dish = cellular.read_dish()
-    PAGE.write_text(page(seagliders, slocum, cellular.section(modems, dish)), encoding="utf-8")
-    print(PAGE.relative_to(ROOT))
     figures = {
         "call-drops-seaglider": call_drops.figure(seagliders),
         "call-drops-slocum": call_drops.figure(slocum),
         "call-drops-5g": call_drops.figure(modems),
         "call-drops-starlink": cellular.figure(dish),
     }
-    for stem, figure in figures.items():
-        svg = picture_svg(figure, stem)
-        (PICTURES / f"{stem}.svg").write_text(svg, encoding="utf-8")
-        print((PICTURES / f"{stem}.svg").relative_to(ROOT))
-    return 0
+    page.write("call-drops.md", figures, **said(seagliders, slocum), **cellular.said(modems, dish))
 
 
-def page(seagliders: Study, slocum: Study, further: str) -> str:
-    """The page; `further` is its section on other networks."""
+def said(seagliders: Study, slocum: Study) -> page.Said:
+    """What the page says of Iridium."""
     singles = [part for part in seagliders.parts if part.name != ALL]
     whole = seagliders.whole
     means_s = [exponential(part.times["airtime"]).mean_s for part in singles]
     worst = next(part for part in singles if part.name == "sg677")
-    return PAGE_TEXT.format(
-        links="\n".join(table_of_links([*seagliders.parts, *slocum.parts])),
-        beside=wrapped(beside(whole, singles)),
-        distributions="\n".join(table_of_fits(seagliders, slocum)),
-        clusters="\n".join(table_of_clusters([*seagliders.parts, *slocum.parts])),
-        chain=chain([whole, worst, slocum.whole]),
-        bars=wrapped(bars(seagliders)),
-        transfers=wrapped(transfers(seagliders, slocum)),
-        redials=redials([whole, slocum.whole]),
-        shapes=wrapped(shapes(whole, worst)),
-        longest_call=duration(max(call.up_s for part in singles for call in part.links[0].calls if call.outcome == "ended")),
-        naive=duration(whole.connected_s / whole.calls),
-        mean=duration(exponential(whole.times["airtime"]).mean_s),
-        dropped_only=duration(float(np.mean(whole.times["up"].sample.times_s[whole.times["up"].sample.is_observed]))),
-        unknown=sum(1 for link in worst.links for call in link.drops if call.up_s != call.up_s),
-        shortest=duration(min(means_s)),
-        longest=duration(max(means_s)),
-        cellular=further,
-    )
-
-
-def wrapped(text: str) -> str:
-    """A paragraph on lines as long as the others."""
-    return textwrap.fill(text, 128, break_on_hyphens=False)
+    return {
+        "links": "\n".join(table_of_links([*seagliders.parts, *slocum.parts])),
+        "beside": paragraph(beside(whole, singles)),
+        "distributions": "\n".join(table_of_fits(seagliders, slocum)),
+        "clusters": "\n".join(table_of_clusters([*seagliders.parts, *slocum.parts])),
+        "chain": chain([whole, worst, slocum.whole]),
+        "bars": paragraph(bars(seagliders)),
+        "transfers": paragraph(transfers(seagliders, slocum)),
+        "redials": redials([whole, slocum.whole]),
+        "shapes": paragraph(shapes(whole, worst)),
+        "longest_call": duration(max(call.up_s for part in singles for call in part.links[0].calls if call.outcome == "ended")),
+        "naive": duration(whole.connected_s / whole.calls),
+        "mean": duration(exponential(whole.times["airtime"]).mean_s),
+        "dropped_only": duration(float(np.mean(whole.times["up"].sample.times_s[whole.times["up"].sample.is_observed]))),
+        "unknown": sum(1 for link in worst.links for call in link.drops if call.up_s != call.up_s),
+        "shortest": duration(min(means_s)),
+        "longest": duration(max(means_s)),
+    }
 
 
 def shapes(whole: Part, worst: Part) -> str:
@@ -357,4 +255,4 @@ def redials(parts: list[Part]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

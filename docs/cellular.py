@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import io
-import os
-import textwrap
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from page import DATA, Said, paragraph
 from scipy import stats
 
 from farlink.channels.calls.causes import LOW_SNR, low_snr_spells
@@ -29,8 +27,6 @@ from farlink.plot.style import COLOURS, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ROOT = Path(__file__).resolve().parent.parent
-DATA = Path(os.environ.get("FARLINK_DATA") or ROOT.parent / "shared" / "data")
 MODEMS = DATA / "starlink-5g-fjordlink" / "5g-router"
 DISH = DATA / "starlink-5g-fjordlink" / "starlink"
 LEO_DELAY = DATA / "starlink-leocc-example" / "delay_example.txt"
@@ -38,49 +34,6 @@ LEO_DELAY = DATA / "starlink-leocc-example" / "delay_example.txt"
 # A Starlink terminal is assigned a satellite anew at such intervals.
 SLOT_S = 15
 Series = NDArray[np.float64]
-
-TEXT = """\
-## Modems of 5G
-
-Four modems on a ship in the Kiel Fjord (FjordLink), a reading a second for 4.95 h: what `farlink bundle fit` makes of the 20
-files. A handover is a change of the serving cell between two readings, a drop is a reading without one.
-
-{modems}
-
-{handovers}
-
-{together}
-
-{signal}
-
-{drops}
-
-![5G modems](../pictures/call-drops-5g.svg)
-
-## A Starlink dish
-
-{dish}
-
-{fold}
-
-{spells}
-
-{leo}
-
-![Starlink](../pictures/call-drops-starlink.svg)
-
-## What could not be had from these
-
-- **No bundle of Starlink and 5G**: the dish was logged on other days than the modems, so that nothing can be said of both
-  together.
-- A modem that is logged once a second does not show how long a handover interrupts it, nor handovers there and back within a
-  second. Changes of cell between two files, one in 15 minutes, are not seen.
-- A reading without a cell is what the modem says, no measured outage. There are no pings beside it.
-- The dish does not name its satellite: single handovers are not in the log, only that losses come where the slots of 15 s
-  begin. Its shares of lost pings are multiples of about a fifteenth, and look smoothed: what is shorter than a second or two is
-  lost.
-- A ship near the shore in two networks; other places have other cells.
-"""
 
 
 @dataclass(frozen=True)
@@ -120,30 +73,25 @@ def read_dish() -> Dish:
     return Dish(files, link.connected_s, len(link.drops))
 
 
-def section(modems: Study, dish: Dish) -> str:
-    """The text."""
-    return TEXT.format(
-        modems="\n".join(table_of_modems(modems)),
-        handovers=wrapped(handovers(modems)),
-        together=wrapped(together(modems)),
-        signal=wrapped(signal(modems)),
-        drops=wrapped(drops(modems)),
-        dish=wrapped(
+def said(modems: Study, dish: Dish) -> Said:
+    """What the page says of them."""
+    return {
+        "modems": "\n".join(table_of_modems(modems)),
+        "handovers": paragraph(handovers(modems)),
+        "together": paragraph(together(modems)),
+        "signal": paragraph(signal(modems)),
+        "drops": paragraph(drops(modems)),
+        "dish": paragraph(
             f"{len(dish.files)} hours on six days, a reading a second: connected for {duration(dish.connected_s)}, "
             f"{dish.drops} "
             f"drops: it was never without its state CONNECTED, and in no second were all pings lost. `farlink bundle "
             f"fit` refuses "
             f"to fit that and says that the mean up time is above {duration(mean_at_least_s(dish.connected_s))} (95 %)."
         ),
-        fold=wrapped(fold_text(dish)),
-        spells=wrapped(spells_text(dish)),
-        leo=wrapped(leo_text()),
-    ).rstrip()
-
-
-def wrapped(text: str) -> str:
-    """A paragraph on lines as long as the others."""
-    return textwrap.fill(text, 128, break_on_hyphens=False, break_long_words=False)
+        "fold": paragraph(fold_text(dish)),
+        "spells": paragraph(spells_text(dish)),
+        "leo": paragraph(leo_text()),
+    }
 
 
 def table_of_modems(modems: Study) -> list[str]:

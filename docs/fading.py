@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import page
 from numpy.typing import NDArray
 from scipy import signal, stats
 
@@ -18,16 +16,12 @@ from farlink.channels.fades import fade_statistics
 from farlink.channels.synthesis import PRESETS, downlink, settle
 from farlink.channels.synthesis.marginals import NODES, mapped, weibull, weibull_variance
 from farlink.channels.synthesis.streams import stream
-from farlink.cli.progress import progress_bar
-from farlink.plot.style import COLOURS, INK, TEXT_PT, legend_above, new_figure, picture_svg
+from farlink.plot.style import COLOURS, INK, TEXT_PT, legend_above, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "validation" / "fading.md"
-PICTURES = ROOT / "docs" / "pictures"
-DATA = Path(os.environ.get("FARLINK_DATA", ROOT.parent / "shared" / "data")) / "fso-10khz-derived" / "stats.json"
+STATISTICS = page.DATA / "fso-10khz-derived" / "stats.json"
 
 RATE_HZ = 10_000.0
 RUNS = 40
@@ -41,98 +35,15 @@ EDGES_DB = np.arange(-30.0, 8.01, 0.25)
 
 Series = NDArray[np.float64]
 
-PAGE_TEXT = """\
-<!-- Written by docs/fading.py (`make papers`). -->
-# Synthetic fading beside a measured record
 
-The received power of the four demonstrations that Epple evaluates was never published. `farlink trace synthesize` draws what
-stands in for it, and labels it as synthetic. Whether a generator is any good is judged on a record that can be looked at: 60 s
-of moderate and 120 s of weak turbulence, 10,000 samples a second, measured by others on another link, most probably behind a
-fibre. A generator is right when it meets the rate **and** the mean length of fades within 20 % at -3 and -6 dB: packets feel
-both, and the scintillation index fixes neither.
-
-{verdict}
-
-## Fades, measured and synthetic
-
-Fades per second and mean length below a threshold relative to the mean power. Synthetic: {runs} seeds of {seconds:g} s, ± the
-half-width of the 95 % interval of their mean. The measured figures are single numbers, from as many fades as the second
-column says.
-
-{fades}
-
-{beyond}
-
-### Why not a first-order process
-
-The same distribution as `moderate` over a first-order process (AR(1)) of correlation time 10 ms, {runs} seeds:
-
-{first_order}
-
-Its path crosses a level infinitely often. farlink refuses `order = 1`.
-
-## Distribution and correlation
-
-![Distribution of the power](../pictures/fading-distribution.svg)
-
-Points: the measured quantiles. Lines: one seed of {seconds:g} s, without what is blocked. Far below the mean the measured
-records fade deeper than the presets: {tails}.
-
-![Autocorrelation of the power](../pictures/fading-correlation.svg)
-
-Points: the measured records. Lines: one seed. `moderate` has the measured slow part and lacks what lies between 4 and 15 ms; of
-`weak` the same is true to a lesser degree. The line of `kiodo` does not fall to 0, as its mean power grows while the satellite
-comes nearer.
-
-The index of each second of the measured weak record lies between {seconds_measured}; of the preset,
-in the mean of {runs} seeds, between {seconds_found}. The drift that makes its deep fades as frequent and as long
-as the measured ones is stronger than the record shows from second to second.
-
-## The presets
-
-One seed of {seconds:g} s each; power where nothing blocks. CPU is the time to draw it, on one core.
-
-{presets}
-
-![Power over time](../pictures/fading-presets.svg)
-
-Range from the least to the greatest power in each fifth of a second, and the mean, in dB relative to the mean of all.
-
-![A second of each](../pictures/fading-second.svg)
-
-The sixtieth second of each.
-
-## A pass
-
-`kiodo` over a whole pass without pointing jitter and with a transmitter that makes up for the distance: scintillation index by
-elevation, from {passes} seeds, each over 20 s around that elevation (from the start of the pass at 5 degrees). As the elevation
-changes in that time, the index is to be compared with the mean of the table over it.
-
-{elevation}
-
-## What is chosen, not known
-
-- Jitter and beam of `kiodo`, the length of its losses of tracking, sway of `testbed`, mean time between blockages of
-  `atenaa`: the sources give ranges or nothing. `farlink trace synthesize NAME --list` marks what a preset sets; sweep it.
-- The index of `fasolt` is that of each of its two beams. What arrives is their mean, with half of it: `transmitters=1` leaves
-  one.
-- Where a length is drawn from a class of blockages, its logarithm is uniform.
-- Another aperture than 40 cm changes the index by the ratio of aperture averaging in weak turbulence, which no longer holds
-  exactly at low elevation.
-- The satellite passes over a sphere that does not turn, unless two-line elements are given.
-"""
-
-
-def main() -> int:
+def main() -> None:
     """Draw everything and write the page."""
-    if not DATA.is_file():
-        print(f"error: {DATA} is not there\nhint: set FARLINK_DATA to the directory of the measured data", file=sys.stderr)
-        return 2
-    measured = json.loads(DATA.read_text(encoding="utf-8"))["records"]
+    page.start(__doc__, STATISTICS)
+    measured = json.loads(STATISTICS.read_text(encoding="utf-8"))["records"]
     found: dict[str, Series] = {}
     per_second = []
-    with progress_bar("records") as tell:
-        for index, name in enumerate(RECORDS):
+    with page.steps("records", len(RECORDS) * RUNS) as told:
+        for name in RECORDS:
             runs = []
             for seed in range(1, RUNS + 1):
                 power = settle(name, seed=seed, duration_s=RUN_S).power()["power_w"]
@@ -140,7 +51,7 @@ def main() -> int:
                 if name == "weak":
                     seconds = power.reshape(int(RUN_S), -1)
                     per_second.append(seconds.var(axis=1) / seconds.mean(axis=1) ** 2)
-                tell(index * RUNS + seed, len(RECORDS) * RUNS)
+                told()
             found[name] = np.array(runs)
         first_order = np.array([statistics(first_order_power(seed)) for seed in range(1, RUNS + 1)])
     drawn, cpu_s = {}, {}
@@ -150,7 +61,15 @@ def main() -> int:
         drawn[name] = settle(name).power()
         cpu_s[name] = time.process_time() - begin
     spread = np.mean([(s.min(), s.max()) for s in per_second], axis=0)
-    text = PAGE_TEXT.format(
+    pictures = {
+        "fading-presets": picture_of_power(drawn, 0.0, RUN_S, 500),
+        "fading-second": picture_of_power(drawn, 60.0, 61.0, 1000),
+        "fading-distribution": picture_of_distribution(drawn, measured),
+        "fading-correlation": picture_of_correlation(drawn, measured),
+    }
+    page.write(
+        "fading.md",
+        pictures,
         verdict=verdict(measured, found),
         runs=RUNS,
         seconds=RUN_S,
@@ -164,18 +83,6 @@ def main() -> int:
         passes=6,
         elevation="\n".join(table_of_elevation(6)),
     )
-    PAGE.write_text(text, encoding="utf-8")
-    print(PAGE.relative_to(ROOT))
-    for stem, figure in (
-        ("fading-presets", picture_of_power(drawn, 0.0, RUN_S, 500)),
-        ("fading-second", picture_of_power(drawn, 60.0, 61.0, 1000)),
-        ("fading-distribution", picture_of_distribution(drawn, measured)),
-        ("fading-correlation", picture_of_correlation(drawn, measured)),
-    ):
-        svg = picture_svg(figure, stem)
-        (PICTURES / f"{stem}.svg").write_text(svg, encoding="utf-8")
-        print((PICTURES / f"{stem}.svg").relative_to(ROOT))
-    return 0
 
 
 def statistics(power: Series) -> list[tuple[float, float]]:
@@ -401,4 +308,4 @@ def picture_of_correlation(drawn: dict[str, Any], measured: dict[str, Any]) -> F
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fluid_closed_forms
 import numpy as np
+import page
 
 import farlink
 from farlink.engines import fluid
-from farlink.plot.style import COLOURS, MARKERS, MUTED, legend_above, new_figure, picture_svg
+from farlink.plot.style import COLOURS, MARKERS, MUTED, legend_above, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "validation" / "fluid.md"
-PICTURES = ROOT / "docs" / "pictures"
 
 SEED = 20260
 POINTS = 50
@@ -164,98 +159,33 @@ def compare(points: list[Point], transport: dict[str, Any]) -> Iterator[Compared
         )
 
 
-PAGE_TEXT = """\
-<!-- Written by docs/fluid.py (`make papers`). -->
-# The fluid engine beside the packet engine
-
-{count} operating points at random: loss rate 1e-5 to 1e-2, buffer 0.2 to 2 bandwidth-delay products, 50 to 5000
-segments a second, round trips of 0.05 to 1 s (logarithms uniform), 1 to 20 flows. Both engines run the same scenario:
-segments of {payload} bytes and {header} of headers, independent losses. The packet engine's runs are measured from
-their first quarter on, and repeated, up to {repeats} times, until their 95 % interval is within 1 % of the goodput.
-
-The fluid speaks for points at which at most {timeouts:.0%} of the losses end in a timeout. Of those, it is within
-{within:.0%} at:
-
-{summary}
-
-![Difference against the window](../pictures/fluid-against-packets.svg)
-
-A point for each operating point with SACK and with one of the other transports, against the mean window of a flow; the
-dashed lines are {within:.0%}. Hollow ones have more timeouts than the fluid speaks for.
-
-## SACK, an acknowledgement for each segment
-
-Fractions of the link's rate; ± is the half-width of the 95 % interval. W is the mean window of a flow in the packet
-engine.
-
-{table}
-
-## What the differences are
-
-- Where losses limit the flows (goodput well below 1), the fluid is 1 to 3 % high. Windows of ten to twenty segments are
-  whole numbers of segments; the fluid takes the mean of that, and not what the order of segments makes of it.
-- Where the buffer limits them, it is within 1 % or so either way: which flows lose a segment as the queue overflows is
-  drawn at random, and in the packet engine it follows from the order of arrivals.
-- With delayed acknowledgements two segments leave together, and a queue of a few segments has no room for that: the
-  fluid takes a segment off the buffer, which is too little for a queue of three.
-- With Reno (neither NewReno nor SACK), most points have more timeouts than {timeouts:.0%}: two losses in a window are
-  common, and it waits for the timer then. The fluid follows rules of thumb (Fall and Floyd 1996) there, and is low where
-  many flows share a full link.
-- Below about four segments a window has no room for duplicate acknowledgements. The goodput is right where many such
-  flows fill the link anyway; the number of timeouts is not.
-
-{closed}
-
-## Celandroni, Ferro and Potorti, Table I
-
-Five connections, 455 segments/s, 0.5 s, a buffer of 0.8 bandwidth-delay products. TGEP is the paper's own fluid
-simulator, without timeouts and with one loss in a round trip at most; the fluid engine has `multiple_losses = false`
-and `timeouts = false` for that.
-
-{celandroni}
-
-- T = tau + 1/mu = 0.5022 s fits TGEP's column, as the paper defines it; relation (1) was computed with 0.50634 s. With
-  that, ours are lower by up to 0.8 %.
-- A loss less than a round trip after another is put off until the first one is repaired. If it is left out instead, the
-  goodput at 1e-2 is a tenth above TGEP's.
-- What TGEP calls goodput is what passes the link. Counting only what arrives takes another 10 % off at q = 0.1, and
-  ours is then 17 % below.
-- The paper does not print TGEP's rules, so these are what fits, not what is known.
-"""
-
 TABLE_1 = ((1e-4, 0.994, 0.994), (1e-3, 0.845, 0.836), (1e-2, 0.248, 0.234), (1e-1, 0.0781, 0.0452))
 
 
 def main() -> None:
     """Run both engines and write the page."""
+    page.start(__doc__)
     points = random_points(POINTS)
     found = {"SACK": list(compare(points, SACK))}
     for name, transport in OTHERS.items():
         found[name] = list(compare(points if name == CLOSED else points[:OTHER_POINTS], transport))
-    PAGE.write_text(page(found), encoding="utf-8")
-    print(PAGE.relative_to(ROOT))
     drawn = {"fluid-against-packets": picture(found), "fluid-closed-forms": fluid_closed_forms.picture(found[CLOSED])}
-    for name, figure in drawn.items():
-        svg = picture_svg(figure, name)
-        (PICTURES / f"{name}.svg").write_text(svg, encoding="utf-8")
-        print(f"docs/pictures/{name}.svg")
+    page.write("fluid.md", drawn, **said(found), **fluid_closed_forms.said(found[CLOSED]))
 
 
-def page(found: dict[str, list[Compared]]) -> str:
-    """The text of the page."""
-    text = PAGE_TEXT.format(
-        count=POINTS,
-        payload=PAYLOAD_BYTES,
-        header=HEADER_BYTES,
-        repeats=120,
-        timeouts=MOST_TIMEOUTS,
-        within=WITHIN,
-        summary="\n".join(summary(found)),
-        table="\n".join(table(found["SACK"])),
-        celandroni="\n".join(celandroni()),
-        closed=fluid_closed_forms.section(found[CLOSED]).rstrip(),
-    )
-    return re.sub(r"(?<=\d)%", " %", text)
+def said(found: dict[str, list[Compared]]) -> page.Said:
+    """What the page says, but for closed forms."""
+    return {
+        "count": POINTS,
+        "payload": PAYLOAD_BYTES,
+        "header": HEADER_BYTES,
+        "repeats": 120,
+        "timeouts": MOST_TIMEOUTS,
+        "within": WITHIN,
+        "summary": "\n".join(summary(found)),
+        "table": "\n".join(table(found["SACK"])),
+        "celandroni": "\n".join(celandroni()),
+    }
 
 
 def summary(found: dict[str, list[Compared]]) -> Iterator[str]:

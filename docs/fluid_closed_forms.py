@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from page import Said
 
 from farlink.plot.style import COLOURS, MARKERS, MUTED, legend_above, new_figure
 from farlink.tune.goodput import goodput
@@ -49,45 +50,26 @@ MODELS = {
 EDGES = (0.25, 0.5, 1.0, float("inf"))
 NEAR, FAR = 0.1, 0.25
 
-TEXT = """\
-## Where closed forms may be trusted
 
-The same points with Reno, for which the closed forms were made: the goodput of all connections together by each, at most what
-arrives, over that of the packet engine. By what relation (1) makes of them: where that is far below the rate of the link losses
-limit the connections, above it the link does. In each field the points within {near:.0%} and within {far:.0%}, and the one that
-is farthest off.
-
-{table}
-
-![Closed forms over the packet engine](../pictures/fluid-closed-forms.svg)
-
-- Up to half of the rate every closed form but Mathis's law is within {near:.0%} at {half_share} points; Mathis's, which knows
-  no timeouts, is up to {mathis:+.0%}. The rule of the paper takes relation (1) there, which is up to {relation:+.0%}.
-- From half of the rate up a form that knows no bottleneck is up to {closed:+.0%}: it says that the link is full, and where the
-  buffer is short it is not, as overflows halve windows, too. The paper's rule, the fluid engine without timeouts there, is
-  within {rule:.0%} of the packet engine, with them as Reno has it within {fluid:.0%}.
-"""
-
-
-def section(found: list[Compared]) -> str:
-    """The text with its table."""
+def said(found: list[Compared]) -> Said:
+    """What the page says of them."""
     shares = {name: np.array([share(name, one.point) for one in found]) for name in MODELS}
     off = {name: values / np.array([one.packet for one in found]) - 1 for name, values in shares.items()}
     offered = np.array([offered_share(one.point) for one in found])
     low, high = offered <= EDGES[1], offered > EDGES[1]
     closed = [off[name] for name in MODELS if name not in ("mathis", "selection", "fluid")]
     fewest = min(int((np.abs(values[low]) <= NEAR).sum()) for values in closed)
-    return TEXT.format(
-        near=NEAR,
-        far=FAR,
-        table="\n".join(table(off, offered)),
-        half_share=f"{fewest} of {int(low.sum())}",
-        mathis=off["mathis"][low].max(),
-        relation=farthest(off["relation"][low]),
-        closed=max(values[high].max() for values in (*closed, off["mathis"])),
-        rule=abs(farthest(off["selection"][high])),
-        fluid=abs(farthest(off["fluid"][high])),
-    )
+    return {
+        "closed_near": NEAR,
+        "closed_far": FAR,
+        "closed_table": "\n".join(table(off, offered)),
+        "closed_half_share": f"{fewest} of {int(low.sum())}",
+        "closed_mathis": off["mathis"][low].max(),
+        "closed_relation": farthest(off["relation"][low]),
+        "closed_closed": max(values[high].max() for values in (*closed, off["mathis"])),
+        "closed_rule": abs(farthest(off["selection"][high])),
+        "closed_fluid": abs(farthest(off["fluid"][high])),
+    }
 
 
 def farthest(values: np.ndarray) -> float:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import page
 from numpy.typing import NDArray
+from page import DATA
 from scipy import stats
 
 from farlink.channels.importers.gaps import filled
@@ -21,16 +21,10 @@ from farlink.channels.rain.prediction import SlantPath, length_in_rain_m, predic
 from farlink.channels.rain.process import TWO_SCALES, first_order, normal_process
 from farlink.channels.rain.scaling import GroundPath, to_slant_path
 from farlink.channels.synthesis.streams import stream
-from farlink.cli.progress import progress_bar
-from farlink.plot.style import COLOURS, INK, TEXT_PT, legend_above, new_figure, picture_svg
+from farlink.plot.style import COLOURS, INK, TEXT_PT, legend_above, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "validation" / "rain.md"
-PICTURES = ROOT / "docs" / "pictures"
-DATA = Path(os.environ.get("FARLINK_DATA", ROOT.parent / "shared" / "data"))
 
 LOUVAIN = {"latitude_deg": 50.67, "longitude_deg": 4.61, "elevation_deg": 30.0, "height_m": 160.0}
 FREQUENCIES_HZ = (19.7e9, 39.402e9)
@@ -52,84 +46,6 @@ PROCESSES = {"first-order": first_order(2e-4), "two-scales": TWO_SCALES}
 
 Series = NDArray[np.float64]
 
-PAGE_TEXT = """\
-<!-- Written by docs/rain.py (`make papers`). -->
-# Rain: predicted, drawn, measured
-
-C/N0 under rain comes from a series drawn so that it meets a prediction ({versions}), or from
-the attenuation that a microwave link measured. Here each is beside a measurement.
-
-## The prediction beside two years of a satellite
-
-Excess attenuation of Alphasat's beacons at Louvain-la-Neuve (50.67 north, 4.61 east, 160 m, elevation 30 degrees), September
-2018 to August 2020, and what P.618 predicts for rain there in an average year, for a polarisation between the two linear ones.
-
-{ccdf}
-
-{judged}
-
-The more common the attenuation, the more of it is missing in the prediction, which is for rain alone: what clouds add is part
-of the measured excess. The measured curve of 39.4 GHz bends at 36 dB, as that of a receiver at the end of its range would; the
-point at 0.005 % says little.
-
-![Attenuation exceeded](../pictures/rain-ccdf.svg)
-
-Points: measured. Lines: P.618. Bands: {runs} drawn series of {years} years each, the middle 95 % of them: so much do two years
-differ by chance, if the process is right.
-
-## What is drawn
-
-Attenuation exceeded at 19.7 GHz, in dB: the prediction, and the mean of {runs} series of {years} years (a value per minute)
-with the half-width of its 95 % interval, for each `distribution`.
-
-{drawn}
-
-`prediction`, the default, maps the process onto the predicted distribution itself. `lognormal` (P.1853-2) fits a lognormal
-distribution to it; `offset-lognormal` (P.1853-1) takes an offset off such a fit, whatever that does to its values. {met}
-
-## A microwave link brought to a satellite path
-
-One month of a link of 6.45 km at 25.4 GHz in the Allgäu (October 2016), its loss less that of dry minutes, brought by P.838 to
-an elevation of 30 degrees at 19.7 GHz, where {length:.2f} km of the path lie below the height of rain. Beside it what P.618
-predicts there for an average year.
-
-{scaled}
-
-A month in autumn is not a year, so that the two need not agree: this tells that the order of magnitude is right, and no more.
-Over the ground the slant path is {ground:.2f} km long, the link 6.45 km; that showers fill the shorter path better is left out.
-
-## How fades come and go
-
-The attenuation of two microwave links, minute by minute, beside series drawn with the measured distribution of each link and
-the two processes: {runs} series as long as the record, ± the half-width of the 95 % interval of their mean. Fades are times
-above a threshold of attenuation; slopes are differences from minute to minute while above 1 dB. Loss is logged in steps of
-0.3 dB and 1 dB, which blurs the small slopes. Minutes without a value hold the one before.
-
-{dynamics}
-
-{said}
-
-![Fades over 3 dB](../pictures/rain-dynamics.svg)
-
-Points: measured. Lines: the mean of {runs} series. Bands: the middle 95 % of them.
-
-## Sources
-
-- Alphasat: M. Razavian, C. Oestges, D. Vanhoenacker-Janvier, statistics of the ground station of UCLouvain, read off the
-  published curves.
-- Microwave links: example data of [pycomlink](https://github.com/pycomlink/pycomlink) 0.6.0 (BSD-3-Clause).
-
-## What is chosen, not known
-
-- The share of the time with rain on the path is that of P.837 at the station, as P.1853 says. P.618 also gives a share for the
-  path, which is larger.
-- `first-order` is the default, as it is nearer to these two links. Its rate, 2e-4 per second, is that of P.1853-1.
-- Wet antennas add up to some dB to the attenuation of microwave links while it rains; nothing is taken off. The second link's
-  length and frequency are not known, so that it serves for fades only.
-- The constants of `two-scales` are those of another implementation (ITURPropagPY); P.1853-2 itself was not read.
-- No clouds, no gases that vary, no scintillation.
-"""
-
 
 @dataclass(frozen=True)
 class Dynamics:
@@ -150,16 +66,13 @@ class Dynamics:
     days: float
 
 
-def main() -> int:
+def main() -> None:
     """Compute everything, draw it and write the page."""
-    for folder in ("alphasat-ccdf-derived", "cml-pycomlink"):
-        if not (DATA / folder).is_dir():
-            print(f"error: {DATA / folder} is not there\nhint: set FARLINK_DATA to the measured data", file=sys.stderr)
-            return 2
+    page.start(__doc__, DATA / "alphasat-ccdf-derived", DATA / "cml-pycomlink")
     measured = read_ccdf(DATA / "alphasat-ccdf-derived" / "ccdf.csv")
     predicted = {hz: predict(SlantPath(**LOUVAIN, frequency_hz=hz)) for hz in FREQUENCIES_HZ}
     drawn, dynamics = {}, {}
-    with progress_bar("series") as tell:
+    with page.steps("series", RUNS + len(RECORDS), "parts") as told:
         for run in range(RUNS):
             process = normal_process(
                 round(YEARS * 365.25 * 86_400 / STEP_S), STEP_S, PROCESSES["first-order"], stream(run, "rain")
@@ -167,13 +80,19 @@ def main() -> int:
             for hz, prediction in predicted.items():
                 for name, marginal in MARGINALS.items():
                     drawn.setdefault((hz, name), []).append(exceeded(marginal(prediction)(process), measured["percent"]))
-            tell(run + 1, 2 * RUNS)
+            told()
         for name, (file, column) in RECORDS.items():
             found = read_measured(load_one(DATA / "cml-pycomlink" / file, None, Hints(column=column)))
             dynamics[name] = of_record(found)
-        tell(2 * RUNS, 2 * RUNS)
+            told()
     link = read_measured(load_one(DATA / "cml-pycomlink" / "one_cml.h5", None, Hints(column="cml_0/channel_1")))
-    text = PAGE_TEXT.format(
+    pictures = {
+        "rain-ccdf": picture_of_ccdf(measured, predicted, drawn),
+        "rain-dynamics": picture_of_dynamics(dynamics),
+    }
+    page.write(
+        "rain.md",
+        pictures,
         versions=versions(),
         ccdf="\n".join(table_of_ccdf(measured, predicted)),
         judged=judged(measured, predicted),
@@ -187,16 +106,6 @@ def main() -> int:
         dynamics="\n\n".join("\n".join(table_of_dynamics(name, found)) for name, found in dynamics.items()),
         said=said_of_dynamics(dynamics),
     )
-    PAGE.write_text(text, encoding="utf-8")
-    print(PAGE.relative_to(ROOT))
-    for stem, figure in (
-        ("rain-ccdf", picture_of_ccdf(measured, predicted, drawn)),
-        ("rain-dynamics", picture_of_dynamics(dynamics)),
-    ):
-        svg = picture_svg(figure, stem)
-        (PICTURES / f"{stem}.svg").write_text(svg, encoding="utf-8")
-        print((PICTURES / f"{stem}.svg").relative_to(ROOT))
-    return 0
 
 
 def read_ccdf(path: Path) -> dict[Any, Series]:
@@ -416,4 +325,4 @@ def longer(found: Dynamics, grid: Series) -> Series:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

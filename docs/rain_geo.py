@@ -5,21 +5,21 @@ Takes a minute, and some more where the error events of the codes are not kept y
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import page
+from page import ROOT, paragraph
 
 import farlink
 from farlink.channels import cache
 from farlink.channels.trace import Trace
 from farlink.channels.trace_file import read, write
 from farlink.cli.progress import progress_bar
-from farlink.plot.style import COLOURS, INK, new_figure, picture_svg, thin
+from farlink.plot.style import COLOURS, INK, new_figure, thin
 from farlink.tune import study as studies
 from farlink.tune.evaluate import rated
 from farlink.tune.modem import Modem
@@ -33,9 +33,6 @@ from farlink.tune.table import Table, tune
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "validation" / "rain-geo.md"
-PICTURE = ROOT / "docs" / "pictures" / "rain-geo.svg"
 SCENARIO = ROOT / "scenarios" / "rain-geo.toml"
 TRACES = ROOT / "scenarios" / "rain-geo"
 STUDY = ROOT / "studies" / "rain-geo" / "tune.toml"
@@ -56,61 +53,6 @@ BUCKETS = 1000
 # Two settings that the ideal and the adaptive choice use at different times, and a C/N0 at which the model prefers the first.
 COMPARED, COMPARED_DBHZ = ("CV 7/8", "RS(216,184)"), 75.0
 
-PAGE_TEXT = """\
-<!-- Written by docs/rain_geo.py (`make papers`). -->
-# A day of rain: adaptive, ideal and fixed coding
-
-TCP with selective acknowledgements on a geostationary link for a day:
-[`scenarios/rain-geo.toml`](../../scenarios/rain-geo.toml). The rain is synthetic ({source}),
-and the day was chosen: of the seeds 1 to 30 that of the deepest fade, {deepest:.1f} dB, at 30 GHz and 50.67 north. C/N0 is
-{clear:g} dBHz in clear sky, a value per 10 s; {wet:.1f} % of the day is at least 1 dB below.
-
-The modem ([`studies/rain-geo`](../../studies/rain-geo)) has 1 Msymbol/s, of which the connection has an eighth, and is set to
-BPSK, QPSK or 8PSK and convolutional, Reed-Solomon or both codes. The table is by the model of Padhye and others, with a
-hysteresis of 0.5 dB. `farlink trace adapt` turned each choice into a rate and an error rate, at every instant that of the
-setting in use at the C/N0 of that instant; the packet engine and the fluid engine play both.
-
-## The choices
-
-{choices}
-
-± is the half-width of the 95 % interval over {runs} runs of the same day: losses are drawn anew, the rain is not. By the table:
-what its model says of each instant, averaged. Fluid: the fluid engine, the day again and again until the goodput is known to
-1 % at a level of 99 %; it is within {fluid:.1f} % of the packet engine. Outage: nothing is sent, or over 30 % of the segments
-are lost.
-
-{said}
-
-![The day](../pictures/rain-geo.svg)
-
-C/N0, the number of bits that a symbol carries in the setting in use, and the rate: adaptive, {detection:g} s after a change.
-
-## How late, how steady
-
-The adaptive choice, with a C/N0 that is known so late; the last row has no hysteresis.
-
-{late}
-
-{said_late}
-
-## Link-layer ARQ
-
-Selective-repeat ARQ over the adaptive choice of {detection:g} s, frames of 512 bytes and a header of 40. Frames that follow
-the bit error rate are between 100 and 512 bytes by Epple's equation (11), once from what was acknowledged, once from the link's
-own error rate.
-
-{arq}
-
-{said_arq}
-
-## What this is not
-
-- Not measured: rain alone, no clouds, no scintillation, and C/N0 that moves every 10 s.
-- Bit errors are independent, at a rate at which segments of 552 bytes are lost as often as with the bursts behind the Viterbi
-  decoder. For frames of other lengths, as the last table has them, that is an approximation.
-- A modem that changes its setting loses nothing by that, and the way back has no rain.
-"""
-
 
 @dataclass(frozen=True)
 class Row:
@@ -123,8 +65,9 @@ class Row:
     timeouts: float
 
 
-def main() -> int:
+def main() -> None:
     """Write traces, page and picture."""
+    page.start(__doc__)
     trace = _cn0()
     study, modem = studies.load(STUDY)
     table = tune(study, modem, watch=lambda title: progress_bar(title, "points"))
@@ -157,13 +100,8 @@ def main() -> int:
         rows[FIXED] = max(every, key=lambda row: row.goodput_bps["mean"])
         arq = arq_rows(next(iter(wanted.values())), Path(folder))
     beside = model_beside_engine(modem, study, table, wanted["ideal"])
-    text = page(trace, beside, [rows[title] for title in (*wanted, FIXED)], [rows[title] for title in late], arq)
-    PAGE.write_text(text, encoding="utf-8")
-    print(PAGE.relative_to(ROOT))
-    svg = picture_svg(picture(next(iter(wanted.values()))), "rain-geo")
-    PICTURE.write_text(svg, encoding="utf-8")
-    print(PICTURE.relative_to(ROOT))
-    return 0
+    values = of_page(trace, beside, [rows[title] for title in (*wanted, FIXED)], [rows[title] for title in late], arq)
+    page.write("rain-geo.md", {"rain-geo": picture(next(iter(wanted.values())))}, **values)
 
 
 def _cn0() -> Trace:
@@ -220,27 +158,25 @@ def arq_rows(played: Played, folder: Path) -> dict[str, dict[str, float]]:
     return found
 
 
-def page(trace: Trace, beside: str, choices: list[Row], late: list[Row], arq: dict[str, dict[str, float]]) -> str:
-    """The page."""
+def of_page(trace: Trace, beside: str, choices: list[Row], late: list[Row], arq: dict[str, dict[str, float]]) -> page.Said:
+    """What the page says."""
     clear = float(trace.meta["clear_sky_dbhz"])
     cn0 = choices[0].played.cn0_dbhz
-    return PAGE_TEXT.format(
-        source=trace.meta["source"].removeprefix("farlink, synthetic rain: "),
-        deepest=clear - cn0.min(),
-        clear=clear,
-        wet=100 * np.mean(cn0 <= clear - 1),
-        choices=table_of(choices, "choice"),
-        runs=RUNS,
-        said=said(choices, beside),
-        fluid=100 * max(abs(row.fluid_bps / row.goodput_bps["mean"] - 1) for row in (*choices, *late)),
-        detection=DETECTION_S,
-        late=table_of(late, "known after"),
-        said_late=said_late(late),
-        arq="\n".join(
-            ["| frames | goodput |", "|---|--:|", *(f"| {title} | {_interval(found)} |" for title, found in arq.items())]
-        ),
-        said_arq=said_arq(arq),
-    )
+    return {
+        "source": trace.meta["source"].removeprefix("farlink, synthetic rain: "),
+        "deepest": clear - cn0.min(),
+        "clear": clear,
+        "wet": 100 * np.mean(cn0 <= clear - 1),
+        "choices": table_of(choices, "choice"),
+        "runs": RUNS,
+        "said": said(choices, beside),
+        "fluid": 100 * max(abs(row.fluid_bps / row.goodput_bps["mean"] - 1) for row in (*choices, *late)),
+        "detection": DETECTION_S,
+        "late": table_of(late, "known after"),
+        "said_late": said_late(late),
+        "arq": page.table(["frames", "goodput"], [[title, _interval(found)] for title, found in arq.items()], "lr"),
+        "said_arq": said_arq(arq),
+    }
 
 
 def table_of(rows: list[Row], head: str) -> str:
@@ -265,19 +201,17 @@ def said(rows: list[Row], beside: str) -> str:
     adaptive, ideal, tables, safest, best = rows
     settings = [row.played.meta["setting"].removesuffix(", 512 bytes") for row in (tables, safest, best)]
     robust = adaptive.goodput_bps["mean"] / safest.goodput_bps["mean"]
-    text = fill(
+    text = paragraph(
         f"Fixed are {settings[0]}, {settings[1]} and {settings[2]}. Adapting delivers "
         f"{_change(adaptive.goodput_bps, best.goodput_bps)} than the setting that is the best of all day by the engine, "
         f"{_change(adaptive.goodput_bps, tables.goodput_bps)} than that which is by the table, and is out for "
         f"{adaptive.played.outage * 1440:.1f} instead of {best.played.outage * 1440:.0f} minutes of the "
         f"day; it delivers {robust:.1f} times what the most robust setting does.",
-        128,
     )
     if ideal.goodput_bps["mean"] < adaptive.goodput_bps["mean"]:
-        text += "\n\n" + fill(
+        text += "\n\n" + paragraph(
             "The ideal choice is ideal by the table's model; the packet engine delivers "
             f"{_change(ideal.goodput_bps, adaptive.goodput_bps)} with it than with the adaptive one. {beside}",
-            128,
         )
     return text
 
@@ -285,23 +219,21 @@ def said(rows: list[Row], beside: str) -> str:
 def said_late(rows: list[Row]) -> str:
     """What a delay costs."""
     first, last = rows[0], rows[len(DELAYS_S) - 1]
-    return fill(
+    return paragraph(
         f"From {DELAYS_S[0]:g} to {DELAYS_S[-1]:g} s the outage goes from {first.played.outage * 1440:.1f} to "
         f"{last.played.outage * 1440:.1f} minutes of the day, and {_change(last.goodput_bps, first.goodput_bps)} is delivered. "
         f"Without hysteresis the modem switches {rows[-1].played.switches_per_hour:.1f} times per hour instead of "
         f"{first.played.switches_per_hour:.1f}.",
-        128,
     )
 
 
 def said_arq(arq: dict[str, dict[str, float]]) -> str:
     """What adaptive lengths change."""
     plain, acknowledged, genie = arq.values()
-    return fill(
+    return paragraph(
         f"Lengths by what was acknowledged deliver {_change(acknowledged, plain)} than 512 bytes, by the link's own error rate "
         f"{_change(genie, plain)}: with the table's settings the error rate is hardly ever one at which shorter frames are "
         "better.",
-        128,
     )
 
 
@@ -373,4 +305,4 @@ def _interval(found: dict[str, float]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import page
 
 import farlink
 from farlink.cli.progress import progress_bar
@@ -31,15 +29,10 @@ from farlink.papers.zaghloul.trust import FAIR, GOOD, Compared, compare, share_w
 from farlink.plot.curves import Line
 from farlink.plot.error_map import error_maps
 from farlink.plot.lines import lines
-from farlink.plot.style import picture_svg
 from farlink.scenario import from_data
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "validation" / "tcp-latency.md"
-PICTURES = ROOT / "docs" / "pictures"
 
 SEGMENTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
 LOSSES = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.05, 0.1)
@@ -115,128 +108,10 @@ COSTS: tuple[tuple[str, Mapping[str, Any]], ...] = (
 )
 COST_SEGMENTS, COST_LOSSES = (10, 100, 1000), (1e-3, 0.01, 0.1)
 
-PAGE_TEXT = """\
-<!-- Written by docs/tcp_latency.py (`make papers`). -->
-# TCP's latency in closed form, beside the packet engine
-
-How long a transfer takes by Padhye, Cardwell and Sikdar ([`farlink.models.tcp_latency`](../design/tcp-latency.md)),
-over the mean time that the packet engine needs for it: {sizes}, losses from {least_loss} to {most_loss}, {cells} points
-on {routes} paths. Each simulated time is a mean over {least_runs} to {max_runs} transfers; its 95 % interval is
-{median_width} wide to either side in the median and {largest_width} at most. Below, a factor of 1.1 means 10 % too long
-or 9 % too short.
-
-The models assume, and the scenarios set:
-
-| the models | the scenario |
-|---|---|
-| Reno without selective acknowledgements | `variant`: `reno`; `limited_transmit` is off, it came later |
-| rounds of one round trip, whatever the window | {rtt} s over 1 Tbit/s: no queue, {segment} bytes take 8 ns |
-| a constant first timeout, doubled six times | `rto`: `fixed`, {timeout} s, `backoff_limit` 64 |
-| a first window of one segment, no threshold | `initial_window_segments` 1, no `initial_ssthresh_segments` |
-| b = 2: an acknowledgement for two segments | `delayed_ack`, with a timer of 0.1 s; b = 1 without |
-| the rest of a round is lost with a segment | channel `round-loss` with rounds of a round trip ("correlated") |
-| or every segment for itself | channel `loss` ("independent") |
-| acknowledgements are never lost, the connection stands | a way back without losses, `handshake` and `fin` off |
-
-A time runs from the first segment to the instant at which an acknowledgement of the last can have come: its arrival and
-half a round trip. Padhye's time is the length over the throughput (`padhye.throughput`), the approximate one that over
-`padhye.send_rate_approximate`. "Cardwell, whole rounds" is ours: Cardwell's model with slow start by whole windows and
-rounds (`slow_link.lossy_transfer_time_s` over a link on which a segment takes no time). Sikdar's slow start is made for
-b = 2, and its recursion for windows of at most 200 segments.
-
-## Which to trust where
-
-The models that are within a factor of {good} at *every* point of the block, interval included, the best three at most,
-and by how much the worst of them is off; where there is none, those within {fair}, in brackets; where there is none
-either, the best, struck out.
-
-{trust}
-
-Shares of the points of a path that are within a factor of {good} and of {fair}:
-
-{shares}
-
-## Maps
-
-Predicted over simulated time, in per cent too long (orange) or too short (blue).
-
-{maps}
-
-## Why they differ
-
-Each row names a point at which a model is off, and a change of the engine that removes the cause, if it is the cause;
-what is left stands in the last column.
-
-{gaps}
-
-- **Slow start without a threshold.** Where losses are rare and nothing limits the window, the first slow start takes
-  the window far above what losses leave later: before the first loss at p = {rare_loss} it has grown to {rare_window}
-  segments in the mean, and then {settled_window} are the end of a period. Half of that first window is what congestion
-  avoidance begins with; Padhye and Cardwell take their mean rate from the first loss on, Sikdar's equation equal
-  distances. A threshold mends Padhye; Cardwell's slow start has none, and is then too fast.
-- **Reno.** Padhye lets any number of losses in a round pass for one halving. Reno repairs one, halves again, and mostly
-  waits for the timer: that is why all rates of Padhye (and of Cardwell, who uses them) are too high where the rest of a
-  round is lost, and more so with b = 1, whose windows are larger. With SACK the long ones fit. Half of what Cardwell's
-  middle ones are off remains; its cause was not found.
-- **Karn's rule.** All models let the timer begin anew after a retransmission has arrived. A real timer keeps its
-  back-off until a segment that was sent once is acknowledged; with one of ten lost that takes long.
-- **Old duplicates.** Sikdar's Reno halves its window for each loss of a round. So did Reno before RFC 2582, now 6582;
-  the engine's default ignores duplicates of data sent before the last reaction. Which of the two is right depends on
-  the peer's age.
-- **Equal distances.** Sikdar's equation places several losses at equal distances; at p = 0.1 several fall into one
-  round. The recursion has them, and is off by what Karn's rule explains. [More](../design/tcp-latency.md).
-- **Rounds that are not whole.** Cardwell's slow start takes log(1 + d / b) / log(1 + 1 / b) rounds: for two segments
-  {two_rounds:.2f} instead of 2, and with b = 1 for ten segments {ten_rounds:.2f} instead of 4. Whole windows and rounds
-  mend it.
-- **One segment.** Both models of short transfers wait for the delayed acknowledgement of the first segment, 0.1 s of
-  {one:.1f} s, also if it is the only one, which has arrived by then.
-
-## What it costs that today's TCP is none of this
-
-Change of the simulated time against the scenarios above; {limit}, b = 2.
-
-{costs}
-
-The timer of RFC 6298 settles at a second here, half of what the models are given, and with frequent losses transfers
-wait more than they send: a model is to be given the timer that there is.
-
-## Tables 4.2 and 4.3 of Zaghloul's thesis
-
-Their settings are not known. What can be tested is which of the two models is nearer, for short and for long transfers:
-[`farlink papers zaghloul`](zaghloul.md), items table-4.2 and table-4.3.
-
-## Short transfers whose round trip grows
-
-Above, a round trip is constant. Over a bundle of slow modems it is the window's own queue: {rate} kbit/s, packets of
-{packet} bytes, {empty} s without a queue, a window of {window} segments and so {full} s with all of it in the queue, a
-timer of {slow_timeout} s: table 6.1 of the thesis as one link (a real bundle sends each packet over one modem, which
-takes those {empty} s). A packet takes longer than delayed acknowledgements wait, so b = 1.
-
-The mean round trip over a transfer is the transient one; `slow_link.mean_rtt_s` agrees with the engine's to
-{trip_error} s where nothing is lost:
-
-{trips}
-
-Error of predicted times in per cent, with the round trip of the empty path, the full one and the transient one.
-`slow_link.lossy_transfer_time_s` has the queue in its rounds instead: it is within {slow_error} % everywhere.
-
-{slow}
-
-![Times over the bundle](../pictures/tcp-latency-slow-link.svg)
-
-- The empty round trip is right where losses keep the window small, and within a fifth for the shortest transfers;
-  otherwise its rate is above that of the link.
-- The full one is right for long transfers with few losses only. With losses it is twice too long: the mean window does
-  not fill the queue.
-- The transient one mends short transfers without losses, but for the middle ones: a sum of rounds of a mean length is
-  not the sum of rounds that grow. No single round trip serves all lengths and losses.
-- Slow start until the link is full, then the link's rate: where nothing is lost `slow_link.transfer_time_s` agrees with
-  the engine to {exact} s at every length.
-"""
-
 
 def main() -> None:
     """Compute everything and write the page and its pictures."""
+    page.start(__doc__)
     compared = []
     with progress_bar("maps", unit="paths") as tell:
         for index, route in enumerate(ROUTES):
@@ -252,14 +127,9 @@ def main() -> None:
     result = farlink.run(from_data(slow))
     slow_times, slow_trips = slow_bundle.simulated(result)
 
-    PAGE.write_text(page(compared, gaps, costs, slow_times, slow_trips), encoding="utf-8")
-    print(PAGE.relative_to(ROOT))
     pictures = {picture_name(losses, per_ack): drawn_map(some) for (losses, per_ack), some in by_kind(compared).items()}
     pictures["tcp-latency-slow-link"] = drawn_times(slow_times)
-    for name, figure in pictures.items():
-        file = PICTURES / f"{name}.svg"
-        file.write_text(lighter(picture_svg(figure, name)), encoding="utf-8")
-        print(file.relative_to(ROOT))
+    page.write("tcp-latency.md", pictures, change=lighter, **said(compared, gaps, costs, slow_times, slow_trips))
 
 
 def times_on(
@@ -296,14 +166,14 @@ def all_costs(tell: Any) -> Iterator[tuple[str, str, list[float]]]:
             tell(index + 1 + len(COSTS) * (route is CORRELATED), 2 * len(COSTS))
 
 
-def page(
+def said(
     compared: Sequence[Compared],
     gaps: Sequence[tuple[Gap, Estimate, Estimate]],
     costs: Sequence[tuple[str, str, list[float]]],
     slow_times: Mapping[Point, Estimate],
     slow_trips: Mapping[Point, Estimate],
-) -> str:
-    """The whole page."""
+) -> page.Said:
+    """What the page says."""
     widths = np.concatenate([one.half_width.ravel() for one in compared])
     rare_loss = LOSSES[1]
     rare = cardwell.slow_start_segments(SEGMENTS[-1], loss_rate=rare_loss)
@@ -313,68 +183,49 @@ def page(
     lossless = slow_bundle.predictions_s(numbers, 0.0)["slow_link"]
     worst_exact = max(abs(ours - slow_times[n, 0.0].mean) for n, ours in zip(numbers, lossless, strict=True))
     own = list(slow_errors(slow_times, ["slow_link"]))
-    text = PAGE_TEXT.format(
-        sizes=f"{size(SEGMENTS[0])} to {size(SEGMENTS[-1])}",
-        least_loss=percent(LOSSES[0]),
-        most_loss=percent(LOSSES[-1]),
-        cells=widths.size,
-        routes=len(compared),
-        least_runs=LEAST_RUNS_LONG,
-        max_runs=f"{MAX_RUNS:,}",
-        median_width=f"{100 * np.median(widths):.1f} %",
-        largest_width=f"{100 * widths.max():.1f} %",
-        rtt=RTT_S,
-        segment=SEGMENT_BYTES,
-        timeout=f"{TIMEOUT_S:g}",
-        good=GOOD,
-        fair=FAIR,
-        trust="\n".join(trust_tables(compared)),
-        shares="\n".join(share_table(compared)),
-        maps="\n".join(
+    return {
+        "sizes": f"{size(SEGMENTS[0])} to {size(SEGMENTS[-1])}",
+        "least_loss": percent(LOSSES[0]),
+        "most_loss": percent(LOSSES[-1]),
+        "cells": widths.size,
+        "routes": len(compared),
+        "least_runs": LEAST_RUNS_LONG,
+        "max_runs": f"{MAX_RUNS:,}",
+        "median_width": f"{100 * np.median(widths):.1f} %",
+        "largest_width": f"{100 * widths.max():.1f} %",
+        "rtt": RTT_S,
+        "segment": SEGMENT_BYTES,
+        "timeout": f"{TIMEOUT_S:g}",
+        "good": GOOD,
+        "fair": FAIR,
+        "trust": "\n".join(trust_tables(compared)),
+        "shares": "\n".join(share_table(compared)),
+        "maps": "\n".join(
             f"![{losses} losses, b = {per_ack}](../pictures/{picture_name(losses, per_ack)}.svg)\n\n"
             f"*{losses.capitalize()} losses, b = {per_ack}.*\n"
             for losses, per_ack in by_kind(compared)
         ).rstrip(),
-        gaps="\n".join(gap_table(gaps)),
-        rare_loss=percent(rare_loss),
-        rare_window=f"{float((rare + 2) / 3):.0f}",
-        settled_window=f"{float(padhye.mean_window(rare_loss)):.0f}",
-        two_rounds=float(cardwell.slow_start_s(2, rtt_s=1.0)),
-        ten_rounds=float(cardwell.slow_start_s(10, rtt_s=1.0, segments_per_ack=1)),
-        one=RTT_S,
-        limit=f"a window of {WINDOW_SEGMENTS} segments",
-        costs="\n".join(cost_table(costs)),
-        rate=f"{slow_bundle.RATE_BPS / 1000:g}",
-        packet=slow_bundle.PACKET_BYTES,
-        empty=f"{slow_bundle.RTT_S:g}",
-        window=slow_bundle.WINDOW_SEGMENTS,
-        full=f"{slow_bundle.WINDOW_SEGMENTS * slow_bundle.SEGMENT_S:.1f}",
-        slow_timeout=f"{slow_bundle.TIMEOUT_S:g}",
-        trip_error=f"{max(trip_errors):.0e}",
-        trips="\n".join(trip_table(slow_trips)),
-        slow="\n".join(slow_table(slow_times)),
-        slow_error=f"{100 * max(abs(error) for _, _, errors in own for error in errors):.0f}",
-        exact=f"{worst_exact:.0e}",
-    )
-    return "\n\n".join(wrapped(block) for block in text.split("\n\n"))
-
-
-def wrapped(block: str) -> str:
-    """A paragraph or a list in lines of at most 128 characters; tables and pictures as they are."""
-    if re.match(r"[|#!<*]", block) or not block.strip():
-        return block.strip("\n") + "\n" * block.endswith("\n")
-    parts = re.split(r"\n(?=- )", block)
-    filled = [
-        textwrap.fill(
-            " ".join(part.split()),
-            128,
-            subsequent_indent="  " * part.startswith("- "),
-            break_on_hyphens=False,
-            break_long_words=False,
-        )
-        for part in parts
-    ]
-    return "\n".join(filled) + "\n" * block.endswith("\n")
+        "gaps": "\n".join(gap_table(gaps)),
+        "rare_loss": percent(rare_loss),
+        "rare_window": f"{float((rare + 2) / 3):.0f}",
+        "settled_window": f"{float(padhye.mean_window(rare_loss)):.0f}",
+        "two_rounds": float(cardwell.slow_start_s(2, rtt_s=1.0)),
+        "ten_rounds": float(cardwell.slow_start_s(10, rtt_s=1.0, segments_per_ack=1)),
+        "one": RTT_S,
+        "limit": f"a window of {WINDOW_SEGMENTS} segments",
+        "costs": "\n".join(cost_table(costs)),
+        "rate": f"{slow_bundle.RATE_BPS / 1000:g}",
+        "packet": slow_bundle.PACKET_BYTES,
+        "empty": f"{slow_bundle.RTT_S:g}",
+        "window": slow_bundle.WINDOW_SEGMENTS,
+        "full": f"{slow_bundle.WINDOW_SEGMENTS * slow_bundle.SEGMENT_S:.1f}",
+        "slow_timeout": f"{slow_bundle.TIMEOUT_S:g}",
+        "trip_error": f"{max(trip_errors):.0e}",
+        "trips": "\n".join(trip_table(slow_trips)),
+        "slow": "\n".join(slow_table(slow_times)),
+        "slow_error": f"{100 * max(abs(error) for _, _, errors in own for error in errors):.0f}",
+        "exact": f"{worst_exact:.0e}",
+    }
 
 
 def by_kind(compared: Sequence[Compared]) -> dict[tuple[str, int], list[Compared]]:
@@ -563,4 +414,4 @@ def off(ratio: Estimate) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
