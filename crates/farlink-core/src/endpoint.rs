@@ -26,17 +26,17 @@ pub enum Integrity {
     /// As it was sent.
     #[default]
     Intact,
-    /// A code in the packet mended it.
+    /// A code in the packet corrected it.
     Mended {
-        /// How many wrong bits there were.
+        /// Number of corrected bits.
         bits: u16,
     },
-    /// The header is right, the payload is not.
+    /// The header is intact, the payload is damaged.
     PayloadDamaged,
-    /// The header is right, and so many symbols of the code over the rest are wrong: what a decoder has to find. Only who
-    /// flipped the bits can count them.
+    /// The header is intact, and this many symbols of the code over the rest are wrong. Only the simulated channel
+    /// knows the number; a real decoder has to find the errors.
     PayloadErrors {
-        /// How many.
+        /// Number of wrong symbols.
         symbols: u16,
     },
 }
@@ -44,9 +44,9 @@ pub enum Integrity {
 /// How a packet arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rx {
-    /// With which congestion mark.
+    /// The congestion mark of the packet.
     pub ecn: Ecn,
-    /// With what damage.
+    /// The damage to the packet.
     pub integrity: Integrity,
 }
 
@@ -68,18 +68,18 @@ pub struct Transmit<P> {
 }
 
 impl<P> Transmit<P> {
-    /// A packet of the default class that is not ECN-capable and that nobody asks about again.
+    /// A packet of the default class that is not ECN-capable and whose drop is not reported.
     #[inline]
     pub fn plain(packet: P) -> Self {
         Transmit { packet, class: Class(0), ecn: Ecn::NotCapable, token: 0 }
     }
 }
 
-/// Advice from the local link: the one that the endpoint sends into and, for [`Corrupted`](LinkHint::Corrupted), the one that
-/// it receives from. Endpoints work without it.
+/// Advice from the local link: the one that the endpoint sends into and, for [`Corrupted`](LinkHint::Corrupted), the
+/// one that it receives from. Endpoints work without it.
 ///
-/// Endpoints get hints only about the link they are attached to. An endpoint takes its link to be up until it is told otherwise.
-/// If several things change at one instant, `Down` comes first and `Up` last.
+/// Endpoints get hints only about the link they are attached to. An endpoint assumes that its link is up until a hint
+/// says otherwise. If several things change at one instant, `Down` comes first and `Up` last.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum LinkHint {
@@ -91,17 +91,18 @@ pub enum LinkHint {
     Rate(BitRate),
     /// The link's bit error rate changed.
     Ber(f64),
-    /// A packet was dropped before it was sent, because the queue is full. Sending it again at once would drop it again.
+    /// A packet was dropped before it was sent, because the queue is full. A retransmission sent at once would be
+    /// dropped too.
     Dropped {
         /// The [`Transmit::token`] of the packet.
         token: u32,
     },
-    /// A frame came in that was damaged beyond use. Its header is lost, and with it whose packet it was, so that every endpoint
-    /// at this end gets the hint. Frames that the channel loses whole, or that fail on an earlier link, cause no hint.
+    /// A frame arrived damaged beyond use. Its header is lost, so its flow is unknown and every endpoint at this end of
+    /// the link gets the hint. Frames that the channel loses entirely, or that fail on an earlier link, cause no hint.
     Corrupted,
 }
 
-/// What the link did to a packet, and what a code around it can do about that.
+/// Bit errors in a packet, and the code that may correct them.
 #[derive(Clone, Copy, Debug)]
 pub struct Damage<'a> {
     /// Positions of wrong bits in the packet as sent, in ascending order; bit 0 is the first on the wire.
@@ -111,7 +112,7 @@ pub struct Damage<'a> {
 }
 
 impl Damage<'_> {
-    /// What is left of a packet of `wire_bytes` whose checksum covers all of it: everything, or nothing.
+    /// The state of a packet of `wire_bytes` whose checksum covers all of it; `None` if it is lost.
     pub fn all_or_nothing(&self, wire_bytes: u32) -> Option<Integrity> {
         match self.code.mends(wire_bytes, self.bits)? {
             0 => Some(Integrity::Intact),
@@ -120,61 +121,62 @@ impl Damage<'_> {
     }
 }
 
-/// A typed packet: knows its length on the wire and what damage does to it.
+/// A typed packet, which knows its length on the wire and how bit errors affect it.
 pub trait Packet: Clone {
     /// Bytes on the wire, headers included.
     fn wire_bytes(&self) -> u32;
 
-    /// Application bytes in it.
+    /// Bytes of application data.
     fn payload_bytes(&self) -> u32;
 
     /// Position of its payload in the sender's stream (32 bits, wrapping), if it carries stream data.
     fn stream_position(&self) -> Option<u32>;
 
-    /// Where the sender's stream begins, if the packet says so: data before its own may have been given up.
+    /// Where the sender's stream begins, if the packet says so. Data between that position and its own may have been
+    /// given up.
     #[inline(always)]
     fn stream_start(&self) -> Option<u32> {
         None
     }
 
-    /// Whether its payload is delivered by itself, and not as part of a stream.
+    /// Whether its payload is a message of its own, not part of a stream.
     #[inline(always)]
     fn is_datagram(&self) -> bool {
         false
     }
 
-    /// The class of service that the packet itself names, so that queues on its way can tell; 0 if it names none.
+    /// The class of service in the packet's header, which queues on the path read; 0 if there is none.
     #[inline(always)]
     fn class(&self) -> Class {
         Class(0)
     }
 
-    /// What the receiver makes of the damaged packet; `None` if the header is lost, and with it the packet.
+    /// How the receiver judges the damaged packet; `None` if the header is lost, and with it the packet.
     ///
-    /// Agrees with the wire codec: decoding the encoded bytes with the same bits flipped gives the same answer.
+    /// This agrees with the wire codec: decoding the encoded bytes with the same bits flipped gives the same result.
     fn inspect(&self, damage: &Damage<'_>) -> Option<Integrity>;
 }
 
 /// A protocol endpoint that owns no socket, thread or clock.
 ///
 /// A driver calls a `handle_*` method, drains [`poll_transmit`](Endpoint::poll_transmit) and
-/// [`poll_event`](Endpoint::poll_event) until both return `None` (it may stop at any time, when a queue is full, and poll
-/// later), then waits for input or for [`poll_timeout`](Endpoint::poll_timeout).
+/// [`poll_event`](Endpoint::poll_event) until both return `None` (it may stop at any time, when a queue is full, and
+/// poll later), then waits for input or for [`poll_timeout`](Endpoint::poll_timeout).
 pub trait Endpoint {
-    /// The packets that it sends and receives. They know their length on the wire; [`crate::wire`] encodes and decodes them.
+    /// The packets that it sends and receives; [`crate::wire`] encodes and decodes them.
     type Packet: Packet;
 
-    /// A packet arrived. Never fails: packets that make no sense are counted and dropped.
+    /// A packet arrived. This never fails: invalid packets are counted and dropped.
     fn handle_packet(&mut self, now: Time, packet: &Self::Packet, rx: Rx);
 
-    /// Whether the endpoint uses [`handle_link`](Endpoint::handle_link); the answer never changes. If no endpoint wants hints, the
-    /// driver skips link monitoring.
+    /// Whether the endpoint uses [`handle_link`](Endpoint::handle_link); the answer never changes. If no endpoint wants
+    /// hints, the driver skips link monitoring.
     #[inline(always)]
     fn wants_hints(&self) -> bool {
         false
     }
 
-    /// Advice from the link. It comes from the start of a run on, whether there is data or not.
+    /// Advice from the link. Hints come from the start of a run on, whether there is data or not.
     fn handle_link(&mut self, _now: Time, _hint: LinkHint) {}
 
     /// Time has passed. Early or repeated calls do nothing.
@@ -183,7 +185,7 @@ pub trait Endpoint {
     /// The next packet to send, if any.
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Self::Packet>>;
 
-    /// The next thing to tell the application, if any.
+    /// The next event for the application, if any.
     fn poll_event(&mut self) -> Option<Event>;
 
     /// When to call [`handle_timeout`](Endpoint::handle_timeout). O(1).
@@ -202,7 +204,7 @@ pub trait Endpoint {
 
 /// An endpoint that carries a stream of bytes (or of datagrams, one per write).
 pub trait Stream<D: Payload>: Endpoint {
-    /// Takes from the front of `data` what fits and returns how many bytes that was; 0 means full, and
+    /// Takes as much from the front of `data` as fits and returns the number of bytes; 0 means full, and
     /// [`Event::Writable`] follows when there is room again.
     fn write(&mut self, now: Time, data: &mut D) -> usize;
 
@@ -212,12 +214,13 @@ pub trait Stream<D: Payload>: Endpoint {
     /// Nothing more will be written.
     fn close(&mut self, now: Time);
 
-    /// How many bytes, from the beginning of the stream, will not be sent again: they were acknowledged or given up, or, where
-    /// nothing is acknowledged, they were sent. Whoever keeps a copy of what was written no longer needs it; never less than before.
+    /// The number of bytes from the beginning of the stream that will not be sent again, because they were
+    /// acknowledged, given up, or, in modes without acknowledgements, sent. Copies of them are no longer needed. It
+    /// never decreases.
     fn settled_bytes(&self) -> u64;
 }
 
-/// What an endpoint counted since it was made.
+/// Counts of an endpoint since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Retransmission timeouts.
@@ -230,7 +233,7 @@ pub struct Counters {
     pub peak_send_buffer_bytes: u64,
 }
 
-/// The sending side's state at one instant; `None` where a protocol has no such thing.
+/// State of the sending side at one instant; `None` for quantities that the protocol does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Probe {
     /// Congestion window, bytes.
@@ -241,10 +244,11 @@ pub struct Probe {
     pub rtt: Option<Time>,
     /// Bytes sent and not acknowledged.
     pub in_flight_bytes: Option<u64>,
-    /// First byte of the stream not yet acknowledged; [`Stream::settled_bytes`] has an answer in every mode.
+    /// First byte of the stream that is not acknowledged yet. [`Stream::settled_bytes`] also works without
+    /// acknowledgements.
     pub acknowledged_bytes: Option<u64>,
-    /// Rate at which the sender spreads its packets.
+    /// Pacing rate.
     pub pacing_bps: Option<f64>,
-    /// Bandwidth of the path as the congestion control estimates it.
+    /// Bandwidth of the path, estimated by the congestion control.
     pub bandwidth_bps: Option<f64>,
 }

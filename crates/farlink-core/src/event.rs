@@ -10,11 +10,11 @@ pub enum Event {
     Readable,
     /// [`crate::Stream::write`] takes data again after it was full.
     Writable,
-    /// The peer will send no more. Where a protocol tells this when the end arrives, data before it may still wait in
-    /// [`crate::Stream::read`].
+    /// The peer has ended its stream. Data before the end may still wait in [`crate::Stream::read`], if the protocol
+    /// reports the end as soon as it arrives.
     Finished,
-    /// This many bytes of the stream were given up and will not arrive. The next bytes that are read follow after the gap; they
-    /// can be read only once the application has taken this event.
+    /// This many bytes of the stream were given up and will not arrive. The application can read the bytes after the
+    /// gap only once it has taken this event.
     Skipped(u64),
     /// This many bytes were given up because they were too old to be sent or retransmitted.
     Expired(u64),

@@ -1,8 +1,8 @@
-//! The content of a packet: bytes on the wire, only a length in the simulator.
+//! The content of a packet: bytes on the wire, a length in the simulator.
 
 use bytes::{Bytes, BytesMut};
 
-/// Application data as protocols use it: it has a length and can be cut and joined.
+/// Application data, which protocols cut and join.
 pub trait Payload: Clone + Default {
     /// Length in bytes.
     fn len(&self) -> usize;
@@ -30,8 +30,8 @@ pub trait Payload: Clone + Default {
     /// Joining lengths is free, so the simulator has one chunk where the wire has one per segment.
     fn try_join(&mut self, next: Self) -> Result<(), Self>;
 
-    /// Appends a short `next` by copying it, unless this chunk is already long; returns it otherwise. An entry of a queue takes
-    /// much more memory than a few bytes.
+    /// Appends a short `next` by copying it, unless this chunk is already long; returns it otherwise. Copying saves an
+    /// entry in a queue, which takes much more memory than a few bytes.
     #[inline]
     fn try_copy(&mut self, next: Self) -> Result<(), Self> {
         Err(next)
@@ -42,16 +42,16 @@ pub trait Payload: Clone + Default {
         self.len() == 0
     }
 
-    /// Whether it has bytes and not only a length.
+    /// Whether it holds bytes, not only a length.
     const HAS_CONTENT: bool;
 
-    /// Its bytes; empty if it has only a length.
+    /// The bytes; empty if it has only a length.
     fn as_bytes(&self) -> &[u8];
 
     /// A payload of `len` bytes; `content` is called only if bytes are needed.
     ///
     /// # Panics
-    /// If there is content and it has another length.
+    /// If the length of the content is not `len`.
     fn with_content(len: usize, content: impl FnOnce() -> Vec<u8>) -> Self;
 }
 
@@ -188,7 +188,7 @@ mod tests {
         let mut shared = Bytes::from_static(b"abcdef");
         let first = Payload::split_to(&mut shared, 2);
         assert_eq!((&first[..], &shared[..]), (&b"ab"[..], &b"cdef"[..]));
-        assert_eq!(shared.try_join(first.clone()), Err(first), "copies are not made unasked");
+        assert_eq!(shared.try_join(first.clone()), Err(first), "no copy is made");
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_has_content_asks_for_it() {
+    fn payloads_without_content_do_not_compute_it() {
         assert_eq!(Virtual::with_content(3, || unreachable!()), Virtual(3));
         assert_eq!(Vec::<u8>::with_content(3, || b"abc".to_vec()).as_bytes(), b"abc");
         assert_eq!(Virtual(3).as_bytes(), b"");

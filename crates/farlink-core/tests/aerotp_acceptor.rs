@@ -1,6 +1,6 @@
 //! A host that accepts AeroTP connections of many peers: `docs/aerotp.md`, section on hosts.
 
-use crate::pair::hall::{FORGED, Hall, config, stamp, strangers};
+use crate::pair::shared_host::{FORGED, SharedHost, config, stamp, strangers};
 use farlink_core::event::Abort;
 use farlink_core::protocol::Pairs;
 use farlink_core::protocol::aerotp::{
@@ -23,161 +23,163 @@ fn opening(now: Time, tag: u16) -> Segment<Vec<u8>> {
 #[test]
 fn many_peers_are_served_at_once() {
     for seed in 0..10 {
-        let mut hall = Hall::new(&json!({}), AcceptorLimits::default(), seed);
-        (hall.lost, hall.twice) = (0.1, 0.1);
+        let mut host = SharedHost::new(&json!({}), AcceptorLimits::default(), seed);
+        (host.lost, host.twice) = (0.1, 0.1);
         for address in 0..20 {
-            hall.open(address, &content(address, 1000 + 300 * usize::from(address)));
+            host.open(address, &content(address, 1000 + 300 * usize::from(address)));
         }
-        hall.run_for(100.0);
-        assert_eq!(hall.seen.len(), 20, "one connection for each");
-        let mut streams = hall.streams();
+        host.run_for(100.0);
+        assert_eq!(host.seen.len(), 20, "one connection for each");
+        let mut streams = host.streams();
         streams.sort_unstable();
         let mut expected: Vec<Vec<u8>> = (0..20).map(|of| content(of, 1000 + 300 * usize::from(of))).collect();
         expected.sort_unstable();
         assert!(streams == expected, "each once, and whole");
-        assert!(hall.seen.values().all(|seen| seen.events.last() == Some(&Event::Closed)));
-        assert!(hall.told.values().all(|events| events.last() == Some(&Event::Closed)));
+        assert!(host.seen.values().all(|seen| seen.events.last() == Some(&Event::Closed)));
+        assert!(host.told.values().all(|events| events.last() == Some(&Event::Closed)));
     }
 }
 
 /// `[H2]`: the connection of a peer that begins anew ends, and the next one is another.
 #[test]
 fn a_peer_that_begins_anew_has_another_connection() {
-    let mut hall = Hall::new(&json!({}), AcceptorLimits::default(), 1);
-    hall.open(1, &content(1, 60_000));
-    hall.run_for(0.1);
-    hall.open(2, &content(2, 3_000));
-    hall.run_for(0.1);
-    hall.open(1, &content(3, 500));
-    hall.run_for(20.0);
-    let ends: Vec<_> = hall.seen.values().map(|seen| seen.events.last().copied()).collect();
+    let mut host = SharedHost::new(&json!({}), AcceptorLimits::default(), 1);
+    host.open(1, &content(1, 60_000));
+    host.run_for(0.1);
+    host.open(2, &content(2, 3_000));
+    host.run_for(0.1);
+    host.open(1, &content(3, 500));
+    host.run_for(20.0);
+    let ends: Vec<_> = host.seen.values().map(|seen| seen.events.last().copied()).collect();
     assert_eq!(ends, [Some(Event::Aborted(Abort::PeerRestarted)), Some(Event::Closed), Some(Event::Closed)]);
-    assert!(hall.streams()[1..] == [&content(2, 3_000)[..], &content(3, 500)[..]]);
-    let first = hall.streams()[0];
+    assert!(host.streams()[1..] == [&content(2, 3_000)[..], &content(3, 500)[..]]);
+    let first = host.streams()[0];
     assert!(content(1, 60_000).starts_with(first));
 }
 
-/// `[H3]`: while the backlog is full, an opening is dropped without an answer; its opener gets in when there is a place.
+/// `[H3]`: while the backlog is full, an opening is dropped without an answer; its opener gets in when there is a
+/// place.
 #[test]
 fn a_full_backlog_lets_nobody_in_until_there_is_a_place() {
     let limits = AcceptorLimits { half_open: 2, ..AcceptorLimits::default() };
-    let mut hall = Hall::new(&json!({ "initial_rto_s": 0.2 }), limits, 1);
-    hall.deaf = vec![1, 2];
-    hall.open(1, &content(1, 500));
-    hall.open(2, &content(2, 500));
-    hall.run_for(0.1);
-    hall.open(3, &content(3, 500));
+    let mut host = SharedHost::new(&json!({ "initial_rto_s": 0.2 }), limits, 1);
+    host.deaf = vec![1, 2];
+    host.open(1, &content(1, 500));
+    host.open(2, &content(2, 500));
+    host.run_for(0.1);
+    host.open(3, &content(3, 500));
     // Both repeat what is not answered, and so keep their places.
-    hall.run_for(30.0);
-    assert_eq!((hall.acceptor.half_open(), hall.seen.len()), (2, 2));
-    assert!(hall.acceptor.refused().full > 5, "it tries again and again");
-    assert!(hall.answers.iter().all(|(to, _)| *to != 3), "and hears nothing");
-    hall.deaf = vec![1];
-    hall.run_for(10.0);
-    assert!(hall.streams().last() == Some(&&content(3, 500)[..]));
-    assert_eq!(hall.told[&3].last(), Some(&Event::Closed));
+    host.run_for(30.0);
+    assert_eq!((host.acceptor.half_open(), host.seen.len()), (2, 2));
+    assert!(host.acceptor.refused().full > 5, "it tries again and again");
+    assert!(host.answers.iter().all(|(to, _)| *to != 3), "and hears nothing");
+    host.deaf = vec![1];
+    host.run_for(10.0);
+    assert!(host.streams().last() == Some(&&content(3, 500)[..]));
+    assert_eq!(host.told[&3].last(), Some(&Event::Closed));
 }
 
 /// `[H3]`: forged openings fill the backlog, and their silence gives their places away. The application is told.
 #[test]
 fn silent_openings_give_way() {
     let limits = AcceptorLimits { half_open: 4, ..AcceptorLimits::default() };
-    let mut hall = Hall::new(&json!({ "initial_rto_s": 0.2 }), limits, 1);
+    let mut host = SharedHost::new(&json!({ "initial_rto_s": 0.2 }), limits, 1);
     for n in 0..10 {
-        let forged = opening(hall.now, n);
-        assert_eq!(hall.arrive(FORGED + n, &forged).is_some(), n < 4);
+        let forged = opening(host.now, n);
+        assert_eq!(host.arrive(FORGED + n, &forged).is_some(), n < 4);
     }
-    assert_eq!(hall.acceptor.refused().full, 6);
-    hall.run_for(3.1);
-    hall.open(1, &content(1, 500));
-    hall.run_for(5.0);
-    assert_eq!(hall.told[&1].last(), Some(&Event::Closed));
-    let first = hall.seen.values().next().map(|seen| seen.events.clone());
+    assert_eq!(host.acceptor.refused().full, 6);
+    host.run_for(3.1);
+    host.open(1, &content(1, 500));
+    host.run_for(5.0);
+    assert_eq!(host.told[&1].last(), Some(&Event::Closed));
+    let first = host.seen.values().next().map(|seen| seen.events.clone());
     assert_eq!(first, Some(vec![Event::Connected, Event::Aborted(Abort::NoAnswer)]));
     // What nobody needs the place of is given up like any silent peer. `[H5]`
-    let mut hall = Hall::new(&json!({ "give_up_after_s": 10 }), limits, 1);
-    let forged = opening(hall.now, 1);
-    hall.arrive(FORGED, &forged);
-    hall.run_for(9.9);
-    assert_eq!(hall.acceptor.half_open(), 1);
-    hall.run_for(0.2);
-    assert_eq!(hall.acceptor.half_open(), 0);
+    let mut host = SharedHost::new(&json!({ "give_up_after_s": 10 }), limits, 1);
+    let forged = opening(host.now, 1);
+    host.arrive(FORGED, &forged);
+    host.run_for(9.9);
+    assert_eq!(host.acceptor.half_open(), 1);
+    host.run_for(0.2);
+    assert_eq!(host.acceptor.half_open(), 0);
 }
 
 /// `[H4]`: connections that have ended make room; while none has, no further one is opened.
 #[test]
 fn there_are_no_more_connections_than_allowed() {
     let limits = AcceptorLimits { connections: 3, ..AcceptorLimits::default() };
-    let mut hall = Hall::new(&json!({}), limits, 1);
+    let mut host = SharedHost::new(&json!({}), limits, 1);
     for address in 0..3 {
-        hall.open(address, &content(address, 500_000));
+        host.open(address, &content(address, 500_000));
     }
-    hall.run_for(0.2);
-    hall.open(3, &content(3, 500));
-    hall.run_for(0.5);
-    assert_eq!(hall.seen.len(), 3);
-    assert!(hall.acceptor.refused().full > 0);
+    host.run_for(0.2);
+    host.open(3, &content(3, 500));
+    host.run_for(0.5);
+    assert_eq!(host.seen.len(), 3);
+    assert!(host.acceptor.refused().full > 0);
     let restarted = content(9, 400);
-    hall.open(0, &restarted);
-    hall.run_for(60.0);
-    assert!(hall.told.values().all(|events| events.last() == Some(&Event::Closed)), "{:?}", hall.told);
-    assert_eq!(hall.seen.len(), 5, "the fourth and the one that began anew got in");
+    host.open(0, &restarted);
+    host.run_for(60.0);
+    assert!(host.told.values().all(|events| events.last() == Some(&Event::Closed)), "{:?}", host.told);
+    assert_eq!(host.seen.len(), 5, "the fourth and the one that began anew got in");
 }
 
 /// `[H5]`: a connection that is over answers what its peer repeats, then it is forgotten, and nothing is left of it.
 #[test]
 fn what_has_ended_is_forgotten_after_its_quiet_time() {
-    let mut hall = Hall::new(&json!({ "listen_timeout_s": 30 }), AcceptorLimits::default(), 1);
-    hall.open(1, &content(1, 500));
-    hall.run_for(5.0);
-    let handle = *hall.seen.keys().next().unwrap();
-    assert_eq!(hall.acceptor.get(handle).map(Connection::state), Some(State::AfinRcvd));
-    hall.run_for(31.0);
-    assert!(hall.acceptor.get(handle).is_none());
-    assert_eq!((hall.acceptor.handles().count(), hall.acceptor.poll_timeout()), (0, None));
+    let mut host = SharedHost::new(&json!({ "listen_timeout_s": 30 }), AcceptorLimits::default(), 1);
+    host.open(1, &content(1, 500));
+    host.run_for(5.0);
+    let handle = *host.seen.keys().next().unwrap();
+    assert_eq!(host.acceptor.get(handle).map(Connection::state), Some(State::AfinRcvd));
+    host.run_for(31.0);
+    assert!(host.acceptor.get(handle).is_none());
+    assert_eq!((host.acceptor.handles().count(), host.acceptor.poll_timeout()), (0, None));
 }
 
 /// `[H5]`: what is under way from a peer whose connection the application has removed opens nothing.
 #[test]
 fn a_removed_connection_is_not_opened_again_by_what_was_under_way() {
-    let mut hall = Hall::new(&json!({ "listen_timeout_s": 30 }), AcceptorLimits::default(), 1);
-    let old = opening(hall.now, 7);
-    let handle = hall.arrive(FORGED, &old).unwrap();
-    hall.acceptor.remove(handle);
-    hall.answers.clear();
-    assert_eq!(hall.arrive(FORGED, &old), None, "no newer than what is known");
-    assert!(hall.answers.is_empty());
-    hall.now += Time::from_millis(1);
-    let next = opening(hall.now, 7);
-    assert_eq!(hall.arrive(FORGED, &next), None, "the tag is of the past");
-    assert!(hall.answers.iter().all(|(to, answer)| *to == FORGED && answer.flags.has(Flags::RESET)));
-    assert_eq!(hall.answers.len(), 1);
-    assert!(hall.arrive(FORGED + 1, &next).is_some(), "at another address it is another peer");
-    hall.run_for(31.0);
-    let later = opening(hall.now, 7);
-    assert!(hall.arrive(FORGED, &later).is_some(), "nothing of it can be under way any more");
+    let mut host = SharedHost::new(&json!({ "listen_timeout_s": 30 }), AcceptorLimits::default(), 1);
+    let old = opening(host.now, 7);
+    let handle = host.arrive(FORGED, &old).unwrap();
+    host.acceptor.remove(handle);
+    host.answers.clear();
+    assert_eq!(host.arrive(FORGED, &old), None, "no newer than what is known");
+    assert!(host.answers.is_empty());
+    host.now += Time::from_millis(1);
+    let next = opening(host.now, 7);
+    assert_eq!(host.arrive(FORGED, &next), None, "the tag is of the past");
+    assert!(host.answers.iter().all(|(to, answer)| *to == FORGED && answer.flags.has(Flags::RESET)));
+    assert_eq!(host.answers.len(), 1);
+    assert!(host.arrive(FORGED + 1, &next).is_some(), "at another address it is another peer");
+    host.run_for(31.0);
+    let later = opening(host.now, 7);
+    assert!(host.arrive(FORGED, &later).is_some(), "nothing of it can be under way any more");
 }
 
-/// `[H6]`, `[C13]`: what belongs to no connection is answered with a reset at its sender's address; answers are not answered.
+/// `[H6]`, `[C13]`: what belongs to no connection is answered with a reset at its sender's address; answers are not
+/// answered.
 #[test]
 fn strays_are_reset() {
-    let mut hall = Hall::new(&json!({}), AcceptorLimits { half_open: 3, ..AcceptorLimits::default() }, 1);
-    let stray = Segment { tag: 9, timestamp: stamp(hall.now), payload: vec![1], ..Segment::default() };
-    hall.arrive(FORGED, &stray);
-    let [(to, reset)] = &hall.answers[..] else { panic!("{:?}", hall.answers) };
+    let mut host = SharedHost::new(&json!({}), AcceptorLimits { half_open: 3, ..AcceptorLimits::default() }, 1);
+    let stray = Segment { tag: 9, timestamp: stamp(host.now), payload: vec![1], ..Segment::default() };
+    host.arrive(FORGED, &stray);
+    let [(to, reset)] = &host.answers[..] else { panic!("{:?}", host.answers) };
     assert_eq!((*to, reset.tag, reset.timestamp, reset.flags), (FORGED, 9, stray.timestamp, Flags::RESET));
     let mack = Mack { edges: Edges::default(), ..Mack::default() };
-    hall.arrive(FORGED, &Segment { flags: Flags::MACK, mack: Some(mack), payload: vec![], ..stray.clone() });
-    hall.arrive(FORGED, &Segment { flags: Flags::RESET, payload: vec![], ..stray.clone() });
-    assert_eq!((hall.answers.len(), hall.acceptor.refused().dropped.stray), (1, 3));
+    host.arrive(FORGED, &Segment { flags: Flags::MACK, mack: Some(mack), payload: vec![], ..stray.clone() });
+    host.arrive(FORGED, &Segment { flags: Flags::RESET, payload: vec![], ..stray.clone() });
+    assert_eq!((host.answers.len(), host.acceptor.refused().dropped.stray), (1, 3));
     // One waits for each address, and no more than the backlog holds.
-    let (mut random, mut acceptor) = (SplitMix64::new(1), hall.acceptor.clone());
+    let (mut random, mut acceptor) = (SplitMix64::new(1), host.acceptor.clone());
     for n in 0..10 {
         for _ in 0..2 {
-            acceptor.handle_packet(hall.now, FORGED + n, &stray, Rx::default(), &mut random);
+            acceptor.handle_packet(host.now, FORGED + n, &stray, Rx::default(), &mut random);
         }
     }
-    let resets = std::iter::from_fn(|| acceptor.poll_transmit(hall.now)).map(|(to, _)| to - FORGED);
+    let resets = std::iter::from_fn(|| acceptor.poll_transmit(host.now)).map(|(to, _)| to - FORGED);
     assert_eq!(resets.collect::<Vec<_>>(), [0, 1, 2]);
 }
 
@@ -226,8 +228,8 @@ impl Twins {
     }
 }
 
-/// `[C12]`, `[H2]`: the simulator's listener obeys the same rules as a host: to the same segments both give the same answers, with
-/// the same tags.
+/// `[C12]`, `[H2]`: the simulator's listener obeys the same rules as a host: to the same segments both give the same
+/// answers, with the same tags.
 #[test]
 fn a_host_with_one_peer_is_the_listener_of_a_pair() {
     let mut restarts = 0;

@@ -1,8 +1,8 @@
-//! Which line of a bundle is dialled when: events in, orders out, and no random draw (Zaghloul, sections 7.2 and 7.3, figures 7.2, 7.6
-//! and 7.7).
+//! Decides when each line of a bundle is dialled: events in, orders out, no random draw (Zaghloul, sections 7.2 and
+//! 7.3, figures 7.2, 7.6 and 7.7).
 //!
-//! A driver tells a [`Dialler`] what happens to calls and carries out its [`Order`]s: an emulated network that draws what happens
-//! ([`Calls`](super::Calls)), or an operator of real modems.
+//! A driver reports events of calls to a [`Dialler`] and carries out its [`Order`]s. It is an emulated network that
+//! draws the events ([`Calls`](super::Calls)), or an operator of real modems.
 
 use super::calls_config::{CallsConfig, Primary};
 use crate::time::Time;
@@ -47,19 +47,19 @@ pub enum Order {
     HangUp(usize),
 }
 
-/// What a [`Dialler`] answers to an event, both in order: changes of states, and orders.
+/// The answer of a [`Dialler`] to an event: changes of state and orders, each in order.
 #[derive(Clone, Debug, Default)]
 pub struct Reaction {
-    /// Changes of lines' states, for those who watch.
+    /// Changes of lines' states, for observers.
     pub changes: Vec<Change>,
-    /// What has to be done.
+    /// Orders for the driver.
     pub orders: Vec<Order>,
 }
 
 /// Decides when lines are dialled.
 ///
-/// Calls of [`handle_timeout`](Dialler::handle_timeout) are due at [`next_timeout`](Dialler::next_timeout). Every other event names the
-/// line and the time; times do not decrease.
+/// Calls of [`handle_timeout`](Dialler::handle_timeout) are due at [`next_timeout`](Dialler::next_timeout). Every other
+/// event names the line and the time; times do not decrease.
 #[derive(Clone, Debug)]
 pub struct Dialler {
     idle: Time,
@@ -71,11 +71,11 @@ pub struct Dialler {
     pub(super) primary: Option<usize>,
 }
 
-/// What is known of a line.
+/// The dialler's state of a line.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) state: CallState,
-    /// When the dialler does something about the line by itself; never while a call is made or lasts.
+    /// When the dialler next acts on the line; never while a call is made or lasts.
     until: Time,
     failures: u64,
     since: Time,
@@ -91,7 +91,7 @@ const BLOCKED_S: u64 = 3600;
 const FIRST_GUESS_S: f64 = 3000.0;
 
 impl Dialler {
-    /// For so many lines, all of which are connected; the first is the primary one, if the rule has one.
+    /// A dialler for this many lines, all connected. The first is the primary line, if the rule has one.
     pub fn new(config: &CallsConfig, lines: usize) -> Self {
         let line = Line {
             state: CallState::Connected,
@@ -127,19 +127,19 @@ impl Dialler {
         matches!(self.lines[line].state, CallState::Connected | CallState::Silent)
     }
 
-    /// Estimated drops per second of connected time. The estimate starts from one drop in the time `prior`, to which the line's
-    /// own drops and connected time are added.
+    /// Estimated drops per second of connected time. The estimate starts from one drop in the time `prior`, to which
+    /// the line's own drops and connected time are added.
     pub fn drop_rate(&self, line: usize, now: Time, prior: Time) -> f64 {
         let line = &self.lines[line];
         (line.drops + 1) as f64 / (line.time_connected(now) + prior).as_secs_f64()
     }
 
-    /// When the dialler does something about a line by itself.
+    /// When the dialler next acts on a line by itself.
     pub fn next_timeout(&self, line: usize) -> Time {
         self.lines[line].until
     }
 
-    /// The time has come at which something is to be done about a line.
+    /// Handles the timeout of a line.
     pub fn handle_timeout(&mut self, line: usize, at: Time, out: &mut Reaction) {
         match self.lines[line].state {
             CallState::Blocked if self.rule != Primary::None && self.primary.is_none() => {
@@ -182,12 +182,12 @@ impl Dialler {
         }
     }
 
-    /// The call of a line has dropped, but not both ends have noticed. Nothing is done about it.
+    /// The call of a line has dropped, but not both ends have noticed. The dialler does not act yet.
     pub fn on_silence(&mut self, line: usize, at: Time, out: &mut Reaction) {
         self.enter(line, CallState::Silent, at, Time::NEVER, out);
     }
 
-    /// The call of a line has dropped, and both ends know of it.
+    /// The call of a line has dropped, and both ends know it.
     pub fn on_drop(&mut self, index: usize, at: Time, out: &mut Reaction) {
         self.drop_call(index, at, out);
         match self.rule {
@@ -220,7 +220,7 @@ impl Dialler {
         self.enter(index, CallState::Dropped, at, at + self.idle, out);
     }
 
-    /// A line's state changes, and the dialler has no say in it.
+    /// Records a change of a line's state that the dialler did not cause.
     pub(super) fn note(&mut self, line: usize, state: CallState, at: Time, out: &mut Reaction) {
         self.enter(line, state, at, Time::NEVER, out);
     }
@@ -230,8 +230,8 @@ impl Dialler {
         out.orders.push(Order::Dial(line));
     }
 
-    /// Begins to dial when no line is connected. With a primary line, only that one is dialled, after the pause; without, all
-    /// are.
+    /// Begins to dial when no line is connected. With a primary line, only that one is dialled, after the pause;
+    /// without, all are.
     pub fn begin_bundle(&mut self, at: Time, out: &mut Reaction) {
         self.primary = None;
         if self.rule == Primary::None {
@@ -298,8 +298,8 @@ impl Line {
         self.connected + in_call
     }
 
-    /// The bundle ends the line's call. Its length counts as connected time but not as a drop, because the call would have lasted
-    /// longer.
+    /// The bundle ends the line's call. Its length counts as connected time but not as a drop, because the call would
+    /// have lasted longer.
     fn hang_up(&mut self, at: Time) {
         if self.state == CallState::Connected {
             self.connected += at.since(self.since);
@@ -307,10 +307,10 @@ impl Line {
         }
     }
 
-    /// Expected length of the line's next call, in s, if calls of all lines last `usual_s` on average. Calls are assumed to drop
-    /// at a constant rate, whose prior is a gamma distribution of shape 1 (worth one call of length `usual_s`). After n drops in
-    /// a connected time T, the posterior mean of the rate is (n + 1) / (T + `usual_s`); this is its reciprocal. A line that was
-    /// never called therefore counts as an average one.
+    /// Expected length of the line's next call, in s, if calls of all lines last `usual_s` on average. Calls are
+    /// assumed to drop at a constant rate, whose prior is a gamma distribution of shape 1 (worth one call of length
+    /// `usual_s`). After n drops in a connected time T, the posterior mean of the rate is (n + 1) / (T + `usual_s`);
+    /// this is its reciprocal. A line that was never called therefore counts as an average one.
     fn expected_call_s(&self, usual_s: f64) -> f64 {
         (self.connected.as_secs_f64() + usual_s) / (self.drops + 1) as f64
     }

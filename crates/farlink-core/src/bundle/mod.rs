@@ -1,13 +1,15 @@
 //! A bundle of links that carries packets as one: PPP Multilink (RFC 1990) without a socket or a clock.
 //!
-//! A [`Sender`] has the queue and gives packets, whole or cut into [`Fragment`]s, to [`Lines`]: emulated ones, or the modems of a
-//! real bundle. A [`Reassembler`] at the far end puts the packets together again; the module [`linux`] has the rules of Linux for
-//! both. Each line delivers in order; the bundle as a whole does not. Packets are anything with a length ([`Payload`](crate::Payload)): real bytes, or counts of them.
+//! A [`Sender`] has the queue and gives packets, whole or cut into [`Fragment`]s, to [`Lines`]: emulated ones, or the
+//! modems of a real bundle. A [`Reassembler`] at the far end puts the packets together again; the module [`linux`] has
+//! the rules of Linux for both. Each line delivers in order; the bundle as a whole does not. Packets are any
+//! [`Payload`](crate::Payload): bytes or lengths.
 //!
-//! A [`Dialler`] decides which line is dialled when. Who drives it tells it what happens to calls: an operator of modems, or
-//! [`Calls`], which draws that. [`EmulatedBundle`] is one direction of a whole bundle in virtual time: a sender, emulated lines with
-//! their calls, and the receiver. [`Framing`] computes the bytes that a fragment takes on a line, [`wire::mp`](crate::wire::mp) encodes its header,
-//! and [`shares`] says how many bytes of a packet each line carries.
+//! A [`Dialler`] decides when each line is dialled. Its driver reports what happens to calls: an operator of real
+//! modems, or [`Calls`], which draws it at random. [`EmulatedBundle`] is one direction of a whole bundle in virtual
+//! time: a sender, emulated lines with their calls, and the receiver. [`Framing`] computes the bytes that a fragment
+//! takes on a line, [`wire::mp`](crate::wire::mp) encodes its header, and [`shares`] computes how many bytes of a
+//! packet each line carries.
 
 mod arq;
 mod calls;

@@ -4,7 +4,7 @@ use crate::payload::Payload;
 
 /// A part of a packet on its way through a bundle.
 ///
-/// The sender tells by it which packets suffer when a line goes down. Nothing of it but the payload is sent: a receiver on a wire
+/// It tells the sender which packets lose data when a line goes down. Only the payload is sent, so a receiver on a wire
 /// reassembles payloads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Piece<D> {

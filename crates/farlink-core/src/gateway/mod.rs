@@ -1,24 +1,28 @@
-//! Gateways: a node that reads a stream at the end of one connection and writes it into the next one. `docs/aerotp.md`, [N1]-[N6].
+//! Gateways: a node that reads a stream at the end of one connection and writes it into the next one. `docs/aerotp.md`,
+//! [N1]-[N6].
 //!
-//! A [`Gateway`] is one node of one stream. It owns no connection, clock or file. A driver opens the connections, hands it what it
-//! reads, lets it write ([`Gateway::write_to`]) and tells it what becomes of the connections. The gateway says how much it has room
-//! for, when a connection is wanted, and what goes out again over a new one. The simulator drives it with lengths, a network layer
-//! with bytes. Source and sink of a stream are nodes as well: a source is given its bytes by the application, a sink's bytes are
-//! [taken out](Gateway::take_out) by one.
+//! A [`Gateway`] is one node of one stream. It owns no connection, clock or file. A driver opens the connections,
+//! passes the data that it reads to the gateway, lets the gateway write ([`Gateway::write_to`]) and reports when
+//! connections open, close or abort. The gateway decides how much to read, when to open a connection, and which bytes
+//! to write again into a new one. The simulator drives it with lengths, a network layer with bytes. The source and the
+//! sink of a stream are nodes as well: the application provides the bytes of a source and [takes](Gateway::take_next)
+//! those of a sink.
 //!
-//! Each byte has a position in the stream. A new connection goes on at the first byte that was not settled, so that some bytes may
-//! come twice; a node stores those only that are new to it. Over a plain [`Stream`] a reader counts positions from
-//! where the connection begins, as [`Reader`] does: whoever opens the connection says so in front of the data.
+//! Each byte has a position in the stream. A new connection starts at the first byte that is not settled, so some bytes
+//! may arrive twice; a node stores only those that are new to it. A plain [`Stream`] carries no positions: its first
+//! message says where the connection begins, and the [`Reader`] counts from there.
 //!
-//! # A driver's duties
+//! # Duties of a driver
 //!
-//! - **Room.** It reads no more than [`Gateway::room`] from a connection, so that the connection's window closes (`[N3]`).
-//! - **Custody on disk.** A segment counts as arrived when it is on disk (`[N2]`). What a connection acknowledges has to be in the store, or
-//!   in a journal of segments, before the acknowledgement is sent.
-//! - **Giving up.** When [`Gateway::on_aborted`] answers [`AfterAbort::GiveUp`], it resets the stream's other connection and calls
-//!   [`Gateway::give_up`] (`[N6]`).
-//! - **Holes.** Bytes that a connection gave up ([`Event::Skipped`](crate::Event::Skipped)) leave a hole in the positions. A plain
-//!   stream has no sign for a hole, so that a driver has to tell the next node of it, or to open a new connection behind it.
+//! - **Room.** It reads no more than [`Gateway::room`] from a connection, so that the connection's window closes
+//!   (`[N3]`).
+//! - **Custody on disk.** A segment counts as arrived when it is on disk (`[N2]`). Data must be in the store, or in a
+//!   journal of segments, before the connection acknowledges it.
+//! - **Giving up.** When [`Gateway::on_aborted`] answers [`AfterAbort::GiveUp`], it resets the stream's other
+//!   connection and calls [`Gateway::give_up`] (`[N6]`).
+//! - **Holes.** Bytes that a connection gave up ([`Event::Skipped`](crate::Event::Skipped)) leave a hole in the
+//!   positions. A plain stream cannot express a hole, so the driver must report it to the next node or open a new
+//!   connection behind it.
 
 mod reader;
 mod spans;
@@ -33,7 +37,7 @@ use crate::event::Abort;
 use crate::payload::Payload;
 use crate::time::Time;
 
-/// The end of a connection into which a gateway writes. Every [`Stream`] is one.
+/// The writing end of an outgoing connection. Every [`Stream`] is one.
 pub trait Writer<D> {
     /// See [`Stream::write`].
     fn write(&mut self, now: Time, data: &mut D) -> usize;
@@ -61,10 +65,10 @@ struct Outgoing {
     has_closed: bool,
 }
 
-/// What a store on disk has to remember, so that the gateway goes on after a crash. `[N5]`
+/// State that a store on disk must keep, so that the gateway can continue after a crash. `[N5]`
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Journal {
-    /// What the gateway holds.
+    /// Positions of the bytes that the gateway holds.
     pub held: Spans,
     /// Everything below this position was received or skipped.
     pub received: u64,
@@ -75,7 +79,7 @@ pub struct Journal {
 /// The consequence of an aborted connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterAbort {
-    /// The peer has lost the connection. The gateway wants a new one, and writes into it what was not settled. `[N4]`
+    /// The peer has lost the connection. The gateway needs a new one and writes all unsettled bytes into it. `[N4]`
     Reopen,
     /// The stream is given up: the driver resets its other connection and calls [`Gateway::give_up`]. `[N6]`
     GiveUp,
@@ -92,18 +96,18 @@ pub struct Gateway<S: Store> {
     waiting: Spans,
     /// Written into the outgoing connection and not settled.
     unsettled: Spans,
-    is_called: bool,
+    has_incoming: bool,
     has_end: bool,
     outgoing: Option<Outgoing>,
 }
 
 impl<S: Store> Gateway<S> {
-    /// A node that reads no more while it holds `buffer_bytes` (`[N3]`); `store` is empty.
+    /// A node that stops reading while it holds `buffer_bytes` (`[N3]`). `store` must be empty.
     pub fn new(store: S, buffer_bytes: u64) -> Self {
         Gateway::recovered(store, buffer_bytes, Journal::default())
     }
 
-    /// A node as it stands after a crash, with what its store still has. Everything that was not settled is written again. `[N5]`
+    /// A node after a crash, with the data that its store still has. All unsettled bytes are written again. `[N5]`
     pub fn recovered(store: S, buffer_bytes: u64, journal: Journal) -> Self {
         Gateway {
             store,
@@ -111,28 +115,29 @@ impl<S: Store> Gateway<S> {
             received: journal.received,
             waiting: journal.held,
             unsettled: Spans::default(),
-            is_called: false,
+            has_incoming: false,
             has_end: journal.has_end,
             outgoing: None,
         }
     }
 
-    /// What a store on disk has to remember at this instant.
+    /// The present state, which a store on disk must keep.
     pub fn journal(&self) -> Journal {
         let mut held = self.waiting.clone();
         held.prepend(self.unsettled.clone());
         Journal { held, received: self.received, has_end: self.has_end }
     }
 
-    /// The store, as a crash leaves it.
+    /// The store, for example to simulate a crash.
     pub fn into_store(self) -> S {
         self.store
     }
 
-    /// A connection from the node before this one is established, and its first byte has this position. The next connection is wanted,
-    /// even without data (`[N1]`). What stands below and was not received is lost: a crash took it (`[N5]`).
-    pub fn on_called(&mut self, position: u64) {
-        self.is_called = true;
+    /// A connection from the previous node is established, and its first byte has this position. The gateway then needs
+    /// an outgoing connection, even without data (`[N1]`). Bytes below the position that were not received were lost in
+    /// a crash (`[N5]`).
+    pub fn on_incoming(&mut self, position: u64) {
+        self.has_incoming = true;
         self.received = self.received.max(position);
     }
 
@@ -141,21 +146,22 @@ impl<S: Store> Gateway<S> {
         self.buffer_bytes.saturating_sub(self.held_bytes())
     }
 
-    /// Bytes that it holds: received, and neither settled nor taken out.
+    /// Bytes that it holds: received, but neither settled nor taken by the application.
     pub fn held_bytes(&self) -> u64 {
         self.waiting.bytes() + self.unsettled.bytes()
     }
 
-    /// What it holds, by position.
+    /// The bytes that it holds, by position.
     pub fn held(&self) -> impl Iterator<Item = Span> + '_ {
         self.unsettled.iter().chain(self.waiting.iter())
     }
 
-    /// Stores the part of `data` that is new; its first byte stands at `position`. Returns which part that was (`[N4]`). Data beyond the
-    /// last position that 64 bits hold are dropped: a peer has named a wrong position.
+    /// Stores the part of `data` that is new; its first byte stands at `position`. Returns which part that was
+    /// (`[N4]`). Data beyond the last position that 64 bits hold are dropped: a peer has named a wrong position.
     ///
     /// # Errors
-    /// If the store fails. The gateway is as before; what the connection has acknowledged is lost, and the stream should be given up.
+    /// If the store fails. The gateway is as before; what the connection has acknowledged is lost, and the stream
+    /// should be given up.
     pub fn receive(&mut self, position: u64, mut data: S::Data) -> Result<Option<Span>, S::Error> {
         let end = position.checked_add(data.len() as u64);
         let Some(new) = end.and_then(|to| self.new_part(Span { from: position, to })) else { return Ok(None) };
@@ -197,22 +203,22 @@ impl<S: Store> Gateway<S> {
 
     /// Whether an outgoing connection is to be opened.
     pub fn wants_connection(&self) -> bool {
-        self.outgoing.is_none() && (self.is_called || self.has_end || !self.waiting.is_empty())
+        self.outgoing.is_none() && (self.has_incoming || self.has_end || !self.waiting.is_empty())
     }
 
-    /// The driver has opened the outgoing connection. Its first byte has the position that is returned.
+    /// The driver has opened the outgoing connection. Returns the position of its first byte.
     pub fn on_opened(&mut self) -> u64 {
         self.outgoing = Some(Outgoing::default());
         self.waiting.start().unwrap_or(self.received)
     }
 
-    /// Whether nothing waits to be written.
+    /// Whether no data waits to be written.
     pub fn is_drained(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Writes what waits into the outgoing connection, as far as it takes it, and closes it behind the end of the stream
-    /// (`[N1]`, `[N6]`). `written` is told what went out. Returns whether anything was done.
+    /// Writes waiting data into the outgoing connection until it is full, and closes the connection after the end of
+    /// the stream (`[N1]`, `[N6]`). Calls `written` for each range. Returns whether anything was done.
     ///
     /// # Errors
     /// If the store fails.
@@ -241,8 +247,8 @@ impl<S: Store> Gateway<S> {
         Ok(has_acted)
     }
 
-    /// Of all that was written into the outgoing connection, the first `bytes` will not be sent again
-    /// ([`Stream::settled_bytes`]): the gateway lets go of them. Returns whether these are more than before. `[N3]`
+    /// The first `bytes` written into the outgoing connection will not be sent again ([`Stream::settled_bytes`]), so
+    /// the gateway releases them. Returns whether these are more than before. `[N3]`
     ///
     /// # Errors
     /// If the store fails.
@@ -252,17 +258,17 @@ impl<S: Store> Gateway<S> {
         outgoing.settled_bytes += more;
         self.unsettled.drop_front(more);
         if more > 0 {
-            self.store.let_go(self.held_from())?;
+            self.store.release(self.held_from())?;
         }
         Ok(more > 0)
     }
 
-    /// The first position that it may still need.
+    /// The first position that the gateway may still need.
     fn held_from(&self) -> u64 {
         self.unsettled.start().or(self.waiting.start()).unwrap_or(self.received)
     }
 
-    /// The outgoing connection is over, and its peer has everything, the end included.
+    /// The outgoing connection is closed, and its peer has all data and the end of the stream.
     pub fn on_closed(&mut self) {
         if let Some(outgoing) = &mut self.outgoing {
             outgoing.has_closed = true;
@@ -286,26 +292,26 @@ impl<S: Store> Gateway<S> {
         }
     }
 
-    /// The stream is given up: the gateway and its store hold nothing any more. `[N6]`
+    /// Gives up the stream: the gateway and its store drop all data. `[N6]`
     ///
     /// # Errors
-    /// If the store fails; the gateway holds nothing all the same.
+    /// If the store fails; the gateway drops its data even then.
     pub fn give_up(&mut self) -> Result<(), S::Error> {
         self.waiting.clear();
         self.unsettled.clear();
         self.outgoing = None;
-        self.store.let_go(self.held_from())
+        self.store.release(self.held_from())
     }
 
-    /// At the end of a stream: the application takes the next consecutive bytes, with the position of the first of them.
+    /// At the sink, the application takes the next consecutive bytes. Returns them with the position of the first one.
     ///
     /// # Errors
     /// If the store fails.
-    pub fn take_out(&mut self) -> Result<Option<(u64, S::Data)>, S::Error> {
+    pub fn take_next(&mut self) -> Result<Option<(u64, S::Data)>, S::Error> {
         let Some(next) = self.waiting.first(u64::MAX) else { return Ok(None) };
         let data = self.store.get(next)?;
         self.waiting.drop_front(data.len() as u64);
-        self.store.let_go(self.held_from())?;
+        self.store.release(self.held_from())?;
         Ok(Some((next.from, data)))
     }
 }

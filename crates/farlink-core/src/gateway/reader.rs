@@ -5,19 +5,20 @@ use crate::endpoint::Stream;
 use crate::event::Event;
 use crate::payload::Payload;
 
-/// An incoming connection of a gateway, as far as it was read: counts positions from where the connection begins.
+/// Reads an incoming connection of a gateway and counts positions from where the connection begins.
 ///
-/// When the node before opens a new connection, the driver reads the old one to its end as far as data is there
-/// ([`Reader::drain`]) and makes a new reader.
+/// When the previous node opens a new connection, the driver reads the data left in the old one ([`Reader::drain`]) and
+/// creates a new reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reader {
     position: u64,
-    /// The end of the stream has arrived, perhaps before data that waits to be read.
+    /// The end of the stream has arrived; data before it may still wait to be read.
     is_finished: bool,
 }
 
 impl Reader {
-    /// The reader of a connection whose first byte has this position, as the node before says ([`Gateway::on_opened`]).
+    /// The reader of a connection whose first byte has this position, which the previous node sends
+    /// ([`Gateway::on_opened`]).
     pub fn new(position: u64) -> Self {
         Reader { position, is_finished: false }
     }
@@ -27,7 +28,7 @@ impl Reader {
         self.position
     }
 
-    /// Reads as long as the gateway has room. Returns whether there was anything. `[N3]`
+    /// Reads while the gateway has room. Returns whether there was data. `[N3]`
     ///
     /// # Errors
     /// If the store fails.
@@ -46,7 +47,8 @@ impl Reader {
         Ok(has_read)
     }
 
-    /// Reads all that is there, room or not: what the connection has acknowledged is in the gateway's hands. `[N2]`
+    /// Reads all available data, even without room, because the connection has acknowledged it on behalf of the
+    /// gateway. `[N2]`
     ///
     /// # Errors
     /// If the store fails.
@@ -76,10 +78,11 @@ impl Reader {
         Ok(true)
     }
 
-    /// Takes an event of the connection: it is established, has skipped bytes, or has come to its end. The driver reads afterwards.
+    /// Handles an event of the connection: it is established, has skipped bytes, or has finished. The driver reads
+    /// afterwards.
     pub fn on_event<S: Store>(&mut self, event: Event, gateway: &mut Gateway<S>) {
         match event {
-            Event::Connected => gateway.on_called(self.position),
+            Event::Connected => gateway.on_incoming(self.position),
             Event::Skipped(bytes) => {
                 let from = self.position;
                 self.position = self.position.saturating_add(bytes);

@@ -1,4 +1,4 @@
-//! Ranges of bytes of a stream, by their positions.
+//! Ranges of bytes in a stream, by position.
 
 use std::collections::VecDeque;
 
@@ -7,24 +7,24 @@ use std::collections::VecDeque;
 pub struct Span {
     /// Position of the first byte.
     pub from: u64,
-    /// Position behind the last byte.
+    /// Position after the last byte.
     pub to: u64,
 }
 
 impl Span {
-    /// How many bytes there are.
+    /// Number of bytes.
     pub fn len(self) -> u64 {
         self.to - self.from
     }
 
-    /// Whether there are none.
+    /// Whether the range is empty.
     pub fn is_empty(self) -> bool {
         self.from >= self.to
     }
 }
 
-/// A queue of ranges of bytes. Positions rise from front to back; neighbours are joined, so that there is one range as long as nothing
-/// between was given up.
+/// A queue of ranges of bytes. Positions rise from front to back. Adjacent ranges are joined, so the queue holds a
+/// single range unless bytes were given up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
     spans: VecDeque<Span>,
@@ -32,7 +32,7 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// How many bytes there are.
+    /// Number of bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -52,7 +52,7 @@ impl Spans {
         self.spans.iter().copied()
     }
 
-    /// Appends a range, which begins where the last one ends or later.
+    /// Appends a range, which must begin at or after the end of the last one.
     pub fn push(&mut self, span: Span) {
         debug_assert!(self.spans.back().is_none_or(|last| last.to <= span.from), "positions rise");
         if span.is_empty() {
@@ -90,7 +90,7 @@ impl Spans {
         }
     }
 
-    /// Puts `before` in front.
+    /// Inserts `before` in front.
     pub fn prepend(&mut self, before: Spans) {
         let behind = std::mem::replace(self, before);
         behind.iter().for_each(|span| self.push(span));
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_join_and_are_cut_again() {
+    fn adjacent_ranges_are_joined_and_can_be_split() {
         let mut queue = spans(&[(0, 10), (10, 30), (50, 60), (60, 60)]);
         assert_eq!((queue.bytes(), queue.start(), queue.iter().count()), (40, Some(0), 2));
         assert_eq!(queue.pop(25), Some(Span { from: 0, to: 25 }));
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_return_to_the_front() {
+    fn prepended_ranges_join_the_front() {
         let mut waiting = spans(&[(20, 30)]);
         waiting.prepend(spans(&[(5, 8), (10, 20)]));
         assert_eq!(waiting.iter().collect::<Vec<_>>(), [Span { from: 5, to: 8 }, Span { from: 10, to: 30 }]);

@@ -1,4 +1,4 @@
-//! Where a gateway keeps the bytes that it holds.
+//! Storage for the bytes that a gateway holds.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -6,45 +6,45 @@ use std::convert::Infallible;
 use super::Span;
 use crate::payload::Payload;
 
-/// The bytes of one stream that a gateway holds, by position. A gateway puts them in rising order, reads each of them once or more, and
-/// lets go of them in the same order.
+/// The bytes of one stream that a gateway holds, by position. A gateway stores them in rising order, reads each of them
+/// once or more, and releases them in the same order.
 pub trait Store {
-    /// What the connections carry.
+    /// Data of the connections.
     type Data: Payload;
-    /// Why a store may fail, such as a full disk.
+    /// Error of the store, such as a full disk.
     type Error;
 
-    /// Keeps `data`, whose first byte stands at `position`. Nothing above was put before.
+    /// Stores `data`, whose first byte has `position`. No byte above `position` was stored before.
     ///
     /// # Errors
-    /// If it cannot be kept; the store is as before.
+    /// If the data cannot be stored; the store is then unchanged.
     fn put(&mut self, position: u64, data: Self::Data) -> Result<(), Self::Error>;
 
-    /// The stream ends at `position`.
+    /// Stores that the stream ends at `position`.
     ///
     /// # Errors
-    /// If that cannot be kept.
+    /// If that cannot be stored.
     fn put_end(&mut self, _position: u64) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// A copy of the first bytes of `span`: at least one, and as many as are at hand. All of `span` is held.
+    /// A copy of the first bytes of `span`: at least one, and as many as one read gives. The store holds all of `span`.
     ///
     /// # Errors
     /// If they cannot be read.
     fn get(&mut self, span: Span) -> Result<Self::Data, Self::Error>;
 
-    /// What stands below `position` is not needed again.
+    /// Releases the bytes below `position`, which are not needed again.
     ///
     /// # Errors
-    /// If that cannot be kept.
-    fn let_go(&mut self, position: u64) -> Result<(), Self::Error>;
+    /// If that cannot be stored.
+    fn release(&mut self, position: u64) -> Result<(), Self::Error>;
 }
 
 /// A store in memory, lost in a crash: `custody = "memory"`.
 #[derive(Debug, Default)]
 pub struct MemoryStore<D> {
-    /// Pieces and the positions where they begin.
+    /// Pieces with the positions of their first bytes.
     pieces: VecDeque<(u64, D)>,
 }
 
@@ -65,7 +65,7 @@ impl<D: Payload> Store for MemoryStore<D> {
         Ok(piece.slice(offset, most.min(piece.len() - offset)))
     }
 
-    fn let_go(&mut self, position: u64) -> Result<(), Infallible> {
+    fn release(&mut self, position: u64) -> Result<(), Infallible> {
         while let Some((begin, piece)) = self.pieces.front_mut() {
             let end = *begin + piece.len() as u64;
             if end > position {

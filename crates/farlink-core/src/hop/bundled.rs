@@ -1,4 +1,4 @@
-//! A bundle of lines in place of a link.
+//! A bundle of lines that replaces a link.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::units::BitRate;
 #[derive(Debug)]
 pub(super) struct Bundled {
     bundle: EmulatedBundle<Virtual>,
-    seen: Seen,
+    view: View,
 }
 
-/// The same calls once more, for those who ask what the bundle is like: they ask at times of their own.
+/// A second copy of the calls, for queries of the bundle's state, which may run ahead of its packets.
 #[derive(Debug)]
-struct Seen {
+struct View {
     calls: Option<Calls>,
     setup: Arc<BundleSetup>,
-    /// Rate of the lines that are up; while none is, what it was before.
+    /// Total rate of the lines that are up; while none is, the last rate.
     rate: BitRate,
 }
 
@@ -32,11 +32,11 @@ impl Bundled {
         let bundle = EmulatedBundle::new(&setup.config, &setup.lines, limit, rng, hop);
         Bundled {
             bundle: if is_reverse { bundle.reversed() } else { bundle },
-            seen: Seen { calls, setup: Arc::clone(setup), rate: setup.rate() },
+            view: View { calls, setup: Arc::clone(setup), rate: setup.rate() },
         }
     }
 
-    /// A packet comes: the bundle takes it in, or drops it.
+    /// A packet arrives: the bundle accepts or drops it.
     pub(super) fn send(&mut self, now: Time, bytes: u32) -> Entry {
         self.bundle.send(now, Virtual(bytes)).map_or(Entry::Sent(Verdict::Dropped), |slot| Entry::Waits(Ticket(slot)))
     }
@@ -71,10 +71,10 @@ impl Bundled {
         self.bundle.availability(now)
     }
 
-    /// What the bundle is like, as a link: it is up while a line seems to be, and has the rate of those lines and the longest
-    /// delay of all.
+    /// The state of the bundle, as a link: it is up while any line seems to be up. Its rate is the sum over these
+    /// lines, its delay the longest of all lines.
     pub(super) fn state(&mut self, now: Time) -> LinkState {
-        let Seen { calls, setup, rate } = &mut self.seen;
+        let View { calls, setup, rate } = &mut self.view;
         let mut is_up = true;
         if let Some(calls) = calls {
             let mut changes = Vec::new();
@@ -90,6 +90,6 @@ impl Bundled {
 
     /// When [`state`](Bundled::state) may change next.
     pub(super) fn next_change(&self) -> Time {
-        self.seen.calls.as_ref().map_or(Time::NEVER, Calls::next_change)
+        self.view.calls.as_ref().map_or(Time::NEVER, Calls::next_change)
     }
 }

@@ -1,29 +1,29 @@
-//! A queue that serves classes of service: who may wait, and who goes next.
+//! A queue that serves classes of service: admits packets and chooses the next one.
 
 use std::collections::VecDeque;
 
 use super::{QueueLimit, Ticket};
 use crate::turns::{CLASSES, Turns};
 
-/// What waits in front of a link by class. The packets themselves are kept elsewhere, by ticket.
+/// The queues of the classes in front of a link. The driver keeps the packets themselves, by ticket.
 ///
-/// Each class has all of the room that the limit gives, and marks by what waits of it: a class that fills its queue takes
-/// nothing from the others, as in priority queues whose bands are queues of their own (Linux's `prio`).
+/// The limit and the marking threshold apply to each class separately, so a class that fills its queue takes no room
+/// from the others, as in priority queues with a queue per band (Linux's `prio`).
 #[derive(Clone, Debug)]
 pub(super) struct ClassQueue {
     turns: Turns,
     limit: QueueLimit,
-    /// A packet that finds so much of its class waiting is to be marked; never if unlimited.
+    /// Backlog of a class from which on its packets are marked; never if unlimited.
     mark_from: QueueLimit,
     classes: [Waiting; CLASSES],
     bytes: u64,
     peak_bytes: u64,
-    /// Tickets that were given out and came back, and how many there are.
+    /// Tickets that may be reused, and the number of all tickets.
     free: Vec<Ticket>,
     tickets: u32,
 }
 
-/// What waits of one class.
+/// The queue of one class.
 #[derive(Clone, Debug, Default)]
 struct Waiting {
     packets: VecDeque<Packet>,
@@ -34,18 +34,18 @@ struct Waiting {
 struct Packet {
     ticket: Ticket,
     bytes: u32,
-    /// It found enough waiting to be marked.
+    /// The backlog had reached the marking threshold when it arrived.
     is_marked: bool,
 }
 
-/// What the classes with weights share in a round, together: about a packet, so that none waits long for its turn.
+/// Bytes that all weighted classes together send in a round: about a packet, so that none waits long for its turn.
 const ROUND_BYTES: f64 = 1500.0;
 
-/// A byte in the unit of shares and deficits: those of the smallest weights are parts of one.
+/// A byte in the unit of shares and deficits, which is fine enough for shares below a byte.
 const BYTE: u64 = 1 << 20;
 
 impl ClassQueue {
-    /// With the weight of each class; those without go first, strictly by number.
+    /// A queue with the weight of each class. Classes without a weight are strict: they go first, by number.
     pub(super) fn new(weights: [Option<f64>; CLASSES], limit: QueueLimit, mark_from: QueueLimit) -> Self {
         let all: f64 = weights.iter().flatten().sum();
         let share = |weight: f64| ((weight / all * ROUND_BYTES * BYTE as f64).round() as u64).max(1);
@@ -62,14 +62,14 @@ impl ClassQueue {
         }
     }
 
-    /// Whether nothing waits.
+    /// Whether no packet waits.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// Takes in a packet of a class behind all others of it; `None` if there is no room for it. If the transmitter is idle
-    /// and nothing waits, there always is.
+    /// Appends a packet to the queue of its class; `None` if there is no room. There is always room if the transmitter
+    /// is idle and no packet waits.
     pub(super) fn put(&mut self, class: usize, bytes: u32, is_idle: bool) -> Option<Ticket> {
         let waiting = &mut self.classes[class];
         let packets = waiting.packets.len() as u64;
@@ -97,14 +97,14 @@ impl ClassQueue {
         Some(ticket)
     }
 
-    /// The class whose first packet goes next.
+    /// The class whose first packet is sent next.
     pub(super) fn next_class(&mut self) -> Option<usize> {
         let ClassQueue { turns, classes, .. } = self;
         turns.next(|class| classes[class].packets.front().map(|packet| u64::from(packet.bytes) * BYTE))
     }
 
-    /// Takes out the first packet of the class that [`next_class`](ClassQueue::next_class) named: its ticket, its size and
-    /// whether it is to be marked.
+    /// Removes the first packet of the class that [`next_class`](ClassQueue::next_class) returned. Returns its ticket,
+    /// its size and whether it is marked.
     ///
     /// # Panics
     /// If there is none.
@@ -118,7 +118,7 @@ impl ClassQueue {
         (ticket, bytes, is_marked)
     }
 
-    /// Largest amount that waited, of all classes together, bytes.
+    /// Largest total backlog of all classes, bytes.
     pub(super) fn peak_waiting_bytes(&self) -> u64 {
         self.peak_bytes
     }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn lower_classes_go_first_and_each_has_the_whole_room() {
+    fn strict_classes_go_by_number_and_the_limit_applies_to_each() {
         let mut queue = ClassQueue::new(STRICT, QueueLimit::Packets(2), QueueLimit::Unlimited);
         let taken: Vec<_> = [5, 5, 5, 1, 1, 1, 5, 0].map(|class| queue.put(class, 1000, false).is_some()).into();
         assert_eq!(taken, [true, true, false, true, true, false, false, true]);
@@ -145,9 +145,9 @@ mod tests {
         assert!(queue.is_empty());
     }
 
-    /// As it is with a queue without classes.
+    /// A queue without classes behaves the same way.
     #[test]
-    fn an_idle_link_takes_what_is_longer_than_the_queue() {
+    fn an_idle_link_accepts_a_packet_longer_than_the_queue() {
         let mut queue = ClassQueue::new(STRICT, QueueLimit::Bytes(100), QueueLimit::Unlimited);
         assert!(queue.put(0, 101, false).is_none() && queue.put(0, 101, true).is_some());
         assert!(queue.put(1, 101, true).is_none(), "something waits");
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_names_one_waiting_packet_and_is_used_again() {
+    fn tickets_are_unique_among_waiting_packets_and_reused() {
         let mut queue = ClassQueue::new(STRICT, QueueLimit::Unlimited, QueueLimit::Unlimited);
         let mut put = |class, bytes| queue.put(class, bytes, false).map(Ticket::index);
         assert_eq!([put(3, 40), put(1, 50), put(3, 60)], [Some(0), Some(1), Some(2)]);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_marks_by_what_waits_of_it() {
+    fn a_class_marks_by_its_own_backlog() {
         let mut queue = ClassQueue::new(STRICT, QueueLimit::Unlimited, QueueLimit::Bytes(1001));
         for class in [3, 3, 3, 4] {
             assert!(queue.put(class, 1000, false).is_some());
@@ -177,7 +177,7 @@ mod tests {
     }
 
     proptest! {
-        /// However far apart weights are, what classes are served is within a packet or two of them.
+        /// Whatever the weights, the bytes of each class are within a packet or two of its share.
         #[test]
         fn weights_share_the_bytes(
             weights in proptest::array::uniform3(0.001..1000.0_f64),
@@ -201,7 +201,7 @@ mod tests {
             for (class, weight) in [1, 2, 6].into_iter().zip(weights) {
                 let due = weight / all_weights * total;
                 let off = (served[class] as f64 - due).abs();
-                // A packet of each, a round, and what rounding the smallest share leaves.
+                // A packet of each class, a round, and the rounding error of the smallest share.
                 let most = sizes.iter().map(|&bytes| f64::from(bytes)).sum::<f64>() + ROUND_BYTES + 0.003 * due;
                 prop_assert!(off <= most, "class {} is {} bytes off {}", class, off, due);
             }

@@ -1,4 +1,4 @@
-//! A link that serves classes of service: what goes next is decided when the link can begin with it.
+//! A link that serves classes of service: the next packet is chosen when the link can start sending it.
 
 use super::class_queue::ClassQueue;
 use super::{Entry, Outcome, QueueLimit, Ticket};
@@ -6,11 +6,11 @@ use crate::link::{Link, Verdict};
 use crate::time::Time;
 use crate::turns::CLASSES;
 
-/// What waits in front of a link by class.
+/// The queues of the classes in front of a link.
 #[derive(Debug)]
 pub(super) struct Classes {
     queue: ClassQueue,
-    /// When the link can begin with the next packet; never if nothing waits.
+    /// When the link can start sending the next packet; never if none waits.
     next_start: Time,
 }
 
@@ -31,11 +31,11 @@ impl Classes {
         self.queue.peak_waiting_bytes()
     }
 
-    /// A packet comes: it goes at once, or waits, or is dropped.
+    /// A packet arrives: it is sent at once, queued or dropped.
     pub(super) fn send(&mut self, link: &mut Link, now: Time, bytes: u32, class: usize) -> Entry {
         let start = link.next_start(now);
         if self.queue.is_empty() && start <= now {
-            link.set_marking(false); // it found nothing waiting
+            link.set_marking(false); // the queue was empty
             return Entry::Sent(link.send(now, bytes));
         }
         let Some(ticket) = self.queue.put(class, bytes, link.is_idle(now)) else {
@@ -45,7 +45,7 @@ impl Classes {
         Entry::Waits(ticket)
     }
 
-    /// Sends the packet whose turn it is, if the link can begin with it now.
+    /// Sends the next packet, if the link can start now.
     pub(super) fn poll(&mut self, link: &mut Link, now: Time) -> Option<(Ticket, Outcome)> {
         self.next_start = Time::NEVER;
         if self.queue.is_empty() {

@@ -1,17 +1,18 @@
 //! One direction of a hop: the queue, and the link or the bundle of lines behind it.
 //!
-//! A [`Hop`] decides what becomes of packets that its driver keeps. The driver says when a packet comes and how long it is;
-//! the hop says whether the packet is dropped, when it comes out, which of its bits are wrong and whether it is marked. The
-//! simulator drives hops with typed packets that have no bytes, an emulator with real ones.
+//! A [`Hop`] decides the fate of packets, which the driver keeps. The driver gives the arrival time and the length of
+//! each packet; the hop answers whether the packet is dropped, when it arrives at the far end, which of its bits are
+//! wrong and whether it is marked. The simulator drives hops with typed packets without bytes, an emulator with real
+//! ones.
 //!
 //! There are three kinds of queue:
-//! - First in, first out: the link computes the departure when the packet is queued, as nobody who comes later goes before it.
-//!   [`Hop::send`] answers at once, and nothing else has to be called.
-//! - Classes of service: who goes next is decided when the link is free. A packet that waits gets a [`Ticket`].
-//! - A bundle of lines: which line carries a packet is decided when a line has room. Every packet gets a ticket.
+//! - First in, first out: the link computes the departure when the packet is queued, because later packets cannot
+//!   overtake it. [`Hop::send`] answers at once, and nothing else has to be called.
+//! - Classes of service: the next packet is chosen when the link is free. A packet that waits gets a [`Ticket`].
+//! - A bundle of lines: the line for a packet is chosen when a line has room. Every packet gets a ticket.
 //!
-//! A driver of the last two calls [`Hop::handle_timeout`] at the time of [`Hop::poll_timeout`], then [`Hop::poll`] until it
-//! returns `None`.
+//! With the last two, a driver calls [`Hop::handle_timeout`] at the time of [`Hop::poll_timeout`], then [`Hop::poll`]
+//! until it returns `None`.
 
 mod bundled;
 mod class_queue;
@@ -31,32 +32,32 @@ pub use watch::LinkWatch;
 use bundled::Bundled;
 use classes::Classes;
 
-/// Names a packet that waits in a hop, until [`Hop::poll`] says what becomes of it. Then the number serves another packet.
+/// Identifies a packet in a hop until [`Hop::poll`] returns its outcome. The number is then reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(u32);
 
 impl Ticket {
-    /// The number, for a table of packets. Numbers are small: no more are in use than packets have waited at once.
+    /// The index for a table of packets, which needs as many entries as packets have waited at once.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What becomes of a packet that comes to a hop.
+/// Immediate answer to a packet that arrives at a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// It is decided now.
+    /// Its fate is decided now.
     Sent(Verdict),
-    /// It waits. The driver keeps it until [`Hop::poll`] names its ticket.
+    /// It waits. The driver keeps it until [`Hop::poll`] returns its ticket.
     Waits(Ticket),
 }
 
-/// What becomes of a packet that has waited.
+/// Fate of a packet that has waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The link sends it now.
     Sent(Verdict),
-    /// It comes out of the bundle now.
+    /// The bundle delivers it now.
     ComesOut,
     /// The bundle lost it.
     Lost,
@@ -64,19 +65,20 @@ pub enum Outcome {
     CutOff,
 }
 
-/// Where a packet comes out of a link: behind those sent before it, or in front of some.
+/// Arrival of a packet at the far end of a link: after all packets sent before it, or before some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Behind all others, at this time.
+    /// After all others, at this time.
     Behind(Time),
-    /// In front of some that were sent earlier, at this time: the delay has fallen, and the link does not keep the order.
+    /// Before some that were sent earlier, at this time, because the delay has fallen and the link does not keep the
+    /// order.
     InFront(Time),
 }
 
 /// One direction of a hop in one run.
 pub struct Hop {
     link: Link,
-    /// When the last packet comes out of the link.
+    /// Latest arrival at the far end so far.
     last_arrival: Time,
     overtakes: bool,
     queue: Queue,
@@ -88,13 +90,13 @@ enum Queue {
     Fifo,
     /// In a queue for each class, in front of the link.
     Classes(Box<Classes>),
-    /// In front of a bundle of lines, which carries them in place of the link.
+    /// In front of a bundle of lines, which replaces the link.
     Bundle(Box<Bundled>),
 }
 
 impl Hop {
-    /// Begins a run. `hop` is the same stream for both directions of a hop; what else they draw is from `rng`. In the
-    /// reverse direction, a bundle leads from the end that is called to the end that dials.
+    /// Begins a run. `hop` is the random stream that both directions of a hop share; everything else is drawn from
+    /// `rng`. In the reverse direction, a bundle leads from the end that is called to the end that dials.
     pub fn new(setup: &HopSetup, is_reverse: bool, rng: Rng, hop: &Rng) -> Self {
         let queue = match (&setup.bundle, setup.weights) {
             (Some(bundle), _) => {
@@ -103,7 +105,7 @@ impl Hop {
             (None, Some(weights)) => Queue::Classes(Box::new(Classes::new(weights, setup.limit, setup.mark_from))),
             (None, None) => Queue::Fifo,
         };
-        // Where classes decide who goes next, the queue is in front of the link.
+        // With classes of service, packets wait in front of the link and not in the link's own queue.
         let (limit, mark_from) = match setup.weights {
             None => (setup.limit, setup.mark_from),
             Some(_) => (QueueLimit::Unlimited, QueueLimit::Unlimited),
@@ -112,8 +114,8 @@ impl Hop {
         Hop { link, last_arrival: Time::ZERO, overtakes: setup.overtakes, queue }
     }
 
-    /// The link, if it sends packets in the order in which they come. What its [`send`](Link::send) answers is what
-    /// [`Hop::send`] would answer; the simulator's simplest path is spared a choice.
+    /// The link, if it sends packets in order of arrival. Its [`send`](Link::send) then gives the same answer as
+    /// [`Hop::send`], and the simulator's fast path avoids a branch.
     #[inline(always)]
     pub fn fifo(&mut self) -> Option<&mut Link> {
         match self.queue {
@@ -122,11 +124,11 @@ impl Hop {
         }
     }
 
-    /// A packet of `bytes` bytes and of a class comes. Calls are in order of time. The class has a meaning only where classes
-    /// are served.
+    /// A packet of `bytes` bytes and of a class arrives. `now` must not decrease from call to call. The class matters
+    /// only if the hop serves classes.
     ///
     /// # Panics
-    /// If classes are served and there is no such class.
+    /// If the hop serves classes and there is no such class.
     pub fn send(&mut self, now: Time, bytes: u32, class: usize) -> Entry {
         match &mut self.queue {
             Queue::Fifo => Entry::Sent(self.link.send(now, bytes)),
@@ -135,7 +137,7 @@ impl Hop {
         }
     }
 
-    /// When [`handle_timeout`](Hop::handle_timeout) is due; never if nothing waits.
+    /// When [`handle_timeout`](Hop::handle_timeout) is due; never if no packet waits.
     pub fn poll_timeout(&self) -> Time {
         match &self.queue {
             Queue::Fifo => Time::NEVER,
@@ -144,14 +146,14 @@ impl Hop {
         }
     }
 
-    /// The time has come at which something was due.
+    /// Handles everything due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         if let Queue::Bundle(bundle) = &mut self.queue {
             bundle.handle_timeout(now);
         }
     }
 
-    /// What becomes of the next packet that has waited, if that is known at `now`.
+    /// The next packet that has waited and whose fate is decided at `now`.
     pub fn poll(&mut self, now: Time) -> Option<(Ticket, Outcome)> {
         match &mut self.queue {
             Queue::Fifo => None,
@@ -160,7 +162,7 @@ impl Hop {
         }
     }
 
-    /// Whether anything waits, or is in a bundle.
+    /// Whether any packet waits or is in a bundle.
     pub fn has_waiting(&self) -> bool {
         match &self.queue {
             Queue::Fifo => false,
@@ -169,18 +171,18 @@ impl Hop {
         }
     }
 
-    /// Whether classes of service are served.
+    /// Whether the hop serves classes of service.
     pub fn serves_classes(&self) -> bool {
         matches!(self.queue, Queue::Classes(_))
     }
 
-    /// Whether lines of a bundle stand in place of the link.
+    /// Whether a bundle of lines replaces the link.
     pub fn is_bundle(&self) -> bool {
         matches!(self.queue, Queue::Bundle(_))
     }
 
-    /// Where a packet comes out that the link brings at `at`. A link that keeps the order holds a packet back until the one
-    /// before it is there; this matters when the delay has fallen. Called for each packet that is passed on, in the order of
+    /// The place of a packet whose propagation ends at `at`. If the delay has fallen, a link that keeps the order holds
+    /// the packet back until the previous one has arrived. Call it for each packet that is passed on, in the order of
     /// [`send`](Hop::send).
     #[inline(always)]
     pub fn place(&mut self, at: Time) -> Place {
@@ -191,7 +193,7 @@ impl Hop {
         Place::Behind(self.last_arrival)
     }
 
-    /// When a frame comes out that is not passed on, as it is damaged beyond use.
+    /// When a frame arrives that is damaged beyond use and therefore not passed on.
     pub fn arrival_of_useless(&self, at: Time) -> Time {
         if self.overtakes { at } else { at.max(self.last_arrival) }
     }
@@ -202,8 +204,8 @@ impl Hop {
         self.overtakes
     }
 
-    /// Equal packets come: [`Link::send_train`], if packets go in the order in which they come and none has to be held
-    /// back; 0 otherwise, and nothing was done.
+    /// A train of equal packets arrives: [`Link::send_train`], if the hop sends in order of arrival and holds none
+    /// back. A count of 0 means that nothing was done.
     #[inline]
     pub fn send_train(&mut self, first: Time, gap: Time, count: u32, bytes: u32) -> (u32, Time, Time) {
         const NONE: (u32, Time, Time) = (0, Time::ZERO, Time::ZERO);
@@ -217,30 +219,30 @@ impl Hop {
         (count, at, gap)
     }
 
-    /// Whether the packet that the link took last found enough waiting to be marked; see [`Link::is_marking`].
+    /// Whether the packet that the link took last is to be marked; see [`Link::is_marking`].
     #[inline(always)]
     pub fn is_marking(&self) -> bool {
         self.link.is_marking()
     }
 
-    /// Wrong bits of the packet that was called damaged last.
+    /// Wrong bits of the packet that was last reported as damaged.
     pub fn wrong_bits(&self) -> &[u32] {
         self.link.wrong_bits()
     }
 
-    /// When the link will have sent all that it was given.
+    /// When the link will have sent everything that it holds.
     #[inline(always)]
     pub fn free_at(&self) -> Time {
         self.link.free_at()
     }
 
-    /// What the link could send in any span of the run.
+    /// The capacity of the link over any span of the run.
     pub fn capacity(&self) -> Capacity {
         self.link.capacity()
     }
 
-    /// What the hop is like at `now`, as a link, and when that may change next. Asked in the order of time; changes nothing
-    /// that packets meet.
+    /// The state of the hop at `now`, as a link, and when it may change next. `now` must not decrease from call to
+    /// call. The call has no effect on packets.
     pub fn state(&mut self, now: Time) -> (LinkState, Time) {
         match &mut self.queue {
             Queue::Bundle(bundle) => (bundle.state(now), bundle.next_change()),
@@ -248,7 +250,7 @@ impl Hop {
         }
     }
 
-    /// Largest amount that waited, bytes; see [`Link::peak_waiting_bytes`].
+    /// Largest backlog, bytes; see [`Link::peak_waiting_bytes`].
     pub fn peak_waiting_bytes(&self) -> Option<f64> {
         match &self.queue {
             Queue::Fifo => self.link.peak_waiting_bytes(),
@@ -257,14 +259,14 @@ impl Hop {
         }
     }
 
-    /// Begins the measurement of how long lines are up.
+    /// Begins the measurement of the lines' availability.
     pub fn begin_measurement(&mut self, now: Time) {
         if let Queue::Bundle(bundle) = &mut self.queue {
             bundle.begin_measurement(now);
         }
     }
 
-    /// What a bundle did; `None` if there is none.
+    /// Availability and counts of the bundle; `None` if there is none.
     pub fn bundle_report(&mut self, now: Time) -> Option<(Availability, BundleCounts)> {
         match &mut self.queue {
             Queue::Bundle(bundle) => Some((bundle.availability(now), bundle.counts())),

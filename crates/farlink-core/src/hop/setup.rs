@@ -1,4 +1,4 @@
-//! What one direction of a hop is made of, ready for any number of runs.
+//! The resolved configuration of one direction of a hop, ready for any number of runs.
 
 use std::sync::Arc;
 
@@ -20,29 +20,29 @@ pub struct HopSetup {
     pub delay: PreparedDelay,
     /// Queue limit.
     pub limit: QueueLimit,
-    /// What a packet must find waiting to be marked with congestion; unlimited if none ever is.
+    /// Backlog from which on arriving packets are marked with congestion; unlimited if none is ever marked.
     pub mark_from: QueueLimit,
-    /// The weight of each class of service, `None` for strict ones; none at all if classes make no difference.
+    /// Weight of each class of service, `None` for a strict class; `None` as a whole if the queue ignores classes.
     pub weights: Option<[Option<f64>; CLASSES]>,
     /// Whether packets may overtake each other when the delay falls.
     pub overtakes: bool,
     /// The channel.
     pub channel: Arc<dyn Prepared>,
-    /// The lines of a bundle, which stand in place of the link.
+    /// A bundle of lines, which replaces the link.
     pub bundle: Option<Arc<BundleSetup>>,
 }
 
-/// Lines that carry packets as one.
+/// A bundle of lines.
 #[derive(Clone, Debug)]
 pub struct BundleSetup {
-    /// How they do.
+    /// Configuration of the bundle.
     pub config: BundleConfig,
-    /// Each of them.
+    /// Configuration of each line.
     pub lines: Vec<LineConfig>,
 }
 
 impl BundleSetup {
-    /// Rate of all lines together.
+    /// Total rate of all lines.
     pub fn rate(&self) -> BitRate {
         BitRate::new(self.lines.iter().map(|line| line.rate.get()).sum::<f64>().min(1e13)).expect("rates are positive")
     }

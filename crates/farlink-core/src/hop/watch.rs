@@ -1,39 +1,39 @@
-//! What an endpoint is told of the link that it sends into.
+//! Hints about the link that an endpoint sends into.
 
 use crate::endpoint::LinkHint;
 use crate::link::LinkState;
 
-/// Makes [hints](LinkHint) of what a link is like: only what has changed since the last look is told.
+/// Turns the state of a link into [hints](LinkHint) about what has changed since the last update.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkWatch {
-    told: Option<LinkState>,
+    reported: Option<LinkState>,
 }
 
 impl LinkWatch {
-    /// Nothing has been told yet. Then nothing is taken for granted but that the link is up.
+    /// A watch that has reported nothing yet. Endpoints then assume only that the link is up.
     pub fn new() -> Self {
         LinkWatch::default()
     }
 
-    /// What to tell, in this order, now that the link is like this: first that it went down, last that it is up, so that an
-    /// endpoint that sends at once knows the new rate.
-    pub fn look(&mut self, state: LinkState) -> [Option<LinkHint>; 4] {
-        changes(self.told.replace(state), state)
+    /// The hints about a new state, in the order of delivery. `Down` comes first and `Up` last, so that an endpoint
+    /// that sends on `Up` already knows the new rate.
+    pub fn update(&mut self, state: LinkState) -> [Option<LinkHint>; 4] {
+        changes(self.reported.replace(state), state)
     }
 
-    /// What to tell one who begins to listen after others were told.
-    pub fn introduction(&self) -> [Option<LinkHint>; 4] {
-        self.told.map_or([None; 4], |state| changes(None, state))
+    /// The hints for a listener that joins later, about the state that was last reported.
+    pub fn current_hints(&self) -> [Option<LinkHint>; 4] {
+        self.reported.map_or([None; 4], |state| changes(None, state))
     }
 }
 
-fn changes(told: Option<LinkState>, state: LinkState) -> [Option<LinkHint>; 4] {
-    let was_up = told.is_none_or(|told| told.up);
-    let same_rate = told.is_some_and(|told| told.rate == state.rate);
+fn changes(reported: Option<LinkState>, state: LinkState) -> [Option<LinkHint>; 4] {
+    let was_up = reported.is_none_or(|reported| reported.up);
+    let same_rate = reported.is_some_and(|reported| reported.rate == state.rate);
     [
         (was_up && !state.up).then_some(LinkHint::Down),
         (!same_rate).then_some(LinkHint::Rate(state.rate)),
-        state.ber.filter(|_| told.is_none_or(|told| told.ber != state.ber)).map(LinkHint::Ber),
+        state.ber.filter(|_| reported.is_none_or(|reported| reported.ber != state.ber)).map(LinkHint::Ber),
         (!was_up && state.up).then_some(LinkHint::Up),
     ]
 }

@@ -17,24 +17,24 @@ pub struct Engine {
     /// Its name in scenarios.
     pub name: &'static str,
     /// The keys that it honours.
-    pub honours: Honours,
+    pub honoured: HonouredKeys,
     /// Whether it computes the long-run averages of flows without end, and therefore needs no `duration_s`.
     pub is_of_long_run: bool,
 }
 
 /// Which keys an engine honours.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Honours {
+pub enum HonouredKeys {
     /// All keys.
-    Everything,
+    All,
     /// Keys that match a pattern: a dotted path in which `*` stands for one name and a `**` at the end for any rest.
     Only(&'static [&'static str]),
 }
 
 /// All engines, one line each.
 pub const ENGINES: &[Engine] = &[
-    Engine { name: "packet", honours: Honours::Everything, is_of_long_run: false },
-    Engine { name: "fluid", honours: Honours::Only(fluid::HONOURED), is_of_long_run: true },
+    Engine { name: "packet", honoured: HonouredKeys::All, is_of_long_run: false },
+    Engine { name: "fluid", honoured: HonouredKeys::Only(fluid::HONOURED), is_of_long_run: true },
 ];
 
 const NAMES: [&str; ENGINES.len()] = {
@@ -53,9 +53,9 @@ const PLANNED: &[&str] = &["model", "live"];
 impl Engine {
     /// Whether it honours the key at a dotted path.
     pub fn honours(&self, path: &str) -> bool {
-        match self.honours {
-            Honours::Everything => true,
-            Honours::Only(patterns) => patterns.iter().any(|pattern| matches(pattern, path)),
+        match self.honoured {
+            HonouredKeys::All => true,
+            HonouredKeys::Only(patterns) => patterns.iter().any(|pattern| matches(pattern, path)),
         }
     }
 }
@@ -163,7 +163,7 @@ pub(super) fn check_keys(
     given: &Value,
     unsupported: Unsupported,
 ) -> Result<Vec<Approximation>, ConfigError> {
-    if engine.honours == Honours::Everything {
+    if engine.honoured == HonouredKeys::All {
         return Ok(Vec::new());
     }
     let mut paths = Vec::new();
@@ -204,7 +204,7 @@ mod tests {
 
     static NARROW: Engine = Engine {
         name: "narrow",
-        honours: Honours::Only(&["duration_s", "link.*", "transport.*.variant", "flow.**"]),
+        honoured: HonouredKeys::Only(&["duration_s", "link.*", "transport.*.variant", "flow.**"]),
         is_of_long_run: false,
     };
 

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 pub use document::from_json;
 #[cfg(feature = "toml")]
 pub use document::from_toml;
-pub use engine::{Approximation, ENGINES, Engine, EngineName, Honours, Unsupported};
+pub use engine::{Approximation, ENGINES, Engine, EngineName, HonouredKeys, Unsupported};
 pub use expand::{Expanded, MAX_POINTS, Point, expand};
 pub use flow::Flow;
 pub use fluid::Fluid;

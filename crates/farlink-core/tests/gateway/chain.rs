@@ -1,4 +1,5 @@
-//! Source, gateway and sink with TCP connections between them, over hops that lose packets. Each is driven as a host would drive it.
+//! Source, gateway and sink with TCP connections between them, over hops that lose packets. Each is driven as a host
+//! would drive it.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -141,7 +142,8 @@ where
         self.gateway.take().expect("it is up").into_store()
     }
 
-    /// It is there again. A listener stands where the last connection ended: it answers what it does not know with a reset.
+    /// It is there again. A listener stands where the last connection ended: it answers what it does not know with a
+    /// reset.
     pub(crate) fn restart(&mut self, gateway: Gateway<S>) {
         self.gateway = Some(gateway);
         let seed = self.rng.below(u64::MAX);
@@ -179,7 +181,7 @@ where
                 self.largest_store = self.largest_store.max(gateway.held_bytes());
             }
             read(&mut self.sink, behind);
-            while let Some(piece) = kept(self.sink.take_out()) {
+            while let Some(piece) = kept(self.sink.take_next()) {
                 self.delivered.push(piece);
             }
             if !self.take_events() {

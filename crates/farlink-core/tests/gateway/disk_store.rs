@@ -10,7 +10,7 @@ use farlink_core::gateway::{Journal, Span, Store};
 
 /// What a record says, in its first byte. All records have the same head: kind, position, length of what follows.
 const DATA: u8 = 1;
-const LET_GO: u8 = 2;
+const RELEASE: u8 = 2;
 const END: u8 = 3;
 const HEAD_BYTES: usize = 13;
 
@@ -38,7 +38,7 @@ impl DiskStore {
                 DATA => {
                     pieces.push_back((Span { from: position, to: position + len as u64 }, (at + HEAD_BYTES) as u64))
                 }
-                LET_GO => let_go(&mut pieces, position),
+                RELEASE => release(&mut pieces, position),
                 _ => journal.has_end = true,
             }
             journal.received = journal.received.max(position + len as u64);
@@ -63,7 +63,7 @@ impl DiskStore {
 }
 
 /// Forgets pieces, and the front of one.
-fn let_go(pieces: &mut VecDeque<(Span, u64)>, position: u64) {
+fn release(pieces: &mut VecDeque<(Span, u64)>, position: u64) {
     while pieces.front().is_some_and(|(span, _)| span.to <= position) {
         pieces.pop_front();
     }
@@ -99,9 +99,9 @@ impl Store for DiskStore {
         Ok(data.into())
     }
 
-    fn let_go(&mut self, position: u64) -> io::Result<()> {
-        self.append(LET_GO, position, &[])?;
-        let_go(&mut self.pieces, position);
+    fn release(&mut self, position: u64) -> io::Result<()> {
+        self.append(RELEASE, position, &[])?;
+        release(&mut self.pieces, position);
         Ok(())
     }
 }

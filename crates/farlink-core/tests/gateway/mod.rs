@@ -58,8 +58,8 @@ impl Drop for Spool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// `[N1]`, `[N3]`, `[N6]`: the stream arrives whole, its end included, whatever is lost; the store stays within its bound but for
-    /// what one read brings.
+    /// `[N1]`, `[N3]`, `[N6]`: the stream arrives whole, its end included, whatever is lost; the store stays within its
+    /// bound but for what one read brings.
     #[test]
     fn a_stream_passes_whole(bytes in 0_usize..30_000, lost in 0.0..0.2_f64, buffer in 100_u64..5000, seed in 0_u64..1 << 40) {
         let content = content(bytes);
@@ -130,8 +130,8 @@ proptest! {
         }
         held.drop_front((gone * held.bytes() as f64) as u64);
         let from = held.start().unwrap_or(position);
-        disk.let_go(from).unwrap();
-        let Ok(()) = memory.let_go(from);
+        disk.release(from).unwrap();
+        let Ok(()) = memory.release(from);
         let (mut reopened, journal) = DiskStore::open(&spool.0).unwrap();
         prop_assert_eq!(&journal.held, &held);
         prop_assert_eq!(journal.received, position);
@@ -183,7 +183,8 @@ fn the_source_is_done_before_the_sink() {
     assert!(chain.received(&content) < 20_000, "what the source was told of is lost, and nobody sends it again");
 }
 
-/// A gateway in front of a closed window holds what its buffer holds, and what the connection before it brings waits there.
+/// A gateway in front of a closed window holds what its buffer holds, and what the connection before it brings waits
+/// there.
 #[test]
 fn a_gateway_without_room_reads_no_more() {
     let mut gateway = Gateway::new(MemoryStore::default(), 1000);
@@ -237,7 +238,7 @@ fn a_stream_that_is_given_up_leaves_no_bytes() {
 #[test]
 fn a_position_beyond_all_streams_is_harmless() {
     let mut gateway = Gateway::new(MemoryStore::default(), 1000);
-    gateway.on_called(u64::MAX - 1);
+    gateway.on_incoming(u64::MAX - 1);
     let Ok(none) = gateway.receive(u64::MAX - 1, Bytes::from_static(b"abc"));
     assert_eq!((none, gateway.held_bytes()), (None, 0));
     let mut reader = Reader::new(u64::MAX - 1);
@@ -260,7 +261,7 @@ impl Store for Full {
         unreachable!("it holds nothing")
     }
 
-    fn let_go(&mut self, _position: u64) -> Result<(), Self::Error> {
+    fn release(&mut self, _position: u64) -> Result<(), Self::Error> {
         Ok(())
     }
 }

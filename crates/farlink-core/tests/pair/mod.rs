@@ -3,8 +3,8 @@
 pub(crate) mod content;
 pub(crate) mod examples;
 pub(crate) mod forgery;
-pub(crate) mod hall;
 pub(crate) mod operations;
+pub(crate) mod shared_host;
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! What is measured from source to sink of a flow that gateways split.
+//! Measurements from source to sink of a flow that gateways split.
 
 use farlink_core::Time;
 use farlink_core::event::Abort;
@@ -10,7 +10,7 @@ use super::fifo::Fifo;
 /// A first transmission by the source that has not reached the sink.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pending {
-    /// Behind its last byte.
+    /// Position after its last byte.
     end: u64,
     sent: Time,
 }
@@ -21,9 +21,9 @@ pub(super) struct Account {
     asked: Option<u64>,
     pending: Fifo<Pending>,
     sent_end: u64,
-    /// Everything below is delivered, skipped or lost.
+    /// Everything below this position is delivered, skipped or lost.
     position: u64,
-    /// Skipped by a connection, above `position`.
+    /// Ranges above `position` that a connection has skipped.
     skipped: Vec<Span>,
     delay: Delays,
     delivered_bytes: u64,
@@ -39,7 +39,7 @@ pub(super) struct Account {
     pub(super) aborted: Option<(Time, Abort)>,
 }
 
-/// The account when all is over.
+/// The final account.
 #[derive(Debug)]
 pub(super) struct Closed {
     pub(super) asked: Option<u64>,
@@ -80,17 +80,17 @@ impl Account {
         self.delay.keep_histogram(histogram);
     }
 
-    /// Everything below is delivered, skipped or lost.
+    /// Everything below this position is delivered, skipped or lost.
     pub(super) fn position(&self) -> u64 {
         self.position
     }
 
-    /// What connections have skipped above the position.
+    /// Ranges above the position that connections have skipped.
     pub(super) fn skipped(&self) -> impl Iterator<Item = Span> + '_ {
         self.skipped.iter().copied()
     }
 
-    /// The source has sent what is below `end`; what it sends again over another connection is known already.
+    /// The source has sent all bytes below `end`. Bytes sent again over another connection do not count.
     pub(super) fn on_sent(&mut self, end: u64, at: Time) {
         if end > self.sent_end {
             self.sent_end = end;
@@ -103,7 +103,7 @@ impl Account {
         self.skipped.push(span);
     }
 
-    /// The sink has read bytes that it did not know.
+    /// The sink has read bytes that are new to it.
     pub(super) fn deliver(&mut self, span: Span, now: Time) {
         self.pass_over(span.from);
         self.delivered_bytes += span.len();
@@ -118,13 +118,13 @@ impl Account {
         self.note_finished(now);
     }
 
-    /// The sink has got the end of the stream, which stands at `end`.
+    /// The end of the stream, at position `end`, has reached the sink.
     pub(super) fn on_end(&mut self, end: u64, now: Time) {
         self.pass_over(end);
         self.note_finished(now);
     }
 
-    /// What is missing below `to` was skipped or lost.
+    /// Counts the bytes missing below `to` as skipped or lost.
     fn pass_over(&mut self, to: u64) {
         if to <= self.position {
             return;
@@ -139,7 +139,7 @@ impl Account {
         }
     }
 
-    /// A file with a hole in it that nobody asked for is no file.
+    /// Marks a file as finished. A file with lost bytes never finishes; one with skipped bytes may.
     fn note_finished(&mut self, now: Time) {
         let is_whole = self.lost_bytes + self.lost_before == 0;
         if self.asked == Some(self.position) && is_whole && self.finished.is_none() {
@@ -151,14 +151,14 @@ impl Account {
         self.last_write.max(self.last_progress)
     }
 
-    /// The warm-up is over: counts start anew.
+    /// Resets all counts at the end of the warm-up.
     pub(super) fn begin_measurement(&mut self) {
         self.lost_before += std::mem::take(&mut self.lost_bytes);
         (self.delivered_bytes, self.delivered_packets, self.skipped_bytes) = (0, 0, 0);
         self.delay.clear();
     }
 
-    /// The end; `lost` are bytes that were lost and left no trace at the sink.
+    /// Closes the account; `lost` bytes were lost without the sink noticing.
     pub(super) fn finish(self, lost: u64) -> Closed {
         let (delay, histogram) = self.delay.finish();
         Closed {
@@ -177,7 +177,7 @@ impl Account {
     }
 }
 
-/// How many different bytes from `from` up to `to` are in any of the spans.
+/// Number of distinct bytes from `from` up to `to` that are in any of the spans.
 pub(super) fn covered(from: u64, to: u64, spans: impl Iterator<Item = Span>) -> u64 {
     let mut all: Vec<(u64, u64)> = spans.map(|span| (span.from.max(from), span.to.min(to))).collect();
     all.retain(|(from, to)| from < to);
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_that_several_hold_count_once() {
+    fn bytes_in_several_spans_count_once() {
         let pieces = [(0, 10), (5, 20), (30, 40), (90, 200), (35, 36)];
         let spans = pieces.into_iter().map(|(from, to)| Span { from, to });
         assert_eq!(covered(8, 100, spans), 12 + 10 + 10);

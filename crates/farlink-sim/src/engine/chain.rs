@@ -1,7 +1,7 @@
-//! A flow that gateways split: a chain of connections, and the nodes between them.
+//! A flow that gateways split: a chain of connections and the nodes between them.
 //!
-//! Node 0 is the source, the last one the sink; the connection of hop n leads from node n to node n + 1. Every byte keeps its
-//! place in the stream from source to sink, so that it is known what was lost on the way and what came twice.
+//! Node 0 is the source, the last node the sink; the connection of hop n leads from node n to node n + 1. Every byte
+//! keeps its position in the stream from source to sink, so that losses and duplicates are known.
 
 use farlink_core::event::Abort;
 use farlink_core::gateway::{Gateway, Journal, Span, Spans};
@@ -14,9 +14,9 @@ use super::relay::Joint;
 use super::route::Route;
 use super::source::{BULK_WRITE_BYTES, Source};
 
-/// A flow in the population of its protocol.
+/// Identifies a flow: its protocol and its index in the population of that protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Port {
+pub(super) struct FlowKey {
     pub(super) kind: u8,
     pub(super) flow: u32,
 }
@@ -25,39 +25,39 @@ pub(super) struct Port {
 #[derive(Debug)]
 pub(super) struct HopConnection {
     pub(super) hop: usize,
-    pub(super) port: Port,
+    pub(super) key: FlowKey,
     /// Position of its first byte.
     pub(super) begin: u64,
-    /// Written and not read at the other end.
+    /// Written, but not read at the other end.
     pub(super) on_the_way: Spans,
-    /// Written and never sent.
+    /// Written, but never sent.
     unsent: Spans,
-    /// It takes more.
+    /// The connection accepts more data.
     pub(super) is_writable: bool,
-    /// The receiver has got the end.
+    /// The end of the stream has arrived.
     pub(super) is_finished: bool,
-    /// The sender was told that it is over.
+    /// The sender's connection was aborted.
     pub(super) aborted: Option<Abort>,
 }
 
-/// Where connections end and begin: the source, a gateway or the sink.
+/// The source, a gateway or the sink.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) gateway: Gateway<NoBytes>,
     pub(super) is_down: bool,
 }
 
-/// What lies between two nodes.
+/// The connections between two adjacent nodes.
 #[derive(Debug)]
 pub(super) struct Hop {
     pub(super) route: Route,
-    /// The flow's own transport runs on it, and not that of the edges.
+    /// Whether it runs the flow's own transport instead of that of the edges.
     pub(super) is_own: bool,
-    /// The connection into which its first node writes.
+    /// The connection that its first node writes into.
     pub(super) writing: Option<usize>,
-    /// The connection from which its last node reads. An old one is read until a new one is established.
+    /// The connection that its last node reads. An old one is read until a new one is established.
     pub(super) reading: Option<usize>,
-    /// What is below was sent before.
+    /// Bytes below this position were sent at least once.
     sent_end: u64,
     resent_bytes: u64,
 }
@@ -78,7 +78,7 @@ pub(super) struct Chain {
     pub(super) hops: Vec<Hop>,
     pub(super) connections: Vec<HopConnection>,
     pub(super) account: Account,
-    /// Seeds of its connections.
+    /// Source of seeds for its connections.
     pub(super) seeds: Rng,
     pub(super) first_seed: u64,
     pub(super) has_ended: bool,
@@ -90,7 +90,7 @@ impl Node {
         Node { gateway: Gateway::new(NoBytes, buffer_bytes), is_down: false }
     }
 
-    /// The node goes down; it comes back with what is on its disk, if it has one. `[N5]`
+    /// The node goes down and loses everything that is not on disk. `[N5]`
     pub(super) fn crash(&mut self, buffer_bytes: u64, has_disk: bool) {
         let journal = if has_disk { self.gateway.journal() } else { Journal::default() };
         self.gateway = Gateway::recovered(NoBytes, buffer_bytes, journal);
@@ -99,10 +99,10 @@ impl Node {
 }
 
 impl HopConnection {
-    pub(super) fn new(hop: usize, port: Port, begin: u64) -> Self {
+    pub(super) fn new(hop: usize, key: FlowKey, begin: u64) -> Self {
         HopConnection {
             hop,
-            port,
+            key,
             begin,
             on_the_way: Spans::default(),
             unsent: Spans::default(),
@@ -123,7 +123,7 @@ impl Chain {
         buffer_bytes: u64,
         seed: u64,
     ) -> Self {
-        // Source and sink are bounded by their applications.
+        // Only gateways limit their buffers; the applications limit source and sink.
         let is_end = |node| node == 0 || node == hops.len();
         let nodes =
             (0..=hops.len()).map(|node| Node::new(if is_end(node) { u64::MAX } else { buffer_bytes })).collect();
@@ -147,9 +147,9 @@ impl Chain {
         }
     }
 
-    /// The source's alarm: it starts, or writes again; returns when it does so next.
+    /// The source starts or writes again; returns when it writes next.
     pub(super) fn on_source(&mut self, now: Time) -> Option<Time> {
-        self.nodes[0].gateway.on_called(0);
+        self.nodes[0].gateway.on_incoming(0);
         self.account.last_write = now;
         match self.source {
             Source::Bulk | Source::Relay => None,
@@ -179,7 +179,7 @@ impl Chain {
         self.receive(0, Span { from, to: self.produced });
     }
 
-    /// A node receives bytes, and stores those that are new to it.
+    /// A node receives bytes and stores those that are new to it.
     fn receive(&mut self, node: usize, span: Span) {
         let Ok(_) = self.nodes[node].gateway.receive(span.from, Length(span.len()));
     }
@@ -189,7 +189,7 @@ impl Chain {
         let Ok(()) = self.nodes[node].gateway.on_end();
     }
 
-    /// Endless data for a connection that takes more.
+    /// Produces data of a bulk source when its connection accepts more.
     pub(super) fn replenish(&mut self, connection: usize) {
         let has_room = self.connections[connection].is_writable && self.nodes[0].gateway.is_drained();
         if matches!(self.source, Source::Bulk) && has_room {
@@ -198,7 +198,7 @@ impl Chain {
         }
     }
 
-    /// A hop's first node writes what waits into its connection; `true` if there was anything to do.
+    /// A hop's first node writes waiting data into its connection; `true` if anything was done.
     pub(super) fn write_to(&mut self, connection: usize, now: Time, end: &mut dyn Joint) -> bool {
         let HopConnection { hop, on_the_way, unsent, .. } = &mut self.connections[connection];
         let Ok(has_acted) = self.nodes[*hop].gateway.write_to(now, &mut WritingEnd(end), |span| {
@@ -229,7 +229,7 @@ impl Chain {
         is_more
     }
 
-    /// Bytes came out of a connection.
+    /// Bytes were read from a connection.
     pub(super) fn on_read(&mut self, connection: usize, mut bytes: u64, now: Time) {
         let is_last = self.connections[connection].hop + 1 == self.hops.len();
         let node = self.connections[connection].hop + 1;
@@ -237,7 +237,7 @@ impl Chain {
             bytes -= span.len();
             self.receive(node, span);
         }
-        while is_last && let Ok(Some((from, Length(bytes)))) = self.nodes[node].gateway.take_out() {
+        while is_last && let Ok(Some((from, Length(bytes)))) = self.nodes[node].gateway.take_next() {
             self.account.deliver(Span { from, to: from + bytes }, now);
         }
     }
@@ -253,7 +253,7 @@ impl Chain {
         }
     }
 
-    /// A node has got the end of the stream. `[N6]`
+    /// The end of the stream has reached a node. `[N6]`
     pub(super) fn on_end(&mut self, node: usize, now: Time) {
         self.end(node);
         if node + 1 == self.nodes.len() {
@@ -261,14 +261,14 @@ impl Chain {
         }
     }
 
-    /// The chain as it stands now counts for its largest store.
+    /// Updates the peak of the gateways' stores.
     pub(super) fn note_peak(&mut self) {
         let gateways = self.nodes.len() - 1;
         let most = self.nodes[1..gateways].iter().map(|node| node.gateway.held_bytes()).max();
         self.peak_bytes = self.peak_bytes.max(most.unwrap_or(0));
     }
 
-    /// A connection gave up: the gateways drop what they hold, and nothing more happens.
+    /// Gives up the flow after a connection gave up: the gateways drop all data.
     pub(super) fn give_up(&mut self, now: Time, why: Abort) {
         self.account.aborted = Some((now, why));
         let gateways = self.nodes.len() - 1;
@@ -278,19 +278,19 @@ impl Chain {
         self.connections.iter_mut().for_each(|connection| connection.on_the_way.clear());
     }
 
-    /// Whether the sender of each hop knows that all has arrived.
+    /// Whether the sender of each hop knows that everything has arrived.
     pub(super) fn is_complete(&self) -> bool {
         self.nodes[..self.hops.len()].iter().all(|node| node.gateway.is_complete())
     }
 
-    /// The warm-up is over: counts start anew.
+    /// Resets all counts at the end of the warm-up.
     pub(super) fn begin_measurement(&mut self) {
         self.account.begin_measurement();
         self.hops.iter_mut().for_each(|hop| hop.resent_bytes = 0);
     }
 
-    /// Bytes that the source was told have arrived, that were not delivered, and that nobody holds any more.
-    fn lost_without_trace(&self) -> u64 {
+    /// Bytes that were acknowledged to the source, were not delivered, and that no node or connection holds any more.
+    fn lost_in_custody(&self) -> u64 {
         let acknowledged = self.nodes[0].gateway.held().next().map_or(self.produced, |held| held.from);
         let position = self.account.position();
         let gateways = self.nodes.len() - 1;
@@ -301,14 +301,14 @@ impl Chain {
         acknowledged.saturating_sub(position) - covered(position, acknowledged.max(position), held)
     }
 
-    /// What came of it; `parts` are the results of the connections over the gateways' hop.
+    /// The flow's result; `parts` are the results of the connections over the gateways' hop.
     pub(super) fn result(self, parts: &[FlowResult], end: Time, warmup: Time) -> FlowResult {
         let sum = |count: fn(&FlowResult) -> u64| parts.iter().map(count).sum::<u64>();
         let most = |size: fn(&FlowResult) -> u64| parts.iter().map(size).max().unwrap_or(0);
         let resent_bytes: u64 = self.hops.iter().filter(|hop| hop.is_own).map(|hop| hop.resent_bytes).sum();
         let mut arrival_delay = super::DelaySum::default();
         parts.iter().for_each(|part| arrival_delay.merge(&part.arrival_delay));
-        let lost = self.lost_without_trace();
+        let lost = self.lost_in_custody();
         let (spec, number, start, peak_custody_bytes) = (self.spec, self.number, self.start, self.peak_bytes);
         let account = self.account.finish(lost);
         FlowResult {

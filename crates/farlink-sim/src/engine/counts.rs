@@ -1,4 +1,4 @@
-//! What is counted of a flow's packets on their way.
+//! Counts of a flow's packets.
 
 use farlink_core::Time;
 
@@ -19,12 +19,12 @@ pub(super) struct Counts {
     pub(super) carried_back_bytes: u64,
     pub(super) delivered_bytes: u64,
     pub(super) delivered_packets: u64,
-    /// When the measurement began: what happens to packets that were sent before is not counted.
+    /// When the measurement began. Losses and marks of packets that were sent before do not count.
     pub(super) since: Time,
 }
 
 impl Counts {
-    /// A packet that was sent then was lost or dropped.
+    /// A packet that was sent at `sent` was lost or dropped.
     #[cold]
     pub(super) fn note_loss(&mut self, is_forward: bool, sent: Time) {
         self.lost_packets += u64::from(is_forward && sent >= self.since);
@@ -36,7 +36,7 @@ impl Counts {
         self.marked_packets += u64::from(is_forward && sent >= self.since);
     }
 
-    /// A packet's code mended it.
+    /// A packet was corrected by its code.
     #[cold]
     pub(super) fn note_mended(&mut self, is_forward: bool, sent: Time) {
         self.mended_packets += u64::from(is_forward && sent >= self.since);

@@ -37,14 +37,14 @@ impl Histogram {
         *bucket = bucket.saturating_add(times);
     }
 
-    /// Adds the counts of another.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         for (sum, count) in self.0.iter_mut().zip(&other.0) {
             *sum = sum.saturating_add(*count);
         }
     }
 
-    /// The delay that a fraction `q` of all lie below, in seconds: the middle of its bucket, within 0.8 %.
+    /// The `q` quantile in seconds: the middle of its bucket, within 0.8 %.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let total: u64 = self.0.iter().map(|&count| u64::from(count)).sum();
         if total == 0 {
@@ -67,7 +67,7 @@ impl Histogram {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DelaySum {
     ps: u128,
-    /// How many.
+    /// Number of delays.
     pub count: u64,
 }
 
@@ -90,11 +90,11 @@ impl DelaySum {
     }
 }
 
-/// Takes the statistics of delays. Packets that follow each other mostly have the same delay: it counts these first.
+/// Collects the statistics of delays. Consecutive packets mostly have the same delay, so repetitions are counted first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delays {
     latest: Time,
-    /// How many of them are not in the statistics yet.
+    /// Number of repetitions of `latest` that are not in the statistics yet.
     repeated: u32,
     sum: DelaySum,
     histogram: Option<Shared>,
@@ -126,7 +126,7 @@ impl Delays {
         self.repeated = 0;
     }
 
-    /// Forgets everything.
+    /// Removes all delays.
     pub(super) fn clear(&mut self) {
         let histogram = self.histogram.take();
         if let Some(histogram) = &histogram {
@@ -135,7 +135,7 @@ impl Delays {
         *self = Delays { histogram, ..Delays::default() };
     }
 
-    /// The statistics of everything added. A shared histogram goes to the last of those who share it.
+    /// The statistics of all delays. A shared histogram is returned by the last of its users.
     pub(super) fn finish(mut self) -> (DelaySum, Option<Histogram>) {
         self.settle();
         (self.sum, self.histogram.and_then(Rc::into_inner).map(RefCell::into_inner))
@@ -158,7 +158,7 @@ mod tests {
         let mut other = Delays::default();
         other.keep_histogram(histogram);
         other.add(Time::from_millis(100));
-        assert!(other.finish().1.is_none(), "another one still fills it");
+        assert!(other.finish().1.is_none(), "another user still fills it");
         for ms in [100, 100, 100, 200, 100, 300, 300] {
             delays.add(Time::from_millis(ms));
         }
@@ -184,9 +184,9 @@ mod tests {
     }
 
     proptest! {
-        /// The middle of a bucket: neither end of it is so near to all delays in it.
+        /// Because quantiles are the middle of a bucket.
         #[test]
-        fn a_delay_is_known_within_half_a_bucket(us in 2.0..1e12_f64) {
+        fn quantiles_are_within_half_a_bucket(us in 2.0..1e12_f64) {
             let mut histogram = Histogram::default();
             histogram.record(Time::from_secs_f64(us * 1e-6), 1);
             let found = histogram.quantile(0.5).unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes_have_a_bucket() {
+    fn zero_and_infinite_delays_have_a_bucket() {
         let mut histogram = Histogram::default();
         histogram.record(Time::ZERO, 1);
         histogram.record(Time::NEVER, 1);

@@ -1,14 +1,14 @@
-//! A ring of plain values: what `VecDeque` does, less what a packet need not pay for.
+//! A ring of plain values, like `VecDeque` but faster per packet.
 //!
-//! Slots are written in place, field by field: a value that is built first and then copied with wider loads than it was
-//! stored with stalls the processor for longer than the rest of the packet takes.
+//! Slots are written in place, field by field. Building a value first and copying it with wider loads than it was
+//! stored with defeats store forwarding, and the stall costs more than the rest of the work for a packet.
 
 /// A queue of copyable values; grows by doubling.
 #[derive(Clone, Debug)]
 pub(super) struct Fifo<T> {
-    /// A power of two of them, or none.
+    /// Their number is a power of two, or 0.
     slots: Vec<T>,
-    /// Values ever taken and ever put; wrap.
+    /// Numbers of values taken and put so far; they wrap.
     taken: usize,
     put: usize,
 }
@@ -35,26 +35,26 @@ impl<T: Copy + Default> Fifo<T> {
         index & self.slots.len().wrapping_sub(1)
     }
 
-    /// The value that is next.
+    /// The first value.
     #[inline(always)]
     pub(super) fn front(&self) -> Option<&T> {
         if self.is_empty() { None } else { self.slots.get(self.slot(self.taken)) }
     }
 
-    /// The value that is next.
+    /// The first value.
     #[inline(always)]
     pub(super) fn front_mut(&mut self) -> Option<&mut T> {
         let slot = self.slot(self.taken);
         if self.is_empty() { None } else { self.slots.get_mut(slot) }
     }
 
-    /// The value that was put last.
+    /// The last value.
     #[inline(always)]
     pub(super) fn back(&self) -> Option<&T> {
         if self.is_empty() { None } else { self.slots.get(self.slot(self.put.wrapping_sub(1))) }
     }
 
-    /// The value that was put last.
+    /// The last value.
     #[inline(always)]
     pub(super) fn back_mut(&mut self) -> Option<&mut T> {
         let slot = self.slot(self.put.wrapping_sub(1));
@@ -72,7 +72,7 @@ impl<T: Copy + Default> Fifo<T> {
         if position < self.len() { self.slots.get_mut(slot) } else { None }
     }
 
-    /// Drops the value that is next.
+    /// Removes the first value.
     ///
     /// # Panics
     /// In debug builds, if there is none.
@@ -82,7 +82,7 @@ impl<T: Copy + Default> Fifo<T> {
         self.taken = self.taken.wrapping_add(1);
     }
 
-    /// A slot behind the last value, to be filled in place.
+    /// Appends a slot, to be filled in place.
     #[inline(always)]
     pub(super) fn push_slot(&mut self) -> &mut T {
         if self.len() == self.slots.len() {
@@ -113,7 +113,7 @@ impl<T: Copy + Default> Fifo<T> {
         }
     }
 
-    /// How many values from the front on satisfy a predicate that no later one does.
+    /// Number of values that satisfy `is_before`; they must all precede those that do not.
     pub(super) fn partition_point(&self, is_before: impl Fn(&T) -> bool) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {

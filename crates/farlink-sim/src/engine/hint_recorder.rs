@@ -9,7 +9,7 @@ use farlink_core::{Endpoint, Event, Express, LinkHint, Payload, Rx, Stream, Time
 /// How an endpoint uses hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Manner {
-    /// It does not want any, as an endpoint without a recorder.
+    /// It does not want hints, like an endpoint without a recorder.
     #[default]
     WithoutHints,
     /// It records them.
@@ -28,7 +28,7 @@ thread_local! {
     static RECEIVED: RefCell<Vec<ReceivedHint>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs with endpoints of this manner on this thread; also returns the hints that they received.
+/// Runs with endpoints that use hints in this manner, on this thread; also returns the hints that they received.
 pub(super) fn with<R>(manner: Manner, run: impl FnOnce() -> R) -> (R, Vec<ReceivedHint>) {
     MANNER.set(manner);
     let result = run();

@@ -1,12 +1,12 @@
-//! What endpoints hear of their links.
+//! Hints from links to endpoints.
 //!
-//! An endpoint knows the link that it sends into, its local interface, and no other: what happens further on, and what the
-//! way back is like, it must infer, as in a real host. So the first forward link speaks to the senders (station 0) and the
-//! first link of the way back to the receivers (station 1); where gateways split a flow, their endpoints stand at stations
-//! of their own. If nobody listens, nothing is asked and no alarm is set.
+//! Endpoints get hints only about the link that they send into, their local interface. As on a real host, they must
+//! infer the state of later links and of the way back. The first forward link gives hints to the senders (station 0),
+//! the first link of the way back to the receivers (station 1). Endpoints of gateways have stations of their own. A
+//! station without listeners costs nothing.
 //!
-//! Of the link that it receives from, the last of the other direction, it hears one thing: that a frame came in that was of
-//! no use ([`LinkHint::Corrupted`]).
+//! About the link that it receives from, an endpoint gets a single hint: a frame arrived damaged beyond use
+//! ([`LinkHint::Corrupted`]).
 
 use farlink_core::hop::LinkWatch;
 use farlink_core::{Endpoint, LinkHint, Time};
@@ -23,30 +23,30 @@ pub(super) struct Listener {
     pub(super) side: u8,
 }
 
-/// Where endpoints send into the same link, and receive from the same.
+/// Endpoints that send into the same link and receive from the same link.
 #[derive(Debug)]
 struct Station {
-    out: usize,
-    heard: usize,
+    outgoing: usize,
+    incoming: usize,
     listeners: Vec<Listener>,
     watch: LinkWatch,
 }
 
-/// Who listens where, and what was told there.
+/// The listeners and the last reported state of each station.
 #[derive(Debug)]
 pub(super) struct Hints {
     stations: Vec<Station>,
 }
 
 impl Hints {
-    /// Of a path of so many hops; nobody listens.
+    /// The stations at both ends of a path of `hops` hops, without listeners.
     pub(super) fn new(hops: usize) -> Self {
         let whole = Route::over(hops, 0, hops - 1, None);
         let station = |side| Station::new(whole.first[side], whole.heard(side));
         Hints { stations: vec![station(0), station(1)] }
     }
 
-    /// Notes which ends of a flow listen, and returns the stations at which they do.
+    /// Registers the ends of a flow that want hints, and returns their stations.
     pub(super) fn add<E: Endpoint>(
         &mut self,
         kind: u8,
@@ -66,58 +66,59 @@ impl Hints {
         at
     }
 
-    /// The number of a station; a new one if need be.
-    pub(super) fn station(&mut self, out: usize, heard: usize) -> usize {
-        let known = self.stations.iter().position(|station| station.out == out && station.heard == heard);
+    /// The number of a station, which is created if it does not exist.
+    pub(super) fn station(&mut self, outgoing: usize, incoming: usize) -> usize {
+        let known =
+            self.stations.iter().position(|station| station.outgoing == outgoing && station.incoming == incoming);
         known.unwrap_or_else(|| {
-            self.stations.push(Station::new(out, heard));
+            self.stations.push(Station::new(outgoing, incoming));
             self.stations.len() - 1
         })
     }
 
-    /// How many stations there are.
+    /// Number of stations.
     pub(super) fn stations(&self) -> usize {
         self.stations.len()
     }
 
     /// The link from which a station receives.
-    pub(super) fn heard(&self, station: usize) -> usize {
-        self.stations[station].heard
+    pub(super) fn incoming(&self, station: usize) -> usize {
+        self.stations[station].incoming
     }
 
-    /// Those who listen at a station.
+    /// The listeners at a station.
     pub(super) fn listeners(&self, station: usize) -> &[Listener] {
         &self.stations[station].listeners
     }
 
-    /// What to tell them now, in this order; sets the alarm of the next change. Nothing if nobody listens.
-    pub(super) fn news(
+    /// The hints for the listeners now, in order. Sets the alarm of the next change. There are none without listeners.
+    pub(super) fn pending_hints(
         &mut self,
         station: usize,
         now: Time,
         path: &mut Path,
         timers: &mut Timers,
     ) -> [Option<LinkHint>; 4] {
-        let Station { out, listeners, watch, .. } = &mut self.stations[station];
+        let Station { outgoing, listeners, watch, .. } = &mut self.stations[station];
         if listeners.is_empty() {
             return [None; 4];
         }
-        let (state, next) = path.state(*out, now);
+        let (state, next) = path.state(*outgoing, now);
         if next < Time::NEVER {
             timers.push(next, Alarm { event: Kind::Link, kind: 0, side: station as u8, flow: 0 });
         }
-        watch.look(state)
+        watch.update(state)
     }
 
-    /// What to tell one who begins to listen at a station where others were told before.
+    /// The hints for a listener that joins a station later.
     pub(super) fn introduction(&self, station: usize) -> [Option<LinkHint>; 4] {
-        self.stations[station].watch.introduction()
+        self.stations[station].watch.current_hints()
     }
 }
 
 impl Station {
-    fn new(out: usize, heard: usize) -> Self {
-        Station { out, heard, listeners: Vec::new(), watch: LinkWatch::new() }
+    fn new(outgoing: usize, incoming: usize) -> Self {
+        Station { outgoing, incoming, listeners: Vec::new(), watch: LinkWatch::new() }
     }
 }
 
@@ -159,8 +160,8 @@ mod tests {
         })
     }
 
-    /// When, to which side, and `D`, `U` or the rate in Mb/s.
-    fn said(heard: &[ReceivedHint]) -> Vec<(f64, usize, String)> {
+    /// Time, side and a description of each hint.
+    fn described(received: &[ReceivedHint]) -> Vec<(f64, usize, String)> {
         let word = |hint| match hint {
             LinkHint::Down => "down".to_owned(),
             LinkHint::Up => "up".to_owned(),
@@ -168,13 +169,13 @@ mod tests {
             LinkHint::Ber(ber) => format!("ber {ber}"),
             LinkHint::Dropped { token } => format!("dropped {token}"),
             LinkHint::Corrupted => "corrupted".to_owned(),
-            other => panic!("{other:?} was never promised"),
+            other => panic!("unknown hint {other:?}"),
         };
-        heard.iter().map(|&(at, side, hint)| (at.as_secs_f64(), side, word(hint))).collect()
+        received.iter().map(|&(at, side, hint)| (at.as_secs_f64(), side, word(hint))).collect()
     }
 
     #[test]
-    fn each_side_hears_of_its_own_first_link_at_the_instant() {
+    fn each_side_gets_hints_about_its_own_first_link_at_once() {
         let outage = |from, to| json!({ "kind": "outage", "schedule": [[from, to]] });
         let scenario = json!({
             "duration_s": 5,
@@ -186,10 +187,10 @@ mod tests {
                     "return": { "rate_bps": 4e6, "channel": outage(0.0, 2.5) } },
             },
             "transport": { "tcp": { "kind": "tcp", "segment_bytes": 1000 } },
-            // Hints come whether the flow has started or not.
+            // Hints come before the flow has started, too.
             "flow": { "data": { "transport": "tcp", "start_s": 2.75, "traffic": { "kind": "bulk" } } },
         });
-        let (_, heard) = run(&setup(&scenario), Manner::Records, 1);
+        let (_, received) = run(&setup(&scenario), Manner::Records, 1);
         let expected = [
             (0.0, 0, "1 Mb/s"),
             (0.0, 1, "down"),
@@ -205,48 +206,48 @@ mod tests {
             (4.5, 0, "2 Mb/s"),
             (4.5, 0, "up"),
         ];
-        assert_eq!(said(&heard), expected.map(|(at, side, word)| (at, side, word.to_owned())));
+        assert_eq!(described(&received), expected.map(|(at, side, word)| (at, side, word.to_owned())));
     }
 
     #[test]
-    fn a_sender_hears_the_error_rate_of_its_coding() {
+    fn a_sender_gets_the_error_rate_of_its_coding() {
         let coding = json!({ "ebn0_db": 4, "code": { "kind": "uncoded" } });
         let channel = json!({ "kind": "outage", "schedule": [[1, 2]] });
         let link = json!({ "rate_bps": 8e5, "delay_s": 0.1, "channel": channel, "coding": coding });
         let events = ErrorEvents::new([&[0u32][..]], 0.0, 99_999.0);
         let scenario = expand(&datagrams(10.0, 50, link)).unwrap();
         let setup = resolve(&scenario.points[0].scenario, &MemoryTraces::default().with_events(events)).unwrap();
-        let (_, heard) = run(&setup, Manner::Records, 1);
+        let (_, received) = run(&setup, Manner::Records, 1);
         let expected =
             [(0.0, 0, "0.8 Mb/s"), (0.0, 0, "ber 0.00001"), (0.0, 1, "0.8 Mb/s"), (1.0, 0, "down"), (2.0, 0, "up")];
-        let mut said = said(&heard);
-        said.retain(|(_, _, word)| word != "corrupted");
-        assert_eq!(said, expected.map(|(at, side, word)| (at, side, word.to_owned())));
+        let mut hints = described(&received);
+        hints.retain(|(_, _, word)| word != "corrupted");
+        assert_eq!(hints, expected.map(|(at, side, word)| (at, side, word.to_owned())));
     }
 
-    /// Both ends send into the link that the satellite carries.
+    /// Both ends send into the link over the satellite.
     #[test]
-    fn both_ends_hear_that_a_satellite_sets_and_the_next_takes_over() {
+    fn both_ends_get_hints_when_a_satellite_sets_and_the_next_takes_over() {
         let pass = json!({
             "kind": "pass", "altitude_m": 610e3, "min_elevation_deg": 20, "start_elevation_deg": 20.5, "direction": "falling",
             "handover_s": 2,
         });
         let link = json!({ "rate_bps": 8e5, "delay_s": pass });
-        let (_, heard) = run(&setup(&datagrams(10.0, 190, link)), Manner::Records, 1);
-        let mut said = said(&heard);
-        said.retain(|(_, _, word)| word == "down" || word == "up");
-        let words: Vec<(usize, &str)> = said.iter().map(|(_, side, word)| (*side, word.as_str())).collect();
+        let (_, received) = run(&setup(&datagrams(10.0, 190, link)), Manner::Records, 1);
+        let mut hints = described(&received);
+        hints.retain(|(_, _, word)| word == "down" || word == "up");
+        let words: Vec<(usize, &str)> = hints.iter().map(|(_, side, word)| (*side, word.as_str())).collect();
         assert_eq!(words, [(0, "down"), (1, "down"), (0, "up"), (1, "up")]);
-        let times: Vec<f64> = said.iter().map(|(at, ..)| *at).collect();
+        let times: Vec<f64> = hints.iter().map(|(at, ..)| *at).collect();
         assert!(times[0] > 1.0 && times[0] < 15.0 && times[0] == times[1], "{times:?}");
         assert!((times[2] - times[0] - 2.0).abs() < 1e-9 && times[2] == times[3], "{times:?}");
     }
 
     #[test]
-    fn who_does_not_listen_hears_nothing() {
+    fn endpoints_that_want_no_hints_get_none() {
         let link = json!({ "rate_bps": { "kind": "rate-trace", "file": "rate" }, "delay_s": 0.1 });
-        let (_, heard) = run(&setup(&datagrams(10.0, 100, link)), Manner::WithoutHints, 1);
-        assert_eq!(said(&heard), []);
+        let (_, received) = run(&setup(&datagrams(10.0, 100, link)), Manner::WithoutHints, 1);
+        assert_eq!(described(&received), []);
     }
 
     /// Down from 1.1 to 1.6 s; a datagram takes 10 ms to send and is written each 250 ms, the last one at 1.5 s.
@@ -255,8 +256,8 @@ mod tests {
         let outage = json!({ "kind": "outage", "schedule": [[1.1, 1.6]] });
         let link = json!({ "rate_bps": 8e5, "delay_s": 0.1, "channel": outage });
         let setup = setup(&datagrams(4.0, 7, link));
-        let (ignorant, _) = run(&setup, Manner::Records, 1);
-        assert_eq!((ignorant.flows[0].delivered_packets, ignorant.flows[0].lost_packets), (5, 2));
+        let (unaware, _) = run(&setup, Manner::Records, 1);
+        assert_eq!((unaware.flows[0].delivered_packets, unaware.flows[0].lost_packets), (5, 2));
         let (waiting, _) = run(&setup, Manner::Waits, 1);
         assert_eq!((waiting.flows[0].delivered_packets, waiting.flows[0].lost_packets), (7, 0));
         assert_eq!(waiting.flows[0].finished, Some(Time::from_millis(1600 + 2 * 10 + 100)));
@@ -264,7 +265,7 @@ mod tests {
 
     /// A datagram takes 1 s to send and is written each 500 ms; one may wait.
     #[test]
-    fn a_full_queue_tells_at_once_which_packet_it_dropped() {
+    fn a_full_queue_reports_at_once_which_packet_it_dropped() {
         let link = json!({ "rate_bps": 8e3, "delay_s": 0.1, "queue_packets": 1 });
         let mut setup = setup(&datagrams(2.0, 8, link));
         for weights in [None, Some([None; 8])] {
@@ -274,25 +275,26 @@ mod tests {
     }
 
     fn check_drops(setup: &Setup) {
-        let (run_, heard) = run(setup, Manner::Tokens, 1);
-        let mut dropped = said(&heard);
+        let (run_, received) = run(setup, Manner::Tokens, 1);
+        let mut dropped = described(&received);
         dropped.retain(|(_, _, word)| word.starts_with("dropped"));
         assert_eq!(dropped, [(1.5, 0, "dropped 4".into()), (2.5, 0, "dropped 6".into()), (3.5, 0, "dropped 8".into())]);
         assert_eq!(run_.flows[0].lost_packets, 3);
-        // Without a token there is nothing to name it by.
-        assert!(said(&run(setup, Manner::Records, 1).1).iter().all(|(_, _, word)| !word.starts_with("dropped")));
+        // A packet without a token cannot be reported.
+        assert!(described(&run(setup, Manner::Records, 1).1).iter().all(|(_, _, word)| !word.starts_with("dropped")));
     }
 
-    /// Datagrams of 10 ms, one each 250 ms, over two hops: bits are wrong in the second and fifth on the last hop, in the
-    /// third on the first hop; the fourth is lost whole.
+    /// Datagrams of 10 ms, one each 250 ms, over two hops: bits are wrong in the second and fifth on the last hop, in
+    /// the third on the first hop; the fourth is lost whole.
     #[test]
-    fn a_receiver_hears_of_frames_that_its_own_link_damaged_when_they_would_have_come() {
+    fn a_receiver_gets_a_hint_for_each_frame_that_its_own_link_damaged_at_its_arrival_time() {
         let bits = |datagrams: &[u64]| Trace::BitErrors {
             position: datagrams.iter().map(|n| n * 8000 + 4000).collect(),
             bits: 1_000_000,
         };
         let lost: Vec<bool> = (0..100).map(|n| n == 3).collect();
-        // The datagram damaged on the first hop and the one lost never get to the last one, where each counts.
+        // The datagram damaged on the first hop and the lost one never reach the last hop, so positions there are
+        // lower.
         let traces = MemoryTraces::default()
             .with("near", bits(&[2]))
             .with("far", bits(&[1, 2]))
@@ -307,23 +309,24 @@ mod tests {
             "far": { "rate_bps": 8e5, "delay_s": 0.2, "channel": replay("far") },
         });
         let setup = resolve(&expand(&scenario).unwrap().points[0].scenario, &traces).unwrap();
-        let (result, heard) = run(&setup, Manner::Records, 1);
-        let mut corrupted = said(&heard);
+        let (result, received) = run(&setup, Manner::Records, 1);
+        let mut corrupted = described(&received);
         corrupted.retain(|(_, _, word)| word == "corrupted");
         assert_eq!(result.flows[0].lost_packets, 4);
         // Sent at 0.25 s and at 1 s; 10 ms on each hop, and 0.3 s of delay.
         assert_eq!(corrupted, [(0.57, 1, "corrupted".into()), (1.32, 1, "corrupted".into())]);
     }
 
-    /// Nobody knows whose packet it was.
+    /// The flow of a damaged frame is unknown.
     #[test]
-    fn every_listener_hears_of_a_damaged_frame() {
+    fn every_listener_gets_the_hint_for_a_damaged_frame() {
         let link = json!({ "rate_bps": 8e5, "delay_s": 0.1, "channel": { "kind": "ber", "ber": 1e-5 } });
         let mut scenario = datagrams(10.0, 100, link);
         scenario["flow"]["data"]["count"] = 3.into();
-        let (result, heard) = run(&setup(&scenario), Manner::Records, 1);
+        let (result, received) = run(&setup(&scenario), Manner::Records, 1);
         let lost: u64 = result.flows.iter().map(|flow| flow.lost_packets).sum();
-        let corrupted = said(&heard).into_iter().filter(|(_, side, word)| *side == 1 && word == "corrupted").count();
+        let corrupted =
+            described(&received).into_iter().filter(|(_, side, word)| *side == 1 && word == "corrupted").count();
         assert!(lost > 10, "{lost}");
         assert_eq!(corrupted as u64, 3 * lost);
     }
@@ -353,8 +356,8 @@ mod tests {
     }
 
     #[test]
-    fn who_ignores_hints_gets_the_same_results() {
-        let mut heard_of_changes = 0;
+    fn hints_that_are_ignored_do_not_change_results() {
+        let mut hints = 0;
         for (seed, link) in (0..).zip(links()) {
             for variant in ["tahoe", "newreno", "sack"] {
                 for duration_s in [json!(8), Value::Null] {
@@ -368,23 +371,23 @@ mod tests {
                     scenario["flow"]["bulk"] =
                         json!({ "transport": "tcp", "count": 2, "start_spread_s": 3, "traffic": traffic });
                     let setup = setup(&scenario);
-                    let (deaf, _) = run(&setup, Manner::WithoutHints, seed);
+                    let (without, _) = run(&setup, Manner::WithoutHints, seed);
                     for manner in [Manner::Records, Manner::Tokens] {
-                        let (listening, heard) = run(&setup, manner, seed);
-                        assert_eq!(listening.end, deaf.end, "{scenario:#}");
-                        assert_eq!(listening.return_bytes, deaf.return_bytes);
-                        assert_eq!(listening.peak_queue_bytes, deaf.peak_queue_bytes);
-                        assert_eq!(format!("{:?}", listening.flows), format!("{:?}", deaf.flows), "{scenario:#}");
-                        assert!(heard.is_sorted_by_key(|heard| heard.0));
-                        heard_of_changes += heard.len();
+                        let (listening, received) = run(&setup, manner, seed);
+                        assert_eq!(listening.end, without.end, "{scenario:#}");
+                        assert_eq!(listening.return_bytes, without.return_bytes);
+                        assert_eq!(listening.peak_queue_bytes, without.peak_queue_bytes);
+                        assert_eq!(format!("{:?}", listening.flows), format!("{:?}", without.flows), "{scenario:#}");
+                        assert!(received.is_sorted_by_key(|received| received.0));
+                        hints += received.len();
                     }
                 }
             }
         }
-        assert!(heard_of_changes > 1000, "{heard_of_changes}");
+        assert!(hints > 1000, "{hints}");
     }
 
-    /// An endpoint that depends on a hint, which is not allowed, and a link that changes for ever.
+    /// The endpoint depends on a hint, which is not allowed, and the link changes for ever.
     #[test]
     fn a_run_without_duration_ends_when_only_links_change() {
         let channel = json!({ "kind": "outage", "period_s": 10, "down_s": 5 });

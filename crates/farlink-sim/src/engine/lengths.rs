@@ -1,4 +1,4 @@
-//! Gateways without bytes: lengths in place of data, in the store and at the connection that a gateway writes into.
+//! Lengths in place of data, for the gateways of the simulator.
 
 use std::convert::Infallible;
 
@@ -8,7 +8,7 @@ use farlink_core::{Payload, Time};
 use super::relay::Joint;
 use super::source::BULK_WRITE_BYTES;
 
-/// Data of which only the length counts, also beyond the 4 GB of [`farlink_core::Virtual`].
+/// Data without content. Unlike [`farlink_core::Virtual`], it may be longer than 4 GB.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Length(pub(super) u64);
 
@@ -38,7 +38,7 @@ impl Payload for Length {
     }
 }
 
-/// The store of a node whose data have no content.
+/// A store for data without content.
 #[derive(Debug)]
 pub(super) struct NoBytes;
 
@@ -54,12 +54,12 @@ impl Store for NoBytes {
         Ok(Length(span.len()))
     }
 
-    fn let_go(&mut self, _position: u64) -> Result<(), Infallible> {
+    fn release(&mut self, _position: u64) -> Result<(), Infallible> {
         Ok(())
     }
 }
 
-/// The writing end of a connection.
+/// The writing end of a connection, for the gateway.
 pub(super) struct WritingEnd<'a>(pub(super) &'a mut dyn Joint);
 
 impl Writer<Length> for WritingEnd<'_> {

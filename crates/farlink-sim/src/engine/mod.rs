@@ -1,9 +1,9 @@
 //! The packet engine: drives the real state machines in virtual time.
 //!
-//! A link computes each departure when the packet is queued, so a link's packets arrive in the order they were sent: each
-//! keeps one ring of what is under way, and the engine takes the earliest head. Only hops in which packets wait, for their
-//! class or in a bundle, decide later what goes next. Timers are lazy: one armed entry per endpoint in a heap, moved only when it
-//! fires or must fire sooner.
+//! A link computes each departure when the packet is queued, so its packets arrive in the order in which they were
+//! sent. Each link keeps one ring of packets in flight, and the engine takes the earliest head. Only hops with classes
+//! or bundles choose the next packet later. Timers are lazy: each endpoint has one armed entry in a heap, moved only
+//! when it fires or must fire sooner.
 
 mod account;
 mod carried;
@@ -28,7 +28,7 @@ mod split;
 mod timers;
 mod tracing;
 
-/// An endpoint as it is; in the engine's own tests, with a recorder of hints.
+/// The endpoint itself. In the engine's own tests, this module wraps it in a recorder of hints.
 #[cfg(not(test))]
 mod hint_recorder {
     pub(super) type End<E> = E;
@@ -54,7 +54,7 @@ use farlink_core::protocol::udp::{Datagram, Socket};
 use farlink_core::protocol::{Pairs, TransportConfig};
 use farlink_core::{Event, LinkHint, Rng, Time, Virtual};
 
-use chain::Port;
+use chain::FlowKey;
 use delays::Shared;
 use drive::World;
 use flow::Birth;
@@ -62,7 +62,7 @@ use hint_recorder::End;
 use hints::{Hints, Listener};
 use path::{OnLink, Path};
 use population::{Flows, FromTransport, Place, Population};
-use relay::{Joint, Moved};
+use relay::{Joint, Progress};
 use route::Route;
 use source::Source;
 use split::Chains;
@@ -70,27 +70,27 @@ use timers::{CHAINS, Timers};
 
 use crate::layout::Layout;
 
-/// What a run gives.
+/// Result of a run.
 pub struct RunResult {
     /// One entry per flow, in the order of [`Setup::flows`] and of the flow's number.
     pub flows: Vec<FlowResult>,
     /// When the run ended.
     pub end: Time,
-    /// It ended because nothing was delivered for too long; see [`Setup::give_up_after`].
+    /// Whether it ended because nothing was delivered for too long; see [`Setup::give_up_after`].
     pub was_given_up: bool,
-    /// Nothing was under way and no timer set any more, though flows had not ended.
+    /// Whether no packet was in flight and no timer set any more, although flows had not ended.
     pub ran_dry: bool,
     /// Forward and return wire bytes that entered the path.
     pub return_bytes: u64,
-    /// What each hop forward could carry.
+    /// Capacity of each forward hop.
     pub forward: Vec<Capacity>,
-    /// The same of the measured hop back: the slowest, or that between gateways.
+    /// Capacity of the measured hop back: the slowest, or the one between gateways.
     pub back: Capacity,
-    /// The end of the run, or when the measured hop back has sent what it holds then, if that is before the duration is over.
+    /// When the measured hop back has sent everything that it holds at the end of the run, limited to the duration.
     pub back_end: Time,
     /// Largest queue on the forward path, bytes; `None` if it is not known.
     pub peak_queue_bytes: Option<f64>,
-    /// What the bundles of the path did, if there are any.
+    /// Result of the bundles of the path, if there are any.
     pub bundles: Option<BundleResult>,
 }
 
@@ -99,19 +99,19 @@ struct Engine<'a, T> {
     world: World<'a, T>,
     populations: Populations,
     hints: Hints,
-    /// When the latest event so far was.
+    /// Time of the latest event so far.
     now: Time,
     /// Nothing was delivered for too long.
     has_given_up: bool,
-    /// Nothing was left to happen.
+    /// No event was left.
     has_run_dry: bool,
     seed: u64,
     run: u64,
     chains: Chains,
-    /// What came out of a connection and what it told: filled and emptied at once.
-    moved: Vec<Moved>,
-    mail: Vec<(usize, Event)>,
-    /// An end of some flow goes down.
+    /// Scratch buffers for the data and the events of a connection.
+    moved: Vec<Progress>,
+    relay_events: Vec<(usize, Event)>,
+    /// Whether any flow restarts.
     has_restarts: bool,
     restart_seeds: Rng,
 }
@@ -170,8 +170,8 @@ macro_rules! engine_protocols {
                 }
             }
 
-            /// The packet at the head of a link's ring has arrived, and what follows it closely by `until`; returns when
-            /// the last of them did.
+            /// The packet at the head of a link's ring has arrived, and what follows it closely by `until`; returns
+            /// when the last of them did.
             #[inline]
             fn arrive<T: Tracer>(&mut self, world: &mut World<'_, T>, link: usize, now: Time, until: Time) -> Time {
                 let (flow, kind) = world.path.head(link);
@@ -195,7 +195,7 @@ engine_protocols! {
     4 aerotp: End<aerotp::Side<Virtual>>, aerotp::Segment<Virtual>, [Aerotp],
 }
 
-/// Runs a scenario once; `None` if `is_stopped` said so before the end (it is asked from time to time).
+/// Runs a scenario once; `None` if `is_stopped`, which is called from time to time, returned true before the end.
 pub fn simulate<T: Tracer>(
     setup: &Setup,
     seed: u64,
@@ -224,13 +224,13 @@ pub fn simulate<T: Tracer>(
         run,
         chains: Chains::new(),
         moved: Vec::new(),
-        mail: Vec::new(),
+        relay_events: Vec::new(),
         has_restarts: setup.flows.iter().any(|flow| flow.restart.is_some()),
         restart_seeds: Rng::for_component(seed, run, "restarts"),
     };
     engine.add_flows();
     for station in 0..engine.hints.stations() {
-        engine.attend(station, Time::ZERO);
+        engine.start_listening(station, Time::ZERO);
     }
     if !engine.execute() {
         return None;
@@ -258,37 +258,37 @@ pub fn simulate<T: Tracer>(
 
 impl<T: Tracer> Engine<'_, T> {
     /// Adds a flow to the population of its protocol.
-    fn add_flow(&mut self, transport: &TransportConfig, endpoint_seed: u64, birth: Birth) -> Port {
+    fn add_flow(&mut self, transport: &TransportConfig, endpoint_seed: u64, birth: Birth) -> FlowKey {
         let (kind, class) = (kind_of(transport), self.setup.flows[birth.spec].class);
         let mut place = Place { hints: &mut self.hints, world: &mut self.world };
         let flow = self.populations.of(kind).add(transport, endpoint_seed, birth, class, &mut place);
-        Port { kind, flow }
+        FlowKey { kind, flow }
     }
 
-    /// Another endpoint takes the place of one that is gone.
-    fn replace(&mut self, port: Port, side: usize, transport: &TransportConfig, endpoint_seed: u64, now: Time) {
-        let flows: &mut dyn Flows<T> = self.populations.of(port.kind);
-        flows.replace(port.flow, side, transport, endpoint_seed, now, &mut self.hints);
+    /// Replaces the endpoint at one side of a flow.
+    fn replace(&mut self, key: FlowKey, side: usize, transport: &TransportConfig, endpoint_seed: u64, now: Time) {
+        let flows: &mut dyn Flows<T> = self.populations.of(key.kind);
+        flows.replace(key.flow, side, transport, endpoint_seed, now, &mut self.hints);
     }
 
-    /// A flow as relays see it.
-    fn joint(&mut self, port: Port) -> &mut dyn Joint {
-        let flows: &mut dyn Flows<T> = self.populations.of(port.kind);
-        flows.joint(port.flow)
+    /// The relay's interface of a flow.
+    fn joint(&mut self, key: FlowKey) -> &mut dyn Joint {
+        let flows: &mut dyn Flows<T> = self.populations.of(key.kind);
+        flows.joint(key.flow)
     }
 
     /// Lets one side of a flow act, if it is up.
-    fn pump(&mut self, port: Port, side: usize, now: Time) {
-        self.populations.of(port.kind).pump(port.flow, side, now, &mut self.world);
+    fn pump(&mut self, key: FlowKey, side: usize, now: Time) {
+        self.populations.of(key.kind).pump(key.flow, side, now, &mut self.world);
     }
 
-    /// The application at side 0 begins anew.
-    fn begin_source(&mut self, port: Port, source: Source, now: Time) {
-        let flows: &mut dyn Flows<T> = self.populations.of(port.kind);
-        flows.begin_source(port.flow, source, now, &mut self.world.timers);
+    /// The application at side 0 starts again.
+    fn begin_source(&mut self, key: FlowKey, source: Source, now: Time) {
+        let flows: &mut dyn Flows<T> = self.populations.of(key.kind);
+        flows.begin_source(key.flow, source, now, &mut self.world.timers);
     }
 
-    /// A hop in which packets wait goes on: some leave it, or never will.
+    /// Handles the packets that leave a hop or are lost in it.
     #[cold]
     fn serve(&mut self, link: usize, now: Time) {
         self.world.path.wake(link, now);
@@ -297,7 +297,7 @@ impl<T: Tracer> Engine<'_, T> {
         }
     }
 
-    /// The flows of one row fill one histogram.
+    /// Gives all flows of one row the same histogram.
     fn keep_histograms(&mut self) {
         let layout = Layout::of(self.setup);
         let of_rows: Vec<Shared> = layout.rows[..layout.all()].iter().map(|_| Shared::default()).collect();
@@ -319,10 +319,10 @@ impl<T: Tracer> Engine<'_, T> {
     fn tell(&mut self, listener: Listener, at: Time, hint: LinkHint) {
         let Listener { kind, flow, .. } = listener;
         self.populations.of(kind).tell(listener, at, hint, &mut self.world);
-        self.look_at(Port { kind, flow }, at);
+        self.after_event(FlowKey { kind, flow }, at);
     }
 
-    /// When something was written or delivered last.
+    /// When data was last written or delivered.
     fn last_sign_of_life(&mut self) -> Time {
         let mut last = Time::ZERO;
         self.each_population(|flows| last = last.max(flows.last_sign_of_life()));
@@ -362,10 +362,10 @@ impl<T: Tracer> Engine<'_, T> {
                 } else {
                     let (route, restarts) = (Route::over(hops, 0, hops - 1, None), spec.restart.is_some());
                     let birth = Birth { id, spec: spec_index, number, start, source, route, relay: None, restarts };
-                    let port = self.add_flow(&spec.transport, endpoint_seed, birth);
+                    let key = self.add_flow(&spec.transport, endpoint_seed, birth);
                     self.world.open_flows += 1;
                     if restarts {
-                        restarting.push((port, spec_index));
+                        restarting.push((key, spec_index));
                     }
                 }
                 id += 1;
@@ -375,27 +375,27 @@ impl<T: Tracer> Engine<'_, T> {
         self.keep_histograms();
     }
 
-    /// Something happened to a flow: others may have to do with it.
+    /// Updates a flow's chain and its restarts after an event.
     #[inline]
-    fn look_at(&mut self, port: Port, now: Time) {
+    fn after_event(&mut self, key: FlowKey, now: Time) {
         if !self.chains.is_empty() {
-            self.look_at_chain(port, now);
+            self.update_chain(key, now);
         }
         if self.has_restarts {
-            self.look_at_reset(port, now);
+            self.handle_resets(key, now);
         }
     }
 
-    /// The ends of a flow that was added during the run hear of their links.
-    fn introduce(&mut self, port: Port, now: Time) {
-        let flows: &mut dyn Flows<T> = self.populations.of(port.kind);
-        let (route, wants_hints) = flows.listeners(port.flow);
+    /// Sends the current hints to the ends of a flow that was added during the run.
+    fn send_current_hints(&mut self, key: FlowKey, now: Time) {
+        let flows: &mut dyn Flows<T> = self.populations.of(key.kind);
+        let (route, wants_hints) = flows.listeners(key.flow);
         for side in (0..2).filter(|&side| wants_hints[side]) {
             let station = self.hints.station(route.first[side], route.heard(side));
             if self.hints.listeners(station).len() == 1 {
-                self.attend(station, now);
+                self.start_listening(station, now);
             } else {
-                let listener = Listener { kind: port.kind, flow: port.flow, side: side as u8 };
+                let listener = Listener { kind: key.kind, flow: key.flow, side: side as u8 };
                 for hint in self.hints.introduction(station).into_iter().flatten() {
                     self.tell(listener, now, hint);
                 }
@@ -403,27 +403,28 @@ impl<T: Tracer> Engine<'_, T> {
         }
     }
 
-    /// Those who listen at a station begin to.
-    fn attend(&mut self, station: usize, now: Time) {
+    /// Starts the delivery of hints to the listeners at a station.
+    fn start_listening(&mut self, station: usize, now: Time) {
         if !self.hints.listeners(station).is_empty() {
-            self.world.path.listen(self.hints.heard(station), station as u8);
+            self.world.path.listen(self.hints.incoming(station), station as u8);
         }
-        self.spread_news(station, now);
+        self.send_pending_hints(station, now);
     }
 
-    /// The link at a station may have changed; returns when the latest event was.
+    /// The link at a station may have changed; returns the time of the latest event.
     #[cold]
     fn on_link(&mut self, station: usize, at: Time, arrival: Time) -> Time {
-        // Links may change for ever. Nothing depends on a hint: without end or anything else to come, the run is over.
+        // Links may change for ever, but nothing may depend on a hint. If only links will change, a run without
+        // duration is over.
         let is_at_rest = arrival == Time::NEVER && self.world.timers.has_only_links();
         if self.setup.duration == Time::NEVER && is_at_rest {
             return self.now;
         }
-        self.spread_news(station, at);
+        self.send_pending_hints(station, at);
         at
     }
 
-    /// A frame that is of no use has come in at a station: all who listen there are told.
+    /// A frame damaged beyond use has arrived at a station; all its listeners get the hint.
     #[cold]
     fn on_corrupted(&mut self, station: usize, at: Time) {
         for index in 0..self.hints.listeners(station).len() {
@@ -431,32 +432,32 @@ impl<T: Tracer> Engine<'_, T> {
         }
     }
 
-    /// Tells those who listen at a station what has changed.
-    fn spread_news(&mut self, station: usize, at: Time) {
-        let news = self.hints.news(station, at, &mut self.world.path, &mut self.world.timers);
-        for hint in news.into_iter().flatten() {
+    /// Sends the hints about changes to the listeners at a station.
+    fn send_pending_hints(&mut self, station: usize, at: Time) {
+        let pending = self.hints.pending_hints(station, at, &mut self.world.path, &mut self.world.timers);
+        for hint in pending.into_iter().flatten() {
             for index in 0..self.hints.listeners(station).len() {
                 self.tell(self.hints.listeners(station)[index], at, hint);
             }
         }
     }
 
-    /// Until when to wait for something to be delivered.
+    /// When the run is given up unless data is delivered before.
     #[cold]
     fn patience(&mut self) -> Time {
         let last_write = self.world.timers.last_of_sources().unwrap_or(Time::ZERO);
         self.last_sign_of_life().max(last_write) + self.setup.give_up_after
     }
 
-    /// The packet at the head of a link's ring has arrived, and somebody else may have to do with what comes of it: no other
-    /// comes with it. Returns when it did.
+    /// Handles only the packet at the head of a link's ring, because its effects may involve other flows. Returns its
+    /// arrival time.
     fn arrive_one(&mut self, link: usize, now: Time) -> Time {
         while let Some(link) = self.world.path.next_due(now) {
             self.serve(link, now);
         }
         let (flow, kind) = self.world.path.head(link);
         self.populations.arrive(&mut self.world, link, now, now);
-        self.look_at(Port { kind, flow }, now);
+        self.after_event(FlowKey { kind, flow }, now);
         now
     }
 
@@ -464,14 +465,14 @@ impl<T: Tracer> Engine<'_, T> {
     fn execute(&mut self) -> bool {
         let mut warmup = if self.setup.warmup > Time::ZERO { self.setup.warmup } else { Time::NEVER };
         let end = self.setup.duration;
-        // Beyond this nothing happens without a look at whether anything still comes of it.
+        // Events after this time are handled only if the run makes progress.
         let mut limit = end.min(self.setup.give_up_after);
-        let mut next_look = STEPS_BETWEEN_LOOKS;
+        let mut next_check = STEPS_BETWEEN_LOOKS;
         let has_others = self.has_restarts || !self.chains.is_empty() || self.world.path.has_departures();
         loop {
             self.world.steps += 1;
-            if self.world.steps >= next_look {
-                next_look = self.world.steps + STEPS_BETWEEN_LOOKS;
+            if self.world.steps >= next_check {
+                next_check = self.world.steps + STEPS_BETWEEN_LOOKS;
                 if self.world.has_stopped || (self.world.is_stopped)() {
                     return false;
                 }
@@ -486,7 +487,7 @@ impl<T: Tracer> Engine<'_, T> {
             }
             if is_done {
                 self.has_run_dry = true;
-                return true; // whatever alarms are left
+                return true; // alarms that are left have no effect
             }
             if next > limit || next == Time::NEVER {
                 limit = end.min(self.patience());
@@ -513,12 +514,12 @@ impl<T: Tracer> Engine<'_, T> {
                         if self.world.path.is_alarm(alarm.flow as usize, next) {
                             self.serve(alarm.flow as usize, next);
                         }
-                        self.now // what departs counts when it arrives
+                        self.now // a departure counts when the packet arrives
                     }
                     timers::Kind::Link => self.on_link(usize::from(alarm.side), next, arrival),
                     timers::Kind::Corrupted => {
                         self.on_corrupted(usize::from(alarm.side), next);
-                        self.now // nothing depends on a hint: the run lasts no longer for it
+                        self.now // hints do not extend a run
                     }
                     timers::Kind::Source if alarm.kind == CHAINS => {
                         self.on_chain_source(alarm.flow, next);
@@ -527,7 +528,7 @@ impl<T: Tracer> Engine<'_, T> {
                     timers::Kind::Endpoint | timers::Kind::Source => {
                         self.populations.of(alarm.kind).fire(alarm, next, &mut self.world);
                         if has_others {
-                            self.look_at(Port { kind: alarm.kind, flow: alarm.flow }, next);
+                            self.after_event(FlowKey { kind: alarm.kind, flow: alarm.flow }, next);
                         }
                         next
                     }
@@ -537,7 +538,7 @@ impl<T: Tracer> Engine<'_, T> {
                     }
                 }
             };
-            // A train may be ahead of what happens at the other side.
+            // A train may be ahead of events at the other side.
             self.now = self.now.max(last);
         }
         if end != Time::NEVER {
@@ -547,10 +548,10 @@ impl<T: Tracer> Engine<'_, T> {
     }
 }
 
-/// The last instant before another.
+/// The last instant before `time`.
 fn before(time: Time) -> Time {
     Time::from_ps(time.as_ps() - 1)
 }
 
-/// So many steps, some milliseconds, pass between two looks at whether to stop.
+/// Number of steps, some milliseconds, between two checks whether to stop.
 const STEPS_BETWEEN_LOOKS: u64 = 1 << 16;

@@ -1,31 +1,31 @@
-//! Which links the packets of two endpoints take.
+//! The links between two endpoints.
 
 /// No link leads to an endpoint that is down.
 const NOWHERE: usize = usize::MAX;
 
-/// The links between two endpoints, and which of them end there.
+/// The links between two endpoints, and those that end at each of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Route {
     /// The first link on the way out of each side.
     pub(super) first: [usize; 2],
-    /// The link that ends at each side's endpoint; none while that is down.
+    /// The link that ends at each side's endpoint; [`NOWHERE`] while the endpoint is down.
     pub(super) last: [usize; 2],
-    /// The same while it is up.
+    /// `last` while both endpoints are up.
     ends: [usize; 2],
-    /// Where the links end, and packets wait to be written to disk: in a link of its own.
+    /// The last forward link and the spool behind it, an extra link in which packets wait to be written to disk.
     spool: Option<(usize, usize)>,
 }
 
 impl Route {
-    /// Over the hops from `from` to `to` (included) of a path of `hops`, whose links are numbered forward and then back;
-    /// behind the last one, through `spool`.
+    /// A route over the hops from `from` to `to` (inclusive) of a path of `hops` hops, then through `spool`. Links are
+    /// numbered forward and then back.
     pub(super) fn over(hops: usize, from: usize, to: usize, spool: Option<usize>) -> Self {
         let back = |hop: usize| 2 * hops - 1 - hop;
         let ends = [back(from), spool.unwrap_or(to)];
         Route { first: [from, back(to)], last: ends, ends, spool: spool.map(|spool| (to, spool)) }
     }
 
-    /// The link behind another one; none if there stands an endpoint that is down.
+    /// The link after another one; none if it ends at an endpoint.
     #[inline]
     pub(super) fn next(&self, link: usize) -> Option<usize> {
         match self.spool {
@@ -35,7 +35,7 @@ impl Route {
         }
     }
 
-    /// The link whose far end each side watches.
+    /// The link from which a side receives, spool excluded.
     pub(super) fn heard(&self, side: usize) -> usize {
         match self.spool {
             Some((behind, _)) if side == 1 => behind,
@@ -49,12 +49,12 @@ impl Route {
         self.last[side] != NOWHERE
     }
 
-    /// A side's endpoint goes down: what arrives there vanishes.
+    /// A side's endpoint goes down: packets that arrive there are dropped.
     pub(super) fn take_down(&mut self, side: usize) {
         self.last[side] = NOWHERE;
     }
 
-    /// A side's endpoint is there.
+    /// A side's endpoint comes up.
     pub(super) fn bring_up(&mut self, side: usize) {
         self.last[side] = self.ends[side];
     }
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_to_an_endpoint_that_is_down() {
+    fn no_link_leads_to_an_endpoint_that_is_down() {
         let mut route = Route::over(2, 0, 1, None);
         route.take_down(1);
         assert!(!route.is_up(1) && route.is_up(0));

@@ -1,4 +1,4 @@
-//! A scenario's grid point, resolved: everything read, converted and checked, ready to run any number of times.
+//! A resolved grid point of a scenario: everything read, converted and checked, ready for any number of runs.
 
 use farlink_core::hop::HopSetup;
 use farlink_core::protocol::TransportConfig;
@@ -10,15 +10,15 @@ use crate::layout::{Layout, Name};
 /// One grid point, ready to run.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// When a run ends at the latest.
+    /// Latest end of a run.
     pub duration: Time,
-    /// A run ends before that if nothing was delivered for so long.
+    /// A run ends early if nothing was delivered for this long.
     pub give_up_after: Time,
-    /// What happens before is left out of the figures.
+    /// Results leave out everything before this time.
     pub warmup: Time,
     /// Links from client to server.
     pub forward: Vec<HopSetup>,
-    /// Links from server to client, in the order a packet meets them.
+    /// Links from server to client, in the order in which a packet passes them.
     pub back: Vec<HopSetup>,
     /// Gateways at the ends of one of them.
     pub gateway: Option<GatewaySetup>,
@@ -27,8 +27,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The hop back, in the order of the way back, of which it is measured how full it is: that between gateways, or else the
-    /// slowest (of several, the first).
+    /// Index in `back` of the hop whose load is measured: the one between the gateways, otherwise the slowest (the
+    /// first of several).
     pub fn measured_back(&self) -> usize {
         let slowest = |hops: &[HopSetup]| {
             let rates = hops.iter().map(|hop| hop.rate.mean_bps()).enumerate();
@@ -39,7 +39,7 @@ impl Setup {
 }
 
 impl Layout {
-    /// Of a grid point of the packet engine.
+    /// The layout of a grid point of the packet engine.
     pub(crate) fn of(setup: &Setup) -> Self {
         Layout::new(setup.flows.iter().map(|flow| Name {
             name: &flow.name,
@@ -54,26 +54,27 @@ impl Layout {
 /// Gateways at both ends of a hop.
 #[derive(Clone, Debug)]
 pub struct GatewaySetup {
-    /// Which hop of the path.
+    /// Index of the hop in the path.
     pub hop: usize,
-    /// The transport before and behind it.
+    /// The transport on the hops before and after it.
     pub edge: TransportConfig,
-    /// What a gateway holds of a flow before it stops reading, bytes.
+    /// Bytes of a flow that a gateway holds before it stops reading.
     pub buffer_bytes: u64,
-    /// The disk of each, as a link that packets pass before they are acknowledged; none if they are kept in memory.
+    /// The disk of each gateway, as a link that packets pass before they are acknowledged; `None` for a store in
+    /// memory.
     pub spool: Option<HopSetup>,
-    /// One of them goes down.
+    /// A crash of one of the gateways.
     pub crash: Option<RestartSetup>,
 }
 
-/// Something goes down and comes back.
+/// A restart of an endpoint or a gateway.
 #[derive(Clone, Copy, Debug)]
 pub struct RestartSetup {
-    /// The side of the sender, 0, or of the receiver, 1.
+    /// The sender's side (0) or the receiver's (1).
     pub side: usize,
     /// When it goes down.
     pub down: Time,
-    /// When it is there again.
+    /// When it comes back up.
     pub up: Time,
 }
 
@@ -88,37 +89,37 @@ pub struct FlowSetup {
     pub transport: TransportConfig,
     /// Class of service of their packets.
     pub class: u8,
-    /// How many.
+    /// Number of flows.
     pub count: u64,
     /// When they start.
     pub start: Time,
     /// Each starts at a random instant within this span after `start`.
     pub start_spread: Time,
-    /// Whether gateways split them, if there are any.
+    /// Whether gateways, if there are any, split them.
     pub is_split: bool,
-    /// One end of each goes down.
+    /// A restart of one end of each flow.
     pub restart: Option<RestartSetup>,
-    /// What they carry.
+    /// Their traffic.
     pub traffic: TrafficSetup,
 }
 
-/// What a flow carries.
+/// Traffic of a flow.
 #[derive(Clone, Debug)]
 pub enum TrafficSetup {
-    /// As much as the transport takes.
+    /// As much as the transport accepts.
     Bulk,
-    /// So many bytes.
+    /// A file.
     File {
         /// Size.
         bytes: u64,
     },
     /// A constant bit rate.
     Cbr {
-        /// Between two writes.
+        /// Time between two writes.
         interval: Time,
         /// Bytes per write.
         payload_bytes: u32,
-        /// Stop after so many bytes.
+        /// Total bytes after which the source stops.
         limit_bytes: Option<u64>,
     },
     /// Files at given instants after the flow's start, each a connection of its own.
@@ -142,12 +143,12 @@ impl FlowSetup {
         }
     }
 
-    /// Whether it is made of transfers whose number differs from run to run or matters little one by one.
+    /// Whether it consists of many transfers, each a connection of its own.
     pub fn is_transfers(&self) -> bool {
         matches!(self.traffic, TrafficSetup::List(_) | TrafficSetup::Poisson { .. })
     }
 
-    /// How many connections all flows of this name make in a run; `None` if that is left to chance.
+    /// Number of connections of all flows of this name in a run; `None` if it is random.
     pub fn connections(&self) -> Option<u64> {
         match &self.traffic {
             TrafficSetup::Bulk | TrafficSetup::File { .. } | TrafficSetup::Cbr { .. } => Some(self.count),
@@ -156,12 +157,12 @@ impl FlowSetup {
         }
     }
 
-    /// Whether it carries something that has an end: a file, or transfers, however many come.
+    /// Whether it carries anything finite: a file, or any number of transfers.
     pub fn has_transfers(&self) -> bool {
         self.is_finite() || self.is_transfers()
     }
 
-    /// What the application does from its beginning; none if there are several connections that each do something else.
+    /// The source of the flow's only connection; `None` if it has several with sources of their own.
     pub(super) fn source(&self) -> Option<Source> {
         match &self.traffic {
             TrafficSetup::Bulk => Some(Source::Bulk),
@@ -175,7 +176,7 @@ impl FlowSetup {
         }
     }
 
-    /// Every connection of this name in one run: its number, start and source.
+    /// All connections of this name in one run: number, start and source.
     pub(super) fn instances(&self, end: Time, rng: &mut Rng) -> Vec<(u64, Time, Source)> {
         let mut all = Vec::new();
         for _ in 0..self.count {

@@ -1,22 +1,22 @@
-//! What the application of a flow writes, and when.
+//! Traffic sources: when the application of a flow writes how much.
 
 use farlink_core::Time;
 
-/// What a flow's application does.
+/// The sending application of a flow.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
-    /// Always has more to send.
+    /// Always has more data.
     Bulk,
     /// Writes a file and closes.
     File { left: u64 },
     /// Writes at a constant rate.
     Cbr { interval: Time, payload_bytes: u32, left: u64 },
-    /// Passes on what another connection brings.
+    /// Forwards the data of another connection.
     Relay,
 }
 
 impl Source {
-    /// Bytes that it is to carry; `None` if it has no end.
+    /// Total bytes to carry; `None` if it has no end.
     pub(super) fn asked_bytes(&self) -> Option<u64> {
         match *self {
             Source::Bulk | Source::Relay => None,
@@ -25,5 +25,5 @@ impl Source {
     }
 }
 
-/// Amount that a bulk source writes at a time: large enough to be rare, small enough that it joins what is left.
+/// Length of a write of a bulk source: large, so that writes are rare, but small enough to be joined to the data left.
 pub(super) const BULK_WRITE_BYTES: u32 = 1 << 31;

@@ -1,30 +1,30 @@
-//! Flows that gateways split: what is read at the end of one connection is written into the next.
+//! Flows that gateways split: data read from one connection is written into the next.
 //!
-//! After each event of one of its connections a chain is looked at, and what came of the event is handed on from node to node
-//! until nothing moves any more. All of that happens at the instant of the event.
+//! After each event of one of its connections, a chain forwards data from node to node until nothing moves any more,
+//! all at the instant of the event.
 
 use farlink_core::event::Abort;
 use farlink_core::gateway::AfterAbort;
 use farlink_core::protocol::TransportConfig;
 use farlink_core::{Event, Time};
 
-use super::chain::{Chain, HopConnection, Port};
+use super::chain::{Chain, FlowKey, HopConnection};
 use super::flow::Birth;
-use super::relay::{Moved, Relay};
+use super::relay::{Progress, Relay};
 use super::route::Route;
 use super::setup::{FlowSetup, GatewaySetup, Setup};
 use super::source::Source;
 use super::timers::{Alarm, CHAINS, Kind};
 use super::{Engine, Tracer};
 
-/// Connections whose packets no trace shows.
+/// Identifier of connections whose packets are not traced.
 pub(crate) const UNTRACED: u32 = u32::MAX;
 
-/// Rooms of chains: one is empty while the chain in it is looked at.
+/// All chains. A slot is empty while its chain is being processed.
 pub(super) type Chains = Vec<Option<Box<Chain>>>;
 
 impl<T: Tracer> Engine<'_, T> {
-    /// Adds a flow that gateways split, in place of one connection over the whole path.
+    /// Adds a flow that gateways split.
     pub(super) fn add_chain(
         &mut self,
         gateway: &GatewaySetup,
@@ -56,31 +56,32 @@ impl<T: Tracer> Engine<'_, T> {
             if let Some(next) = chain.on_source(now) {
                 engine.world.timers.push(next, Alarm { event: Kind::Source, kind: CHAINS, side: 0, flow });
             }
-            engine.hand_on(chain, now);
+            engine.forward(chain, now);
         });
     }
 
-    /// Something happened to a connection: if it is part of a chain, what came of it is handed on.
-    pub(super) fn look_at_chain(&mut self, port: Port, now: Time) {
-        if let Some(chain) = self.joint(port).relay().map(|relay| relay.chain) {
-            self.with_chain(chain, |engine, chain| engine.hand_on(chain, now));
+    /// Forwards data after an event of a connection, if it is part of a chain.
+    pub(super) fn update_chain(&mut self, key: FlowKey, now: Time) {
+        if let Some(chain) = self.joint(key).relay().map(|relay| relay.chain) {
+            self.with_chain(chain, |engine, chain| engine.forward(chain, now));
         }
     }
 
     fn with_chain(&mut self, number: u32, act: impl FnOnce(&mut Self, &mut Chain)) {
-        // A hint for one of its connections may come while it is looked at: that is seen before the look is over.
+        // A hint for one of its connections may arrive while the chain is being processed; `forward` sees its effect
+        // later.
         if let Some(mut chain) = self.chains[number as usize].take() {
             act(self, &mut chain);
             self.chains[number as usize] = Some(chain);
         }
     }
 
-    /// Hands on until nothing moves.
-    fn hand_on(&mut self, chain: &mut Chain, now: Time) {
+    /// Forwards data along the chain until nothing moves.
+    fn forward(&mut self, chain: &mut Chain, now: Time) {
         loop {
             let mut has_moved = false;
             for hop in 0..chain.hops.len() {
-                has_moved |= self.listen(chain, hop, now);
+                has_moved |= self.collect(chain, hop, now);
                 has_moved |= self.write_on(chain, hop, now);
                 has_moved |= self.read_on(chain, hop, now);
             }
@@ -95,14 +96,14 @@ impl<T: Tracer> Engine<'_, T> {
         }
     }
 
-    /// Takes notice of what happened to a hop's connections.
-    fn listen(&mut self, chain: &mut Chain, hop: usize, now: Time) -> bool {
+    /// Collects the events and the data of a hop's connections.
+    fn collect(&mut self, chain: &mut Chain, hop: usize, now: Time) -> bool {
         let mut has_moved = false;
         for connection in [chain.hops[hop].reading, chain.hops[hop].writing].into_iter().flatten() {
-            has_moved |= self.open_mail(chain, connection, now);
-            has_moved |= self.absorb(chain, connection, now);
+            has_moved |= self.take_events(chain, connection, now);
+            has_moved |= self.take_data(chain, connection, now);
             if chain.hops[hop].writing == Some(connection) {
-                let joint = self.joint(chain.connections[connection].port);
+                let joint = self.joint(chain.connections[connection].key);
                 let settled = joint.settled_bytes();
                 joint.new_transmissions(&mut |bytes, at| chain.on_sent(connection, bytes, at));
                 has_moved |= chain.on_settled(hop, settled);
@@ -111,17 +112,17 @@ impl<T: Tracer> Engine<'_, T> {
         has_moved
     }
 
-    /// Takes the events of a connection.
-    fn open_mail(&mut self, chain: &mut Chain, connection: usize, now: Time) -> bool {
-        let port = chain.connections[connection].port;
-        let mut mail = std::mem::take(&mut self.mail);
-        if let Some(relay) = self.joint(port).relay() {
-            std::mem::swap(&mut relay.mail, &mut mail);
+    /// Handles the events of a connection.
+    fn take_events(&mut self, chain: &mut Chain, connection: usize, now: Time) -> bool {
+        let key = chain.connections[connection].key;
+        let mut events = std::mem::take(&mut self.relay_events);
+        if let Some(relay) = self.joint(key).relay() {
+            std::mem::swap(&mut relay.events, &mut events);
         }
-        let has_mail = !mail.is_empty();
+        let has_events = !events.is_empty();
         let hop = chain.connections[connection].hop;
         let writing = chain.hops[hop].writing;
-        for (side, event) in mail.drain(..) {
+        for (side, event) in events.drain(..) {
             let it = &mut chain.connections[connection];
             match (side, event) {
                 (0, Event::Writable) => it.is_writable = true,
@@ -132,11 +133,11 @@ impl<T: Tracer> Engine<'_, T> {
                 _ => {}
             }
         }
-        self.mail = mail;
-        has_mail
+        self.relay_events = events;
+        has_events
     }
 
-    /// The next node hears of a new connection: the one before it is over, once all that it brought is read.
+    /// The next node accepts a new connection. It reads all data left in the previous one, which is then closed.
     fn accept(&mut self, chain: &mut Chain, connection: usize, now: Time) {
         let hop = chain.connections[connection].hop;
         let before = chain.hops[hop].reading.replace(connection);
@@ -144,23 +145,23 @@ impl<T: Tracer> Engine<'_, T> {
             self.drain(chain, before, now);
             self.retire(chain, before);
         }
-        chain.nodes[hop + 1].gateway.on_called(chain.connections[connection].begin);
+        chain.nodes[hop + 1].gateway.on_incoming(chain.connections[connection].begin);
     }
 
-    /// The node behind a connection takes what came out of it.
-    fn absorb(&mut self, chain: &mut Chain, connection: usize, now: Time) -> bool {
-        let port = chain.connections[connection].port;
+    /// The receiving node of a connection takes the data that was read from it.
+    fn take_data(&mut self, chain: &mut Chain, connection: usize, now: Time) -> bool {
+        let key = chain.connections[connection].key;
         let mut moved = std::mem::take(&mut self.moved);
         let mut is_drained = false;
-        if let Some(relay) = self.joint(port).relay() {
+        if let Some(relay) = self.joint(key).relay() {
             std::mem::swap(&mut relay.moved, &mut moved);
             is_drained = relay.is_drained;
         }
         let has_moved = !moved.is_empty();
         for step in moved.drain(..) {
             match step {
-                Moved::Read(bytes) => chain.on_read(connection, bytes, now),
-                Moved::Skipped(bytes) => chain.on_skipped(connection, bytes),
+                Progress::Read(bytes) => chain.on_read(connection, bytes, now),
+                Progress::Skipped(bytes) => chain.on_skipped(connection, bytes),
             }
         }
         self.moved = moved;
@@ -173,7 +174,7 @@ impl<T: Tracer> Engine<'_, T> {
         has_moved || is_end
     }
 
-    /// A hop's first node writes what waits.
+    /// A hop's first node writes waiting data.
     fn write_on(&mut self, chain: &mut Chain, hop: usize, now: Time) -> bool {
         if chain.nodes[hop].is_down || chain.has_ended {
             return false;
@@ -199,25 +200,25 @@ impl<T: Tracer> Engine<'_, T> {
         if hop == 0 {
             chain.replenish(connection);
         }
-        let port = chain.connections[connection].port;
-        let has_acted = chain.write_to(connection, now, self.joint(port));
+        let key = chain.connections[connection].key;
+        let has_acted = chain.write_to(connection, now, self.joint(key));
         if has_acted {
-            self.pump(port, 0, now);
+            self.pump(key, 0, now);
         }
         has_acted
     }
 
-    /// A hop's last node reads what it has room for now.
+    /// A hop's last node reads as much as it has room for.
     fn read_on(&mut self, chain: &mut Chain, hop: usize, now: Time) -> bool {
         let (Some(connection), false) = (chain.hops[hop].reading, chain.nodes[hop + 1].is_down) else { return false };
         let room = chain.nodes[hop + 1].gateway.room();
-        let port = chain.connections[connection].port;
-        let Some(relay) = self.joint(port).relay() else { return false };
+        let key = chain.connections[connection].key;
+        let Some(relay) = self.joint(key).relay() else { return false };
         relay.room = room;
         if room == 0 || relay.is_drained {
             return false;
         }
-        self.pump(port, 1, now);
+        self.pump(key, 1, now);
         true
     }
 
@@ -239,21 +240,21 @@ impl<T: Tracer> Engine<'_, T> {
             relay: Some(Box::new(relay)),
             restarts: false,
         };
-        let port = self.add_flow(transport, seed, birth);
+        let key = self.add_flow(transport, seed, birth);
         if chain.nodes[hop + 1].is_down {
-            self.joint(port).take_down(1);
+            self.joint(key).take_down(1);
         }
-        self.introduce(port, now);
+        self.send_current_hints(key, now);
         let begin = chain.nodes[hop].gateway.on_opened();
-        chain.connections.push(HopConnection::new(hop, port, begin));
+        chain.connections.push(HopConnection::new(hop, key, begin));
         chain.hops[hop].writing = Some(number);
-        self.pump(port, 0, now);
+        self.pump(key, 0, now);
         number
     }
 
-    /// The node behind a connection takes all that can be read from it, room or not.
+    /// The receiving node of a connection reads all available data, even without room.
     fn drain(&mut self, chain: &mut Chain, connection: usize, now: Time) {
-        let joint = self.joint(chain.connections[connection].port);
+        let joint = self.joint(chain.connections[connection].key);
         if !joint.is_up(1) {
             return;
         }
@@ -261,21 +262,21 @@ impl<T: Tracer> Engine<'_, T> {
             relay.room = u64::MAX;
         }
         joint.read(now);
-        self.absorb(chain, connection, now);
+        self.take_data(chain, connection, now);
     }
 
-    /// A connection is over at both ends.
+    /// Closes a connection at both ends.
     fn retire(&mut self, chain: &mut Chain, connection: usize) {
         let it = &mut chain.connections[connection];
         it.on_the_way.clear();
-        let joint = self.joint(it.port);
+        let joint = self.joint(it.key);
         joint.take_down(0);
         joint.take_down(1);
         let hop = &mut chain.hops[it.hop];
         hop.reading = hop.reading.filter(|&reading| reading != connection);
     }
 
-    /// A connection gave up, and so do the others.
+    /// Gives up all connections of a chain after one gave up.
     fn give_up(&mut self, chain: &mut Chain, now: Time, why: Abort) {
         chain.give_up(now, why);
         for connection in 0..chain.connections.len() {
@@ -285,7 +286,7 @@ impl<T: Tracer> Engine<'_, T> {
         self.world.open_flows -= 1;
     }
 
-    /// What can be read at the end of the run is in the gateways' hands.
+    /// Reads all data left in connections at the end of the run, because it is in the gateways' custody.
     pub(super) fn settle_chains(&mut self, now: Time) {
         for number in 0..self.chains.len() as u32 {
             self.with_chain(number, |engine, chain| {
@@ -311,12 +312,12 @@ impl<T: Tracer> Engine<'_, T> {
                 let (before, behind) = (&chain.hops[node - 1], &chain.hops[node]);
                 let (arriving, leaving) = ([before.reading, before.writing], [behind.reading, behind.writing]);
                 for connection in arriving.into_iter().flatten() {
-                    // Acknowledged already, or about to be.
+                    // This data is acknowledged or about to be.
                     engine.drain(chain, connection, now);
-                    engine.joint(chain.connections[connection].port).take_down(1);
+                    engine.joint(chain.connections[connection].key).take_down(1);
                 }
                 for connection in leaving.into_iter().flatten() {
-                    engine.joint(chain.connections[connection].port).take_down(0);
+                    engine.joint(chain.connections[connection].key).take_down(0);
                 }
                 chain.hops[node].writing = None;
                 chain.nodes[node].crash(buffer_bytes, has_disk);
@@ -324,7 +325,7 @@ impl<T: Tracer> Engine<'_, T> {
         }
     }
 
-    /// It is there again: new endpoints stand where connections ended.
+    /// The gateway on one side comes back up, with new endpoints.
     pub(super) fn on_gateway_up(&mut self, side: usize, now: Time) {
         for number in 0..self.chains.len() as u32 {
             self.with_chain(number, |engine, chain| {
@@ -342,25 +343,25 @@ impl<T: Tracer> Engine<'_, T> {
                     let transport = transport(engine.setup, &engine.setup.flows[chain.spec], is_own);
                     let it = &mut chain.connections[connection];
                     it.is_finished = false;
-                    let port = it.port;
-                    engine.replace(port, 1, transport, chain.seeds.below(u64::MAX), now);
-                    if let Some(relay) = engine.joint(port).relay() {
+                    let key = it.key;
+                    engine.replace(key, 1, transport, chain.seeds.below(u64::MAX), now);
+                    if let Some(relay) = engine.joint(key).relay() {
                         (relay.room, relay.is_drained) = (0, false);
-                        relay.mail.clear();
+                        relay.events.clear();
                     }
                 }
-                engine.hand_on(chain, now);
+                engine.forward(chain, now);
             });
         }
     }
 }
 
-/// The gateway on the sender's side stands behind the first hop, the other one before the last.
+/// The gateway on the sender's side is after the first hop, the other one before the last.
 fn node_at(chain: &Chain, side: usize) -> usize {
     if side == 0 { 1 } else { chain.hops.len() - 1 }
 }
 
-/// What runs on a hop of a chain.
+/// The transport on a hop of a chain.
 fn transport<'a>(setup: &'a Setup, spec: &'a FlowSetup, is_own: bool) -> &'a TransportConfig {
     setup.gateway.as_ref().filter(|_| !is_own).map_or(&spec.transport, |gateway| &gateway.edge)
 }

@@ -8,26 +8,27 @@ use farlink_core::Time;
 /// What an alarm is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// A link that serves classes may send the next packet, which then no longer waits for others of the same instant.
+    /// A hop in which packets wait may send the next one. It comes first, so that this packet has left at the instant's
+    /// other events.
     Departure,
-    /// A link that somebody listens to may change: before others of the same instant act on what it was.
+    /// A link with listeners may change. It precedes the instant's other events, so that they see the new state.
     Link,
-    /// A frame arrives that is damaged beyond use, and somebody listens.
+    /// A frame that is damaged beyond use arrives at a station with listeners.
     Corrupted,
     /// An endpoint's timeout.
     Endpoint,
     /// A traffic source: its start or its next write.
     Source,
-    /// An endpoint, or a gateway, goes down.
+    /// An endpoint or a gateway goes down.
     Down,
-    /// It is there again.
+    /// It comes back up.
     Up,
 }
 
-/// Stands for all that gateways split, where a protocol's number stands otherwise.
+/// Denotes the chains of split flows in place of a protocol's number.
 pub(super) const CHAINS: u8 = u8::MAX;
 
-/// Whom an alarm wakes. The order of the fields breaks ties, so that runs are reproducible.
+/// The target of an alarm. The order of the fields breaks ties, so that runs are reproducible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Alarm {
     pub(super) event: Kind,
@@ -40,7 +41,7 @@ pub(super) struct Alarm {
 #[derive(Debug)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<(Time, Alarm)>>,
-    /// When the first is due: read at every event.
+    /// When the first alarm is due, cached because it is read at every event.
     next: Time,
 }
 
@@ -62,9 +63,9 @@ impl Timers {
         self.heap.push(Reverse((at, alarm)));
     }
 
-    /// Whether no endpoint and no source has an alarm, so that nothing but links will change.
+    /// Whether no endpoint and no source has an alarm, so that only links will change.
     pub(super) fn has_only_links(&self) -> bool {
-        // There are two of links at most: one of the first three tells.
+        // Few alarms are of links, so the search ends soon.
         self.heap.iter().all(|entry| entry.0.1.event == Kind::Link)
     }
 

@@ -1,12 +1,12 @@
-//! Looking into one run: a type parameter of the engine, so that an ordinary run pays nothing.
+//! Tracing of a run: a type parameter of the engine, so that it costs nothing in an ordinary run.
 
 use farlink_core::endpoint::Probe;
 use farlink_core::wire::Codec;
 use farlink_core::{Ecn, Time};
 
-/// Sees what passes the sender's interface and how the sender's state changes.
+/// Receives the packets at the sender's interface and the sender's state.
 pub trait Tracer {
-    /// Whether it wants every packet in full; if not, usual ones take a shortcut ([`farlink_core::Express`]).
+    /// Whether it needs every packet in full; if not, common ones take a shortcut ([`farlink_core::Express`]).
     const LOOKS: bool = true;
 
     /// A packet at the sender's interface, and its congestion codepoint: `direction` 1 is sent, 0 is received.
@@ -16,7 +16,7 @@ pub trait Tracer {
     fn probe(&mut self, now: Time, flow: u32, probe: impl FnOnce() -> Probe);
 }
 
-/// Sees nothing.
+/// A tracer that ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTrace;
 

@@ -1,5 +1,5 @@
-//! The calls of an emulated bundle: how long dialling takes, whether it succeeds, how long calls last and how late their drops are
-//! noticed. Which line is dialled when is decided by the [`Dialler`].
+//! The calls of an emulated bundle: how long dialling takes, whether it succeeds, how long calls last and how late
+//! their drops are noticed. Which line is dialled when is decided by the [`Dialler`].
 
 use super::calls_config::CallsConfig;
 use super::dialler::{CallState, Change, Dialler, Order, Reaction};
@@ -9,8 +9,8 @@ use crate::rng::Rng;
 use crate::time::Time;
 use crate::units::Seconds;
 
-/// The calls of all lines in one run. They depend only on the configuration and on the random stream that they are drawn from,
-/// not on traffic.
+/// The calls of all lines in one run. They depend only on the configuration and on the random stream that they are
+/// drawn from, not on traffic.
 #[derive(Clone, Debug)]
 pub struct Calls {
     plan: Plan,
@@ -56,12 +56,13 @@ impl Detection {
     }
 }
 
-/// What is drawn for a line.
+/// The random events of a line.
 #[derive(Clone, Debug)]
 struct Line {
     up: Option<RandomDuration>,
     redial: Option<RandomDuration>,
-    /// When the attempt to dial ends, the call drops, or both ends have noticed that; never if none of these is awaited.
+    /// When the attempt to dial ends, the call drops, or both ends have noticed the drop; never if none of these is
+    /// awaited.
     until: Time,
     rng: Rng,
     /// Number of recorded down times that have begun.
@@ -161,8 +162,8 @@ impl Calls {
         self.lines[line].until.min(self.dialler.next_timeout(line))
     }
 
-    /// Makes the next change if it is due at `now`, and appends all changes of that instant to `changes`. Returns whether there
-    /// was one.
+    /// Makes the next change if it is due at `now`, and appends all changes of that instant to `changes`. Returns
+    /// whether there was one.
     pub fn advance(&mut self, now: Time, changes: &mut Vec<Change>) -> bool {
         let due = (0..self.lines.len()).map(|line| (line, self.due(line)));
         let Some((index, at)) = due.min_by_key(|&(_, at)| at).filter(|&(_, at)| at <= now && at < Time::NEVER) else {
@@ -187,7 +188,7 @@ impl Calls {
         true
     }
 
-    /// Something happens to a line, or it is to be dialled.
+    /// Handles the next event of a line: of its call, or of its dialling.
     fn go_on(&mut self, index: usize, at: Time, (detection, failure): (Option<Detection>, f64)) {
         let Calls { lines, dialler, reaction, .. } = self;
         let line = &mut lines[index];

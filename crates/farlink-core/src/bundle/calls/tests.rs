@@ -65,16 +65,16 @@ fn a_drop_is_noticed_late() {
     assert_eq!(changes[1].at.since(changes[0].at), Time::from_secs(20));
 }
 
-/// A cycle of the bundle: it is up until the primary drops (3000 s), then the primary is dialled for 53 s, then the others as
-/// long.
+/// A cycle of the bundle: it is up until the primary drops (3000 s), then the primary is dialled for 53 s, then the
+/// others as long.
 #[test]
 fn with_the_primary_the_bundle_drops() {
     let (_, any, ..) = shares(&format!(r#"{FIELD}, "primary": "ends-bundle"}}"#), 8, 10_000_000);
     assert!((any - 3000.0 / 3053.0).abs() < 0.002, "{any}");
 }
 
-/// A lost primary is not dialled while any other line is up: with seven others that come back soon that is for ever, without
-/// others it is dialled at once.
+/// A lost primary is not dialled while any other line is up. With seven others that reconnect soon it is never dialled;
+/// without others it is dialled at once.
 #[test]
 fn a_lost_primary_waits_for_the_end_of_the_bundle() {
     let json = format!(r#"{FIELD}, "primary": "stays-lost"}}"#);
@@ -105,7 +105,7 @@ fn lines_fail_and_are_blocked() {
     assert!((share - 3000.0 / (3000.0 + down_s)).abs() < 0.004, "{share}");
 }
 
-/// Whichever attempts fail, a bundle with a primary line always has a line being dialled or blocked for a limited time.
+/// Whichever attempts fail, a bundle with a primary line always dials a line or waits for the end of a block.
 #[test]
 fn a_bundle_never_stops_dialling() {
     let late = r#"{"distribution": "exponential", "mean_s": 20}"#;
@@ -131,8 +131,8 @@ fn a_bundle_never_stops_dialling() {
     }
 }
 
-/// A line's history counts in proportion to its length: neither a short history nor none makes a line the best, and a call that
-/// the bundle ended is not a drop.
+/// A line's history counts in proportion to its length: neither a short history nor none makes a line the best, and a
+/// call that the bundle ended is not a drop.
 #[test]
 fn the_primary_is_the_line_with_the_longest_expected_call() {
     let calls = config(&format!(r#"{FIELD}, "primary": "ends-bundle"}}"#));
@@ -144,7 +144,8 @@ fn the_primary_is_the_line_with_the_longest_expected_call() {
         dialler.dial_primary(Time::ZERO, &mut Reaction::default());
         dialler.lines.iter().position(|line| line.state == CallState::Connecting).expect("one is dialled")
     };
-    // Thirty calls of two hours on average win over a line that was never called, one that was up for a minute, and a bad one.
+    // Thirty calls of two hours on average win over a line that was never called, one that was up for a minute, and a
+    // bad one.
     assert_eq!(chosen([(0, 0), (60, 0), (1_000, 20), (216_000, 30)]), 3);
     // A line that was never called counts as average: the best line wins over it, and it wins over a worse one.
     assert_eq!(chosen([(20_000, 20), (0, 0), (10_000, 20), (1_000, 20)]), 0);
@@ -153,8 +154,8 @@ fn the_primary_is_the_line_with_the_longest_expected_call() {
     assert_eq!(chosen([(90_000, 30), (90_000, 0), (90_000, 1), (90_000, 2)]), 1);
 }
 
-/// Three lines have calls of 500, 5000 and 50,000 s. The best one is the primary most of the time, although the bundle ends its
-/// calls whenever another primary drops.
+/// Three lines have calls of 500, 5000 and 50,000 s. The best one is the primary most of the time, although the bundle
+/// ends its calls whenever another primary drops.
 #[test]
 fn the_best_line_is_the_primary_most_of_the_time() {
     let calls = config(&format!(r#"{FIELD}, "primary": "ends-bundle"}}"#));
@@ -197,7 +198,7 @@ fn a_recording_is_replayed() {
     assert_eq!(calls.next_change(), Time::NEVER);
 }
 
-/// What an operator of three modems is told, without any network behind it.
+/// The orders for an operator of three modems, without any network.
 #[test]
 fn a_dialler_is_driven_by_events() {
     let config = config(&format!(
@@ -220,8 +221,8 @@ fn a_dialler_is_driven_by_events() {
     assert_eq!(orders(&|dialler, out| dialler.on_failure(1, at(160), out)), (none.clone(), at(190)));
     assert_eq!(orders(&|dialler, out| dialler.handle_timeout(1, at(190), out)), (vec![Order::Dial(1)], Time::NEVER));
     assert_eq!(orders(&|dialler, out| dialler.on_failure(1, at(240), out)), (none.clone(), at(840)));
-    // The primary line drops: the other call is ended, and one line is dialled after the pause. It becomes the primary one, and the
-    // others follow.
+    // The primary line drops: the other call is ended, and one line is dialled after the pause. It becomes the primary
+    // one, and the others follow.
     let (ended, due) = orders(&|dialler, out| dialler.on_drop(0, at(300), out));
     assert_eq!((ended, due), (vec![Order::HangUp(2)], at(303)));
     assert_eq!(orders(&|dialler, out| dialler.handle_timeout(2, at(303), out)), (vec![Order::Dial(2)], at(840)));

@@ -1,4 +1,4 @@
-//! The sender of a bundle: the queue in front of the lines, which line carries what, and what is not known to have arrived.
+//! The sender of a bundle: queues packets, assigns them to lines, and tracks those that are not known to have arrived.
 
 mod dispatch;
 
@@ -43,8 +43,9 @@ pub struct Counts {
 
 /// The sender of a bundle.
 ///
-/// A driver gives it packets with [`send`](Sender::send), calls [`dispatch`](Sender::dispatch) whenever a line may have room again,
-/// and tells it when lines come up and go down. It takes what became of packets with [`poll`](Sender::poll).
+/// A driver gives it packets with [`send`](Sender::send), calls [`dispatch`](Sender::dispatch) whenever a line may have
+/// room again, and tells it when lines come up and go down. It takes what became of packets with
+/// [`poll`](Sender::poll).
 #[derive(Debug)]
 pub struct Sender<D> {
     limit: QueueLimit,
@@ -52,7 +53,8 @@ pub struct Sender<D> {
     queue_bytes: u64,
     packets: Vec<Packet<D>>,
     free: Vec<u32>,
-    /// Packets in the order in which they were numbered, until the receiver has delivered or given up all their fragments.
+    /// Packets in the order in which they were numbered, until the receiver has delivered or given up all their
+    /// fragments.
     numbered: VecDeque<Numbered>,
     /// Packets to be sent again under new numbers.
     to_renumber: Vec<u32>,
@@ -200,7 +202,7 @@ impl<D: Payload> Sender<D> {
         Some((slot, outcome))
     }
 
-    /// Whether [`poll`](Sender::poll) has something to say.
+    /// Whether [`poll`](Sender::poll) will return an outcome.
     pub fn has_outcomes(&self) -> bool {
         !self.outcomes.is_empty()
     }
@@ -218,7 +220,7 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// A line is down, and these fragments that it was given are not known to have arrived: they are lost, or go again.
+    /// A line is down, and these of its fragments are not known to have arrived: they are lost or sent again.
     pub fn line_down(
         &mut self,
         now: Time,
@@ -253,8 +255,8 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// The receiver has delivered or given up all fragments before the count `settled`, and delivered the packet of a piece
-    /// with the last of them, if there is one. For a driver that knows the receiver; then packets end as there.
+    /// The receiver has delivered or given up all fragments before the count `settled`, and delivered the packet of a
+    /// piece with the last of them, if there is one. Only a driver that also runs the receiver knows this.
     pub fn note_settled(&mut self, settled: u64, delivered: Option<&Piece<D>>) {
         let complete = delivered.map(|piece| (piece.packet, piece.generation));
         while let Some(&Numbered { slot, generation, .. }) = self.numbered.front().filter(|front| front.end <= settled)
@@ -317,8 +319,8 @@ impl<D: Payload> Sender<D> {
         self.has_numbers && self.peer == Peer::Farlink
     }
 
-    /// Puts lost packets and fragments in front of the queue, in their order. `known` fragments were there to be sent again
-    /// before.
+    /// Puts lost packets and fragments in front of the queue, in their order. `known` fragments were there to be sent
+    /// again before.
     pub(super) fn end_losses(&mut self, now: Time, known: usize, lines: &mut impl Lines<D>) {
         if self.to_resend.len() > known {
             let (numbering, sent) = (self.framing.numbering, self.splitter.count());
@@ -342,7 +344,8 @@ impl<D: Payload> Sender<D> {
         }
     }
 
-    /// Sends empty fragments, so that the receiver learns at once that lower numbers will never arrive (RFC 1990, section 4.1).
+    /// Sends empty fragments, so that the receiver learns at once that lower numbers will never arrive (RFC 1990,
+    /// section 4.1).
     fn send_empty(&mut self, now: Time, which: std::ops::Range<usize>, lines: &mut impl Lines<D>) {
         let on_line = self.framing.line_bytes(0, true);
         for line in which {

@@ -1,7 +1,7 @@
-//! Flows: two endpoints, a traffic source, and what is measured of them.
+//! Flows: two endpoints, a traffic source, and their measurements.
 
-mod anew;
 mod relayed;
+mod restart;
 mod result;
 
 pub use result::FlowResult;
@@ -20,75 +20,76 @@ use super::route::Route;
 use super::source::{BULK_WRITE_BYTES, Source};
 use super::timers::{Alarm, Kind, Timers};
 
-/// Which flow it is, and what it does.
+/// The parameters of a new flow.
 pub(super) struct Birth {
     /// Its number among all flows of the run.
     pub(super) id: u32,
     pub(super) spec: usize,
-    /// Which of the flows of that name.
+    /// Its number among the flows of the same name.
     pub(super) number: u64,
     pub(super) start: Time,
     pub(super) source: Source,
     pub(super) route: Route,
-    /// If it is a part of what gateways split.
+    /// Set if it is one connection of a flow that gateways split.
     pub(super) relay: Option<Box<Relay>>,
-    /// An end of it goes down in the run, and the applications begin anew.
+    /// Whether one of its ends restarts during the run.
     pub(super) restarts: bool,
 }
 
 /// A first transmission that is not yet delivered.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pending {
-    /// Position behind its last byte, wrapping.
+    /// Position after its last byte, wrapping.
     end: u32,
     has_arrived: bool,
     sent: Time,
 }
 
-/// Two endpoints and their account. Side 0 sends, side 1 receives.
+/// Two endpoints and their measurements. Side 0 sends, side 1 receives.
 pub(super) struct Flow<E> {
     pub(super) ends: [E; 2],
-    /// When the entry in the heap that counts is due, per side.
+    /// When the valid timer entry in the heap is due, per side.
     pub(super) armed: [Time; 2],
     pub(super) counts: Counts,
     pub(super) route: Route,
     pub(super) relay: Option<Box<Relay>>,
-    /// Position behind the last byte sent for the first time, once there is one.
+    /// Position after the last byte sent for the first time, once there is one.
     sent_end: Option<u32>,
     /// Where the sender's stream begins.
     begin: u32,
-    /// Bytes that were read, and the position that this makes.
+    /// Position after the bytes that were read.
     delivered_position: u32,
     pending: Fifo<Pending>,
     delay: Delays,
     arrival_delay: Delays,
     source: Source,
-    /// When the source is to write next.
+    /// When the source writes next.
     source_due: Time,
     has_ended: bool,
     pub(super) start: Time,
     finished: Option<Time>,
-    /// When the source last began or wrote.
+    /// When the source last started or wrote.
     last_write: Time,
-    /// When the stream last came further; when it began if it never did.
+    /// When the stream last advanced; when it began if it never did.
     last_progress: Time,
-    /// When something last arrived ahead of its order; when the flow started if nothing did.
+    /// When data last arrived out of order; when the flow started if none did.
     last_early: Time,
     /// When and why the sender gave up.
     aborted: Option<(Time, Abort)>,
     pub(super) id: u32,
     pub(super) spec: usize,
     pub(super) number: u64,
-    /// What the endpoints had counted when the measurement began.
+    /// Counts of the endpoints when the measurement began.
     counted_before: Counters,
     /// Bytes of a file that are not yet delivered; `None` if the flow is endless.
     undelivered: Option<u64>,
     restarts: bool,
-    /// The sender has begun anew then, and nothing that it sent since has arrived: what is delivered is of the old transfer.
-    anew_since: Option<Time>,
-    /// Sides whose connection was reset by a peer that had gone down.
+    /// When the sender restarted; `None` once data that it sent since has arrived. Until then deliveries belong to the
+    /// old transfer.
+    restarted_at: Option<Time>,
+    /// Sides whose connection was reset by a restarted peer.
     was_reset: [bool; 2],
-    /// What endpoints that are gone had counted.
+    /// Counts of replaced endpoints.
     former: Counters,
 }
 
@@ -129,7 +130,7 @@ where
             counted_before: Counters::default(),
             undelivered,
             restarts,
-            anew_since: None,
+            restarted_at: None,
             was_reset: [false; 2],
             former: Counters::default(),
         }
@@ -139,7 +140,7 @@ where
         self.delay.keep_histogram(histogram);
     }
 
-    /// The source's alarm: it starts, or writes again; `false` if the application was lost meanwhile.
+    /// The source starts or writes again; `false` if the alarm is outdated or the endpoint is down.
     pub(super) fn on_source(&mut self, now: Time, flow: u32, kind: u8, timers: &mut Timers) -> bool {
         if self.source_due != now || !self.route.is_up(0) {
             return false;
@@ -175,7 +176,7 @@ where
         true
     }
 
-    /// The transport takes more; `true` if more was written.
+    /// The transport accepts more data; `true` if more was written.
     pub(super) fn on_writable(&mut self, now: Time) -> bool {
         matches!(self.source, Source::Bulk) && self.ends[0].write(now, &mut Virtual(BULK_WRITE_BYTES)) > 0
     }
@@ -218,7 +219,7 @@ where
             }
             return;
         }
-        // New data throughout.
+        // The train is all new data.
         self.counts.sent_packets += u64::from(count);
         self.counts.sent_bytes += u64::from(count) * u64::from(first.wire_bytes());
         self.counts.sent_payload_bytes += u64::from(count) * u64::from(payload);
@@ -231,7 +232,7 @@ where
         self.sent_end = Some(end);
     }
 
-    /// The first packets of a train have arrived and were handled; what was in order has been read.
+    /// The first `count` packets of a train have arrived and were handled; data in order has been read.
     #[inline]
     pub(super) fn on_train<P: PlainPacket>(&mut self, train: &Train<P>, count: u32) {
         let payload = train.first.payload_bytes();
@@ -245,7 +246,7 @@ where
             let mut index = self.pending_index(position);
             for _ in 0..count {
                 if self.pending.get(index).is_none_or(|pending| pending.end.wrapping_sub(payload) != position) {
-                    index = self.pending_index(position); // not the next one after all
+                    index = self.pending_index(position); // the positions are not consecutive
                 }
                 self.on_early(now, position, index);
                 index += 1;
@@ -258,11 +259,11 @@ where
     /// A packet from the sender has arrived and was handled.
     #[inline(always)]
     pub(super) fn on_arrival<P: OnLink>(&mut self, now: Time, packet: &impl Load<P>, sent: Time) {
-        if let Some(since) = self.anew_since {
+        if let Some(since) = self.restarted_at {
             if sent < since {
                 return;
             }
-            self.anew_since = None;
+            self.restarted_at = None;
         }
         let Some(position) = packet.stream_position() else {
             if packet.is_datagram() && packet.payload_bytes() > 0 {
@@ -271,19 +272,19 @@ where
             }
             return;
         };
-        // In order: `read` accounts for it in the same step.
+        // Data in order is accounted for by `read` in the same step.
         if position == self.delivered_position {
             return;
         }
         self.on_early(now, position, self.pending_index(position));
     }
 
-    /// Where the first transmission of a position is among those not delivered.
+    /// Index of the first transmission of a position among those not delivered.
     fn pending_index(&self, position: u32) -> usize {
         self.pending.partition_point(|pending| pending.end.wrapping_sub(position) as i32 <= 0)
     }
 
-    /// Something arrived that is not next in order.
+    /// Data arrived out of order.
     #[inline(always)]
     fn on_early(&mut self, now: Time, position: u32, index: usize) {
         if let Some(pending) = self.pending.get_mut(index)
@@ -302,7 +303,7 @@ where
         self.counts.delivered_packets += 1;
     }
 
-    /// The receiving application reads everything there is.
+    /// The receiving application reads all available data.
     #[inline]
     pub(super) fn read(&mut self, now: Time) {
         if self.relay.is_some() {
@@ -317,10 +318,10 @@ where
         }
     }
 
-    /// The receiving application has read so many bytes.
+    /// The receiving application has read this many bytes.
     #[inline(always)]
     pub(super) fn on_read(&mut self, now: Time, bytes: u64) {
-        if self.anew_since.is_some() {
+        if self.restarted_at.is_some() {
             self.counts.discarded_bytes += bytes;
             return;
         }
@@ -328,17 +329,17 @@ where
         self.move_on(now, bytes, true);
     }
 
-    /// The transport has given up so many bytes; what it held back behind them can be read.
+    /// The transport has given up this many bytes, so data after them can be read.
     #[cold]
     pub(super) fn on_skipped(&mut self, now: Time, bytes: u64) {
-        if self.anew_since.is_none() {
+        if self.restarted_at.is_none() {
             self.counts.skipped_bytes += bytes;
             self.move_on(now, bytes, false);
         }
         self.read(now);
     }
 
-    /// The stream has come so much further: data, or what was given up.
+    /// Advances the stream by delivered data or by bytes that were given up.
     #[inline(always)]
     fn move_on(&mut self, now: Time, bytes: u64, is_data: bool) {
         self.last_progress = now;
@@ -393,24 +394,24 @@ where
         }
     }
 
-    /// Sets the endpoint's alarm, if it must ring sooner than the one that is set.
+    /// Sets the endpoint's alarm, if it is due before the one that is set.
     #[inline]
     pub(super) fn arm(&mut self, side: usize, now: Time, flow: u32, kind: u8, timers: &mut Timers) {
         if let Some(at) = self.ends[side].poll_timeout()
             && at < self.armed[side]
         {
-            let at = at.max(now); // what is overdue is done now
+            let at = at.max(now); // an overdue timeout is handled now
             self.armed[side] = at;
             timers.push(at, Alarm { event: Kind::Endpoint, kind, side: side as u8, flow });
         }
     }
 
-    /// When the source or the receiver last had to do with it.
+    /// When the source last wrote or the stream last advanced.
     pub(super) fn last_sign_of_life(&self) -> Time {
         self.last_write.max(self.last_progress)
     }
 
-    /// The warm-up is over: counts start anew.
+    /// Resets all counts at the end of the warm-up.
     pub(super) fn begin_measurement(&mut self, since: Time) {
         self.counts = Counts { since, ..Counts::default() };
         self.delay.clear();

@@ -1,4 +1,4 @@
-//! A connection of a chain: relays read and write at its ends.
+//! A connection of a chain, whose ends are read and written by relays.
 
 use farlink_core::{Event, Express, Payload, Stream, Time, Virtual};
 
@@ -10,7 +10,7 @@ impl<E: Stream<Virtual>> Flow<E>
 where
     E::Packet: OnLink,
 {
-    /// The relay at side 1 reads as long as it has room.
+    /// The relay at side 1 reads while it has room.
     #[inline(never)]
     pub(super) fn read_for_relay(&mut self, now: Time) {
         loop {
@@ -29,7 +29,7 @@ where
         }
     }
 
-    /// Events wait for the relay; `true` if the endpoint may have more to send now.
+    /// Queues an event for the relay; `true` if the endpoint may have more to send now.
     #[inline(never)]
     pub(super) fn on_event_for_relay(&mut self, side: usize, event: Event, now: Time) -> bool {
         let Some(relay) = &mut self.relay else { return false };
@@ -40,21 +40,21 @@ where
                 true
             }
             Event::Finished if side == 1 => {
-                relay.mail.push((side, event));
+                relay.events.push((side, event));
                 self.ends[1].close(now);
                 true
             }
             _ => {
-                relay.mail.push((side, event));
+                relay.events.push((side, event));
                 false
             }
         }
     }
 
-    /// Calls `each` with the bytes and the instant of what was sent for the first time since the last call.
+    /// Calls `each` with the length and the time of every first transmission since the last call.
     pub(in super::super) fn new_transmissions(&mut self, mut each: impl FnMut(u64, Time)) {
         let (Some(relay), Some(end)) = (&mut self.relay, self.sent_end) else { return };
-        // Nothing can have been delivered before the first call: that is where the stream begins.
+        // Nothing is delivered before the first call, so `delivered_position` is where the stream begins.
         let mut known = relay.sent_end.replace(end).unwrap_or(self.delivered_position);
         let first = self.pending.partition_point(|pending| pending.end.wrapping_sub(known) as i32 <= 0);
         for index in first..self.pending.len() {
@@ -114,7 +114,7 @@ where
         self.spec
     }
 
-    fn begin_anew(&mut self, side: usize, asked_bytes: Option<u64>, now: Time) {
-        Flow::begin_anew(self, side, asked_bytes, now);
+    fn restart_transfer(&mut self, side: usize, asked_bytes: Option<u64>, now: Time) {
+        Flow::restart_transfer(self, side, asked_bytes, now);
     }
 }

@@ -1,4 +1,4 @@
-//! What is told of a flow after the run.
+//! The result of a flow.
 
 use farlink_core::event::Abort;
 use farlink_core::{Stream, Time, Virtual};
@@ -11,7 +11,7 @@ impl<E: Stream<Virtual>> Flow<E>
 where
     E::Packet: OnLink,
 {
-    /// What it achieved until `end`, but for what came before the end of the warm-up.
+    /// The result from the end of the warm-up until `end`.
     pub(in super::super) fn result(self, end: Time, warmup: Time) -> FlowResult {
         let [client, server] = [self.ends[0].counters(), self.ends[1].counters()];
         let former = self.former;
@@ -54,22 +54,22 @@ where
     }
 }
 
-/// What one flow achieved in one run.
+/// The result of one flow in one run.
 #[derive(Clone, Debug)]
 pub struct FlowResult {
     /// Index of its [`super::super::FlowSetup`].
     pub spec: usize,
-    /// Which of the flows of that name.
+    /// Its number among the flows of the same name.
     pub number: u64,
     /// When it started.
     pub start: Time,
-    /// For how long it was measured.
+    /// Duration of the measurement.
     pub measured: Time,
-    /// Whether it had an end to reach.
+    /// Whether it carries a finite amount of data.
     pub is_finite: bool,
     /// When the last byte was delivered.
     pub finished: Option<Time>,
-    /// What was left of it.
+    /// Bytes of a finite flow that were not delivered.
     pub undelivered_bytes: u64,
     /// Payload delivered in order.
     pub delivered_bytes: u64,
@@ -77,17 +77,17 @@ pub struct FlowResult {
     pub delivered_packets: u64,
     /// Payload that the transport gave up.
     pub skipped_bytes: u64,
-    /// Payload delivered to a transfer that began anew later.
+    /// Payload delivered to a transfer that was started again later.
     pub discarded_bytes: u64,
     /// Payload that gateways acknowledged to the source and lost.
     pub lost_in_custody_bytes: u64,
-    /// Most payload that one gateway held.
+    /// Largest payload that one gateway held.
     pub peak_custody_bytes: u64,
     /// When the last byte was delivered or given up; when the flow started if none was.
     pub last_progress: Time,
     /// When data last arrived for the first time, in order or not; when the flow started if none did.
     pub last_arrival: Time,
-    /// The sender's latest measurement, if it measures.
+    /// The sender's latest round-trip time, if it measures it.
     pub round_trip: Option<Time>,
     /// When and why the sender gave the connection up, if it did.
     pub aborted: Option<(Time, Abort)>,
@@ -107,7 +107,7 @@ pub struct FlowResult {
     pub marked_packets: u64,
     /// Wire bytes on the way back.
     pub return_bytes: u64,
-    /// Those of them that the measured hop back has sent; see [`RunResult::back`](super::super::RunResult::back).
+    /// Wire bytes that the measured hop back has sent; see [`RunResult::back`](super::super::RunResult::back).
     pub carried_back_bytes: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,

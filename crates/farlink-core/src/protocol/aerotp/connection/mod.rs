@@ -1,13 +1,13 @@
-//! One AeroTP connection, active or passive, from its opening to its end: combines the states, the sending and the receiving half
-//! as an [`Endpoint`](crate::endpoint::Endpoint).
+//! One AeroTP connection, active or passive, from its opening to its end: combines the states, the sending and the
+//! receiving half as an [`Endpoint`](crate::endpoint::Endpoint).
 
-mod composing;
+mod deadlines;
 mod endpoint;
-mod hearing;
 mod identity;
+mod inbound;
 #[cfg(test)]
 mod model;
-mod patience;
+mod outbound;
 mod switching;
 
 use std::ops::AddAssign;
@@ -35,8 +35,8 @@ pub(super) use endpoint::Arrival;
 
 pub use switching::SwitchError;
 
-/// One side of one connection. An active one opens it; a passive one is opened by the first segment of a peer. It ends once and
-/// never serves another peer: [`Acceptor`](super::Acceptor) and [`Side`](super::Side) make the next one.
+/// One side of one connection. An active one opens it; a passive one is opened by the first segment of a peer. It ends
+/// once and never serves another peer: [`Acceptor`](super::Acceptor) and [`Side`](super::Side) make the next one.
 #[derive(Clone, Debug)]
 pub struct Connection<D> {
     config: AerotpConfig,
@@ -133,8 +133,8 @@ impl AddAssign for Dropped {
 }
 
 impl<D: Payload> Connection<D> {
-    /// An active connection, which opens with its first data. Its tag and first sequence number are the next of `random`; on a real
-    /// network no peer must be able to guess them.
+    /// An active connection, which opens with its first data. Its tag and first sequence number are the next of
+    /// `random`; on a real network no peer must be able to guess them.
     pub fn connect(config: &AerotpConfig, random: &mut dyn RandomSource) -> Self {
         let mut side = Self::new(config, random);
         if side.has_states() {

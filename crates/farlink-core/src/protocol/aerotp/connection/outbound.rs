@@ -58,8 +58,8 @@ impl<D: Payload> Connection<D> {
             let taken = payload.len() as u32 + if repair.is_some() { u32::from(REPAIR_BYTES) } else { 0 };
             let room = if taken == 0 { u32::from(FORWARD_BYTES) } else { most.saturating_sub(taken) };
             let forward = self.forward(now, room);
-            // The sequence number of an empty segment has no meaning, except to prove that the sender knows its position in the
-            // stream. `[V7]`
+            // The sequence number of an empty segment has no meaning, except to prove that the sender knows its
+            // position in the stream. `[V7]`
             let is_free = forward.is_some() && payload.is_empty() && !is_end;
             let sequence = self.number(if is_free { self.sending.limits().0 } else { position });
             let repair = repair.map(|repair| Repair { start: self.initial.wrapping_add(repair.start), ..repair });
@@ -78,8 +78,8 @@ impl<D: Payload> Connection<D> {
         Segment { sequence, forward, ..self.blank(now) }
     }
 
-    /// The sequence number at which the stream continues after skipped data, if the peer has to be told and `room` bytes suffice.
-    /// `[V5]`
+    /// The sequence number at which the stream continues after skipped data, if the peer has to be told and `room`
+    /// bytes suffice. `[V5]`
     #[inline]
     fn forward(&mut self, now: Time, room: u32) -> Option<u32> {
         self.sending.tell_forward(now, room).map(|position| self.number(position))

@@ -1,4 +1,4 @@
-//! An endpoint that goes down during a run, and the one that takes its place.
+//! Restarts of an endpoint during a run.
 
 use farlink_core::{Stream, Time, Virtual};
 
@@ -12,13 +12,13 @@ impl<E: Stream<Virtual>> Flow<E>
 where
     E::Packet: OnLink,
 {
-    /// An endpoint goes down, and its timer with it.
+    /// An endpoint goes down, and its timer is cancelled.
     pub(in super::super) fn take_down(&mut self, side: usize) {
         self.route.take_down(side);
         self.armed[side] = Time::NEVER;
     }
 
-    /// Another endpoint takes the place of one that is gone.
+    /// Replaces an endpoint by a new one.
     pub(in super::super) fn replace(&mut self, side: usize, end: E) {
         let gone = std::mem::replace(&mut self.ends[side], end).counters();
         let former = &mut self.former;
@@ -32,20 +32,20 @@ where
         self.route.bring_up(side);
     }
 
-    /// The side whose connection was reset by a peer that had gone down, once.
+    /// The next side whose connection was reset by a restarted peer; each reset is returned once.
     pub(in super::super) fn take_reset(&mut self) -> Option<usize> {
         let side = self.was_reset.iter().position(|&was_reset| was_reset)?;
         self.was_reset[side] = false;
         Some(side)
     }
 
-    /// Whether the sender is done with the connection, or has given it up.
+    /// Whether the sender has finished the connection or given it up.
     pub(in super::super) fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// The application at one side begins anew, and so does the transfer: what was delivered is of no use.
-    pub(in super::super) fn begin_anew(&mut self, side: usize, asked_bytes: Option<u64>, now: Time) {
+    /// The application at one side restarts, and the transfer starts again: the data delivered so far is discarded.
+    pub(in super::super) fn restart_transfer(&mut self, side: usize, asked_bytes: Option<u64>, now: Time) {
         self.counts.discarded_bytes += std::mem::take(&mut self.counts.delivered_bytes);
         self.undelivered = asked_bytes;
         self.finished = None;
@@ -53,11 +53,11 @@ where
         if side == 0 {
             self.sent_end = None;
             self.pending = Fifo::default();
-            self.anew_since = Some(now);
+            self.restarted_at = Some(now);
         }
     }
 
-    /// The application at side 0 begins anew.
+    /// The application at side 0 starts again.
     pub(in super::super) fn begin_source(
         &mut self,
         source: Source,

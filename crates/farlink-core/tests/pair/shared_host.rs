@@ -27,7 +27,7 @@ pub(crate) struct Seen {
     pub(crate) read: Data,
 }
 
-pub(crate) struct Hall {
+pub(crate) struct SharedHost {
     pub(crate) config: AerotpConfig,
     pub(crate) limits: AcceptorLimits,
     pub(crate) acceptor: Acceptor<u16, Data>,
@@ -59,11 +59,11 @@ pub(crate) fn config(keys: &Value) -> AerotpConfig {
     config
 }
 
-impl Hall {
+impl SharedHost {
     pub(crate) fn new(keys: &Value, limits: AcceptorLimits, seed: u64) -> Self {
         let config = config(keys);
         let acceptor = Acceptor::new(&config, limits).expect("the mode has connections");
-        Hall {
+        SharedHost {
             config,
             limits,
             acceptor,
@@ -197,8 +197,8 @@ impl Hall {
         self.pump();
     }
 
-    /// What the host has read of connections of an address, in their order; the address of a connection that is forgotten is not
-    /// known any more.
+    /// What the host has read of connections of an address, in their order; the address of a connection that is
+    /// forgotten is not known any more.
     pub(crate) fn streams(&self) -> Vec<&[u8]> {
         self.seen.values().map(|seen| &seen.read[..]).collect()
     }
@@ -209,8 +209,8 @@ pub(crate) fn stamp(now: Time) -> u32 {
     (now.as_ps() / 1_000_000) as u32
 }
 
-/// Strangers send what bytes say to a host with few places, while one opener sends its stream. Whatever they send, limits hold,
-/// timers stop, and that stream arrives whole or the opener is told.
+/// Strangers send what bytes say to a host with few places, while one opener sends its stream. Whatever they send,
+/// limits hold, timers stop, and that stream arrives whole or the opener is told.
 ///
 /// # Panics
 /// If not.
@@ -218,25 +218,25 @@ pub(crate) fn strangers(bytes: &[u8]) {
     let [seed, limits, program @ ..] = bytes else { return };
     let limits = AcceptorLimits { half_open: 1 + usize::from(limits & 7), connections: 1 + usize::from(limits >> 3) };
     let keys = json!({ "rate_control": "none", "initial_rto_s": 0.1, "give_up_after_s": 60, "listen_timeout_s": 5 });
-    let mut hall = Hall::new(&keys, limits, u64::from(*seed));
+    let mut host = SharedHost::new(&keys, limits, u64::from(*seed));
     let content: Vec<u8> = (0..2000_u32).map(|at| (at % 251) as u8).collect();
-    hall.open(1, &content);
+    host.open(1, &content);
     let mut last = Segment::default();
     for operation in program.chunks_exact(4) {
         let &[what, address, value, flags] = operation else { continue };
         let from = FORGED + u16::from(address & 15);
         match what & 7 {
-            0 => hall.run_for(f64::from(value) * 0.05),
+            0 => host.run_for(f64::from(value) * 0.05),
             1 => {
-                let handles: Vec<Handle> = hall.acceptor.handles().collect();
+                let handles: Vec<Handle> = host.acceptor.handles().collect();
                 let gone = handles.get(usize::from(value) % handles.len().max(1)).copied();
                 // The opener's own stays.
-                if let Some(gone) = gone.filter(|&gone| hall.acceptor.address(gone).is_some_and(|at| at >= FORGED)) {
-                    hall.acceptor.remove(gone);
+                if let Some(gone) = gone.filter(|&gone| host.acceptor.address(gone).is_some_and(|at| at >= FORGED)) {
+                    host.acceptor.remove(gone);
                 }
             }
             2 => {
-                hall.arrive(from, &last.clone());
+                host.arrive(from, &last.clone());
             }
             kind => {
                 let is_opening = kind < 6;
@@ -245,15 +245,15 @@ pub(crate) fn strangers(bytes: &[u8]) {
                     tag: u16::from(value >> 5),
                     flags: if is_opening { flags.with(Flags::ASYN) } else { flags },
                     sequence: u32::from(value) * 20,
-                    timestamp: stamp(hall.now),
+                    timestamp: stamp(host.now),
                     payload: vec![value; usize::from(value & 31)],
                     ..Segment::default()
                 };
-                hall.arrive(from, &last.clone());
+                host.arrive(from, &last.clone());
             }
         }
     }
-    hall.run_for(200.0);
-    let is_told = hall.told[&1].iter().any(|event| matches!(event, Event::Aborted(_)));
-    assert!(is_told || hall.streams().contains(&&content[..]), "{:?}", hall.told);
+    host.run_for(200.0);
+    let is_told = host.told[&1].iter().any(|event| matches!(event, Event::Aborted(_)));
+    assert!(is_told || host.streams().contains(&&content[..]), "{:?}", host.told);
 }

@@ -1,4 +1,5 @@
-//! Handling of received segments: acknowledgements are checked against the sent data, and data gets its position in the stream.
+//! Handling of received segments: acknowledgements are checked against the sent data, and data gets its position in the
+//! stream.
 
 use crate::payload::Payload;
 use crate::time::Time;
@@ -170,8 +171,8 @@ impl<D: Payload> Connection<D> {
         }
     }
 
-    /// Skips data that the peer has given up. An attacker who does not see the peer's segments would have to guess the tag and
-    /// the position in the stream. `[V7]`
+    /// Skips data that the peer has given up. An attacker who does not see the peer's segments would have to guess the
+    /// tag and the position in the stream. `[V7]`
     #[inline]
     fn go_forward(&mut self, peer: &Peer, segment: &Segment<D>) {
         let Some(number) = segment.forward else { return };
