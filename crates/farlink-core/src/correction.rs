@@ -150,7 +150,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn parity_is_what_the_codes_need() {
+    fn parity_matches_the_codes() {
         // [2047, 2036, 3], shortened; [16383, 16369, 3]; two blocks of RS(255, 239).
         assert_eq!(PacketCode::Bits(1).parity_bytes(250), 2);
         assert_eq!(PacketCode::Bits(1).parity_bytes(1040), 2);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bit_is_mended_and_two_are_not() {
+    fn a_single_error_code_corrects_one_bit_but_not_two() {
         let code = one_bit().code();
         assert_eq!(code.mends(1000, &[]), Some(0));
         assert_eq!(code.mends(1000, &[17]), Some(1));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_in_one_byte_is_one_symbol() {
+    fn a_burst_within_a_byte_is_one_wrong_symbol() {
         let code = PacketCode::Symbols(1);
         assert_eq!(code.mends(200, &[8, 9, 15]), Some(3));
         assert_eq!(code.mends(200, &[7, 8]), None);
@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn symbols_count_like_sets(
+        fn correction_of_symbols_agrees_with_a_model_of_sets(
             wire_bytes in 1u32..2000,
             t in 1u16..5,
             bits in proptest::collection::btree_set(0u32..16_000, 0..20),

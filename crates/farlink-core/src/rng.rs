@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_given_away_goes_on_as_it_was() {
+    fn a_detached_stream_continues_unchanged() {
         let mut whole = Rng::for_component(1, 0, "a");
         let mut rest = whole.clone();
         let mut given = rest.detach();

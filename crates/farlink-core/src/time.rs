@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn never_stays_never() {
+    fn arithmetic_with_never_gives_never() {
         assert_eq!(Time::NEVER + Time::from_secs(1), Time::NEVER);
         assert_eq!(Time::from_secs(1) - Time::from_secs(2), Time::ZERO);
     }

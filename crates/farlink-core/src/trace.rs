@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn unfit_traces_are_refused_with_the_reason() {
+    fn invalid_traces_are_refused_with_the_reason() {
         let rate = |time_s: &[f64], rate_bps: &[f64], duration_s| {
             reason(Trace::Rate { time_s: time_s.into(), rate_bps: rate_bps.into(), duration_s })
         };
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_round_trip_and_refuse_other_words() {
+    fn offsets_round_trip_and_refuse_unknown_words() {
         use crate::units::Whole;
         for json in ["\"random\"", "0.0", "12.0"] {
             let offset: Offset<Whole> = serde_json::from_str(json).unwrap();

@@ -147,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_are_kept_whatever_the_sizes(
+        fn shares_hold_for_any_packet_sizes(
             shares in proptest::array::uniform2(1_u64..2000),
             sizes in proptest::array::uniform2(1_u64..2000),
             items in 100_u32..3000,
@@ -165,7 +165,7 @@ mod tests {
 
         /// Rounds that serve no class may be counted in one step.
         #[test]
-        fn the_shortcut_changes_nothing(
+        fn skipping_empty_rounds_gives_the_same_order(
             shares in proptest::array::uniform8(1_u64..500),
             steps in proptest::collection::vec(proptest::array::uniform8(proptest::option::weighted(0.6, 1_u64..100_000)), 1..60),
         ) {

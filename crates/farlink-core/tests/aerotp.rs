@@ -82,7 +82,7 @@ pub(crate) fn established(keys: Value) -> Net {
 
 /// `[C1]`, `[C2]`
 #[test]
-fn data_goes_with_the_asyn_and_right_behind_it() {
+fn data_is_sent_with_the_asyn_and_directly_after_it() {
     let mut net = net(json!({}));
     assert_eq!([0, 1].map(|side| net.ends[side].state()), [State::AsynSent, State::Listen]);
     write(&mut net, 0, 1000);
@@ -94,7 +94,7 @@ fn data_goes_with_the_asyn_and_right_behind_it() {
 
 /// `[C4]`: until the peer is known to have heard, any segment opens.
 #[test]
-fn whichever_segment_arrives_first_opens() {
+fn any_of_the_first_segments_opens_the_connection() {
     for lost in 0..10 {
         let mut net = net(json!({}));
         net.faults = (0..lost).map(|_| pair::Fault::Lose).collect();
@@ -107,9 +107,9 @@ fn whichever_segment_arrives_first_opens() {
     }
 }
 
-/// `[C7]`: both open at once; what one sends may be lost.
+/// `[C7]`: both sides open at once, and segments of one of them may be lost.
 #[test]
-fn two_sides_that_open_at_once_meet() {
+fn a_simultaneous_opening_establishes_one_connection() {
     for lost in [[false, false], [true, false], [false, true], [true, true]] {
         let mut net = net(json!({ "opens": "both" }));
         net.faults = lost.iter().map(|&is| if is { pair::Fault::Lose } else { pair::Fault::Delay(20) }).collect();
@@ -120,9 +120,9 @@ fn two_sides_that_open_at_once_meet() {
     }
 }
 
-/// `[C9]`, `[C16]`: nothing is under way, and the peer is gone.
+/// `[C9]`, `[C16]`: no data is in flight, and the peer is gone.
 #[test]
-fn a_vanished_peer_is_noticed_by_who_asks() {
+fn keep_alives_detect_a_vanished_peer() {
     let mut net = established(json!({ "keep_alive_s": 5, "give_up_after_s": 60 }));
     cut_off(&mut net, 0);
     let sent = packets(&net, 0).len();
@@ -134,9 +134,9 @@ fn a_vanished_peer_is_noticed_by_who_asks() {
     assert_eq!((net.ends[0].state(), net.ends[0].poll_timeout()), (State::Closed, None));
 }
 
-/// `[C9]`: also behind the end of the own stream.
+/// `[C9]`: also after the end of the own stream.
 #[test]
-fn a_peer_that_is_there_answers_questions() {
+fn a_live_peer_answers_keep_alives() {
     let mut net = established(json!({ "keep_alive_s": 5, "give_up_after_s": 60 }));
     close(&mut net, 0);
     wait(&mut net, 1000.0);
@@ -160,9 +160,9 @@ fn a_peer_that_never_answers_is_reported() {
     assert_eq!(net.events[0], [Event::Aborted(Abort::NoAnswer)]);
 }
 
-/// `[C16]`, `[R6]`: who has no room is asked, and is still there or is not.
+/// `[C16]`, `[R6]`: a peer with a closed window is probed, which shows whether it is still alive.
 #[test]
-fn a_peer_without_room_that_is_gone_is_reported() {
+fn a_vanished_peer_with_a_closed_window_is_reported() {
     for coded in [json!(null), json!({})] {
         let mut net =
             net(json!({ "receive_buffer_bytes": 400, "half_open_bytes": 400, "give_up_after_s": 60, "coded": coded }));
@@ -181,7 +181,7 @@ fn a_peer_without_room_that_is_gone_is_reported() {
 
 /// `[C19]`
 #[test]
-fn nothing_goes_out_while_the_link_is_down() {
+fn nothing_is_sent_while_the_link_is_down() {
     let mut net = established(json!({ "keep_alive_s": 5 }));
     let tell = |net: &mut Net, hint| {
         for side in [0, 1] {
@@ -201,9 +201,9 @@ fn nothing_goes_out_while_the_link_is_down() {
     assert_eq!(net.received, [6000, 6000]);
 }
 
-/// `[C20]`: without hints, a probe finds out.
+/// `[C20]`: without hints, a probe detects the end of the outage.
 #[test]
-fn a_connection_goes_on_after_an_outage_of_minutes() {
+fn a_connection_continues_after_an_outage_of_minutes() {
     for minutes in [1.0, 7.0, 30.0] {
         let mut net = established(json!({ "give_up_after_s": 7200 }));
         write(&mut net, 0, 50_000);
@@ -222,9 +222,9 @@ fn a_connection_goes_on_after_an_outage_of_minutes() {
     }
 }
 
-/// `[L8]`: stamps come round after 71.6 minutes, and after half of that they say nothing of before and after.
+/// `[L8]`: timestamps wrap after 71.6 minutes; after half of that, they no longer tell the order of two segments.
 #[test]
-fn a_connection_that_was_idle_for_hours_goes_on() {
+fn a_connection_continues_after_hours_without_data() {
     let waits = [2000.0, 2200.0, 4000.0, 4400.0, 20_000.0];
     for (seconds, keys) in waits.into_iter().flat_map(|wait| [(wait, json!({})), (wait, json!({ "coded": {} }))]) {
         let mut net = established(keys);
@@ -238,9 +238,9 @@ fn a_connection_that_was_idle_for_hours_goes_on() {
     }
 }
 
-/// `[A3]`: what was held back for too long is not echoed.
+/// `[A3]`: a timestamp that was held for too long is not echoed.
 #[test]
-fn a_reader_that_slept_for_hours_lets_the_sender_go_on() {
+fn a_reader_that_paused_for_hours_does_not_block_the_sender() {
     let waits = [600.0, 2000.0, 4500.0];
     let coded = json!({ "receive_buffer_bytes": 400, "coded": {} });
     let modes = |wait| [(wait, json!({ "receive_buffer_bytes": 400 })), (wait, coded.clone())];
@@ -258,9 +258,9 @@ fn a_reader_that_slept_for_hours_lets_the_sender_go_on() {
     }
 }
 
-/// `[A8]`, `[C5]`: no state changes by an acknowledgement of what was never sent, or that echoes what never was.
+/// `[A8]`, `[C5]`: an acknowledgement of data, or an echo of a timestamp, that was never sent changes no state.
 #[test]
-fn forged_acknowledgements_change_nothing() {
+fn forged_acknowledgements_are_ignored() {
     let mut net = net(json!({}));
     wait(&mut net, 100.0);
     cut_all(&mut net);
@@ -298,7 +298,7 @@ fn forged_acknowledgements_change_nothing() {
 
 /// `[C14]`
 #[test]
-fn only_a_reset_of_what_was_sent_resets() {
+fn only_a_reset_for_a_sent_segment_is_accepted() {
     let mut net = established(json!({}));
     cut_all(&mut net);
     write(&mut net, 0, 100);
@@ -321,7 +321,7 @@ fn only_a_reset_of_what_was_sent_resets() {
 
 /// `[C17]`
 #[test]
-fn a_peer_that_does_not_close_is_given_up_after_the_close_timeout() {
+fn a_peer_that_does_not_close_is_given_up_at_the_close_timeout() {
     let mut net = established(json!({ "close_timeout_s": 30 }));
     close(&mut net, 0);
     wait(&mut net, 29.0);
@@ -330,9 +330,9 @@ fn a_peer_that_does_not_close_is_given_up_after_the_close_timeout() {
     assert_eq!(net.events[0].last(), Some(&Event::Aborted(Abort::NotClosed)));
 }
 
-/// `[C18]`: the acknowledgement of the end is lost; as long as the listen timer runs, it is said again.
+/// `[C18]`: the acknowledgement of the end is lost and is repeated while the listen timer runs.
 #[test]
-fn a_listener_answers_for_a_while_and_listens_again() {
+fn a_listener_repeats_its_last_answer_until_the_listen_timeout() {
     let mut net = established(json!({ "listen_timeout_s": 60 }));
     close(&mut net, 1);
     wait(&mut net, 1.0);
@@ -349,9 +349,9 @@ fn a_listener_answers_for_a_while_and_listens_again() {
     assert_eq!([0, 1].map(|side| net.ends[side].poll_timeout()), [None; 2]);
 }
 
-/// `[C15]`: all is there but the acknowledgement of the end, and the listener has forgotten.
+/// `[C15]`: only the acknowledgement of the end is missing, and the listener has discarded the connection.
 #[test]
-fn a_reset_stands_for_the_last_acknowledgement() {
+fn a_reset_replaces_the_last_acknowledgement() {
     let mut net = established(json!({ "listen_timeout_s": 5 }));
     close(&mut net, 1);
     wait(&mut net, 1.0);
@@ -388,9 +388,9 @@ fn a_half_open_peer_takes_little_memory() {
     assert_eq!(net.received[1], 10_000);
 }
 
-/// `[B7]`, `[K8]`: who describes a block asks for room for all of it.
+/// `[B7]`, `[K8]`: the description of a block requests room for all of it.
 #[test]
-fn a_half_open_peer_describes_no_more_than_it_may_send() {
+fn a_half_open_peer_cannot_describe_more_than_it_may_send() {
     let mut net = net(json!({ "half_open_bytes": 300, "coded": {} }));
     cut_off(&mut net, 0);
     write(&mut net, 0, 10_000);
@@ -442,7 +442,7 @@ fn many_small_pieces_take_no_more_memory_than_the_buffer() {
 
 /// `[B3]`, `[B4]`, `[B5]`
 #[test]
-fn what_contradicts_itself_is_dropped() {
+fn contradictory_segments_are_dropped() {
     let mut net = established(json!({}));
     let data = Segment { sequence: 0, ..last_of(&net, 0, |segment| segment.payload.0 > 0) };
     let mack = last_of(&net, 0, |segment| segment.mack.is_some());
@@ -506,7 +506,7 @@ fn a_connection_of_more_than_four_gigabytes() {
 }
 
 #[test]
-fn limits_that_make_no_sense_are_refused() {
+fn contradictory_limits_are_refused() {
     let refusal = |keys: Value| {
         let mut all = json!({ "packet_bytes": 148 });
         if keys.get("rate_bps").is_none() {
@@ -519,9 +519,9 @@ fn limits_that_make_no_sense_are_refused() {
     assert!(refusal(json!({ "half_open_bytes": 1e9 })).contains("give at least packet_bytes and at most"));
 }
 
-/// Optional fields, parity and checks included.
+/// This includes optional fields, parity and checks.
 #[test]
-fn no_packet_is_longer_than_it_may_be_and_a_full_one_is_not_shorter() {
+fn full_packets_have_exactly_the_configured_size() {
     for keys in [
         json!({}),
         json!({ "coded": { "expected_loss": 0.3 } }),
@@ -580,9 +580,10 @@ fn repeated_early(sent: &[(Time, Segment<Virtual>)]) -> Vec<(Time, Time)> {
     found
 }
 
-/// `[R11]`, `[R12]`: what is likely to be missing at the end goes out before it is found lost, and is not sent in a row.
+/// `[R11]`, `[R12]`: segments near the end that are likely to be lost are copied before their loss is detected, and
+/// copies are not sent back to back.
 #[test]
-fn at_the_end_there_are_copies_of_what_may_be_missing() {
+fn spare_copies_protect_the_end_of_the_stream() {
     let (sent, arrived) = over_a_lossy_link(json!({ "spare_copies": true }), true);
     let end = sent.iter().find(|sent| sent.1.flags.has(Flags::AFIN)).unwrap().0;
     let copies = repeated_early(&sent);
@@ -594,9 +595,9 @@ fn at_the_end_there_are_copies_of_what_may_be_missing() {
     assert!(arrived + ONE_WAY.times(4) < arrived_singly, "{arrived:?} against {arrived_singly:?}");
 }
 
-/// `[R10]`, `[R11]`: unless asked for, without an end or without a rate there are none of these.
+/// `[R10]`, `[R11]`: there are no spare copies unless configured, before the end, or without a rate.
 #[test]
-fn elsewhere_nothing_goes_out_again_unless_it_is_lost() {
+fn without_spare_copies_only_lost_segments_are_retransmitted() {
     for (keys, is_closed) in [(json!({}), true), (json!({ "spare_copies": true }), false)] {
         assert_eq!(repeated_early(&over_a_lossy_link(keys.clone(), is_closed).0), [], "{keys}");
     }
@@ -608,9 +609,10 @@ fn elsewhere_nothing_goes_out_again_unless_it_is_lost() {
     assert!(repeated_early(&sent).is_empty() && sent.len() > 20);
 }
 
-/// `[P3]`, `[P11]`: the first sixteen packets a microsecond apart, with a question behind the first, the eighth and the last.
+/// `[P3]`, `[P11]`: the first sixteen packets are sent a microsecond apart, with a request for an answer after the
+/// first, the eighth and the last.
 #[test]
-fn the_first_packets_of_a_learnt_rate_ask_for_answers() {
+fn the_first_packets_of_a_learnt_rate_request_answers() {
     let first_second = |control: &str| {
         let mut net = net(json!({ "rate_control": control, "initial_rto_s": 10 }));
         cut_all(&mut net);

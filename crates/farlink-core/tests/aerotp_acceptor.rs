@@ -19,7 +19,7 @@ fn opening(now: Time, tag: u16) -> Segment<Vec<u8>> {
     Segment { tag, flags: Flags::ASYN, timestamp: stamp(now), payload: vec![1; 10], ..Segment::default() }
 }
 
-/// `[H1]`: each stream arrives whole at a connection of its own, whatever is lost or comes twice.
+/// `[H1]`: each stream arrives complete at a connection of its own, despite losses and duplicates.
 #[test]
 fn many_peers_are_served_at_once() {
     for seed in 0..10 {
@@ -40,9 +40,9 @@ fn many_peers_are_served_at_once() {
     }
 }
 
-/// `[H2]`: the connection of a peer that begins anew ends, and the next one is another.
+/// `[H2]`: the connection of a peer that restarts ends, and its next segments open another one.
 #[test]
-fn a_peer_that_begins_anew_has_another_connection() {
+fn a_restarted_peer_gets_a_new_connection() {
     let mut host = SharedHost::new(&json!({}), AcceptorLimits::default(), 1);
     host.open(1, &content(1, 60_000));
     host.run_for(0.1);
@@ -57,10 +57,10 @@ fn a_peer_that_begins_anew_has_another_connection() {
     assert!(content(1, 60_000).starts_with(first));
 }
 
-/// `[H3]`: while the backlog is full, an opening is dropped without an answer; its opener gets in when there is a
-/// place.
+/// `[H3]`: while the backlog is full, openings are dropped without an answer; their senders are accepted when a slot is
+/// free.
 #[test]
-fn a_full_backlog_lets_nobody_in_until_there_is_a_place() {
+fn a_full_backlog_drops_openings_until_a_slot_is_free() {
     let limits = AcceptorLimits { half_open: 2, ..AcceptorLimits::default() };
     let mut host = SharedHost::new(&json!({ "initial_rto_s": 0.2 }), limits, 1);
     host.deaf = vec![1, 2];
@@ -79,9 +79,10 @@ fn a_full_backlog_lets_nobody_in_until_there_is_a_place() {
     assert_eq!(host.told[&3].last(), Some(&Event::Closed));
 }
 
-/// `[H3]`: forged openings fill the backlog, and their silence gives their places away. The application is told.
+/// `[H3]`: forged openings fill the backlog, but they are evicted because their senders are silent. The application is
+/// informed.
 #[test]
-fn silent_openings_give_way() {
+fn silent_half_open_connections_are_evicted() {
     let limits = AcceptorLimits { half_open: 4, ..AcceptorLimits::default() };
     let mut host = SharedHost::new(&json!({ "initial_rto_s": 0.2 }), limits, 1);
     for n in 0..10 {
@@ -105,9 +106,9 @@ fn silent_openings_give_way() {
     assert_eq!(host.acceptor.half_open(), 0);
 }
 
-/// `[H4]`: connections that have ended make room; while none has, no further one is opened.
+/// `[H4]`: connections that have ended free their slots; while none has, no further one is opened.
 #[test]
-fn there_are_no_more_connections_than_allowed() {
+fn the_number_of_connections_is_limited() {
     let limits = AcceptorLimits { connections: 3, ..AcceptorLimits::default() };
     let mut host = SharedHost::new(&json!({}), limits, 1);
     for address in 0..3 {
@@ -125,9 +126,10 @@ fn there_are_no_more_connections_than_allowed() {
     assert_eq!(host.seen.len(), 5, "the fourth and the one that began anew got in");
 }
 
-/// `[H5]`: a connection that is over answers what its peer repeats, then it is forgotten, and nothing is left of it.
+/// `[H5]`: an ended connection still answers repeated segments of its peer. After its quiet time, no state of it is
+/// left.
 #[test]
-fn what_has_ended_is_forgotten_after_its_quiet_time() {
+fn an_ended_connection_is_discarded_after_its_quiet_time() {
     let mut host = SharedHost::new(&json!({ "listen_timeout_s": 30 }), AcceptorLimits::default(), 1);
     host.open(1, &content(1, 500));
     host.run_for(5.0);
@@ -138,9 +140,9 @@ fn what_has_ended_is_forgotten_after_its_quiet_time() {
     assert_eq!((host.acceptor.handles().count(), host.acceptor.poll_timeout()), (0, None));
 }
 
-/// `[H5]`: what is under way from a peer whose connection the application has removed opens nothing.
+/// `[H5]`: segments in flight from a peer whose connection the application has removed open no connection.
 #[test]
-fn a_removed_connection_is_not_opened_again_by_what_was_under_way() {
+fn segments_in_flight_do_not_reopen_a_removed_connection() {
     let mut host = SharedHost::new(&json!({ "listen_timeout_s": 30 }), AcceptorLimits::default(), 1);
     let old = opening(host.now, 7);
     let handle = host.arrive(FORGED, &old).unwrap();
@@ -159,10 +161,10 @@ fn a_removed_connection_is_not_opened_again_by_what_was_under_way() {
     assert!(host.arrive(FORGED, &later).is_some(), "nothing of it can be under way any more");
 }
 
-/// `[H6]`, `[C13]`: what belongs to no connection is answered with a reset at its sender's address; answers are not
-/// answered.
+/// `[H6]`, `[C13]`: a segment of no connection is answered with a reset to its sender's address; acknowledgements and
+/// resets are not answered.
 #[test]
-fn strays_are_reset() {
+fn stray_segments_are_answered_with_resets() {
     let mut host = SharedHost::new(&json!({}), AcceptorLimits { half_open: 3, ..AcceptorLimits::default() }, 1);
     let stray = Segment { tag: 9, timestamp: stamp(host.now), payload: vec![1], ..Segment::default() };
     host.arrive(FORGED, &stray);
@@ -184,7 +186,7 @@ fn strays_are_reset() {
 }
 
 #[test]
-fn what_has_nothing_to_accept_is_refused() {
+fn modes_without_connections_are_refused() {
     for (keys, key) in [(json!({ "mode": "datagram" }), "mode"), (json!({ "opens": "both" }), "opens")] {
         let refused = Acceptor::<u16, Vec<u8>>::new(&config(&keys), AcceptorLimits::default());
         assert!(refused.unwrap_err().to_string().contains(key));
@@ -228,10 +230,10 @@ impl Twins {
     }
 }
 
-/// `[C12]`, `[H2]`: the simulator's listener obeys the same rules as a host: to the same segments both give the same
-/// answers, with the same tags.
+/// `[C12]`, `[H2]`: the simulator's listener obeys the same rules as a host: both give the same answers, with the same
+/// tags, to the same segments.
 #[test]
-fn a_host_with_one_peer_is_the_listener_of_a_pair() {
+fn an_acceptor_with_one_peer_behaves_like_the_listener_of_a_pair() {
     let mut restarts = 0;
     for seed in 0..300 {
         let mut rng = Rng::for_component(seed, 0, "twins");
@@ -280,7 +282,7 @@ fn a_host_with_one_peer_is_the_listener_of_a_pair() {
 
 proptest! {
     #[test]
-    fn strangers_harm_nobody(program in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn forged_segments_do_not_disturb_a_connection(program in proptest::collection::vec(any::<u8>(), 0..400)) {
         strangers(&program);
     }
 }

@@ -73,7 +73,7 @@ fn since(pair: &Ends, side: usize, count: usize) -> Vec<Segment<Vec<u8>>> {
 }
 
 #[test]
-fn what_was_lost_is_not_sent_again_when_it_is_too_old_and_both_are_told() {
+fn lost_data_that_has_expired_is_skipped_and_reported_on_both_sides() {
     for keys in modes() {
         let mut pair = known(&keys);
         write(&mut pair, 100, 300);
@@ -94,7 +94,7 @@ fn what_was_lost_is_not_sent_again_when_it_is_too_old_and_both_are_told() {
 }
 
 #[test]
-fn what_was_never_sent_is_told_at_once() {
+fn expired_data_that_was_never_sent_is_reported_at_once() {
     for keys in modes() {
         let mut pair = known(&keys);
         pair.ends[0].handle_link(pair.now, LinkHint::Down);
@@ -113,9 +113,9 @@ fn what_was_never_sent_is_told_at_once() {
     }
 }
 
-/// Half of it arrives, in pieces: each piece is delivered, in its place, and only the rest is reported.
+/// Half of the data arrives, in pieces. Each piece is delivered in its place, and only the rest is reported as skipped.
 #[test]
-fn what_arrived_beyond_a_hole_is_delivered() {
+fn data_after_a_hole_is_delivered() {
     for keys in modes() {
         let mut pair = ends(&keys);
         write(&mut pair, 0, 100);
@@ -139,7 +139,7 @@ fn what_arrived_beyond_a_hole_is_delivered() {
 }
 
 #[test]
-fn where_the_stream_goes_on_is_said_until_it_is_answered() {
+fn the_skip_notice_is_repeated_until_it_is_acknowledged() {
     for keys in modes() {
         let mut pair = known(&keys);
         write(&mut pair, 100, 100);
@@ -163,9 +163,9 @@ fn where_the_stream_goes_on_is_said_until_it_is_answered() {
     }
 }
 
-/// The peer is silent: what finds out whether it hears carries young data and says where the stream goes on.
+/// The peer is silent: the probes carry recent data and say where the stream continues.
 #[test]
-fn after_an_outage_young_data_comes_first() {
+fn after_an_outage_recent_data_is_sent_first() {
     let mut pair = known(&json!({ "deadline_s": 2 }));
     for second in 1..60 {
         write(&mut pair, 100 * second, 100);
@@ -184,7 +184,7 @@ fn after_an_outage_young_data_comes_first() {
 }
 
 #[test]
-fn an_end_has_no_age() {
+fn the_end_of_the_stream_never_expires() {
     for keys in modes() {
         let mut pair = known(&keys);
         write(&mut pair, 100, 300);
@@ -199,9 +199,9 @@ fn an_end_has_no_age() {
     }
 }
 
-/// Far more than the receiver has room for is too old: the stream goes on behind all of it within few round trips.
+/// Far more data expires than the receiver has room for: the stream continues after all of it within a few round trips.
 #[test]
-fn a_stream_goes_on_beyond_what_the_receiver_has_room_for() {
+fn a_stream_skips_more_than_the_receive_window() {
     for mut keys in modes() {
         keys["receive_buffer_bytes"] = json!(2000);
         let mut pair = known(&keys);
@@ -218,9 +218,10 @@ fn a_stream_goes_on_beyond_what_the_receiver_has_room_for() {
     }
 }
 
-/// Who cannot see a connection has to guess its tag and its numbers; what is outside changes nothing.
+/// An attacker who cannot see a connection has to guess its tag and its numbers; guesses outside the window have no
+/// effect.
 #[test]
-fn what_leads_outside_is_dropped_and_counted() {
+fn skips_outside_the_window_are_dropped_and_counted() {
     for mut keys in modes() {
         keys["receive_buffer_bytes"] = json!(2000);
         let mut pair = ends(&keys);
@@ -256,7 +257,7 @@ fn what_leads_outside_is_dropped_and_counted() {
 }
 
 #[test]
-fn an_acknowledgement_of_more_skipped_than_was_given_up_says_nothing() {
+fn an_acknowledgement_of_more_skipped_bytes_than_were_given_up_is_ignored() {
     for keys in modes() {
         let mut pair = known(&keys);
         write(&mut pair, 100, 300);
@@ -278,9 +279,9 @@ fn an_acknowledgement_of_more_skipped_than_was_given_up_says_nothing() {
     }
 }
 
-/// A reader that sleeps is told of what is missing in its place all the same, and what is acknowledged does not depend on it.
+/// A reader that pauses still gets the gaps in their places, and acknowledgements do not depend on it.
 #[test]
-fn a_reader_that_sleeps_reads_everything_in_its_place() {
+fn a_slow_reader_gets_data_and_gaps_in_order() {
     for keys in modes() {
         let mut pair = known(&keys);
         pair.is_reader_asleep[1] = true;
@@ -296,9 +297,8 @@ fn a_reader_that_sleeps_reads_everything_in_its_place() {
     }
 }
 
-/// A copy of what is too old does not go out.
 #[test]
-fn copies_of_what_is_too_old_stay_behind() {
+fn copies_of_expired_data_are_not_sent() {
     let mut pair = ends(&json!({ "deadline_s": 0.1, "copies": 16 }));
     write(&mut pair, 0, 100);
     at(&mut pair, ms(1000));
@@ -418,10 +418,10 @@ fn plays() -> u64 {
     (wanted.unwrap_or(0) * 10).max(20_000)
 }
 
-/// What is read is what was written but for what is reported, in its place; what arrived and what the sender was told of makes
-/// up everything; both sides end.
+/// The reader gets what was written, except for the reported gaps, in order. Delivered and expired bytes add up to all
+/// bytes, and both sides end.
 #[test]
-fn what_arrives_and_what_is_reported_make_up_what_was_written() {
+fn delivered_and_skipped_bytes_add_up_to_the_written_ones() {
     let wrapping = wrapping_seeds();
     let next = AtomicU64::new(0);
     std::thread::scope(|scope| {

@@ -159,9 +159,9 @@ fn an_idle_connection_is_small() {
     }
 }
 
-/// Who has not shown that it hears takes what `half_open_bytes` says.
+/// A peer that has not proved that it receives uses at most `half_open_bytes`.
 #[test]
-fn a_peer_that_is_half_open_takes_what_it_may() {
+fn a_half_open_peer_uses_no_more_memory_than_allowed() {
     let _alone = alone();
     for mode in ["reliable", "coded"] {
         let half_open = 64 << 10;
@@ -178,7 +178,7 @@ fn a_peer_that_is_half_open_takes_what_it_may() {
 
 /// Of any mode, whatever comes: some times the window.
 #[test]
-fn a_flood_takes_some_times_the_window() {
+fn a_flood_uses_a_few_times_the_window() {
     let _alone = alone();
     for (mode, window) in MODES.into_iter().flat_map(|mode| [(mode, 2000), (mode, 1 << 20)]) {
         let keys = keys(mode, window as u64);
@@ -259,7 +259,7 @@ fn steps() -> u64 {
 }
 
 #[test]
-fn a_long_life_takes_no_more_than_a_short_one() {
+fn memory_does_not_grow_with_the_age_of_a_connection() {
     let _alone = alone();
     for mode in ["reliable", "coded", "quasi-reliable"] {
         let keys = json!({ "receive_buffer_bytes": 65_536, "rate_bps": 1e7 });

@@ -39,7 +39,7 @@ fn codes_are_switched_from_one_segment_to_the_next() {
 }
 
 #[test]
-fn no_other_modes_are_exchanged() {
+fn other_mode_changes_are_refused() {
     for (from, to) in [("reliable", Mode::Unreliable), ("datagram", Mode::Unreliable), ("unreliable", Mode::Reliable)] {
         let (mut side, _) = pair(&json!({ "mode": from }));
         let side = side.connection_mut();
@@ -50,7 +50,7 @@ fn no_other_modes_are_exchanged() {
 }
 
 #[test]
-fn messages_go_by_class_and_say_which() {
+fn messages_are_sent_by_class_and_carry_it() {
     let (mut sender, _) = pair(&json!({ "mode": "datagram" }));
     sender.connection_mut().set_service(1, Service { weight: None, deadline: Some(Time::from_secs(1)) }).unwrap();
     for (class, bytes) in [(3, 100), (1, 200), (0, 300)] {
@@ -70,7 +70,7 @@ fn messages_go_by_class_and_say_which() {
 }
 
 #[test]
-fn what_is_too_old_is_skipped_on_both_sides() {
+fn expired_data_is_skipped_on_both_sides() {
     let (mut sender, mut receiver) = pair(&json!({ "mode": "unreliable", "deadline_s": 2 }));
     sender.write(Time::ZERO, &mut Virtual(500));
     sender.write(Time::from_secs(1), &mut Virtual(70));
@@ -84,9 +84,9 @@ fn what_is_too_old_is_skipped_on_both_sides() {
     assert_eq!((receiver.poll_event(), receiver.read()), (Some(Event::Skipped(500)), Some(Virtual(70))));
 }
 
-/// `[A2]`: what is delivered although it is damaged was damaged all the same.
+/// `[A2]`: damaged payload that is delivered still counts as damaged.
 #[test]
-fn damage_is_reported_whether_it_is_delivered_or_not() {
+fn damage_is_counted_whether_or_not_it_is_delivered() {
     for is_delivered in [false, true] {
         let (mut sender, mut receiver) = pair(&json!({ "mode": "quasi-reliable", "deliver_damaged": is_delivered }));
         sender.write(Time::ZERO, &mut Virtual(5000));

@@ -76,7 +76,7 @@ fn path(loss: f64, is_strict: bool) -> Path {
 proptest! {
     /// `[S1]`, `[S2]`, `[S3]`: all bytes arrive, once and in order, in packets that are no longer than allowed.
     #[test]
-    fn everything_arrives_whatever_the_packet_size_becomes(
+    fn everything_arrives_despite_changes_of_the_packet_size(
         changes in changes(),
         (loss, is_strict, seed) in (0.0..0.3_f64, any::<bool>(), 0_u64..1000),
         kind in 0..6,
@@ -99,9 +99,10 @@ proptest! {
         net.assert_done([bytes, bytes / 3]);
     }
 
-    /// `[S4]`, `[S5]`: without acknowledgements, what arrives is in its place and the rest is reported, with parity that fits.
+    /// `[S4]`, `[S5]`: without acknowledgements, data is delivered in its place, the rest is reported, and the parity
+    /// fits the size.
     #[test]
-    fn streams_that_are_sent_once_stay_in_order(
+    fn streams_without_retransmission_stay_in_order(
         changes in changes(),
         (loss, seed) in (0.0..0.3_f64, 0_u64..1000),
         mode in prop::sample::select(vec!["unreliable", "quasi-reliable", "erasure", "adaptive"]),
@@ -155,7 +156,7 @@ fn a_learnt_rate_fills_the_link_with_packets_of_any_size() {
 
 /// `[S3]`: the symbols of a block under way keep their length; those of the next blocks have the new one.
 #[test]
-fn a_coded_stream_follows_from_the_next_block_on() {
+fn a_coded_stream_uses_the_new_size_from_the_next_block_on() {
     let keys = json!({ "packet_bytes": 1000, "rate_bps": 1e6, "coded": { "block_symbols": 10 } });
     for size in [300_u32, 1900] {
         let mut net: Pair<Vec<u8>, Side<Vec<u8>>> = Pair::of(config(&keys).pair(1), &[]);
@@ -175,9 +176,9 @@ fn a_coded_stream_follows_from_the_next_block_on() {
     }
 }
 
-/// `[S1]`, `[S4]`: what no configuration may have no connection takes; nothing changes then.
+/// `[S1]`, `[S4]`: a connection refuses every size that the configuration refuses, and is then unchanged.
 #[test]
-fn sizes_that_leave_no_room_are_refused() {
+fn sizes_without_room_for_payload_are_refused() {
     for (keys, bytes, key) in [
         (json!({}), 40, "packet_bytes"),
         (json!({}), 70_000, "packet_bytes"),

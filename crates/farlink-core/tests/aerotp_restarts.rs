@@ -19,10 +19,10 @@ fn a_restarted_listener_resets() {
     assert_eq!(net.ends[1].state(), State::Listen);
 }
 
-/// `[C12]`: the listener began anew, and an opening that came late has opened it again: it acknowledges what its predecessor has
-/// delivered. The opener would wait for answers under the tag that it knows until it gives up.
+/// `[C12]`: the listener restarted, and a delayed opening has opened it again: it acknowledges data that its
+/// predecessor delivered. Otherwise the opener would wait for answers with the old tag until it gives up.
 #[test]
-fn an_opener_hears_from_an_acknowledgement_that_its_listener_began_anew() {
+fn an_opener_learns_from_an_acknowledgement_that_its_listener_restarted() {
     let mut net = established(json!({}));
     let old = packets(&net, 0)[0];
     net.ends[1] = restarted(json!({}), 99).into_iter().nth(1).unwrap();
@@ -38,7 +38,7 @@ fn an_opener_hears_from_an_acknowledgement_that_its_listener_began_anew() {
     assert_eq!(net.events[0].last(), Some(&Event::Aborted(Abort::PeerRestarted)));
 }
 
-/// `[C12]`: who opened began anew; the listener reports the end of the first connection and serves the second.
+/// `[C12]`: the opener restarted; the listener reports the end of the first connection and serves the second.
 #[test]
 fn a_restarted_opener_is_served() {
     let mut net = established(json!({}));
@@ -59,10 +59,10 @@ fn a_restarted_opener_is_served() {
     assert!(net.events.iter().all(|events| events.last() == Some(&Event::Closed)), "{:?}", net.events);
 }
 
-/// `[L10]`: the tag of a listener's next connection does not follow from what its peer has seen of the last one. A peer that could
-/// compute it could forge resets and data of a connection that it does not see.
+/// `[L10]`: a peer cannot compute the tag of a listener's next connection from the segments of the last one. Otherwise
+/// it could forge resets and data of a connection that it does not see.
 #[test]
-fn nothing_on_the_wire_tells_the_next_tag() {
+fn the_next_tag_cannot_be_predicted_from_the_wire() {
     for seed in 1..20 {
         let mut net = established(json!({}));
         net.ends[0] = restarted(json!({}), 99 + seed).into_iter().next().unwrap();
@@ -75,9 +75,9 @@ fn nothing_on_the_wire_tells_the_next_tag() {
     }
 }
 
-/// `[C6]`: what the listener had sent to the first one does not open the second.
+/// `[C6]`: segments that the listener sent to the first opener do not open the second.
 #[test]
-fn answers_to_an_earlier_opener_open_nothing() {
+fn answers_to_an_earlier_opener_are_ignored() {
     let mut net = net(json!({}));
     write(&mut net, 0, 1000);
     net.run_until(ONE_WAY);
@@ -92,9 +92,9 @@ fn answers_to_an_earlier_opener_open_nothing() {
     assert_eq!((net.ends[0].state(), net.ends[0].read()), (State::AsynSent, None));
 }
 
-/// `[C13]`: a side that gave up tells who still sends.
+/// `[C13]`: a side that gave up informs a peer that still sends.
 #[test]
-fn who_has_given_up_answers_with_resets() {
+fn a_side_that_gave_up_answers_with_resets() {
     let mut net = established(json!({ "give_up_after_s": 10 }));
     cut_all(&mut net);
     write(&mut net, 0, 100);

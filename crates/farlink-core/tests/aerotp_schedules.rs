@@ -361,12 +361,12 @@ fn play_all(schedules: u64, has_deadline: bool) {
 }
 
 #[test]
-fn what_is_read_was_written_by_one_peer_over_any_schedule() {
+fn data_read_was_written_by_one_peer_in_any_schedule() {
     play_all(schedules(), false);
 }
 
-/// `[V6]`: what is too old is skipped in its place, whatever else happens.
+/// `[V6]`: expired data is skipped in its place, whatever else happens.
 #[test]
-fn what_is_skipped_is_skipped_in_its_place_over_any_schedule() {
+fn skips_are_reported_in_their_place_in_any_schedule() {
     play_all(schedules() / 4, true);
 }

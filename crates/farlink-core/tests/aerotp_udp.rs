@@ -159,9 +159,9 @@ fn an_empty_file_arrives() {
     transfer("udp-empty", 0, &["--drop", "0.3"]);
 }
 
-/// What the first datagram finds is nobody: that is no answer.
+/// The first datagram finds no receiver, so it gets no answer.
 #[test]
-fn an_empty_file_waits_for_who_receives_it() {
+fn an_empty_file_waits_for_its_receiver() {
     let folder = folder("udp-empty-early");
     std::fs::write(folder.join("file"), []).unwrap();
     let address = address();
@@ -174,7 +174,7 @@ fn an_empty_file_waits_for_who_receives_it() {
 }
 
 #[test]
-fn a_receiver_that_is_stopped_leaves_nothing() {
+fn a_stopped_receiver_leaves_no_file() {
     let folder = folder("udp-stopped");
     let receiver = start(&["receive", &address(), "copy"], &folder);
     let started = Instant::now();
@@ -190,7 +190,7 @@ fn a_receiver_that_is_stopped_leaves_nothing() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_in_two_lines() {
+fn errors_are_reported_in_two_lines() {
     let folder = folder("udp-refused");
     std::fs::write(folder.join("file"), b"abc").unwrap();
     let here = address();

@@ -31,9 +31,9 @@ mod stp;
 mod tuning;
 mod wire;
 
-/// What is not named above would be run by nobody.
+/// A file that is not named above would never be run.
 #[test]
-fn every_file_is_run() {
+fn every_test_file_is_a_module() {
     let named: Vec<&str> =
         include_str!("all.rs").lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';')).collect();
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests")).unwrap() {

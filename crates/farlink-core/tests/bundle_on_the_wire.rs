@@ -204,9 +204,9 @@ const SCHEDULERS: [&str; 6] =
     ["round-robin", "shortest-queue", "earliest-delivery", "drop-aware", "redundant", "linux"];
 
 proptest! {
-    /// What comes out went in: nothing is mixed up, changed or delivered twice, whatever is lost.
+    /// Every delivered packet was sent: nothing is mixed up, changed or delivered twice, whatever is lost.
     #[test]
-    fn no_packet_comes_out_changed_or_twice(
+    fn no_packet_is_delivered_changed_or_twice(
         sizes in prop::collection::vec(2_usize..1400, 1..60),
         (scheduler, is_cut, is_short, lines) in (prop::sample::select(&SCHEDULERS[..]), any::<bool>(), any::<bool>(), 1_usize..6),
         on_drop in prop::sample::select(&["lose", "requeue"][..]),
@@ -232,9 +232,9 @@ proptest! {
         prop_assert_eq!(unique.len(), result.delivered.len(), "twice: {}", config);
     }
 
-    /// Lines that lose nothing deliver everything, and so do lines that drop where packets go again.
+    /// Lines without losses deliver everything, and so do lines that drop if their packets are sent again.
     #[test]
-    fn without_loss_everything_comes_out(
+    fn without_loss_everything_is_delivered(
         sizes in prop::collection::vec(2_usize..1400, 1..60),
         (scheduler, is_cut, is_short, lines) in (prop::sample::select(&SCHEDULERS[..]), any::<bool>(), any::<bool>(), 1_usize..6),
         peer in prop::sample::select(&["farlink", "rfc1990"][..]),
@@ -262,7 +262,7 @@ proptest! {
 
 /// The runs above do lose frames and drop lines, so that what they say is not empty.
 #[test]
-fn lines_of_this_test_lose_and_drop() {
+fn the_lines_of_these_tests_lose_and_drop() {
     let sent = packets(&[700; 60]);
     let result = run(&config("round-robin", true, false, 4, "lose", "farlink"), &sent, 4, (0.1, 10.0), 1);
     assert!(result.losses > 5 && result.cut > 0, "{} {}", result.losses, result.cut);

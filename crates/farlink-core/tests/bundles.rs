@@ -97,7 +97,7 @@ fn eight_lines_carry_eight_times_as_much() {
 /// A call that drops takes a number with it, and the line that is up again has delivered none: what waits behind the number comes out
 /// after the delay of a line and twice the time that it needs for the longest packet, unless the scenario says otherwise.
 #[test]
-fn a_number_that_was_lost_with_a_call_is_not_waited_for_without_end() {
+fn the_wait_for_a_number_lost_with_a_call_is_limited() {
     let waited_s = |more: Value, mrru_bytes: f64| {
         let calls = json!({ "schedule": [[[1.0, 1.5]], []] });
         let mut config = json!({ "lines": 2, "mrru_bytes": mrru_bytes, "calls": calls, "on_drop": "lose" });
@@ -119,7 +119,7 @@ fn a_number_that_was_lost_with_a_call_is_not_waited_for_without_end() {
 
 /// One packet in fragments takes an eighth of the time to send.
 #[test]
-fn fragments_shorten_the_wait_for_one_packet() {
+fn fragments_shorten_the_delay_of_one_packet() {
     let time = |config: &Value| {
         last(&carry(&mut bundle(config, &[LINE; 8], QueueLimit::Unlimited, 1), &[(0, 1000)], Time::NEVER))
     };
@@ -145,7 +145,7 @@ fn numbers_keep_the_order() {
 
 /// Round robin waits for the slow line's packets; the scheduler that looks ahead hardly uses that line.
 #[test]
-fn earliest_delivery_leaves_a_slow_line_alone() {
+fn earliest_delivery_does_not_use_a_slow_line() {
     let of = [(80e3, 0.1), (8e3, 2.0)];
     let packets: Vec<(u64, u32)> = (0..50).map(|n| (n * 90, 1000)).collect();
     let mean_wait = |scheduler: &str| {
@@ -158,9 +158,9 @@ fn earliest_delivery_leaves_a_slow_line_alone() {
     assert!(earliest < 0.5 && earliest < shortest && earliest < turns, "{turns} {shortest} {earliest}");
 }
 
-/// Sent again where both ends can do it; Linux cannot, and without numbers nobody knows what is missing.
+/// Linux cannot send packets again, and without numbers the missing ones are unknown.
 #[test]
-fn what_a_dropped_line_held_is_sent_again_unless_an_end_cannot() {
+fn packets_of_a_dropped_line_are_sent_again_if_both_ends_can() {
     let calls = json!({ "calls": { "schedule": [[], []] } });
     let cases = [
         (json!({}), OnDrop::Lose),
@@ -184,9 +184,10 @@ fn what_a_dropped_line_held_is_sent_again_unless_an_end_cannot() {
     }
 }
 
-/// Line 0 drops at 2.2 s. It takes three packets, the one being sent included, and one more is on its way: those are lost.
+/// Line 0 drops at 2.2 s. It holds three packets, including the one being sent, and one more is in flight: these are
+/// lost.
 #[test]
-fn a_drop_loses_what_the_line_held_or_sends_it_again() {
+fn a_drop_loses_or_requeues_the_packets_of_its_line() {
     let calls = json!({ "schedule": [[[2.2, 100]], []] });
     let packets = [(0, 1000); 12];
     let mut loses =
@@ -204,9 +205,9 @@ fn a_drop_loses_what_the_line_held_or_sends_it_again() {
     assert_eq!(requeues.counts().requeued, 4);
 }
 
-/// What goes again leaves the room that it took in the queue: as many packets are taken after many drops as before.
+/// After many drops, the queue accepts as many packets as before.
 #[test]
-fn what_goes_again_leaves_the_queue() {
+fn requeued_packets_free_their_room_in_the_queue() {
     let drops: Vec<[f64; 2]> = (0..10).map(|n| [10.0 * f64::from(n) + 2.2, 10.0 * f64::from(n) + 4.0]).collect();
     let of = |config: Value| bundle(&config, &[LINE; 2], QueueLimit::Bytes(10_000), 1);
     let calls = json!({ "schedule": [drops, []] });
@@ -220,9 +221,10 @@ fn what_goes_again_leaves_the_queue() {
     assert_eq!(delivered(&log).len(), before.len() + taken);
 }
 
-/// A line takes packets for 4 s after its call is gone, a packet a second: those are lost as well, or come over other lines later.
+/// A line accepts packets for 4 s after its call has dropped, a packet a second. These are lost as well, or sent again
+/// later over other lines.
 #[test]
-fn until_a_drop_is_noticed_more_is_lost() {
+fn until_a_drop_is_noticed_more_packets_are_lost() {
     let duration = |value_s: f64| json!({ "distribution": "constant", "value_s": value_s });
     let calls = json!({ "up": duration(2.2), "redial": duration(500.0), "detection": duration(4.0) });
     let packets: Vec<(u64, u32)> = (0..12).map(|n| (500 * n, 1000)).collect();
@@ -240,9 +242,9 @@ fn until_a_drop_is_noticed_more_is_lost() {
     assert_eq!((delivered(&log), requeues.counts().requeued), (vec![0], 8));
 }
 
-/// A packet of a slow line is waited for as long as no more fragments wait than the receiver takes.
+/// The receiver waits for a packet of a slow line while no more fragments wait than it can hold.
 #[test]
-fn a_receiver_gives_up_what_too_many_wait_for() {
+fn a_full_receiver_gives_up_missing_fragments() {
     let of = [(800.0, 0.5), (80e3, 0.5)];
     let lost = |fragments: u64| {
         let config = json!({ "lines": 2, "line_packets": 50, "reorder_fragments": fragments });
@@ -254,9 +256,10 @@ fn a_receiver_gives_up_what_too_many_wait_for() {
     assert_eq!(lost(100), 0);
 }
 
-/// Kinds of lines have modems and calls of their own: those of the first hold one packet and drop every 2 s, the second is always up.
+/// Kinds of lines have modems and calls of their own: lines of the first kind hold one packet and drop every 2 s, the
+/// second is always up.
 #[test]
-fn members_differ() {
+fn members_have_settings_of_their_own() {
     let duration = |value_s: f64| json!({ "distribution": "constant", "value_s": value_s });
     let config: BundleConfig = serde_json::from_value(json!({
         "members": [{ "count": 2, "modem_bytes": 1100, "up": duration(2.0) }, { "rate_bps": 16e3 }],
@@ -281,7 +284,7 @@ fn members_differ() {
 /// Of four slow lines and one that is four times as fast, none may stand idle while packets wait: the fast line is worth waiting for
 /// only as long as it would bring those behind, too.
 #[test]
-fn slow_lines_are_used_while_packets_wait() {
+fn slow_lines_are_used_while_packets_are_queued() {
     let of = [(8e3, 0.5), (8e3, 0.5), (8e3, 0.5), (8e3, 0.5), (32e3, 0.5)];
     let packets = [(0, 1000); 400];
     for scheduler in ["earliest-delivery", "drop-aware"] {
@@ -296,9 +299,9 @@ fn slow_lines_are_used_while_packets_wait() {
     }
 }
 
-/// The same packet over both lines: it comes out once, and a drop of one of them costs nothing.
+/// The same packet is sent over both lines and delivered once, even if one of them drops.
 #[test]
-fn copies_outlive_a_drop() {
+fn a_copy_over_another_line_survives_a_drop() {
     let calls = json!({ "schedule": [[[0.7, 100]], []] });
     let config = json!({ "lines": 2, "scheduler": "redundant", "calls": calls });
     let mut copies = bundle(&config, &[LINE; 2], QueueLimit::Unlimited, 1);
@@ -307,9 +310,8 @@ fn copies_outlive_a_drop() {
     assert_eq!(copies.counts().fragments, 3 * 2 + 3);
 }
 
-/// The line that has dropped often is used less by the scheduler that has seen it.
 #[test]
-fn a_line_that_drops_is_avoided() {
+fn a_line_that_drops_often_is_used_less() {
     let drops: Vec<[u64; 2]> = (0..40).map(|n| [10 + 100 * n, 15 + 100 * n]).collect();
     let calls = json!({ "schedule": [drops, []] });
     let packets: Vec<(u64, u32)> = (0..3000).map(|n| (n * 1_100, 1000)).collect();
@@ -322,9 +324,9 @@ fn a_line_that_drops_is_avoided() {
     assert!(turns > 5 && aware * 2 < turns, "{turns} {aware}");
 }
 
-/// Lines of 3 packets and a queue of 3: what comes at once and is more is refused.
+/// Lines of 3 packets and a queue of 3: further packets that arrive at once are refused.
 #[test]
-fn the_queue_is_as_long_as_it_is() {
+fn the_queue_has_its_configured_length() {
     let mut bundle = bundle(&json!({ "lines": 2, "line_packets": 3 }), &[LINE; 2], QueueLimit::Packets(3), 1);
     assert_eq!(carry(&mut bundle, &[(0, 1000); 20], Time::NEVER).len(), 9);
     assert_eq!(bundle.counts().peak_waiting_bytes, 3000);
@@ -332,7 +334,7 @@ fn the_queue_is_as_long_as_it_is() {
 
 /// 5.2 of the thesis: what a drop costs is what the modems hold and what is on the way: with 2 modems' buffers ... here of one side.
 #[test]
-fn buffers_of_modem_and_port_bound_what_a_line_takes() {
+fn buffers_of_modem_and_port_limit_the_packets_on_a_line() {
     let config = json!({ "lines": 1, "line_packets": 100, "modem_bytes": 2048, "serial_bytes": 4096 });
     let mut bundle = bundle(&config, &[LINE; 1], QueueLimit::Packets(1), 1);
     // Six of 1,000 bytes with their headers fit in 6,144 bytes less 1,000 of headers and escapes: one goes out, five wait with it.
@@ -348,9 +350,9 @@ fn packets_longer_than_the_mrru_are_lost() {
     assert_eq!(delivered(&log), [1, 2, 3]);
 }
 
-/// Nothing but packets that are too long: each is known to be lost as it arrives, and its place is used again.
+/// Each packet is reported as lost when it arrives, and its slot is reused.
 #[test]
-fn packets_that_are_all_too_long_are_lost_one_by_one() {
+fn a_sequence_of_packets_that_are_too_long_frees_every_slot() {
     for cut in ["whole", "fragmented"] {
         let config = json!({ "lines": 2, "mrru_bytes": 1500, "packets": cut });
         let mut bundle = bundle(&config, &[LINE; 2], QueueLimit::Unlimited, 1);
@@ -371,10 +373,10 @@ fn packets_that_are_all_too_long_are_lost_one_by_one() {
     assert!(highest < 12, "{highest}");
 }
 
-/// Line 0 drops with packets 2, 4, 6 and 8. A peer that is told keeps their place; one by RFC 1990 hears of new numbers, and the
-/// empty fragments behind them say that the old ones are lost. Neither waits for the line, which never comes back.
+/// Line 0 drops with packets 2, 4, 6 and 8. A farlink peer keeps their places; a peer by RFC 1990 gets new numbers, and
+/// the empty fragments after them show that the old ones are lost. Neither waits for the line, which never comes back.
 #[test]
-fn what_goes_again_is_not_waited_for() {
+fn requeued_packets_delay_no_others() {
     let calls = json!({ "schedule": [[[2.2, 1e6]], []] });
     let packets = [(0, 1000); 12];
     let of = |peer: &str| {
@@ -459,7 +461,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn every_packet_is_accounted_for_once(
+    fn every_packet_has_exactly_one_outcome(
         config in configs(), seed: u64, lines in proptest::collection::vec((1e3..1e5_f64, 0.0..2.0_f64), 1..6),
         sizes in proptest::collection::vec((0_u64..3_000, 1_u32..1_500), 1..120), queue in 1_u64..20,
     ) {
@@ -490,8 +492,8 @@ proptest! {
         prop_assert!((0.0..=total * lines.len() as f64 + 1e-6).contains(&availability.lines_s));
     }
 
-    /// What lines have lost goes again: everything that was taken comes out, once and without patience, under its old number as under
-    /// a new one. Lines are fast enough for a packet to get through before they drop.
+    /// Packets lost by lines are sent again: every accepted packet is delivered once, with old numbers or new ones,
+    /// even without a timer. The lines are fast enough for a packet to get through before they drop.
     #[test]
     fn requeues_lose_nothing(
         config in configs(), seed: u64, is_plain: bool,
@@ -519,9 +521,9 @@ proptest! {
         prop_assert!(is_ordered || is_plain || config["header"] == "none");
     }
 
-    /// Every packet has an end soon after nothing comes any more, however a receiver gives up: nobody is forgotten, and none has two.
+    /// Every packet has exactly one outcome soon after traffic ends, whatever rule the receiver uses.
     #[test]
-    fn nobody_is_forgotten(
+    fn every_packet_ends_soon_after_the_last_arrival(
         config in configs(), seed: u64, is_plain: bool, mrru in 100_u64..1_500, held in 1_u64..40,
         sizes in proptest::collection::vec((0_u64..3_000, 1_u32..1_500), 1..120),
     ) {
@@ -558,10 +560,11 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
-    /// Fragments wait for a fast line as whole packets do: over lines of rates within two decades they are slower by no more than their
-    /// headers and two hundredths, over so many packets that the end of the last ones, half a second or less, does not count.
+    /// Fragments wait for a fast line as whole packets do. Over lines whose rates differ by up to two decades, they are
+    /// slower only by their headers and two percent, over enough packets that the end of the last ones, at most half a
+    /// second, does not count.
     #[test]
-    fn fragments_are_no_worse_than_whole_packets(
+    fn fragments_are_no_slower_than_whole_packets(
         rates in proptest::collection::vec((0.0..2.0_f64, 0.0..2.0_f64), 2..13), least in 1_u64..400, line_packets in 1_u64..11,
         packets in 2_500..3_500_usize,
     ) {

@@ -49,9 +49,9 @@ proptest! {
         prop_assert_eq!(real.events, lengths.events);
     }
 
-    /// A driver may call `handle_timeout` whenever it likes.
+    /// A driver may call `handle_timeout` at any time.
     #[test]
-    fn early_and_repeated_timeouts_do_nothing(
+    fn early_and_repeated_timeouts_have_no_effect(
         config in configs(), seed: u64, faults in faults(), bytes in [0_usize..6_000, 0_usize..3_000],
     ) {
         let calm = transfer::<Virtual>(&config, seed, &faults, bytes, 2_000);
@@ -63,9 +63,9 @@ proptest! {
         prop_assert_eq!(calm.log, impatient.log);
     }
 
-    /// A reader that sleeps shuts the window; when it wakes, everything arrives, even if the news of that is lost.
+    /// A reader that pauses closes the window. When it continues, all data arrives, even if the window update is lost.
     #[test]
-    fn a_shut_window_opens_again(
+    fn a_closed_window_opens_again(
         config in configs(), seed: u64, faults in faults(), bytes in 1_000_usize..8_000, asleep_s in 1_u64..300,
         lost_after in 0_usize..4,
     ) {
@@ -136,9 +136,9 @@ fn sack_repairs_the_holes_below_a_rescue_retransmission() {
     assert_eq!(pair.ends[0].counters().timeouts, 0);
 }
 
-/// RFC 9293, SHLD-31: a FIN that arrives before data that is missing is held, and need not be sent again.
+/// RFC 9293, SHLD-31: a FIN that arrives before missing data is kept and need not be retransmitted.
 #[test]
-fn a_fin_behind_a_gap_is_not_forgotten() {
+fn a_fin_after_a_gap_is_kept() {
     for &variant in Variant::ALL {
         let config = TcpConfig { variant, fin: true, initial_window_segments: count(10), ..one_way() };
         let pair = losing(&config, 1_000, &[2]);
@@ -156,10 +156,10 @@ fn a_fin_behind_a_gap_is_not_forgotten() {
     }
 }
 
-/// RFC 793, section 3.7: the timer alone repairs a loss, whatever is reported meanwhile, and then everything from the loss on
-/// goes out again, what had arrived as well.
+/// RFC 793, section 3.7: only the timer repairs a loss, whatever is reported. Then everything after the loss is
+/// retransmitted, even data that had arrived.
 #[test]
-fn without_fast_retransmit_a_loss_waits_for_the_timer_and_everything_is_sent_again() {
+fn without_fast_retransmit_the_timer_retransmits_everything_after_a_loss() {
     let config = TcpConfig {
         variant: Variant::None,
         congestion_control: CongestionControl::None,
@@ -214,7 +214,7 @@ fn a_probe_finds_a_lost_tail() {
     }
 }
 
-/// RFC 8985, section 7.3: a probe is new data where there is any.
+/// RFC 8985, section 7.3.
 #[test]
 fn a_probe_is_new_data_if_there_is_any() {
     // A first segment and its acknowledgement give a round-trip time. Then the window of ten is full, and all of it is lost;
@@ -235,7 +235,7 @@ fn a_probe_is_new_data_if_there_is_any() {
     assert_eq!(pair.ends[0].counters().timeouts, 0);
 }
 
-/// RFC 8985, section 7.4: a probe that repaired a loss is a sign of congestion; one that was needless is not.
+/// RFC 8985, section 7.4: a probe that repaired a loss indicates congestion; a needless probe does not.
 #[test]
 fn a_loss_that_a_probe_repaired_reduces_the_window() {
     let ssthresh = |is_lost: bool| {
@@ -307,10 +307,10 @@ fn a_lost_retransmission_reduces_the_window_again() {
     assert!((900.0..=1_000.0).contains(&once) && (0.4..=0.6).contains(&(twice / once)), "{once} {twice}");
 }
 
-/// RFC 8985, section 6.2, step 4: every round in which duplicates are reported makes the sender wait a quarter of a round trip
-/// longer, until reordering on the path is no longer taken for loss.
+/// RFC 8985, section 6.2, step 4: each round with reported duplicates makes the sender wait a quarter of a round trip
+/// longer, until reordering on the path is no longer mistaken for loss.
 #[test]
-fn reports_of_duplicates_make_it_wait_for_what_is_only_late() {
+fn duplicate_reports_lengthen_the_reordering_window() {
     // Every eighth segment arrives 25 ms late, more than a quarter of the 40 ms round trip.
     let again = |dsack: bool| {
         let config = TcpConfig { dsack: Some(dsack), max_window_segments: Some(count(8)), ..rack() };
@@ -331,10 +331,10 @@ fn reports_of_duplicates_make_it_wait_for_what_is_only_late() {
     assert!(without.len() > 10 * with.len(), "{} {}", without.len(), with.len());
 }
 
-/// RFC 5682: the path's delay jumps beyond the timeout. The first segment is sent again in vain; nothing else is, and the
-/// window is again what it was. Without the test, everything is sent again.
+/// RFC 5682: the path's delay jumps beyond the timeout. Only the first segment is retransmitted needlessly, and the
+/// window is restored. Without F-RTO, everything is retransmitted.
 #[test]
-fn a_spurious_timeout_is_taken_back() {
+fn a_spurious_timeout_is_undone() {
     for &variant in Variant::ALL {
         let run = |f_rto: bool| {
             let config = TcpConfig {
@@ -369,9 +369,9 @@ fn a_spurious_timeout_is_taken_back() {
     }
 }
 
-/// RFC 5682: after a timeout for a loss the test changes nothing for good: the second acknowledgement is a duplicate.
+/// RFC 5682: after a timeout for a loss the second acknowledgement is a duplicate, so F-RTO has no lasting effect.
 #[test]
-fn a_timeout_for_a_loss_is_not_taken_back() {
+fn a_timeout_for_a_loss_is_not_undone() {
     for &variant in Variant::ALL {
         let config = TcpConfig {
             variant,
@@ -391,7 +391,7 @@ fn a_timeout_for_a_loss_is_not_taken_back() {
     }
 }
 
-/// RFC 2883, section 4: what arrives twice is reported first, below the cumulative acknowledgement or inside a block.
+/// RFC 2883, section 4: a duplicate is reported first, below the cumulative acknowledgement or inside a block.
 #[test]
 fn duplicates_are_reported_once() {
     let mut pair = Pair::<Virtual>::new(&rack(), 0, &[]);
@@ -446,9 +446,9 @@ fn a_delayed_acknowledgement_echoes_the_first_timestamp() {
     }
 }
 
-/// RFC 5681, section 4.1: after a pause, no more than the initial window at once.
+/// RFC 5681, section 4.1.
 #[test]
-fn a_pause_takes_the_window_back_to_the_initial_one() {
+fn an_idle_period_resets_the_window_to_the_initial_one() {
     let config = TcpConfig { initial_window_segments: count(2), ..one_way() };
     let mut pair = Pair::<Virtual>::new(&config, 0, &[]);
     pair.ends[0].write(pair.now, &mut Virtual(10_000));
@@ -463,7 +463,7 @@ fn a_pause_takes_the_window_back_to_the_initial_one() {
 
 /// RFC 6298, section 5.7: an RTO of three seconds for data after a SYN that had to be sent again.
 #[test]
-fn data_after_a_lost_syn_waits_three_seconds() {
+fn after_a_lost_syn_the_timeout_of_data_is_three_seconds() {
     for (is_lost, timeout_s) in [(true, 3), (false, 1)] {
         let config = TcpConfig { handshake: true, ..one_way() };
         let faults = if is_lost { vec![pair::Fault::Lose] } else { vec![] };
@@ -478,8 +478,8 @@ fn data_after_a_lost_syn_waits_three_seconds() {
     }
 }
 
-/// RFC 6928, section 2, and Linux: one timeout of the SYN says nothing about the initial window, a second one does. The older versions
-/// keep to RFC 5681, section 3.1.
+/// RFC 6928, section 2, and Linux: one timeout of the SYN does not change the initial window, a second one does. The
+/// older versions follow RFC 5681, section 3.1.
 #[test]
 fn the_initial_window_after_a_lost_syn() {
     for (variant, lost, expected) in [
@@ -503,7 +503,7 @@ fn the_initial_window_after_a_lost_syn() {
 
 /// A second loss, found while proportional rate reduction lets hardly anything out, leaves Westwood a window that sends.
 #[test]
-fn westwood_keeps_a_segment_of_window() {
+fn westwood_keeps_a_window_of_at_least_one_segment() {
     use pair::Fault::{Delay as D, Lose as L, Twice as T};
     let rto = RtoConfig {
         minimum_s: Some(Seconds::new(0.0).unwrap()),
@@ -564,9 +564,9 @@ fn westwood_keeps_a_segment_of_window() {
     transfer::<Vec<u8>>(&config, 0, &faults, [514, 658], 50).assert_done([514, 658]);
 }
 
-/// The persist timer asks with one byte, at intervals that double, and never gives up (RFC 9293, section 3.8.6.1).
+/// The persist timer never gives up (RFC 9293, section 3.8.6.1).
 #[test]
-fn a_shut_window_is_probed_with_one_byte_and_back_off() {
+fn a_closed_window_is_probed_with_one_byte_at_doubling_intervals() {
     let config = TcpConfig { receive_window_segments: Some(count(2)), ..small(Variant::Reno) };
     let mut pair = Pair::<Vec<u8>>::new(&config, 7, &[]);
     pair.is_reader_asleep[1] = true;
@@ -601,9 +601,10 @@ fn a_reset_silences_an_open_window() {
     assert_eq!(pair.ends[0].poll_timeout(), None);
 }
 
-/// A reset with the next sequence number ends a connection for good; one with any other does not (RFC 9293, section 3.10.7.4).
+/// A reset with the next sequence number ends a connection, and nothing more is sent; any other reset is ignored (RFC
+/// 9293, section 3.10.7.4).
 #[test]
-fn only_the_right_reset_is_believed_and_then_nothing_more_is_sent() {
+fn only_a_reset_in_sequence_ends_a_connection() {
     for (offset, is_believed) in [(0_u32, true), (1, false), (50, false), (u32::MAX, false), (1 << 31, false)] {
         let seed = 0x0123_4567_89ab_cdef_u64;
         let config = small(Variant::NewReno);
@@ -628,10 +629,10 @@ fn only_the_right_reset_is_believed_and_then_nothing_more_is_sent() {
     }
 }
 
-/// A side that has lost its memory answers what it does not know with a reset that the peer believes (RFC 9293, section
-/// 3.10.7), and a new connection begins. Segments that carry no acknowledgement, and resets, are not answered.
+/// A restarted side answers segments of unknown connections with a reset that the peer accepts (RFC 9293, section
+/// 3.10.7), and a new connection begins. Segments without an acknowledgement, and resets, are not answered.
 #[test]
-fn a_peer_that_restarted_resets_what_it_does_not_know() {
+fn a_restarted_peer_resets_unknown_connections() {
     let config = TcpConfig { handshake: true, ..small(Variant::Sack) };
     let packets = |end: &mut TcpConnection<Virtual>, now: Time| -> Vec<Segment<Virtual>> {
         std::iter::from_fn(|| end.poll_transmit(now)).map(|sent| sent.packet).collect()

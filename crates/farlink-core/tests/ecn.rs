@@ -30,7 +30,7 @@ fn sent(pair: &Pair<Virtual>, side: usize) -> Vec<(u32, usize, Flags, Ecn)> {
 }
 
 #[test]
-fn both_sides_agree_on_it_with_their_syns() {
+fn ecn_is_negotiated_with_the_syns() {
     for (wants, agrees) in [([true, true], true), ([true, false], false), ([false, true], false)] {
         let of = |wants| TcpConfig { ecn: wants, ..config(Variant::Sack) };
         let mut pair = Pair::<Virtual>::new(&of(wants[0]), 7, &[]);
@@ -48,9 +48,9 @@ fn both_sides_agree_on_it_with_their_syns() {
     }
 }
 
-/// A SYN that is answered by one with both bits, as a host would that only echoes what it does not know, agrees on nothing.
+/// Hosts that echo unknown bits answer a SYN with both bits set.
 #[test]
-fn an_echo_of_the_syns_bits_is_no_agreement() {
+fn a_syn_ack_that_echoes_both_bits_does_not_enable_ecn() {
     let mut pair = Pair::<Virtual>::new(&config(Variant::Sack), 7, &[]);
     pair.write_all(0, 1000, 1000);
     pair.pump(0);
@@ -65,7 +65,7 @@ fn an_echo_of_the_syns_bits_is_no_agreement() {
 }
 
 #[test]
-fn new_data_is_capable_and_nothing_else_is() {
+fn only_new_data_is_ecn_capable() {
     for variant in [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack] {
         // The SYNs and the acknowledgement, then two of the first window lost, one of them twice.
         let mut faults = vec![Fault::Delay(20); 5];
@@ -88,9 +88,10 @@ fn new_data_is_capable_and_nothing_else_is() {
     }
 }
 
-/// Segment 60 is marked: the window is halved once, nothing is sent again, the receiver says so until it hears the answer.
+/// Segment 60 is marked: the window is halved once, nothing is retransmitted, and the receiver echoes the mark until
+/// the sender confirms it.
 #[test]
-fn a_mark_halves_the_window_once_and_repeats_nothing() {
+fn a_mark_halves_the_window_once_without_retransmission() {
     let config =
         TcpConfig { initial_window_segments: count(20), max_window_segments: Some(count(20)), ..config(Variant::Sack) };
     let mut pair = Pair::<Virtual>::new(&config, 7, &[]);
@@ -117,7 +118,7 @@ fn a_mark_halves_the_window_once_and_repeats_nothing() {
 }
 
 #[test]
-fn all_marks_of_a_window_are_one() {
+fn marks_within_one_window_count_once() {
     for variant in [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack] {
         let config =
             TcpConfig { initial_window_segments: count(20), max_window_segments: Some(count(20)), ..config(variant) };
@@ -129,9 +130,9 @@ fn all_marks_of_a_window_are_one() {
     }
 }
 
-/// Everything is marked: the window never grows, and shrinks to the least that a loss leaves.
+/// Every segment is marked: the window never grows and shrinks to the minimum that a loss leaves.
 #[test]
-fn marks_for_ever_leave_the_least_window() {
+fn permanent_marks_leave_the_minimum_window() {
     let pair = transfer(&config(Variant::Sack), 50_000, 1, &[]);
     assert_eq!(pair.ends[0].probe().cwnd_bytes, Some(200.0));
     assert_eq!(pair.ends[0].counters().timeouts, 0);
@@ -168,9 +169,9 @@ fn a_loss_in_the_window_of_a_mark_does_not_reduce_it_again() {
     assert_eq!(of(Some(10), 0).0.len(), 2, "a loss alone reduces it, too");
 }
 
-/// The answer follows a reduction for whatever reason.
+/// CWR follows a reduction of the window for any reason.
 #[test]
-fn a_loss_is_answered_too() {
+fn a_reduction_after_a_loss_also_sets_cwr() {
     for (variant, lost) in [(Variant::Sack, 1), (Variant::Tahoe, 1), (Variant::Reno, 6)] {
         let mut faults = vec![Fault::Delay(20); 5];
         faults.extend(vec![Fault::Lose; lost]);
@@ -185,7 +186,7 @@ fn a_loss_is_answered_too() {
     }
 }
 
-/// A window of one segment cannot be halved: each mark costs a retransmission timeout of silence.
+/// A window of one segment cannot be halved: each mark costs a retransmission timeout.
 #[test]
 fn with_a_window_of_one_the_timer_paces_the_sender() {
     let config =
@@ -202,7 +203,7 @@ fn with_a_window_of_one_the_timer_paces_the_sender() {
 }
 
 #[test]
-fn probes_of_a_shut_window_are_not_capable() {
+fn window_probes_are_not_ecn_capable() {
     let config = TcpConfig { receive_window_segments: Some(count(4)), ..config(Variant::Sack) };
     let mut pair = Pair::<Virtual>::new(&config, 7, &[]);
     pair.is_reader_asleep[1] = true;
@@ -214,7 +215,7 @@ fn probes_of_a_shut_window_are_not_capable() {
 }
 
 #[test]
-fn who_does_not_want_it_pays_no_heed_to_marks() {
+fn without_ecn_marks_are_ignored() {
     let deaf = TcpConfig { ecn: false, ..config(Variant::Sack) };
     let (marked, free) = (transfer(&deaf, 20_000, 1, &[]), transfer(&deaf, 20_000, 0, &[]));
     assert_eq!(marked.log, free.log);

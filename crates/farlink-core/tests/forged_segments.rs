@@ -11,7 +11,7 @@ use proptest::prelude::*;
 const LONG: Time = Time::from_secs(100_000);
 
 proptest! {
-    /// What nobody sent, and what was sent long ago, neither panics nor reaches the application.
+    /// Segments that nobody sent, or that were sent long ago, neither panic nor reach the application.
     #[test]
     fn garbage_is_dropped(
         config in configs(), seed: u64, faults in faults(), bytes in [500_usize..4_000, 0_usize..2_000],

@@ -37,7 +37,7 @@ fn changed(gateway: Value, pointer: &str, value: Value) -> Value {
 }
 
 #[test]
-fn a_switch_gives_the_defaults() {
+fn gateway_true_gives_the_defaults() {
     let on = read(&scenario(json!(true)));
     let (at, name, gateway) = on.gateway().unwrap();
     assert_eq!((at, name, gateway.custody), (1, "space", Custody::Memory));
@@ -48,7 +48,7 @@ fn a_switch_gives_the_defaults() {
 }
 
 #[test]
-fn a_table_gives_what_it_says_and_comes_back() {
+fn a_gateway_table_round_trips() {
     let crash = json!({ "side": "receiver", "at_s": 30, "down_for_s": 5 });
     let keys = json!({ "edge_transport": "edge", "custody": "disk", "buffer_bytes": 5000, "crash": crash });
     let expanded = expand(&scenario(keys)).unwrap();
@@ -75,7 +75,7 @@ fn datagrams_are_not_split() {
 }
 
 #[test]
-fn gateways_that_cannot_be_are_refused() {
+fn contradictory_gateways_are_refused() {
     let crash = |at_s: u32| json!({ "crash": { "side": "sender", "at_s": at_s, "down_for_s": 1 } });
     let cases = [
         (scenario(json!(1)), "hop.space.gateway", "1 is not allowed", "true, false, or a table"),
@@ -103,7 +103,7 @@ fn gateways_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn one_hop_of_a_path_has_gateways() {
+fn only_one_hop_of_a_path_may_have_gateways() {
     let mut two = changed(json!(true), "/path", json!(["lan", "space", "ground", "far", "end"]));
     for (hop, gateway) in [("far", json!(true)), ("end", json!(false))] {
         two["hop"][hop] = json!({ "rate_bps": 1e6, "delay_s": 0, "gateway": gateway });
@@ -121,7 +121,7 @@ fn one_hop_of_a_path_has_gateways() {
 }
 
 #[test]
-fn restarts_that_cannot_be_are_refused() {
+fn contradictory_restarts_are_refused() {
     let restart = |at_s: u32| json!({ "side": "receiver", "at_s": at_s, "down_for_s": 5 });
     let plain = |pointer, value| changed(Value::Null, pointer, value);
     assert!(read(&plain("/flow/file/restart", restart(10))).flow["file"].restart.is_some());
@@ -151,7 +151,7 @@ fn restarts_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn nothing_begins_anew_without_a_handshake_under_a_receiver_that_gives_up() {
+fn restarts_without_a_handshake_need_a_receiver_that_does_not_give_up() {
     let restart = json!({ "side": "sender", "at_s": 30, "down_for_s": 5 });
     let best_effort = json!({ "kind": "scps-tp", "hold_time_s": 1, "handshake": false });
     let mut with_restart = changed(json!(false), "/flow/file/restart", restart.clone());

@@ -160,7 +160,7 @@ fn merged(mut table: Value, changes: &Value) -> Value {
 }
 
 #[test]
-fn what_does_nothing_is_refused_and_what_would_help_is_named() {
+fn keys_without_effect_are_refused_with_a_remedy() {
     for (transport, key, help) in idle_keys() {
         let error = expand(&scenario(&transport)).err().unwrap_or_else(|| panic!("{transport} was taken"));
         assert_eq!(error.path, format!("transport.one.{key}"), "{transport}: {error}");
@@ -171,7 +171,7 @@ fn what_does_nothing_is_refused_and_what_would_help_is_named() {
 }
 
 #[test]
-fn what_is_not_given_or_switched_off_is_no_contradiction() {
+fn absent_and_disabled_keys_cause_no_contradiction() {
     for (transport, key, _) in idle_keys() {
         let mut without = scenario(&transport);
         let (table, last) = key.rsplit_once('.').unwrap_or(("", key));
@@ -187,9 +187,9 @@ fn what_is_not_given_or_switched_off_is_no_contradiction() {
     }
 }
 
-/// With every default written out, a scenario can be read again, at all points of its grid.
+/// A scenario written out with its defaults can be read again, at all points of its grid.
 #[test]
-fn defaults_that_do_nothing_are_not_written_out() {
+fn defaults_without_effect_are_not_written_out() {
     let mut varied = scenario(&json!({ "kind": "tcp", "delayed_ack": false }));
     varied["grid"] = json!({ "transport.one.variant": ["sack", "rack", "none"] });
     let expanded = expand(&varied).unwrap();

@@ -13,7 +13,7 @@ fn patient(most: u64) -> TcpConfig {
 }
 
 #[test]
-fn a_syn_that_nobody_answers_is_given_up() {
+fn an_unanswered_syn_is_given_up() {
     for most in [1, 3, 12] {
         let mut pair = Pair::<Virtual>::new(&patient(most), 1, &vec![Fault::Lose; 100]);
         pair.write_all(0, 1000, 1000);
@@ -27,9 +27,9 @@ fn a_syn_that_nobody_answers_is_given_up() {
     }
 }
 
-/// The network is dead from the first data on.
+/// The network fails from the first data on.
 #[test]
-fn data_that_nobody_answers_are_given_up() {
+fn unanswered_data_is_given_up() {
     for variant in [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack] {
         let config = TcpConfig { variant, ..patient(4) };
         let mut faults = vec![Fault::Delay(20); 3];
@@ -45,9 +45,9 @@ fn data_that_nobody_answers_are_given_up() {
     }
 }
 
-/// Losses that come to an end, and as many timeouts as are allowed; each acknowledgement starts the count anew.
+/// As many timeouts as are allowed, and then the losses end; each acknowledgement resets the count.
 #[test]
-fn who_is_answered_in_time_is_not_given_up() {
+fn an_answer_in_time_keeps_the_connection() {
     let mut faults = vec![Fault::Delay(20); 3];
     // One segment at a time is sent after a timeout: lost three times, the fourth arrives, and so on.
     for _ in 0..5 {
@@ -70,9 +70,9 @@ fn who_is_answered_in_time_is_not_given_up() {
     assert!(pair.ends[0].counters().timeouts > 9);
 }
 
-/// The receiver's application sleeps: probes are answered, so the connection stays.
+/// The receiver's application pauses; probes are answered, so the connection stays.
 #[test]
-fn a_shut_window_is_no_reason_to_give_up() {
+fn a_closed_window_does_not_abort_the_connection() {
     let config = TcpConfig { receive_window_segments: Some(count(4)), ..patient(2) };
     let mut pair = Pair::<Virtual>::new(&config, 1, &[]);
     pair.is_reader_asleep[1] = true;
@@ -86,7 +86,7 @@ fn a_shut_window_is_no_reason_to_give_up() {
 }
 
 #[test]
-fn without_scaling_the_window_fits_its_field() {
+fn without_window_scaling_the_window_fits_its_field() {
     for (window_scaling, shift, in_flight) in [(true, Some(5), 1_400_000), (false, None, 65_000)] {
         let config = TcpConfig {
             window_scaling,

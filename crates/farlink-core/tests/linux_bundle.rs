@@ -107,7 +107,7 @@ fn at_half_load(mut bundle: EmulatedBundle<Virtual>) -> Vec<End> {
 
 /// Both ends see the hang-up. Measured: 3 packets lost at each of two drops, a gap of 1.0 s.
 #[test]
-fn at_half_load_a_drop_costs_what_is_in_flight() {
+fn at_half_load_a_drop_loses_the_packets_in_flight() {
     for dropped in 0..8 {
         let ends = at_half_load(with_down_times(dropped, &json!([[24, 33], [60, 69]])));
         let silence_s = silence_s(&ends);
@@ -119,7 +119,7 @@ fn at_half_load_a_drop_costs_what_is_in_flight() {
 /// At 119 % load every packet that is queued has a piece in the dead line. Measured, with a queue of 7.5 s at the drop: exactly the 13
 /// packets that were queued are lost, silence 9.2 s.
 #[test]
-fn under_overload_a_drop_costs_all_that_is_queued() {
+fn under_overload_a_drop_loses_all_queued_packets() {
     let packet_s = 1500.0 * 8.0 / 18.3e3;
     let mut bundle = with_down_times(2, &json!([[36, 1e5]]));
     let ends = stream(&mut bundle, 1500, every(packet_s / 1.19, 0.0, 66.0), 150.0);
@@ -131,7 +131,7 @@ fn under_overload_a_drop_costs_all_that_is_queued() {
 /// Only the sender sees the hang-up; the receiver still has the line 40 s later. Where it carried the first pieces, 128 fragments and 7
 /// for each further packet make M pass them. Measured: 3 packets lost, silence 5.1 s (the rule says 5.1, packets come 0.25 s apart).
 #[test]
-fn a_line_that_carried_first_pieces_is_passed_after_128_fragments() {
+fn missing_first_fragments_of_a_dead_line_are_given_up_after_128_fragments() {
     let ends = at_half_load(half_seen(0, "detection_far"));
     assert_eq!(lost(&ends), 3);
     assert!((silence_s(&ends) - 5.1).abs() < 0.25, "{}", silence_s(&ends));
@@ -140,7 +140,7 @@ fn a_line_that_carried_first_pieces_is_passed_after_128_fragments() {
 /// The same with a line that carried later pieces. Measured: silence 40.4 s, until the line was detached, then all at once; of the
 /// packets of 40 s a third was lost behind the bundle, in the socket buffer.
 #[test]
-fn a_line_that_carried_later_pieces_holds_everything_back_until_it_is_detached() {
+fn missing_later_fragments_of_a_dead_line_block_until_it_is_detached() {
     for dropped in [1, 3, 7] {
         let ends = at_half_load(half_seen(dropped, "detection_far"));
         assert_eq!(lost(&ends), 3, "line {dropped}");
@@ -162,7 +162,7 @@ fn a_sender_that_does_not_see_the_hang_up_loses_everything() {
 /// Twenty packets at once, a drop after 1.5 s, and one probe a second after it. Measured: it comes out after 12.0 s; where the line was
 /// attached again at +6 s it is held for 38 s, until the next packet, as the new line has delivered nothing.
 #[test]
-fn a_line_attached_again_holds_a_probe_until_the_next_packet() {
+fn a_reattached_line_delays_a_probe_until_the_next_packet() {
     let waited_s = |up_again_s: f64| {
         let mut bundle = with_down_times(2, &json!([[11.5, up_again_s]]));
         let times_s = std::iter::repeat_n(10.0, 20).chain([12.5, 49.35]);
@@ -176,7 +176,7 @@ fn a_line_attached_again_holds_a_probe_until_the_next_packet() {
 /// A UART's buffer holds 4096 bytes and three fragments wait in front of it: then a line is no longer free, and with more than half of
 /// the lines in that state packets wait in front of all.
 #[test]
-fn packets_lie_in_the_lines_up_to_their_room() {
+fn lines_hold_packets_up_to_their_buffers() {
     let held = |tty_bytes: u64| {
         let config = json!({ "lines": 8, "scheduler": "linux", "tty_bytes": tty_bytes });
         let config: BundleConfig = serde_json::from_value(config).unwrap();
@@ -193,9 +193,9 @@ fn packets_lie_in_the_lines_up_to_their_room() {
     assert_eq!(held(12288), 62 + 3 + 1);
 }
 
-/// Lines so fast that everything leaves within a step of the clock go on taking packets.
+/// On these lines everything leaves within a step of the clock.
 #[test]
-fn no_line_is_too_fast() {
+fn very_fast_lines_keep_accepting_packets() {
     for (rate_bps, delay_s) in [(1e13, 0.0), (1e13, 0.5), (1e9, 0.0)] {
         let config = json!({ "lines": 3, "scheduler": "linux", "tty_bytes": 512 });
         let config: BundleConfig = serde_json::from_value(config).unwrap();

@@ -29,7 +29,7 @@ fn take(receiver: &mut Reassembler<Vec<u8>>, now: Time, packets: &mut Vec<Vec<u8
 }
 
 #[test]
-fn a_packet_comes_out_when_its_last_piece_is_here_and_packets_in_order() {
+fn packets_are_delivered_in_order_when_complete() {
     let mut receiver = Reassembler::new(Numbering::Long, 2, MRRU, HELD);
     let packets = deliver(
         &mut receiver,
@@ -43,7 +43,7 @@ fn a_packet_comes_out_when_its_last_piece_is_here_and_packets_in_order() {
 }
 
 #[test]
-fn what_is_missing_is_lost_once_every_member_is_past_it() {
+fn a_missing_fragment_is_lost_once_every_member_has_passed_it() {
     let mut receiver = Reassembler::new(Numbering::Long, 2, MRRU, HELD);
     // Number 1, the end of a packet, is lost on member 1; member 0 alone cannot know.
     let first = [(0, piece(0, true, false, b"a")), (0, piece(2, true, true, b"b")), (0, piece(4, true, true, b"d"))];
@@ -54,7 +54,7 @@ fn what_is_missing_is_lost_once_every_member_is_past_it() {
 }
 
 #[test]
-fn a_member_that_left_holds_nothing_back() {
+fn a_member_that_left_delays_nothing() {
     let mut receiver = Reassembler::new(Numbering::Long, 2, MRRU, HELD);
     assert!(deliver(&mut receiver, &[(0, piece(1, true, true, b"b"))]).is_empty());
     receiver.set_up(Time::ZERO, 1, false);
@@ -92,7 +92,7 @@ fn every_fragment_below_the_highest_is_out_of_order() {
 
 /// A line that breaks the order of its own fragments does not pull back what all lines have passed.
 #[test]
-fn a_member_out_of_order_has_still_passed_its_highest_number() {
+fn a_member_that_reorders_has_passed_its_highest_number() {
     let mut receiver = Reassembler::new(Numbering::Long, 2, MRRU, HELD);
     let early = [(0, piece(6, true, true, b"g")), (0, piece(2, true, true, b"c"))];
     assert!(deliver(&mut receiver, &early).is_empty());
@@ -100,7 +100,7 @@ fn a_member_out_of_order_has_still_passed_its_highest_number() {
 }
 
 #[test]
-fn so_much_waits_and_no_more() {
+fn the_number_of_waiting_fragments_is_limited() {
     let mut receiver = Reassembler::new(Numbering::Long, 2, MRRU, 4);
     let mut packets = Vec::new();
     for number in 1..100 {
@@ -119,7 +119,7 @@ fn so_much_waits_and_no_more() {
 }
 
 #[test]
-fn patience_ends_a_wait_and_only_then() {
+fn the_timer_gives_up_a_missing_fragment_only_when_it_expires() {
     let mut receiver = Reassembler::new(Numbering::Long, 2, MRRU, HELD).with_patience(Time::from_secs(3));
     let mut packets = Vec::new();
     assert_eq!(receiver.deadline(), None);
@@ -138,7 +138,7 @@ fn patience_ends_a_wait_and_only_then() {
 }
 
 #[test]
-fn a_packet_above_the_mrru_is_dropped_and_the_next_one_comes_through() {
+fn a_packet_above_the_mrru_is_dropped_and_the_next_one_delivered() {
     let mut receiver = Reassembler::new(Numbering::Long, 1, 10, HELD);
     let arrivals = [
         (0, piece(0, true, false, &[0; 6])),
@@ -151,7 +151,7 @@ fn a_packet_above_the_mrru_is_dropped_and_the_next_one_comes_through() {
 }
 
 #[test]
-fn a_beginning_ends_a_packet_without_end() {
+fn a_first_fragment_ends_an_incomplete_packet() {
     let mut receiver = Reassembler::new(Numbering::Long, 1, MRRU, HELD);
     let arrivals = [(0, piece(0, true, false, b"a")), (0, piece(1, true, true, b"b"))];
     assert_eq!(deliver(&mut receiver, &arrivals), [b"b"]);
@@ -249,7 +249,7 @@ fn is_subsequence(part: &[Vec<u8>], whole: &[Vec<u8>]) -> bool {
 
 proptest! {
     #[test]
-    fn without_loss_every_packet_comes_out_in_order(trial in trial(false)) {
+    fn without_loss_every_packet_is_delivered_in_order(trial in trial(false)) {
         let mut receiver = Reassembler::new(trial.numbering, trial.members, MRRU, 1000);
         let (sent, packets, _) = play(&trial, &mut receiver);
         prop_assert_eq!(packets, sent);
@@ -259,7 +259,7 @@ proptest! {
     }
 
     #[test]
-    fn with_loss_whole_packets_come_out_in_order_and_none_is_lost_that_arrived(trial in trial(true)) {
+    fn with_loss_all_complete_packets_are_delivered_in_order(trial in trial(true)) {
         let mut receiver = Reassembler::new(trial.numbering, trial.members, MRRU, 1000);
         let (sent, packets, lost) = play(&trial, &mut receiver);
         prop_assert!(is_subsequence(&packets, &sent));
@@ -271,7 +271,7 @@ proptest! {
     }
 
     #[test]
-    fn any_fragments_are_bounded(
+    fn any_fragments_use_bounded_memory(
         arrivals in prop::collection::vec((0..9_usize, any::<u32>(), any::<bool>(), any::<bool>(), 0..300_usize), 1..600),
         changes in prop::collection::vec((0..9_usize, any::<bool>()), 1..20),
     ) {
@@ -292,7 +292,7 @@ proptest! {
 }
 
 #[test]
-fn payloads_without_content_are_enough() {
+fn payloads_without_content_are_reassembled() {
     let mut splitter = Splitter::new(Numbering::Long);
     let mut receiver = Reassembler::new(Numbering::Long, 1, MRRU, HELD);
     let mut packet = farlink_core::Virtual(1000);

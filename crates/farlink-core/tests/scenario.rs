@@ -41,7 +41,7 @@ fn settings(expanded: &Expanded) -> Vec<String> {
 }
 
 #[test]
-fn the_way_back_takes_over_what_it_does_not_say() {
+fn the_return_path_inherits_absent_keys() {
     let expanded = expand(&with(json!({"link": {"return": {"rate_bps": 9600}}}))).unwrap();
     let hops = expanded.points[0].scenario.hops();
     let (name, link) = hops[0];
@@ -108,7 +108,7 @@ fn without_a_grid_there_is_one_point() {
 }
 
 #[test]
-fn the_normalised_scenario_says_all_and_means_the_same() {
+fn the_normalised_scenario_is_complete_and_equivalent() {
     let scenario = with(json!({"grid": {"link.channel.loss": [0.1, 0.2]}}));
     let normalised = expand(&scenario).unwrap().normalised();
     assert_eq!(normalised["runs"], json!(10.0));
@@ -154,7 +154,7 @@ fn every_kind_round_trips() {
 }
 
 #[test]
-fn kind_may_stand_anywhere_in_any_format() {
+fn kind_may_be_anywhere_in_its_table() {
     let text = r#"{"rate_per_s": 2, "kind": "transfers", "bytes": 10}"#;
     let TrafficKind::Transfers(transfers) = serde_json::from_str(text).unwrap() else { panic!("these are transfers") };
     assert_eq!(transfers.arrivals(), Arrivals::Poisson { rate_per_s: 2.0, bytes: 10 });
@@ -227,9 +227,9 @@ proptest! {
         let _ = expand(&scenario);
     }
 
-    /// A scenario that is fine but for one value is accepted or refused with a path and a remedy.
+    /// A scenario with one changed value is accepted, or refused with a path and a remedy.
     #[test]
-    fn one_strange_value_is_refused_politely(value in json_of_known_words(), at in any::<prop::sample::Index>(), in_grid: bool) {
+    fn one_wrong_value_is_refused_with_path_and_remedy(value in json_of_known_words(), at in any::<prop::sample::Index>(), in_grid: bool) {
         let mut paths = Vec::new();
         all_paths(&fine(), "", &mut paths);
         let path = at.get(&paths);

@@ -34,9 +34,9 @@ proptest! {
         transfer::<Vec<u8>>(&config, seed, &faults, bytes, piece).assert_done(bytes);
     }
 
-    /// Best-effort transport: nothing twice, nothing out of order, and every byte that does not come is said to be missing.
+    /// Best-effort transport: data is delivered once and in order, and every missing byte is reported.
     #[test]
-    fn what_does_not_arrive_is_reported(
+    fn skipped_data_is_reported(
         config in scps_configs(true), seed: u64, faults in faults(), bytes in [0_usize..6_000, 0_usize..3_000],
         piece in 1_usize..4_000,
     ) {
@@ -55,7 +55,7 @@ proptest! {
     }
 
     #[test]
-    fn early_and_repeated_timeouts_do_nothing(
+    fn early_and_repeated_timeouts_have_no_effect(
         config in scps_configs(true), seed: u64, faults in faults(), bytes in [0_usize..6_000, 0_usize..3_000],
     ) {
         let calm = transfer::<Virtual>(&config, seed, &faults, bytes, 2_000);
@@ -67,9 +67,9 @@ proptest! {
         prop_assert_eq!(calm.log, impatient.log);
     }
 
-    /// A reader that sleeps holds a skip back, and misses nothing of what stands before it.
+    /// A reader that pauses delays a skip and loses no data before it.
     #[test]
-    fn a_sleeping_reader_gets_what_comes_before_a_skip_first(
+    fn a_paused_reader_gets_the_data_before_a_skip_first(
         config in scps_configs(true), seed: u64, faults in faults(), bytes in 1_000_usize..8_000, asleep_s in 1_u64..300,
     ) {
         let mut pair = pair::<Vec<u8>>(&config, seed, &faults);
@@ -114,9 +114,10 @@ fn data<D: Content>(pair: &Pair<D>) -> Vec<(Time, u32)> {
     log(pair).iter().filter(|sent| sent.1 == 0 && sent.2.payload.0 > 0).map(|sent| (sent.0, sent.2.seq)).collect()
 }
 
-/// The first report of a hole repairs it: a round trip after the segment behind it was sent, whatever comes then.
+/// The first report of a hole causes its repair, a round trip after the segment behind it was sent; later reports cause
+/// no other.
 #[test]
-fn a_hole_is_repaired_a_round_trip_later_and_once() {
+fn a_hole_is_repaired_once_within_a_round_trip() {
     let pair = transfer::<Virtual>(&one_way(), 0, &losing(&[3, 7, 8]), [5_000, 0], usize::MAX);
     pair.assert_done([5_000, 0]);
     let sent = data(&pair);
@@ -139,7 +140,7 @@ fn a_hole_near_the_end_needs_no_timeout() {
     assert_eq!((timeouts(Variant::Snack), timeouts(Variant::Sack)), (0, 1));
 }
 
-/// A retransmission that is lost is repeated after another round trip, not before.
+/// A lost retransmission is repeated after another round trip, not before.
 #[test]
 fn a_lost_retransmission_is_sent_again_a_round_trip_later() {
     // The round trip is known when the hole is reported; the retransmission is among the packets after the first twenty.
@@ -154,9 +155,9 @@ fn a_lost_retransmission_is_sent_again_a_round_trip_later() {
     assert_eq!(pair.ends[0].counters().timeouts, 0);
 }
 
-/// A report of many holes takes all the room that other options leave of 40 bytes, in whole words, and no more.
+/// A report of many holes takes all of the 40 bytes that other options leave, in whole words.
 #[test]
-fn a_report_fills_what_the_other_options_leave() {
+fn a_report_fills_the_space_left_by_other_options() {
     let lost: Vec<usize> = (0..200).step_by(2).collect();
     for (timestamps, is_damaged, vector, header) in
         [(false, false, 22, 48), (false, true, 22, 52), (true, false, 22, 60), (true, true, 18, 60)]
@@ -184,9 +185,9 @@ fn a_report_fills_what_the_other_options_leave() {
     }
 }
 
-/// One acknowledgement for every so many segments, however many holes wait; and one at once for each new hole.
+/// One acknowledgement for every few segments, however many holes there are, and one at once for each new hole.
 #[test]
-fn acknowledgements_are_as_rare_as_asked_for() {
+fn acknowledgements_have_the_configured_rate() {
     let config = ScpsConfig {
         ack_every_segments: Some(count(10)),
         ack_interval_s: Some(seconds(5.0)),
@@ -206,10 +207,9 @@ fn acknowledgements_are_as_rare_as_asked_for() {
     assert_eq!(acks, [ONE_WAY + Time::from_millis(500)], "of all twenty");
 }
 
-/// Losses by bit errors leave the window as it is, and marks, which bit errors do not set, shrink it all the same; also while
-/// such losses are being repaired.
+/// This holds for marks during the repair of bit errors as well.
 #[test]
-fn marks_shrink_the_window_that_bit_errors_leave_alone() {
+fn marks_reduce_the_window_and_bit_errors_do_not() {
     for &variant in Variant::ALL {
         let config = ScpsConfig {
             variant,
@@ -238,9 +238,9 @@ fn marks_shrink_the_window_that_bit_errors_leave_alone() {
     }
 }
 
-/// Without congestion control, a fixed rate: no slow start, no reaction to losses.
+/// Without congestion control, there is no slow start either.
 #[test]
-fn a_fixed_rate_is_kept_whatever_is_lost() {
+fn a_fixed_rate_does_not_react_to_losses() {
     let config = ScpsConfig {
         congestion_control: CongestionControl::None,
         rate_bps: Some(BitRate::new(112_000.0).unwrap()), // 140 bytes take 10 ms
@@ -271,9 +271,10 @@ fn a_loss_by_corruption_leaves_the_window_alone() {
     }
 }
 
-/// After so many transmissions a segment is given up: the receiver, too, stops waiting, and says how much is missing.
+/// After the configured number of transmissions a segment is given up: the receiver stops waiting and reports how much
+/// is missing.
 #[test]
-fn a_segment_is_sent_so_often_and_then_skipped() {
+fn a_segment_is_skipped_after_its_last_transmission() {
     let config = ScpsConfig { max_transmissions: Some(count(2)), hold_time_s: Some(seconds(0.5)), ..one_way() };
     let free = transfer::<Virtual>(&config, 0, &losing(&[3]), [5_000, 0], usize::MAX);
     let again = free.log.iter().enumerate().filter(|(_, sent)| sent.1 == 0 && sent.2.seq == 301).map(|(at, _)| at);
@@ -285,9 +286,8 @@ fn a_segment_is_sent_so_often_and_then_skipped() {
     assert_eq!(pair.ends[0].counters().timeouts, 0);
 }
 
-/// Where one transmission is all that there is, nothing is sent again, however much is lost.
 #[test]
-fn one_transmission_is_all_that_there_is() {
+fn with_one_transmission_nothing_is_retransmitted() {
     let config = ScpsConfig {
         max_transmissions: Some(count(1)),
         hold_time_s: Some(seconds(0.7)),
@@ -307,7 +307,7 @@ fn one_transmission_is_all_that_there_is() {
     assert_eq!(sent.len(), 200, "{sent:?}");
 }
 
-/// The end of the stream may be missing, too: the FIN is sent as often as it takes.
+/// The end of the stream may be missing, too; the FIN is sent until it is acknowledged.
 #[test]
 fn a_missing_end_is_skipped() {
     let config = ScpsConfig { max_transmissions: Some(count(1)), hold_time_s: Some(seconds(0.5)), ..one_way() };
@@ -318,7 +318,7 @@ fn a_missing_end_is_skipped() {
 
 /// Everything is sent so often, at its distance, and acknowledged as if it had been sent once.
 #[test]
-fn copies_are_sent_unasked_and_dropped_unnoticed() {
+fn copies_are_sent_without_request_and_their_loss_is_ignored() {
     let config = ScpsConfig {
         copies: count(3),
         copy_spacing_s: Seconds::new(0.015).unwrap(),
@@ -339,9 +339,9 @@ fn copies_are_sent_unasked_and_dropped_unnoticed() {
     assert_eq!(pair.ends[0].counters().fast_retransmits, 0, "a copy is no duplicate acknowledgement");
 }
 
-/// SCPS-TP speaks to a TCP that knows nothing of it.
+/// SCPS-TP connects to a TCP that does not know it.
 #[test]
-fn a_plain_tcp_understands_it() {
+fn a_plain_tcp_interoperates() {
     let config = ScpsConfig { handshake: true, header_compression: true, ..one_way() };
     let (scps, _) = Pairs::<Vec<u8>>::pair(&config, 1 << 32);
     let (_, tcp) = TcpConnection::<Vec<u8>>::pair(&TcpConfig { handshake: true, ..small(Variant::NewReno) }, 1 << 32);
@@ -360,7 +360,7 @@ fn a_plain_tcp_understands_it() {
 
 /// Headers shrink to what changes, in every segment but the SYNs.
 #[test]
-fn compressed_headers_are_smaller_and_losses_do_not_matter() {
+fn compressed_headers_are_smaller_and_survive_losses() {
     let config = ScpsConfig { handshake: true, header_compression: true, ..one_way() };
     let pair = transfer::<Vec<u8>>(&config, 7, &losing(&[5, 9]), [5_000, 0], usize::MAX);
     pair.assert_done([5_000, 0]);
@@ -378,9 +378,9 @@ fn compressed_headers_are_smaller_and_losses_do_not_matter() {
     assert_eq!(pair.log[0].2.header_bytes, 44, "the SYN with its option");
 }
 
-/// A driver that polls after the end finds nothing.
+/// A driver that polls after the end gets nothing.
 #[test]
-fn nothing_is_left_when_it_is_over() {
+fn nothing_is_left_after_the_end() {
     let config = ScpsConfig { copies: count(2), hold_time_s: Some(seconds(1.0)), ..one_way() };
     let mut pair = transfer::<Virtual>(&config, 0, &[], [1_000, 0], usize::MAX);
     for end in &mut pair.ends {
@@ -390,9 +390,9 @@ fn nothing_is_left_when_it_is_over() {
     }
 }
 
-/// The window ends within a segment, as it is cut after a timeout: what of it was sent before is sent again all the same.
+/// After a timeout, the window ends within a segment. The part of it inside the window is retransmitted.
 #[test]
-fn a_rest_of_the_window_is_sent_again() {
+fn a_retransmission_may_end_within_a_segment() {
     const ON_TIME: Fault = Fault::Delay(1);
     let mut faults = vec![ON_TIME; 40];
     for at in [3, 13, 14, 18, 23, 27, 29, 30, 33, 39] {

@@ -221,7 +221,7 @@ fn without_a_handshake_nothing_but_data_polls_and_stats_is_sent() {
     assert!(pair.log.iter().all(|(_, _, pdu)| matches!(pdu.kind, Kind::Data | Kind::Poll | Kind::Stat)));
 }
 
-/// Nothing is acknowledged but by STATs: so many POLLs as intervals, so many STATs as POLLs.
+/// Only STATs acknowledge data: there are as many POLLs as intervals, and as many STATs as POLLs.
 #[test]
 fn polls_at_its_interval() {
     let config = StpConfig { poll_interval_s: seconds(0.1), handshake: false, ..by_rate(80e3) }; // 7.6 packets each
@@ -327,7 +327,7 @@ fn slow_start_follows_the_stats() {
 }
 
 #[test]
-fn in_an_outage_polls_come_ever_less_often_and_resume_when_it_ends() {
+fn polls_back_off_during_an_outage_and_resume_after_it() {
     let config = StpConfig { handshake: false, max_window_segments: Some(count(50.0)), ..by_rate(105.6e3) };
     let mut pair = Pair::new(&config, &[]);
     pair.write_all(0, 100_000, 100_000);
@@ -351,7 +351,7 @@ fn in_an_outage_polls_come_ever_less_often_and_resume_when_it_ends() {
 }
 
 #[test]
-fn silence_leaves_a_window_of_one_packet() {
+fn a_timeout_leaves_a_window_of_one_packet() {
     let config = StpConfig { handshake: false, ..small() };
     let mut pair = Pair::new(&config, &[]);
     pair.write_all(0, 100_000, 100_000);
@@ -365,7 +365,7 @@ fn silence_leaves_a_window_of_one_packet() {
 }
 
 #[test]
-fn gives_up_when_told_to_and_never_otherwise() {
+fn gives_up_only_if_configured() {
     for (handshake, kind) in [(true, Kind::Begin), (false, Kind::Poll)] {
         let config = StpConfig { handshake, give_up_s: Some(seconds(10.0)), ..small() };
         let mut pair = Pair::new(&config, &[]);
@@ -400,7 +400,7 @@ fn gives_up_on_an_end() {
 }
 
 #[test]
-fn a_reader_that_sleeps_shuts_the_window_and_polls_find_it_open_again() {
+fn a_paused_reader_closes_the_window_and_polls_detect_its_opening() {
     let config = StpConfig { handshake: false, receive_window_segments: Some(count(10.0)), ..small() };
     let mut pair = Pair::new(&config, &[]);
     pair.is_reader_asleep = true;
@@ -415,7 +415,7 @@ fn a_reader_that_sleeps_shuts_the_window_and_polls_find_it_open_again() {
     assert_eq!(pair.ends[0].counters().timeouts, 0, "every POLL was answered");
 }
 
-/// An application that writes a packet at a time does not make the sender ask after each.
+/// An application that writes a packet at a time does not cause a POLL per packet.
 #[test]
 fn a_thin_stream_is_polled_about_once_per_round_trip() {
     let mut pair = Pair::new(&StpConfig { handshake: false, ..small() }, &[]);
@@ -432,7 +432,7 @@ fn a_thin_stream_is_polled_about_once_per_round_trip() {
 
 /// 4 GiB and more: positions wrap.
 #[test]
-fn a_stream_longer_than_its_numbers() {
+fn a_stream_may_be_longer_than_its_sequence_numbers() {
     let config = StpConfig {
         segment_bytes: count(60_000.0),
         max_window_segments: Some(count(1000.0)),
@@ -523,10 +523,10 @@ proptest! {
         prop_assert!(pair.log == run().log, "the same again");
     }
 
-    /// With packets that arrive in the order in which they were sent, nothing is sent again that has arrived or whose
-    /// retransmission may still arrive.
+    /// If packets arrive in order, no packet is retransmitted that has arrived or whose retransmission may still
+    /// arrive.
     #[test]
-    fn nothing_is_repeated_in_vain_in_order(config in configs(), lost in proptest::collection::vec(any::<bool>(), 0..80)) {
+    fn without_reordering_nothing_is_retransmitted_needlessly(config in configs(), lost in proptest::collection::vec(any::<bool>(), 0..80)) {
         let faults: Vec<Fault> =
             lost.iter().map(|&is_lost| if is_lost { Fault::Lose } else { Fault::Delay(50) }).collect();
         let mut pair = Pair::new(&config, &faults);
@@ -545,7 +545,7 @@ proptest! {
         }
     }
 
-    /// Any packets at all, in any state: no panic, and what is read is nothing or what they said.
+    /// Any packets in any state: no panic, and data read is what some packet carried.
     #[test]
     fn noise_does_not_panic(
         config in configs(),

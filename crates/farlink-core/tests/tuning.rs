@@ -49,7 +49,7 @@ fn condition(cn0_dbhz: f64) -> Condition {
 }
 
 #[test]
-fn picks_are_those_of_python() {
+fn choices_match_the_python_implementation() {
     let Vectors { rows, picks } = vectors();
     let table = Table::new(rows).unwrap();
     assert!(picks.len() > 400);
@@ -77,7 +77,7 @@ fn a_table_is_read_from_what_farlink_writes() {
 }
 
 #[test]
-fn outside_the_table_its_ends_hold_with_a_warning() {
+fn conditions_outside_the_table_use_its_ends_with_a_warning() {
     let table = Table::new(vectors().rows).unwrap();
     let below = table.pick(condition(10.0), None).unwrap();
     assert_eq!((below.row.cn0_dbhz, below.row.status), (60.0, Status::NoTransmission));
@@ -88,7 +88,7 @@ fn outside_the_table_its_ends_hold_with_a_warning() {
 }
 
 #[test]
-fn what_is_no_condition_is_refused() {
+fn invalid_conditions_are_refused() {
     let table = Table::new(vectors().rows).unwrap();
     for wrong in [
         condition(f64::NAN),
@@ -102,7 +102,7 @@ fn what_is_no_condition_is_refused() {
 }
 
 #[test]
-fn rows_that_are_no_table_are_refused() {
+fn invalid_rows_are_refused() {
     let rows = vectors().rows;
     assert!(matches!(Table::new(vec![]), Err(TableError::Empty)));
     assert!(matches!(Table::new(vec![rows[3].clone(), rows[3].clone()]), Err(TableError::Twice { .. })));
@@ -139,7 +139,7 @@ fn any_rows() -> impl Strategy<Value = Vec<Row>> {
 
 proptest! {
     #[test]
-    fn a_step_is_kept_between_its_thresholds_and_left_beyond(
+    fn a_step_is_kept_between_its_thresholds(
         rows in any_rows(),
         walk in prop::collection::vec(55.0..80.0f64, 1..30),
     ) {
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn more_signal_is_never_answered_with_a_lower_step(rows in any_rows(), a in 55.0..80.0f64, b in 55.0..80.0f64) {
+    fn more_signal_never_lowers_the_step(rows in any_rows(), a in 55.0..80.0f64, b in 55.0..80.0f64) {
         let table = Table::new(rows).unwrap();
         let step = |cn0| table.pick(condition(cn0), None).unwrap().row.step;
         prop_assert!(step(a.min(b)) <= step(a.max(b)));

@@ -359,7 +359,7 @@ proptest! {
     }
 
     #[test]
-    fn a_burst_does_the_same_to_a_frame_on_the_wire_and_in_the_simulator(
+    fn a_burst_affects_a_frame_equally_on_the_wire_and_in_the_simulator(
         frame in frames(), envelope in envelopes(), burst in bursts(),
     ) {
         check_burst(&frame, &envelope, burst)?;
@@ -419,15 +419,15 @@ proptest! {
     }
 
     #[test]
-    fn a_burst_does_the_same_to_an_aerotp_segment_on_the_wire_and_in_the_simulator(
+    fn a_burst_affects_an_aerotp_segment_equally_on_the_wire_and_in_the_simulator(
         segment in aerotp_segments(), envelope in envelopes(), burst in bursts(),
     ) {
         check_burst(&segment, &envelope, burst)?;
     }
 
-    /// With parity as well: what the simulator counts, the decoder finds.
+    /// This includes parity: the decoder finds as many errors as the simulator counts.
     #[test]
-    fn scattered_errors_do_the_same_to_an_aerotp_segment_on_the_wire_and_in_the_simulator(
+    fn scattered_errors_affect_an_aerotp_segment_equally_on_the_wire_and_in_the_simulator(
         segment in aerotp_segments(), places in vec(any::<Index>(), 1..400), count in any::<Index>(),
     ) {
         check_scattered(&segment, &places[..=count.index(places.len())])?;
@@ -565,7 +565,7 @@ fn internet_checksum(bytes: &[u8]) -> u16 {
 }
 
 #[test]
-fn every_single_bit_is_checked() {
+fn every_single_bit_error_is_detected() {
     let mut segment = Segment { flags: Flags::SYN.with(Flags::ACK), payload: vec![0; 9], ..Segment::default() };
     segment.syn = SynOptions { mss: 1460, window_shift: Some(3), sack_permitted: true, scps: None };
     segment.sack.push(SackBlock { left: 0, right: u32::MAX });
@@ -602,7 +602,7 @@ fn place(buffer: &Bytes, payload: &Bytes) -> usize {
 }
 
 #[test]
-fn payloads_are_slices_of_what_arrived() {
+fn payloads_are_slices_of_the_received_bytes() {
     let envelope = Envelope::simulated(0);
     let payload = Bytes::from_static(b"payload");
     let tcp =

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_flows_have_in_common_is_named() {
+    fn common_properties_of_all_flows_are_named() {
         let names = [name("a", 1, Some(1), false), Name { transport: "udp", ..name("b", 1, Some(1), false) }];
         assert_eq!(Layout::new(names.into_iter()).rows[2].transport, "mixed");
         assert_eq!(Layout::new(names.into_iter().take(1)).rows[1].transport, "tcp");

@@ -92,15 +92,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
+    fn quantiles_match_published_tables() {
         for (degrees, level, expected) in [(1, 0.95, 12.706), (9, 0.95, 2.262), (9, 0.99, 3.250), (199, 0.95, 1.972)] {
             assert!((t_quantile(degrees, level) - expected).abs() < 5e-4, "{degrees} {level}");
         }
     }
 
-    /// In one pass and in two, over values with a small spread compared with their mean.
+    /// For values with a small spread compared with their mean.
     #[test]
-    fn one_pass_finds_what_two_find() {
+    fn one_pass_gives_the_result_of_two() {
         for offset in [0.0, 1.0, 1e6, 1e9] {
             let values: Vec<f64> = (0..10_000_u32).map(|i| offset + f64::from(i * i % 7919) / 7919.0).collect();
             let mean = values.iter().sum::<f64>() / 1e4;

@@ -285,7 +285,7 @@ fn tshark_reads_every_kind_whole_in_ip_and_in_udp() {
 }
 
 #[test]
-fn tshark_says_which_check_is_wrong() {
+fn tshark_names_the_failed_check() {
     let [plain, all, mack, reset] = kinds().try_into().unwrap();
     let checked = Segment { flags: Flags::CRC, ..plain };
     let packets: Vec<_> = [checked.clone(), checked, all, mack, reset.clone(), reset.clone(), reset]

@@ -36,9 +36,9 @@ fn assert_loss(flow: &FlowResult, expected: f64, packets: f64) {
     assert!((lost - expected).abs() < 4.0 * sigma, "{lost}, expected {expected} +- {sigma}");
 }
 
-/// What gets lost is the header, or more wrong bytes in a codeword than it mends.
+/// A packet is lost if its header is damaged, or a codeword has more wrong bytes than its code corrects.
 #[test]
-fn parity_leaves_what_the_closed_form_says() {
+fn losses_with_parity_match_the_closed_form() {
     for words in [1_u16, 4, 8, 16] {
         let payload = 1500 - 44 - 4 - 4 * u32::from(words);
         let code = Fec::new(payload, words);
@@ -54,16 +54,15 @@ fn without_parity_any_wrong_bit_loses_a_packet() {
     assert_loss(&flow(&scenario, 1), header_loss(1500), 1e7 / 1456.0);
 }
 
-/// Damaged payload may be worth more than none: only headers are lost then.
+/// Then a packet is lost only if its header is damaged.
 #[test]
-fn damaged_payload_is_delivered_where_that_is_wanted() {
+fn damaged_payload_is_delivered_if_configured() {
     let scenario = scenario(json!({ "mode": "unreliable", "deliver_damaged": true }));
     assert_loss(&flow(&scenario, 1), header_loss(40), 1e7 / 1456.0);
 }
 
-/// A datagram is on its own: what arrives is what no error hit.
 #[test]
-fn datagrams_arrive_as_often_as_no_bit_is_wrong() {
+fn datagrams_arrive_only_without_any_bit_error() {
     let scenario = scenario(json!({ "mode": "datagram" }));
     let flow = flow(&scenario, 1);
     let (expected, packets) = (header_loss(1500), 1e7 / 1456.0);
@@ -75,7 +74,7 @@ fn datagrams_arrive_as_often_as_no_bit_is_wrong() {
 
 /// Nothing waits for anything: the file takes its transmission and one delay, and its end is known to both sides.
 #[test]
-fn a_file_takes_its_time_on_the_link_and_no_more() {
+fn a_file_takes_only_its_transmission_time() {
     let mut scenario = scenario(json!({ "mode": "unreliable" }));
     set(&mut scenario, "link.delay_s", json!(10.0));
     set(&mut scenario, "link.channel.ber", json!(0.0));
@@ -105,9 +104,9 @@ fn block_loss(source: u32, repair: u32, loss: f64) -> (f64, f64) {
     (mean, square - mean * mean)
 }
 
-/// Repair packets replace as many packets of their block as there are of them; what is lost beyond is skipped.
+/// A block recovers from as many losses as it has repair packets; further losses are skipped.
 #[test]
-fn repair_packets_leave_what_the_binomial_tail_says() {
+fn losses_with_repair_packets_match_the_binomial_tail() {
     for (source, repair, loss) in [(8_u32, 2_u32, 0.1), (32, 8, 0.2), (4, 1, 0.05)] {
         let erasure = json!({ "source": source, "repair": repair, "timeout_s": 1 });
         let mut scenario = scenario(json!({ "mode": "quasi-reliable", "fec_words": 0, "erasure": erasure.clone() }));
@@ -129,8 +128,8 @@ fn repair_packets_leave_what_the_binomial_tail_says() {
     }
 }
 
-/// Parity follows the errors: what remains lost behind intact headers is at most what is wanted, with no more parity than twice
-/// what a constant error rate would need.
+/// Parity follows the errors: the residual loss behind intact headers stays below the target, with at most twice the
+/// parity that a constant error rate would need.
 #[test]
 fn adaptive_parity_keeps_to_its_target() {
     for ber in [1e-5, 1e-4, 3e-4] {

@@ -59,7 +59,7 @@ fn single_copies_take_twenty_round_trips() {
 }
 
 #[test]
-fn copies_or_packets_of_the_right_length_take_eight() {
+fn copies_or_shorter_packets_take_eight_round_trips() {
     for transport in [json!({ "copies": 3 }), json!({ "adaptive_length": {} })] {
         let (round_trips, _) = cost(&scenario(1e-4, &transport, &[]), 20);
         assert!(round_trips <= 8.0, "{transport}: {round_trips}");
@@ -93,16 +93,16 @@ fn share_of_bound(transport: &Value, bytes: f64, loss: f64) -> f64 {
     bound_s / (round_trips * ROUND_TRIP_S)
 }
 
-/// Half of the blocks have all that they want before anybody has said how much that is, the last ones nearly surely.
+/// Half of the blocks are complete before the first report, the last ones almost surely.
 #[test]
-fn blocks_that_nothing_was_heard_of_yet_are_owed_what_the_loss_asks_for() {
+fn blocks_without_reports_get_repair_symbols_for_the_expected_loss() {
     let share = share_of_bound(&json!({ "coded": { "expected_loss": 0.3 } }), 2e7, 0.3);
     assert!((0.9..1.0).contains(&share), "{share} of the bound: another round trip makes 0.84");
 }
 
 #[test]
 #[ignore = "minutes; make soak runs it"]
-fn long_files_take_hardly_longer_than_any_scheme_needs() {
+fn long_files_take_hardly_longer_than_the_bound() {
     for loss in [0.001, 0.01, 0.03, 0.1, 0.2, 0.3] {
         for (transport, least) in [(json!({ "spare_copies": true }), 0.97), (json!({ "coded": {} }), 0.98)] {
             let share = share_of_bound(&transport, 5e8, loss);
@@ -113,7 +113,7 @@ fn long_files_take_hardly_longer_than_any_scheme_needs() {
 
 /// The means over 20 runs and more lengths are `make soak`'s.
 #[test]
-fn repair_symbols_take_two() {
+fn repair_symbols_take_two_round_trips() {
     let (round_trips, sent_bytes) = cost(&scenario(1e-4, &json!({ "coded": {} }), &[]), 4);
     assert!(
         round_trips < 4.0 && sent_bytes < 1.25 * FILE_BYTES / 0.9999_f64.powi(12_000),
@@ -121,10 +121,10 @@ fn repair_symbols_take_two() {
     );
 }
 
-/// Headers count in what is sent, and a file takes one round trip and a half at least if anything of it is lost.
+/// Headers count as sent bytes, and a file with any loss takes at least one and a half round trips.
 #[test]
 #[ignore = "minutes; make soak runs it"]
-fn repair_symbols_take_two_and_cost_little_more_than_what_is_lost() {
+fn repair_symbols_take_two_round_trips_with_little_overhead() {
     for packet_bytes in [400.0, 500.0, 700.0, 1000.0, 1500.0] {
         let transport = json!({ "coded": {}, "packet_bytes": packet_bytes });
         let (round_trips, sent_bytes) = cost(&scenario(1e-4, &transport, &[]), 20);
@@ -135,10 +135,10 @@ fn repair_symbols_take_two_and_cost_little_more_than_what_is_lost() {
     }
 }
 
-/// What is expected to be lost goes out before anybody asks: then one way is mostly enough.
+/// Repair symbols for the expected loss are sent without a request, so one one-way delay is mostly enough.
 #[test]
 #[ignore = "minutes; make soak runs it"]
-fn who_knows_the_loss_beforehand_needs_no_answer() {
+fn a_known_loss_rate_saves_the_wait_for_reports() {
     let told = json!({ "coded": { "expected_loss": 0.35, "completion": 0.99 }, "packet_bytes": 500 });
     let untold = json!({ "coded": {}, "packet_bytes": 500 });
     let told = cost(&scenario(1e-4, &told, &[]), 20).0;
@@ -146,7 +146,7 @@ fn who_knows_the_loss_beforehand_needs_no_answer() {
     assert!(cost(&scenario(1e-4, &untold, &[]), 20).0 > 1.5);
 }
 
-/// From clear links to those where hardly a third gets through, from one packet to many blocks.
+/// From clear links to links that lose two thirds, and from one packet to many blocks.
 #[test]
 #[ignore = "minutes; make soak runs it"]
 fn repair_symbols_are_never_much_worse_than_repetition() {
@@ -163,10 +163,10 @@ fn repair_symbols_are_never_much_worse_than_repetition() {
     }
 }
 
-/// Efficiency without end: in-order data against what the loss and the headers leave.
+/// Efficiency of endless data: in-order data compared with the capacity left by losses and headers.
 #[test]
 #[ignore = "minutes; make soak runs it"]
-fn bulk_data_loses_little_to_symbols_that_are_not_needed() {
+fn bulk_data_wastes_little_on_needless_symbols() {
     for (delay_s, loss) in [(0.05, 0.3), (0.5, 0.3), (0.5, 0.01), (0.5, 0.0)] {
         let changes = [
             ("link.delay_s", json!(delay_s)),
@@ -184,8 +184,8 @@ fn bulk_data_loses_little_to_symbols_that_are_not_needed() {
     }
 }
 
-/// Nothing is known of the path: the first packets tell how fast it is, and what follows goes out at a quarter of that and more. Doubling
-/// alone takes 130 s for 1 MB and 349 s for 100 MB.
+/// Nothing is known about the path: the first packets measure its rate, and the following ones are sent at a quarter of
+/// it or more. Doubling alone takes 130 s for 1 MB and 349 s for 100 MB.
 #[test]
 fn a_rate_is_learnt_from_the_first_burst() {
     for (control, bytes, seconds) in [
@@ -201,8 +201,8 @@ fn a_rate_is_learnt_from_the_first_burst() {
     }
 }
 
-/// Four that begin together would each go on from a quarter of a link that none has for itself: what is too much is taken back before the
-/// queue of a bandwidth-delay product runs over.
+/// Four flows that start together would each continue at a quarter of the link's rate, which they have to share. The
+/// excess is reduced before a queue of a bandwidth-delay product overflows.
 #[test]
 fn several_learnt_rates_do_not_fill_the_queue() {
     let changes = [
@@ -220,9 +220,9 @@ fn several_learnt_rates_do_not_fill_the_queue() {
     assert!(bytes as f64 * 8.0 > 0.85 * 5e6 * 100.0, "{bytes} bytes");
 }
 
-/// More than a bulk source writes at once, 2^31 bytes.
+/// A bulk source writes 2^31 bytes at once; this run sends more.
 #[test]
-fn bulk_data_goes_on_behind_what_was_written_first() {
+fn bulk_data_continues_after_the_first_write() {
     for transport in [json!({}), json!({ "coded": {} })] {
         let changes = [
             ("link.delay_s", json!(0.01)),
@@ -237,7 +237,8 @@ fn bulk_data_goes_on_behind_what_was_written_first() {
     }
 }
 
-/// A link that is down for a while: what was under way is made good when it returns, and no sooner is anything sent in vain.
+/// Data in flight at the start of an outage is retransmitted when the link returns, and nothing is sent needlessly
+/// before.
 #[test]
 fn an_outage_costs_its_time_and_a_round_trip() {
     let transport = json!({ "coded": {}, "rate_bps": 1e6 });
@@ -250,10 +251,11 @@ fn an_outage_costs_its_time_and_a_round_trip() {
     assert!(lost_s.abs() < 5.0, "{lost_s} s more than the outage");
 }
 
-/// What is too old is given up on both sides: with it what arrived makes up what was written, also of files, and what comes is no
-/// older than the deadline and the way, where without a deadline it waits for the end of the outage and longer.
+/// Expired data is given up on both sides, and arrived and skipped bytes add up to the written ones, for files as well.
+/// No data is older than the deadline and the one-way delay; without a deadline, data waits for the end of the outage
+/// and longer.
 #[test]
-fn a_deadline_bounds_what_a_lossy_link_and_outages_hold_back() {
+fn a_deadline_limits_the_delay_over_a_lossy_link_with_outages() {
     let outages = [
         ("duration_s", json!(200)),
         ("link.rate_bps", json!(1e6)),
@@ -285,7 +287,7 @@ fn a_deadline_bounds_what_a_lossy_link_and_outages_hold_back() {
     }
 }
 
-/// What a path needs of its receiver: its rate times its round trip, as often as the unluckiest packet is sent.
+/// A path needs a receive window of its rate times its round trip, times the transmissions of the unluckiest packet.
 #[test]
 fn the_default_window_is_as_good_as_the_longest() {
     for (loss, coded) in [(0.01, Value::Null), (0.1, Value::Null), (0.2, json!({ "block_symbols": 100 }))] {
@@ -309,9 +311,9 @@ fn the_default_window_is_as_good_as_the_longest() {
     }
 }
 
-/// Who does not read is what holds up the sender: no window grows for that. The gateway's next hop is slow.
+/// A reader that does not read limits the sender, so a larger window would not help. The gateway's next hop is slow.
 #[test]
-fn a_window_does_not_grow_for_who_does_not_read() {
+fn a_window_does_not_grow_without_a_reader() {
     let hop = |rate_bps: f64, delay_s: f64| json!({ "rate_bps": rate_bps, "delay_s": delay_s });
     let mut fast = hop(1e8, 0.25);
     fast["gateway"] = json!({ "buffer_bytes": 1e6, "edge_transport": "edge" });

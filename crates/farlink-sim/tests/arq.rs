@@ -78,7 +78,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(150)))]
 
     #[test]
-    fn a_file_arrives_whole_over_any_channel_of_little_loss(
+    fn a_file_arrives_completely_over_any_channel_with_few_losses(
         transport in transports(), channel in channels(), back in channels(), bytes in 1_u64..40_000,
     ) {
         let flow = flow(transport.clone(), &channel, &back, Some(bytes));
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_given_up_is_counted(
+    fn abandoned_frames_are_counted(
         mut transport in transports(), channel in channels(), back in channels(), bytes in 1_u64..40_000, most in 1_u64..3,
     ) {
         transport["max_transmissions"] = most.into();
@@ -142,9 +142,9 @@ fn incremental_redundancy_costs_nothing_without_errors() {
     assert!(transport(json!({ "correction": { "symbols": 8 } })).sent_bytes > plain.sent_bytes + 100 * 5 * 16 - 1);
 }
 
-/// Stop-and-wait sends a frame per round trip, go-back-N repeats a window per loss.
+/// Stop-and-wait sends a frame per round trip; go-back-N retransmits a window per loss.
 #[test]
-fn goodput_is_that_of_the_window() {
+fn goodput_matches_the_window_formula() {
     let clear = json!({ "kind": "none" });
     let one = flow(json!({ "mode": "stop-and-wait" }), &clear, &clear, Some(10_000));
     // 1020 bytes forward and an acknowledgement of 20 back, at 1 Mbit/s, and twice 50 ms.

@@ -39,7 +39,7 @@ fn flow(mode: &str, segment_bytes: u32, length: &Value) -> FlowResult {
 }
 
 #[test]
-fn more_gets_through_than_with_any_one_length() {
+fn adaptive_lengths_beat_every_fixed_length() {
     let selective = |bytes, length| flow("selective-repeat", bytes, &length).delivered_bytes as f64;
     let fixed = [100, 200, 400, 800, 1600, 3200, 6400].map(|bytes| selective(bytes, Value::Null));
     let best = fixed.into_iter().fold(0.0, f64::max);
@@ -50,7 +50,7 @@ fn more_gets_through_than_with_any_one_length() {
     assert!(genie > estimated, "who knows more gets more");
 }
 
-/// Nothing gets past a frame that is too long for what the light has become; but for that, they differ by their headers.
+/// Nothing gets past a frame that is too long for the present fading; otherwise the two differ by their headers.
 #[test]
 fn a_long_frame_does_not_block_go_back_n() {
     let genie = flow("go-back-n", 6400, &json!({ "estimate": "genie", "rule": "optimal" }));

@@ -85,7 +85,7 @@ fn duplicate_acknowledgements_speed_recovery_up() {
     assert_eq!(goodputs_bps("sack", "duplicate-acks", 4), goodputs_bps("sack", "lose", 4));
 }
 
-/// Duplicates are for dropped calls only: what ARQ gives up on a line that stays is lost as if nobody repeated anything.
+/// Losses of ARQ on a line that stays up cause no duplicate acknowledgements.
 #[test]
 fn only_a_dropped_call_makes_duplicate_acknowledgements() {
     let of = |on_drop: &str| {
@@ -106,9 +106,9 @@ fn only_a_dropped_call_makes_duplicate_acknowledgements() {
     assert_eq!(outcome(&told), outcome(&untold));
 }
 
-/// The rows over all flows have what became of the lines; those of one flow do not, nor paths without a bundle.
+/// Only rows over all flows report the lines, and only for paths with a bundle.
 #[test]
-fn rows_tell_of_the_lines() {
+fn rows_report_the_availability_of_lines() {
     let calls = json!({ "schedule": [[[100, 200]], []] });
     let rows = run(&over(&json!({ "lines": 2, "calls": calls })), 1).rows;
     for (name, expected) in [
@@ -126,9 +126,8 @@ fn rows_tell_of_the_lines() {
     assert!(real(&single, "call_drops").iter().all(|value| value.is_nan()));
 }
 
-/// Time in the warm-up does not count.
 #[test]
-fn the_warm_up_is_left_out() {
+fn availability_excludes_the_warm_up() {
     let mut scenario = over(&json!({ "lines": 1, "calls": { "schedule": [[[50, 150]]] } }));
     scenario["measure"] = json!({ "warmup_s": 100 });
     let rows = run(&scenario, 1).rows;
@@ -139,7 +138,7 @@ fn the_warm_up_is_left_out() {
 /// TCP of Linux over a bundle of Linux beside the kernel's own (6.1.192 and pppd 2.4.9 under QEMU): eight lines of 2400 bit/s, a call
 /// that drops every 36 s. Measured: 5.91 +- 0.07 kb/s in three runs, silences of 25.8 to 26.6, 41.3 to 44.5 and 27.5 to 29.9 s.
 #[test]
-fn tcp_over_a_bundle_of_linux_gets_what_the_kernel_gets() {
+fn tcp_over_a_linux_bundle_matches_the_kernel() {
     let mut schedule = vec![json!([]); 8];
     for (line, down_s) in [24, 60, 96, 132, 168].into_iter().enumerate() {
         schedule[line] = json!([[down_s, down_s + 9]]);

@@ -142,9 +142,9 @@ fn flows_have_ports_of_their_own_and_series_agree() {
     assert!(packets.iter().all(|packet| packet[3].is_empty()));
 }
 
-/// Flows of several protocols and of random number: what is observed bears the name of the flow it belongs to.
+/// For several protocols and random numbers of flows.
 #[test]
-fn series_bear_the_names_of_their_flows() {
+fn series_have_the_names_of_their_flows() {
     let mut scenario = scenario(&[]);
     set(&mut scenario, "transport.udp", json!({ "kind": "udp" }));
     set(

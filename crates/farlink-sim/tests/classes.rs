@@ -49,7 +49,7 @@ fn longest_delay_s(flow: &FlowResult) -> f64 {
 }
 
 #[test]
-fn what_is_strictly_first_waits_for_one_packet_at_most() {
+fn the_first_strict_class_waits_for_at_most_one_packet() {
     let strict = once(&setup(&voice_and_bulk(&[("link.service", "strict".into())])), 1);
     let [bulk, voice] = &strict.flows[..] else { panic!() };
     let (own_s, packet_s) = (200.0 * 8.0 / 1e6, 1040.0 * 8.0 / 1e6);
@@ -66,9 +66,9 @@ fn what_is_strictly_first_waits_for_one_packet_at_most() {
     assert!(longest_delay_s(&fifo.flows[1]) > 5.0 * most, "behind a queue of 50");
 }
 
-/// The same with the numbers exchanged: the voice starves behind datagrams that fill the link.
+/// The same with the numbers exchanged: voice starves behind datagrams that fill the link.
 #[test]
-fn what_is_strictly_last_has_what_is_left() {
+fn the_last_strict_class_gets_the_rest() {
     let traffic = json!({ "kind": "cbr", "rate_bps": 2e6, "payload_bytes": 972 });
     let changes = [
         ("link.service", json!("strict")),
@@ -81,7 +81,7 @@ fn what_is_strictly_last_has_what_is_left() {
 }
 
 #[test]
-fn weights_share_what_datagrams_fill() {
+fn weights_share_a_link_filled_by_datagrams() {
     for (weights, payloads) in [
         (vec![5.0, 3.0, 1.0], [972, 972, 972]),
         (vec![1.0, 3.0, 5.0], [1400, 100, 600]),
@@ -102,7 +102,7 @@ fn weights_share_what_datagrams_fill() {
 
 /// Weights share what strict classes leave, whoever stands where.
 #[test]
-fn strict_classes_and_weights_go_together() {
+fn strict_and_weighted_classes_share_a_link() {
     let mut scenario = saturated(json!({ "weights": [2, "strict", 1] }), &[972, 972, 972]);
     scenario["flow"]["f1"]["traffic"]["rate_bps"] = (4e5 * 972.0 / 1000.0).into();
     let run = once(&setup(&scenario), 1);
@@ -114,18 +114,17 @@ fn strict_classes_and_weights_go_together() {
     assert_eq!(run.flows[1].lost_packets, 0);
 }
 
-/// A class that has nothing to send leaves all to the others.
 #[test]
-fn an_idle_class_takes_nothing() {
+fn an_idle_class_leaves_its_share_to_the_others() {
     let mut scenario = saturated(json!({ "weights": [1000, 1] }), &[972, 972]);
     scenario["flow"]["f0"]["traffic"]["bytes"] = 972.into();
     let served = served(&once(&setup(&scenario), 1));
     assert!((served[1] / (199.95 * 125e3) - 1.0).abs() < 1e-3, "{served:?}");
 }
 
-/// Each class has the whole room: who fills it drops its own packets, and every packet is accounted for.
+/// The limit applies to each class separately, and every packet is accounted for.
 #[test]
-fn a_class_drops_its_own() {
+fn a_full_class_drops_only_its_own_packets() {
     for service in [json!("strict"), json!({ "weights": [1, 1] })] {
         let mut scenario = saturated(service, &[972, 972]);
         scenario["flow"]["f0"]["traffic"]["rate_bps"] = 3e5.into();
@@ -139,9 +138,9 @@ fn a_class_drops_its_own() {
     }
 }
 
-/// Acknowledgements bear the class of their flow.
+/// Acknowledgements have the class of their flow.
 #[test]
-fn the_way_back_serves_the_same_classes() {
+fn the_return_path_serves_the_same_classes() {
     let mut scenario = scenario(&[
         ("link.return", json!({ "rate_bps": 5e3, "service": "strict", "queue_packets": 10 })),
         ("flow.bulk.class", 3.into()),
@@ -156,7 +155,7 @@ fn the_way_back_serves_the_same_classes() {
 
 /// Gateways end connections, and what they open instead is of the flow's class.
 #[test]
-fn classes_pass_gateways() {
+fn classes_are_kept_across_gateways() {
     let hop = |rate_bps: f64| json!({ "rate_bps": rate_bps, "delay_s": 0.01, "queue_packets": 50 });
     let mut scenario = scenario(&[("link", Value::Null), ("flow.bulk.class", 1.into())]);
     scenario["path"] = json!(["lan", "space", "ground"]);
@@ -173,7 +172,7 @@ fn classes_pass_gateways() {
 }
 
 #[test]
-fn keys_that_make_no_difference_are_named() {
+fn keys_without_effect_are_named() {
     let notes = |changes: &[(&str, Value)]| run(&voice_and_bulk(changes), 1).notes;
     let [note] = &notes(&[])[..] else { panic!() };
     assert!(note.starts_with("flow.bulk.class = 1 makes no difference: no hop serves classes"), "{note}");
@@ -262,9 +261,9 @@ fn without_classes(mut scenario: Value) -> Value {
     scenario
 }
 
-/// Instants at which several small packets leave at once, and a rate of zero.
+/// Several small packets leave at one instant, and the rate is sometimes zero.
 #[test]
-fn one_class_goes_in_order_over_a_varying_link() {
+fn one_class_is_served_in_order_over_a_varying_link() {
     let delivery = Trace::Delivery {
         opportunity_s: (0..60).map(|i| f64::from(i * i) * 1e-3).collect(),
         bytes_per_opportunity: 1500,
@@ -291,15 +290,15 @@ fn one_class_goes_in_order_over_a_varying_link() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(150)))]
 
-    /// What waits at the end of a run, or of its warm-up, was counted when it was queued.
+    /// Packets that wait at the end of a run, or of its warm-up, were counted when they were queued.
     #[test]
-    fn one_class_goes_in_order(scenario in scenarios(), seed in 0_u64..1000) {
+    fn one_class_is_served_in_order(scenario in scenarios(), seed in 0_u64..1000) {
         check_one_class(&setup(&without_classes(scenario)), seed, false)?;
     }
 
-    /// All is delivered, so nothing waits at the end: every count is the same.
+    /// Everything is delivered, so nothing waits at the end and every count is the same.
     #[test]
-    fn one_class_of_files_goes_in_order_to_the_last_bit(
+    fn one_class_of_files_gives_identical_results(
         (rate, delay_s, ber, queue) in (4.5..6.5_f64, 0.0..0.3_f64, 4.5..7.0_f64, 2_u64..60),
         (variant, ecn, mark) in (prop::sample::select(&["sack", "newreno", "rack"][..]), any::<bool>(), any::<bool>()),
         bytes in proptest::collection::vec(1_u64..300_000, 1..4),
@@ -322,7 +321,7 @@ proptest! {
         check_one_class(&setup(&scenario), seed, true)?;
     }
 
-    /// As users see it: keys that make no difference change nothing, not even a bit.
+    /// Keys without effect do not change a single bit of the result.
     #[test]
     fn a_service_without_classes_changes_nothing(scenario in scenarios()) {
         let scenario = without_classes(scenario);

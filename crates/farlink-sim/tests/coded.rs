@@ -47,7 +47,7 @@ fn events_are_collected_once_and_the_result_is_the_same() {
 }
 
 #[test]
-fn a_damaged_file_is_collected_anew_with_a_note() {
+fn a_damaged_file_is_collected_again_with_a_note() {
     let codes = folder("damaged");
     let first = run(&study(), &codes, 1).unwrap();
     let file = only_file(&codes);
@@ -66,7 +66,7 @@ fn a_damaged_file_is_collected_anew_with_a_note() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_costs_a_note() {
+fn an_unwritable_folder_causes_a_note() {
     let codes = folder("no-folder");
     std::fs::write(&codes, "a file").unwrap();
     let output = run(&study(), &codes, 1).unwrap();
@@ -90,7 +90,7 @@ fn bursts_lose_fewer_packets_than_as_many_independent_errors() {
 }
 
 #[test]
-fn events_of_one_point_serve_both_ways_of_lying() {
+fn events_of_one_point_serve_bursts_and_independent_errors() {
     let codes = folder("shared");
     let mut study = study();
     set(&mut study, "grid", json!({ "link.coding.errors": ["bursts", "independent"], "link.rate_bps": [1e6, 2e6] }));
@@ -112,7 +112,7 @@ fn progress_counts_the_collection_and_reaches_its_total() {
 }
 
 #[test]
-fn a_stop_while_events_are_collected_stops() {
+fn the_collection_of_events_can_be_stopped() {
     let mut study = study();
     set(&mut study, "link.coding.effort", json!({ "events": 1e6, "max_bits": 1e14 }));
     let asked = AtomicBool::new(false);
@@ -128,7 +128,7 @@ fn a_stop_while_events_are_collected_stops() {
 }
 
 #[test]
-fn a_point_without_any_error_is_played_without_errors_and_said() {
+fn a_point_without_errors_is_replayed_with_a_note() {
     let mut study = study();
     let coding = |ebn0_db: f64| {
         let effort = json!({ "events": 200, "max_bits": 1e5 });
@@ -158,7 +158,7 @@ fn a_point_without_any_error_is_played_without_errors_and_said() {
 }
 
 #[test]
-fn every_code_can_be_played() {
+fn every_code_can_be_replayed() {
     let viterbi = json!({ "kind": "convolutional", "generators": "171,133", "rate": "3/4" });
     let reed_solomon = json!({ "kind": "reed-solomon", "n": 31, "k": 27, "interleaving": 2 });
     let erasure = json!({ "kind": "erasure", "k": 8, "m": 2, "block_bytes": 23 });

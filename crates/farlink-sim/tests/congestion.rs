@@ -56,7 +56,7 @@ fn cubic_average(round_trip_s: f64, loss: f64) -> f64 {
 /// The equation knows no round trip of recovery. It costs more the fewer round trips lie between two losses: K / RTT is 53 in
 /// the first case, then 95 and 16, and 9 in the last, where the equation ceases to hold.
 #[test]
-fn the_average_window_of_cubic_is_that_of_rfc_9438() {
+fn the_average_window_of_cubic_matches_rfc_9438() {
     assert_eq!(cubic_average(0.1, 1e-4).round(), 187.0);
     for (round_trip_s, n, duration_s, tolerance) in
         [(0.1, 10_000, 100, 0.03), (0.1, 100_000, 180, 0.03), (0.5, 10_000, 150, 0.05), (0.5, 1_000, 100, 0.08)]
@@ -74,7 +74,7 @@ fn the_average_window_of_cubic_is_that_of_rfc_9438() {
 
 /// `sqrt(3/2) / sqrt(p)` segments (Mathis, Semke, Mahdavi and Ott 1997; RFC 9438, section 5.1).
 #[test]
-fn the_average_window_of_reno_is_that_of_the_square_root_law() {
+fn the_average_window_of_reno_matches_the_square_root_law() {
     for (n, duration_s) in [(1_000, 800), (10_000, 1_500)] {
         let found = average_window(&open_path(&json!({}), 0.1, duration_s, &every(n, n - 1)), 0.1);
         let expected = (1.5 * n as f64).sqrt();
@@ -108,7 +108,7 @@ fn fluid_average(round_trip_s: f64, loss: f64, beta: f64, window: impl Fn(f64, f
 /// Losses at random, where stages end before and behind the maximum: the windows of the fluid, which is 1.2 times equation 5.
 /// The engine's figures have a standard error of 1 to 2 %.
 #[test]
-fn windows_under_random_losses_are_those_of_the_fluid() {
+fn windows_under_random_losses_match_the_fluid_model() {
     let curve = |maximum: f64, t: f64| 0.4 * (t - (maximum * 0.3 / 0.4).cbrt()).powi(3) + maximum;
     for (round_trip_s, loss, duration_s) in [(0.1, 1e-4, 3_000), (0.1, 1e-3, 3_000), (0.5, 1e-3, 8_000)] {
         let channel = json!({ "kind": "loss", "loss": loss });
@@ -223,7 +223,7 @@ fn vegas_keeps_the_queue_short() {
 /// delayed acknowledgements RACK repairs as soon, and a full queue costs as little, as with every segment acknowledged (Linux 6.18's
 /// Reno has 8.55 Mb/s here).
 #[test]
-fn delayed_acknowledgements_are_not_taken_for_reordering() {
+fn delayed_acknowledgements_are_not_mistaken_for_reordering() {
     let goodput_bps = |is_delayed: bool| {
         let mut scenario = scenario(&[
             ("duration_s", 120.into()),

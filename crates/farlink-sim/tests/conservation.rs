@@ -118,9 +118,9 @@ proptest! {
         check(&setup, &once(&setup, seed))?;
     }
 
-    /// Nobody says when to stop: the run ends when everything has arrived, and everything does, soon.
+    /// The run has no duration: it ends when everything has arrived, which happens soon.
     #[test]
-    fn a_file_arrives_whole_over_any_channel_of_little_loss(
+    fn a_file_arrives_completely_over_any_channel_with_few_losses(
         transport in prop_oneof![tcp(), stp()], channel in channels(), back in channels(), bytes in 1_u64..60_000, queue in 1_u64..50, count in 1_u64..4,
     ) {
         prop_assume!(transport["kind"] != "stp" || [&channel, &back].into_iter().all(is_up_for_a_question));
@@ -156,10 +156,10 @@ fn check_whole(transport: &Value, mut hop: Value, mut file: Value) -> Result<Run
     Ok(run)
 }
 
-/// STATs in parts of one range each overflow the queue on the way back, and the same parts are lost each time: what they would
-/// have told of stays in flight for the sender, more than its window allows.
+/// STATs in parts of one range each overflow the queue of the return path, and the same parts are lost each time. The
+/// packets that they would report stay in flight for the sender, more than its window allows.
 #[test]
-fn a_window_that_lost_parts_of_stats_keep_full_opens_again() {
+fn a_window_kept_full_by_lost_parts_of_stats_opens_again() {
     let stp = json!({
         "kind": "stp", "segment_bytes": 391, "stat_ranges": 1, "poll_interval_s": 0.81, "poll_every_segments": 2,
         "handshake": false, "initial_window_segments": 19, "max_window_segments": 38,
@@ -171,8 +171,7 @@ fn a_window_that_lost_parts_of_stats_keep_full_opens_again() {
     }
 }
 
-/// POLLs of 40 bytes every 11 to 29 ms are more than the rate: data goes out between them all the same, and none follows the
-/// end.
+/// POLLs of 40 bytes every 11 to 29 ms exceed the rate. Data is still sent between them, and no POLL follows the end.
 #[test]
 fn polls_that_alone_fill_the_rate_end_with_the_file() {
     for (interval_s, rate_bps, handshake) in [(0.011, 18_298, true), (0.012, 23_654, false), (0.029, 10_748, false)] {
@@ -190,9 +189,9 @@ fn polls_that_alone_fill_the_rate_end_with_the_file() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(60)))]
 
-    /// The table that users see keeps the same laws.
+    /// The result table obeys the same laws.
     #[test]
-    fn rows_keep_to_what_is_possible(mut scenario in scenarios(), seed in 0_u64..1000) {
+    fn rows_obey_conservation_laws(mut scenario in scenarios(), seed in 0_u64..1000) {
         scenario["seed"] = seed.into();
         scenario["runs"] = 2.into();
         check_rows(&scenario)?;
@@ -280,7 +279,7 @@ fn many_flows_have_a_distribution_of_delays_too() {
     }
 }
 
-/// No other key has to follow the size of a segment.
+/// No other key has to be adapted to the size of a segment.
 #[test]
 fn segments_of_any_size_work_with_the_default_windows() {
     for segment_bytes in [1, 1460, 8960, 65_000] {

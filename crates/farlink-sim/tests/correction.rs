@@ -27,7 +27,7 @@ fn assert_share(count: u64, of: u64, p: f64) {
 }
 
 #[test]
-fn independent_errors_are_mended_as_the_binomial_says() {
+fn correction_of_independent_errors_matches_the_binomial() {
     let ber: f64 = 1e-4;
     let channel = json!({ "kind": "ber", "ber": ber });
     let bits = 8000.0;
@@ -45,7 +45,7 @@ fn independent_errors_are_mended_as_the_binomial_says() {
 }
 
 #[test]
-fn a_code_for_one_bit_is_helpless_against_bursts_and_one_for_symbols_is_not() {
+fn symbol_codes_correct_bursts_and_single_error_codes_do_not() {
     // Three neighbouring bits of one byte, in every packet.
     let file = bit_errors("bursts-in-a-byte", &[801, 802, 803], 8000);
     let channel = json!({ "kind": "bit-trace", "file": file });
@@ -61,7 +61,7 @@ fn a_code_for_one_bit_is_helpless_against_bursts_and_one_for_symbols_is_not() {
 }
 
 #[test]
-fn parity_costs_what_it_adds_on_the_wire() {
+fn parity_adds_its_length_on_the_wire() {
     let sent = |correction: Value| datagrams(json!({ "kind": "none" }), &correction).sent_bytes / 20_000;
     assert_eq!(sent(Value::Null), 1000);
     assert_eq!(sent(json!({ "bits": 1 })), 1002);

@@ -86,18 +86,18 @@ fn arrives_as_offered(_: &Example, duration_s: f64, flow: &FlowResult) -> bool {
 }
 
 #[test]
-fn no_store_grows_with_time_whatever_is_between_the_gateways() {
+fn no_store_grows_with_time_for_any_transport_between_the_gateways() {
     let failed = failures(|keys, duration_s| run(keys, &json!({ "kind": "tcp" }), 0.0, duration_s), arrives_as_offered);
     assert!(failed.is_empty(), "{}", failed.concat());
 }
 
 #[test]
-fn no_store_grows_with_time_whatever_is_before_and_behind_the_gateways() {
+fn no_store_grows_with_time_for_any_transport_at_the_edges() {
     let failed = failures(|keys, duration_s| run(&json!({ "kind": "tcp" }), keys, 0.0, duration_s), arrives_as_offered);
     assert!(failed.is_empty(), "{}", failed.concat());
 }
 
-/// What is given up, for its age or after so many transmissions, leaves the store as well, and is known as skipped.
+/// Data given up for its age, or after too many transmissions, leaves the store as well and counts as skipped.
 #[test]
 fn no_store_grows_with_time_where_packets_are_lost() {
     let play = |keys: &Value, duration_s| run(keys, &json!({ "kind": "tcp" }), 0.01, duration_s);

@@ -127,7 +127,8 @@ fn stream(changes: &[(&str, Value)]) -> Value {
     scenario
 }
 
-/// Every datagram's fate is in the sum of the delays of those that arrived: the delay ramp makes each one different.
+/// The sum of the delays of all delivered datagrams identifies the fate of each one, because the delay ramp makes every
+/// delay different.
 #[test]
 fn a_later_flow_does_not_change_the_channels_errors_before_it() {
     let ramp = [(0.0, 0.05)].into_iter().chain((1..50).map(|s| (f64::from(s), 0.05 + 0.001 * f64::from(s * s % 50))));
@@ -143,7 +144,7 @@ fn a_later_flow_does_not_change_the_channels_errors_before_it() {
 
 /// Equal traffic meets equal errors: the channel's stream knows neither the transport's name nor the other channels.
 #[test]
-fn a_component_draws_from_a_stream_of_its_own() {
+fn every_component_has_a_random_stream_of_its_own() {
     let lost = |changes: &[(&str, Value)]| {
         let run = once(&setup(&stream(changes)), 5);
         (run.flows[0].delivered_packets, run.flows[0].lost_packets, run.flows[0].delay)
@@ -166,9 +167,8 @@ fn a_component_draws_from_a_stream_of_its_own() {
     assert_eq!(arrivals(false), arrivals(true));
 }
 
-/// To look at a run does not change it.
 #[test]
-fn a_traced_run_is_the_run() {
+fn tracing_does_not_change_a_run() {
     let study = study();
     let expanded = common::expanded(&study);
     for point in [0, 5] {

@@ -27,7 +27,7 @@ fn flow(scenario: &Value) -> FlowResult {
 }
 
 #[test]
-fn marks_take_the_place_of_losses() {
+fn marks_replace_losses() {
     let marked = flow(&marking(&[]));
     assert_eq!((marked.lost_packets, marked.retransmitted_bytes, marked.timeouts), (0, 0, 0));
     // From 16 to 32 packets and a round trip each: about 15 times, each time some of a window.
@@ -42,16 +42,16 @@ fn marks_take_the_place_of_losses() {
 }
 
 #[test]
-fn bytes_count_as_packets_do() {
+fn thresholds_in_bytes_and_in_packets_agree() {
     let packets = flow(&marking(&[]));
     let bytes =
         flow(&marking(&[("link.ecn_threshold_packets", Value::Null), ("link.ecn_threshold_bytes", 20_800.into())]));
     assert_eq!(format!("{packets:?}"), format!("{bytes:?}"));
 }
 
-/// Who is not capable is not marked, and a threshold changes nothing for it.
+/// A threshold changes nothing for them.
 #[test]
-fn a_threshold_is_nothing_to_those_who_are_not_capable() {
+fn flows_without_ecn_are_not_marked() {
     let without = json!(null);
     let plain = flow(&marking(&[("transport.tcp.ecn", false.into()), ("link.ecn_threshold_packets", without.clone())]));
     let beside = flow(&marking(&[("transport.tcp.ecn", false.into())]));
@@ -61,9 +61,9 @@ fn a_threshold_is_nothing_to_those_who_are_not_capable() {
     assert_eq!(format!("{plain:?}"), format!("{capable:?}"));
 }
 
-/// The mark of a middle hop reaches the receiver through the hops behind it; also with options, which travel beside.
+/// The mark of a middle hop reaches the receiver through the later hops, also for packets with rare options.
 #[test]
-fn a_mark_goes_on_to_the_end_of_the_path() {
+fn a_mark_is_kept_to_the_end_of_the_path() {
     let hop = |rate: f64| json!({ "rate_bps": rate, "delay_s": 0.02, "queue_packets": 50 });
     for (at, timestamps) in [(0, false), (1, false), (2, false), (1, true)] {
         let mut scenario = marking(&[("link", Value::Null), ("transport.tcp.timestamps", timestamps.into())]);
@@ -86,7 +86,7 @@ fn packets_that_overtake_keep_their_marks() {
 }
 
 #[test]
-fn the_way_back_has_a_threshold_of_its_own() {
+fn the_return_path_has_a_threshold_of_its_own() {
     // Acknowledgements are never marked, whatever the queue.
     let mut scenario =
         marking(&[("link.return", json!({ "rate_bps": 2e4, "queue_packets": 40, "ecn_threshold_packets": 1 }))]);

@@ -182,9 +182,9 @@ fn hops() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(60)))]
 
-    /// Each packet ends once: intact, damaged or lost, as the simulator says, and after the same time.
+    /// Each packet has one outcome, intact, damaged or lost, equal to that in the simulator and after the same time.
     #[test]
-    fn real_packets_fare_as_simulated_ones(
+    fn real_packets_have_the_fate_of_simulated_ones(
         hop in hops(),
         flows in prop::collection::vec((0_u8..4, 1_u32..1400, 1e4..4e5, 1_u64..150, 0.0..5.0), 1..4),
         seed in any::<u64>(),
@@ -206,7 +206,7 @@ proptest! {
 
 /// Of a population as above, some are lost in each kind of hop, so that equal counts mean something.
 #[test]
-fn each_kind_of_hop_loses_some() {
+fn each_kind_of_hop_loses_packets() {
     let traffic = json!({ "kind": "cbr", "payload_bytes": 972, "rate_bps": 40e3, "bytes": 972_000 });
     for hop in [
         json!({ "rate_bps": 1e5, "delay_s": 0.1, "channel": { "kind": "ber", "ber": 1e-5 } }),

@@ -28,7 +28,7 @@ fn datagrams(traffic: Value) -> Value {
 }
 
 #[test]
-fn hopeless_studies_are_refused_by_the_key_that_makes_them_so() {
+fn studies_that_would_take_too_long_are_refused_with_the_responsible_key() {
     let cbr = json!({ "kind": "cbr", "rate_bps": 1e13, "payload_bytes": 16 });
     let (path, message) = refusal(&datagrams(cbr));
     assert_eq!(path, "flow.data.traffic.rate_bps");
@@ -41,9 +41,9 @@ fn hopeless_studies_are_refused_by_the_key_that_makes_them_so() {
     assert!(message.contains("3.") && message.contains("GB"), "{message}");
 }
 
-/// The same limits, above what it takes and below.
+/// The same limits, above and below the need of the study.
 #[test]
-fn a_limit_is_the_users_to_move() {
+fn the_limits_can_be_changed() {
     let long = |cpu_s: f64| scenario(&[("limits", json!({ "cpu_s": cpu_s }))]);
     let expected = estimate(&expanded(&long(1.0)), &Options::default()).unwrap();
     assert!(try_run(&long(expected.cpu_s * 1.01), 1).is_ok());
@@ -82,9 +82,9 @@ fn ten_thousand_points_are_estimated_at_once() {
     assert!((all.cpu_s / one.cpu_s / 1e4 - 1.0).abs() < 1e-6);
 }
 
-/// A window that grows in a queue without limit waits there, and one of Hybla's goes out at once.
+/// A window that grows in an unlimited queue waits there, and one of Hybla is sent at once.
 #[test]
-fn windows_that_wait_are_counted() {
+fn windows_that_wait_in_queues_are_counted() {
     let memory = |changes: &[(&str, Value)]| {
         let all: Vec<(&str, Value)> = [("duration_s", json!(30_000)), ("link.delay_s", json!(80))]
             .into_iter()

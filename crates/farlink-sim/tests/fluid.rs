@@ -72,7 +72,7 @@ fn many_flows_have_one_row() {
 }
 
 #[test]
-fn what_is_stopped_keeps_its_finished_points() {
+fn a_stopped_study_keeps_its_finished_points() {
     let study = bulk(&[("grid", json!({ "link.channel.loss": [1e-4, 1e-3, 2e-3, 1e-2] }))]);
     let most = AtomicU64::new(0);
     let stop_after_one = |done: u64, _: u64| {
@@ -88,7 +88,7 @@ fn what_is_stopped_keeps_its_finished_points() {
 }
 
 #[test]
-fn a_rate_that_changes_is_followed_as_packets_do() {
+fn changing_rates_give_the_goodput_of_the_packet_engine() {
     let steps = [(0.0, 1e6), (60.0, 3e5), (120.0, 0.0), (130.0, 1e6)];
     let file = series("fluid-rates", "rate", "rate_bps", &steps, 200.0);
     let study = bulk(&[
@@ -111,7 +111,7 @@ fn study_of_packets(study: &Value) -> Value {
 }
 
 #[test]
-fn several_hops_are_their_bottleneck() {
+fn several_hops_act_as_their_bottleneck() {
     let wide = json!({ "rate_bps": 1e8, "delay_s": 0.1 });
     let narrow = json!({
         "rate_bps": 1e6, "delay_s": 0.15, "queue_packets": 50, "channel": { "kind": "loss", "loss": 1e-3 }
@@ -126,7 +126,7 @@ fn several_hops_are_their_bottleneck() {
 }
 
 #[test]
-fn what_a_fluid_cannot_be_is_refused_with_its_place() {
+fn unsupported_settings_are_refused_with_their_path() {
     let trace = series("fluid-delays", "delay", "delay_s", &[(0.0, 0.1)], 10.0);
     let kinds = json!({ "kind": "gilbert-elliott", "p_good_to_bad": 0.01, "p_bad_to_good": 0.5, "loss_bad": 0.5 });
     let other = json!({ "kind": "tcp", "variant": "reno" });
@@ -159,7 +159,7 @@ fn what_a_fluid_cannot_be_is_refused_with_its_place() {
 }
 
 #[test]
-fn the_level_of_the_rule_is_that_of_the_scenario() {
+fn the_confidence_level_is_that_of_the_scenario() {
     let said = |level: f64| {
         let precision = json!({ "quantity": "goodput_bps", "ci": 1e-4, "level": level });
         let changes = [("runs", Value::Null), ("precision", precision), ("fluid.max_time_s", json!(1000.0))];

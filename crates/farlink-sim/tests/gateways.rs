@@ -52,7 +52,7 @@ fn assert_accounted(flow: &FlowResult, asked: u64) {
 }
 
 #[test]
-fn a_file_goes_from_hop_to_hop() {
+fn a_file_is_forwarded_from_hop_to_hop() {
     for (own, custody) in [("tcp", "memory"), ("stp", "memory"), ("arq", "disk"), ("scps-tp", "disk")] {
         let own = json!({ "kind": own, "segment_bytes": 1000, "rto": { "initial_s": 2 } });
         let (flow, run) = run(&[("transport.own", own.clone()), ("hop.space.gateway.custody", custody.into())]);
@@ -64,9 +64,9 @@ fn a_file_goes_from_hop_to_hop() {
     }
 }
 
-/// With hops before and behind that take no time, what happens between the gateways is what happens without them.
+/// If the hops before and after the gateways take no time, the result equals that without gateways.
 #[test]
-fn between_short_cables_gateways_change_nothing() {
+fn gateways_with_instant_edges_change_nothing() {
     let cable = json!({ "rate_bps": 1e13, "delay_s": 0 });
     for (own, ber) in [
         (json!({ "kind": "tcp", "segment_bytes": 1000, "initial_window_segments": 2 }), 0.0),
@@ -115,7 +115,7 @@ fn a_full_gateway_stops_reading() {
 }
 
 #[test]
-fn what_is_in_memory_is_lost_in_a_crash_and_what_is_on_disk_is_not() {
+fn a_crash_loses_data_in_memory_but_not_on_disk() {
     for side in ["sender", "receiver"] {
         // On the receiver's side, data waits for a slow hop behind it.
         let slow = if side == "sender" { 1e8 } else { 5e5 };
@@ -139,9 +139,10 @@ fn what_is_in_memory_is_lost_in_a_crash_and_what_is_on_disk_is_not() {
     }
 }
 
-/// All of the file was acknowledged to the source when the gateway forgot it: nobody sends it again, and no end of it comes.
+/// The whole file was acknowledged to the source before the gateway lost it: it is not sent again, and its end never
+/// arrives.
 #[test]
-fn a_source_that_is_done_loses_the_rest_of_its_file() {
+fn data_acknowledged_to_a_finished_source_is_lost_in_a_crash() {
     let (flow, run) = run(&[("hop.space.gateway.crash", crash("sender", 5.0)), ("duration_s", json!(60))]);
     assert_accounted(&flow, FILE_BYTES);
     assert_eq!((flow.finished, flow.undelivered_bytes), (None, 0));
@@ -157,9 +158,9 @@ fn a_source_that_is_done_loses_the_rest_of_its_file() {
     assert_eq!(real(&output.rows, "lost_in_custody_bytes")[0], flow.lost_in_custody_bytes as f64);
 }
 
-/// What a gateway gives up for its age is neither lost in custody nor late: the account of the whole chain knows.
+/// Such data is neither lost in custody nor late in the account of the whole chain.
 #[test]
-fn what_a_gateway_finds_too_old_is_skipped() {
+fn data_that_expires_in_a_gateway_is_skipped() {
     for coded in [Value::Null, json!({})] {
         let own = json!({
             "kind": "aerotp", "mode": "near-reliable", "packet_bytes": 1000, "rate_bps": 9e5, "deadline_s": 2, "coded": coded,
@@ -184,7 +185,7 @@ fn a_write_to_disk_delays_the_acknowledgement() {
 }
 
 #[test]
-fn a_connection_that_gives_up_ends_the_others() {
+fn a_connection_that_gives_up_ends_the_whole_chain() {
     let (flow, run) = run(&[
         ("hop.space.channel", json!({ "kind": "outage", "schedule": [[3, 1000]] })),
         ("transport.own.max_retransmissions", json!(3)),
@@ -195,7 +196,7 @@ fn a_connection_that_gives_up_ends_the_others() {
 }
 
 #[test]
-fn who_is_not_split_does_not_know_of_gateways() {
+fn flows_that_are_not_split_ignore_gateways() {
     let udp = json!({ "transport": "packets", "traffic": { "kind": "cbr", "rate_bps": 2e5, "payload_bytes": 500 } });
     let changes = [
         ("duration_s", json!(30)),
@@ -213,7 +214,7 @@ fn who_is_not_split_does_not_know_of_gateways() {
 }
 
 #[test]
-fn endless_and_steady_sources_go_through() {
+fn bulk_and_constant_rate_sources_pass_gateways() {
     let cbr = json!({ "kind": "cbr", "rate_bps": 2e5, "payload_bytes": 1000, "bytes": 200_000 });
     let (steady, run_of_it) = run(&[("flow.file.traffic", cbr)]);
     assert_accounted(&steady, 200_000);
@@ -310,10 +311,10 @@ fn check(setup: &Setup, run: &RunResult, asked: u64) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(120)))]
 
-    /// Random hops, transports, stores and crashes: bytes are conserved, and the same seed gives the same run, whether packets
-    /// take the short way or the long one.
+    /// Random hops, transports, stores and crashes: bytes are conserved, and the same seed gives the same run, with or
+    /// without the shortcut for common packets.
     #[test]
-    fn every_byte_is_somewhere(chain in chains(), seed in 0_u64..1000) {
+    fn bytes_are_conserved_across_gateways(chain in chains(), seed in 0_u64..1000) {
         let (scenario, asked) = chain;
         let setup = setup(&scenario);
         let run = once(&setup, seed);

@@ -33,7 +33,7 @@ fn results(table: &Table) -> Vec<(u64, u64, String, u64)> {
 }
 
 #[test]
-fn finished_runs_are_kept_and_are_those_of_the_whole_study() {
+fn finished_runs_are_kept_and_equal_those_of_the_whole_study() {
     let whole = results(&run(&study(40), 2).rows);
     for threads in [1, 2, 4] {
         let output = stopped_after(&study(40), 15, threads);
@@ -62,7 +62,7 @@ fn one_thread_finishes_runs_in_their_order() {
 }
 
 #[test]
-fn stopped_at_once_there_is_an_empty_table() {
+fn a_study_stopped_at_once_has_an_empty_table() {
     let output = stopped_after(&study(10), 0, 2);
     assert!(output.interrupted);
     assert!(results(&output.rows).is_empty());
@@ -84,9 +84,9 @@ fn a_long_run_is_given_up_halfway() {
     assert!(output.interrupted && results(&output.rows).is_empty());
 }
 
-/// On a fast link an event is a train of thousands of packets: what counts for looking up is packets.
+/// On a fast link an event is a train of thousands of packets, so checks are spaced by packets.
 #[test]
-fn a_run_asks_whether_to_stop_however_long_its_trains_are() {
+fn a_run_with_long_trains_can_be_stopped() {
     let scenario = scenario(&[
         ("link.rate_bps", json!(1e9)),
         ("link.queue_packets", Value::Null),
@@ -131,7 +131,7 @@ fn a_study_that_ends_was_not_interrupted() {
 }
 
 #[test]
-fn progress_is_told_of_every_run() {
+fn progress_is_reported_for_every_run() {
     let most = AtomicU64::new(0);
     let note = |done: u64, total: u64| {
         assert!(done <= total, "{done} of {total}");

@@ -91,7 +91,7 @@ fn a_higher_level_takes_more_runs() {
 }
 
 #[test]
-fn the_rule_is_asked_after_a_quarter_more_runs_each_time() {
+fn the_stopping_rule_is_evaluated_after_every_quarter_more_runs() {
     let least = 5_u64;
     let asked: Vec<u64> = std::iter::successors(Some(least), |runs| Some(runs + runs.div_ceil(4))).take(20).collect();
     let found: Vec<u64> = [0.08, 0.06, 0.04, 0.03, 0.02, 0.015]

@@ -35,7 +35,7 @@ fn message(scenario: &Value) -> String {
 }
 
 #[test]
-fn a_file_arrives_beyond_half_a_round_of_microseconds_as_before_it() {
+fn round_trips_beyond_half_the_timestamp_range_work() {
     let round_trips = |delay_s: f64| {
         let transport =
             json!({ "kind": "aerotp", "rate_bps": 2e6, "give_up_after_s": 3e5, "initial_rto_s": 2.5 * delay_s });
@@ -50,7 +50,7 @@ fn a_file_arrives_beyond_half_a_round_of_microseconds_as_before_it() {
 }
 
 #[test]
-fn what_no_answer_can_reach_in_time_is_refused() {
+fn timers_shorter_than_the_round_trip_are_refused() {
     let aerotp = |delay_s: f64, give_up_after_s: f64| {
         let transport = json!({ "kind": "aerotp", "give_up_after_s": give_up_after_s });
         message(&scenario(delay_s, 0.0, transport, &[]))
@@ -67,7 +67,7 @@ fn what_no_answer_can_reach_in_time_is_refused() {
 }
 
 #[test]
-fn windows_below_what_the_path_needs_are_named() {
+fn windows_too_small_for_the_path_are_named() {
     let notes = |delay_s: f64, window: Value| {
         let transport = json!({ "kind": "aerotp", "receive_buffer_bytes": window, "give_up_after_s": 1e5 });
         try_run(&scenario(delay_s, 0.1, transport, &[]), 1).unwrap().notes
@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(60)))]
 
     #[test]
-    fn every_mode_goes_on_over_a_round_trip_of_up_to_a_day(
+    fn every_mode_works_over_round_trips_of_up_to_a_day(
         mut transport in transports(), exponent in -3.0..4.63_f64, loss in prop_oneof![Just(0.0), 0.0..0.3_f64], bytes in 1_u64..300_000,
     ) {
         let delay_s = 10_f64.powf(exponent);

@@ -93,7 +93,7 @@ fn assert_same_by_the_piece(scenario: &Value, seed: u64) {
 }
 
 #[test]
-fn pieces_in_any_order_are_the_whole() {
+fn pieces_in_any_order_give_the_whole_study() {
     for seed in 0..5 {
         assert_same_by_the_piece(&study(&[]), seed);
     }
@@ -112,7 +112,7 @@ fn the_stopping_rule_ends_by_the_piece_where_the_whole_study_ends() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(common::cases(20)))]
     #[test]
-    fn any_scenario_by_the_piece(scenario in scenarios(), runs in 1_u64..5, seed in any::<u64>()) {
+    fn any_scenario_can_be_run_in_pieces(scenario in scenarios(), runs in 1_u64..5, seed in any::<u64>()) {
         let mut scenario = scenario;
         scenario["runs"] = runs.into();
         assert_same_by_the_piece(&scenario, seed);
@@ -142,7 +142,7 @@ fn pieces_run_on_several_threads_at_once() {
 }
 
 #[test]
-fn fluid_points_one_by_one_are_the_whole() {
+fn fluid_points_one_by_one_give_the_whole_study() {
     let mut scenario = study(&[("runs", Value::Null), ("engines", json!(["fluid"]))]);
     set(&mut scenario, "grid", json!({ "link.channel.loss": [0.001, 0.02, 0.0] }));
     let points = expanded(&scenario);
@@ -197,7 +197,7 @@ fn limits_hold_for_each_piece() {
 }
 
 #[test]
-fn no_runs_are_no_rows() {
+fn a_piece_without_runs_has_no_rows() {
     let study = prepared(&study(&[]));
     #[expect(clippy::reversed_empty_ranges, reason = "a caller's mistake, which is nothing to run")]
     for runs in [0..0, 5..5, 7..3] {
@@ -210,7 +210,7 @@ fn no_runs_are_no_rows() {
 }
 
 #[test]
-fn runs_beyond_those_of_the_study_are_there_as_well() {
+fn runs_beyond_those_of_the_study_can_be_computed() {
     let (few, many) = (prepared(&study(&[])), run(&study(&[("runs", 12.into())]), 1));
     let beyond = few.run(1, 7..12, &go_on).unwrap();
     let rows = sorted_rows(&many.rows);
@@ -223,7 +223,7 @@ fn column<'a>(table: &'a mut Table, name: &str) -> &'a mut Column {
 }
 
 #[test]
-fn rows_that_are_not_usable_are_refused_by_name() {
+fn unusable_rows_are_refused_by_name() {
     let whole = run(&study(&[]), 1).rows;
     let changed = |change: &dyn Fn(&mut Table)| {
         let mut table = whole.clone();
@@ -264,7 +264,7 @@ fn rows_that_are_not_usable_are_refused_by_name() {
 }
 
 #[test]
-fn whether_runs_are_enough_is_asked_of_the_first_ones_of_that_study() {
+fn only_the_first_runs_of_a_study_decide_whether_to_stop() {
     let study_of = |seed: u64| prepared(&study(&[("seed", seed.into())]));
     let study = study_of(1);
     let later = study.run(0, 2..4, &go_on).unwrap().rows;

@@ -34,9 +34,10 @@ fn a_send_buffer_holds_data_and_neither_syn_nor_fin() {
     }
 }
 
-/// Data at 1 Mb/s whose acknowledgements of 40 bytes find a way back of 10 kb/s, which carries all of them in the end.
+/// Data at 1 Mb/s causes acknowledgements of 40 bytes on a return path of 10 kb/s, which carries all of them in the
+/// end.
 #[test]
-fn a_way_back_that_carries_everything_is_never_more_than_full() {
+fn a_return_path_that_carries_everything_is_at_most_full() {
     let narrow = [
         ("link.return", json!({ "rate_bps": 1e4, "queue_bytes": 1e6 })),
         (
@@ -55,9 +56,8 @@ fn a_way_back_that_carries_everything_is_never_more_than_full() {
     }
 }
 
-/// The shares of flows that start together add up to that of all.
 #[test]
-fn shares_of_the_way_back_add_up() {
+fn shares_of_the_return_path_add_up() {
     let two = json!({
         "short": { "transport": "tcp", "traffic": { "kind": "file", "bytes": 2e4 } },
         "long": { "transport": "tcp", "traffic": { "kind": "file", "bytes": 5e5 } },
@@ -74,10 +74,10 @@ fn datagrams(rate_bps: f64, bytes: u64, start_s: f64) -> Value {
     json!({ "transport": "udp", "traffic": traffic, "start_s": start_s })
 }
 
-/// A hundred datagrams are still on the first hop when the warm-up ends, and the second one loses all of them: of the ten that
-/// were sent since, it loses as many as arrive there before the end.
+/// A hundred datagrams are still on the first hop when the warm-up ends, and the second hop loses all packets. Of the
+/// ten datagrams sent afterwards, only those that reach it before the end count.
 #[test]
-fn what_was_sent_before_the_end_of_the_warm_up_is_not_lost_after_it() {
+fn packets_sent_during_the_warm_up_do_not_count_as_lost_after_it() {
     let path = [
         ("runs", json!(1)),
         ("duration_s", json!(2.55)),
@@ -100,9 +100,9 @@ fn what_was_sent_before_the_end_of_the_warm_up_is_not_lost_after_it() {
     assert!((late - 0.5).abs() < 0.11 && all == late, "{lost:?}");
 }
 
-/// Acknowledgements of 32 kb/s find a way back of 10 kb/s with little room: it is full, and not three times full.
+/// Acknowledgements of 32 kb/s meet a return path of 10 kb/s with a short queue: it is full, not three times full.
 #[test]
-fn what_the_queue_back_drops_takes_nothing_of_the_way_back() {
+fn packets_dropped_before_the_return_path_do_not_load_it() {
     for (queue_packets, duration_s) in [(3, 20.0), (100_000, 20.0), (3, 3.0)] {
         let narrow = [
             ("duration_s", json!(duration_s)),
@@ -119,9 +119,9 @@ fn what_the_queue_back_drops_takes_nothing_of_the_way_back() {
     }
 }
 
-/// Between gateways the transport's own way back counts, not a slower one behind them.
+/// A slower return path behind the gateways does not count.
 #[test]
-fn with_gateways_the_way_back_is_the_one_between_them() {
+fn with_gateways_the_return_path_is_that_between_them() {
     let path = [
         ("runs", json!(1)),
         ("duration_s", json!(30)),
@@ -144,7 +144,7 @@ fn with_gateways_the_way_back_is_the_one_between_them() {
 
 /// The rate was above its mean while the flow was there.
 #[test]
-fn goodput_is_a_fraction_of_what_a_recorded_rate_allowed_meanwhile() {
+fn goodput_fraction_refers_to_the_recorded_rate_during_the_flow() {
     let fast_first = series("fast-first", "rate", "rate_bps", &[(0.0, 1e6), (10.0, 1e3)], 100.0);
     let changes = [
         ("duration_s", json!(9)),
@@ -155,9 +155,9 @@ fn goodput_is_a_fraction_of_what_a_recorded_rate_allowed_meanwhile() {
     assert!(share.iter().all(|share| (0.8..1.0).contains(share)), "{share:?}");
 }
 
-/// Each of three hops damages nearly every packet, and each packet is mended three times.
+/// Each of three hops damages nearly every packet, and each packet is corrected three times.
 #[test]
-fn a_packet_that_is_mended_behind_several_hops_counts_once() {
+fn a_packet_corrected_after_several_hops_counts_once() {
     let hop = || json!({ "rate_bps": 1e7, "delay_s": 0.01, "channel": { "kind": "ber", "ber": 4e-4 } });
     let path = [
         ("runs", json!(1)),
@@ -173,9 +173,9 @@ fn a_packet_that_is_mended_behind_several_hops_counts_once() {
     }
 }
 
-/// What a sender sent before it went down arrives after it has begun anew: that is no delivery of what it sends then.
+/// Packets that a sender sent before it went down arrive after its restart; they are not part of the new transfer.
 #[test]
-fn nothing_arrives_before_its_time_after_a_restart() {
+fn data_from_before_a_restart_does_not_count_as_delivered_after_it() {
     for kind in ["tcp", "aerotp", "stp", "arq", "scps-tp"] {
         let changes = [
             ("duration_s", json!(20)),

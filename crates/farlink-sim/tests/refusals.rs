@@ -19,7 +19,7 @@ fn replay(file: &str) -> Value {
 }
 
 #[test]
-fn traces_that_cannot_be_used_are_refused_with_their_path() {
+fn unusable_traces_are_refused_with_their_path() {
     let whole = std::fs::read(losses("whole", &[false, true, false])).unwrap();
     let cases = [
         ("/nowhere/at-all.npz".to_owned(), "no such file"),
@@ -67,14 +67,14 @@ fn endless_datagrams_are_refused() {
 }
 
 #[test]
-fn there_is_no_point_beyond_the_last() {
+fn points_beyond_the_last_are_refused() {
     let Err(error) = trace_run(&expanded(&scenario(&[])), 1, 0, true, true, &|| false) else {
         panic!("there is one point only")
     };
     assert!(error.to_string().contains("no grid point 1"), "{error}");
 }
 
-/// A link that carries nothing: the run ends, says so, and gives no number that is not known.
+/// The run ends with a stall, and unknown quantities are null.
 #[test]
 fn a_dead_link_stalls_and_says_so() {
     let file = json!({ "transport": "tcp", "traffic": { "kind": "file", "bytes": 1000 } });
@@ -95,7 +95,7 @@ fn a_dead_link_stalls_and_says_so() {
     assert!(common::text(&common::run(&forever, 1).rows, "status").iter().all(|status| status == "stalled"));
 }
 
-/// A timer that expires more than a thousand times in a round trip, for want of an answer, makes runs that do not end.
+/// A timer that expires more than a thousand times per round trip without an answer makes endless runs.
 #[test]
 fn timers_that_would_expire_for_ever_are_refused() {
     let with = |delay_s: f64, rto: Value| scenario(&[("link.delay_s", json!(delay_s)), ("transport.tcp.rto", rto)]);

@@ -40,7 +40,7 @@ fn a_file_is_sent_again_from_its_beginning() {
 }
 
 #[test]
-fn who_is_done_is_not_disturbed() {
+fn a_finished_flow_is_not_restarted() {
     let figures = |changes: &[(&str, Value)]| format!("{:?}", run(changes).0);
     for side in ["sender", "receiver"] {
         assert_eq!(figures(&[("flow.bulk.restart", restart(side, 20.0))]), figures(&[]), "{side}");
@@ -48,7 +48,7 @@ fn who_is_done_is_not_disturbed() {
 }
 
 #[test]
-fn steady_traffic_begins_anew() {
+fn constant_rate_traffic_starts_again() {
     let cbr = json!({ "kind": "cbr", "rate_bps": 8e4, "payload_bytes": 1000, "bytes": 100_000 });
     for side in ["sender", "receiver"] {
         let (flow, _) = run(&[("flow.bulk.traffic", cbr.clone()), ("flow.bulk.restart", restart(side, 4.0))]);
@@ -60,9 +60,9 @@ fn steady_traffic_begins_anew() {
     }
 }
 
-/// Without a handshake nobody can tell an old connection from a new one.
+/// Without a handshake an old connection cannot be told from a new one.
 #[test]
-fn a_transport_that_cannot_notice_stalls_and_says_so() {
+fn a_transport_without_a_handshake_stalls() {
     for side in ["sender", "receiver"] {
         let (flow, _) = run(&[
             ("transport.tcp", json!({ "kind": "arq", "segment_bytes": 1000 })),
@@ -103,7 +103,7 @@ proptest! {
         prop_assert!(flow.delivered_bytes + flow.discarded_bytes + flow.retransmitted_bytes <= payload);
     }
 
-    /// Any transport and traffic: nothing panics, and what is told adds up.
+    /// Any transport and traffic: nothing panics, and the counts add up.
     #[test]
     fn any_flow_may_restart(mut scenario in scenarios(), side in select(&["sender", "receiver"][..]), seed in 0_u64..100) {
         let duration_s = scenario["duration_s"].as_f64().unwrap_or(f64::INFINITY);

@@ -53,9 +53,9 @@ fn snack_beats_sack_over_an_asymmetric_link_with_bit_errors() {
     assert!(snack > 1.2 * sack, "{snack} and {sack}");
 }
 
-/// The table of goodputs, b/s: at a fixed rate without congestion control, errors cost what they damage.
+/// The table of goodputs, b/s: without congestion control, errors cost only the damaged packets.
 #[test]
-fn a_fixed_rate_loses_only_what_is_damaged() {
+fn a_fixed_rate_loses_only_damaged_packets() {
     for ber in [0.0, 1e-7, 1e-6, 3e-6, 1e-5] {
         let rate = json!({ "congestion_control": "none", "rate_bps": 1.9e6, "ack_every_segments": 10, "max_window_segments": 2000 });
         let fixed = goodput(&geo(ber, 1e5, scps(rate)));
@@ -77,10 +77,10 @@ fn a_fixed_rate_loses_only_what_is_damaged() {
     }
 }
 
-/// Told by its link that frames came in damaged, the receiver says so, and the window stays as it is; losses of the queue
-/// still make it smaller.
+/// The receiver's link reports damaged frames, the receiver signals corruption, and the window stays; losses in the
+/// queue still reduce it.
 #[test]
-fn a_signalled_corruption_is_no_congestion() {
+fn signalled_corruption_does_not_reduce_the_window() {
     let of =
         |means: &str, ber: f64| goodput(&geo(ber, 1e5, scps(json!({ "loss_means": means, "ack_every_segments": 4 }))));
     let [congestion, signalled, corruption] = ["congestion", "signalled", "corruption"].map(|means| of(means, 3e-6));
@@ -160,9 +160,9 @@ fn marks_shrink_the_window_and_bit_errors_do_not() {
     assert!(flow.marked_packets == 0 && goodput < 5e5, "losses leave nothing to mark: {goodput}");
 }
 
-/// At 10 % loss, every segment twice means one in a hundred to wait for.
+/// At 10 % loss, sending every segment twice leaves one in a hundred to retransmit.
 #[test]
-fn two_copies_make_a_lossy_path_a_fast_one() {
+fn two_copies_speed_up_a_lossy_path() {
     let of = |copies: u32| {
         let transport = json!({
             "copies": copies, "congestion_control": "none", "rate_bps": 1.9e6, "ack_every_segments": 10,
@@ -210,9 +210,9 @@ fn compressed_headers_leave_more_of_a_link_for_data() {
     assert!(compressed.return_bytes < plain.return_bytes, "acknowledgements are smaller, too");
 }
 
-/// Best-effort transport: nothing waits for longer than the hold time, and what is given up is accounted for.
+/// Nothing waits longer than the hold time, and bytes given up are accounted for.
 #[test]
-fn best_effort_bounds_the_delay_and_says_what_is_missing() {
+fn best_effort_limits_the_delay_and_reports_gaps() {
     let of = |changes: Value| {
         let mut transport = scps(json!({
             "congestion_control": "none", "rate_bps": 1.9e6, "ack_every_segments": 10, "max_window_segments": 2000,
@@ -247,9 +247,9 @@ fn best_effort_bounds_the_delay_and_says_what_is_missing() {
     assert!(longest(&reliable) > 1.2);
 }
 
-/// Fewer acknowledgements, where the way back is a hundredth of the way there.
+/// The return path has a hundredth of the forward rate.
 #[test]
-fn rare_acknowledgements_fit_into_a_narrow_way_back() {
+fn rare_acknowledgements_fit_a_narrow_return_path() {
     let of = |every: u32| {
         let transport = scps(json!({ "congestion_control": "none", "rate_bps": 1.9e6, "ack_every_segments": every }));
         flow(&geo(1e-7, 1e4, transport), 1)

@@ -50,16 +50,15 @@ fn a_run_ends_when_nothing_was_delivered_for_long() {
 }
 
 #[test]
-fn a_duration_is_kept_to() {
+fn a_run_with_a_duration_lasts_that_long() {
     let scenario = dying(&[("duration_s", 50.into())]);
     let result = once(&setup(&scenario), 1);
     assert_eq!((result.end, result.was_given_up), (Time::from_secs(50), false));
     assert!(verdict(&scenario).1.ends_with("when the run ended at 50 s"));
 }
 
-/// An outage shorter than the patience is waited out, to the last byte.
 #[test]
-fn who_comes_back_in_time_is_waited_for() {
+fn a_run_waits_out_a_short_outage() {
     for (outage_end_s, is_waited_for) in [(600.0, true), (900.0, false)] {
         let outage = json!({ "kind": "outage", "schedule": [[2, outage_end_s]] });
         let scenario = dying(&[("give_up_after_s", 700.into()), ("link.channel", outage)]);
@@ -68,9 +67,9 @@ fn who_comes_back_in_time_is_waited_for() {
     }
 }
 
-/// Traffic that is still to come is waited for, however late: a dead flow beside it ends nothing.
+/// A run waits for traffic that is still to come; a dead flow beside it does not end it.
 #[test]
-fn what_starts_late_is_waited_for() {
+fn a_run_waits_for_late_traffic() {
     let late = json!({ "transport": "tcp", "start_s": 5000, "traffic": { "kind": "file", "bytes": 1000 } });
     let outage = json!({ "kind": "outage", "schedule": [[2, 4000]] });
     let scenario = dying(&[("give_up_after_s", 10.into()), ("link.channel", outage), ("flow.late", late)]);
@@ -85,7 +84,7 @@ fn what_starts_late_is_waited_for() {
     assert_eq!((result.flows[0].delivered_packets, result.was_given_up), (10, false));
 }
 
-/// Data still comes when the run is over: that is no stall, whatever is missing.
+/// If data still arrives at the end of the run, the flow has not stalled.
 #[test]
 fn a_file_still_arriving_is_unfinished() {
     let clear = json!({ "kind": "none" });
@@ -125,9 +124,8 @@ fn a_file_still_arriving_is_unfinished() {
     }
 }
 
-/// The timer that the flow has counts, if it is longer.
 #[test]
-fn a_timeout_is_the_flows_own() {
+fn the_timeout_of_a_flow_counts_if_it_is_longer() {
     for (initial_s, status) in [(1.0, "stalled"), (30.0, "unfinished")] {
         let rto = json!({ "algorithm": "fixed", "initial_s": initial_s });
         let changes = [("duration_s", json!(20)), ("transport.tcp.rto", rto)];
@@ -135,7 +133,7 @@ fn a_timeout_is_the_flows_own() {
     }
 }
 
-/// Endless traffic is cut off by the end of the run; it stalls like any other.
+/// Endless traffic ends with the run, but can stall like any other.
 #[test]
 fn endless_traffic_stalls_as_well() {
     let endless = |traffic: Value, transport: Value, channel: Value| {
@@ -163,9 +161,9 @@ fn endless_traffic_stalls_as_well() {
     assert_eq!(endless(pages, tcp, dead).0, "stalled");
 }
 
-/// What cannot come any more is not waited for: a datagram that was lost ends a file of them.
+/// A run does not wait for data that can no longer arrive, such as lost datagrams.
 #[test]
-fn what_cannot_come_any_more_has_stalled() {
+fn lost_datagrams_of_a_file_stall_it() {
     let cbr = json!({ "kind": "cbr", "rate_bps": 1e5, "payload_bytes": 1000, "bytes": 1e5 });
     let mut lossy = dying(&[("transport.udp", json!({ "kind": "udp" }))]);
     set(&mut lossy, "link.channel", json!({ "kind": "loss", "loss": 0.2 }));
@@ -173,9 +171,8 @@ fn what_cannot_come_any_more_has_stalled() {
     assert_eq!(verdict(&lossy).0, "stalled");
 }
 
-/// A run that is not stalled is not touched by the patience.
 #[test]
-fn patience_changes_nothing_for_those_who_finish() {
+fn the_stall_limit_does_not_affect_flows_that_finish() {
     let clear = json!({ "kind": "ber", "ber": 1e-6 });
     let plenty = once(&setup(&dying(&[("link.channel", clear.clone())])), 1);
     let little = once(&setup(&dying(&[("link.channel", clear), ("give_up_after_s", 3.into())])), 1);
@@ -240,7 +237,8 @@ fn a_timer_shorter_than_the_round_trip_is_remarked_on() {
     assert_eq!(note(&[far, measured, ("transport.unused", unused)]), [] as [String; 0]);
 }
 
-/// Every transport that has a timer says so; those that learn nothing from what they send again, of the first timeout too.
+/// Every transport with a timer reports it; those that take no samples of retransmissions also report the first
+/// timeout.
 #[test]
 fn timers_of_all_transports_are_remarked_on() {
     let notes =

@@ -84,7 +84,7 @@ fn trace(packets: u32, lost: &[usize], keys: &Value) -> String {
 /// Rate control at 3/4 of the link's rate. Packet 2 is lost; 3 shows it at the receiver, whose USTAT brings 2 again between new
 /// data. STAT 2, of a POLL that was sent before that, still misses 2 and repeats nothing.
 #[test]
-fn a_gap_is_reported_unasked() {
+fn a_gap_is_reported_by_a_ustat() {
     insta::assert_snapshot!("stp_ustat", trace(20, &[2], &json!({ "congestion": "rate", "rate_bps": 624e3 })));
 }
 

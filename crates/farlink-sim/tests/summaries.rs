@@ -74,7 +74,7 @@ fn pages(seed: u64) -> Value {
 }
 
 #[test]
-fn pages_beside_bulk_flows_mix_with_nobody() {
+fn pages_beside_bulk_flows_have_a_row_of_their_own() {
     for seed in 2..=5 {
         let output = run(&pages(seed), 2);
         check(&output);
@@ -88,7 +88,7 @@ fn pages_beside_bulk_flows_mix_with_nobody() {
     }
 }
 
-/// A flow is measured in the same way whether or not others come by chance.
+/// A flow is measured in the same way whether or not random flows are present.
 #[test]
 fn a_row_means_the_same_in_every_run() {
     let pages = json!({ "kind": "transfers", "rate_per_s": 0.05, "bytes": 20_000 });
@@ -147,7 +147,6 @@ fn a_summary_needs_no_rows() {
     assert!(status.iter().any(|status| status == "unfinished"), "a file of 3 MB takes longer beside 400 others");
 }
 
-/// The two engines name their rows alike.
 #[test]
 fn both_engines_have_the_same_rows() {
     for count in [1, 3, 256, 257] {

@@ -211,7 +211,7 @@ fn a_lost_retransmission_found_by_time() {
 /// overtake each other: they are sent again in vain, once; the report of the duplicate makes RACK wait longer, and from then on
 /// nothing is sent again. Without such reports it happens again and again.
 #[test]
-fn reordering_is_waited_for_once_it_is_known() {
+fn known_reordering_causes_no_retransmissions() {
     let steps: Vec<(f64, f64)> =
         (0..60).flat_map(|n| [(f64::from(n) * 0.4, 0.08), (f64::from(n) * 0.4 + 0.2, 0.045)]).collect();
     let changing = series("up-and-down", "delay", "delay_s", &steps, 24.0);
@@ -255,7 +255,7 @@ fn a_spurious_timeout_is_undone() {
 /// One of 50 in flight is lost: SACK alone is silent until half of them have left the network; with PRR it sends a segment for
 /// every two reported. 40 of 50 are lost: SACK alone sends the rest of its window in one burst, PRR two for each report.
 #[test]
-fn proportional_reduction_smooths_what_is_sent() {
+fn proportional_rate_reduction_smooths_transmission() {
     let sent = |variant: &str, prr: bool, lost: &[usize]| {
         let changes = [
             ("transport.tcp.variant", variant.into()),

@@ -115,7 +115,7 @@ mod tests {
 
     /// n t (1 + N a / (1 - c)) on average: `farlink.models.multilink.go_back_n.rtt_mean_s`.
     #[test]
-    fn the_mean_is_that_of_the_model() {
+    fn the_mean_line_time_matches_the_model() {
         let arq = arq(r#"{"frame_bytes": 60, "window_frames": 6, "loss": 0.02, "loss_again": 0.5}"#);
         let mut rng = Rng::for_component(1, 0, "arq");
         let sent: u64 = (0..100_000).map(|_| arq.send(1500, &mut rng).bytes).sum();
@@ -126,7 +126,7 @@ mod tests {
 
     /// A frame is given up with probability a c^(A - 1), `farlink.models.multilink.go_back_n.residual_loss`.
     #[test]
-    fn residual_loss_is_that_of_the_model() {
+    fn residual_loss_matches_the_model() {
         let arq = arq(r#"{"frame_bytes": 60, "window_frames": 6, "loss": 0.1, "loss_again": 0.5, "attempts": 3}"#);
         let mut rng = Rng::for_component(1, 0, "arq");
         let lost = (0..100_000).filter(|_| !arq.send(600, &mut rng).is_whole).count() as f64 / 1e5;

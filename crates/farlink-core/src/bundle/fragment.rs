@@ -91,7 +91,7 @@ mod tests {
     use crate::payload::Virtual;
 
     #[test]
-    fn numbers_come_round_and_are_found_again() {
+    fn wrapped_numbers_are_unwrapped() {
         for numbering in [Numbering::Long, Numbering::Short] {
             let round = numbering.round();
             for expected in [0, 1, round / 2, round - 1, round, 5 * round + 3] {

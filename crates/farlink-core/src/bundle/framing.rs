@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_cost_what_their_share_says() {
+    fn escapes_lengthen_fragments_by_their_share() {
         let line = Framing { escaped_share: 34.0 / 256.0, ..Framing::default() };
         assert_eq!(line.line_bytes(1500, true), 1 + (1508.0_f64 * (1.0 + 34.0 / 256.0)).ceil() as u32);
     }

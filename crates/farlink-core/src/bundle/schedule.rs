@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn only_round_robin_begins_after_the_last_line() {
+    fn only_round_robin_starts_after_the_line_chosen_last() {
         assert_eq!(Scheduler::RoundRobin.begins_with(3), 3);
         assert_eq!(Scheduler::EarliestDelivery.begins_with(3), 0);
         assert_eq!(Scheduler::RoundRobin.choose(Time::ZERO, [].into_iter()), None);

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn all_arrive_at_the_same_time() {
+    fn all_fragments_arrive_at_the_same_time() {
         let lines = [line(120, 300.0), line(0, 150.0), line(700, 1200.0), line(5000, 300.0)];
         let shares = together(1500, 8, 16, &lines);
         assert_eq!(shares.iter().sum::<u32>(), 1500);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_line_of_some_rate_there_are_no_shares() {
+    fn lines_without_rate_get_no_shares() {
         assert!(together(1500, 8, 16, &[]).is_empty());
         assert_eq!(together(1500, 8, 16, &[line(0, 0.0)]), [0]);
     }

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn up_and_down_times_are_those_of_the_distributions() {
+    fn up_and_down_times_match_their_distributions() {
         let mut channel = prepare(CALLS).unwrap().start(&mut Rng::for_component(1, 0, "calls"));
         let (mut now, mut up_s, mut down_s, mut drops) = (Time::ZERO, 0.0, 0.0, 0);
         while drops < 4000 {

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_are_wrong_as_often_as_behind_the_decoder() {
+    fn the_bit_error_rate_is_that_of_the_decoder() {
         let bits = 40_000_000;
         for errors in ["bursts", "independent"] {
             let positions = play(errors, events(), bits);
@@ -292,7 +292,7 @@ mod tests {
 
     /// Compares the channel with the recorded stream of bits that it models, both from the same events.
     #[test]
-    fn packets_are_lost_as_often_as_in_a_recording() {
+    fn the_packet_loss_rate_is_that_of_the_recorded_bits() {
         let events = events();
         let mut rng = Rng::for_component(2, 0, "recording");
         let mut position = Vec::new();
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_goes_on_in_the_next_frame() {
+    fn a_burst_continues_in_the_next_frame() {
         let every_third: Vec<u32> = (0..1000).map(|i| i * 3).collect();
         let events = ErrorEvents::new([every_third.as_slice()], 1e9, 1e9);
         let whole = play("bursts", events.clone(), 10_000_000);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_knows_its_cn0_and_its_error_rate() {
+    fn the_state_reports_cn0_and_error_rate() {
         let events = MemoryTraces::default().with_events(events());
         let state = |json: &str| {
             let coding: Coding = serde_json::from_str(json).unwrap();

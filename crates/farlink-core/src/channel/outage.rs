@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn random_outages_take_their_share_of_the_time() {
+    fn random_outages_have_the_configured_share_of_time() {
         // Down 0.2 s after up times of mean 0.8 s: 20 % of the time. Over 100,000 s of frames a second apart.
         let frames: Vec<_> = (0..100_000).map(|i| (i * 1000, i * 1000)).collect();
         let lost = fates(r#"{"kind": "outage", "rate_per_s": 1.25, "down_s": 0.2}"#, &frames);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn random_outages_last_as_long_as_they_should() {
+    fn random_outages_have_the_configured_mean_duration() {
         let (is_up, changes) = changes(r#"{"kind": "outage", "rate_per_s": 1.25, "down_s": 0.25}"#, 2000);
         assert!(is_up);
         assert!(changes.chunks(2).all(|outage| (outage[1] - outage[0] - 250.0).abs() < 1e-6));
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_two_plans_are_refused() {
+    fn keys_of_different_plans_are_refused() {
         for json in [
             r#"{"kind": "outage"}"#,
             r#"{"kind": "outage", "schedule": [], "down_s": 1}"#,

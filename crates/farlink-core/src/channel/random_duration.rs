@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn means_medians_and_tails_are_those_of_the_distribution() {
+    fn mean_median_and_tail_match_the_distribution() {
         // Of both exp(-2) are longer than the threshold; the standard errors of these shares are 0.0011 and 0.0016. With shape
         // 0.5 the mean is twice the scale.
         for (json, threshold_s, mean_s) in [

@@ -91,7 +91,7 @@ mod tests {
     use crate::channel::SettingId;
 
     #[test]
-    fn a_loss_takes_the_rest_of_its_round_and_no_more() {
+    fn a_loss_extends_to_the_end_of_its_round() {
         let config = RoundLoss { loss: Probability::new(0.1).unwrap(), round_s: PositiveSeconds::new(0.010).unwrap() };
         let mut rng = Rng::for_component(1, 0, "rounds");
         let mut channel = config.start(&mut rng);

@@ -172,7 +172,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn skipping_changes_nothing(frames in frames(), seed: u64) {
+    fn skipping_quiet_frames_gives_the_same_errors(frames in frames(), seed: u64) {
         for json in EXAMPLES {
             let (mut every, mut skipping) = (Run::start(json, seed), Skipping::start(json, seed));
             for (i, frame) in frames.iter().enumerate() {
@@ -185,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn same_seed_same_fates_and_errors_in_order(frames in frames(), seed: u64) {
+    fn the_same_seed_gives_the_same_errors_in_ascending_order(frames in frames(), seed: u64) {
         for json in EXAMPLES {
             let (mut one, mut other) = (Run::start(json, seed), Run::start(json, seed));
             for frame in &frames {
@@ -202,7 +202,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The reported state agrees with what happens to frames, although frames and questions come at different times.
+    /// Frames are lost exactly while the reported state is down, although frames and queries have different times.
     #[test]
     fn frames_are_lost_while_the_state_is_down(seed: u64, gaps in proptest::collection::vec(0..30_000u64, 1..200)) {
         for json in EXAMPLES {
@@ -223,7 +223,7 @@ proptest! {
 }
 
 #[test]
-fn a_chain_is_up_when_every_stage_is() {
+fn a_chain_is_up_while_all_its_stages_are() {
     let json = r#"{"kind": "chain", "stages": [{"kind": "outage", "schedule": [[1, 3]]}, {"kind": "ber", "ber": 0.1},
         {"kind": "outage", "schedule": [[2, 4], [5, 6]]}]}"#;
     let mut channel = Run::start(json, 1).channel;
@@ -239,7 +239,7 @@ fn a_chain_is_up_when_every_stage_is() {
 }
 
 #[test]
-fn certainties_are_certain() {
+fn probabilities_of_zero_and_one_are_exact() {
     let count = |json, fate| {
         let mut run = Run::start(json, 7);
         steady(1000).take(100).filter(|frame| run.carry(frame).0 == fate).count()
@@ -287,7 +287,7 @@ fn assert_share(share: f64, p: f64, trials: f64) {
 }
 
 #[test]
-fn independent_errors_come_as_often_as_asked() {
+fn independent_errors_have_the_configured_rate() {
     assert_share(shares(r#"{"kind": "loss", "loss": 0.03}"#, 100, 100_000).0, 0.03, 1e5);
     let (_, damaged, wrong) = shares(r#"{"kind": "ber", "ber": 1e-4}"#, 8000, 20_000);
     assert_share(wrong, 1e-4, 8000.0 * 20_000.0);
@@ -295,7 +295,7 @@ fn independent_errors_come_as_often_as_asked() {
 }
 
 #[test]
-fn bursts_have_the_right_share_and_length() {
+fn bursts_have_the_configured_share_and_length() {
     // Simple Gilbert: lost in the bad state only, so that runs of losses are the stays. Bad share 0.02 / 0.27.
     let json = r#"{"kind": "gilbert-elliott", "p_good_to_bad": 0.02, "p_bad_to_good": 0.25, "loss_bad": 1}"#;
     let mut run = Run::start(json, 3);
@@ -311,7 +311,7 @@ fn bursts_have_the_right_share_and_length() {
 }
 
 #[test]
-fn bit_bursts_have_the_right_share_and_length_across_frames() {
+fn bit_bursts_have_the_configured_share_and_length_across_frames() {
     // ber_bad = 1: runs of wrong bits are the stays, whatever the frame length cuts.
     let json =
         r#"{"kind": "gilbert-elliott", "per": "bit", "p_good_to_bad": 1e-3, "p_bad_to_good": 0.1, "ber_bad": 1}"#;
@@ -331,7 +331,7 @@ fn bit_bursts_have_the_right_share_and_length_across_frames() {
 }
 
 #[test]
-fn a_run_starts_in_the_long_run() {
+fn a_run_starts_in_the_stationary_state() {
     // The first frame of many runs: bad with its long-run share of 0.2.
     let json = r#"{"kind": "gilbert-elliott", "p_good_to_bad": 0.01, "p_bad_to_good": 0.04, "loss_bad": 1}"#;
     let frame = steady(100).next().unwrap();
@@ -340,7 +340,7 @@ fn a_run_starts_in_the_long_run() {
 }
 
 #[test]
-fn recordings_are_replayed_exactly_and_start_over() {
+fn recordings_are_replayed_exactly_and_repeat() {
     let mut run = Run::start(r#"{"kind": "packet-trace", "file": "losses", "offset": 98}"#, 1);
     let lost: Vec<u64> =
         (98..).zip(steady(8).take(300)).filter(|(_, frame)| run.carry(frame).0 == Fate::Lost).map(|(i, _)| i).collect();
@@ -364,7 +364,7 @@ fn a_random_offset_differs_from_run_to_run() {
 }
 
 #[test]
-fn keys_and_traces_that_do_not_fit_are_refused() {
+fn contradictory_keys_and_wrong_traces_are_refused() {
     let refusal = |json: &str| parse(json).prepare(&Site::anywhere(&traces())).unwrap_err().to_string();
     let chain = |keys| format!(r#"{{"kind": "gilbert-elliott", "p_good_to_bad": 0.1, "p_bad_to_good": 0.1, {keys}}}"#);
     assert_eq!(

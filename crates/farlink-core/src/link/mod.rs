@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn transmits_one_after_the_other() {
+    fn packets_are_transmitted_one_after_the_other() {
         let mut link = link(QueueLimit::Unlimited);
         assert_eq!(link.send(Time::ZERO, 1000), Verdict::Arrives(Time::from_millis(251)));
         assert_eq!(link.send(Time::ZERO, 1000), Verdict::Arrives(Time::from_millis(252)));
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn limit_counts_what_waits_and_not_what_is_sent() {
+    fn the_queue_limit_excludes_the_packet_being_sent() {
         let mut link = link(QueueLimit::Packets(1));
         let mut fates = || link.send(Time::ZERO, 1000);
         assert!(matches!(fates(), Verdict::Arrives(_)));
@@ -305,9 +305,9 @@ mod tests {
         assert_eq!(link.peak_waiting_bytes(), Some(1000.0));
     }
 
-    /// What waits counts, not what is being sent.
+    /// The backlog excludes the packet being sent.
     #[test]
-    fn marks_what_finds_the_threshold_reached() {
+    fn packets_are_marked_when_the_backlog_has_reached_the_threshold() {
         for (limit, threshold) in [
             (QueueLimit::Unlimited, QueueLimit::Packets(2)),
             (QueueLimit::Packets(3), QueueLimit::Packets(2)),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_marks_takes_trains_that_wait_for_nothing() {
+    fn a_marking_queue_accepts_trains_that_do_not_wait() {
         let mut link = link(QueueLimit::Unlimited).marking(QueueLimit::Packets(1));
         let millis = Time::from_millis;
         assert_eq!(link.send_train(millis(0), millis(1), 5, 1000), (5, millis(251), millis(1)));
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_limit_lets_small_packets_in() {
+    fn a_byte_limit_admits_smaller_packets() {
         let mut link = link(QueueLimit::Bytes(100));
         assert!(matches!(link.send(Time::ZERO, 1000), Verdict::Arrives(_)));
         assert_eq!(link.send(Time::ZERO, 101), Verdict::Dropped);

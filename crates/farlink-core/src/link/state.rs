@@ -220,7 +220,7 @@ mod tests {
         }
 
         #[test]
-        fn asking_changes_nothing_that_packets_meet(
+        fn queries_of_the_state_do_not_affect_packets(
             (rate, delay, channel) in links(),
             seed: u64,
             packets in proptest::collection::vec((0..1_000u64, 1..2_000u32, 0..40_000u64), 1..200),

@@ -159,13 +159,13 @@ mod tests {
     }
 
     #[test]
-    fn constant_power_becomes_the_power_of_that_error_rate() {
+    fn constant_power_is_scaled_to_the_target_error_rate() {
         let gain = gain_for_ber(&reference(), &[3e-3; 10], &[], 1e-6).unwrap();
         assert!((gain * 3e-3 / reference().power_w(1e-6) - 1.0).abs() < 1e-12, "{gain}");
     }
 
     #[test]
-    fn what_cannot_be_reached_is_named() {
+    fn unreachable_error_rates_are_reported() {
         let gain = |power_w: &[f64], blocked: &[bool], ber| gain_for_ber(&reference(), power_w, blocked, ber);
         assert_eq!(gain(&[1.0], &[], 0.5), Err(CalibrationError::OutOfRange { ber: 0.5 }));
         assert!(matches!(gain(&[1.0], &[], f64::NAN), Err(CalibrationError::OutOfRange { .. })));

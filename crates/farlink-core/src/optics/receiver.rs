@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_that_no_power_gives_have_none() {
+    fn error_rates_that_no_power_gives_return_none() {
         for ber in [0.0, -1e-3, 0.6, f64::NAN] {
             assert!(reference().power_w(ber).is_nan(), "{ber}");
         }

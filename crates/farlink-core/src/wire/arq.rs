@@ -208,7 +208,7 @@ mod tests {
     use crate::payload::Virtual;
 
     #[test]
-    fn the_layout_is_the_one_of_the_table() {
+    fn the_layout_matches_the_specification() {
         let frame = Frame {
             flags: Flags::DATA.with(Flags::ACK),
             number: 0x0102_0304,
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ipv4_cannot_hold_is_refused_and_leaves_nothing() {
+    fn frames_too_long_for_ipv4_are_refused_and_write_nothing() {
         let frame = Frame { flags: Flags::DATA, parity_bytes: 100, payload: Virtual(65_400), ..Frame::default() };
         let mut bytes = vec![7];
         assert!(frame.encode(&Envelope::simulated(0), &mut bytes).is_err());

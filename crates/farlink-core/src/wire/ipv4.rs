@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_header_is_the_one_of_the_rfc() {
+    fn the_header_matches_the_rfc() {
         let mut bytes = [0; 20];
         write_header(&Envelope::simulated(0), IpNumber::TCP, 20, &mut Writer::new(&mut bytes));
 

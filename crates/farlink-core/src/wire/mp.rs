@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_those_of_the_rfc() {
+    fn headers_match_the_rfc() {
         let fragment =
             Fragment { number: 0x12_3456, is_beginning: true, is_end: false, payload: vec![0x21, 0x45, 0x00] };
         let mut long = Vec::new();
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_or_sets_reserved_bits_is_no_fragment() {
+    fn short_frames_and_reserved_bits_are_refused() {
         for bytes in [&[][..], &[0x80], &[0xc0, 0, 1], &[0xc1, 0, 0, 1]] {
             assert_eq!(decode::<Vec<u8>>(&Bytes::from_static(bytes), Numbering::Long), None, "{bytes:x?}");
         }

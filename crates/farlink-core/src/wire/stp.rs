@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stat_has_the_bytes_of_the_layout() {
+    fn a_stat_matches_the_specified_bytes() {
         let report = Report { covers: range(100, 900), missing: vec![range(100, 200), range(400, 500)] };
         let stat =
             Pdu { kind: Kind::Stat, position: 100, poll: 3, clock: 7, window: 0x0102_0304, report, ..Pdu::default() };
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_those_that_the_scenario_counts_unless_told() {
+    fn lengths_match_the_defaults_of_the_scenario() {
         let config = crate::protocol::stp::StpConfig::default();
         let bytes = |kind, payload, report| {
             encoded(&Pdu { kind, payload: Virtual(payload), report, ..Pdu::default() }).len() as u64
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_of_the_wrong_length_or_kind_is_none() {
+    fn packets_of_wrong_length_or_kind_are_refused() {
         let length = |kind, words: &[u32]| read::<Virtual>(kind, &words.iter().flat_map(|w| w.to_be_bytes()).collect());
         assert!(length(Kind::Poll, &[1, 2]).is_none() && length(Kind::Poll, &[1, 2, 3]).is_some());
         assert!(length(Kind::End, &[1, 0, 9]).is_none(), "what is reserved is 0");

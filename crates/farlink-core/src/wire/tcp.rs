@@ -257,7 +257,7 @@ mod tests {
     use crate::payload::Virtual;
 
     #[test]
-    fn a_syn_has_the_bytes_of_the_rfc() {
+    fn a_syn_matches_the_bytes_of_the_rfc() {
         let syn = Segment {
             seq: 0x0102_0304,
             flags: Flags::SYN,
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_options_are_passed_over_and_wrong_lengths_lose_the_segment() {
+    fn unknown_options_are_skipped_and_wrong_lengths_drop_the_segment() {
         let timestamps = [8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
         let fast_open = [34, 4, 9, 9];
         let parsed = parse_options(&[&fast_open[..], &timestamps].concat(), true).unwrap();
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn options_of_a_syn_count_on_a_syn_only() {
+    fn syn_options_are_ignored_on_other_segments() {
         let options = [3, 3, 15, NO_OPERATION, 2, 4, 0x05, 0xb4, 4, 2];
         let on_syn = SynOptions { mss: 1460, window_shift: Some(14), sack_permitted: true, scps: None };
         assert_eq!(parse_options(&options, true).unwrap().syn, on_syn);

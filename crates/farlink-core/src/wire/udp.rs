@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ipv4_cannot_hold_is_refused_and_leaves_nothing() {
+    fn datagrams_too_long_for_ipv4_are_refused_and_write_nothing() {
         let mut bytes = vec![7];
         let longest = Datagram { header_bytes: 28, payload: Virtual(65_507) };
         assert_eq!(longest.encode(&Envelope::simulated(0), &mut bytes), Ok(()));

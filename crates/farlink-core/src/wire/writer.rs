@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_counted_and_not_written() {
+    fn bytes_beyond_the_buffer_are_counted_but_not_written() {
         let mut buffer = [9; 5];
         let mut out = Writer::new(&mut buffer);
         out.extend([1, 2, 3]);
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_replace_what_was_there() {
+    fn zeros_overwrite_old_bytes() {
         let mut buffer = [9; 5];
         let mut out = Writer::new(&mut buffer);
         out.extend([1]);

@@ -41,7 +41,7 @@ fn data_numbers(network: &Network<Vec<u8>>) -> Vec<u32> {
 }
 
 #[test]
-fn stop_and_wait_has_one_frame_under_way() {
+fn stop_and_wait_has_one_frame_in_flight() {
     let network = five(&config(Mode::StopAndWait), &[]);
     let times: Vec<Time> = network.sent(0, Flags::DATA).iter().map(|sent| sent.0).collect();
     let expected: Vec<Time> = (0..6).map(|n| (ONE_WAY + ONE_WAY).times(n)).collect();
@@ -49,7 +49,7 @@ fn stop_and_wait_has_one_frame_under_way() {
 }
 
 #[test]
-fn go_back_n_repeats_all_that_followed() {
+fn go_back_n_retransmits_everything_after_a_loss() {
     let network = five(&config(Mode::GoBackN), &[FINE, Fault::Lose]);
     assert_eq!(data_numbers(&network), [0, 1, 2, 3, 4, 1, 2, 3, 4]);
     assert_eq!(network.sent(0, Flags::DATA)[6].0, Time::from_millis(100), "when the timer of frame 1 expires");
@@ -58,7 +58,7 @@ fn go_back_n_repeats_all_that_followed() {
 }
 
 #[test]
-fn selective_repeat_repeats_what_was_lost() {
+fn selective_repeat_retransmits_only_lost_frames() {
     for ack in [Acknowledgement::Cumulative, Acknowledgement::PerPacket] {
         let network =
             five(&ArqConfig { ack, ..config(Mode::SelectiveRepeat) }, &[FINE, Fault::Lose, FINE, Fault::Lose]);
@@ -69,7 +69,7 @@ fn selective_repeat_repeats_what_was_lost() {
 
 /// Epple, section 3.3.3: "the loss of an ACK is interpreted as a loss of the corresponding packet".
 #[test]
-fn a_lost_acknowledgement_of_one_frame_costs_its_repetition() {
+fn a_lost_acknowledgement_of_one_frame_causes_its_retransmission() {
     let lost = [&vec![FINE; 6][..], &[Fault::Lose]].concat(); // six frames, then the acknowledgement of the first
     for (ack, repeated) in [(Acknowledgement::PerPacket, 6), (Acknowledgement::Cumulative, 5)] {
         let network = five(&ArqConfig { ack, ..config(Mode::SelectiveRepeat) }, &lost);
@@ -80,7 +80,7 @@ fn a_lost_acknowledgement_of_one_frame_costs_its_repetition() {
 }
 
 #[test]
-fn a_negative_acknowledgement_spares_the_timeout() {
+fn a_negative_acknowledgement_avoids_the_timeout() {
     let nak = |mode| ArqConfig { nak: true, ..config(mode) };
     for (mode, numbers) in [(Mode::SelectiveRepeat, &[1][..]), (Mode::GoBackN, &[1, 2, 3, 4])] {
         let network = five(&nak(mode), &[FINE, Fault::Lose]);
@@ -121,9 +121,9 @@ fn with_the_timer_at_the_receiver_the_negative_acknowledgement_is_repeated() {
     assert_eq!(data_numbers(&network), [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
 }
 
-/// Epple, section 4.1.2: what cannot be reported is rejected until a block is free again.
+/// Epple, section 4.1.2: a frame that cannot be reported is rejected until a block is free again.
 #[test]
-fn the_receiver_drops_what_it_cannot_report() {
+fn the_receiver_drops_frames_that_it_cannot_report() {
     let lost_even = [Fault::Lose, FINE, Fault::Lose, FINE, Fault::Lose];
     let with = |sack_blocks| ArqConfig { sack_blocks, ..config(Mode::SelectiveRepeat) };
     let all = five(&with(None), &lost_even);
@@ -137,10 +137,10 @@ fn the_receiver_drops_what_it_cannot_report() {
     assert_eq!(data_numbers(&none), [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
 }
 
-/// A sender without a timer repeats what it is asked for and nothing else: a frame refused for want of a block would be asked
-/// for, refused and asked for again while one before it is not.
+/// A sender without a timer retransmits only requested frames. A frame rejected for lack of a block would be requested
+/// and rejected again until the frame before it has arrived.
 #[test]
-fn the_receiver_keeps_what_nobody_repeats_unasked() {
+fn the_receiver_keeps_frames_if_the_sender_has_no_timer() {
     let lost_even = [Fault::Lose, FINE, Fault::Lose, FINE, Fault::Lose];
     for sack_blocks in [0, 1, 2] {
         let config = ArqConfig {
@@ -158,7 +158,7 @@ fn the_receiver_keeps_what_nobody_repeats_unasked() {
 }
 
 #[test]
-fn options_cost_what_they_are_long() {
+fn options_add_their_length() {
     let config = ArqConfig { timestamps: true, ack_bytes: Some(count(14)), ..config(Mode::SelectiveRepeat) };
     let network = five(&config, &[FINE, Fault::Lose]);
     assert!(network.sent(0, Flags::DATA).iter().all(|sent| sent.2.header_bytes == 30));
@@ -222,13 +222,13 @@ fn acknowledgements_ride_on_data_of_the_other_direction() {
 }
 
 #[test]
-fn an_acknowledgement_waits_no_longer_than_it_may() {
+fn an_acknowledgement_is_delayed_no_longer_than_allowed() {
     let network = five(&riding(Some(0.03)), &[]);
     assert_eq!(network.sent(1, Flags::ACK)[0].0, ONE_WAY + Time::from_millis(30));
 }
 
 #[test]
-fn what_is_lost_too_often_is_given_up_and_told_in_its_place() {
+fn frames_lost_too_often_are_given_up_and_reported_in_their_place() {
     for mode in [Mode::StopAndWait, Mode::GoBackN, Mode::SelectiveRepeat] {
         let config = ArqConfig { max_transmissions: Some(count(1)), ..config(mode) };
         let mut network = Network::<Vec<u8>>::new(&config, &[Fault::Lose]);
@@ -243,9 +243,8 @@ fn what_is_lost_too_often_is_given_up_and_told_in_its_place() {
     }
 }
 
-/// Nothing behind what was given up is read before that was told.
 #[test]
-fn a_gap_is_told_before_what_stands_behind_it() {
+fn a_gap_is_reported_before_the_data_after_it() {
     let config = ArqConfig { max_transmissions: Some(count(1)), ..config(Mode::SelectiveRepeat) };
     let mut network = Network::<Vec<u8>>::new(&config, &[FINE, Fault::Lose]);
     network.is_reader_asleep[1] = true;
@@ -321,9 +320,9 @@ fn a_rate_spreads_the_window() {
     assert_eq!(times, [0, 1, 2, 3, 4, 5], "30 bytes in a millisecond");
 }
 
-/// Five frames and the end are lost together, twice: the timer doubles once for all of them and not once for each.
+/// Five frames and the end are lost together, twice: the timer doubles once for all of them, not once for each.
 #[test]
-fn frames_that_are_lost_together_back_the_timer_off_once() {
+fn frames_lost_together_double_the_timer_once() {
     let mut config = config(Mode::SelectiveRepeat);
     config.rto.backoff_limit = Some(count(64));
     let network = five(&config, &[const { Fault::Lose }; 12]);

@@ -40,7 +40,7 @@ fn frames(network: &Network<Vec<u8>>) -> Vec<(Time, u32, u32)> {
 }
 
 #[test]
-fn a_genie_s_word_is_the_length_of_the_next_frame_and_with_selective_repeat_of_no_old_one() {
+fn a_genie_sets_the_length_of_the_next_frame_but_selective_repeat_keeps_old_ones() {
     for mode in MODES {
         // The first frame is lost, and comes again when the link is bad.
         let mut network: Network<Vec<u8>> = Network::new(&config(mode, genie()), &[Fault::Lose]);
@@ -65,9 +65,9 @@ fn a_genie_s_word_is_the_length_of_the_next_frame_and_with_selective_repeat_of_n
     }
 }
 
-/// The receiver has the first frame as it was cut first, the sender does not know, and cuts it again.
+/// The receiver has the first frame with its first length. The sender does not know this and cuts the data again.
 #[test]
-fn what_is_cut_again_overlaps_what_has_arrived_and_arrives_once() {
+fn frames_cut_again_that_overlap_delivered_data_are_delivered_once() {
     for mode in [Mode::StopAndWait, Mode::GoBackN] {
         for lost_acks in 1..5 {
             let mut network: Network<Vec<u8>> = Network::new(&config(mode, genie()), &[]);
@@ -94,7 +94,7 @@ fn what_is_cut_again_overlaps_what_has_arrived_and_arrives_once() {
 }
 
 #[test]
-fn only_a_genie_listens_to_the_link() {
+fn only_a_genie_wants_hints() {
     for length in [genie_not(), AdaptiveLength { rule: LengthRule::TwoLengths, ..genie_not() }] {
         let mut network: Network<Vec<u8>> = Network::new(&config(Mode::GoBackN, length), &[]);
         assert!(!network.ends[0].wants_hints());
@@ -109,9 +109,9 @@ fn genie_not() -> AdaptiveLength {
     AdaptiveLength { estimate: Estimate::Acknowledged, ..genie() }
 }
 
-/// A loss is noticed by the timer or because it is asked for; the lengths of frames that are new after that follow.
+/// A loss is detected by the timer or by a request; later new frames are shorter.
 #[test]
-fn losses_shorten_what_is_new_until_they_are_forgotten() {
+fn losses_shorten_new_frames_until_they_are_forgotten() {
     for (mode, nak) in MODES.into_iter().flat_map(|mode| [(mode, false), (mode, true)]) {
         let memory_s = PositiveSeconds::new(0.5).unwrap();
         let length = AdaptiveLength { rule: LengthRule::TwoLengths, memory_s, ..genie_not() };
@@ -134,9 +134,9 @@ fn losses_shorten_what_is_new_until_they_are_forgotten() {
     }
 }
 
-/// What the estimate makes of it: each loss counts, and what is acknowledged afterwards counts against it.
+/// Each loss raises the estimate, and each later acknowledgement lowers it.
 #[test]
-fn the_estimate_hears_of_losses_and_of_acknowledged_frames() {
+fn the_estimate_counts_losses_and_acknowledged_frames() {
     for mode in MODES {
         let memory_s = PositiveSeconds::new(1e4).unwrap();
         let length = AdaptiveLength { rule: LengthRule::Optimal, memory_s, ..genie_not() };

@@ -123,9 +123,9 @@ proptest! {
         prop_assert_eq!(network.skipped, [0, 0]);
     }
 
-    /// Nothing twice or out of order; what is missing is told, where it is missing.
+    /// Data is delivered once and in order, and gaps are reported in their place.
     #[test]
-    fn with_limited_retransmissions_what_is_missing_is_told(
+    fn with_limited_retransmissions_gaps_are_reported(
         config in configs(), faults in faults(), bytes in [0_usize..2_000, 0_usize..1_500], most in 1_u64..4,
     ) {
         let config = ArqConfig { max_transmissions: Some(count(most)), ..config };
@@ -146,9 +146,9 @@ proptest! {
         }
     }
 
-    /// A driver may call `handle_timeout` whenever it likes.
+    /// A driver may call `handle_timeout` at any time.
     #[test]
-    fn early_and_repeated_timeouts_do_nothing(
+    fn early_and_repeated_timeouts_have_no_effect(
         config in configs(), faults in faults(), bytes in [0_usize..2_000, 0_usize..1_500],
     ) {
         let calm = transfer::<Virtual>(&config, &faults, bytes, 2_000);
@@ -178,9 +178,9 @@ proptest! {
         network.assert_done(bytes);
     }
 
-    /// A reader that sleeps makes the sender wait, and loses nothing.
+    /// A reader that pauses makes the sender wait.
     #[test]
-    fn a_sleeping_reader_loses_nothing(
+    fn a_paused_reader_loses_nothing(
         config in configs(), faults in faults(), bytes in 500_usize..2_000, asleep_s in 1_u64..100,
     ) {
         let mut network = Network::<Vec<u8>>::new(&config, &faults);

@@ -80,7 +80,7 @@ fn contradictions_are_refused_with_the_rule() {
 }
 
 #[test]
-fn what_just_fits_is_taken() {
+fn settings_at_their_limits_are_accepted() {
     let cases = [
         json!({ "mode": "stop-and-wait", "window_frames": 1, "sequence_bits": 1 }),
         json!({ "mode": "stop-and-wait", "ack": "per-packet", "sequence_bits": 1 }),

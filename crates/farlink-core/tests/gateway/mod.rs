@@ -58,10 +58,10 @@ impl Drop for Spool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// `[N1]`, `[N3]`, `[N6]`: the stream arrives whole, its end included, whatever is lost; the store stays within its
-    /// bound but for what one read brings.
+    /// `[N1]`, `[N3]`, `[N6]`: the stream and its end arrive, whatever is lost; the store exceeds its limit by at most
+    /// the data of one read.
     #[test]
-    fn a_stream_passes_whole(bytes in 0_usize..30_000, lost in 0.0..0.2_f64, buffer in 100_u64..5000, seed in 0_u64..1 << 40) {
+    fn a_stream_arrives_complete(bytes in 0_usize..30_000, lost in 0.0..0.2_f64, buffer in 100_u64..5000, seed in 0_u64..1 << 40) {
         let content = content(bytes);
         let mut chain = in_memory(buffer, seed);
         chain.lost = lost;
@@ -73,7 +73,7 @@ proptest! {
         prop_assert!(chain.largest_store < buffer + 30 * 100, "{} bytes in a store of {buffer}", chain.largest_store);
     }
 
-    /// `[N4]`, `[N5]`: with the store on disk, crashes lose nothing, and nothing comes twice.
+    /// `[N4]`, `[N5]`: with the store on disk, crashes lose nothing, and nothing is delivered twice.
     #[test]
     fn crashes_lose_nothing_on_disk(
         bytes in 1_usize..20_000,
@@ -98,7 +98,7 @@ proptest! {
 
     /// `[N5]`: with the store in memory, a crash loses at most what the gateway held; the rest arrives once.
     #[test]
-    fn a_crash_loses_what_memory_held(bytes in 1_usize..20_000, up in 0_u64..20, lost in 0.0..0.1_f64, seed in 0_u64..1 << 40) {
+    fn a_crash_loses_only_data_in_memory(bytes in 1_usize..20_000, up in 0_u64..20, lost in 0.0..0.1_f64, seed in 0_u64..1 << 40) {
         let content = content(bytes);
         let mut chain = in_memory(u64::MAX, seed);
         chain.lost = lost;
@@ -113,9 +113,9 @@ proptest! {
         prop_assert!(received <= bytes as u64 && received + held >= bytes as u64, "{received} of {bytes}, {held} held");
     }
 
-    /// A store reads back what it holds, whatever part of it was let go, on disk and in memory.
+    /// On disk and in memory, after any part was released.
     #[test]
-    fn stores_read_back_what_they_hold(pieces in proptest::collection::vec((0_u64..3, 1_usize..50), 1..20), gone in 0.0..1.0_f64, seed in 0_u64..1 << 40) {
+    fn stores_return_the_stored_bytes(pieces in proptest::collection::vec((0_u64..3, 1_usize..50), 1..20), gone in 0.0..1.0_f64, seed in 0_u64..1 << 40) {
         let spool = Spool::new("stores", seed);
         let (mut disk, _) = DiskStore::open(&spool.0).unwrap();
         let mut memory = MemoryStore::default();
@@ -148,9 +148,9 @@ proptest! {
         }
     }
 
-    /// A crash while a record is written loses that record and none before it.
+    /// A crash during the write of a record loses only that record.
     #[test]
-    fn a_file_cut_anywhere_is_a_beginning(cut in 0.0..1.0_f64, seed in 0_u64..1 << 40) {
+    fn a_truncated_file_is_read_up_to_the_last_whole_record(cut in 0.0..1.0_f64, seed in 0_u64..1 << 40) {
         let spool = Spool::new("cut", seed);
         let (mut disk, _) = DiskStore::open(&spool.0).unwrap();
         for index in 0..10 {
@@ -167,9 +167,9 @@ proptest! {
     }
 }
 
-/// The source is told that bytes have arrived when the gateway has them, long before the sink has. [N2]
+/// The gateway acknowledges bytes when it holds them, long before the sink has them. [N2]
 #[test]
-fn the_source_is_done_before_the_sink() {
+fn the_source_is_acknowledged_before_the_sink_has_the_data() {
     let content = content(20_000);
     let mut chain = in_memory(u64::MAX, 1);
     chain.write_all(&content);
@@ -183,10 +183,9 @@ fn the_source_is_done_before_the_sink() {
     assert!(chain.received(&content) < 20_000, "what the source was told of is lost, and nobody sends it again");
 }
 
-/// A gateway in front of a closed window holds what its buffer holds, and what the connection before it brings waits
-/// there.
+/// Before a closed window, a gateway fills its buffer, and further data waits in the incoming connection.
 #[test]
-fn a_gateway_without_room_reads_no_more() {
+fn a_full_gateway_stops_reading() {
     let mut gateway = Gateway::new(MemoryStore::default(), 1000);
     let Ok(new) = gateway.receive(0, Bytes::from(vec![1; 600]));
     assert_eq!((new, gateway.room()), (Some(Span { from: 0, to: 600 }), 400));
@@ -199,9 +198,9 @@ fn a_gateway_without_room_reads_no_more() {
     assert_eq!(new, Some(Span { from: 1300, to: 1350 }), "what was skipped is not taken afterwards");
 }
 
-/// Only a peer that has lost the connection is called again.
+/// The gateway opens a new connection only to a peer that has lost the old one.
 #[test]
-fn a_stream_is_given_up_when_nobody_answers() {
+fn a_stream_is_given_up_without_answers() {
     for (why, then) in [
         (Abort::Reset, AfterAbort::Reopen),
         (Abort::PeerRestarted, AfterAbort::Reopen),
@@ -223,9 +222,8 @@ fn a_stream_is_given_up_when_nobody_answers() {
     }
 }
 
-/// What is given up leaves the store, too.
 #[test]
-fn a_stream_that_is_given_up_leaves_no_bytes() {
+fn giving_up_a_stream_empties_the_store() {
     let spool = Spool::new("given-up", 0);
     let mut gateway = spool.open(1000);
     gateway.receive(0, Bytes::from_static(b"abc")).unwrap();
@@ -234,9 +232,9 @@ fn a_stream_that_is_given_up_leaves_no_bytes() {
     assert_eq!((journal.held, journal.received), (Spans::default(), 3));
 }
 
-/// A peer names the position where its connection begins: no number may stop the gateway.
+/// The peer sends the position where its connection begins; no value may stop the gateway.
 #[test]
-fn a_position_beyond_all_streams_is_harmless() {
+fn an_extreme_position_is_harmless() {
     let mut gateway = Gateway::new(MemoryStore::default(), 1000);
     gateway.on_incoming(u64::MAX - 1);
     let Ok(none) = gateway.receive(u64::MAX - 1, Bytes::from_static(b"abc"));
@@ -267,7 +265,7 @@ impl Store for Full {
 }
 
 #[test]
-fn a_store_that_fails_leaves_the_gateway_as_it_was() {
+fn a_failing_store_leaves_the_gateway_unchanged() {
     let mut gateway = Gateway::new(Full, 1000);
     assert_eq!(gateway.receive(0, Bytes::from_static(b"abc")), Err("no space left on device"));
     assert_eq!((gateway.journal(), gateway.wants_connection()), (Journal::default(), false));

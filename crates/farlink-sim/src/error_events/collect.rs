@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_than_twenty_and_than_were_asked_for_are_mentioned() {
+    fn fewer_than_twenty_events_or_than_requested_are_noted() {
         for asked in [21, 100, 2000] {
             assert_eq!(
                 [1, 19, 20, 21].map(|seen| are_few(seen, asked)),

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn files_round_trip() {
         let folder = folder("events-round-trip");
         assert_eq!(folder.read(&point(3.0)), Ok(None));
         for events in [events(), ErrorEvents::new([], 6.0, f64::INFINITY)] {
@@ -212,7 +212,7 @@ mod tests {
     /// These checksums detect unintended changes of decoder, noise or choice of events. After an intended change, write down the
     /// new ones.
     #[test]
-    fn events_are_those_of_before() {
+    fn events_match_the_stored_checksums() {
         let checksum = |ebn0_db| {
             let point = point(ebn0_db);
             let scheme = point.scheme().unwrap();
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_point_is_not_believed() {
+    fn a_file_of_another_point_is_ignored() {
         let folder = folder("events-swapped");
         folder.write(&point(3.0), &events()).unwrap();
         std::fs::rename(folder.path(&point(3.0)), folder.path(&point(4.0))).unwrap();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_is_an_error() {
+    fn an_impossible_folder_is_an_error() {
         let file = folder("events-no-folder").0;
         std::fs::write(&file, "a file").unwrap();
         assert!(Folder(file.join("codes")).write(&point(3.0), &events()).is_err());
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_and_every_flipped_bit_is_noticed() {
+    fn truncation_and_flipped_bits_are_detected() {
         let key = point(3.0).key();
         let whole = serialise(&events(), &key);
         for length in 0..whole.len() {

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ratio_stays_as_batches_are_merged() {
+    fn merging_batches_keeps_the_ratio() {
         let mut batches = Batches::new(1);
         let mut sums = (0.0, 0.0);
         for n in 0..1000 {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rises_all_the_time_is_not_taken_for_independent() {
+    fn a_trend_is_not_taken_for_independent_batches() {
         let mut batches = Batches::new(1);
         for n in 0..40 {
             batches.push(&[f64::from(n)], 1.0);

@@ -37,7 +37,7 @@ fn sawtooth(beta: f64) -> f64 {
 }
 
 #[test]
-fn a_single_flow_without_losses_is_the_sawtooth() {
+fn a_single_flow_without_losses_follows_the_sawtooth() {
     for beta in [0.1, 0.2, 0.5, 0.8, 1.0, 1.5] {
         // The pipe is so long that the round trips of detection and repair are negligible.
         let (found, _) = fraction(&Point::new(10_000.0, 1.0, beta * 1e4, 0.0, 1));
@@ -53,14 +53,14 @@ fn a_window_too_small_for_the_path_sets_the_rate() {
 }
 
 #[test]
-fn a_short_time_is_not_enough_and_says_so() {
+fn a_run_that_is_too_short_says_so() {
     let rule = Rule { max_time_s: 100.0, ..Rule::default() };
     let outcome = run(&Point::new(1000.0, 0.5, 500.0, 1e-3, 1), &rule);
     assert!(!outcome.is_precise && (outcome.time_s - 100.0).abs() < 1e-6, "{outcome:?}");
 }
 
 #[test]
-fn round_trips_that_hardly_differ_are_as_good_as_equal() {
+fn nearly_equal_round_trips_give_nearly_equal_goodput() {
     for (loss, buffer) in [(1e-4, 100.0), (1e-3, 400.0), (1e-2, 100.0)] {
         let even = with_everything(Point::new(1000.0, 0.5, buffer, loss, 3));
         let uneven = Point { round_trips_s: vec![0.5, 0.5 + 1e-9, 0.5 + 2e-9], ..even.clone() };
@@ -77,7 +77,7 @@ fn a_longer_round_trip_gets_less() {
 }
 
 #[test]
-fn spans_of_the_same_rate_are_one_rate() {
+fn equal_consecutive_spans_change_nothing() {
     let whole = with_everything(Point::new(500.0, 0.2, 50.0, 1e-3, 2));
     let spans = vec![Span { seconds: 7.0, rate: 500.0, loss: 1e-3 }, Span { seconds: 13.0, rate: 500.0, loss: 1e-3 }];
     let cut = Point { spans, ..whole.clone() };
@@ -95,7 +95,7 @@ fn a_link_that_is_down_carries_nothing() {
 
 /// Each of several long spans has the goodput of an endless one.
 #[test]
-fn a_loss_that_changes_rarely_gives_the_mean_of_both() {
+fn slowly_changing_losses_give_the_mean_of_both() {
     let at = |loss: f64| with_everything(Point::new(500.0, 0.2, 50.0, loss, 2));
     let (clear, bad) = (fraction(&at(1e-4)).0, fraction(&at(1e-2)).0);
     let spans = [1e-4, 1e-2].map(|loss| Span { seconds: 2000.0, rate: 500.0, loss }).to_vec();
@@ -112,7 +112,7 @@ fn cubic_fills_a_long_path_better_than_reno() {
 }
 
 #[test]
-fn cubic_is_reno_where_round_trips_are_short() {
+fn cubic_equals_reno_on_short_round_trips() {
     let reno = with_everything(Point::new(1000.0, 0.01, 5.0, 1e-3, 1));
     let cubic = Point { growth: Growth::Cubic(Constants::default()), ..reno.clone() };
     let (of_reno, of_cubic) = (fraction(&reno).0, fraction(&cubic).0);
@@ -127,7 +127,7 @@ fn more_losses_mean_less_goodput() {
 }
 
 #[test]
-fn the_interval_holds_the_long_run() {
+fn the_interval_covers_the_long_run_goodput() {
     let point = with_everything(Point::new(1000.0, 0.3, 100.0, 3e-3, 2));
     let exact = run(&point, &Rule { bound: 0.002, ..Rule::default() }).goodput.mean;
     let misses = (0..200)
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn a_faster_link_with_shorter_round_trips_is_the_same(
+    fn scaling_rate_and_round_trip_leaves_the_result_unchanged(
         rate in 50.0..5000.0, round_trip_s in 0.05..1.0, beta in 0.2..2.0, exponent in -4.0..-2.0, flows in 1_usize..6
     ) {
         let at = |scale: f64| {

@@ -82,9 +82,9 @@ fn goodput_bps(scenario: &Value) -> f64 {
     bytes as f64 * 8.0 / result.end.as_secs_f64()
 }
 
-/// Each remark: where it is due, with its words, and where nearly the same setting needs none.
+/// Each remark appears with its text where it applies, and not with a nearly equal setting that needs none.
 #[test]
-fn remarks_come_where_they_are_due_and_nowhere_else() {
+fn each_remark_appears_only_where_it_applies() {
     let loss = json!({ "kind": "loss", "loss": 0.01 });
     let two = |more: Value| {
         json!({
@@ -291,7 +291,7 @@ fn remarks_come_where_they_are_due_and_nowhere_else() {
 
 /// No run exceeds the rate in the remark on windows, and BBR loses as much as its remark says.
 #[test]
-fn figures_of_remarks_are_those_of_runs() {
+fn figures_in_remarks_match_runs() {
     let small = goodput_bps(&bulk(json!({ "transport.t.max_window_segments": 20 })));
     assert!((2.0e6..2.37e6).contains(&small), "{small}");
     let wide = goodput_bps(&bulk(json!({})));
@@ -342,7 +342,7 @@ fn figures_of_remarks_are_those_of_runs() {
 
 /// A satellite at 780 km that is lost below 8.2 degrees: nothing arrives after its pass, or the next one takes over.
 #[test]
-fn a_run_longer_than_the_pass_is_told_and_goes_down() {
+fn a_run_longer_than_the_pass_is_remarked_on() {
     let pass = |duration: f64, more: Value| {
         let mut delay = json!({ "kind": "pass", "altitude_m": 780e3, "min_elevation_deg": 8.2 });
         delay.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -422,9 +422,9 @@ proptest! {
     }
 }
 
-/// Ten times as many points take about ten times as long, and say no more.
+/// Ten times as many points take about ten times as long and give the same remarks.
 #[test]
-fn remarks_take_a_time_that_grows_with_the_points() {
+fn the_time_for_remarks_is_proportional_to_the_points() {
     let points = |count: usize| {
         let windows: Vec<f64> = (0..count).map(|n| 1.0 + n as f64 / 1e6).collect();
         let scenario = bulk(json!({

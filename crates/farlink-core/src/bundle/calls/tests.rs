@@ -38,9 +38,9 @@ fn shares(json: &str, lines: usize, seconds: u64) -> (f64, f64, f64, u64) {
     (all / total, any / total, mean / total, calls.dialler.lines.iter().map(|line| line.drops).sum())
 }
 
-/// Each line is up for 3000 of 3053 s, so that all eight independent lines are up for the eighth power of that share.
+/// Each line is up for 3000 of 3053 s, so all eight independent lines are up for the eighth power of that share.
 #[test]
-fn independent_lines_are_up_as_long_as_each_is() {
+fn availability_of_independent_lines_is_the_product() {
     let (all, any, _, drops) = shares(&format!("{FIELD}}}"), 8, 10_000_000);
     assert!((all - (3000.0_f64 / 3053.0).powi(8)).abs() < 0.004, "{all}");
     assert!(any > 0.999_999, "{any}");
@@ -49,7 +49,7 @@ fn independent_lines_are_up_as_long_as_each_is() {
 
 /// A cycle takes 3000 + 20 + 53 s: the line is up for 3000 s, and its drop is not noticed for another 20 s.
 #[test]
-fn a_drop_is_noticed_late() {
+fn a_late_detection_delays_the_redial() {
     let json = format!(r#"{FIELD}, "detection": {{"distribution": "constant", "value_s": 20}}}}"#);
     let (_, _, share, _) = shares(&json, 8, 10_000_000);
     assert!((share - 3000.0 / 3073.0).abs() < 0.001, "{share}");
@@ -68,7 +68,7 @@ fn a_drop_is_noticed_late() {
 /// A cycle of the bundle: it is up until the primary drops (3000 s), then the primary is dialled for 53 s, then the
 /// others as long.
 #[test]
-fn with_the_primary_the_bundle_drops() {
+fn the_bundle_drops_with_its_primary_line() {
     let (_, any, ..) = shares(&format!(r#"{FIELD}, "primary": "ends-bundle"}}"#), 8, 10_000_000);
     assert!((any - 3000.0 / 3053.0).abs() < 0.002, "{any}");
 }

@@ -200,7 +200,7 @@ mod tests {
     /// A dead line that is still attached carried the first fragments of three packets, each cut in eight for eight lines. No
     /// packet is delivered until 128 + 7 x 2 fragments have arrived.
     #[test]
-    fn a_missing_beginning_is_passed_one_packet_at_a_time() {
+    fn missing_first_fragments_are_given_up_one_packet_at_a_time() {
         let mut receiver = receiver(8);
         let mut arrived = 0;
         for number in 0..24 {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_than_the_mrru_and_two_is_dropped() {
+    fn packets_longer_than_the_mrru_plus_two_are_dropped() {
         let mut receiver = receiver(1);
         for (number, bytes) in [1501, 1502, 1500].into_iter().enumerate() {
             let payload = Virtual(bytes);

@@ -97,7 +97,7 @@ fn constant_power_gives_exactly_the_receivers_error_rate() {
 }
 
 #[test]
-fn a_step_puts_errors_inside_the_fade_only() {
+fn errors_occur_only_during_the_fade() {
     let (strong, weak) = (receiver().power_w(1e-30), receiver().power_w(1e-3));
     let power_w: Vec<f64> = (0..100).map(|at| if (40..60).contains(&at) { weak } else { strong }).collect();
     for rate in [Some(RATE), None] {
@@ -115,7 +115,7 @@ fn a_step_puts_errors_inside_the_fade_only() {
 
 /// A frame is lost if the error rate is too high during any part of it.
 #[test]
-fn frames_are_lost_where_the_receiver_loses_them() {
+fn frames_are_lost_while_the_error_rate_is_too_high() {
     let (strong, dark) = (receiver().power_w(1e-30), 0.0);
     let power_w: Vec<f64> = (0..50).map(|at| if at == 20 || at == 49 { dark } else { strong }).collect();
     for rate in [Some(RATE), None] {
@@ -165,7 +165,7 @@ fn idle_time_has_no_errors() {
 }
 
 #[test]
-fn both_directions_of_a_hop_begin_at_the_same_random_place() {
+fn both_directions_of_a_hop_share_the_random_offset() {
     let power_w: Vec<f64> = (1..1000).map(|at| receiver().power_w(1e-4 / f64::from(at))).collect();
     let prepared = prepare(r#", "offset_s": "random""#, power(power_w), Some(RATE), None).unwrap();
     let mut seen = Vec::new();
@@ -196,7 +196,7 @@ fn the_state_follows_the_recording() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_what_is_odd_is_noted() {
+fn contradictory_settings_are_refused_and_unusual_ones_noted() {
     let steady = || power(vec![40e-9; 100]);
     let notes = |keys: &str, rate, duration_s| prepare(keys, steady(), rate, duration_s).unwrap().notes();
     assert_eq!(notes("", Some(RATE), Some(0.01)), [""; 0]);

@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn certain_bits_and_hopeless_ones() {
+    fn a_clear_series_has_no_errors_and_a_dark_one_loses_every_frame() {
         let clear = Hazard::new([0.0; 5].into_iter(), 1e-3, 0.1);
         assert_eq!(clear.reach(0, 1.0), u64::MAX);
         assert_eq!(clear.next_lost(0), (u64::MAX, u64::MAX));
@@ -204,7 +204,7 @@ mod tests {
 
     /// A series of ten samples of 1 ms; positions and sums are in units of one sample.
     #[test]
-    fn lost_samples_count_nothing_and_the_series_repeats() {
+    fn lost_samples_add_no_hazard_and_the_series_repeats() {
         let ber = [1e-3, 1e-3, 0.4, 0.4, 0.0, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3];
         let hazard = Hazard::new(ber.into_iter(), 10e-3, 0.1);
         let millis = |ms: f64| (ms * 1e9) as u64;
@@ -230,7 +230,7 @@ mod tests {
     proptest! {
         /// Against adding up sample by sample.
         #[test]
-        fn reaching_is_the_inverse_of_the_sum(
+        fn reaching_inverts_the_sum(
             ber in prop::collection::vec(prop_oneof![Just(0.0), Just(0.3), 1e-9..1e-2f64], 1..300),
             duration_ns in 1_000_000u64..10_000_000, from in 0.0..3.0f64, more in 0.0..5.0f64,
         ) {

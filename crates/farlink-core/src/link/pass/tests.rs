@@ -56,7 +56,7 @@ fn a_pass_rises_culminates_and_sets() {
 }
 
 #[test]
-fn the_delay_is_the_range_over_the_speed_of_light_and_stays_when_it_has_set() {
+fn the_delay_is_range_over_speed_of_light_and_constant_after_the_pass() {
     let json = r#"{"kind": "pass", "altitude_m": 610e3, "start_elevation_deg": 5, "step_s": 1}"#;
     let setting: DelaySetting = serde_json::from_str(json).unwrap();
     let prepared = setting.prepare(&MemoryTraces::default()).unwrap();
@@ -118,7 +118,7 @@ fn the_next_satellite_takes_over() {
 }
 
 #[test]
-fn a_geostationary_satellite_stands_still() {
+fn a_geostationary_satellite_has_a_constant_delay() {
     let geo = at(35_786e3, r#", "start_elevation_deg": 30"#);
     let passes = geo.passes().unwrap();
     assert_eq!(passes.delay_at(0.0), passes.delay_at(1e7));
@@ -142,7 +142,7 @@ fn the_inclination_decides_how_long_a_pass_takes() {
 }
 
 #[test]
-fn what_no_pass_has_is_refused() {
+fn impossible_passes_are_refused() {
     let unfit = pass(r#", "start_elevation_deg": 50, "max_elevation_deg": 40"#).check().unwrap_err();
     assert_eq!(unfit.what, "50 degrees are above max_elevation_deg = 40");
     for (keys, key) in [
@@ -235,7 +235,7 @@ proptest! {
 
     /// A frame's delay is that of its step, in any order and at any distance of frames.
     #[test]
-    fn asking_changes_no_delay(pass in passes(), times in proptest::collection::vec(0.0..=1e5f64, 1..50)) {
+    fn queries_of_the_state_do_not_change_delays(pass in passes(), times in proptest::collection::vec(0.0..=1e5f64, 1..50)) {
         let mut series = Overhead::new(pass.passes().unwrap(), pass.step_s.time());
         let mut times = times;
         times.sort_by(f64::total_cmp);

@@ -42,7 +42,7 @@ fn a_rate_is_integrated_over_its_steps() {
 }
 
 #[test]
-fn a_last_byte_does_not_wait_for_an_outage_to_pass() {
+fn a_frame_that_ends_at_the_start_of_an_outage_is_not_delayed() {
     let trace = rate(&[0.0, 1.0], &[8e3, 0.0], 4.0);
     assert_eq!(departures(transmitter(trace, 0.0), &[(0, 3000), (0, 1)]), [(0.0, 9.0), (12.0, 12.001)]);
 }
@@ -83,7 +83,7 @@ fn opportunities_carry_bytes_as_in_mahimahi() {
 }
 
 #[test]
-fn an_opportunity_at_the_end_comes_before_one_at_the_start() {
+fn an_opportunity_at_the_end_precedes_one_at_the_next_start() {
     let trace = delivery(&[0.0, 0.010], 100, 0.010);
     let mut both = transmitter(trace, 0.0);
     let ten = Time::from_millis(10);
@@ -93,7 +93,7 @@ fn an_opportunity_at_the_end_comes_before_one_at_the_start() {
 }
 
 #[test]
-fn delays_follow_their_steps_and_start_over() {
+fn delays_follow_the_trace_and_repeat() {
     let trace = Trace::Delay { time_s: vec![0.0, 1.0, 3.0], delay_s: vec![0.1, 0.2, 0.3], duration_s: 4.0 };
     let traces = MemoryTraces::default().with("t", trace);
     let start = |json: &str| {
@@ -109,7 +109,7 @@ fn delays_follow_their_steps_and_start_over() {
 }
 
 #[test]
-fn settings_round_trip_and_say_what_is_wrong() {
+fn settings_round_trip_and_errors_name_the_fault() {
     for json in ["1000000.0", r#"{"kind":"rate-trace","file":"t","offset_s":2.5}"#] {
         let setting: RateSetting = serde_json::from_str(json).unwrap();
         assert_eq!(serde_json::to_string(&setting).unwrap(), json);
@@ -126,7 +126,7 @@ fn settings_round_trip_and_say_what_is_wrong() {
 }
 
 #[test]
-fn mean_rates_are_those_of_one_repetition() {
+fn the_mean_rate_is_that_of_one_repetition() {
     let mean = |trace| {
         let setting: RateSetting = serde_json::from_str(r#"{"kind": "rate-trace", "file": "t"}"#).unwrap();
         setting.prepare(&MemoryTraces::default().with("t", trace)).unwrap().mean_bps()
@@ -136,7 +136,7 @@ fn mean_rates_are_those_of_one_repetition() {
 }
 
 #[test]
-fn the_end_of_time_is_never() {
+fn departures_after_the_end_of_time_are_never() {
     let mut slow = transmitter(rate(&[0.0], &[1e-300], 1.0), 0.5);
     let (_, end) = slow.depart(Time::ZERO, 1000);
     assert_eq!(end, Time::NEVER);

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_as_short_as_the_longest_answer_allows() {
+    fn ticks_are_the_shortest_that_cover_the_longest_answer() {
         let micros = |seconds| Clock::for_answers_within(Time::from_secs(seconds)).tick().as_ps() / 1_000_000;
         assert_eq!([1, 3_600, 4_278, 4_279, 86_400, 1_000_000].map(micros), [1, 1, 1, 2, 32, 32]);
         assert_eq!(Clock::LONGEST.as_secs_f64().floor(), 136_902.0);
@@ -127,7 +127,7 @@ mod tests {
     proptest! {
         /// An echoed timestamp gives the time of sending, and the measured round trip is never shorter than the true one.
         #[test]
-        fn an_answer_finds_what_it_answers(
+        fn an_echoed_timestamp_gives_the_time_of_sending(
             sent in 0..1_000_000_000_000_u64, share in 0.0..1.0_f64, shift in 0..=MOST_SHIFT,
         ) {
             let clock = Clock { shift };
@@ -138,7 +138,7 @@ mod tests {
         }
 
         #[test]
-        fn held_is_told_within_a_part_in_eight_million(since in 0..1_000_000_000_000_u64, exponent in 0.0..12.0_f64) {
+        fn holding_times_are_encoded_within_a_part_in_eight_million(since in 0..1_000_000_000_000_u64, exponent in 0.0..12.0_f64) {
             let (since, took) = (span(since), 10_f64.powf(exponent) as u64);
             let told = ticks(held_span(held(since, since + span(took))));
             prop_assert!(told <= took && took - told <= took >> 23);

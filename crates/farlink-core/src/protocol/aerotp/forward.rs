@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_arrived_does_not_become_too_old() {
+    fn data_that_has_arrived_does_not_expire() {
         let mut forward = forward();
         forward.on_acknowledged(300, None);
         assert_eq!((forward.expire(seconds(2)), forward.next_due()), (None, seconds(3)));

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_mack_establishes() {
+    fn any_mack_establishes_the_connection() {
         let mut side = Lifecycle::default();
         side.connect();
         assert_eq!((side.state(), side.is_opening()), (State::AsynSent, true));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn two_sides_that_open_at_once_meet() {
+    fn a_simultaneous_opening_establishes_one_connection() {
         let mut side = Lifecycle::default();
         side.connect();
         assert!(side.on_asyn());
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_over_when_both_ends_are_known() {
+    fn it_closes_when_both_streams_have_ended() {
         let mut side = Lifecycle::default();
         side.listen();
         assert!(side.on_asyn());
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_side_is_not_opened() {
+    fn a_closed_side_is_not_opened_again() {
         let mut side = Lifecycle::default();
         assert!(!side.on_asyn());
         side.on_mack(true);

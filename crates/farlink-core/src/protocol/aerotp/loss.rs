@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_measured_replaces_what_was_expected() {
+    fn measured_loss_replaces_expected_loss() {
         let mut loss = Loss::new(0.5, false);
         assert_eq!(loss.of(8e3), 0.5);
         loss.add(1000, 8_000_000, 900);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_before_it_is_judged_is_not_lost() {
+    fn a_late_packet_that_arrives_before_the_verdict_is_not_lost() {
         let mut loss = Loss::new(0.0, false);
         loss.add(0, 0, 10);
         loss.add(10, 80_000, 0);

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn after_half_the_range_everything_is_newer() {
+    fn after_half_the_range_of_timestamps_every_segment_is_newer() {
         let latest = Latest::new(Time::from_secs(10), 1000);
         let now = Time::from_secs(20);
         assert!(latest.is_before(now, 1001) && !latest.is_before(now, 1000));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_one_to_two_steps_old() {
+    fn high_water_marks_are_one_to_two_steps_old() {
         let mut high_water_marks = HighWaterMarks::of_own_stream();
         for gigabytes in 0..5 {
             high_water_marks.pass(gigabytes << 30, gigabytes);

@@ -45,7 +45,7 @@ mod tests {
     const FIRST: u64 = 1 << 26;
 
     #[test]
-    fn it_grows_to_what_is_asked_for_while_data_is_read() {
+    fn the_window_grows_on_request_while_data_is_read() {
         let mut room = Room::new(&AerotpConfig::default());
         assert_eq!(room.bytes(), FIRST);
         assert!(!room.grow(FIRST + FIRST / 8, 0) && room.bytes() == FIRST, "hardly more");
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_stays() {
+    fn a_granted_window_is_never_withdrawn() {
         let receive_buffer_bytes = Some(Count::new(5000.0).unwrap());
         let mut room = Room::new(&AerotpConfig { receive_buffer_bytes, ..AerotpConfig::default() });
         assert!(!room.grow(1 << 30, 0) && room.bytes() == 5000);

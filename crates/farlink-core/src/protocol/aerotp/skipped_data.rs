@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn islands_are_delivered_and_gaps_are_told_in_their_place() {
+    fn data_between_gaps_is_delivered_and_gaps_are_reported_in_order() {
         let (mut data, mut skipped_data) = (islands(), SkippedData::default());
         assert!(skipped_data.skip_to(&mut data, 50, 99));
         assert_eq!((data.next, skipped_data.number()), (50, Some(30)));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_join_are_read_apart_all_the_same() {
+    fn lengths_across_a_gap_are_read_separately() {
         let (mut data, mut skipped_data) = (Reorder::default(), SkippedData::default());
         data.put(0, Virtual(10));
         skipped_data.skip_to(&mut data, 15, 99);

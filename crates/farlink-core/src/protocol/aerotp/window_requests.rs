@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn it_asks_before_there_is_no_room() {
+    fn a_window_is_requested_before_it_is_exhausted() {
         let mut window_requests = WindowRequests::default();
         let rate = Some(1e6);
         window_requests.on_window(Time::from_secs(1), 16_000_000, left(16_000_000), rate);

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_together_expires_together() {
+    fn bytes_of_one_write_expire_together() {
         let mut write_times = WriteTimes::new(Some(Time::from_secs(5)));
         for (second, end) in [(0, 100), (0, 200), (2, 300)] {
             write_times.on_written(Time::from_secs(second), end);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_settled_is_forgotten() {
+    fn settled_bytes_leave_no_entries() {
         let mut write_times = WriteTimes::new(Some(Time::from_secs(5)));
         write_times.on_written(Time::ZERO, 100);
         write_times.on_written(Time::from_secs(1), 200);

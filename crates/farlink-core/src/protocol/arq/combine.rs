@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parity_adds_up_until_it_is_twice_what_is_wrong() {
+    fn parity_accumulates_until_it_is_twice_the_number_of_errors() {
         let mut partial = Partial::default();
         partial.add_parity(1, 0, 8);
         assert!(!partial.is_decodable() && !partial.has_data(), "parity alone has nothing to mend");
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_better_copy_counts() {
+    fn the_copy_with_fewer_errors_is_kept() {
         let mut partial = Partial::default();
         partial.add_data(5, 4);
         partial.add_data(2, 4);

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_that_fails_leaves_the_header_if_it_was_right() {
+    fn a_failed_code_keeps_an_intact_header() {
         let coded = |bits: &[u32]| inspect(Flags::DATA, PacketCode::Bits(1), bits);
         assert_eq!(coded(&[5]), Some(Integrity::Mended { bits: 1 }));
         assert_eq!(coded(&[5, 170]), None);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_keep_their_order_in_place_and_beyond() {
+    fn blocks_stay_in_order_inline_and_on_the_heap() {
         let all: Vec<Block> = (0..20).map(|n| Block { left: 2 * n, right: 2 * n + 1 }).collect();
         let mut blocks = Blocks::default();
         for (n, &block) in all.iter().enumerate() {

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_alternating_bit_tells_the_expected_frame_from_the_last() {
+    fn an_alternating_bit_distinguishes_new_frames_from_repeated_ones() {
         let numbers = Numbers::new(1);
         assert_eq!(numbers.near(numbers.on_wire(7), 7), Some(7));
         assert_eq!(numbers.near(numbers.on_wire(6), 7), Some(6));

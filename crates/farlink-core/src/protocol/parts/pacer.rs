@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantum_goes_out_at_once_and_takes_its_time() {
+    fn a_quantum_is_sent_at_once_and_followed_by_its_time() {
         let mut pacer = Pacer::new(Some(BitRate::new(8e3).unwrap()));
         pacer.set_quantum(300);
         for _ in 0..3 {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn holds_back_when_told_to() {
+    fn waits_when_told_to() {
         let mut pacer = Pacer::new(None);
         pacer.hold_until(Time::from_secs(2));
         assert!(pacer.is_holding(Time::from_secs(1)) && !pacer.is_holding(Time::from_secs(2)));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_rate_it_holds_nothing_back() {
+    fn without_a_rate_nothing_is_delayed() {
         let mut pacer = Pacer::new(None);
         pacer.on_sent(Time::ZERO, 1 << 20);
         assert!(!pacer.is_holding(Time::ZERO) && !pacer.is_on());

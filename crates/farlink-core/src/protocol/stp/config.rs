@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_only_after_the_end_is_refused() {
+    fn timers_not_shorter_than_the_duration_are_refused() {
         let second = PositiveSeconds::new(1.0).unwrap();
         let path = |config: StpConfig| config.check_duration(second).map_err(|error| error.path);
         assert_eq!(path(StpConfig::default()), Ok(()));

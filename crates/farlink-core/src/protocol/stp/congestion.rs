@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn grows_by_what_arrived_and_then_by_a_packet_per_window() {
+    fn grows_by_arrivals_in_slow_start_and_then_by_a_packet_per_window() {
         let mut window = congestion(2.0, 6.0);
         assert_eq!(arrived(&mut window, 200), 400.0);
         assert_eq!(arrived(&mut window, 400), 600.0 + 100.0 * 200.0 / 600.0, "past the threshold");
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_leaves_one_packet_and_halves_the_threshold_once() {
+    fn a_timeout_leaves_one_packet_and_halves_the_threshold_once() {
         let mut window = congestion(10.0, 10.0);
         window.on_silence(true, 1000, 3);
         window.on_silence(false, 100, 4);

@@ -156,7 +156,7 @@ mod tests {
     const SHUT: Standstill = Standstill { is_outstanding: false, is_at_end: false, is_shut_out: true };
 
     #[test]
-    fn asks_at_the_interval_while_data_goes_out() {
+    fn polls_at_the_interval_while_data_is_sent() {
         let mut polling = Polling::new(INTERVAL, Some(3));
         assert_eq!(polling.at, Time::NEVER);
         polling.on_data_sent(Time::ZERO, 1);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn asks_at_once_when_it_can_send_no_more_one_question_at_a_time() {
+    fn polls_at_once_when_the_window_is_full_with_one_poll_in_flight() {
         let mut polling = Polling::new(INTERVAL, Some(3));
         polling.on_data_sent(Time::ZERO, 1);
         polling.on_standstill(MIDDLE);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn asks_at_once_after_the_last_data_and_once_only() {
+    fn polls_at_once_and_only_once_after_the_last_data() {
         let mut polling = Polling::new(INTERVAL, Some(3));
         polling.on_data_sent(Time::ZERO, 1);
         polling.send(Time::ZERO);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_that_waits_is_dropped_when_nothing_is_left_to_ask() {
+    fn a_pending_poll_is_dropped_when_everything_is_acknowledged() {
         let mut polling = Polling::new(INTERVAL, Some(3));
         polling.on_data_sent(Time::ZERO, 1);
         assert!(!polling.is_repetition());
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn asks_at_the_latest_after_so_many_packets_unless_in_silence() {
+    fn polls_after_the_maximum_number_of_packets_unless_the_peer_is_silent() {
         let mut polling = Polling::new(INTERVAL, Some(3));
         for is_due in [false, false, true] {
             polling.on_data_sent(Time::ZERO, 1);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn asks_four_times_per_window_unless_told_otherwise() {
+    fn polls_four_times_per_window_by_default() {
         for (outstanding, packets) in [(10, 25), (100, 25), (1000, 250)] {
             let mut polling = Polling::new(INTERVAL, None);
             let sent = (1..).find(|_| {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn asks_for_a_window_that_is_shut() {
+    fn polls_a_closed_window() {
         let mut polling = Polling::new(INTERVAL, Some(3));
         polling.on_standstill(SHUT);
         assert!(polling.is_due);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn in_silence_it_only_asks_when_told_to() {
+    fn while_the_peer_is_silent_it_polls_only_at_its_timer() {
         let mut polling = Polling::new(INTERVAL, Some(3));
         polling.on_data_sent(Time::ZERO, 1);
         polling.send(Time::ZERO);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_answers_apart() {
+    fn answers_to_own_polls_are_recognised() {
         let mut polling = Polling::new(INTERVAL, Some(3));
         for _ in 0..3 {
             polling.send(Time::ZERO);

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stat_lists_all_that_is_missing_up_to_what_was_sent() {
+    fn a_stat_lists_every_missing_packet_up_to_the_last_one_sent() {
         let mut rx = receiver(StpConfig::default());
         for start in [0, 200, 300, 500] {
             rx.on_data(start, &Virtual(100));
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_goes_out_in_parts_that_cover_everything_once() {
+    fn a_long_list_is_split_into_parts_that_cover_every_packet_once() {
         let mut rx = receiver(StpConfig { stat_ranges: Count::new(2.0).unwrap(), ..StpConfig::default() });
         for start in [100, 300, 500, 700] {
             rx.on_data(start, &Virtual(100));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_reported_unasked_once() {
+    fn a_gap_is_reported_by_one_ustat() {
         let mut rx = receiver(StpConfig::default());
         rx.on_data(0, &Virtual(100));
         rx.on_data(300, &Virtual(100));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_that_a_poll_has_found_is_not_reported_unasked() {
+    fn a_gap_reported_by_a_stat_needs_no_ustat() {
         let mut rx = receiver(StpConfig::default());
         rx.on_poll(&poll(1, 200));
         rx.on_data(200, &Virtual(100));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_window_has_no_room_for_is_dropped() {
+    fn packets_beyond_the_window_are_dropped() {
         let mut rx = receiver(StpConfig::default());
         rx.on_data(1000, &Virtual(1));
         rx.on_data(0, &Virtual(1000));
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_waits_for_what_is_missing() {
+    fn the_end_waits_for_missing_data() {
         let mut rx = receiver(StpConfig::default());
         rx.on_data(100, &Virtual(100));
         assert!(!rx.on_end(150), "before what has arrived");

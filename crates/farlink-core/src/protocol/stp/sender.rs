@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stat_misses_goes_out_again_before_new_data() {
+    fn packets_missing_in_a_stat_are_retransmitted_before_new_data() {
         let mut tx = sender(600, StpConfig { max_window_segments: Some(count(5.0)), ..by_rate() });
         assert_eq!(send(&mut tx, 0), [0, 100, 200, 300, 400], "up to the window");
         let effect = tx.on_stat(&stat(1, 100, 500, &[(100, 200), (300, 400)]), 1).unwrap();
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retransmission_is_not_repeated_until_a_later_poll_misses_it() {
+    fn a_retransmission_is_repeated_only_if_a_later_poll_misses_it() {
         let mut tx = sender(300, by_rate());
         send(&mut tx, 0);
         let missing = [(0, 100)];
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ustat_repeats_what_was_sent_once() {
+    fn a_ustat_retransmits_only_packets_sent_once() {
         let mut tx = sender(300, by_rate());
         send(&mut tx, 0);
         let gap = stat(0, 0, 100, &[(0, 100)]);
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_arrived_after_all_is_not_sent_again() {
+    fn packets_that_have_arrived_late_are_not_retransmitted() {
         let mut tx = sender(300, by_rate());
         send(&mut tx, 0);
         tx.on_stat(&stat(1, 0, 300, &[(0, 100), (200, 300)]), 1).unwrap();
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn the_receivers_window_holds_back_new_data_only() {
+    fn the_receivers_window_limits_only_new_data() {
         let mut tx = sender(1000, StpConfig { receive_window_segments: Some(count(3.0)), ..by_rate() });
         assert_eq!(send(&mut tx, 0), [0, 100, 200]);
         assert!(tx.is_shut_out());
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn the_congestion_window_counts_what_is_in_flight() {
+    fn the_congestion_window_limits_the_data_in_flight() {
         let config = StpConfig { initial_window_segments: count(4.0), ..StpConfig::default() };
         let mut tx = sender(10_000, config);
         assert_eq!(send(&mut tx, 0).len(), 4);
@@ -435,9 +435,9 @@ mod tests {
         assert_eq!(tx.congestion.cwnd, 200.0 + 100.0 * 500.0_f64.min(200.0) / 200.0);
     }
 
-    /// STAT 1 was sent in parts, and those after the first were lost.
+    /// STAT 1 was sent in parts, and all parts after the first were lost.
     #[test]
-    fn the_first_missing_packet_goes_out_whatever_is_in_flight() {
+    fn the_first_missing_packet_is_retransmitted_regardless_of_the_window() {
         let config = StpConfig { initial_window_segments: count(8.0), ..StpConfig::default() };
         let mut tx = sender(10_000, config);
         assert_eq!(send(&mut tx, 0).len(), 8);
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_that_cannot_be_are_ignored() {
+    fn impossible_positions_are_ignored() {
         let mut tx = sender(300, by_rate());
         send(&mut tx, 0);
         assert_eq!(tx.on_stat(&stat(1, 400, 400, &[]), 1), None);

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_aside_where_the_congestion_control_sets_the_window() {
+    fn is_inactive_where_the_congestion_control_sets_the_window() {
         let config = config(super::super::CongestionControl::None);
         let (mut window, control) = (window(&config), Congestion::new(&config));
         let mut prr = Prr::new(true);

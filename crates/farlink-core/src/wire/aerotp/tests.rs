@@ -30,7 +30,7 @@ fn altered(segment: &Segment<Bytes>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u
 }
 
 #[test]
-fn the_header_is_the_one_of_the_table() {
+fn the_header_matches_the_specification() {
     let segment = Segment {
         tag: 0xabcd,
         mode: Mode::QuasiReliable,
@@ -63,7 +63,7 @@ fn the_header_is_the_one_of_the_table() {
 }
 
 #[test]
-fn the_list_of_a_mack_is_the_one_of_the_table() {
+fn the_list_of_a_mack_matches_the_specification() {
     let mut mack = Mack { echo: 1, held: 2, window: 3, marked: 4, damaged: 5, is_to_end: true, ..Mack::default() };
     mack.edges.push(0x10, 0x20);
     mack.edges.push(0x30, 0x40);
@@ -78,7 +78,7 @@ fn the_list_of_a_mack_is_the_one_of_the_table() {
 }
 
 #[test]
-fn what_a_list_cannot_be_is_refused() {
+fn invalid_lists_are_refused() {
     let list = |bytes: usize| Segment { payload: vec![0; bytes], ..Segment::default() };
     let as_mack = |bytes| altered(&list(bytes), |header| header[13] |= Flags::MACK.0);
     for bytes in [0, 12, 17, 20, 16 + 65 * 4, 16 + 66 * 4] {
@@ -90,7 +90,7 @@ fn what_a_list_cannot_be_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_and_said_why() {
+fn undecodable_segments_are_refused_with_the_reason() {
     let plain = Segment { flags: Flags::CRC, payload: b"abc".to_vec(), ..Segment::default() };
     assert!(decoded(&altered(&plain, |_| {})).is_ok());
     for version in [0, 2, 3] {
@@ -122,7 +122,7 @@ fn what_cannot_be_read_is_refused_and_said_why() {
 }
 
 #[test]
-fn unknown_fields_are_skipped_unless_they_must_be_known() {
+fn unknown_fields_are_skipped_unless_marked_critical() {
     let segment = Segment { class: 3, payload: b"abc".to_vec(), ..Segment::default() };
     let with = |fields: &[u8]| {
         altered(&segment, |header| {
@@ -147,7 +147,7 @@ fn unknown_fields_are_skipped_unless_they_must_be_known() {
 }
 
 #[test]
-fn extended_fields_share_their_words() {
+fn extension_fields_share_words() {
     let forward = Segment::<Bytes> { forward: Some(0x0102_0304), ..Segment::default() };
     let bytes = encoded(&forward);
     assert_eq!((bytes.len(), bytes[13]), (28, Flags::EXTENDED.0));
@@ -221,7 +221,7 @@ fn parity_makes_multiples_of_the_generator() {
 }
 
 #[test]
-fn as_many_wrong_bytes_as_the_code_mends_are_mended_and_no_more() {
+fn wrong_bytes_are_corrected_up_to_the_limit_of_the_code() {
     let payload: Bytes = (0..1072).map(|i| (i % 251) as u8).collect();
     let segment = Segment { fec_words: 96, payload, ..Segment::default() };
     let bytes = encoded(&segment);
@@ -241,7 +241,7 @@ fn as_many_wrong_bytes_as_the_code_mends_are_mended_and_no_more() {
 }
 
 #[test]
-fn what_ipv4_cannot_hold_is_refused_and_leaves_nothing() {
+fn segments_too_long_for_ipv4_are_refused_and_write_nothing() {
     let segment = Segment { flags: Flags::CRC, payload: Virtual(65_492), ..Segment::default() };
     let mut bytes = vec![7];
     assert_eq!(segment.encode(&Envelope::simulated(0), &mut bytes), Err(TooLong { bytes: 65_536 }));
@@ -253,7 +253,7 @@ fn what_ipv4_cannot_hold_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn a_capture_has_a_mack_whole_and_of_data_the_header() {
+fn a_capture_stores_macks_whole_and_only_headers_of_data() {
     let envelope = Envelope::simulated(0);
     let headers = |segment: &Segment<Virtual>| {
         let mut bytes = Vec::new();

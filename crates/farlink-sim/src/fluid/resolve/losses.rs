@@ -100,7 +100,7 @@ mod tests {
         Path { rate_bps: 8e3, spans, buffer: 10.0, loss, round_trip_s: 0.5 }
     }
 
-    /// The rate changes at 4 s and the losses at 3 and 6 s; where no frame is detected the link is down.
+    /// The rate changes at 4 s and the losses at 3 and 6 s. While no frame is detected, the link is down.
     #[test]
     fn spans_end_where_anything_changes() {
         let series = [(3.0, 0.0), (3.0, 0.25), (3.0, 1.0)];
@@ -109,9 +109,9 @@ mod tests {
         assert_eq!(found, expected.map(|(seconds, rate, loss)| Span { seconds, rate, loss }));
     }
 
-    /// Of a constant rate there is one span to each loss, equal ones in one, beside what another hop loses.
+    /// With a constant rate there is one span for each distinct loss rate, and another hop's losses are added.
     #[test]
-    fn losses_of_other_hops_come_on_top() {
+    fn losses_of_other_hops_are_added() {
         let series = [(1.0, 0.5), (1.0, 0.5), (2.0, 0.0)];
         let found = together(&path(&[], 0.2), &series, "link", 8e3).unwrap();
         assert_eq!(found.iter().map(|span| (span.seconds, span.rate)).collect::<Vec<_>>(), [(2.0, 1.0), (2.0, 1.0)]);

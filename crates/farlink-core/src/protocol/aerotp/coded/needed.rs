@@ -50,7 +50,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn that_many_suffice_and_one_less_does_not(m in 1..400_u32, loss in 0.001..0.9_f64, completion in 0.3..0.999_f64) {
+        fn the_number_of_symbols_is_the_least_that_suffices(m in 1..400_u32, loss in 0.001..0.9_f64, completion in 0.3..0.999_f64) {
             let n = needed(m, loss, completion);
             prop_assert!(completes(n, m, loss) >= completion - 1e-9);
             prop_assert!(n == m || completes(n - 1, m, loss) < completion + 1e-9);
@@ -67,14 +67,14 @@ mod tests {
     }
 
     #[test]
-    fn one_symbol_goes_out_until_it_has_arrived_often_enough() {
+    fn a_single_missing_symbol_needs_enough_transmissions() {
         assert_eq!(needed(1, 0.5, 0.95), 5, "1 - 2^-5 = 0.969");
         assert_eq!(needed(1, 0.01, 0.95), 1);
         assert_eq!((needed(0, 0.5, 0.95), needed(700, 0.0, 0.95)), (0, 700));
     }
 
     #[test]
-    fn it_is_what_a_lossy_link_asks_for() {
+    fn blocks_complete_with_the_requested_probability() {
         let mut rng = Rng::for_component(1, 0, "needed");
         let n = needed(700, 0.7, 0.95);
         let complete = (0..2000).filter(|_| (0..n).filter(|_| !rng.chance(0.7)).count() >= 700).count();

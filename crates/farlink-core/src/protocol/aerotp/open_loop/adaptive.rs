@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_link_knows_best() {
+    fn a_hint_of_the_link_overrides_the_estimate() {
         let mut estimate = estimate();
         assert_eq!(estimate.words(1452, 256), None);
         estimate.on_report(1_000_000, 8000, 0, 3);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_measured_is_enough_and_little_more() {
+    fn the_chosen_parity_is_sufficient_and_hardly_larger() {
         for ber in [1e-5, 1e-4, 1e-3] {
             let mut estimate = estimate();
             for report in 1..20_u32 {
@@ -115,7 +115,7 @@ mod tests {
 
     /// Errors that cannot be corrected increase the parity; their absence decreases it again.
     #[test]
-    fn it_follows_both_ways() {
+    fn parity_rises_and_falls_with_the_errors() {
         let mut estimate = estimate();
         for report in 1..10 {
             estimate.on_report(report * 125_000, 0, 10 * report as u16, 20);

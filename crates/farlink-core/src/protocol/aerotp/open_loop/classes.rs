@@ -192,7 +192,7 @@ mod tests {
 
         /// A strict class starves those with weights; they have all of what it leaves.
         #[test]
-        fn weights_share_what_strict_classes_leave(messages in 1_u32..50) {
+        fn weighted_classes_share_the_rest_of_the_rate(messages in 1_u32..50) {
             let mut classes = Classes::new(None);
             classes.set_service(0, weighted(1));
             for _ in 0..messages {

@@ -214,7 +214,7 @@ mod tests {
         /// A block recovers from the loss of as many packets as it has repair packets, including their content, but not of one
         /// more.
         #[test]
-        fn as_many_losses_as_repairs_are_mended(
+        fn a_block_recovers_from_as_many_losses_as_it_has_repair_packets(
             source in 1_u32..20, repair in 1_u32..8, cut in 0_usize..200, order in proptest::collection::vec(any::<u32>(), 30),
         ) {
             let config = erasure(source, repair);
@@ -273,7 +273,7 @@ mod tests {
 
         /// Repair symbols with inconsistent descriptions are refused, whatever they contain.
         #[test]
-        fn any_description_is_survived(
+        fn inconsistent_descriptions_are_refused(
             start in any::<u32>(), bytes in any::<u32>(), symbol_bytes in 0_u16..40, symbols in 0_u16..300, index in 0_u32..300,
         ) {
             let mut decoder = Decoder::<Vec<u8>>::new(&erasure(8, 2), 100);

@@ -65,9 +65,9 @@ pub(super) fn smallest_words(ber: f64, target: f64, room_bytes: u32, most: u16) 
 mod tests {
     use super::*;
 
-    /// Six interleaved codewords of 1,456 bytes behind the header at a bit error rate of 1e-4.
+    /// Six interleaved codewords of 1,456 bytes after the header at a bit error rate of 1e-4.
     #[test]
-    fn what_each_strength_leaves_of_a_full_packet() {
+    fn residual_loss_of_each_strength() {
         let loss = |words: u16| Fec::new(1452 - 4 * u32::from(words), words).residual_loss(1e-4);
         assert!((loss(0) - (1.0 - (1.0 - 1e-4_f64).powi(8 * 1456))).abs() < 1e-12);
         for (words, about) in [(4, 0.10), (8, 7e-3), (16, 4e-7)] {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn tails_of_a_fair_coin() {
+    fn binomial_tails_of_a_fair_coin() {
         for (most, expected) in [(0, 15.0 / 16.0), (1, 11.0 / 16.0), (3, 1.0 / 16.0), (4, 0.0)] {
             assert!((binomial_tail(4, most, 0.5) - expected).abs() < 1e-12);
         }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_strength_is_enough_and_one_less_is_not() {
+    fn the_chosen_strength_is_the_least_that_suffices() {
         for ber in [1e-6, 1e-5, 1e-4, 1e-3] {
             for target in [1e-2, 1e-3, 1e-6] {
                 let words = smallest_words(ber, target, 1452, 256);

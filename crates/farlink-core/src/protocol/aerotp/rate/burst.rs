@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_tells_how_fast_the_slowest_link_is() {
+    fn a_burst_measures_the_rate_of_the_slowest_link() {
         let (mut burst, sent, asked) = burst(1);
         assert_eq!(asked, [1, 8, 16]);
         for (packets, after) in [(1, 0), (8, 7)] {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn any_two_answers_tell_and_one_does_not() {
+    fn two_answers_give_an_estimate_and_one_does_not() {
         let (whole, sent, _) = burst(1);
         let mut burst = whole.clone();
         tell(&mut burst, answer(&sent, 8, Time::from_millis(7)));
@@ -192,7 +192,7 @@ mod tests {
 
     /// The estimate never exceeds the bytes that arrived over the time that they took at most.
     #[test]
-    fn losses_overtaking_and_late_answers_make_it_less() {
+    fn losses_reordering_and_late_answers_only_lower_the_estimate() {
         let (whole, sent, _) = burst(1);
         let end = |change: fn(Answer) -> Answer, late: u64| {
             let mut burst = whole.clone();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_fast_for_clocks_or_was_sent_no_faster_is_no_measure() {
+    fn bursts_too_fast_for_the_clock_give_a_lower_bound_and_slow_ones_none() {
         let (mut fast, sent, _) = burst(1);
         tell(&mut fast, answer(&sent, 1, Time::ZERO));
         let shown = tell(&mut fast, answer(&sent, 16, SPACING.times(20))).unwrap();

@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_the_equation_of_the_rfc() {
+    fn matches_the_tfrc_equation() {
         // R = 0.1 s, p = 0.01: 0.1 x (0.08165 + 0.4 ...) by hand.
         let by_hand = 1460.0 / (0.1 * (0.081_649_658 + 12.0 * 0.061_237_244 * 0.01 * 1.0032));
         assert!((tcp_rate(1460.0, 0.1, 0.01) / by_hand - 1.0).abs() < 1e-6);

@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_that_the_peer_does_not_describe_stay_in_flight() {
+    fn pieces_that_the_mack_does_not_mention_stay_in_flight() {
         let mut flight = three();
         assert_eq!(flight.judge(2, |start| start == 100).pieces, 1);
         assert_eq!(flight.judge(2, |_| true).pieces, 0, "that judgement is made");
@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn abandoned_data_is_not_sent_again_and_the_rest_is() {
+    fn abandoned_data_is_not_retransmitted() {
         let mut flight = three();
         flight.acknowledge(100, 200);
         assert_eq!(flight.judge(1, |_| true).pieces, 1);
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_piece_that_arrives_was_overtaken() {
+    fn a_piece_declared_lost_that_arrives_was_reordered() {
         let mut flight = three();
         assert_eq!(flight.judge(1, |_| true).pieces, 1);
         assert!(flight.acknowledge(0, 100).was_overtaken);

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn without_gaps_the_number_says_all() {
+    fn without_gaps_the_cumulative_acknowledgement_suffices() {
         let mut report = Report::default();
         report.add(0);
         assert_eq!(listed(&mut report, &Reorder::default(), None), (vec![], true, true));

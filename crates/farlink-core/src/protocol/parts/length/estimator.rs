@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn without_observations_the_estimate_is_the_assumption() {
+    fn without_observations_the_estimate_is_the_prior() {
         let mut estimator = estimator(0.1);
         assert!((estimator.hazard() / 1e-8 - 1.0).abs() < 1e-9);
         estimator.add_intact(Time::ZERO, 1e9);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_estimate_is_computed_again_only_after_a_loss_a_step_or_many_bits() {
+    fn the_estimate_is_recomputed_only_after_a_loss_a_step_or_many_bits() {
         let mut estimator = estimator(0.1);
         let now = Time::from_millis(1);
         estimator.add_lost(now, 8160.0);

@@ -12,7 +12,7 @@ fn optimal_bytes(ber: f64) -> u32 {
 }
 
 #[test]
-fn a_genie_sets_the_next_frame_at_once() {
+fn a_genie_applies_hints_to_the_next_frame() {
     let mut length = length(json!({ "estimate": "genie", "rule": "optimal" }));
     assert!(length.wants_hints());
     assert_eq!(length.next_bytes(Time::ZERO), 8000, "before the first hint");
@@ -34,7 +34,7 @@ fn an_estimator_ignores_hints() {
 }
 
 #[test]
-fn losses_shorten_frames_and_silence_makes_them_long_again() {
+fn losses_shorten_frames_and_their_absence_lengthens_them() {
     let mut length = length(json!({ "rule": "optimal", "memory_s": 0.01 }));
     assert_eq!(length.next_bytes(Time::ZERO), 8000);
     let mut before = 8000;

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_estimate_starts_anew_after_four_timeouts() {
+    fn the_estimate_is_discarded_after_four_timeouts() {
         // Constant samples reduce RTTVAR by a quarter each time: 250, 187.5 ms; a first sample sets it to half of itself.
         for (timeouts, microseconds) in [(3, 1_250_000), (4, 1_500_000)] {
             let mut timer = timer(0.0);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn the_estimate_is_kept_if_it_is_never_to_be_forgotten() {
+    fn the_estimate_is_kept_if_so_configured() {
         let minimum_s = Some(Seconds::new(0.0).unwrap());
         let config = RtoConfig { minimum_s, forget_above_backoff: Some(OrNever::Never), ..RtoConfig::default() };
         let mut timer = RetransmissionTimer::new(&config);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn every_algorithm_computes_what_its_source_says() {
+    fn every_algorithm_matches_its_source() {
         // First sample R = 800 ms, second 1600 ms. SRTT: 800, then 900 ms; RTTVAR: 400, then 500 ms.
         for (algorithm, first_ms, second_ms) in [
             (RtoAlgorithm::Rfc793, 1600, 1800),
@@ -424,7 +424,7 @@ mod tests {
 
     /// Reports during a recovery: the acknowledgement does not advance, and so the variation stays, whatever time passes.
     #[test]
-    fn linux_ends_no_round_while_the_acknowledgement_stands_still() {
+    fn linux_ends_no_round_while_the_acknowledgement_does_not_advance() {
         let spike = [(1, 11, 1000), (2, 12, 23_000)];
         let reports = [(2, 30, 1000); 500];
         assert_eq!(ms(linux_after(&[&spike[..], &reports].concat()).rto()), 1000 + 23_500);
@@ -443,7 +443,7 @@ mod tests {
 
     /// A report of data sent before the oldest segment was sent again restarts the timer of Linux, and no other.
     #[test]
-    fn linux_restarts_on_a_report_of_what_was_sent_before_the_oldest() {
+    fn linux_restarts_on_a_report_of_data_sent_before_the_oldest_segment() {
         for (algorithm, sent, expected) in [
             (RtoAlgorithm::Linux, 1, 11_000),
             (RtoAlgorithm::Linux, 3, 3000),

@@ -251,7 +251,7 @@ mod tests {
 
     /// HyStart++ applies only to the first slow start, and only while there is no threshold.
     #[test]
-    fn a_loss_a_threshold_or_the_setting_switch_it_off() {
+    fn a_loss_a_threshold_or_the_setting_disable_it() {
         let (mut path, mut cubic) = start(&TcpConfig::default());
         assert!(cubic.wants_samples());
         path.lose(&mut cubic);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn reno_may_have_it_too() {
+    fn it_works_with_reno() {
         assert!(!Reno::new(&TcpConfig::default()).wants_samples());
         let config = TcpConfig { hystart: Some(true), ..TcpConfig::default() };
         let mut path = Path::new(&config, Time::from_millis(100));

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn with_bytes_counted_delayed_acknowledgements_grow_the_window_as_others_do() {
+    fn with_byte_counting_delayed_acknowledgements_do_not_slow_growth() {
         let acks = TcpConfig::default();
         let bytes = TcpConfig { variant: Variant::Rack, ..TcpConfig::default() };
         assert!(!acks.counts_bytes() && bytes.counts_bytes());
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_of_more_than_the_window_is_one_of_the_window() {
+    fn an_acknowledgement_counts_for_at_most_the_window() {
         let bytes = TcpConfig { variant: Variant::Rack, ..TcpConfig::default() };
         assert_eq!(after_a_round(&bytes, 500.0, 1000, Phase::Open), 1100.0);
         let mut window =

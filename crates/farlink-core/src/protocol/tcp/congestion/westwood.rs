@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_makes_no_window_larger_and_a_timeout_forgets_the_round_trip() {
+    fn a_loss_never_enlarges_the_window_and_a_timeout_discards_the_minimum_round_trip() {
         let config = TcpConfig::default();
         let mut path = Path::new(&config, Time::from_millis(100));
         let mut westwood = Westwood::new(&config);

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_segment_is_exhausted_when_it_was_sent_as_often_as_allowed() {
+    fn a_segment_is_exhausted_after_the_allowed_transmissions() {
         let mut sent = Transmissions::new(2);
         for start in [1, 101, 201] {
             sent.on_sent(start, start + 100, 1);

@@ -72,7 +72,7 @@ mod tests {
     use crate::protocol::tcp::segment::{SnackReport, Timestamps};
 
     #[test]
-    fn a_header_has_what_changes_and_no_more() {
+    fn a_compressed_header_has_only_the_fields_that_changed() {
         let compressed = Compressed { data: 28, ack: 30 };
         let data = Segment { flags: Flags::ACK, payload: Virtual(1000), ..Segment::default() };
         let ack = Segment { flags: Flags::ACK, payload: Virtual(0), ..Segment::default() };

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn three_copies_are_the_segment_and_two_more_at_their_distance() {
+    fn three_copies_are_the_segment_and_two_spaced_repetitions() {
         assert!(Copies::new(1, Time::ZERO).is_none());
         let mut copies = Copies::new(3, Time::from_millis(10)).unwrap();
         copies.put(Time::ZERO, span(1));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_needs_no_copy() {
+    fn acknowledged_segments_are_not_copied() {
         let mut copies = Copies::new(2, Time::ZERO).unwrap();
         copies.put(Time::ZERO, span(1));
         copies.put(Time::ZERO, span(101));

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_and_what_is_missing_behind_it() {
+    fn a_report_lists_the_first_hole_and_later_ones() {
         let mut rx = receiver([1, 2, 5, 7]);
         let report = Reporter::new(4).report(&mut rx, 100, 40).unwrap();
         assert_eq!((report.offset, report.size, report.vector()), (0, 1, &[0b1100_1010][..]));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_that_is_no_whole_block_is_reported_with_its_neighbours() {
+    fn a_hole_is_rounded_up_to_whole_blocks() {
         let mut rx = receiver([]);
         rx.on_data(Time::ZERO, 151, &Virtual(150));
         let report = Reporter::new(4).report(&mut rx, 100, 40).unwrap();
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_far_away_is_reported_first_when_it_is_new_and_in_turn_later() {
+    fn a_distant_hole_is_reported_first_when_new_and_in_turn_later() {
         let mut rx = receiver((1..40).filter(|segment| segment % 10 != 0));
         let mut reporter = Reporter::new(1);
         assert_eq!(missing(reporter.report(&mut rx, 100, 40).unwrap()), [30], "the newest");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_fits_into_the_room_that_there_is() {
+    fn a_report_fits_into_the_available_space() {
         let mut rx = receiver(1..400);
         for (room, bytes) in [(40, 22), (28, 22), (24, 18), (8, 2)] {
             let report = Reporter::new(22).report(&mut rx, 100, room).unwrap();

@@ -321,10 +321,10 @@ mod tests {
         flight
     }
 
-    /// RFC 8985, section 6.2, step 5: the most recently sent delivered segment was sent at 5 ms and took 100 ms. Segments sent
-    /// before it are lost 100 ms and the reordering window after their transmission, one after the other.
+    /// RFC 8985, section 6.2, step 5: the most recently sent delivered segment was sent at 5 ms and took 100 ms. Each
+    /// segment sent before it is lost 100 ms and the reordering window after its transmission.
     #[test]
-    fn what_was_sent_before_and_took_longer_is_lost() {
+    fn segments_sent_earlier_and_overdue_are_lost() {
         let mut flight = ten();
         flight.on_sacked(ms(105), 501, 601);
         let found = find_lost(&mut flight, ms(105), Time::ZERO);
@@ -341,7 +341,7 @@ mod tests {
 
     /// A retransmitted segment is judged by its last transmission, and can be found lost again.
     #[test]
-    fn a_lost_retransmission_is_found_when_something_sent_after_it_arrives() {
+    fn a_lost_retransmission_is_detected_when_a_later_segment_arrives() {
         let mut flight = ten();
         flight.on_sacked(ms(101), 101, 201);
         assert_eq!(find_lost(&mut flight, ms(101), Time::ZERO).bytes, 100);
@@ -355,9 +355,10 @@ mod tests {
         assert_eq!((found.bytes, found.again_at), (100, Some(ms(101))));
     }
 
-    /// RFC 8985, section 6.2, step 2: an acknowledgement that may answer the first transmission says nothing about the second.
+    /// RFC 8985, section 6.2, step 2: an acknowledgement that may be for the first transmission says nothing about the
+    /// second.
     #[test]
-    fn an_ambiguous_acknowledgement_moves_nothing() {
+    fn an_ambiguous_acknowledgement_is_ignored() {
         for (least, echo, is_taken) in [(50, None, false), (5, None, true), (5, Some(99), false), (5, Some(101), true)]
         {
             let mut flight = ten();
@@ -369,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_original_that_comes_late_means_reordering() {
+    fn only_a_late_original_indicates_reordering() {
         let mut flight = ten();
         flight.on_sacked(ms(100), 101, 201);
         assert!(!flight.recent.has_reordering);
@@ -385,7 +386,7 @@ mod tests {
     /// The first duplicate of a receiver with delayed acknowledgements: it acknowledges the segment that waited, and reports the
     /// one after the hole.
     #[test]
-    fn what_one_acknowledgement_brings_was_not_reordered() {
+    fn segments_delivered_by_one_acknowledgement_are_not_reordered() {
         let mut flight = ten();
         flight.begin_acknowledgement();
         flight.on_sacked(ms(100), 201, 301);
@@ -397,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_forgets_what_it_reported_gets_everything_again() {
+    fn reneged_data_is_retransmitted() {
         let mut flight = ten();
         flight.on_sacked(ms(100), 1, 1001);
         expire(&mut flight, ms(1000));
@@ -406,7 +407,7 @@ mod tests {
 
     /// RFC 8985, section 6.3: on a timeout the first segment is lost, and the others only if a round trip has passed.
     #[test]
-    fn a_timeout_spares_what_was_just_sent_and_may_be_taken_back() {
+    fn a_timeout_spares_recent_segments_and_can_be_undone() {
         let mut flight = ten();
         flight.on_acknowledged(ms(100), 101);
         flight.on_sent(ms(990), span(10));

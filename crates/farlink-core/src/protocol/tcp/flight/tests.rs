@@ -12,7 +12,7 @@ fn span(start: u64) -> Span {
 
 /// Ten segments sent at once and acknowledged 10 ms apart: the rate is that of the acknowledgements.
 #[test]
-fn the_rate_is_that_at_which_data_are_delivered() {
+fn the_rate_is_the_delivery_rate() {
     let mut flight = Flight::new(true);
     flight.base = 1;
     for n in 0..10 {
@@ -39,7 +39,7 @@ fn the_rate_is_that_at_which_data_are_delivered() {
 }
 
 #[test]
-fn what_was_reported_is_not_counted_twice_and_what_was_repeated_gives_no_round_trip() {
+fn reported_segments_count_once_and_retransmitted_ones_give_no_round_trip() {
     let mut flight = Flight { base: 1, ..Flight::new(true) };
     for n in 0..4 {
         flight.on_sent(Time::ZERO, span(1 + n * 100));
@@ -53,7 +53,7 @@ fn what_was_reported_is_not_counted_twice_and_what_was_repeated_gives_no_round_t
 }
 
 #[test]
-fn the_rate_is_no_faster_than_the_segments_were_sent() {
+fn the_rate_never_exceeds_the_sending_rate() {
     // Sent 10 ms apart, acknowledged at once: acknowledgements were held together.
     let mut flight = Flight { base: 1, ..Flight::new(true) };
     for n in 0..101 {
@@ -85,7 +85,7 @@ fn an_interval_shorter_than_any_round_trip_gives_no_rate() {
 }
 
 #[test]
-fn what_is_sent_while_data_run_out_is_marked_until_it_is_delivered() {
+fn segments_sent_while_application_limited_are_marked_until_delivered() {
     let mut flight = Flight { base: 1, ..Flight::new(true) };
     let ms = Time::from_millis;
     flight.on_sent(ms(0), span(1));
@@ -109,7 +109,7 @@ fn what_is_sent_while_data_run_out_is_marked_until_it_is_delivered() {
 }
 
 #[test]
-fn a_loss_to_be_repaired_is_something_to_send() {
+fn a_pending_retransmission_is_data_to_send() {
     let mut flight = Flight { base: 1, ..Flight::new(true) };
     for n in 0..5 {
         flight.on_sent(Time::ZERO, span(1 + n * 100));
@@ -172,7 +172,8 @@ fn steps() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Every byte is delivered once, and is in flight or thought lost before: as a map of bytes has it.
+    /// Every byte is delivered once, and is in flight or considered lost before that, as in a model with one entry per
+    /// byte.
     #[test]
     fn bytes_are_conserved(steps in proptest::collection::vec(steps(), 1..100)) {
         let mut flight = Flight { base: 0, ..Flight::new(true) };

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_heeded_while_bit_errors_are_repaired() {
+    fn a_congestion_mark_during_recovery_from_bit_errors_reduces_the_window() {
         let (mut window, mut control) = under_way(CongestionControl::Reno);
         window.is_corruption = true;
         lose(&mut window, &mut control);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_heeded_after_a_timeout_by_bit_errors() {
+    fn a_congestion_mark_after_a_timeout_by_bit_errors_reduces_the_window() {
         let (mut window, mut control) = under_way(CongestionControl::Reno);
         window.is_corruption = true;
         window.on_timeout(&mut control, true);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_no_news_while_congestion_is_reacted_to() {
+    fn a_congestion_mark_during_recovery_from_congestion_is_ignored() {
         let (mut window, mut control) = under_way(CongestionControl::Reno);
         lose(&mut window, &mut control);
         assert_eq!((window.cwnd, window.kept_ssthresh), (1000.0, None));
@@ -221,7 +221,7 @@ mod tests {
 
     /// Congestion in addition to bit errors: its threshold is not replaced by the old one.
     #[test]
-    fn a_timeout_by_congestion_counts_although_bit_errors_came_first() {
+    fn a_timeout_by_congestion_after_bit_errors_reduces_the_window() {
         let (mut window, mut control) = under_way(CongestionControl::Reno);
         window.is_corruption = true;
         lose(&mut window, &mut control);
@@ -270,9 +270,10 @@ mod tests {
         assert_eq!((window.cwnd, window.ssthresh), (100.0, 300.0));
     }
 
-    /// Reno ends its recovery with the first acknowledgement of new data, while more losses of that window are to be found.
+    /// Reno ends its recovery with the first acknowledgement of new data, although more losses of that window may
+    /// follow.
     #[test]
-    fn a_timeout_behind_the_recovery_of_reno_is_one_of_the_same_window() {
+    fn a_timeout_after_the_recovery_of_reno_belongs_to_the_same_window() {
         let (mut window, mut control) = under_way(CongestionControl::Reno);
         lose(&mut window, &mut control);
         // Thirty duplicates have released as many segments; one segment is acknowledged, and the next was lost, too.
@@ -289,7 +290,7 @@ mod tests {
 
     /// A segment that is lost again, as RACK finds it, is another loss by bit errors.
     #[test]
-    fn further_bit_errors_change_nothing() {
+    fn further_bit_errors_do_not_reduce_the_window() {
         let (mut window, mut control) = under_way(CongestionControl::Reno);
         window.is_corruption = true;
         lose(&mut window, &mut control);
@@ -300,7 +301,7 @@ mod tests {
 
     /// Neither version of BBR reacts to marks.
     #[test]
-    fn bbr_answers_marks_and_keeps_its_window() {
+    fn bbr_echoes_marks_and_keeps_its_window() {
         for congestion_control in [CongestionControl::Bbr, CongestionControl::Bbr3] {
             let (mut window, mut control) = under_way(congestion_control);
             window.ssthresh = 500.0; // as a scenario may set it

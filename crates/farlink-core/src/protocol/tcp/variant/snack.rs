@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_report_of_a_hole_is_enough_and_one_round_trip_has_one_retransmission() {
+    fn the_first_report_of_a_hole_causes_one_retransmission_per_round_trip() {
         let (mut snack, mut window, mut control) = under_way(true);
         // Segments 2 and 5 of the first seven are missing: a hole, and a bit vector after it.
         let said = report(1, 1, &[true, true, false, true]);
@@ -332,14 +332,14 @@ mod tests {
     }
 
     #[test]
-    fn zeros_after_the_last_one_have_no_meaning() {
+    fn zeros_after_the_last_one_bit_are_ignored() {
         let (mut snack, mut window, mut control) = under_way(true);
         snack.on_report(&mut window, &mut control, 1, &report(0, 1, &[true, false, false, false]));
         assert_eq!(resent(&mut snack, &mut window), [1]);
     }
 
     #[test]
-    fn a_loss_by_congestion_halves_the_window_once_and_one_by_corruption_does_not() {
+    fn congestion_halves_the_window_once_and_corruption_does_not() {
         for (is_corruption, cwnd, phase) in [(false, 950.0, Phase::Recovery), (true, 2000.0, Phase::Open)] {
             let (mut snack, mut window, mut control) = under_way(is_corruption);
             snack.on_report(&mut window, &mut control, 1, &report(0, 1, &[true]));
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_arrived_is_not_in_flight() {
+    fn delivered_data_is_not_in_flight() {
         let (mut snack, mut window, mut control) = under_way(true);
         snack.on_report(&mut window, &mut control, 1, &report(0, 1, &[true; 10]));
         assert_eq!(resent(&mut snack, &mut window), [1]);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_up_is_not_due() {
+    fn abandoned_segments_are_not_retransmitted() {
         let (mut snack, mut window, mut control) = under_way(true);
         snack.on_report(&mut window, &mut control, 1, &report(0, 3, &[true]));
         assert!(snack.on_sack_block(&mut window, 101, 201));

@@ -97,7 +97,7 @@ fn follows_a_link_that_changes() {
 }
 
 #[test]
-fn marks_make_it_slower_and_wrong_bits_do_not() {
+fn congestion_marks_lower_the_rate_and_bit_errors_do_not() {
     let mut path = Path::new(1e6, RateControl::Learnt);
     path.mark_from = Time::from_millis(2);
     path.run(60);
@@ -121,7 +121,7 @@ fn marks_make_it_slower_and_wrong_bits_do_not() {
 }
 
 #[test]
-fn is_told_the_rate() {
+fn takes_the_rate_from_hints() {
     let mut learnt = Path::new(1e6, RateControl::Learnt).learnt;
     learnt.on_hint(BitRate::new(8e3).unwrap());
     assert_eq!(learnt.bytes_per_s(), 1e3, "no faster than this side's link");
@@ -131,7 +131,7 @@ fn is_told_the_rate() {
 }
 
 #[test]
-fn a_friendly_one_takes_no_more_than_tcp_where_there_is_congestion() {
+fn a_friendly_rate_takes_no_more_than_tcp_under_congestion() {
     let run = |control| {
         let mut path = Path::new(1e7, control);
         path.mark_from = Time::from_millis(1);
@@ -161,7 +161,7 @@ fn after_the_first_burst(control: RateControl, link: f64, marked: u16) -> Path {
 
 /// `[P12]`
 #[test]
-fn the_first_burst_is_a_place_to_go_on_from() {
+fn the_rate_starts_from_the_estimate_of_the_first_burst() {
     let rate = |path: &Path| path.learnt.bytes_per_s().round();
     let mut path = after_the_first_burst(RateControl::Learnt, 1e6, 0);
     assert_eq!(rate(&path), 250e3, "a quarter at once");
@@ -182,7 +182,7 @@ fn the_first_burst_is_a_place_to_go_on_from() {
 
 /// `[P13]`
 #[test]
-fn a_rate_that_is_too_high_is_taken_back_within_a_round_trip_and_a_half() {
+fn a_rate_that_is_too_high_is_reduced_within_one_and_a_half_round_trips() {
     let mut path = Path::new(1e6, RateControl::Learnt);
     path.run(1);
     path.learnt.rate = 2e6;

@@ -36,7 +36,7 @@ fn the_last_piece_is_copied_first_after_a_pause() {
 
 /// `[R11]`
 #[test]
-fn with_high_loss_a_second_copy_precedes_the_first_of_a_piece_whose_answer_is_near() {
+fn with_high_loss_second_copies_precede_copies_of_pieces_about_to_be_acknowledged() {
     let second = |lost| {
         let (mut flight, mut spare_copies) = sent(10, lost);
         flight.acknowledge(100, 900); // the first and the last one are left
@@ -48,7 +48,7 @@ fn with_high_loss_a_second_copy_precedes_the_first_of_a_piece_whose_answer_is_ne
 
 /// `[R12]`
 #[test]
-fn a_piece_whose_answer_is_near_is_not_copied() {
+fn a_piece_about_to_be_acknowledged_is_not_copied() {
     let (mut flight, mut spare_copies) = sent(10, 30);
     spare_copies.look(Time::from_millis(46), &flight, WAITS);
     assert_eq!(spare_copies.chosen(), Some(900));
@@ -57,7 +57,7 @@ fn a_piece_whose_answer_is_near_is_not_copied() {
 
 /// `[R12]`
 #[test]
-fn copying_stops_at_enough_copies_until_one_is_lost() {
+fn copying_stops_at_the_limit_until_a_copy_is_lost() {
     let (mut flight, mut spare_copies) = sent(2, 30);
     let repeated: Vec<_> = (4..20).filter_map(|ms| repeat(&mut flight, &mut spare_copies, ms)).collect();
     assert_eq!(repeated, [100, 0, 100, 0], "0.28^3 of each is not known to arrive");

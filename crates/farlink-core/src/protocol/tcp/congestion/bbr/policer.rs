@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn two_intervals_of_one_rate_and_much_loss_mean_a_policer_for_48_rounds() {
+    fn two_lossy_intervals_of_equal_rate_indicate_a_policer_for_48_rounds() {
         let mut policer = Policer::default();
         let verdicts: Vec<_> = (0..9).map(|n| round(&mut policer, n, 300)).collect();
         assert_eq!(verdicts.iter().position(|&verdict| verdict == Verdict::Policed), Some(7));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifth_lost_is_needed() {
+    fn a_policer_needs_a_fifth_of_the_packets_lost() {
         let mut policer = Policer::default();
         assert!((0..100).all(|n| round(&mut policer, n, 150) == Verdict::GoOn) && policer.rate().is_none());
     }

@@ -89,7 +89,7 @@ fn a_loss_leaves_beta_and_fast_convergence_aims_lower() {
 }
 
 #[test]
-fn the_constants_are_settings() {
+fn the_constants_are_configurable() {
     let gentle = CubicConfig { beta: Fraction::new(0.5).unwrap(), c: Factor::new(3.2).unwrap(), ..Default::default() };
     let (mut path, mut cubic) = after_loss(&with(gentle), Time::from_millis(100), 1000.0);
     assert!((path.cwnd() - 500.0).abs() < 1e-9);
@@ -99,14 +99,14 @@ fn the_constants_are_settings() {
 
 /// No loss is smaller than what leaves two segments.
 #[test]
-fn two_segments_are_the_least() {
+fn the_window_never_falls_below_two_segments() {
     let (path, _) = after_loss(&config(), Time::from_millis(100), 2.0);
     assert!((path.cwnd() - 2.0).abs() < 1e-9);
 }
 
 /// After a timeout K = 0: convex from where slow start ends.
 #[test]
-fn after_a_timeout_the_curve_begins_flat() {
+fn after_a_timeout_the_curve_starts_flat() {
     let (mut path, mut cubic) = after_loss(&config(), Time::from_millis(100), 1000.0);
     path.run(&mut cubic, Time::from_secs(3));
     let flight = path.window.cwnd as u64;
@@ -125,7 +125,7 @@ fn after_a_timeout_the_curve_begins_flat() {
     assert!((path.cwnd() - expected).abs() < 4.0, "{} {expected}", path.cwnd());
 }
 
-/// No more than half as much again in a round trip, whatever the curve says.
+/// The window grows by at most half in a round trip, whatever the curve gives.
 #[test]
 fn growth_is_bounded() {
     let fast = with(CubicConfig { c: Factor::new(1000.0).unwrap(), ..CubicConfig::default() });
@@ -139,9 +139,9 @@ fn growth_is_bounded() {
     }
 }
 
-/// Time in which the window was not used does not count: neither while acknowledgements arrive nor without any.
+/// Time in which the window was not used does not count, with or without acknowledgements.
 #[test]
-fn time_in_which_the_window_is_not_used_does_not_count() {
+fn idle_time_does_not_count_towards_growth() {
     let (mut path, mut cubic) = after_loss(&config(), Time::from_millis(100), 1000.0);
     let (mut twin, mut busy) = (Path { window: path.window.clone(), ..path }, cubic.clone());
     path.run(&mut cubic, Time::from_secs(2));
@@ -159,7 +159,7 @@ fn time_in_which_the_window_is_not_used_does_not_count() {
 }
 
 #[test]
-fn a_spurious_loss_leaves_no_trace() {
+fn a_spurious_loss_is_undone() {
     for is_timeout in [false, true] {
         let (mut path, mut cubic) = after_loss(&config(), Time::from_millis(100), 1000.0);
         path.run(&mut cubic, Time::from_secs(2));

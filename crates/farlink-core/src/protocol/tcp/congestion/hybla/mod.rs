@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_halves_and_after_a_timeout_it_grows_as_reno_does() {
+    fn a_loss_halves_the_window_and_after_a_timeout_it_grows_like_reno() {
         let config = hybla(0.025);
         let mut path = Path::new(&config, Time::from_millis(100));
         let mut hybla = Hybla::new(&config);

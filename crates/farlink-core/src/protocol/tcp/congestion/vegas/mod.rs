@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_halves_and_nothing_is_measured_until_it_is_repaired() {
+    fn a_loss_halves_the_window_and_suspends_measurement_until_recovery() {
         let config = TcpConfig::default();
         let mut path = Path::new(&config, Time::from_millis(100));
         let mut vegas = Vegas::new(&config);

@@ -48,7 +48,7 @@ fn startup_ends_after_three_rounds_without_growth_and_drain_when_the_queue_is_go
 }
 
 #[test]
-fn the_cycle_goes_up_down_and_six_times_on_and_never_begins_below_one() {
+fn the_gain_cycle_probes_drains_and_cruises_and_never_starts_draining() {
     let mut bench = in_probe_bw();
     assert!(bench.v1().pacing_gain >= 1.0);
     let mut phases: Vec<(f64, Time)> = Vec::new();
@@ -127,7 +127,7 @@ fn the_window_has_four_segments_at_least() {
 }
 
 #[test]
-fn a_loss_conserves_packets_for_a_round_and_the_window_comes_back() {
+fn a_loss_conserves_packets_for_a_round_and_then_restores_the_window() {
     let mut bench = in_probe_bw();
     bench.run(1.0);
     let before = bench.window().cwnd;
@@ -155,9 +155,9 @@ fn an_application_that_sends_little_keeps_startup_and_the_estimate() {
     assert!((bench.v1().bandwidth.get() / RATE - 1.0).abs() < 0.02);
 }
 
-/// All data are delivered, nothing happens for minutes, and the next data go out at the rate known.
+/// All data is delivered, the connection is idle for minutes, and the next data is sent at the known rate.
 #[test]
-fn after_minutes_of_silence_it_sends_at_the_rate_it_knew() {
+fn after_an_idle_period_it_sends_at_the_known_rate() {
     let mut bench = Bench::new(CongestionControl::Bbr, RATE, RTT_MS, None);
     bench.write(5_000_000);
     bench.run(60.0);
@@ -173,7 +173,7 @@ fn after_minutes_of_silence_it_sends_at_the_rate_it_knew() {
 
 /// Nothing arrives for five minutes; then the path is as it was.
 #[test]
-fn an_outage_of_minutes_leaves_no_trace() {
+fn it_recovers_from_an_outage_of_minutes() {
     let mut bench = in_probe_bw();
     bench.loss = 1.0;
     bench.run(300.0);
@@ -212,9 +212,9 @@ fn long_timer() -> crate::protocol::parts::rto::RetransmissionTimer {
     })
 }
 
-/// A receiver may wait for a second segment before it acknowledges a lone one: that wait is no round trip of the path.
+/// A receiver may delay the acknowledgement of a lone segment; that delay is not part of the path's round trip.
 #[test]
-fn an_old_minimum_is_replaced_by_the_round_trip_of_a_segment_in_company_only() {
+fn an_expired_minimum_is_not_replaced_by_the_round_trip_of_a_lone_segment() {
     let mut bench = in_probe_bw();
     let known = bench.v1().model.min_rtt;
     let late = bench.v1().model.min_rtt_at + Time::from_secs(11);

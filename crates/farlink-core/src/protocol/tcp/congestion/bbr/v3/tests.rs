@@ -84,7 +84,7 @@ fn little_loss_does_not_end_startup() {
 }
 
 #[test]
-fn the_cycle_goes_down_cruises_refills_and_goes_up() {
+fn the_cycle_drains_cruises_refills_and_probes() {
     let mut bench = in_state(State::Cruise);
     assert!((bench.v3().model.pacing_rate - 0.99 * bench.v3().bw).abs() < 1.0);
     let waits_until = bench.v3().cycle_at + bench.v3().bw_probe_wait;
@@ -106,7 +106,7 @@ fn the_cycle_goes_down_cruises_refills_and_goes_up() {
 }
 
 #[test]
-fn too_much_loss_ends_the_probe_and_bounds_what_is_in_flight() {
+fn too_much_loss_ends_the_probe_and_bounds_the_data_in_flight() {
     let mut bench = in_state(State::Up);
     bench.loss = 0.1;
     let before = bench.now;
@@ -160,7 +160,7 @@ fn the_bound_is_the_loss_or_seven_tenths_of_the_target() {
 }
 
 #[test]
-fn losses_while_cruising_lower_the_short_term_bounds_to_what_arrives() {
+fn losses_while_cruising_lower_the_short_term_bounds_to_the_delivered_rate() {
     let mut bench = in_state(State::Cruise);
     let bw = bench.v3().bw;
     bench.loss = 0.05;
@@ -174,7 +174,7 @@ fn losses_while_cruising_lower_the_short_term_bounds_to_what_arrives() {
 }
 
 #[test]
-fn probe_rtt_halves_what_is_in_flight_by_the_round_trip_that_held_before() {
+fn probe_rtt_halves_the_data_in_flight_by_the_previous_minimum_round_trip() {
     let mut bench = in_state(State::Cruise);
     bench.one_way = Time::from_millis(RTT_MS); // twice the round trip
     let (old, since) = (bench.v3().model.min_rtt.as_secs_f64(), bench.v3().model.min_rtt_at);
@@ -239,7 +239,7 @@ fn the_window_has_four_segments_at_least() {
 }
 
 #[test]
-fn ten_times_the_bandwidth_is_found_and_ten_times_less_is_too() {
+fn it_follows_tenfold_changes_of_bandwidth() {
     let mut bench = in_state(State::Cruise);
     bench.rate *= 10.0;
     bench.run(20.0);
@@ -254,7 +254,7 @@ fn ten_times_the_bandwidth_is_found_and_ten_times_less_is_too() {
 }
 
 #[test]
-fn a_loss_that_was_none_puts_the_probe_back() {
+fn a_spurious_loss_restores_the_probe() {
     let mut bench = in_state(State::Up);
     bench.loss = 0.1;
     reaches(&mut bench, State::Down);
@@ -265,7 +265,7 @@ fn a_loss_that_was_none_puts_the_probe_back() {
 }
 
 #[test]
-fn an_outage_of_minutes_leaves_no_trace() {
+fn it_recovers_from_an_outage_of_minutes() {
     let mut bench = in_state(State::Cruise);
     bench.loss = 1.0;
     bench.run(300.0);
@@ -275,10 +275,10 @@ fn an_outage_of_minutes_leaves_no_trace() {
     assert!(goodput > 0.85 * RATE, "{goodput}");
 }
 
-/// Version 1 sends on whatever is lost; version 3 gives way beyond two percent. The timer that a retransmission lost again
-/// waits for costs both.
+/// Version 1 ignores losses; version 3 yields when more than two percent are lost. Both wait for the timer when a
+/// retransmission is lost.
 #[test]
-fn version_3_gives_way_to_losses_that_version_1_takes() {
+fn version_3_yields_to_losses_that_version_1_ignores() {
     let goodput = |control, loss| {
         let mut bench = Bench::new(control, RATE, RTT_MS, None);
         bench.write(1 << 30);
