@@ -2,7 +2,7 @@
 #![no_main]
 
 #[allow(dead_code, reason = "what the tests need besides")]
-#[path = "../../crates/farlink-core/tests/pair/hall.rs"]
-mod hall;
+#[path = "../../crates/farlink-core/tests/pair/shared_host.rs"]
+mod shared_host;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hall::strangers(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| shared_host::strangers(bytes));
